@@ -14,6 +14,7 @@ from command import ioplan, plan_file
 from kinds_of_data import put
 from labs import MIB, asked, lab_of_file, loop_device, mounted, needs_root, tell
 from refused import refused
+from sight import WORDS
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
@@ -261,7 +262,7 @@ def test_a_person_may_type_the_word(
 ) -> None:
     """At a real terminal; anything else than the whole name refuses."""
     plan = plan_file(tmp_path, WRITES)
-    command = [sys.executable, "-m", "ioplan.cli", "run", str(plan), "--quiet"]
+    command = [sys.executable, "-m", "ioplan.cli", "run", str(plan), "--quiet", *WORDS]
     before = foreign.read_bytes()
     assert at_terminal([*command, "--target", str(foreign)], "yes") == 2
     assert foreign.read_bytes() == before

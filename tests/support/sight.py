@@ -12,6 +12,8 @@ from ioplan.devices import sight
 
 ELSEWHERE = tuple(sight.other_namespaces())
 """Why this process cannot see all programs; empty on a host, where nothing is changed."""
+WORDS = ("--cannot-see-users",) if ELSEWHERE else ()
+"""For an `ioplan run` in a process of its own."""
 SEES_ALL = pytest.mark.skipif(
     bool(ELSEWHERE), reason="LEFT OUT: needs the namespaces of the host itself"
 )

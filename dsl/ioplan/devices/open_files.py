@@ -22,6 +22,7 @@ MAPPED = re.compile(
 """In /proc/PID/maps, what is shared and writable and has a file."""
 
 REGISTERED = re.compile(rb"^ *[0-9]+: (/.*)$", re.M)
+IN_RING = "registered with an io_uring"
 RING = Path("anon_inode:[io_uring]")
 RING_LOOKS, RING_PAUSE_S = 20, 0.005
 """The kernel lists the files of a ring only in a moment when nobody uses it."""
@@ -62,8 +63,9 @@ def _openers(wanted: Mapping[Key, str], accesses_of: AccessesOf) -> list[Opener]
     for process in processes():
         if process.name == own:
             continue
-        for how, key in accesses_of(process, wanted):
-            pid = int(process.name)
+        accesses = list(accesses_of(process, wanted))
+        pid, plain = int(process.name), [one for one in accesses if one[0] != IN_RING]
+        for how, key in plain or accesses:
             found.add(Opener(pid, _program(process), how + wanted[key]))
     return sorted(found, key=lambda one: (one.pid, one.how))
 
@@ -93,7 +95,7 @@ def _registered(number: Path, wanted: Mapping[Key, str]) -> Iterator[Access]:
         for one in (number.parents[1] / "root" / path.relative_to("/"), path):
             key = key_at(one)
             if key and key in wanted:
-                yield "registered with an io_uring", key
+                yield IN_RING, key
 
 
 def is_ring(number: Path) -> bool:

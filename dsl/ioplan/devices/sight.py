@@ -33,7 +33,7 @@ def other_namespaces() -> Iterator[str]:
     """What is hidden from a container."""
     if _link(PROC / "self/ns/pid") != INITIAL_PIDS:
         yield "run outside of this PID namespace (a container)"
-    elif not _mount_ids(PROC / "self") & _mount_ids(PROC / "1"):
+    if not _mount_ids(PROC / "self") & _mount_ids(PROC / "1"):
         yield "use mounts and overlays outside of this mount namespace"
 
 
