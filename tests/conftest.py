@@ -19,6 +19,7 @@ pytest_plugins = [
     "no_power_cuts",
     "own_environment",
     "schedule",
+    "sight",
     "sim_batches",
     "time_limits",
 ]

@@ -53,6 +53,7 @@ class Availability(Model):
 class TargetRequest(Model):
     """What the user said of the target, before any backend has looked at it.
 
+    `cannot_see_users` permits writing where other users of the target may be invisible;
     `options` are the backend's own, from the lab or from `--option NAME=VALUE`;
     `folder` is the session's, for what a backend keeps beside the record; `entry`
     is the lab's word on the target, where it has one, and `lab` the lab's file.
@@ -64,6 +65,7 @@ class TargetRequest(Model):
     create_bytes: int | None = None
     overwrite: tuple[str, ...] = ()
     overwrite_data: tuple[str, ...] = ()
+    cannot_see_users: bool = False
     writes: bool = False
     options: dict[str, Any] = {}
     folder: str | None = None
@@ -172,6 +174,17 @@ class StampingDrive(Protocol):
     """
 
     stamps: Path | None
+
+
+@runtime_checkable
+class WatchedDrive(Protocol):
+    """A drive that other programs of this host may begin to use meanwhile."""
+
+    def check_use(self) -> None:
+        """Called before each run and at its end; raises TargetError to end the session.
+
+        What the backend itself has started is no other program.
+        """
 
 
 @runtime_checkable

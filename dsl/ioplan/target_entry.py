@@ -56,7 +56,8 @@ class LabTarget(Model):
     """`[targets.NAME]`: the device has to match every key that identifies it.
 
     `path` is a link such as those in /dev/disk/by-id, a file, or an address that
-    only a backend knows, such as `nvme:pcie:0000:01:00.0`. `host` says where the
+    only a backend knows, such as `nvme:pcie:0000:01:00.0`. `cannot_see_users` says
+    that nothing else uses it, though that cannot be seen there. `host` says where the
     target is, `hosts` lists those that share it, the first of which prepares it.
     Targets of a host with the same `lock` are used one at a time. `power` is the
     target's own power meter; `cpus` are those that its I/O is done on.
@@ -70,6 +71,7 @@ class LabTarget(Model):
     model: Words | None = None
     backing_file: Words | None = None
     writable: Switch = False
+    cannot_see_users: Switch = False
     purge: Purge = "discard"
     power: PowerMeter | None = None
     cpus: CpuList | None = None

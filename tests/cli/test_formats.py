@@ -81,6 +81,31 @@ def test_commands_name_the_format_that_is_meant(
         assert "it is one of" in " ".join(near.err.split())
 
 
+@pytest.mark.parametrize("name", ["x.html", "x.HTM", "x.svg", "x.xhtml"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ls", "--format", "csv"),
+        ("show", "last", "--format", "json"),
+        ("export", "--format", "jsonl"),
+        ("compare", "last", "--to", "last"),
+        ("compare", "last", "--to", "last", "--format", "markdown"),
+        ("history", "--format", "otava"),
+        ("history",),
+    ],
+)
+def test_no_title_becomes_a_script(
+    words: tuple[str, ...], name: str, tmp_path: Path, store_path: Path
+) -> None:
+    plan = plan_file(tmp_path, READS.replace("T", "<script>alert(1)</script>", 1))
+    for _ in range(2):
+        assert ioplan("run", plan, "--backend", "sim", "--quiet").code == 0
+    done = ioplan(*words, "-o", tmp_path / name)
+    assert done.code == 2, done.out
+    assert "choose another name" in " ".join(done.err.split())
+    assert not (tmp_path / name).exists()
+
+
 def test_a_history_is_written_as_its_name_says(
     tmp_path: Path, store_path: Path
 ) -> None:

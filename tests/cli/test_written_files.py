@@ -121,6 +121,52 @@ def test_fmt_on_a_full_disk_leaves_the_whole_plan(tmp_path: Path) -> None:
         tell("umount", folder)
 
 
+@needs_root
+def test_fmt_of_root_leaves_the_file_to_its_owner(tmp_path: Path) -> None:
+    plan = plan_file(tmp_path, READS)
+    os.chown(plan, 65534, 65533)
+    plan.chmod(0o640)
+    assert ioplan("fmt", plan).code == 0
+    found = plan.stat()
+    assert (found.st_uid, found.st_gid) == (65534, 65533)
+    assert found.st_mode & 0o777 == 0o640
+
+
+def test_fmt_leaves_a_file_its_other_names(tmp_path: Path) -> None:
+    plan = plan_file(tmp_path, READS)
+    other = tmp_path / "other.ioplan"
+    other.hardlink_to(plan)
+    before = plan.read_bytes()
+    assert ioplan("fmt", plan).code == 0
+    assert other.samefile(plan) and plan.stat().st_nlink == 2
+    assert plan.read_bytes() != before and ioplan("fmt", "--check", other).code == 0
+    assert sorted(one.name for one in tmp_path.iterdir()) == [other.name, plan.name]
+
+
+@needs_root
+def test_fmt_of_two_names_on_a_full_disk_leaves_the_whole_plan(tmp_path: Path) -> None:
+    folder = tmp_path / "full"
+    folder.mkdir()
+    tell("mount", "-t", "tmpfs", "-o", "size=64k", "none", folder)
+    try:
+        plan = plan_file(
+            folder,
+            "".join(
+                f'test "{n}" {{\nrun random 4KiB 100/0 for 1s\n}}\n' for n in range(90)
+            ),
+        )
+        (folder / "other.ioplan").hardlink_to(plan)
+        before = plan.read_bytes()
+        assert len(before) < 4096, "and with blanks it takes another page"
+        room = os.statvfs(folder)
+        (folder / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
+        done = ioplan("fmt", plan)
+        assert done.code == 2 and "No space left" in done.err
+        assert plan.read_bytes() == before
+    finally:
+        tell("umount", folder)
+
+
 OPENS = re.compile(
     r"""write_text\(|write_bytes\(|\.open\(\s*["'][wax+]|open\([^)]*["'][wax]b?["']"""
     r"""|O_CREAT|O_WRONLY|O_RDWR|TemporaryFile\("""

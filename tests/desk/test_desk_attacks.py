@@ -46,6 +46,14 @@ def test_pages_have_neither_scripts_nor_styles_in_them(desk: Desk) -> None:
         "",
         "localhost@evil.example",
         "[::1",
+        "[::1]evil",
+        "[::1]evil:8780",
+        "[::1].evil.example",
+        "[::1]:8780evil",
+        "[::1]:8780:1",
+        "[localhost]",
+        "localhost:evil",
+        "127.0.0.1:8780@evil.example",
         "1",
     ],
 )
@@ -54,7 +62,7 @@ def test_another_name_is_not_answered(desk: Desk, host: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "host", ["localhost:8780", "127.0.0.1", "[::1]:8780", "10.0.0.1:1"]
+    "host", ["localhost:8780", "127.0.0.1", "[::1]:8780", "[::1]", "10.0.0.1:1"]
 )
 def test_its_own_names_are(desk: Desk, host: str) -> None:
     assert client(desk).get("/sign-in", headers={"Host": host}).status_code == 200

@@ -14,6 +14,7 @@ from command import ioplan, plan_file
 from kinds_of_data import put
 from labs import MIB, asked, lab_of_file, loop_device, mounted, needs_root, tell
 from refused import refused
+from sight import WORDS
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
@@ -269,7 +270,7 @@ def test_a_person_may_type_the_word(
 ) -> None:
     """At a real terminal; anything else than the whole name refuses."""
     plan = plan_file(tmp_path, WRITES)
-    command = [sys.executable, "-m", "ioplan.cli", "run", str(plan), "--quiet"]
+    command = [sys.executable, "-m", "ioplan.cli", "run", str(plan), "--quiet", *WORDS]
     before = foreign.read_bytes()
     assert at_terminal([*command, "--target", str(foreign)], "yes") == 2
     assert foreign.read_bytes() == before
@@ -307,3 +308,15 @@ def test_the_lock_ends_with_the_process(scratch: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", code], check=True)
     open_target(request(scratch)).close()
+
+
+@pytest.mark.parametrize("size", [0, 100])
+@pytest.mark.parametrize("word", ["overwrite", "overwrite_data"])
+def test_a_file_of_less_than_a_block_is_named_so(
+    size: int, word: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(bytes(size))
+    request = TargetRequest(path=str(path), folder=str(tmp_path / "s"), writes=True)
+    with refused(TargetFault.BELOW_BLOCK, "is smaller than a block"):
+        open_target(request.model_copy(update={word: (str(path),)}))

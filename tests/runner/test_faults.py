@@ -37,6 +37,7 @@ from ioplan_io_uring.engine import engine_path
 
 pytestmark = pytest.mark.slow
 
+FOUR_S = 'test "T" { run random 4KiB 100/0, qd 4 for 4s }'
 READS = 'test "T" { run random 4KiB 100/0, qd 4, pause 2ms every 8 for 20s }'
 WRITES = 'test "T" { run random 4KiB 0/100, qd 4, pause 2ms every 8 for 20s }'
 QUICK = Limits(silence_s=3.0, overdue_s=5.0, stop_s=4.5, kill_s=1.0)
@@ -268,6 +269,41 @@ def test_a_backend_that_does_not_answer_any_more(place: Place, scratch: Path) ->
     place.is_row("mute", "the backend falls silent", "`kill -STOP` of the engine", row)
     assert (row["status"], row["cause"]) == ("failed", "hung")
     assert "only when killed" in row["message"]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_backend_that_stood_still_is_named(
+    backend: str, place: Place, scratch: Path
+) -> None:
+    """Its largest latency is not the drive's, and looks as if it were."""
+    with started(*place.words(FOUR_S, scratch, "--backend", backend)) as run:
+        run.until("progress")
+        os.kill(run.backend, signal.SIGSTOP)
+        time.sleep(2.2)
+        os.kill(run.backend, signal.SIGCONT)
+        run.until("record")
+        assert run.end() == 0, run.said
+    record, _ = last_run(place.store)
+    (late,) = [text for text in record.warnings if " s late" in text]
+    assert 1.0 < float(late.split(" s late")[0].split()[-1]) < 10
+    assert "stood still" in late
+
+
+@needs_faulty
+def test_a_device_that_stood_still_is_no_late_report(place: Place) -> None:
+    with (
+        pausing(place.folder / "d") as (device, pause),
+        started(*place.words(FOUR_S, device.path)) as run,
+    ):
+        run.until("progress")
+        pause.begin()
+        time.sleep(2.2)
+        pause.end()
+        assert run.end() == 0, run.said
+    record, _ = last_run(place.store)
+    latency = record.directions["read"].latency
+    assert latency and latency.max_ns > 1_000_000_000
+    assert not [text for text in record.warnings if " s late" in text]
 
 
 def engine_of_this_process() -> int:

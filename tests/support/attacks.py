@@ -95,6 +95,33 @@ ATTACKS = (
         "refused",
         GUARD + "other_users.py::test_a_file_of_an_overlay_has_two_paths",
     ),
+    Attack(
+        "the upper file of an overlay of another mount namespace, in which a program "
+        "writes to it",
+        "refused",
+        GUARD + "sight.py::test_the_upper_file_of_an_overlay_elsewhere",
+    ),
+    Attack(
+        "from a container, a file or device that a program of the host holds",
+        "refused without `--cannot-see-users`",
+        GUARD + "sight.py::test_elsewhere_a_file_of_others_is_kept",
+    ),
+    Attack(
+        "a file is held by an io_uring alone, or by a message in a socket",
+        "refused",
+        GUARD + "sight.py::test_a_descriptor_that_waits_in_a_socket",
+    ),
+    Attack(
+        "losetup, mkfs, mount, swapon, addpart and other programs on the target of a "
+        "session that runs",
+        "the session ends, and says what it is; its finished runs are kept",
+        "runner/test_taken.py::test_a_device_is_taken",
+    ),
+    Attack(
+        "a plan's title as a script, written with `-o x.html` in another format",
+        "refused",
+        "cli/test_formats.py::test_no_title_becomes_a_script",
+    ),
     # who may command
     Attack(
         "a store in a folder of many, in which another user has made `jobs` or `lanes`",

@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from sight import WORDS
+
 
 class Started:
     """`ioplan run … --json` under way."""
@@ -19,7 +21,7 @@ class Started:
     def __init__(self, *arguments: str | Path, **environment: str) -> None:
         self.lines: list[dict[str, Any]] = []
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "ioplan.cli", "run", *arguments, "--json"],
+            [sys.executable, "-m", "ioplan.cli", "run", *arguments, *WORDS, "--json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

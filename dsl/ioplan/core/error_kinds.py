@@ -30,6 +30,7 @@ class Cause(Kind):
         "stuck",
         ("it hangs in the kernel and could not be killed; its target is unusable"),
     )
+    TAKEN = "taken", "something else began to use the target; the session was ended"
     SHORT = "short", "it ended before its time, without a request to stop"
     DEVICE_ERROR = "device-error", "an I/O failed"
     VERIFY = "verify", "blocks did not contain the data last written to them"
@@ -153,6 +154,7 @@ class TargetFault(Kind):
         "open-elsewhere",
         ("another program has it open or mapped for writing"),
     )
+    UNSEEN = "unseen", "programs that use it may be invisible from here"
     IN_USE = "in-use", "the kernel reports that it is in use, but not by what"
     WRITE_PROTECTED = "write-protected", "the device is read-only"
     ZONED = "zoned", "the device has zones"

@@ -27,6 +27,10 @@ ENDINGS = {
 """What a file may hold whose name ends so."""
 
 
+PAGES = (".html", ".htm", ".xhtml", ".xht", ".shtml", ".svg")
+"""What a browser runs, whatever a file of such a name was written as."""
+
+
 class FormatError(ExplainedError):
     """A result cannot be written in this format; the text says what to do."""
 
@@ -47,11 +51,16 @@ def writer_of(
 
 
 def _check_ending(name: str, known: Iterable[str], output: Path | None) -> None:
-    """A browser runs what an .html file holds, whatever it was written as."""
-    meant = ENDINGS.get(output.suffix.lower(), ()) if output else ()
+    suffix = output.suffix.lower() if output else ""
+    meant = ENDINGS.get(suffix, ())
     fitting = [one for one in meant if one in known]
     if fitting and name not in fitting:
         raise FormatError(
             f"the name {output} is of {fitting[0]}, and the format is {name}: add "
             f"--format {fitting[0]}, or choose another name"
+        )
+    if suffix in PAGES and name not in meant:
+        raise FormatError(
+            f"the name {output} is of a web page, and the format is {name}: choose "
+            "another name"
         )

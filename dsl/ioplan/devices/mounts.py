@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -31,23 +31,23 @@ class Mount(Struct, frozen=True):
 def mounts() -> list[Mount]:
     """All mounts of block devices, each once."""
     found: dict[tuple[int, str], Mount] = {}
-    for table, here in _tables():
-        for line in table:
+    for process in mount_tables():
+        here = process.name == "self"
+        for line in mount_lines(process):
             for mount in _read(line, here):
                 found.setdefault((mount.number, mount.where), mount)
     return list(found.values())
 
 
-def _tables() -> Iterator[tuple[Iterable[str], bool]]:
-    """The mount table of each namespace, this process's own first."""
-    own = _namespace(PROC / "self")
-    yield _lines(PROC / "self"), True
-    seen = {own}
+def mount_tables() -> Iterator[Path]:
+    """A process of each mount namespace, this one first."""
+    yield PROC / "self"
+    seen = {_namespace(PROC / "self")}
     for process in sorted(processes()):
         space = _namespace(process)
         if space and space not in seen:
             seen.add(space)
-            yield _lines(process), False
+            yield process
 
 
 def unseen_namespaces() -> bool:
@@ -66,17 +66,16 @@ def _is_closed(process: Path) -> bool:
 
 
 def _namespace(process: Path) -> str:
-    try:
-        return str((process / "ns/mnt").readlink())
-    except OSError:
-        return ""
+    """By its first mount: its number is that of no other, and every user may see it."""
+    return next(iter(mount_lines(process)[:1]), "")
 
 
-def _lines(process: Path) -> list[str]:
+def mount_lines(process: Path) -> list[str]:
+    """A process's mount table; none if it has ended."""
     try:
         text = (process / "mountinfo").read_text(errors="surrogateescape")
     except OSError:
-        return []  # it has ended
+        return []
     return text.splitlines()
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ioplan.devices.file_id import Key, key_at
-from ioplan.devices.mounts import unescaped
-from ioplan.devices.proc import PROC
+from ioplan.devices.mounts import mount_lines, mount_tables, unescaped
 
 
 class Overlay(NamedTuple):
@@ -20,26 +19,33 @@ class Overlay(NamedTuple):
 
 
 def other_names(path: Path) -> dict[Key, str]:
-    """The same file by its other path, if an overlay has two; with a suffix."""
+    """The same file by its other path, if an overlay has two; with a suffix.
+
+    Also by an overlay of another mount namespace, which /proc/PID/root leads to.
+    """
+    parents = {key_at(one): one for one in reversed(path.parents)}
     found = dict[Key, str]()
     for one in _overlays():
         for here, there in ((one.where, one.upper), (one.upper, one.where)):
-            if path.is_relative_to(here):
-                other = there / path.relative_to(here)
+            if folder := parents.get(key_at(here)):
+                other = there / path.relative_to(folder)
                 if key := key_at(other):
                     found[key] = f" as {other}"
     return found
 
 
 def _overlays() -> Iterator[Overlay]:
-    try:
-        lines = (PROC / "self/mountinfo").read_text(errors="surrogateescape")
-    except OSError:
-        return
-    for line in lines.splitlines():
-        front, _, back = line.partition(" - ")
-        if back.startswith("overlay "):
-            upper = re.search(r"[ ,]upperdir=([^,]+)", back)
-            if upper:
-                where = Path(unescaped(front.split()[4]))
-                yield Overlay(where, Path(unescaped(upper[1])))
+    for process in mount_tables():
+        root = Path("/") if process.name == "self" else process / "root"
+        for line in mount_lines(process):
+            yield from _overlay(line, root)
+
+
+def _overlay(line: str, root: Path) -> Iterator[Overlay]:
+    """Whoever mounted it may have had another root than who sees it now."""
+    front, _, back = line.partition(" - ")
+    upper = re.search(r"[ ,]upperdir=([^,]+)", back)
+    if back.startswith("overlay ") and upper:
+        where = root / unescaped(front.split()[4]).lstrip("/")
+        for folder in {root, Path("/")}:
+            yield Overlay(where, folder / unescaped(upper[1]).lstrip("/"))

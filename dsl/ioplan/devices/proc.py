@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,25 @@ def listed(folder: Path) -> list[Path]:
         return list(folder.iterdir())
     except OSError:
         return []
+
+
+def own_pid() -> int:
+    """This process as /proc numbers it, which may be that of another PID namespace."""
+    try:
+        return int((PROC / "self").readlink().name)
+    except (OSError, ValueError):
+        return os.getpid()
+
+
+def lineage(pid: int) -> Iterator[int]:
+    """A process, its parent, and so on."""
+    while pid:
+        yield pid
+        try:
+            words = (PROC / str(pid) / "stat").read_text(errors="replace")
+            pid = int(words.rpartition(")")[2].split()[1])
+        except (OSError, IndexError, ValueError):
+            return  # it has ended
 
 
 def threads(process: Path) -> list[Path]:

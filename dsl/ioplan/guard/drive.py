@@ -25,6 +25,10 @@ class FileDrive:
         """Wait."""
         time.sleep(pause_ns / SECOND_NS)
 
+    def check_use(self) -> None:
+        """Check that nothing else began to use it. Raises TargetError."""
+        self.target.check_use()
+
     def close(self) -> None:
         """Unlock it."""
         self.target.close()

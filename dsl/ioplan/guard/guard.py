@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import os
 import shlex
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ioplan.core.error_kinds import TargetFault
-from ioplan.devices.backing_file import backing
 from ioplan.devices.device import Device
-from ioplan.devices.file_id import Key, key_of
 from ioplan.devices.identity import (
     Identity,
     differences,
     entry_lines,
     unstable_reason,
 )
-from ioplan.devices.open_files import Opener, writers
-from ioplan.devices.overlay import other_names
 from ioplan.devices.signatures import SignatureError, signatures
 from ioplan.devices.usage import Host, Obstacle
-from ioplan.guard.shared_lock import NO_PARTICIPANTS, Participants, unrelated_openers
+from ioplan.guard.in_use import device_programs, file_uses, partition_uses
+from ioplan.guard.shared_lock import NO_PARTICIPANTS, Participants
 from ioplan.lab.lab_file import usual_path
 from ioplan.target_entry import LabTarget
 
@@ -37,8 +33,6 @@ ONLY_READ = Obstacle(
     "the lab file does not permit writing to it",
     "to permit it, set writable = true in its entry",
 )
-PROBE_S = 1.0
-"""For so long udev, blkid and losetup may have a device open to probe it."""
 
 
 def refusals(device: Device, host: Host) -> Iterator[Obstacle]:
@@ -64,35 +58,8 @@ def open_refusals(
     `participants` are those of a session of several hosts. Noise that is ioplan's own
     may look like a signature of two bytes.
     """
-    for one in _lasting_writers(_related(device), participants):
-        yield _open_by(one)
-    yield from _partitions(device) if is_own else _content_refusals(device, fd)
-
-
-def _open_by(one: Opener) -> Obstacle:
-    what = f"is {one.how} by {one}"
-    return Obstacle(TargetFault.OPEN_ELSEWHERE, what, "stop that program first")
-
-
-def _related(device: Device) -> dict[Key, str]:
-    """The device, its partitions, and all under it; with a suffix to name each."""
-    found = {one.key: f" as {one.name}" for one in (*device.partitions, *device.below)}
-    for one in (device, *device.below):
-        if (under := backing(one)) and under.key:
-            found[under.key] = f" as {under}"
-    return found | {device.key: ""}
-
-
-def _lasting_writers(
-    wanted: dict[Key, str], participants: Participants
-) -> list[Opener]:
-    """Not those that only probe: losetup opens each free loop device for that."""
-    deadline_s = time.monotonic() + PROBE_S
-    while found := unrelated_openers(writers(wanted), participants):
-        if time.monotonic() > deadline_s:
-            break
-        time.sleep(0.01)
-    return found
+    yield from device_programs(device, participants)
+    yield from partition_uses(device) if is_own else _content_refusals(device, fd)
 
 
 def _content_refusals(device: Device, fd: int) -> Iterator[Obstacle]:
@@ -109,14 +76,7 @@ def _content_refusals(device: Device, fd: int) -> Iterator[Obstacle]:
             TargetFault.SIGNATURE, f"has data on it: {', '.join(found)}", erase
         )
     else:
-        yield from _partitions(device)
-
-
-def _partitions(device: Device) -> Iterator[Obstacle]:
-    if device.partitions:
-        names = ", ".join(one.name for one in device.partitions)
-        forget = f"if they are stale: partx --delete {device.node}"
-        yield Obstacle(TargetFault.PARTITIONS, f"has partitions: {names}", forget)
+        yield from partition_uses(device)
 
 
 def entry_refusals(
@@ -158,10 +118,7 @@ def file_refusals(
     if status.st_nlink > 1:
         what = f"has {status.st_nlink} hard links, and all would be overwritten"
         yield Obstacle(TargetFault.HARD_LINKS, what, "use a file with one link")
-    files = other_names(path) | {key_of(status): ""}
-    for file in files:
-        yield from host.file_obstacles(file)
-    yield from map(_open_by, unrelated_openers(writers(files), participants))
+    yield from file_uses(path, status, host, participants)
 
 
 def file_entry_refusals(entry: LabTarget) -> Iterator[Obstacle]:

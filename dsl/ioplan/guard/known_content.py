@@ -121,15 +121,15 @@ class KnownContent:
 
     def withdraw(self) -> None:
         """Nothing was written after all: what was known before holds on."""
-        if self.heartbeat:
-            self.heartbeat.stop()
-        if self.kept:
-            self._write(self.kept)
-        else:
-            self.forget()
+        kept = self.kept
+        self.forget()
+        if kept:
+            self._write(kept)
 
     def forget(self) -> None:
         """What is there is the user's again."""
+        if self.heartbeat:
+            self.heartbeat.stop()
         with suppress(OSError):
             state_path(self.facts).unlink(missing_ok=True)
 

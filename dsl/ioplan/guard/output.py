@@ -15,6 +15,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -57,10 +58,49 @@ def output_file(
 def rewrite(path: Path, content: bytes) -> None:
     """Another content for a file that the user named, such as a plan's new layout.
 
-    Raises OutputError, OSError.
+    Its owner, its mode and its other names stay. Raises OutputError, OSError.
     """
+    before = _checked(path, force=True)
+    if before and (before.st_nlink > 1 or not _may_give(before)):
+        _overwrite(path, before, content)
+        return
     with output_file(path, force=True) as file:
         file.write(content)
+
+
+def _may_give(before: os.stat_result) -> bool:
+    """Whether a new file of this process can have the same owner and group."""
+    if not HAS_USERS or os.geteuid() == 0:
+        return True
+    groups = (os.getegid(), *os.getgroups())
+    return before.st_uid == os.geteuid() and before.st_gid in groups
+
+
+def _overwrite(path: Path, before: os.stat_result, content: bytes) -> None:
+    """In the file itself; what fails is put back."""
+    fd = os.open(path, os.O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_BINARY)
+    with os.fdopen(fd, "r+b", buffering=0) as file:
+        if not os.path.samestat(before, os.fstat(fd)):
+            raise OutputError(
+                f"{str(path)!r} was replaced in the meantime; it was not changed"
+            )
+        old = file.read()
+        try:
+            _put_content(file, content, len(old))
+        except OSError:
+            _put_content(file, old, len(old))
+            raise
+
+
+def _put_content(file: FileIO, content: bytes, had_bytes: int) -> None:
+    """First what makes it longer: a full disk shows before anything is replaced."""
+    for begin, end in ((had_bytes, len(content)), (0, min(had_bytes, len(content)))):
+        at = begin
+        while at < end:
+            file.seek(at)
+            at += file.write(content[at:end])
+    file.truncate(len(content))
+    os.fsync(file.fileno())
 
 
 @contextmanager
@@ -170,13 +210,15 @@ def _opened(part: Path, mode: int) -> Iterator[BinaryIO]:
 
 
 def _finish(file: BinaryIO, before: os.stat_result | None) -> None:
-    """Mark it, give it the mode of what it replaces, and see that it is on the disk."""
+    """Mark it, give it owner and mode of what it replaces, and sync it to the disk."""
     file.flush()
     file.seek(0)
     # Where no attributes are kept, it counts as another's.
     with suppress(OSError, AttributeError):
         os.setxattr(file.fileno(), MARK, _digest(file))
     if before and HAS_USERS:
+        with suppress(OSError):
+            os.fchown(file.fileno(), before.st_uid, before.st_gid)
         os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
     os.fsync(file.fileno())
 

@@ -36,6 +36,11 @@ def is_unchanged_scratch(fd: int, path: Path) -> bool:
     return _read_mark(fd, path) == _closed_mark(fd)
 
 
+def is_own_scratch(fd: int, path: Path) -> bool:
+    """Whether ioplan created it, and nobody else has written to it since."""
+    return is_unchanged_scratch(fd, path) or not foreign_mark(fd, path)
+
+
 def foreign_mark(fd: int, path: Path) -> str:
     """Why a file is somebody's, by its mark; empty for a session's that was killed."""
     mark = _read_mark(fd, path)

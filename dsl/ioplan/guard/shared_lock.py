@@ -18,6 +18,7 @@ from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.system import fcntl
 from ioplan.devices.open_files import Opener, openers
+from ioplan.devices.proc import lineage
 from ioplan.guard.errors import TargetError
 
 LOCK_WAIT_S = 5.0
@@ -29,9 +30,16 @@ class Participants(NamedTuple):
 
     program: str = ""
     session: str = ""
+    own: int = 0
+    """This process, once it may have started others that use the target for it."""
 
     def include(self, pid: int) -> bool:
-        """Whether a process is one of them; none is in a session of one host."""
+        """Whether a process is one of them, or was started by one."""
+        return any(map(self._has, lineage(pid)))
+
+    def _has(self, pid: int) -> bool:
+        if pid == self.own:
+            return True
         if not (self.program and self.session):
             return False
         try:

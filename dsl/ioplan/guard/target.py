@@ -33,9 +33,11 @@ from ioplan.guard.guard import (
     open_refusals,
     refusals,
 )
+from ioplan.guard.in_use import UseWatch, unseen_uses
 from ioplan.guard.known_content import KnownContent, known_content
 from ioplan.guard.pinned import opened, pinned
 from ioplan.guard.scratch_file import (
+    is_own_scratch,
     make_scratch,
     mark_closed,
     mark_open,
@@ -77,8 +79,22 @@ class Target:
         fd: int,
         entry: LabTarget | None = None,
         known: KnownContent | None = None,
+        watch: UseWatch | None = None,
     ) -> None:
         self.facts, self.fd, self.entry, self.known = facts, fd, entry, known
+        self.watch, self.taken = watch, False
+
+    def check_use(self) -> None:
+        """Check that nothing else began to use what is written to; TargetError.
+
+        What is on it then is no longer ioplan's: `close` does not say so.
+        """
+        try:
+            if self.watch:
+                self.watch.check()
+        except BaseException:
+            self.taken = True
+            raise
 
     def check_name(self) -> None:
         """Check that its path still leads to it, for programs that open it by path.
@@ -100,8 +116,9 @@ class Target:
         """Unlock it; further calls do nothing."""
         if self.fd >= 0:
             if self.known:
-                self.known.learn(self.fd)
-            mark_closed(self.fd, Path(self.facts.path))
+                self.known.forget() if self.taken else self.known.learn(self.fd)
+            if not self.taken:
+                mark_closed(self.fd, Path(self.facts.path))
             os.close(self.fd)
             self.fd = -1
 
@@ -159,15 +176,24 @@ def _open_file(path: Path, pin: int, request: TargetRequest) -> Target:
     try:
         lock(path, fd, request)
         facts = file_facts(path, fd)
-        free = _check_file(path, fd, facts, request) if request.writes else READ
         check_size(facts, request)
+        free = _check_file(path, fd, facts, request) if request.writes else READ
         share_lock(path, fd, request)
         if request.writes:
             mark_open(fd, path)
-        return _free(facts, fd, request, free)
+        return _free(facts, fd, request, free, _watch(path, fd, None, request))
     except BaseException:
         os.close(fd)
         raise
+
+
+def _watch(
+    path: Path, fd: int, device: Device | None, request: TargetRequest
+) -> UseWatch | None:
+    """None for what is only read: others may use it, too."""
+    if not request.writes:
+        return None
+    return UseWatch(path, fd, device, participants_of(request))
 
 
 def _check_file(
@@ -178,6 +204,8 @@ def _check_file(
         raise _refused(path, obstacle)
     for obstacle in file_entry_refusals(request.entry) if request.entry else ():
         raise _not_permitted(path, obstacle, request)
+    if not is_own_scratch(fd, path):
+        _check_sight(path, request)
     return check_file_data(path, fd, facts, request) if request.leads else READ
 
 
@@ -196,23 +224,44 @@ def _open_device(
         known = known_content(facts)
         why = known.proof(fd) if request.writes and request.leads else ""
         _check_device(path, fd, device, request, inventory, is_own=bool(why))
-        free = READ
-        if request.writes and not request.leads:
-            check_device_consent(device, inventory, request)
-        elif request.writes:
-            free = check_device_data(device, fd, known, why, inventory, request)
         check_size(facts, request)
+        free = READ
+        if request.writes:
+            _check_sight(path, request)
+            free = _free_device(device, fd, known, why, inventory, request)
         share_lock(path, fd, request)
-        return _free(facts, fd, request, free)
+        return _free(facts, fd, request, free, _watch(path, fd, device, request))
     except BaseException:
         os.close(fd)
         raise
 
 
-def _free(facts: TargetFacts, fd: int, request: TargetRequest, free: Free) -> Target:
+def _free_device(
+    device: Device,
+    fd: int,
+    known: KnownContent,
+    why: str,
+    inventory: Inventory,
+    request: TargetRequest,
+) -> Free:
+    """Of hosts that use it together only the first looks: it prepares the target before
+    the others open it."""
+    if request.leads:
+        return check_device_data(device, fd, known, why, inventory, request)
+    check_device_consent(device, inventory, request)
+    return READ
+
+
+def _free(
+    facts: TargetFacts,
+    fd: int,
+    request: TargetRequest,
+    free: Free,
+    watch: UseWatch | None,
+) -> Target:
     """The record says why it was free to write."""
     facts = facts.model_copy(update={"evidence": free.why})
-    return Target(facts, fd, request.entry, free.known)
+    return Target(facts, fd, request.entry, free.known, watch)
 
 
 def _open_fd(path: Path, pin: int, request: TargetRequest) -> int:
@@ -255,6 +304,15 @@ def _check_device(
         raise TargetError(text, TargetFault.NO_ENTRY)
     for obstacle in entry_refusals(identity, request.entry, inventory.all):
         raise _not_permitted(path, obstacle, request)
+
+
+def _check_sight(path: Path, request: TargetRequest) -> None:
+    """Refuse what others may use unseen, unless somebody knows better."""
+    entry = request.entry
+    if request.cannot_see_users or (entry and entry.cannot_see_users):
+        return
+    for obstacle in unseen_uses():
+        raise _refused(path, obstacle)
 
 
 def _refused(path: Path, obstacle: Obstacle) -> TargetError:

@@ -194,6 +194,13 @@ class RunRequest(Model):
     overwrite_data: Annotated[
         Texts, Option("--overwrite-data", "Also if it contains data.", "ID")
     ] = ()
+    cannot_see_users: Annotated[
+        bool,
+        Option(
+            "--cannot-see-users",
+            "Write also where programs that use the target cannot be seen.",
+        ),
+    ] = False
     allow: Annotated[
         Texts,
         Option(

@@ -15,10 +15,15 @@ class RunFailed(ExplainedError):
     """A run failed; what there is of it is stored. `kind` is its cause."""
 
 
-class StuckRun(RunFailed):
-    """Something that cannot be ended still holds the target."""
+class TargetUnusable(RunFailed):
+    """Nothing more may be done on the target, whatever the plan says of failures.
 
-    kind = Cause.STUCK
+    It has been taken by something else, or what cannot be ended still holds it.
+    """
+
+
+UNUSABLE = (Cause.STUCK, Cause.TAKEN)
+"""The causes of it."""
 
 
 class NothingFound(RunFailed):

@@ -33,7 +33,7 @@ from ioplan.runner.outcome import (
     PreparationFailed,
     RunFailed,
     SessionOutcome,
-    StuckRun,
+    TargetUnusable,
 )
 from ioplan.runner.preparation import PreparationQueue
 from ioplan.runner.seek import cell_seek
@@ -153,7 +153,7 @@ class SessionRunner:
         """A step; where the plan goes on after failures, it may fail."""
         try:
             self._run_step(step)
-        except StuckRun:
+        except TargetUnusable:
             raise
         except NothingFound as error:  # nothing was done to the target
             self.outcome.fail(error)
@@ -328,7 +328,7 @@ class SessionRunner:
             self._invalidate_state()
         try:
             self.step_runner.prepare(prepare)
-        except StuckRun:
+        except TargetUnusable:
             raise
         except RunFailed as error:
             raise PreparationFailed(str(error), error.kind) from error

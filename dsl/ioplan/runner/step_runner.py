@@ -20,8 +20,14 @@ from ioplan.records.session import EventKind, SessionEvent
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome, execute, format_error, now
 from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
+from ioplan.runner.execute.other_use import other_use
 from ioplan.runner.execute.progress import ProgressReporter, RunWatch
-from ioplan.runner.outcome import RunFailed, SessionOutcome, StuckRun
+from ioplan.runner.outcome import (
+    UNUSABLE,
+    RunFailed,
+    SessionOutcome,
+    TargetUnusable,
+)
 from ioplan.runner.recorder import Recorder
 from ioplan.runner.seek.decision_watch import DecisionWatch
 from ioplan.runner.stamps import StampFile
@@ -89,6 +95,7 @@ class StepRunner:
 
     def _execute(self, job: Job, watch: RunWatch | None) -> tuple[Job, RunOutcome]:
         """The run, and the job as it was placed."""
+        self._check_use()
         try:
             self.stamps.before(job, self.drive)
         except OSError as error:
@@ -100,7 +107,22 @@ class StepRunner:
             outcome = execute(
                 self.drive, placed, self.interrupt, reporter, limits, instruments
             )
-        return placed, replace(outcome, warnings=(*outcome.warnings, *warnings))
+        outcome = replace(outcome, warnings=(*outcome.warnings, *warnings))
+        return placed, self._if_not_taken(outcome)
+
+    def _check_use(self) -> None:
+        """Raises TargetUnusable."""
+        if taken := other_use(self.drive):
+            raise TargetUnusable(taken.message, taken.cause)
+
+    def _if_not_taken(self, outcome: RunOutcome) -> RunOutcome:
+        """A run during which something else began to use the target has failed."""
+        if outcome.cause in (Cause.STUCK, Cause.INTERRUPTED):
+            return outcome
+        if taken := other_use(self.drive):
+            change = {"cause": taken.cause, "message": taken.message}
+            return replace(outcome, status="failed", **change)
+        return outcome
 
     def _steady_watch(
         self, rule: SteadyRule | None, every_ns: int | None, job: Job
@@ -126,6 +148,7 @@ class StepRunner:
         """One step of a precondition. Raises RunFailed."""
         step = prepare.step
         if isinstance(step, PurgeStep):
+            self._check_use()
             self.stamps.forget()
             method = self._wait(lambda: self.drive.purge(self.observer.purged))
             self.note("purged", f"purge: {method}")
@@ -171,7 +194,7 @@ class StepRunner:
         self.observer.record(record)
         self.report(record, record.verdicts)
         if record.status == "failed":
-            error = StuckRun if record.cause == Cause.STUCK else RunFailed
+            error = TargetUnusable if record.cause in UNUSABLE else RunFailed
             raise error(f"{record.asked.test}: {record.message}", record.cause)
 
     def report(self, record: RunRecord, verdicts: tuple[Verdict, ...]) -> None:

@@ -43,7 +43,10 @@ MOST_DETAIL_BYTES = 96 << 20
 MOST_DETAILS_BYTES = 1 << 30
 """Of all series together, as many small ones make a bomb, too."""
 MOST_BITS = 16
-LOCAL = ("lab", "overwrite", "overwrite_data", "options", "tags", "note", "person")
+LOCAL = (
+    *("lab", "overwrite", "overwrite_data", "cannot_see_users"),
+    *("options", "tags", "note", "person"),
+)
 """What of a request is for its own host (programs, permissions, where things are), or
 stands in the session as it is by now."""
 

@@ -110,6 +110,11 @@ class SpdkDrive:
         """Wait."""
         time.sleep(pause_ns / SECOND_NS)
 
+    def check_use(self) -> None:
+        """Check that nothing else began to use what the kernel has; TargetError."""
+        if self.target:
+            self.target.check_use()
+
     def close(self) -> None:
         """Unlock it."""
         self._kept.close()

@@ -78,6 +78,7 @@ class Options(Struct, frozen=True):
     scale_time: float = 1.0
     overwrite: list[str] = []
     overwrite_data: list[str] = []
+    cannot_see_users: bool = False
     allow: list[str] = []
     allow_approximate: bool = False
 
@@ -101,6 +102,7 @@ class Side:
             create_bytes=size(options.create, "--create"),
             overwrite=tuple(options.overwrite),
             overwrite_data=tuple(options.overwrite_data),
+            cannot_see_users=options.cannot_see_users,
             writes=self.summary.writes,
             options=choice.options,
             folder=str(session_folder(options.store, session)),

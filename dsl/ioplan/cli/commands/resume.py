@@ -30,6 +30,8 @@ from ioplan.store.session_folder import session_folder, session_lock
 from ioplan.store.store import Store, default_path
 
 MOST_SHOWN = 5
+WORDS = ("overwrite", "overwrite_from", "overwrite_data", "cannot_see_users")
+"""What permits writing to one target."""
 
 
 class ResumeOptions(Struct, frozen=True):
@@ -43,6 +45,7 @@ class ResumeOptions(Struct, frozen=True):
     overwrite: list[str] = []
     overwrite_from: Path | None = None
     overwrite_data: list[str] = []
+    cannot_see_users: bool = False
     trust: bool = False
     quiet: bool = False
     json: bool = False
@@ -64,10 +67,10 @@ def resume_command(
 
 def _check_no_words(others: dict[str, Any]) -> None:
     """Each lane of a job has a session and a target of its own."""
-    if any(others[key] for key in ("overwrite", "overwrite_from", "overwrite_data")):
+    if any(others[key] for key in WORDS):
         raise UsageError(
-            "--overwrite is for one session: ioplan status shows those of the job's "
-            "lanes; resume the one by its ID, on its host"
+            "--overwrite and --cannot-see-users are for one session: ioplan status "
+            "shows those of the job's lanes; resume the one by its ID, on its host"
         )
 
 
@@ -121,6 +124,8 @@ def _call(session: Session, resumed: ResumeOptions) -> RunCall:
         "backend": session.backend,
         "overwrite": (*session.request.overwrite, *resumed.overwrite),
         "overwrite_data": tuple(resumed.overwrite_data),
+        "cannot_see_users": session.request.cannot_see_users
+        or resumed.cannot_see_users,
         "fresh": False,  # what it has prepared since holds
     }
     return RunCall(

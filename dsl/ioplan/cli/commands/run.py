@@ -157,6 +157,7 @@ def run_session(
         create_bytes=size(asked.create, "--create"),
         overwrite=asked.overwrite,
         overwrite_data=asked.overwrite_data,
+        cannot_see_users=asked.cannot_see_users,
         writes=summary.writes,
         options=choice.options,
         folder=str(folder),

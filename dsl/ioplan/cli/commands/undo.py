@@ -29,6 +29,7 @@ def undo(
     lab: Path | None,
     overwrite: list[str],
     overwrite_data: list[str],
+    cannot_see_users: bool,
     store: Path | None,
 ) -> int:
     """Say what it would do; do it with consent. Raises TargetError, StoreError."""
@@ -44,7 +45,11 @@ def undo(
             "or a drive without a kernel device, or only read",
             TargetFault.NOT_KEPT,
         )
-    consent = {"overwrite": tuple(overwrite), "overwrite_data": tuple(overwrite_data)}
+    consent = {
+        "overwrite": tuple(overwrite),
+        "overwrite_data": tuple(overwrite_data),
+        "cannot_see_users": cannot_see_users,
+    }
     with session_lock(folder):
         request = _request(found, ends, target, lab).model_copy(update=consent)
         console.print(_described(found, ends, request))

@@ -87,6 +87,11 @@ REQUEST_OPTIONS: dict[str, Parameter] = {
         key="overwrite_data",
         many=True,
     ),
+    "cannot_see_users": flag(
+        "--cannot-see-users",
+        "Write also where programs that use the target cannot be seen.",
+        key="cannot_see_users",
+    ),
     "allow": option(
         "--allow",
         "Accept these approximations, for example align,distribution.",

@@ -41,6 +41,7 @@ BACKEND_OPTIONS = REQUEST_OPTIONS["options"]
 LAB = REQUEST_OPTIONS["lab"]
 OVERWRITE = REQUEST_OPTIONS["overwrite"]
 OVERWRITE_DATA = REQUEST_OPTIONS["overwrite_data"]
+CANNOT_SEE_USERS = REQUEST_OPTIONS["cannot_see_users"]
 ALLOW = REQUEST_OPTIONS["allow"]
 APPROXIMATE = REQUEST_OPTIONS["allow_approximate"]
 LIST = flag("--list", "Only list the tests.", key="listed")

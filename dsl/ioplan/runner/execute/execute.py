@@ -100,7 +100,7 @@ def execute(
         message,
         started_at,
         ended_at=now(),
-        warnings=tuple(filter(None, [clocks.jump()])),
+        warnings=tuple(filter(None, [clocks.jump(), run.late])),
         telemetry=watched.telemetry,
     )
 
@@ -110,7 +110,7 @@ class _Run:
 
     def __init__(self, job: Job, interrupt: Interrupt, limits: Limits) -> None:
         self.job, self.interrupt, self.limits = job, interrupt, limits
-        self.enough, self.errors, self.waits = False, 0, True
+        self.enough, self.errors, self.waits, self.late = False, 0, True, ""
         self.started_ns = self.lasted_ns = 0
 
     @cached_property
@@ -130,6 +130,7 @@ class _Run:
                     for event in watchdog:
                         yield event, self._measured(event)
             finally:
+                self.late = watchdog.late()
                 if hung := watchdog.failure():
                     self.measurement.add(hung)
         except Exception as error:  # a stranger's code: anything may come

@@ -34,6 +34,8 @@ MAX_POLL_S = 4 * POLL_S
 SILENT_GAPS = 20
 """How many mean gaps of a slow rate may pass without an I/O."""
 SILENT_INTERVALS = 5
+LATE_S = 1.0
+"""A report that comes later than this is named: a busy machine takes less."""
 
 
 class Limits(Struct, frozen=True):
@@ -71,6 +73,7 @@ class Watchdog:
         self.end_s = limits.overdue_s + planned_s(job)
         self.phase, self.why = Phase.RUNNING, ""
         self.reported_s = self.silent_s = self.phase_s = 0.0
+        self.waited_s = self.late_s = self.late_at_s = 0.0
         self.started: set[Process] = set()
         self.stuck: tuple[StuckProcess, ...] = ()
         self.reader = reader_of(self.execution)
@@ -85,7 +88,9 @@ class Watchdog:
         self.reader.start()
         while self.phase < Phase.GIVEN_UP:
             self.reader.request()
+            self.waited_s = 0.0
             while not self.reader.wait(POLL_S):
+                self.waited_s += self.reader.waited_s
                 self._on_elapsed(min(self.reader.waited_s, MAX_POLL_S))
                 if self.phase is Phase.GIVEN_UP:
                     return
@@ -100,10 +105,27 @@ class Watchdog:
         if not isinstance(event, Progress) or had_io(event):
             self.silent_s = 0.0
         if isinstance(event, Progress):
+            self._note_late(self.waited_s + self.reader.waited_s)
             warmup_ns = 0 if event.warmup else self.job.warmup_ns
             self.reported_s = (warmup_ns + event.t_ns) / SECOND_NS
         if isinstance(event, Result | Failure):
             self._advance_to(Phase.ENDING)
+
+    def _note_late(self, waited_s: float) -> None:
+        """Reports come whether the device does or not: who sends them stood still."""
+        late_s = waited_s - self.job.interval_ns / SECOND_NS
+        if late_s > max(LATE_S, self.late_s):
+            self.late_s, self.late_at_s = late_s, self.reported_s
+
+    def late(self) -> str:
+        """The longest time that a report was late; empty if all came in time."""
+        if not self.late_s:
+            return ""
+        return (
+            f"at {self.late_at_s:.1f} s of the run a report of the backend was "
+            f"{self.late_s:.1f} s late: its programs, ioplan or the machine stood "
+            "still; the largest latencies may be of that, and not of the target"
+        )
 
     def _on_elapsed(self, waited_s: float) -> None:
         """Time has passed: end the run if a limit is exceeded."""

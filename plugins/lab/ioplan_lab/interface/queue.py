@@ -35,7 +35,10 @@ SIGNED = option(
     key="consent",
     kind="path",
 )
-OWN_WORDS = ("target", "lab", "overwrite", "overwrite_data", "baseline", "person")
+OWN_WORDS = (
+    *("target", "lab", "overwrite", "overwrite_data", "cannot_see_users"),
+    *("baseline", "person"),
+)
 """What an entry of the queue says in another way, or not at all."""
 RUN_WORDS = tuple(one for key, one in REQUEST_OPTIONS.items() if key not in OWN_WORDS)
 

@@ -74,6 +74,7 @@ def _request(call: ParticipantCall, choice: Choice) -> TargetRequest:
         path=call.target,
         overwrite=call.overwrite,
         overwrite_data=call.overwrite_data,
+        cannot_see_users=call.cannot_see_users,
         writes=call.writes,
         options=choice.options,
         folder=str(_folder(call)),

@@ -75,7 +75,7 @@ def _folder(bundle: Path) -> Path:
 ONLY_HERE = frozenset(
     (
         *("target", "lab", "backend", "options", "create", "baseline", "fresh"),
-        *("overwrite", "overwrite_data", "tags", "note", "person"),
+        *("overwrite", "overwrite_data", "cannot_see_users", "tags", "note", "person"),
     )
 )
 """What is run with, on what, and what is said of it: of the call, not of the bundle."""

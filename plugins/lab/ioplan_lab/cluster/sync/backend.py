@@ -161,6 +161,7 @@ class MultiHostBackend:
         change = {
             "overwrite": request.overwrite,
             "overwrite_data": request.overwrite_data,
+            "cannot_see_users": request.cannot_see_users,
             "writes": request.writes,
         }
         call = self.calls[host].model_copy(update=change)

@@ -36,6 +36,7 @@ class ParticipantCall(Model):
     options: tuple[str, ...] = ()
     overwrite: tuple[str, ...] = ()
     overwrite_data: tuple[str, ...] = ()
+    cannot_see_users: bool = False
     writes: bool = False
     leads: bool = False
 

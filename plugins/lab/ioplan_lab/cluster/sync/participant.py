@@ -12,9 +12,10 @@ from threading import Event as Flag
 from threading import Thread, Timer
 from typing import Any, Self
 
-from ioplan.backends import Drive, Execution
+from ioplan.backends import BackendError, Drive, Execution
 from ioplan.job import SECOND_NS, Event, Failure, Job, Result, Started
 from ioplan.runner.execute.execute import format_error
+from ioplan.runner.execute.other_use import other_use
 from ioplan.runner.execute.watchdog import Limits, Watchdog
 from ioplan.runner.placement import Placement
 from ioplan.telemetry.instruments import InstrumentedRun, Instruments
@@ -82,6 +83,7 @@ class Participant:
         self.thread: Thread | None = None
         self.watched: InstrumentedRun | None = None
         self.stopped = False
+        self.late = ""
         self.runs = 0
 
     def serve(self, messages: Iterator[Message]) -> None:
@@ -112,6 +114,8 @@ class Participant:
 
     def _purge(self) -> None:
         try:
+            if taken := other_use(self.drive):
+                raise BackendError(taken.message)
             self.send("done", text=self.drive.purge(self._on_progress))
         except Exception as error:  # a stranger's code: anything may come
             self.send("failed", text=format_error(error))
@@ -128,7 +132,7 @@ class Participant:
     def _start(self, message: Message) -> None:
         change = {"target": self.drive.facts.path, "await_start": True}
         job = Job.model_validate(message["job"]).model_copy(update=change)
-        self.watchdog, self.stopped = None, False
+        self.watchdog, self.stopped, self.late = None, False, ""
         self.runs += 1
         self._in_thread(self._run, job)
 
@@ -137,7 +141,7 @@ class Participant:
         shared: tuple[str, ...] = ()
         try:
             with self.placement.placed(job) as (placed, shared), watched:
-                for event in self._events(placed):
+                for event in self._while_free(placed):
                     if not isinstance(event, Started):
                         watched.on_event(event)
                     self._send_event(event)
@@ -148,7 +152,8 @@ class Participant:
         gathered = watched.telemetry
         telemetry = gathered.means and gathered.means.model_dump(mode="json")
         self.watchdog = self.execution = None
-        self.send("over", telemetry=telemetry, warnings=(*gathered.warnings, *shared))
+        warnings = (*gathered.warnings, *shared, *filter(None, [self.late]))
+        self.send("over", telemetry=telemetry, warnings=warnings)
 
     def _go(self, at_ns: int) -> None:
         """The instruments start with the I/O, too."""
@@ -161,6 +166,15 @@ class Participant:
     def _send_event(self, event: Event) -> None:
         self.send("event", event=event.model_dump(mode="json"))
 
+    def _while_free(self, job: Job) -> Iterator[Event]:
+        """Events of a run that nothing else on this host disturbs."""
+        if taken := other_use(self.drive):
+            yield taken
+            return
+        yield from self._events(job)
+        if taken := other_use(self.drive):
+            yield taken
+
     def _events(self, job: Job) -> Iterator[Event]:
         watchdog = Watchdog(lambda: self._execution(job), job, self.limits)
         with watchdog:
@@ -169,6 +183,7 @@ class Participant:
                 watchdog.stop()
             for event in watchdog:
                 yield self._stored(event) if isinstance(event, Result) else event
+        self.late = watchdog.late()
         if hung := watchdog.failure():
             yield hung
 

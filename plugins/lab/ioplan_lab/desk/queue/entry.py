@@ -38,6 +38,7 @@ NOT_QUEUED = {
     "lab": "it is the desk's",
     "overwrite": "a queue needs a signed list of consents",
     "overwrite_data": "a queue needs a signed list of consents",
+    "cannot_see_users": "the lab file says it of a target",
     "baseline": "it is for one target, and an entry may have a group",
     "person": "it is who has added the entry",
 }

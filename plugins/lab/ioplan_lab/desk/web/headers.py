@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Iterable
 
@@ -47,6 +48,10 @@ class SafeHeaders:
         await self.app(scope, receive, sent)
 
 
+ADDRESS = r"\[([0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)\]"
+HOST = re.compile(rf"(?:{ADDRESS}|([^:\[\]]*))(?::[0-9]{{0,5}})?")
+
+
 class KnownHosts:
     """Another site's name that leads here (DNS rebinding) is refused.
 
@@ -74,11 +79,9 @@ class KnownHosts:
 
 
 def host_name(host: str) -> str:
-    """Of `NAME`, `NAME:PORT` or `[ADDRESS]:PORT`."""
-    if host.startswith("["):
-        name, end, _ = host[1:].partition("]")
-        return name if end else ""
-    return host.rpartition(":")[0] if ":" in host else host
+    """Of `NAME`, `NAME:PORT` or `[ADDRESS]:PORT`; empty for anything else."""
+    found = HOST.fullmatch(host)
+    return (found[1] or found[2]) if found else ""
 
 
 def is_address(name: str) -> bool:

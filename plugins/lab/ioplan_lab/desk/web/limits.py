@@ -21,6 +21,7 @@ FAILURES = parse("10/minute")
 ALL_FAILURES = parse("100/minute")
 MOST_BYTES = 1 << 20
 TOO_LARGE = f"the request is larger than {MOST_BYTES} B"
+WAIT = "too many invalid tokens from this address; wait a minute"
 BODY_S = 20.0
 """How long a body may take to come."""
 
@@ -35,16 +36,14 @@ class Limits:
         """Whether this address may have one more answer."""
         return self._window.hit(REQUESTS, "request", address)
 
-    def may_sign_in(self, address: str) -> bool:
-        """Whether this address may try one more token."""
-        return self._window.test(FAILURES, "sign-in", address) and self._window.test(
-            ALL_FAILURES, "sign-in"
-        )
+    def failed(self, address: str) -> bool:
+        """Count a token that was none; whether that is within the limits.
 
-    def failed(self, address: str) -> None:
-        """A token was none."""
-        self._window.hit(FAILURES, "sign-in", address)
-        self._window.hit(ALL_FAILURES, "sign-in")
+        One that is valid is never counted, nor refused for the wrong ones of others:
+        it is too long to be guessed.
+        """
+        own = self._window.hit(FAILURES, "sign-in", address)
+        return self._window.hit(ALL_FAILURES, "sign-in") and own
 
 
 class LimitRequests:
@@ -60,12 +59,8 @@ class LimitRequests:
         client = scope.get("client")
         address = client[0] if client else "-"
         headers = dict(scope["headers"])
-        is_program = b"authorization" in headers
         if not self.limits.may_ask(address):
             await _say(429, "too many requests; wait a minute")(scope, receive, send)
-        elif is_program and not self.limits.may_sign_in(address):
-            text = "too many invalid tokens; wait a minute"
-            await _say(429, text)(scope, receive, send)
         elif _length(headers) > MOST_BYTES:
             await _say(413, TOO_LARGE)(scope, receive, send)
         else:

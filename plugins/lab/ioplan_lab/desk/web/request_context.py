@@ -21,7 +21,7 @@ from ioplan_lab.desk.errors import DeskError, Missing, Refused
 from ioplan_lab.desk.people.people import Person
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.people.secret import form_token, is_same
-from ioplan_lab.desk.web.limits import body_of
+from ioplan_lab.desk.web.limits import WAIT, body_of
 from ioplan_lab.desk.web.render import rendered
 
 Answer = TypeVar("Answer")
@@ -148,8 +148,6 @@ async def context_of(request: Request) -> RequestContext:
     desk: Desk = request.app.state.desk
     if token := bearer_token(request):
         person = await run_in_threadpool(desk.people.by_token, token)
-        if person is None:
-            request.app.state.limits.failed(address_of(request))
         return RequestContext(request, desk, person)
     cookie = request.cookies.get(cookie_name(desk), "")
     if not cookie:
@@ -172,6 +170,10 @@ async def answered(page: Page, needed: Role | None, request: Request) -> Respons
 async def _answered(page: Page, needed: Role | None, request: Request) -> Response:
     context = await context_of(request)
     is_program = bool(bearer_token(request))
+    if is_program and context.person is None and not _may_guess(context):
+        found = context.page("error.html.j2", status=429, text=WAIT)
+        found.headers["Retry-After"] = "60"
+        return found
     if needed and context.person is None:
         return _unknown(context)
     if needed and context.person and not context.person.may(needed):
@@ -191,6 +193,12 @@ async def _answered(page: Page, needed: Role | None, request: Request) -> Respon
         LOG.exception("%s %s", request.method, request.url.path)
         return context.page("error.html.j2", status=500, text=FAILED)
     return response
+
+
+def _may_guess(context: RequestContext) -> bool:
+    """Counts a token that was none."""
+    within: bool = context.request.app.state.limits.failed(context.address)
+    return within
 
 
 def _deed(context: RequestContext) -> str:

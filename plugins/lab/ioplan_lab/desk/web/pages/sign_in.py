@@ -7,10 +7,10 @@ from starlette.responses import RedirectResponse, Response
 from ioplan_lab.desk.people.people import SIGNED_IN
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.people.secret import form_token, new_cookie
+from ioplan_lab.desk.web.limits import WAIT
 from ioplan_lab.desk.web.render import rendered
 from ioplan_lab.desk.web.request_context import RequestContext, allowed, cookie_name
 
-WAIT = "too many invalid tokens from this address; wait a minute"
 NONE = "this token is invalid or has expired; ask an admin for another"
 
 
@@ -37,12 +37,11 @@ def _form(context: RequestContext, text: str, status: int = 200) -> Response:
 async def enter(context: RequestContext) -> Response:
     """Sign in."""
     limits = context.request.app.state.limits
-    if not limits.may_sign_in(context.address):
-        await context.note("sign in", "refused: too often")
-        return _form(context, WAIT, 429)
     cookie = await context.blocking(context.desk.people.sign_in, context.said("token"))
     if cookie is None:
-        limits.failed(context.address)
+        if not limits.failed(context.address):
+            await context.note("sign in", "refused: too often")
+            return _form(context, WAIT, 429)
         await context.note("sign in", "refused: no such token")
         return _form(context, NONE, 403)
     person = await context.blocking(context.desk.people.by_cookie, cookie)

@@ -1,0 +1,263 @@
+"""Something else begins to use a target in the middle of a session."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+from fio_jobs import NEEDS_FIO
+from labs import (
+    MIB,
+    lab_of_file,
+    loop_device,
+    mounted,
+    needs_root,
+    remove_partition,
+    tell,
+)
+from refused import refused
+from started import Started, started
+
+from ioplan.backends import TargetRequest
+from ioplan.core.error_kinds import Cause, TargetFault
+from ioplan.guard.shared_lock import NO_PARTICIPANTS
+from ioplan.guard.target import make_scratch, open_target
+from ioplan.runner.execute.processes import descendants
+from ioplan.store.store import Store, default_path
+
+pytestmark = pytest.mark.slow
+
+RUNS = 'test "W" { run random 4KiB 0/100 for 300ms vary qd in 1, 2, 3, 4, 5, 6 }'
+HOLD = """
+import mmap, os, sys, time
+fd = os.open(sys.argv[1], getattr(os, sys.argv[2]) | getattr(os, sys.argv[3], 0))
+if sys.argv[3] == "mapped":
+    held = mmap.mmap(fd, 4096)
+    os.close(fd)
+print("ready", flush=True)
+time.sleep(float(sys.argv[4]))
+"""
+Take = Callable[[Path, Path, ExitStack], object]
+"""Begins to use a target, with an empty folder for what it needs."""
+BACKENDS = pytest.mark.parametrize(
+    "backend", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)]
+)
+
+
+def opened(target: Path, *how: str, lasts_s: float = 60) -> subprocess.Popen[str]:
+    """Another program that has it open; `how` are two flags."""
+    words = (sys.executable, "-c", HOLD, str(target), *how, str(lasts_s))
+    made = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert made.stdout and made.stdout.readline() == "ready\n"
+    return made
+
+
+def loop_over(target: Path, folder: Path, stack: ExitStack) -> Path:
+    return stack.enter_context(loop_device(target))
+
+
+def file_system_over(target: Path, folder: Path, stack: ExitStack) -> None:
+    device = loop_over(target, folder, stack)
+    tell("mkfs.ext4", "-q", "-F", device)
+    stack.enter_context(mounted(device, folder / "mnt"))
+
+
+def swap_over(target: Path, folder: Path, stack: ExitStack) -> None:
+    device = loop_over(target, folder, stack)
+    tell("mkswap", device)
+    tell("swapon", device)
+    stack.callback(tell, "swapoff", device)
+
+
+def swap_file(target: Path, folder: Path, stack: ExitStack) -> None:
+    target.chmod(0o600)
+    tell("mkswap", target)
+    tell("swapon", target)
+    stack.callback(tell, "swapoff", target)
+
+
+def partitions(target: Path, folder: Path, stack: ExitStack) -> None:
+    tell("addpart", target, "1", "2048", "4096")
+    stack.callback(remove_partition, target, 1)
+
+
+def loop_beside(target: Path, folder: Path, stack: ExitStack) -> None:
+    """On the file that the target has its data in."""
+    loop_over(folder.parent / "disk.img", folder, stack)
+
+
+def opener(*how: str) -> Take:
+    def take(target: Path, folder: Path, stack: ExitStack) -> None:
+        made = opened(target, *how)
+        stack.callback(made.communicate)
+        stack.callback(made.kill)
+
+    return take
+
+
+ON_FILES = {
+    "losetup": (loop_over, "is used by the loop device"),
+    "mkfs and mount": (file_system_over, "is used by the loop device"),
+    "swapon": (swap_file, "is used as swap"),
+    "open": (opener("O_RDWR", ""), "is open for writing by"),
+    "open O_EXCL": (opener("O_WRONLY", "O_EXCL"), "is open for writing by"),
+    "mmap": (opener("O_RDWR", "mapped"), "is mapped for writing by"),
+}
+ON_DEVICES = {
+    "losetup": (loop_over, "is used by the loop device"),
+    "losetup of its file": (loop_beside, "shares its file"),
+    "mkfs and mount": (file_system_over, "is used by the loop device"),
+    "swapon": (swap_over, "is used by the loop device"),
+    "addpart": (partitions, "has partitions"),
+    "open": (opener("O_RDWR", ""), "is open for writing by"),
+    "mmap": (opener("O_RDWR", "mapped"), "is mapped for writing by"),
+}
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    path = tmp_path / "scratch"
+    make_scratch(path, 8 * MIB, lambda _: None)
+    return path
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[Path]:
+    image = tmp_path / "disk.img"
+    with image.open("xb") as file:
+        file.truncate(16 * MIB)
+    with loop_device(image) as node:
+        yield node
+
+
+@pytest.fixture
+def plan(tmp_path: Path, store_path: Path) -> Path:
+    return plan_file(tmp_path, RUNS)
+
+
+def allowed(device: Path, folder: Path) -> tuple[str | Path, ...]:
+    """The words that let it be written."""
+    image = folder / "disk.img"
+    lab = lab_of_file(folder, image)
+    return ("--target", device, "--lab", lab, "--overwrite", image)
+
+
+def check_ended(run: Started, text: str) -> None:
+    """It says what it is, keeps what was finished, and begins nothing more."""
+    assert run.end() == 3, run.lines[-1]
+    records = [line["record"] for line in run.lines if line["type"] == "record"]
+    assert [one["status"] for one in records] in (["ok"], ["ok", "failed"])
+    assert {one["cause"] for one in records[1:]} <= {Cause.TAKEN}
+    (failed,) = [line for line in run.lines if line["type"] == "error"]
+    assert (failed["kind"], text in failed["text"]) == (Cause.TAKEN, True), failed
+    with Store.open(default_path()) as store:
+        kept = list(store.records(next(iter(store.sessions())).id))
+    assert [one.status for one in kept] == [one["status"] for one in records]
+
+
+@needs_root
+@BACKENDS
+@pytest.mark.parametrize("how", ON_FILES)
+def test_a_file_is_taken(
+    how: str, backend: str, scratch: Path, plan: Path, tmp_path: Path
+) -> None:
+    take, text = ON_FILES[how]
+    (folder := tmp_path / "taken").mkdir()
+    words = ("--target", scratch, "--backend", backend)
+    with ExitStack() as stack, started(plan, *words) as run:
+        run.until("record")
+        take(scratch, folder, stack)
+        check_ended(run, text)
+
+
+@needs_root
+@pytest.mark.parametrize("how", ON_DEVICES)
+def test_a_device_is_taken(how: str, device: Path, plan: Path, tmp_path: Path) -> None:
+    take, text = ON_DEVICES[how]
+    (folder := tmp_path / "taken").mkdir()
+    with ExitStack() as stack, started(plan, *allowed(device, tmp_path)) as run:
+        run.until("record")
+        take(device, folder, stack)
+        check_ended(run, text)
+
+
+@needs_root
+def test_a_plan_that_goes_on_after_failures_ends_too(
+    scratch: Path, tmp_path: Path, store_path: Path
+) -> None:
+    plan = plan_file(tmp_path, f"on failure continue\n{RUNS}")
+    (folder := tmp_path / "taken").mkdir()
+    with ExitStack() as stack, started(plan, "--target", scratch) as run:
+        run.until("record")
+        loop_over(scratch, folder, stack)
+        check_ended(run, "is used by the loop device")
+
+
+@needs_root
+def test_what_was_made_on_it_is_not_taken_for_ours(
+    scratch: Path, plan: Path, tmp_path: Path
+) -> None:
+    (folder := tmp_path / "taken").mkdir()
+    with started(plan, "--target", scratch) as run:
+        run.until("record")
+        with ExitStack() as stack:
+            device = loop_over(scratch, folder, stack)
+            check_ended(run, "is used by the loop device")
+            again = ioplan("resume", "last")
+            assert "is used by the loop device" in again.err and again.code == 2
+            tell("mkfs.ext4", "-q", "-F", device)
+    again = ioplan("resume", "last")
+    assert "now contains data (ext4" in again.err and again.code == 2
+    gone = ioplan("resume", "last", "--overwrite-data", scratch)
+    assert gone.code == 0, gone.err
+
+
+@BACKENDS
+def test_who_only_reads_or_looks_for_a_moment_ends_nothing(
+    backend: str, scratch: Path, plan: Path
+) -> None:
+    with started(plan, "--target", scratch, "--backend", backend) as run:
+        run.until("record")
+        reads = opened(scratch, "O_RDONLY", "")
+        probes = opened(scratch, "O_RDWR", "", lasts_s=0.5)
+        assert run.end() == 0, run.said
+        for one in (reads, probes):
+            one.kill()
+            one.communicate()
+
+
+@needs_root
+@BACKENDS
+def test_a_session_does_not_take_its_own_programs_for_others(
+    backend: str, device: Path, plan: Path, tmp_path: Path
+) -> None:
+    words = (*allowed(device, tmp_path), "--backend", backend)
+    with started(plan, *words) as run:
+        assert run.end() == 0, run.said
+
+
+def test_a_descendant_is_no_other_program(scratch: Path) -> None:
+    target = open_target(TargetRequest(path=str(scratch), writes=True))
+    words = [sys.executable, "-c", HOLD, str(scratch), "O_RDWR", "", "60"]
+    inner = f"import subprocess; subprocess.run({words!r})"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", inner], stdout=subprocess.PIPE, text=True
+    )
+    with closing(target), holder:
+        assert holder.stdout and holder.stdout.readline() == "ready\n"
+        try:
+            target.check_use()
+            assert target.watch
+            target.watch.participants = NO_PARTICIPANTS
+            with refused(TargetFault.OPEN_ELSEWHERE, "is open for writing by"):
+                target.check_use()
+        finally:
+            for pid in descendants():
+                os.kill(pid.pid, signal.SIGKILL)

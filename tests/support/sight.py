@@ -1,0 +1,26 @@
+"""Tests in a container: there ioplan cannot see all programs, and refuses most targets.
+
+What a test asks of a target in this process is not refused for that alone;
+`test_sight.py` makes the containers that it needs.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from ioplan.devices import sight
+
+ELSEWHERE = tuple(sight.other_namespaces())
+"""Why this process cannot see all programs; empty on a host, where nothing is changed."""
+WORDS = ("--cannot-see-users",) if ELSEWHERE else ()
+"""For an `ioplan run` in a process of its own."""
+SEES_ALL = pytest.mark.skipif(
+    bool(ELSEWHERE), reason="LEFT OUT: needs the namespaces of the host itself"
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the container were all of the machine."""
+    if ELSEWHERE:
+        monkeypatch.setattr(sight, "other_namespaces", lambda: iter(()))
