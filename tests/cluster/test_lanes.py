@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from command import Done, ioplan, plan_file
 from labs import needs_root
+from sight import ELSEWHERE
 
 from ioplan.records.host_clock import HostClock
 from ioplan.store.store import Store
@@ -55,6 +56,7 @@ def lab_file(folder: Path, *names: str, **said: str) -> Path:
     lines = [f'{key} = "{value}"' for key, value in said.items() if key != "lock"]
     for name in names:
         lines += [f"[targets.{name}]", f'path = "{folder / name}"', "writable = true"]
+        lines += ["cannot_see_users = true"] if ELSEWHERE else []
         lines += [f'lock = "{said["lock"]}"'] if "lock" in said else []
     path = folder / "lab.toml"
     path.write_text("\n".join([*lines, "[groups]", 'all = ["*"]', ""]))

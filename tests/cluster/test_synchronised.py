@@ -99,6 +99,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
             file.write(
                 f'both = ["shared"]\n[targets.shared]\nhosts = ["h1", "h2"]\n'
                 f'backing_file = "{backing}"\nwritable = true\n'
+                "cannot_see_users = true\n"  # `ip netns` makes a mount namespace
                 f"[prepare]\nnomerges = 2\n"
             )
         up(lab)

@@ -256,7 +256,7 @@ def _drive(stack: ExitStack, lab: NetLab, host: str, name: str) -> list[str]:
     stack.enter_context(loop_device(backing))
     lab.overwrite += ["--overwrite", str(backing)]
     lines = [f"[targets.{name}]", f'host = "{host}"', f'backing_file = "{backing}"']
-    return [*lines, "writable = true"]
+    return [*lines, "writable = true", "cannot_see_users = true"]
 
 
 def _place(stack: ExitStack, folder: Path, name: str, number: int) -> Place:
