@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ioplan.history.change_points import change_points
+from ioplan.history.cuts import GUARD
 from synthetic_history import NOISE, is_found, noise, plan_values, series_of, with_step
 
 from ioplan.core.shared_variance import Variance
-from ioplan.history.change_points import change_points
-from ioplan.history.cuts import GUARD
 
 SERIES, SESSIONS = 150, 23
 """Of each of them, so many: more than 5 % of 150 by chance in one of 20 tests."""
