@@ -1,11 +1,11 @@
-"""Evidence for a step in a series: a likelihood ratio that may be looked at every night.
+"""Evidence for a step in a series: a likelihood ratio that every night may look at.
 
-The ratio is of a step of normal size (in deviations of the noise) to none, with the mean
-and the deviation unknown: the ratio of the maximal invariant, which is a test martingale
-under normal noise (Pérez-Ortiz, Lardy, de Heide and Grünwald, E-statistics, group
-invariance and anytime-valid testing, Annals of Statistics 52, 2024; Wang and Ramdas,
-Anytime-valid t-tests and confidence sequences, Sequential Analysis 2025). Noise that other
-cells have shown counts as further values of the same deviation.
+The ratio is of a step of normal size (in deviations of the noise) to none, with the
+mean and the deviation unknown: that of the maximal invariant, which is a test
+martingale under normal noise (Pérez-Ortiz, Lardy, de Heide and Grünwald, E-statistics,
+group invariance and anytime-valid testing, Annals of Statistics 52, 2024; Wang and
+Ramdas, Anytime-valid t-tests and confidence sequences, Sequential Analysis, 2025).
+Noise that other cells have shown counts as further values of the same deviation.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ SIZE = 3.0
 NIGHTS = 365
 """A year has at least so many looks."""
 YEARLY, KEPT_BACK = 0.05, 0.6
-"""Of series that do not change, so many may have a false alarm in a year of looks. A part
-is kept back: sessions have heavier tails than normal ones, and resemble each other."""
+"""Of series that do not change, so many may have a false alarm in a year of looks. A
+part is kept back: sessions have heavier tails than normal, and resemble each other."""
 
 
 def log_evidence(

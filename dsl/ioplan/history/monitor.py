@@ -1,9 +1,10 @@
-"""A series that is looked at every night: signals that are suspected, confirmed, withdrawn.
+"""A series under nightly looks: signals are suspected, confirmed, withdrawn.
 
 The evidence for a step is summed over the places where it may be (an e-detector of
-Shiryaev-Roberts' kind, see `compare/evidence.py`), of values whose outliers are clipped.
-What a look says depends on no later session. A confirmed step begins a new level; if
-later sessions speak against it, it is withdrawn, and the level before goes on.
+Shiryaev-Roberts' kind, see `compare/evidence.py`), of values whose outliers are
+clipped. What a look says depends on no later session. A confirmed step begins a new
+level; if later sessions speak against it, it is withdrawn, and the level before goes
+on.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ CLIP, NORMAL_MAD = 3.0, 1.4826
 EXACT = 1e-12
 """The least variance, a millionth squared: figures are rounded somewhere."""
 MARGIN = 0.5
-"""So many standard errors (Bartlett 1946) are added to the correlation of neighbours."""
+"""So many standard errors (Bartlett 1946) are added to neighbours' correlation."""
 MOST_CORRELATED = 0.8
 BAND = 0.975
 
@@ -57,9 +58,9 @@ def signals(
 ) -> list[Signal]:
     """All of a series, in the order of the looks.
 
-    `prior` is the variance of a value that others have shown; no variance is taken to be
-    below `floor`. `limits` has the logarithm of what evidence confirms at each look; by
-    default, that of one series.
+    `prior` is the variance of a value that others have shown; no variance is taken to
+    be below `floor`. `limits` has the logarithm of what evidence confirms at each look;
+    by default, that of one series.
     """
     limits = limits or [log_limit(1)] * len(values)
     watch = _Watch(np.asarray(values, float), prior, max(floor, EXACT), limits)
@@ -119,13 +120,16 @@ class _Watch(Struct, frozen=True):
         return Signal(first + best, seen, state, total if sure else highest)
 
     def _is_gone(self, before: int, at: int, seen: int) -> bool:
-        """Whether a confirmed step is less likely than none."""
+        """Whether a confirmed step is less likely than none, and most values since are
+        as before it: a level that was left again was one."""
         first = max(before, seen + 1 - WINDOW)
         if at - first < GUARD:
             return False
         part = self.values[first : seen + 1]
         evidence, _ = self._evidence(part, np.array([at - first]))
-        return bool(evidence[0] < 0)
+        mean, noise = self._level(part[: at - first])
+        back = abs(float(np.median(self.values[at : seen + 1])) - mean) < sqrt(noise)
+        return back and bool(evidence[0] < 0)
 
     def _evidence(
         self, part: Numbers, places: NDArray[np.int64] | None = None
@@ -151,15 +155,20 @@ class _Watch(Struct, frozen=True):
         """Of the values from a step on, those beyond the band of the ones before, on
         the step's side."""
         before, after = part[:best], part[best:]
-        row = clipped(before, sqrt(self._known.value))
+        mean, noise = self._level(before)
         degrees = best - 1 + self._known.degrees
-        squares = float(((row - row.mean()) ** 2).sum())
-        squares += self._known.value * self._known.degrees
-        noise = max(squares / degrees, self.floor)
         half = student(round(degrees, 1)) * sqrt(noise * (1 + 1 / best))
-        off = after - row.mean()
+        off = after - mean
         far = np.sign(off.mean()) * off > half
         return int(far.sum())
+
+    def _level(self, part: Numbers) -> tuple[float, float]:
+        """The mean of some values, and the variance of one."""
+        row = clipped(part, sqrt(self._known.value))
+        degrees = len(part) - 1 + self._known.degrees
+        squares = float(((row - row.mean()) ** 2).sum())
+        squares += self._known.value * self._known.degrees
+        return float(row.mean()), max(squares / degrees, self.floor)
 
     @property
     def _known(self) -> Variance:
@@ -173,8 +182,8 @@ def student(degrees: float) -> float:
 
 
 def _spread(sizes: NDArray[np.int64], share: float) -> Numbers:
-    """The variance of a mean of so many values that resemble the one before, beside that
-    of independent ones (an autoregression of order one)."""
+    """The variance of a mean of so many values that resemble the one before, beside
+    that of independent ones (an autoregression of order one)."""
     rest = (1 - share**sizes) / (sizes * (1 - share))
     spread: Numbers = 1 + 2 * share / (1 - share) * (1 - rest)
     return spread
@@ -191,7 +200,7 @@ def correlation(row: Numbers, step: int) -> float:
 
 
 def clipped(row: Numbers, least: float = 0.0) -> Numbers:
-    """A series with its outliers moved to CLIP deviations, which are `least` at least."""
+    """A series with its outliers at CLIP deviations, which are `least` at least."""
     middle = np.median(row)
     spread = NORMAL_MAD * float(np.median(np.abs(row - middle)))
     far = CLIP * max(spread, least) if spread else np.inf

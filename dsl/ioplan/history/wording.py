@@ -70,7 +70,7 @@ def budget_text(found: History) -> str:
     """How often a change is confirmed where there is none."""
     years = 1 / (found.watched * budget(found.watched))
     period = "a year" if years <= 1 else f"in {years:.0f} years"
-    return f"at most one false alarm {period} over {counted(found.watched, 'series')}"
+    return f"at most one false alarm {period} over {found.watched:_} series"
 
 
 def summary_text(found: History) -> str:
