@@ -15,10 +15,13 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from ioplan.core.shared_variance import Variance
+
 Numbers = NDArray[np.float64]
 
 SIZE = 3.0
 """Steps are expected to be of about so many deviations of a session."""
+HISTORY, FEWEST, MOST = 30, 2, 60
 NIGHTS = 365
 """A year has at least so many looks."""
 YEARLY, KEPT_BACK = 0.05, 0.6
@@ -49,6 +52,20 @@ def log_limit(series: int, looks: float = NIGHTS) -> float:
     and YEARLY of one.
     """
     return log(max(looks, NIGHTS) / budget(series) / (1 - KEPT_BACK))
+
+
+def nights_needed(noise: Variance, size: float, series: int) -> int | None:
+    """So many after a change of a size, a logarithm, confirm it in half of the cases,
+    with HISTORY nights before it; None of more than MOST."""
+    for nights in range(FEWEST, MOST + 1):
+        worth = HISTORY * nights / (HISTORY + nights)
+        degrees = HISTORY + nights - 1 + noise.degrees
+        between = np.array([size**2 * worth])
+        rest = np.array([noise.value * degrees])
+        found = log_evidence(between, rest, np.array([worth]), degrees)
+        if found[0] >= log_limit(series):
+            return nights
+    return None
 
 
 def budget(series: int) -> float:
