@@ -81,12 +81,3 @@ def series_of(values: Values, first: bool = False) -> list[Series]:
     chosen = cells[:1] if first else cells
     found = analysed_all("p", Visits(tuple(visits), tuple(cells)), chosen, Question())
     return [series for series in found.series if series.run_id]
-
-
-def is_found(values: Values, at: int, looks: tuple[int, ...]) -> bool:
-    """Whether the first cell's change is called in any look at so many sessions."""
-    return any(
-        abs(change.point - at) <= 1
-        for sessions in looks
-        for change in series_of(values[:, :sessions], first=True)[0].changes
-    )
