@@ -62,8 +62,8 @@ def test_a_large_step_is_suspected_and_then_confirmed() -> None:
     assert 20 + GUARD - 1 <= found[-1].seen <= 23
 
 
-def test_a_step_that_is_left_at_once_is_withdrawn() -> None:
-    """Three sessions of a level, confirmed, and hundreds of the one before."""
+def test_a_step_that_is_left_at_once_leaves_no_standing_change() -> None:
+    """Three sessions of another level: none is left, or both of its ends are."""
     rng = np.random.default_rng(8)
     values = 0.02 * rng.normal(size=60)
     values[30:33] += 0.12
@@ -89,10 +89,10 @@ def test_figures_that_are_all_the_same_are_one_level() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_year_of_looks_confirms_nothing_in_series_that_do_not_change(
+def test_150_looks_confirm_hardly_anything_in_series_that_do_not_change(
     kind: str,
 ) -> None:
-    """5 % of 40 are two; six or more are once in a hundred tests."""
+    """5 % of 40 are two. A whole year is the benchmark's."""
     rng = np.random.default_rng(len(kind))
     rows = NOISE * noise(rng, kind, 40, 150)
     assert sum(ever(row) for row in rows) <= 3
