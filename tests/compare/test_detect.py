@@ -6,11 +6,14 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
 from synthetic_sessions import World, alternating, judged
 
 from ioplan.compare.detect import On, detection
+from ioplan.compare.evidence import log_limit
+from ioplan.history.monitor import signals
 from ioplan.store.store import Store
 
 PLAN = """test "Reads" {
@@ -73,6 +76,22 @@ def test_so_many_sessions_do_find_it() -> None:
         for seed in range(60)
     ]
     assert sum(one is not None and one.word == "different" for one in found) >= 54
+
+
+def test_it_answers_in_nights_which_grow_as_the_change_shrinks() -> None:
+    """Of 2 % of noise; what the monitor takes for as large a step is about the same."""
+    ids = [f"run-{at}" for at in range(10)]
+    nights = [detection(None, ids, size, On()).metrics[0].nights for size in (20, 10, 5, 3)]
+    assert all(nights[:3]) and nights == sorted(nights, key=lambda one: one or 99)
+    assert nights[0] == 2 and nights[2] and 3 <= nights[2] <= 8
+    rows = 0.02 * np.random.default_rng(5).normal(size=(30, 60))
+    rows[:, 30:] += np.log(1 - 0.05)
+    limits = [log_limit(11)] * 60
+    seen = [
+        next(s.seen - 29 for s in signals(row, limits=limits) if s.state == "confirmed")
+        for row in rows.tolist()
+    ]
+    assert abs(float(np.median(seen)) - nights[2]) <= 4
 
 
 def test_a_database_without_these_runs_tells_nothing(store_path: Path) -> None:

@@ -150,7 +150,10 @@ def test_the_terminal(asked: Callable[..., Any]) -> None:
     assert all(len(row) <= 80 for row in out.splitlines())
     flat = " ".join(out.split())
     assert "with it: firmware 1.0 -> 1.1" in flat
-    assert flat.endswith(f"3 changes in 5 series of {SESSIONS} sessions")
+    assert flat.endswith(
+        f"3 changes in 5 series of {SESSIONS} sessions; at most one false alarm in 4 "
+        "years over 5 series"
+    )
     single = asked("--cell", "qd=8", "--metric", "p99").out
     assert f"{session_id(AT)}" in single and "governor powersave" in single
     assert single.count(session_id(AT)) == 2
@@ -216,6 +219,17 @@ def test_bencher_has_the_newest_session(
     assert set(measures) == {"iops", "p99"}
     assert measures["iops"]["value"] == newest.points[-1].value
     assert measures["iops"]["lower_value"] < newest.levels[-1].value
+
+
+def test_looks_are_kept_in_the_store(asked: Callable[..., Any], made: Path) -> None:
+    """Of one call; a second look at the same sessions adds nothing."""
+    one = json.loads(asked("--format", "json").out)["series"][-1]["signals"]
+    assert one[-1]["state"] == "confirmed" and one[-1]["session"] == session_id(AT)
+    with Store.open(made) as store:
+        kept = store.events_of_kind("signal")
+        assert asked("--format", "json").code == 0
+        assert kept and store.events_of_kind("signal") == kept
+        assert any(store.events(id) for id in map(session_id, range(AT, SESSIONS)))
 
 
 def test_the_page(asked: Callable[..., Any], tmp_path: Path) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ioplan.history.conditions import CONDITIONS
 from ioplan.history.history import Question, analysed_all
 from ioplan.history.model import Series
-from ioplan.history.null import correlated
 from ioplan.history.visits import Cell, Visit, Visits
 
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NOISE = 0.02
 """The standard deviation from one session to the next, as a share."""
 SHARED = 0.3
@@ -21,6 +23,15 @@ KINDS = ("independent", "heavy-tailed", "resembling")
 SAME = dict.fromkeys(CONDITIONS, "same")
 
 Values = NDArray[np.float64]
+
+
+def correlated(rng: np.random.Generator, rows: int, count: int, share: float) -> Values:
+    """Normal values of variance 1; each has `share` of the one before in it."""
+    values: Values = rng.normal(size=(rows, count))
+    values[:, 1:] *= (1 - share**2) ** 0.5
+    for at in range(1, count) if share else ():
+        values[:, at] += share * values[:, at - 1]
+    return values
 
 
 def noise(rng: np.random.Generator, kind: str, rows: int, count: int) -> Values:
@@ -54,7 +65,7 @@ def series_of(values: Values, first: bool = False) -> list[Series]:
     visits = [
         Visit(
             session=f"s{number:05}",
-            at=f"2026-01-01T00:00:{number:05}",
+            at=(BEGAN + timedelta(days=number)).isoformat(),
             model="",
             conditions=SAME,
             figures={
@@ -70,12 +81,3 @@ def series_of(values: Values, first: bool = False) -> list[Series]:
     chosen = cells[:1] if first else cells
     found = analysed_all("p", Visits(tuple(visits), tuple(cells)), chosen, Question())
     return [series for series in found.series if series.run_id]
-
-
-def is_found(values: Values, at: int, looks: tuple[int, ...]) -> bool:
-    """Whether the first cell's change is called in any look at so many sessions."""
-    return any(
-        abs(change.point - at) <= 1
-        for sessions in looks
-        for change in series_of(values[:, :sessions], first=True)[0].changes
-    )

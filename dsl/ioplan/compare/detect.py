@@ -12,6 +12,7 @@ from pydantic import Field
 
 from ioplan.compare.call import FOR_ALL, FOR_CELLS, LEVEL, NOTHING_TO_LEARN_FROM
 from ioplan.compare.earlier import Peers, RunFigures, noise_of, others, setups_of
+from ioplan.compare.evidence import nights_needed
 from ioplan.compare.judge import DEFAULT_METRICS, Question
 from ioplan.compare.needed import (
     ASSUMED,
@@ -45,6 +46,11 @@ class MetricNeeds(Model):
         description="for a change in one cell alone, the median one"
     )
     noisiest_cell: int | None
+    nights: int | None = Field(
+        description="of `history`, until a change in one cell, the median one, is "
+        "confirmed in half of the cases after 30 nights; none of more than 60",
+        default=None,
+    )
     session_percent: float = Field(
         description="what sessions differ by, in the median cell"
     )
@@ -133,6 +139,9 @@ def _needs(
         all_cells=sessions_needed(shared, every) if pooled and shared else None,
         one_cell=sessions_needed(sizes[len(sizes) // 2], each),
         noisiest_cell=sessions_needed(sizes[-1], each),
+        nights=nights_needed(
+            sizes[len(sizes) // 2], aim.size, cells + (cells >= FEWEST_CELLS)
+        ),
         session_percent=median(map(percent, sizes)),
         source=noise.source if known else ASSUMED_SOURCE,
     )

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from datetime import datetime, timedelta
 from itertools import pairwise
 from math import exp, expm1, sqrt
 from statistics import fmean
 from typing import Any
 
+from ioplan.compare.evidence import log_limit
 from ioplan.core.shared_variance import Variance
-from ioplan.core.student_t import quantile
-from ioplan.history.change_points import ChangePoint, change_points
 from ioplan.history.conditions import changed
-from ioplan.history.cuts import GUARD
-from ioplan.history.model import Change, Level, Point, Series
+from ioplan.history.model import Change, Level, Point, Series, SignalEntry
+from ioplan.history.monitor import GUARD, Signal, confirmed, signals, student
 from ioplan.history.visits import Visit
 
-CONFIDENCE = 0.95
+YEAR = timedelta(days=365)
 FEWEST = 2 * GUARD
 NEAR = (0, -1, 1)
 """A change is placed to a session or so: what else changed is looked for there."""
@@ -31,9 +31,12 @@ def analysed(
     prior: Variance | None,
     floor: float,
     more_is_better: bool,
+    watched: int = 1,
 ) -> Series:
-    """A series of these sessions; `about` has what it is of."""
-    found = change_points(values, prior, floor)
+    """A series of these sessions, one of so many; `about` has what it is of."""
+    limits = [log_limit(watched, looks) for looks in _looks(visits)]
+    seen = signals(values, prior, floor, limits)
+    found = confirmed(seen)
     ends = [0, *(one.at for one in found), len(values)]
     noise = _noise(values, ends, prior, floor)
     levels = tuple(_level(values, *edge, noise) for edge in pairwise(ends))
@@ -43,9 +46,25 @@ def analysed(
         levels=levels,
         changes=tuple(_changes(visits, values, ends, found, noise, more_is_better)),
         noise_percent=100 * expm1(sqrt(noise.value)) if noise else None,
-        outside=_outside(values, levels, noise),
+        signals=tuple(_entries(visits, seen)),
         why=TOO_FEW if len(values) < FEWEST else "",
     )
+
+
+def _looks(visits: Sequence[Visit]) -> Iterator[int]:
+    """Of each session, how many there were in the year up to it."""
+    times = [datetime.fromisoformat(visit.at).replace(tzinfo=None) for visit in visits]
+    for place, time in enumerate(times):
+        yield place + 1 - bisect_left(times, time - YEAR, hi=place)
+
+
+def _entries(visits: Sequence[Visit], found: Sequence[Signal]) -> Iterator[SignalEntry]:
+    for one in found:
+        yield SignalEntry(
+            session=visits[one.at].session,
+            seen=visits[one.seen].session,
+            state=one.state,
+        )
 
 
 def _points(visits: Sequence[Visit], values: Sequence[float]) -> Iterator[Point]:
@@ -77,13 +96,7 @@ def _noise(
 
 def _half(noise: Variance, share: float) -> float:
     """Half of an interval for what has so much of the variance of a session."""
-    return _student(round(noise.degrees, 1)) * sqrt(noise.value * share)
-
-
-@lru_cache(4096)
-def _student(degrees: float) -> float:
-    """It is found by bisection, and asked for in every series again."""
-    return quantile((1 + CONFIDENCE) / 2, degrees)
+    return student(round(noise.degrees, 1)) * sqrt(noise.value * share)
 
 
 def _level(
@@ -105,7 +118,7 @@ def _changes(
     visits: Sequence[Visit],
     values: Sequence[float],
     ends: Sequence[int],
-    found: Sequence[ChangePoint],
+    found: Sequence[Signal],
     noise: Variance | None,
     more_is_better: bool,
 ) -> Iterator[Change]:
@@ -122,7 +135,7 @@ def _changes(
             ratio=exp(after - before),
             low=exp(after - before - half),
             high=exp(after - before + half),
-            chance=one.chance,
+            chance=exp(-one.evidence),
             verdict="better" if (after > before) == more_is_better else "worse",
             with_it=with_it,
             with_it_off=off,
@@ -142,20 +155,3 @@ def _beside(visits: Sequence[Visit], at: int) -> tuple[tuple[str, ...], int]:
             if found := changed(before.conditions, after.conditions):
                 return found, off
     return (), 0
-
-
-def _outside(
-    values: Sequence[float], levels: Sequence[Level], noise: Variance | None
-) -> int:
-    """Of the newest values, which the level does not cover yet, those beyond it."""
-    if noise is None or not levels:
-        return 0
-    known = values[levels[-1].first :]
-    for count in range(GUARD, 0, -1):
-        before, newest = known[:-count], known[-count:]
-        if len(before) >= GUARD:
-            half = _half(noise, 1 + 1 / len(before))
-            off = [value - fmean(before) for value in newest]
-            if all(one > half for one in off) or all(one < -half for one in off):
-                return count
-    return 0

@@ -13,9 +13,9 @@ from itertools import groupby
 from ioplan.compare.noise import Group, MetricNoise, learned
 from ioplan.core.shared_variance import Variance
 from ioplan.history.conditions import PEERS
-from ioplan.history.cuts import RECENT
 from ioplan.history.visits import Cell, Visit
 
+RECENT = 4
 LEARNED = 48
 """So many sessions of each series are learned from, the newest but RECENT."""
 BLOCK = 12

@@ -12,10 +12,10 @@ from ioplan.compare.earlier import BUCKET
 from ioplan.compare.rows import MORE_IS_BETTER
 from ioplan.core.shared_variance import Variance
 from ioplan.history.analysis import analysed
-from ioplan.history.change_points import EXACT
 from ioplan.history.conditions import USUAL
 from ioplan.history.expected import LEARNED, expected
 from ioplan.history.model import History, Series
+from ioplan.history.monitor import EXACT
 from ioplan.history.visits import Cell, Visit, Visits, read_visits, values_of
 from ioplan.language.metric import Metric
 from ioplan.store.pages import sessions_that_did
@@ -65,15 +65,21 @@ def analysed_all(
     """The series of the chosen cells; all of them tell what noise is expected."""
     sessions = [v for v in visits.sessions if _is_wanted(v, question.only or {})]
     parts = _parted(sessions, question.by)
+    each = len(visits.cells) + (len(visits.cells) >= FEWEST_CELLS)
+    watched = max(1, len(question.metrics) * len(parts) * each)
     found = [
         series
         for metric in question.metrics
         for series in _series(
-            metric, question.lowest, question.by, parts, visits.cells, chosen
+            metric, question.lowest, question.by, parts, visits.cells, chosen, watched
         )
     ]
     return History(
-        plan=plan, by=question.by, sessions=len(sessions), series=tuple(found)
+        plan=plan,
+        by=question.by,
+        sessions=len(sessions),
+        series=tuple(found),
+        watched=watched,
     )
 
 
@@ -97,6 +103,7 @@ def _series(
     parts: Mapping[tuple[str, ...], list[Visit]],
     cells: Sequence[Cell],
     chosen: Sequence[Cell],
+    watched: int,
 ) -> Iterator[Series]:
     """A summary and the cells of each part."""
     name = str(metric)
@@ -115,9 +122,13 @@ def _series(
             places, values = _summary(visits, name, chosen)
             if places:
                 some = [visits[place] for place in places]
-                yield analysed(about | whole, some, values, None, floor, better)
+                yield analysed(
+                    about | whole, some, values, None, floor, better, watched
+                )
         for cell in chosen:
-            yield from _of_cell(about, visits, name, cell, prior, floor, better)
+            yield from _of_cell(
+                about, visits, name, cell, prior, floor, better, watched
+            )
 
 
 def _of_cell(
@@ -128,6 +139,7 @@ def _of_cell(
     prior: Variance | None,
     floor: float,
     more_is_better: bool,
+    watched: int,
 ) -> Iterator[Series]:
     pairs = list(values_of(visits, metric, cell))
     if not pairs:
@@ -135,7 +147,7 @@ def _of_cell(
     own = {"test": cell.test, "cell": dict(cell.cell), "run_id": cell.run_id}
     some = [visits[place] for place, _ in pairs]
     values = [value for _, value in pairs]
-    yield analysed(about | own, some, values, prior, floor, more_is_better)
+    yield analysed(about | own, some, values, prior, floor, more_is_better, watched)
 
 
 def _summary(

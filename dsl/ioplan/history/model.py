@@ -42,7 +42,8 @@ class Change(Model):
     low: float = Field(description="95 % interval of the ratio")
     high: float
     chance: float = Field(
-        description="of a cut as sharp in a series that does not change"
+        description="1 / the evidence when it was confirmed, a likelihood ratio summed "
+        "over the places of a change"
     )
     verdict: Literal["better", "worse"]
     with_it: tuple[str, ...] = Field(description="what else changed", default=())
@@ -50,6 +51,14 @@ class Change(Model):
         description="so many sessions later than the change; earlier ones are negative",
         default=0,
     )
+
+
+class SignalEntry(Model):
+    """A look that suspected, confirmed or withdrew a change."""
+
+    session: str = Field(description="the first of the new level")
+    seen: str = Field(description="the newest session of that look")
+    state: Literal["suspected", "confirmed", "withdrawn"]
 
 
 class Series(Model):
@@ -67,9 +76,9 @@ class Series(Model):
     noise_percent: float | None = Field(
         description="of one session to the next, within a level", default=None
     )
-    outside: int = Field(
-        description="newest points beyond the band, too few to be called a change",
-        default=0,
+    signals: tuple[SignalEntry, ...] = Field(
+        description="what each look has found, the oldest first; nothing is removed",
+        default=(),
     )
     why: str = Field(description="why no change could be called", default="")
 
@@ -87,6 +96,9 @@ class History(Model):
     by: tuple[str, ...]
     sessions: int
     series: tuple[Series, ...]
+    watched: int = Field(
+        description="series that share the budget of false alarms", default=1
+    )
 
     @property
     def changes(self) -> int:

@@ -13,7 +13,7 @@ from ioplan.history.wording import (
     change_line,
     date_text,
     group_text,
-    outside_text,
+    signal_text,
     summary_text,
 )
 from ioplan.language.metric import METRICS
@@ -85,7 +85,7 @@ def _section(number: int, group: Sequence[Series]) -> Section:
         for one in group
         for change in one.changes
     ]
-    told = [Judged("undecided", t) for one in group if (t := outside_text(one))]
+    told = [Judged("undecided", t) for one in group if (t := signal_text(one))]
     return Section(
         id=f"test-{number}",
         title=f"{first.test}, {first.metric}: {group_text(first)}",

@@ -17,8 +17,8 @@ from ioplan.history.wording import (
     change_line,
     date_text,
     group_text,
-    outside_text,
     percent_text,
+    signal_text,
     summary_text,
     value_text,
 )
@@ -53,8 +53,8 @@ def _told(series: Series, named: bool) -> Iterator[RenderableType]:
     name = f"{series.name}: " if named else ""
     for change in series.changes:
         yield line(f"{name}{change_line(series, change)}", STYLES[change.verdict])
-    if outside := outside_text(series):
-        yield line(f"{name}{outside}", "yellow")
+    if signal := signal_text(series):
+        yield line(f"{name}{signal}", "yellow")
 
 
 def _columns(*headings: str) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ioplan.compare.evidence import budget
 from ioplan.compare.wording import change_text
 from ioplan.core.text import counted
 from ioplan.core.units import digits, metric_text
@@ -54,22 +55,30 @@ def with_it(change: Change) -> str:
     return f"{when[change.with_it_off]}: {', '.join(change.with_it)}"
 
 
-def outside_text(series: Series) -> str:
-    """The newest sessions, as long as they are too few; empty if they fit."""
-    if not series.outside:
+def signal_text(series: Series) -> str:
+    """The newest signal, if it is no change yet or no longer one; empty otherwise."""
+    if not series.signals or series.signals[-1].state == "confirmed":
         return ""
-    one = series.outside == 1
-    newest = "session is" if one else f"{series.outside} sessions are"
-    return (
-        f"the newest {newest} outside the band; a change is called from two or three on"
-    )
+    newest = series.signals[-1]
+    since = f"a change since {newest.session}"
+    if newest.state == "suspected":
+        return f"suspected: {since}; more sessions confirm or withdraw it"
+    return f"withdrawn: {since}, by {newest.seen}"
+
+
+def budget_text(found: History) -> str:
+    """How often a change is confirmed where there is none."""
+    years = 1 / (found.watched * budget(found.watched))
+    period = "a year" if years <= 1 else f"in {years:.0f} years"
+    return f"at most one false alarm {period} over {found.watched:_} series"
 
 
 def summary_text(found: History) -> str:
     """One sentence."""
     changes = counted(found.changes, "change") if found.changes else "no change"
     sessions = counted(found.sessions, "session")
-    return f"{changes} in {len(found.series)} series of {sessions}"
+    what = f"{changes} in {len(found.series)} series of {sessions}"
+    return f"{what}; {budget_text(found)}"
 
 
 def date_text(point: Point) -> str:

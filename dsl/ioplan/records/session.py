@@ -61,7 +61,7 @@ class Session(Model):
 
 
 EventKind = Literal[
-    "resumed", "edited", "state", "left-out", "purged", "failed", "tagged"
+    "resumed", "edited", "state", "left-out", "purged", "failed", "tagged", "signal"
 ]
 
 
@@ -71,7 +71,8 @@ class SessionEvent(Model):
     at: str = Field(description="UTC, ISO 8601")
     kind: EventKind
     text: str = Field(
-        description="for a person; of `edited`, the plan as it was before"
+        description="for a person; of `edited`, the plan as it was before; "
+        "of `signal`, what a look at the history said of a series, as JSON"
     )
 
 

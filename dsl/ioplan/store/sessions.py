@@ -8,7 +8,7 @@ from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.text import did_you_mean
-from ioplan.records.session import Session, SessionEvent, SessionStatus
+from ioplan.records.session import EventKind, Session, SessionEvent, SessionStatus
 from ioplan.store.connection import Source, scalar
 from ioplan.store.database import Database
 from ioplan.store.errors import KeyViolation, ReserveUsedError, StoreError
@@ -196,15 +196,26 @@ class SessionStore(Database):
     @with_reserve
     def add_event(self, session_id: str, event: SessionEvent) -> None:
         """Store what happened to a session."""
+        self.add_events([(session_id, event)])
+
+    @with_reserve
+    def add_events(self, events: Iterable[tuple[str, SessionEvent]]) -> None:
+        """Store what happened to sessions, all or nothing."""
         last = "SELECT max(position) FROM event WHERE session = :session"
         with self.writing() as connection:
-            position = (scalar(connection.rows(last, session=session_id)) or 0) + 1
-            row = {
-                "session": session_id,
-                "position": position,
-                **event.model_dump(mode="json"),
-            }
-            insert(connection, "event", row)
+            for id, event in events:
+                position = (scalar(connection.rows(last, session=id)) or 0) + 1
+                row = {"session": id, "position": position}
+                insert(connection, "event", row | event.model_dump(mode="json"))
+
+    def events_of_kind(self, kind: EventKind) -> list[SessionEvent]:
+        """Those of all sessions, in the order in which they were stored."""
+        query = """
+            SELECT session, at, kind, text FROM event
+            WHERE kind = :kind ORDER BY at, session, position"""
+        with self.reading() as connection:
+            rows = connection.rows(query, kind=kind)
+        return [event_of(row, str(row.pop("session"))) for row in rows]
 
     def events(self, session_id: str) -> list[SessionEvent]:
         """What happened to a session, in order."""

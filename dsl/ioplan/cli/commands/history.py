@@ -19,6 +19,7 @@ from ioplan.core.text import did_you_mean
 from ioplan.history.conditions import BY, USUAL
 from ioplan.history.formats import as_json, bencher, otava
 from ioplan.history.history import Question, history
+from ioplan.history.ledger import recorded
 from ioplan.history.model import History
 from ioplan.history.page import document
 from ioplan.history.text import text
@@ -79,6 +80,8 @@ def _found(store: Store, options: Options) -> History:
         ),
     )
     found = history(store, session.plan, [run.run_id for run in records], question)
+    if not question.only:
+        found = recorded(store, found)
     if not found.series:
         raise _nothing(session, records, options, question)
     return found

@@ -12,6 +12,7 @@ from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.stores import results_at
 from ioplan.compare.detect import Detection, On, detection
+from ioplan.compare.evidence import MOST as MOST_NIGHTS
 from ioplan.compare.judge import Question
 from ioplan.compare.needed import MOST
 from ioplan.core.text import counted, line
@@ -19,6 +20,8 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.language.quantity import QuantityError, parse
 from ioplan.planner.places import places_of
 from ioplan.store.errors import StoreError
+
+NIGHTLY = "Nights: until `history` confirms it in one cell, in half of the cases."
 
 
 def print_detection(
@@ -41,6 +44,7 @@ def print_detection(
     console.print(line(_heading(found)))
     console.print(_table(found))
     console.print(line(f"Alternate the sides: {found.order}"))
+    console.print(line(NIGHTLY))
     for source in dict.fromkeys(one.source for one in found.metrics):
         console.print(line(f"Noise: {source}"))
 
@@ -72,12 +76,15 @@ def _table(found: Detection) -> Table:
         f"in all {counted(found.cells, 'cell')}",
         "in one cell",
         "in the noisiest",
+        "nights",
     )
     for heading in headings:
         table.add_column(heading, justify="right")
     for one in found.metrics:
         counts = one.all_cells, one.one_cell, one.noisiest_cell
-        table.add_row(one.metric, f"{one.session_percent:.2g} %", *map(_count, counts))
+        nights = f"over {MOST_NIGHTS}" if one.nights is None else str(one.nights)
+        noise = f"{one.session_percent:.2g} %"
+        table.add_row(one.metric, noise, *map(_count, counts), nights)
     return table
 
 

@@ -1,0 +1,207 @@
+"""A series under nightly looks: signals are suspected, confirmed, withdrawn.
+
+The evidence for a step is summed over the places where it may be (an e-detector of
+Shiryaev-Roberts' kind, see `compare/evidence.py`), of values whose outliers are
+clipped. What a look says depends on no later session. A confirmed step begins a new
+level; if later sessions speak against it, it is withdrawn, and the level before goes
+on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import log, sqrt
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
+
+from ioplan.compare.evidence import Numbers, log_evidence, log_limit
+from ioplan.core.shared_variance import Variance
+from ioplan.core.student_t import quantile
+
+State = Literal["suspected", "confirmed", "withdrawn"]
+
+GUARD = 2
+"""So many values are needed on each side of a confirmed step, and beyond the band."""
+SUSPECTED = log(20.0)
+WINDOW = 256
+"""So many values of a level are looked at: more hardly tell it better."""
+PLACES = 64
+"""A step is looked for among so many of the newest values."""
+CLIP, NORMAL_MAD = 3.0, 1.4826
+"""Outliers beyond so many deviations are moved there: two of them are no level."""
+EXACT = 1e-12
+"""The least variance, a millionth squared: figures are rounded somewhere."""
+MARGIN = 0.5
+"""So many standard errors (Bartlett 1946) are added to neighbours' correlation."""
+MOST_CORRELATED = 0.8
+BAND = 0.975
+
+
+class Signal(Struct, frozen=True):
+    """What one look changed: a step at `at` has got a state by the value `seen`."""
+
+    at: int
+    seen: int
+    state: State
+    evidence: float = 0.0
+
+
+def signals(
+    values: Sequence[float],
+    prior: Variance | None = None,
+    floor: float = EXACT,
+    limits: Sequence[float] | None = None,
+) -> list[Signal]:
+    """All of a series, in the order of the looks.
+
+    `prior` is the variance of a value that others have shown; no variance is taken to
+    be below `floor`. `limits` has the logarithm of what evidence confirms at each look;
+    by default, that of one series.
+    """
+    limits = limits or [log_limit(1)] * len(values)
+    watch = _Watch(np.asarray(values, float), prior, max(floor, EXACT), limits)
+    return list(watch.signals())
+
+
+def confirmed(found: Sequence[Signal]) -> list[Signal]:
+    """The steps that stand: confirmed, and not withdrawn since, by their places."""
+    standing: dict[int, Signal] = {}
+    for one in found:
+        if one.state == "confirmed":
+            standing[one.at] = one
+        elif one.state == "withdrawn":
+            standing.pop(one.at, None)
+    return [standing[at] for at in sorted(standing)]
+
+
+class _Watch(Struct, frozen=True):
+    values: Numbers
+    prior: Variance | None
+    floor: float
+    limits: Sequence[float]
+
+    def signals(self) -> Iterator[Signal]:
+        """Each look in turn; `starts` are where the levels begin."""
+        starts, suspected = [0], None
+        for seen in range(len(self.values)):
+            if len(starts) > 1 and self._is_gone(starts[-2], starts[-1], seen):
+                yield Signal(starts.pop(), seen, "withdrawn")
+                suspected = None
+            look = self._look(starts[-1], seen)
+            if look and look.state == "confirmed":
+                yield look
+                starts.append(look.at)
+                suspected = None
+            elif look and suspected is None:
+                yield look
+                suspected = look.at
+            elif look is None and suspected is not None:
+                yield Signal(suspected, seen, "withdrawn")
+                suspected = None
+
+    def _look(self, start: int, seen: int) -> Signal | None:
+        """What the values from a level's start to the newest say by themselves."""
+        first = max(start, seen + 1 - WINDOW)
+        part = self.values[first : seen + 1]
+        if len(part) <= GUARD:
+            return None
+        evidence, places = self._evidence(part)
+        highest = float(evidence.max())
+        if highest < SUSPECTED:
+            return None
+        best = int(places[evidence.argmax()])
+        total = float(np.logaddexp.reduce(evidence))
+        sure = total >= self.limits[seen] and self._beyond(part, best) >= GUARD
+        state: State = "confirmed" if sure else "suspected"
+        return Signal(first + best, seen, state, total if sure else highest)
+
+    def _is_gone(self, before: int, at: int, seen: int) -> bool:
+        """Whether a confirmed step is less likely than none, and most values since are
+        as before it: a level that was left again was one."""
+        first = max(before, seen + 1 - WINDOW)
+        if at - first < GUARD:
+            return False
+        part = self.values[first : seen + 1]
+        evidence, _ = self._evidence(part, np.array([at - first]))
+        mean, noise = self._level(part[: at - first])
+        back = abs(float(np.median(self.values[at : seen + 1])) - mean) < sqrt(noise)
+        return back and bool(evidence[0] < 0)
+
+    def _evidence(
+        self, part: Numbers, places: NDArray[np.int64] | None = None
+    ) -> tuple[Numbers, NDArray[np.int64]]:
+        """For a step at each place, or at these."""
+        count = len(part)
+        if places is None:
+            places = np.arange(max(GUARD, count - PLACES), count)
+        row = clipped(part, sqrt(self._known.value))
+        off = row - row.mean()
+        after = off[::-1].cumsum()[::-1][places]
+        size = (count - places) * places / count
+        between = after**2 / size
+        within = np.maximum(float(off @ off) - between, 0.0)
+        best = int(places[(between / np.maximum(within, self.floor)).argmax()])
+        spread = _spread(count - places, correlation(row, best))
+        degrees = count - 1 + self._known.degrees
+        rest = within + self._known.value * self._known.degrees
+        rest = np.maximum(rest, self.floor * degrees)
+        return log_evidence(between / spread, rest, size / spread, degrees), places
+
+    def _beyond(self, part: Numbers, best: int) -> int:
+        """Of the values from a step on, those beyond the band of the ones before, on
+        the step's side."""
+        before, after = part[:best], part[best:]
+        mean, noise = self._level(before)
+        degrees = best - 1 + self._known.degrees
+        half = student(round(degrees, 1)) * sqrt(noise * (1 + 1 / best))
+        off = after - mean
+        far = np.sign(off.mean()) * off > half
+        return int(far.sum())
+
+    def _level(self, part: Numbers) -> tuple[float, float]:
+        """The mean of some values, and the variance of one."""
+        row = clipped(part, sqrt(self._known.value))
+        degrees = len(part) - 1 + self._known.degrees
+        squares = float(((row - row.mean()) ** 2).sum())
+        squares += self._known.value * self._known.degrees
+        return float(row.mean()), max(squares / degrees, self.floor)
+
+    @property
+    def _known(self) -> Variance:
+        return self.prior or Variance(0.0, 0.0)
+
+
+@lru_cache(4096)
+def student(degrees: float) -> float:
+    """Half of the band in deviations; it is found by bisection, and asked for again."""
+    return quantile(BAND, degrees)
+
+
+def _spread(sizes: NDArray[np.int64], share: float) -> Numbers:
+    """The variance of a mean of so many values that resemble the one before, beside
+    that of independent ones (an autoregression of order one)."""
+    rest = (1 - share**sizes) / (sizes * (1 - share))
+    spread: Numbers = 1 + 2 * share / (1 - share) * (1 - rest)
+    return spread
+
+
+def correlation(row: Numbers, step: int) -> float:
+    """Of each value with the next, beside the levels before and after a step."""
+    rest = row.copy()
+    rest[:step] -= row[:step].mean()
+    rest[step:] -= row[step:].mean()
+    squares = float(rest @ rest)
+    seen = float(rest[1:] @ rest[:-1]) / squares if squares else 0.0
+    return min(MOST_CORRELATED, max(0.0, seen + MARGIN / sqrt(len(row))))
+
+
+def clipped(row: Numbers, least: float = 0.0) -> Numbers:
+    """A series with its outliers at CLIP deviations, which are `least` at least."""
+    middle = np.median(row)
+    spread = NORMAL_MAD * float(np.median(np.abs(row - middle)))
+    far = CLIP * max(spread, least) if spread else np.inf
+    return np.clip(row, middle - far, middle + far)
