@@ -351,6 +351,50 @@ def test_a_cell_that_failed_is_worse(tmp_path: Path, store_path: Path) -> None:
     assert ioplan("compare", "20260102", "20260101").code == 0
 
 
+def cut_session(store: Store, number: int, cells: int, status: str = "ok") -> str:
+    """A session of so many of four cells."""
+    id = f"2026020{number}-000000-aaaa"
+    store.begin(session(id, status=status))
+    for seq in range(1, cells + 1):
+        made = measurement(seq)
+        store.add(record(seq, session=id, made=made), made.detail)
+    return id
+
+
+@pytest.mark.parametrize(("base", "new"), [(4, 1), (1, 4)])
+def test_a_killed_session_is_not_green(
+    store_path: Path, tmp_path: Path, base: int, new: int
+) -> None:
+    """On either side: three of four cells were not compared."""
+    with Store.open(store_path) as store:
+        sides = [
+            cut_session(store, at, cells, "ok" if cells == 4 else "interrupted")
+            for at, cells in enumerate((base, new), start=1)
+        ]
+    done = ioplan("compare", *sides)
+    assert done.code == 1 and "3 cells missing" in done.out.replace("\n", " ")
+    root = ElementTree.fromstring(ioplan("compare", *sides, "--format", "junit").out)
+    errors = root.findall(".//error")
+    side = "NEW" if new == 1 else "BASE"
+    assert len(errors) == 3
+    assert all(f"{side} has not measured" in one.get("message", "") for one in errors)
+    suite = root.find("testsuite[@name='missing cells']")
+    assert suite is not None and suite.get("errors") == suite.get("tests") == "3"
+    lines = ioplan("compare", *sides, "--format", "github").out.splitlines()
+    assert sum(one.startswith("::error title=missing cell::") for one in lines) == 3
+    page = tmp_path / "r.html"
+    assert ioplan("report", *sides, "--output", page).code == 0
+    assert page.read_text().count(f">{side} has not measured") == 3
+
+
+def test_a_cell_that_the_plan_gained_is_not_missing(store_path: Path) -> None:
+    with Store.open(store_path) as store:
+        base, new = cut_session(store, 1, 3), cut_session(store, 2, 4)
+    done = ioplan("compare", base, new)
+    assert done.code == 0 and "BASE has no demo: " in done.out
+    assert "missing" not in done.out and ioplan("compare", new, base).code == 1
+
+
 # outputs
 
 
