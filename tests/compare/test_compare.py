@@ -542,11 +542,42 @@ def test_a_named_baseline_without_the_run_is_not_passed_over(
 ) -> None:
     text = 'test "T" { run random 4KiB 100/0 for 1s\n expect iops >= 90% of baseline }'
     first = ran(text)
-    options = ("--backend", "sim", "--json", "--baseline", first)
+    drive = ("--backend", "sim", "--create", "256MiB")
+    options = (*drive, "--json", "--baseline", first)
     same = ioplan("run", plan_file(tmp_path, text), *options)
     assert same.code == 0 and same.of("verdict")[0]["outcome"] == "held"
     other = ioplan("run", plan_file(tmp_path, text.replace("4K", "8K")), *options)
     assert other.code == 1 and other.of("verdict")[0]["outcome"] == "no baseline"
+
+
+def test_a_baseline_of_another_drive_is_no_limit(ran: Ran, tmp_path: Path) -> None:
+    """The run was done there, too, and its figure would be held."""
+    text = 'test "T" { run random 4KiB 100/0 for 1s\n expect iops >= 1% of baseline }'
+    first = ran(text)
+    options = ("--backend", "sim", "--create", "512MiB", "--json", "--baseline", first)
+    done = ioplan("run", plan_file(tmp_path, text), *options)
+    (verdict,) = done.of("verdict")
+    assert done.code == 1 and verdict["outcome"] == "undecided"
+    assert f"baseline {first} is of ioplan sim SIM" in verdict["why"]
+
+
+@pytest.mark.slow
+def test_a_baseline_by_another_backend_is_no_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file's figure is none of the simulated drive, though the path is the same."""
+    monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "results.db"))
+    text = (
+        'test "T" { run random 4KiB 100/0 for 200ms\n expect p99 <= 900% of baseline }'
+    )
+    file = plan_file(tmp_path, text)
+    options = ("--target", tmp_path / "s.bin", "--create", "32MiB", "--json")
+    ioplan("run", file, "--backend", "io_uring", *options)
+    first = newest()
+    done = ioplan("run", file, "--backend", "sim", *options, "--baseline", first)
+    (verdict,) = done.of("verdict")
+    assert done.code == 1 and verdict["outcome"] == "undecided"
+    assert f"baseline {first} is by io_uring, this run by sim" in verdict["why"]
 
 
 def test_the_terminal_gets_what_is_decided_and_no_thousand_rows() -> None:
