@@ -137,12 +137,13 @@ def test_the_baseline_counts_what_the_session_counts(
     baseline: BaselineSession, run_id: str, rounds: int, iops: float
 ) -> None:
     """As many of the last rounds, and all repeats."""
-    assert baseline.figure(parse_metric("iops"), run_id, rounds).value == iops
+    like = record(1, run_id=run_id)
+    assert baseline.figure(parse_metric("iops"), like, rounds).value == iops
 
 
 @pytest.mark.parametrize("run_id", ["c", "unknown"])
 def test_the_baseline_has_no_such_run(baseline: BaselineSession, run_id: str) -> None:
-    found = baseline.figure(parse_metric("iops"), run_id, 1)
+    found = baseline.figure(parse_metric("iops"), record(1, run_id=run_id), 1)
     assert found == Figure(None, "the baseline does not contain this run")
     verdict = judge(expectation(RELATIVE), [sample(1)], found)
     assert (verdict.outcome, verdict.why) == ("no baseline", found.why)

@@ -99,6 +99,7 @@ class SideSummary(Model):
     backend: str
     ioplan: str
     drives: tuple[str, ...] = ()
+    finished: bool = Field(description="whether each has run all of it", default=True)
 
 
 class Comparison(Model):
@@ -124,6 +125,16 @@ class Comparison(Model):
         return sum(row.verdict == word for row in self.rows)
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """What was to be compared and was not: cells that NEW has not, or an
+        unfinished BASE. A cell that is new in the plan of NEW is not missing."""
+        base = () if self.base.finished else self.only_new
+        return (
+            *(f"NEW has not measured {cell}" for cell in self.only_base),
+            *(f"BASE has not measured {cell}" for cell in base),
+        )
+
+    @property
     def anything_worse(self) -> bool:
         """In a cell, or over all of them."""
         return any(one.verdict == "worse" for one in (*self.rows, *self.all_cells))
@@ -144,4 +155,5 @@ def side_summary(
         backend=all_of([session.backend for session in sessions]),
         ioplan=all_of([session.ioplan for session in sessions]),
         drives=drives,
+        finished=all(session.status == "ok" for session in sessions),
     )

@@ -7,7 +7,12 @@ from collections.abc import Iterator, Sequence
 from ioplan.compare.comparison import Comparison, RowVerdict
 from ioplan.compare.judge import Question, compare
 from ioplan.compare.side import side_of
-from ioplan.compare.wording import all_cells_text, noise_texts, summary_text
+from ioplan.compare.wording import (
+    MAX_NAMED,
+    all_cells_text,
+    noise_texts,
+    summary_text,
+)
 from ioplan.records.session import Session
 from ioplan.report.document import Judged
 from ioplan.report.reader import Reader
@@ -49,4 +54,5 @@ def _lines(found: Comparison) -> Iterator[Judged]:
     for one in found.all_cells:
         text = f"{one.verdict}: {all_cells_text(one, drives)}"
         yield Judged(OUTCOMES.get(one.verdict, "undecided"), text)
+    yield from (Judged("failed", text) for text in found.missing[:MAX_NAMED])
     yield from (Judged("none", text) for text in noise_texts(found))

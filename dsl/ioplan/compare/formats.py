@@ -29,6 +29,7 @@ from ioplan.compare.wording import (
 from ioplan.core.text import line, printable
 
 LEVELS: dict[RowVerdict, str] = {"worse": "error", "better": "notice"}
+MISSING = "missing cells"
 MOST_ROWS = 400
 """Of a test, in a terminal."""
 MAX_SHOWN = 10
@@ -46,10 +47,12 @@ def _annotations(found: Comparison) -> Iterator[str]:
         if one.verdict in LEVELS:
             message = f"{one.verdict}: {all_cells_text(one, drives)}"
             yield _command(LEVELS[one.verdict], "all cells", message)
+    for cell in found.missing[:MAX_SHOWN]:
+        yield _command("error", "missing cell", cell)
     for word, level in LEVELS.items():
         rows = [row for row in found.rows if row.verdict == word]
-        most = MAX_SHOWN - 1 if word == "better" else MAX_SHOWN
-        for row in rows[:most]:
+        most = MAX_SHOWN - 1 if word == "better" else MAX_SHOWN - len(found.missing)
+        for row in rows[: max(most, 0)]:
             yield _command(level, _title(row), row_text(row, drives))
     for note in notes(found):
         yield _command("warning", "ioplan compare", note)
@@ -71,7 +74,7 @@ def _escaped(text: str) -> str:
 
 
 def junit(found: Comparison) -> bytes:
-    """Worse is a failure, undecided is skipped."""
+    """Worse is a failure, undecided is skipped, what was not measured an error."""
     root = Element("testsuites", name="ioplan compare")
     drives = found.subject == "drives"
     if found.all_cells:
@@ -86,18 +89,26 @@ def junit(found: Comparison) -> bytes:
         for row in rows:
             name = f"{cell_text(row)} {row.metric}".strip()
             _case(suite, row.test, name, row.verdict, row_text(row, drives))
+    if found.missing:
+        suite = _suite(root, MISSING, [], len(found.missing))
+        for name in found.missing:
+            attributes = {"classname": MISSING, "name": printable(name)}
+            case = SubElement(suite, "testcase", attributes)
+            SubElement(case, "error", message=printable(name))
     indent(root)
     return bytes(tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
 
 
-def _suite(root: Element, title: str, words: Sequence[RowVerdict]) -> Element:
+def _suite(
+    root: Element, title: str, words: Sequence[RowVerdict], errors: int = 0
+) -> Element:
     return SubElement(
         root,
         "testsuite",
         name=printable(title),
-        tests=str(len(words)),
+        tests=str(len(words) + errors),
         failures=str(words.count("worse")),
-        errors="0",
+        errors=str(errors),
         skipped=str(words.count("undecided")),
     )
 

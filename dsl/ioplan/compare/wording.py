@@ -19,6 +19,7 @@ from ioplan.compare.comparison import (
 from ioplan.compare.needed import ASSUMED_PERCENT, MOST
 from ioplan.compare.order import alternating
 from ioplan.compare.rows import place_text
+from ioplan.core.text import counted
 from ioplan.core.units import digits, metric_text
 
 MAX_NAMED = 8
@@ -104,6 +105,8 @@ def summary_text(found: Comparison) -> str:
     known: list[RowVerdict] = [word for word in VERDICTS if word != "ratio"]
     words = known + (["ratio"] if found.count("ratio") else [])
     counts = ", ".join(f"{found.count(word)} {word}" for word in words)
+    if found.missing:
+        counts += f", {counted(len(found.missing), 'cell')} missing"
     return f"{counts}; smaller than {found.threshold_percent:g} % counts as equal"
 
 
@@ -117,8 +120,9 @@ def notes(found: Comparison) -> Iterator[str]:
     remarks = Counter(remark for row in found.rows for remark in row.remarks)
     for remark, count in remarks.items():
         yield f"{count} rows: {remark}"
-    yield from _missing("NEW has no", found.only_base)
-    yield from _missing("BASE has no", found.only_new)
+    yield from _first_few("missing:", found.missing)
+    if found.base.finished:
+        yield from _first_few("BASE has no", found.only_new)
 
 
 def noise_texts(found: Comparison) -> Iterator[str]:
@@ -187,7 +191,7 @@ def _failed(found: Comparison) -> list[Row]:
     return list(failed.values())
 
 
-def _missing(what: str, cells: tuple[str, ...]) -> Iterator[str]:
+def _first_few(what: str, cells: tuple[str, ...]) -> Iterator[str]:
     named = list(dict.fromkeys(cells))
     for cell in named[:MAX_NAMED]:
         yield f"{what} {cell}"

@@ -13,6 +13,7 @@ from ioplan.language.plan import OPERATORS, Expectation, RepeatTemplate, Test
 from ioplan.measure import metrics
 from ioplan.measure.metrics import Figure, Sample
 from ioplan.planner.steps import Run
+from ioplan.records.drive import drive_of
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.store.store import Store
 
@@ -27,9 +28,12 @@ class BaselineSession:
             if record.asked.kind == "run" and record.status == "ok":
                 self.runs[record.run_id].append(record)
 
-    def figure(self, metric: Metric, run_id: str, rounds: int) -> Figure:
-        """The metric over the last rounds of the earlier session, as many as given."""
-        records = self.runs.get(run_id, [])
+    def figure(self, metric: Metric, like: RunRecord, rounds: int) -> Figure:
+        """The metric of the same run over the last rounds of the earlier session, as
+        many as given; none where another target or backend was measured."""
+        records = self.runs.get(like.run_id, [])
+        if records and (why := _differs(records[-1], like)):
+            return metrics.Figure(None, f"baseline {self.session} is {why}")
         last = max((record.asked.round for record in records), default=0)
         samples = [
             metrics.Sample(record, self.store.detail(self.session, record.seq))
@@ -37,11 +41,28 @@ class BaselineSession:
             if record.asked.round > last - rounds
         ]
         if not samples:
-            return metrics.Figure(None, "the baseline does not contain this run")
+            return metrics.Figure(None, NOT_IN_BASELINE)
         return metrics.figure(metric, samples)
 
 
+def _differs(baseline: RunRecord, now: RunRecord) -> str:
+    """What else the baseline was measured on, or by; empty if on and by the same."""
+    if baseline.backend.name != now.backend.name:
+        return f"by {baseline.backend.name}, this run by {now.backend.name}"
+    there, here = _target(baseline), _target(now)
+    return f"of {there}, this run of {here}" if there != here else ""
+
+
+def _target(run: RunRecord) -> str:
+    """The drive by its label, else the path on its host."""
+    drive = drive_of(run.target)
+    if drive and drive.serial:
+        return f"{drive.model} {drive.serial}".strip()
+    return f"{run.host.get('hostname', '')}:{run.target.get('path', '')}"
+
+
 NO_BASELINE = "no baseline; add --baseline"
+NOT_IN_BASELINE = "the baseline does not contain this run"
 
 
 def judge(
@@ -72,7 +93,8 @@ def _limit(expectation: Expectation, baseline: Figure) -> Figure:
 
 def _outcome(expectation: Expectation, actual: Figure, limit: Figure) -> str:
     if limit.value is None:
-        return "no baseline" if expectation.of_baseline else "undecided"
+        absent = limit.why in (NO_BASELINE, NOT_IN_BASELINE)
+        return "no baseline" if expectation.of_baseline and absent else "undecided"
     if actual.value is None:
         return "failed" if expectation.metric.sought else "undecided"
     holds = OPERATORS[expectation.operator](actual.value, limit.value)
@@ -106,7 +128,7 @@ class ExpectationTracker:
             return ()
         sample = metrics.Sample(record, detail)
         if not self.at_end:
-            return tuple(self._judged(run, [sample]))
+            return tuple(self._judged(run, record, [sample]))
         key = (tuple(sorted(run.cell_text.items())), run.index)
         runs = self.samples[key]
         runs.append((run, record, sample))
@@ -118,7 +140,8 @@ class ExpectationTracker:
         """Verdicts on cells that ran several times, each with its last run."""
         for runs in self.samples.values():
             run, record, _ = runs[-1]
-            yield record, tuple(self._judged(run, [sample for _, _, sample in runs]))
+            samples = [sample for _, _, sample in runs]
+            yield record, tuple(self._judged(run, record, samples))
 
     def _concerning(self, run: Run) -> Iterator[Expectation]:
         """What a run bears on, perhaps as that which another is compared with."""
@@ -133,17 +156,24 @@ class ExpectationTracker:
             if one.metric.step in (None, run.template.name):
                 yield one
 
-    def _judged(self, run: Run, samples: list[Sample]) -> Iterator[Verdict]:
+    def _judged(
+        self, run: Run, record: RunRecord, samples: list[Sample]
+    ) -> Iterator[Verdict]:
         for expectation in self._applicable(run):
-            yield judge(expectation, samples, self._whole(expectation, run, samples))
+            whole = self._whole(expectation, run, record, samples)
+            yield judge(expectation, samples, whole)
 
     def _whole(
-        self, expectation: Expectation, run: Run, samples: list[Sample]
+        self,
+        expectation: Expectation,
+        run: Run,
+        record: RunRecord,
+        samples: list[Sample],
     ) -> Figure:
         """What the limit is a share of, if it is one."""
         other = expectation.of_metric
         if other is None:
-            return self._baseline_figure(expectation, run)
+            return self._baseline_figure(expectation, record)
         if other.step is None:
             return metrics.figure(other, samples)
         cell = tuple(sorted(run.cell_text.items()))
@@ -152,7 +182,7 @@ class ExpectationTracker:
             other, [sample for rows in found for _, _, sample in rows]
         )
 
-    def _baseline_figure(self, expectation: Expectation, run: Run) -> Figure:
+    def _baseline_figure(self, expectation: Expectation, run: RunRecord) -> Figure:
         if self.baseline is None or not expectation.of_baseline:
             return metrics.Figure(None, NO_BASELINE)
-        return self.baseline.figure(expectation.metric, run.run_id, self.rounds)
+        return self.baseline.figure(expectation.metric, run, self.rounds)

@@ -42,7 +42,10 @@ class Options(Struct, frozen=True):
 def compare_sessions(
     *, store: str | None, base: str, new: str | None, to: str | None, **others: Any
 ) -> int:
-    """1 if anything is worse, else 0. Raises UsageError, StoreError, BundleError."""
+    """1 if anything is worse or missing, else 0.
+
+    Raises UsageError, StoreError, BundleError.
+    """
     if to is not None:
         if new is not None:
             raise UsageError("name two sessions: BASE NEW, or NEW --to BASE")
@@ -62,7 +65,7 @@ def _judged(store: Store, options: Options) -> int:
     write = writer_of(options.format, WRITERS, options.output)
     found = _compared(store, options)
     print_or_write(write(found, options.everything), options.output, options.force)
-    return EXPECTATION_FAILED if found.anything_worse else HELD
+    return EXPECTATION_FAILED if found.anything_worse or found.missing else HELD
 
 
 def _compared(store: Store, options: Options) -> Comparison:
