@@ -108,7 +108,7 @@ def run_command(
 def _has_lanes(request: RunRequest, detach: bool) -> bool:
     """A single target of this host gets a lane where nobody is to wait for it."""
     lab = read_lab(request.lab)
-    return is_fleet(lab, request.target) or (detach and request.target in lab.here)
+    return is_fleet(lab, request.targets) or (detach and request.target in lab.here)
 
 
 def run(call: RunCall, id: str = "") -> int:
@@ -311,7 +311,7 @@ def _lasting(asked: RunRequest, choice: Choice) -> RunRequest:
     """As it can be repeated from every folder; what a person has to permit each time
     is not kept."""
     change = {
-        "target": asked.target and _named(asked.target, choice),
+        "targets": tuple(_named(one, choice) for one in asked.targets),
         "lab": asked.lab and asked.lab.resolve(),
         "overwrite": tuple(map(_absolute, asked.overwrite)),
         "overwrite_data": (),

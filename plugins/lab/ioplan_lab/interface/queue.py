@@ -23,8 +23,10 @@ PRIORITY = option(
 )
 LAB_TARGET = option(
     "--target",
-    "A target or group of the lab.",
+    "A target or group of the lab; may be repeated.",
     "TARGET",
+    key="targets",
+    many=True,
     required=True,
     values="targets",
 )
@@ -35,7 +37,7 @@ SIGNED = option(
     key="consent",
     kind="path",
 )
-OWN_WORDS = ("target", "lab", "overwrite", "overwrite_data", "baseline", "person")
+OWN_WORDS = ("targets", "lab", "overwrite", "overwrite_data", "baseline", "person")
 """What an entry of the queue says in another way, or not at all."""
 RUN_WORDS = tuple(one for key, one in REQUEST_OPTIONS.items() if key not in OWN_WORDS)
 
