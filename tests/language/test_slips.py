@@ -80,7 +80,7 @@ def test_a_size_for_a_length_leads_to_the_length() -> None:
 def test_other_errors_are_told_beside_it(slip: str) -> None:
     """In the same statement, in the same test, and in others."""
     text = (
-        f'test "T" {{ {slip.replace("4KiB ", "5KB ")} expect nothing < 3 }}\n'
+        f'test "T" {{ {slip.replace("random 4KiB ", "random 5KB ")} expect nothing < 3 }}\n'
         'test "U" { run random 4KiB 170/30 for 1min }\n'
         'test "V" { run nowhere for 1min }\n'
     )

@@ -34,6 +34,7 @@ from ioplan.host.prepared import OnNote
 from ioplan.lab.cross_references import is_fleet, is_shared
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.check.modules import read_text
+from ioplan.language.lints.kinds import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.drive import drive_of
@@ -173,7 +174,7 @@ def run_session(
         words = {*request.overwrite, *request.overwrite_data}
         asked = asked.model_copy(update={"overwrite": tuple(sorted(words))})
         left_out: list[Fit] = []
-        if asked.only_exact:
+        if asked.only_exact or LEFT_OUT in plan.accepted:
             plan, summary, left_out = only_fitting(plan, choice, drive.facts, allowed)
         check_fit(summary, choice, drive.facts, allowed)
         check_same_target(start.before, drive.facts)
