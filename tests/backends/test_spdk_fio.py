@@ -16,6 +16,8 @@ from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
 from ioplan.workload import Rate, Region, SizeShare
 from ioplan_spdk import SpdkBackend
+from ioplan_spdk.fio_plugin.faults import explained
+from ioplan_spdk.fio_plugin.gaps import plugin_gaps
 from ioplan_spdk.fio_plugin.job import plugin_path
 from ioplan_spdk.options import SpdkOptions
 
@@ -267,3 +269,36 @@ def test_a_real_stop_gives_what_was_done() -> None:
 def test_cores_are_not_the_plugins_to_choose() -> None:
     with pytest.raises(BackendError, match="mask"):
         SpdkBackend().gaps(job(), {**FIO, "mask": "0x1"})
+
+
+@pytest.mark.parametrize(
+    ("target", "memory_mib", "least"),
+    [
+        ("malloc:64MiB", 512, 0),
+        ("malloc:256MiB", 512, 705),
+        ("malloc:256MiB", 704, 705),
+        ("malloc:256MiB", 705, 0),
+        ("malloc:1GiB", 1024, 2241),
+        ("null:256MiB", 512, 0),
+        ("/data/target.bin", 512, 0),
+    ],
+)
+def test_a_target_in_memory_needs_more_of_it(
+    target: str, memory_mib: int, least: int
+) -> None:
+    """Else fio with the plug-in dies by a signal, and names no reason."""
+    options = SpdkOptions(driver="fio", memory_mib=memory_mib)
+    found = [one for one in plugin_gaps(job(target), options) if one.field == "qd"]
+    assert len(found) == bool(least)
+    assert all(f"{target} and the buffers need" in one.reason for one in found)
+    assert all(f"memory_mib={least} or more" in one.reason for one in found)
+    assert not any(one.instead for one in found)
+
+
+def test_who_died_of_a_signal_is_told_of_memory() -> None:
+    died = Failure(
+        cause="backend-died", message="fio was ended by signal 11; run it again"
+    )
+    assert "--option memory_mib=1024" in explained(died, "", "3.42").message
+    other = Failure(cause="io-error", message="read: no data")
+    assert explained(other, "", "3.42") == other

@@ -139,7 +139,7 @@ def dispatch(folder: Path) -> None:
         print(f"scheduler with {HOSTS} workers: {empty / 2**20:.0f} MiB")
         with timed("reading the lab, and a job of 1,000 lanes"):
             job = new_job(
-                checked_plan(PLAN, []), lab, "all", lambda _: [], folder / "r.db"
+                checked_plan(PLAN, []), lab, ["all"], lambda _: [], folder / "r.db"
             )
         with timed("checking the hosts"):
             assert not client.unready(job.calls)

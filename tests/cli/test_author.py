@@ -221,6 +221,24 @@ class TestExplain:
         assert "I/O is always direct" in ioplan("explain", "direct").out
         assert ioplan("explain", "iodepth").out.endswith("is written as: qd 32\n")
 
+    def test_two_words_are_a_term_or_each_for_itself(self) -> None:
+        done = ioplan("explain", "read", "random").out
+        assert done.startswith("read random: a clause") and "\nrandom: " not in done
+        done = ioplan("explain", "steady", "state").out
+        assert done.startswith("steady: a part of ")
+        done = ioplan("explain", "zipf", "pareto").out
+        assert done.startswith("zipf: ") and "\npareto: " in done
+        done = ioplan("explain", "nothing", "here")
+        assert done.code == 2 and "unknown word 'nothing here'" in done.err
+
+    @pytest.mark.parametrize(
+        ("word", "of"),
+        [("steady", "until"), ("steady", "rounds"), ("METRIC", "expect")],
+    )
+    def test_a_word_inside_a_statement_leads_to_it(self, word: str, of: str) -> None:
+        done = ioplan("explain", word)
+        assert done.code == 0 and f"{word}: a part of {of}, a " in done.out
+
     def test_all_are_listed_and_others_are_not_known(self) -> None:
         done = ioplan("explain")
         assert "vary" in done.out and "no-space" in done.out
@@ -252,12 +270,22 @@ class TestNew:
         assert done.code == 2 and "exists already" in done.err
         assert path.read_text() == "mine"
 
+    def test_without_a_terminal_it_is_the_first(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As docs/getting-started.md has it: ioplan new review.ioplan."""
+        monkeypatch.chdir(tmp_path)
+        done = ioplan("new", "review.ioplan", stdin="2\nMine\n")
+        assert done.code == 0, done.err
+        assert "the template is depth" in done.err and "  steady  " in done.err
+        assert 'plan "Review"' in (tmp_path / "review.ioplan").read_text()
+        assert ioplan("check", "review.ioplan").code == 0
+        assert ioplan("new", "review.ioplan", stdin="").code == 2
+
     def test_what_is_not_said_is_asked(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
-        done = ioplan("new", stdin="2\nMine\n")
-        assert done.code == 2 and "say --template NAME, one of:" in done.err
         monkeypatch.setattr(new, "_can_ask", lambda: True)
         done = ioplan("new", stdin="2\nMine\n")
         assert "  2  how fast is it at which block size and mix?" in done.err

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from run_data import session
 from ioplan.cli import completion, shell_scripts
 from ioplan.cli.arguments import Call, CallError, parse
 from ioplan.cli.help import wrapped
-from ioplan.cli.interface.declare import Command, Entry, Group
+from ioplan.cli.interface.declare import HELP, Command, Entry, Group, Parameter
 from ioplan.cli.interface.table import IOPLAN
 from ioplan.store.store import Store
 from ioplan_lab.interface.lab import LAB
@@ -64,6 +65,54 @@ def test_no_two_words_of_a_command_are_one(words: str) -> None:
     assert len(keys) == len(set(keys)) and "help" not in keys
 
 
+def forms_of(option: Parameter, name: str) -> list[list[str]]:
+    """An option with a value in each form that its name can have."""
+    value = "1" if option.kind in ("number", "integer") else "x"
+    if option.kind == "flag":
+        return [[name]]
+    joined = f"{name}={value}" if name.startswith("--") else f"{name}{value}"
+    return [[name, value], [joined]]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_what_cannot_be_given_twice_is_refused(words: str) -> None:
+    """By each two of an option's names and forms, also with the same value."""
+    for option in COMMANDS[words].options:
+        forms = [form for name in option.names for form in forms_of(option, name)]
+        for first, second in product(forms, repeat=2):
+            call = [*words.split(), *first, *second]
+            if option == HELP:
+                assert parse(call, IOPLAN).values["help"]
+            elif option.many:
+                call += ["--help"]
+                assert len(parse(call, IOPLAN).values[option.key]) == 2
+            else:
+                with pytest.raises(CallError, match="is given twice") as error:
+                    parse(call, IOPLAN)
+                assert option.names[0] in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["--version", "--show-completion"])
+def test_nor_before_the_name_of_a_command(name: str) -> None:
+    with pytest.raises(CallError, match="is given twice"):
+        parse([name, name], IOPLAN)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("plan quick/laptop --set a=1 --set a=2", "--set says 'a' twice"),
+        (
+            "plan quick/laptop --backend fio --option x=1 --option x=2",
+            "--option says 'x' twice",
+        ),
+    ],
+)
+def test_a_name_with_a_value_is_given_once(words: str, text: str) -> None:
+    done = ioplan(*words.split())
+    assert done.code == 2 and text in done.err
+
+
 class TestWords:
     def test_options_stand_anywhere_and_in_every_usual_form(self) -> None:
         asked = {"session": "s", "format": "csv", "output": Path("o"), "series": True}
@@ -81,16 +130,17 @@ class TestWords:
     def test_what_is_not_given_has_its_default(self) -> None:
         found = values("run", "p")
         assert (found["plan"], found["profile"]) == (Path("p"), "full")
-        assert (found["settings"], found["target"], found["quiet"]) == ([], None, False)
+        assert (found["settings"], found["targets"], found["quiet"]) == ([], [], False)
         assert values("show")["session"] == "last"
         assert values("report")["output"] == Path("report.html")
 
-    def test_options_are_repeated_and_others_taken_from_the_last(self) -> None:
+    def test_some_options_are_repeated(self) -> None:
         found = values("plan", "p", "--set", "a=1", "--set=b=2", "--profile", "x")
         assert found["settings"] == ["a=1", "b=2"]
-        assert (
-            values("plan", "p", "--all", "--profile=x", "--profile=y")["profile"] == "y"
-        )
+        assert values("run", "p", "--target", "a", "--target=b")["targets"] == [
+            "a",
+            "b",
+        ]
 
     def test_a_value_may_begin_with_a_dash_and_two_dashes_end_options(self) -> None:
         assert values("show", "--test", "--odd")["test"] == "--odd"

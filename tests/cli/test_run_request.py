@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -138,15 +139,15 @@ def test_a_lane_is_told_each_field() -> None:
 
 def test_the_queue_and_schedules_take_each_field() -> None:
     assert differing(queueable(FULL), FULL) == {*NOT_QUEUED}
-    assert {*OWN_WORDS} == {"target", *NOT_QUEUED}
+    assert {*OWN_WORDS} == {"targets", *NOT_QUEUED}
     assert {one.key for one in RUN_WORDS} == FIELDS - {*OWN_WORDS}
 
 
 def test_the_form_has_each_field() -> None:
-    assert {*IN_FORM} == FIELDS - {"target", *NOT_QUEUED}
+    assert {*IN_FORM} == FIELDS - {"targets", *NOT_QUEUED}
     texts = {one.name: [one.text] for one in form_fields(FULL)}
     found = start_form_of(texts, Lab()).request
-    assert differing(found, FULL) == {"target", *NOT_QUEUED}
+    assert differing(found, FULL) == {"targets", *NOT_QUEUED}
     assert form_fields(found) == form_fields(FULL)
 
 
@@ -276,3 +277,80 @@ def test_an_option_works_in_the_form(tmp_path: Path) -> None:
 def test_an_interval_is_a_time(tmp_path: Path, word: str) -> None:
     done = ioplan("run", plan_file(tmp_path, PLAN), "--interval", word)
     assert done.code == 2 and "--interval" in done.err
+
+
+# several targets in one call
+
+
+def targets_of(store_path: Path) -> list[str]:
+    """The targets of all sessions."""
+    with Store.open(store_path) as store:
+        return sorted(store.session(id).target for id in store.ids())
+
+
+@pytest.mark.slow
+def test_several_targets_are_a_group_also_without_a_lab(
+    tmp_path: Path, store_path: Path
+) -> None:
+    plan = plan_file(tmp_path, PLAN)
+    files = [tmp_path / name for name in ("a.bin", "b.bin", "a.bin")]
+    words = [word for file in files for word in ("--target", file)]
+    done = ioplan("run", plan, *words, "--create", "8MiB", *WORDS)
+    assert done.code == 0, done.err
+    assert targets_of(store_path) == [str(file) for file in files[:2]]
+    with Store.open(store_path) as store:
+        (first, second) = (store.session(id) for id in store.ids())
+    assert first.job == second.job and first.note == second.note == "of two words"
+
+
+@pytest.mark.slow
+def test_names_and_groups_are_one_group(tmp_path: Path, store_path: Path) -> None:
+    lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
+    lab.write_text(f'{LAB}[targets.b]\npath = "/sim/b"\n')
+    sim = ("--lab", lab, "--create", "1GiB")
+    done = ioplan(
+        "run", plan, "--target", "b", "--target", "both", "--target", "b", *sim
+    )
+    assert done.code == 0 and "2 lanes" in done.out, done.err
+    assert targets_of(store_path) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("targets", "text"),
+    [
+        (("a", "c"), "--target c: there is no such file or device"),
+        (("a", "fastt"), "the lab has no target 'fastt', did you mean 'fast'?"),
+        (("a", "b", "again"), "--target: a and again are the same drive"),
+        (("a", "/x/a"), "--target: a and /x/a are the same drive"),
+    ],
+)
+def test_of_several_targets_each_must_be_one(
+    tmp_path: Path, store_path: Path, targets: tuple[str, ...], text: str
+) -> None:
+    lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
+    names = {"a": "/x/a", "b": "/x/b", "again": "/x/a", "fast": "/x/f"}
+    entries = (f'[targets.{one}]\npath = "{path}"\n' for one, path in names.items())
+    lab.write_text("".join(entries))
+    words = [word for one in targets for word in ("--target", one)]
+    create = ("--create", "8MiB") if "/" in targets[-1] else ()
+    done = ioplan("run", plan, "--lab", lab, *words, *create)
+    assert done.code == 2 and text in done.err
+    assert not lane_folders(lanes_root())
+
+
+@pytest.mark.parametrize("command", ["plan", "crosscheck", "undo"])
+def test_other_commands_take_one_target(tmp_path: Path, command: str) -> None:
+    words = (command, tmp_path / "p", "--target", "a", "--target", "b")
+    done = ioplan(*words)
+    assert done.code == 2 and "'--target' is given twice" in done.err
+
+
+def test_an_entry_of_the_queue_has_several_targets(tmp_path: Path) -> None:
+    lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
+    lab.write_text(f'{LAB}[targets.b]\npath = "/sim/b"\n')
+    add = ("lab", "queue", "add", plan, "--lab", lab, "--target", "b", "--target")
+    assert ioplan(*add, "both").code == 0
+    assert ioplan(*add, "c").code == 2
+    done = ioplan("lab", "queue", "list", "--lab", lab, "--json")
+    found = json.loads(done.out)
+    assert (found["target"], found["drives"]) == ("b, both", ["b", "a"])

@@ -10,6 +10,7 @@ import pytest
 
 from ioplan.language.syntax.source import Source
 from ioplan_importer.findings import ImportFault
+from ioplan_importer.fiosynth import NO_MATTER, SAID
 from ioplan_importer.kinds import kind_of
 from ioplan_importer.plan_import import ImportedPlan, import_plan
 
@@ -127,3 +128,39 @@ def test_equal_names_are_told_apart(tmp_path: Path) -> None:
 def test_what_is_no_suite(tmp_path: Path, suite: str, message: str) -> None:
     with pytest.raises(ImportFault, match=message):
         import_plan(Source(str(tmp_path / "s"), suite), "fiosynth", {})
+
+
+KEYS = {
+    "suite": (
+        *("def", "description", "devices_in_global", "pre", "precondition_cycles"),
+        *("precondition_first_cycle_only", "run_cycles", "scale_by_capacity"),
+    ),
+    "workload": ("alias", "targets", "template", "values"),
+    "targets": ("iops", "latency", "throughput"),
+}
+"""All that FioSynth's own suites have."""
+
+
+def test_each_key_is_said_or_of_no_matter() -> None:
+    for kind, names in KEYS.items():
+        assert {*names} <= {*SAID[kind], *NO_MATTER}
+    assert {*SAID["suite"], *NO_MATTER} == {*KEYS["suite"]}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_a_key_that_nobody_knows_is_told(tmp_path: Path, kind: str) -> None:
+    suite = json.loads(json.dumps(SUITE))
+    entry = suite["def"][0]
+    place = {"suite": suite, "workload": entry, "targets": entry["targets"]}[kind]
+    place["invented"] = {"read": {"MIN": 1}}
+    told = [one.message for one in imported(tmp_path, suite).found]
+    assert f"'invented' of a {kind} is left out" in told[0]
+
+
+def test_a_throughput_by_the_capacity_is_told(tmp_path: Path) -> None:
+    suite = json.loads(json.dumps(SUITE))
+    scaled = suite["def"][0]["targets"]["throughput"]
+    for value, number in ((1, 1), (0, 0)):
+        scaled["scale_by_TB"] = {"value": value}
+        told = [one.message for one in imported(tmp_path, suite).found]
+        assert sum("scale_by_TB" in one for one in told) == number

@@ -192,7 +192,7 @@ def only_job(text: str) -> FioJob:
 
 
 def test_a_variable_is_given(tmp_path: Path) -> None:
-    text = "[j]\nioengine=null\nnorandommap\nrw=randread\nsize=${SPACE}g\n"
+    text = "[j]\nioengine=libaio\ndirect=1\nnorandommap\nrw=randread\nsize=${SPACE}g\n"
     made = import_plan(Source("j.fio", text), "fio", {"SPACE": "2"})
     assert "region 0B..2GiB" in made.text and made.is_whole
 
@@ -252,8 +252,8 @@ SAID = {
     "rw=randread\nrandom_distribution=normal:20": ("normal 20%", "fio's normal is"),
     "rw=read\nfilesize=1m-4m": ("region 0B..1MiB", "fio draws filesize"),
     "rw=read\nstartdelay=3-9": ("sequential 4KiB", "fio draws startdelay"),
-    "rw=read\npool=rbd": ("sequential 4KiB", "pool is left out"),
-    "rw=read\nlatency_target=1ms": ("sequential 4KiB", "latency_target is"),
+    "rw=read\npool=rbd": ("sequential 4KiB", "pool=rbd is left out"),
+    "rw=read\nlatency_target=1ms": ("sequential 4KiB", "latency_target=1ms is"),
 }
 
 

@@ -39,7 +39,7 @@ RUN = 'test "T" {{ run {} }}\n'
         ),
         (
             RUN.format("random 4KiB 100/0 for 1s expect p99 < 2"),
-            RUN.format("random 4KiB 100/0 for 1s expect p99 < 2s"),
+            RUN.format("random 4KiB 100/0 for 1s expect p99 < 2us"),
         ),
         (
             RUN.format("random 4KiB 100/0, qd n for 1s vary n in 8..1 doubling"),

@@ -20,7 +20,7 @@ from run_data import measurement, record, session, workload
 from ioplan.core.units import iops_text
 from ioplan.export.columns import counted_of, run_rows, series_rows
 from ioplan.language.metric import parse_metric
-from ioplan.records.record import Asked, RunDetail, RunRecord, Steady
+from ioplan.records.record import Asked, BackendFacts, RunDetail, RunRecord, Steady
 from ioplan.records.seek import Found
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.headlines import headlines
@@ -29,7 +29,7 @@ from ioplan.report.headlines.summary import summary, summary_text
 from ioplan.report.headlines.wording import nothing_text, together
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
-from ioplan.report.terminal.league import league_table
+from ioplan.report.terminal.league import league_note, league_table
 from ioplan.store.store import Store
 from ioplan.workload import Rate, SizeShare
 
@@ -428,6 +428,29 @@ def test_a_league_fits_a_terminal(count: int) -> None:
     assert iops_text(1e5 * count) in shown
     places = [shown.index(label) for label in reversed(labels)]
     assert places == sorted(places)
+
+
+def test_a_simulated_session_has_no_rank_among_drives() -> None:
+    model = headline(900.0, is_simulated=True)
+    drives = {"A": [headline(100.0)], "B": [headline(200.0)]}
+    found = overall({"t": {"S": [model], **drives}}, ["S", "A", "B"])
+    assert found and found.base == "A" and found.unranked == ("S",)
+    ranks = [(one.label, one.rank, one.geometric_mean) for one in found.standings]
+    assert ranks == [("B", 1, 2.0), ("A", 2, 1.0), ("S", None, None)]
+    (one,) = found.contests
+    assert [one.rank(label, "A") for label in ("S", "A", "B")] == [None, 2, 1]
+    assert "no rank among drives" in league_note(found)
+    both = overall({"t": {"S": [model], "T": [model]}}, ["S", "T"])
+    assert both and [one.rank for one in both.standings] == [1, 1]
+    assert not both.unranked and "no rank" not in league_note(both)
+
+
+def test_headlines_know_what_was_simulated(tmp_path: Path) -> None:
+    for name in ("sim", "io_uring", "none_of_these"):
+        backend = BackendFacts(name=name, version="1")
+        runs = runs_of(sweep(qd=("1", "2")), backend=backend)
+        found = headlines_of(tmp_path / f"{name}.db", runs)
+        assert {one.is_simulated for one in found} == {name == "sim"}
 
 
 def test_one_session_has_no_league() -> None:

@@ -65,7 +65,7 @@ def secret(number: int, id: str) -> tuple[RunRecord, RunDetail]:
 def put(path: Path, id: str = "20261121-054512-k3f9") -> str:
     """A store with a session full of names."""
     asked = RunRequest(
-        target=DISK, lab=Path(f"/home/{USER}/lab.toml"), overwrite=(SERIAL,)
+        targets=(DISK,), lab=Path(f"/home/{USER}/lab.toml"), overwrite=(SERIAL,)
     )
     known = Resolved(
         plan=HOME_FILE,
@@ -224,7 +224,7 @@ def test_of_the_lab_only_what_bears_on_results(
     made = session(
         status="ok",
         plan_text=PLAN,
-        request=RunRequest(lab=lab, target="fast"),
+        request=RunRequest(lab=lab, targets=("fast",)),
         resolved=Resolved(options={"engine": "libaio", "rpc_password": "hunter6"}),
     )
     with Store.open(store_path) as store:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import paths
 import pytest
+from command import ioplan, plan_file
+from fio_jobs import NEEDS_FIO
 from generated import check_part
 from suite_rows import PLANS, TB, plan_of
 
 from ioplan.backends import Gap, TargetFacts, find
 from ioplan.language.clause_table import slot
 from ioplan.runner.fit_report import Fit, fits_of
+from ioplan.store.store import Store
+from ioplan.suites.suite import suite_file
 
 DOCUMENT = paths.ROOT / "docs" / "suites.md"
 ABSENT = "/nowhere"
@@ -142,3 +147,34 @@ def _gaps(fits: Fits, heading: str) -> Iterator[tuple[Fit, Gap]]:
 
 def _markdown(rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+@pytest.mark.slow
+@NEEDS_FIO
+@pytest.mark.parametrize("backend", ["io_uring", "fio", "sim"])
+def test_the_first_look_runs_on_each_backend_without_a_flag(
+    tmp_path: Path, store_path: Path, backend: str
+) -> None:
+    """What fio does not measure exactly is left out, and told."""
+    words = ("--backend", backend, "--target", tmp_path / "t.bin", "--create", "16MiB")
+    done = ioplan("run", "quick/laptop", "--profile", "smoke", *words)
+    assert done.code == 0, done.err
+    with Store.open(store_path) as store:
+        records = store.records(store.session("last").id)
+        tests = {one.asked.test for one in records}
+    rated = "Latency at a steady rate"
+    assert ({"Small reads", "Large reads"} <= tests) and (rated in tests) == (
+        backend != "fio"
+    )
+    assert (f"skipped: {rated}" in done.out + done.err) == (backend == "fio")
+    seen = ioplan("plan", "quick/laptop", "--backend", backend, "--capacity", "1TB")
+    assert seen.code == 0, seen.err
+
+
+@pytest.mark.slow
+@NEEDS_FIO
+def test_other_plans_are_refused_whole(tmp_path: Path, store_path: Path) -> None:
+    text = suite_file("quick/laptop").read_text().replace("accept ", "# accept ")
+    words = ("--backend", "fio", "--target", tmp_path / "t.bin", "--create", "16MiB")
+    done = ioplan("run", plan_file(tmp_path, text), "--profile", "smoke", *words)
+    assert done.code == 2 and "--allow rate" in done.err

@@ -83,7 +83,7 @@ def session(id: str = "20261121-054512-k3f9", **more: Any) -> Session:
         "started_at": "2026-11-21T05:45:12Z",
         "backend": "sim",
         "target": "/dev/sim0",
-        "request": RunRequest(target="/dev/sim0"),
+        "request": RunRequest(targets=("/dev/sim0",)),
         "host": HOST,
     }
     return Session(id=id, **fields | more)

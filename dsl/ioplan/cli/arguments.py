@@ -102,7 +102,7 @@ class Reader:
         elif equals:
             raise self.error(f"Option {name!r} does not take a value.")
         else:
-            self.values[option.key] = True
+            self._set(option, True)
 
     def _short(self, letters: str) -> None:
         """One letter or several; the first that takes a value has what follows it."""
@@ -111,7 +111,7 @@ class Reader:
         if option.kind != "flag":
             self._put(option, letters[1:] or self._value(option, name))
             return
-        self.values[option.key] = True
+        self._set(option, True)
         if letters[1:]:
             self._short(letters[1:])
 
@@ -133,7 +133,13 @@ class Reader:
         if parameter.many:
             self.values.setdefault(parameter.key, []).append(value)
         else:
-            self.values[parameter.key] = value
+            self._set(parameter, value)
+
+    def _set(self, parameter: Parameter, value: Any) -> None:
+        """A second value would silently replace the first."""
+        if parameter.key in self.values and parameter.key != HELP.key:
+            raise self.error(f"Option {shown(parameter)!r} is given twice.")
+        self.values[parameter.key] = value
 
     def _converted(self, parameter: Parameter, word: str) -> Any:
         if parameter.kind == "path":

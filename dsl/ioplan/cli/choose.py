@@ -117,6 +117,8 @@ def option_pairs(settings: Sequence[str]) -> dict[str, str]:
         name, equals, value = setting.partition("=")
         if not equals or not name:
             raise UsageError(f"--option takes NAME=VALUE, not {setting!r}")
+        if name in found:
+            raise UsageError(f"--option says {name!r} twice")
         found[name] = value
     return found
 

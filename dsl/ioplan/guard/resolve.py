@@ -27,7 +27,7 @@ def resolve_target(word: str, lab: Lab) -> ResolvedTarget:
     if entry := lab.targets.get(word):
         _check_here(word, entry)
         return _by_name(word, entry)
-    _check_spelling(word, lab)
+    check_spelling(word, lab)
     device = device_at(Path(word))
     entry = _entry_of_device(word, device, lab) if device else _entry_of_path(word, lab)
     return ResolvedTarget(word, entry)
@@ -95,7 +95,7 @@ def _absent(name: str, entry: LabTarget, inventory: Inventory) -> TargetError:
     )
 
 
-def _check_spelling(word: str, lab: Lab) -> None:
+def check_spelling(word: str, lab: Lab) -> None:
     """A word that is neither a path nor an address can only be a misspelt name."""
     is_name = not set(word) & set("/:.") and not Path(word).exists()
     meant = did_you_mean(word, (*lab.targets, *lab.groups)) if is_name else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from ioplan.core.text import did_you_mean
@@ -27,10 +27,11 @@ def _matching(lab: Lab, word: str) -> list[str]:
     return [name for name in lab.targets if fnmatchcase(name, word)]
 
 
-def is_fleet(lab: Lab, word: str | None) -> bool:
-    """Whether the word after `--target` is a group, or a target on another host."""
-    entry = lab.targets.get(word or "")
-    return word in lab.groups or bool(entry and entry.host)
+def is_fleet(lab: Lab, words: Sequence[str]) -> bool:
+    """Whether `--target` names several, a group, or a target on another host."""
+    entries = [lab.targets.get(word) for word in words]
+    away = any(entry and entry.host for entry in entries)
+    return len(words) > 1 or any(word in lab.groups for word in words) or away
 
 
 def is_shared(lab: Lab, word: str | None) -> bool:
@@ -62,20 +63,24 @@ def _group_faults(lab: Lab, name: str, words: tuple[str, ...]) -> Iterator[Fault
     for word in words:
         if not _matching(lab, word):
             yield place, _unknown("target", word, did_you_mean(word, lab.targets))
-    yield from _duplicate_targets(lab, name)
+    of_group = {one: lab.targets[one] for one in members(lab, name)}
+    for one, key, other in same_targets(of_group):
+        yield ("targets", one, key), f"the target {other!r} is the same one"
 
 
-def _duplicate_targets(lab: Lab, group: str) -> Iterator[Fault]:
-    """A drive under two names would have two lanes, and one of them would fail."""
+def same_targets(
+    entries: Mapping[str, LabTarget],
+) -> Iterator[tuple[str, str, str]]:
+    """Two names of one drive, which would have two lanes, and one of them would fail:
+    the second, the key that says so, the first."""
     seen: dict[tuple[object, ...], str] = {}
-    for name in members(lab, group):
-        entry = lab.targets[name]
+    for name, entry in entries.items():
         part = (entry.host, entry.nsid, entry.partition)
         for key in NAMING:
             value = getattr(entry, key)
             other = seen.setdefault((key, value, *part), name) if value else name
             if other != name:
-                yield ("targets", name, key), f"the target {other!r} is the same one"
+                yield name, key, other
 
 
 def _unknown(what: str, name: str, near: str) -> str:

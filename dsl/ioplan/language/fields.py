@@ -30,12 +30,15 @@ MOST_SYNC = 1_000_000_000
 Attributes = dict[str, Any]
 
 
-def of_kind(quantity: Quantity, what: str, *kinds: Kind) -> Quantity:
-    """The quantity, if it is of the right kind. Raises QuantityError."""
+def of_kind(quantity: Quantity, what: str, *kinds: Kind, unit: str = "") -> Quantity:
+    """The quantity, if it is of the right kind; `unit` is the usual one there.
+
+    Raises QuantityError.
+    """
     if quantity.kind in kinds:
         return quantity
     if quantity.kind == "number" and kinds[0] != "number":
-        example = _with_unit(quantity, kinds[0])
+        example = (unit and quantity.text + unit) or _with_unit(quantity, kinds[0])
         raise QuantityError(
             f"{what} needs a unit: {quantity.text} of what?",
             f"write for example {example}",

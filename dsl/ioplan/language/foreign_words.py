@@ -37,7 +37,11 @@ WRITTEN = {
     "skew": "two streams, each with a rate",
     "iorate": "rate 1_000 iops",
     "elapsed": "for 60s",
-    "compratio": "data compressible 50%",
+    **dict.fromkeys(
+        ("compratio", "compress", "compressed", "compression", "compressible"),
+        "data compressible 50%",
+    ),
+    **dict.fromkeys(("dedupe", "deduplicate"), "dedup 50%"),
     "dedupratio": "dedup 50%",
     "validate": "verify",
     "hotspot": "hotspots { 80% in 20%, 20% in 80% }",

@@ -97,7 +97,9 @@ ITEMS = (
         "accept",
         {
             '`accept "unwritten reads"`': "disables a kind of warning, see "
-            "[Warnings](#warnings)"
+            "[Warnings](#warnings)",
+            '`accept "tests left out"`': "runs the tests that a backend supports "
+            "exactly, and lists the others, as `--only-exact` does",
         },
         'accept "${1:unwritten reads}"',
     ),

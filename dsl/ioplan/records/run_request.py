@@ -59,6 +59,10 @@ def _each_once(tags: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(set(tags)))
 
 
+def _in_order(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
 def short_note(note: str) -> str:
     """A note. Raises ValueError."""
     if len(note) > MAX_NOTE:
@@ -93,15 +97,16 @@ Texts = tuple[str, ...]
 class RunRequest(Model):
     """A request; whatever is not given has its default."""
 
-    target: Annotated[
-        str | None,
+    targets: Annotated[
+        Texts,
+        AfterValidator(_in_order),
         Option(
             "--target",
-            "A file, a device, or a target or group of the lab.",
+            "A file, a device, or a target or group of the lab; may be repeated.",
             "TARGET",
             "targets",
         ),
-    ] = None
+    ] = ()
     tests: Annotated[
         Texts,
         Option(
@@ -259,6 +264,11 @@ class RunRequest(Model):
         Option("--note", "A note stored with the results.", "TEXT", label="Note"),
     ] = ""
     person: Annotated[str, Option("--person")] = ""
+
+    @property
+    def target(self) -> str | None:
+        """The one target; None where none is named, or several are."""
+        return self.targets[0] if len(self.targets) == 1 else None
 
     @property
     def interval_ns(self) -> int | None:

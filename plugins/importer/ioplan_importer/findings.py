@@ -21,7 +21,7 @@ class ImportFault(Exception):
 
 
 class Findings:
-    """Collects what an import tells.
+    """Collects what an import tells, each once.
 
     An error is something that could not be read, a warning is something said
     differently or left out: both are losses. A note changes nothing that is asked.
@@ -29,6 +29,7 @@ class Findings:
 
     def __init__(self) -> None:
         self.found: list[Diagnostic] = []
+        self._told: set[tuple[str, int, int]] = set()
 
     def error(self, message: str, span: Span, help: str = "") -> None:
         """Something that the other tool would not take either."""
@@ -43,7 +44,10 @@ class Findings:
         self._add(message, span, help, "note")
 
     def _add(self, message: str, span: Span, help: str, severity: Severity) -> None:
-        self.found.append(Diagnostic(message, span, help, severity))
+        key = message, id(span.source), span.start
+        if key not in self._told:
+            self._told.add(key)
+            self.found.append(Diagnostic(message, span, help, severity))
 
     @property
     def losses(self) -> list[Diagnostic]:

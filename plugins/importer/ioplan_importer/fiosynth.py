@@ -15,6 +15,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ioplan.core.text import did_you_mean
 from ioplan.language.check.modules import read_text
 from ioplan.language.quantity import make
 from ioplan.language.syntax.source import Source, Span
@@ -33,6 +34,20 @@ SHRINK = ("W1THINK", "W2THINK", "W3THINK", "W4THINK", "W5THINK")
 """Values that grow or shrink with the capacity, in TB."""
 CAPACITY = "CAPACITY_TB"
 OF_A_DRIVE = {"DEV": "", "OFFSET1": "0", "INCREMENT": "0"}
+SAID = {
+    "suite": (
+        *("description", "pre", "def", "run_cycles", "precondition_cycles"),
+        "scale_by_capacity",
+    ),
+    "workload": ("template", "alias", "values", "targets"),
+    "targets": ("latency", "throughput", "iops"),
+}
+NO_MATTER = {
+    "devices_in_global": "how the job file is written",
+    "precondition_first_cycle_only": "the plan does one cycle",
+}
+"""Keys of a suite that change nothing about what is asked, with the reason."""
+SCALED = "scale_by_TB"
 PREPARED, ERASED = "prepared", "erased"
 US_NS = 1000
 MB = 10**6
@@ -66,6 +81,7 @@ class _Suite:
         self.source, self.findings = source, findings
         self.document = _parsed(source)
         self.capacity_tb = _capacity(variables.get(CAPACITY, "1"), source)
+        self._tell_unknown()
         cycles = self.document.get("precondition_cycles", 0)
         pre = self.document.get("pre", []) if cycles else []
         found = [self._tests_of(one) for one in pre]
@@ -77,17 +93,39 @@ class _Suite:
                 "run the plan so often, and compare the sessions",
             )
 
+    def _tell_unknown(self) -> None:
+        """What of the suite's keys is left out."""
+        entries = [*self.document.get("pre", []), *self.document["def"]]
+        targets = [entry.get("targets", {}) for entry in entries]
+        groups = {"suite": [self.document], "workload": entries, "targets": targets}
+        for kind, found in groups.items():
+            for key in dict.fromkeys(key for one in found for key in one):
+                if key not in (*SAID[kind], *NO_MATTER):
+                    near = did_you_mean(key, SAID[kind])
+                    text = f"{key!r} of a {kind} is left out{near}"
+                    self.findings.loss(text, self._place(f'"{key}"'))
+        if any(_is_scaled(one.get("throughput", {})) for one in targets):
+            self.findings.loss(
+                f"{SCALED} is left out: the throughput is not divided by the capacity",
+                self._place(f'"{SCALED}"'),
+                "write the throughput that the drive is to have",
+            )
+
     def text(self, key: str) -> str:
         """A text of the suite itself."""
         return str(self.document.get(key, ""))
 
     def remarks(self) -> Iterator[str]:
         """What a reader of the plan should know."""
-        if self.document.get("scale_by_capacity") == "Y":
+        if self._is_scaled:
             yield (
                 f"Rates and pauses are those for {self.capacity_tb:g} TB; for another "
                 f"drive import with --set {CAPACITY}=2."
             )
+
+    @property
+    def _is_scaled(self) -> bool:
+        return str(self.document.get("scale_by_capacity", "N")) != "N"
 
     def preparations(self) -> Iterator[PreparationOutline]:
         """The state that the first test starts from."""
@@ -152,8 +190,7 @@ class _Suite:
 
     def _values(self, given: dict[str, Any]) -> dict[str, str]:
         """The variables of a template; some go with the capacity."""
-        scaled = self.document.get("scale_by_capacity") == "Y"
-        factor = self.capacity_tb if scaled else 1.0
+        factor = self.capacity_tb if self._is_scaled else 1.0
         found = {name: str(value) for name, value in given.items()}
         for name in (*GROW, *SHRINK):
             if name in found:
@@ -224,9 +261,15 @@ def _write(test: TestOutline) -> str:
     return f"write {spec(clauses)}{between}{test.length.text}"
 
 
+def _is_scaled(throughput: dict[str, Any]) -> bool:
+    scale = throughput.get(SCALED, {})
+    return bool(isinstance(scale, dict) and scale.get("value"))
+
+
 def _expects(targets: dict[str, Any]) -> Iterator[str]:
     """Limits as expectations: latencies in us, throughput in MB/s."""
-    for kind, by_direction in targets.items():
+    for kind in SAID["targets"]:
+        by_direction = targets.get(kind, {})
         for direction, limits in by_direction.items():
             for name, value in limits.items() if isinstance(limits, dict) else ():
                 if direction in ("read", "write", "trim") and value:

@@ -70,7 +70,7 @@ def _found(store: Store, options: Options) -> History:
         metrics=tuple(_metric(name, records) for name in options.metrics)
         or (Metric(name="bandwidth" if options.preparations else "iops"),),
         by=tuple(_by(name) for name in options.by) or USUAL,
-        only=dict(map(_condition, options.only)),
+        only=_conditions(options.only),
         wanted=_wanted(options),
         kind=kind,
         lowest=frozenset(
@@ -127,9 +127,14 @@ def _pair(text: str, option: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _condition(text: str) -> tuple[str, str]:
-    name, value = _pair(text, "--only")
-    return _by(name, "--only"), value
+def _conditions(texts: Sequence[str]) -> dict[str, str]:
+    """NAME=TEXT of `--only`, each name once."""
+    found: dict[str, str] = {}
+    for name, value in (_pair(one, "--only") for one in texts):
+        if name in found:
+            raise UsageError(f"--only says {name!r} twice")
+        found[_by(name, "--only")] = value
+    return found
 
 
 def _by(name: str, option: str = "--by") -> str:

@@ -34,6 +34,7 @@ from ioplan.host.prepared import OnNote
 from ioplan.lab.cross_references import is_fleet, is_shared
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.check.modules import read_text
+from ioplan.language.lints.kinds import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.drive import drive_of
@@ -108,7 +109,7 @@ def run_command(
 def _has_lanes(request: RunRequest, detach: bool) -> bool:
     """A single target of this host gets a lane where nobody is to wait for it."""
     lab = read_lab(request.lab)
-    return is_fleet(lab, request.target) or (detach and request.target in lab.here)
+    return is_fleet(lab, request.targets) or (detach and request.target in lab.here)
 
 
 def run(call: RunCall, id: str = "") -> int:
@@ -174,7 +175,7 @@ def run_session(
         words = {*request.overwrite, *request.overwrite_data}
         asked = asked.model_copy(update={"overwrite": tuple(sorted(words))})
         left_out: list[Fit] = []
-        if asked.only_exact:
+        if asked.only_exact or LEFT_OUT in plan.accepted:
             plan, summary, left_out = only_fitting(plan, choice, drive.facts, allowed)
         check_fit(summary, choice, drive.facts, allowed)
         check_same_target(start.before, drive.facts)
@@ -312,7 +313,7 @@ def _lasting(asked: RunRequest, choice: Choice) -> RunRequest:
     """As it can be repeated from every folder; what a person has to permit each time
     is not kept."""
     change = {
-        "target": asked.target and _named(asked.target, choice),
+        "targets": tuple(_named(one, choice) for one in asked.targets),
         "lab": asked.lab and asked.lab.resolve(),
         "overwrite": tuple(map(_absolute, asked.overwrite)),
         "overwrite_data": (),

@@ -129,9 +129,10 @@ PLAN_COMMANDS = (
         "ioplan.cli.commands.author.explain:explain",
         (
             Parameter(
-                key="word",
+                key="asked",
                 metavar="WORD",
                 help="A word from a plan, a result or an error, or a fio option.",
+                many=True,
                 values="words",
             ),
         ),

@@ -8,12 +8,13 @@ from __future__ import annotations
 from ioplan.cli.interface.declare import Parameter, flag, option
 
 REQUEST_OPTIONS: dict[str, Parameter] = {
-    "target": option(
+    "targets": option(
         "--target",
-        "A file, a device, or a target or group of the lab.",
+        "A file, a device, or a target or group of the lab; may be repeated.",
         "TARGET",
-        key="target",
+        key="targets",
         values="targets",
+        many=True,
     ),
     "tests": option(
         "--test",

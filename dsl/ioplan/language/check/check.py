@@ -30,7 +30,7 @@ from ioplan.language.check.test_block import checked as checked_test
 from ioplan.language.check.workloads import defined as checked_workload
 from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, too_deep
-from ioplan.language.lints.kinds import KINDS
+from ioplan.language.lints.kinds import ACCEPTED
 from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.search.search_path import Folders, RecordedFiles, no_folders
 from ioplan.language.syntax import tree
@@ -196,11 +196,11 @@ def _accepted(main: Module, findings: Findings) -> tuple[str, ...]:
         if not isinstance(item, tree.Accept):
             continue
         kind = item.what.text
-        if kind not in KINDS:
+        if kind not in ACCEPTED:
             findings.error(
-                f"unknown kind of warning {kind!r}{did_you_mean(kind, KINDS)}",
+                f"unknown kind of warning {kind!r}{did_you_mean(kind, ACCEPTED)}",
                 item.what.span,
-                "accept one of: " + ", ".join(f'"{one}"' for one in KINDS),
+                "accept one of: " + ", ".join(f'"{one}"' for one in ACCEPTED),
             )
         elif kind in seen:
             findings.twice(f"'accept' of {kind!r}", item.span, seen[kind])

@@ -35,6 +35,9 @@ NAMED = {
     "distribution": "the distribution of random offsets",
 }
 """Slots that are no keywords; the others are."""
+KEEP = "keep one of them"
+TWICE = {"size": f"{KEEP}; how much a run moves is its length: for 10GiB"}
+"""What to do where a slot is given twice."""
 
 
 def drafted(clauses: Iterable[tree.Clause], scope: Scope) -> StreamTemplate:
@@ -43,9 +46,8 @@ def drafted(clauses: Iterable[tree.Clause], scope: Scope) -> StreamTemplate:
     for clause in _single(clauses, scope):
         name = _slot_of(clause, scope)
         if name in draft.spans:
-            scope.findings.twice(
-                NAMED.get(name, repr(name)), clause.span, draft.spans[name]
-            )
+            said = NAMED.get(name, repr(name)), clause.span, draft.spans[name]
+            scope.findings.twice(*said, TWICE.get(name, KEEP))
             continue
         draft.spans[name] = clause.span
         CLAUSES[clause.kind](clause, scope, draft)

@@ -71,7 +71,8 @@ def limit_of(limit: Quantity, metric: Metric, whole: str = "") -> float:
         return float(of_kind(limit, what, "share").value)
     plain = metric.kind == "iops" and limit.kind == "number"
     kind: Kind = "number" if plain else metric.kind  # `iops >= 100000` leaves no doubt
-    return float(of_kind(limit, str(metric), kind).value)
+    unit = "us" if kind == "time" else ""
+    return float(of_kind(limit, str(metric), kind, unit=unit).value)
 
 
 SCALES = ("log x", "log y", "linear and log")

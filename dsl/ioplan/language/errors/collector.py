@@ -61,13 +61,15 @@ class Findings:
         if len(self.found) >= MOST_FOUND:
             raise EnoughFound
 
-    def twice(self, what: str, span: Span, earlier: Span) -> None:
+    def twice(
+        self, what: str, span: Span, earlier: Span, help: str = "keep one of them"
+    ) -> None:
         """Note that something is said again. Raises EnoughFound."""
         line, column = span.source.position(earlier.start)
         self.error(
             f"{what} is given twice; first in line {line}, column {column}",
             span,
-            "keep one of them",
+            help,
         )
 
     def missing(self, message: str, where: Span, inside: Span, help: str = "") -> None:

@@ -9,6 +9,7 @@ from ioplan.core.text import did_you_mean, nearest
 from ioplan.language.clause_table import FIO_WORDS
 from ioplan.language.errors.clause_repair import spec_start
 from ioplan.language.errors.diagnostic import Diagnostic
+from ioplan.language.errors.respelling import respelling
 from ioplan.language.errors.stop import Stop
 from ioplan.language.foreign_words import answer
 from ioplan.language.quantity import QuantityError, parse
@@ -36,6 +37,8 @@ NAMES = {"BOUND", "NAME", "SETTING"}
 
 def slip(stop: Stop) -> Diagnostic | None:
     """What to say of an error that is one of these."""
+    if found := respelling(stop):
+        return found.diagnostic
     return (
         _assigned(stop)
         or _direction(stop)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ioplan.language.errors.clause_repair import wrong_clause
+from ioplan.language.errors.respelling import respelling
 from ioplan.language.errors.stop import ITEM, Stop, line_start
 from ioplan.language.syntax.grammar import ITEM_WORDS, STATEMENT_WORDS
 from ioplan.language.syntax.source import Span
@@ -26,6 +27,10 @@ def repair(stop: Stop) -> tuple[str, Span]:
     """The text without the error, as long as before, and what was given up."""
     if stop.in_open_block:
         return _closed(stop)
+    if meant := respelling(stop):
+        text = meant.applied(stop.text)
+        if text is not None:
+            return text, stop.span(meant.start, meant.end)
     at, end = stop.start, stop.end
     if stop.braced:
         first, last = stop.braced.start(), _block_end(stop.text, at)

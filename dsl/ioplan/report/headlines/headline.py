@@ -24,7 +24,8 @@ class Headline(Struct, frozen=True):
     axes and the step that it is of, `where` what of them to
     say. `among` are the cells that it was chosen from: figures of two sessions can be
     compared where these are the same. `spread_percent` is that over time, `spread` what
-    it is: `±` a standard deviation, `range` the whole range.
+    it is: `±` a standard deviation, `range` the whole range. What a model of a drive
+    came to `is_simulated`: it has no rank among drives.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Headline(Struct, frozen=True):
     definition: str
     spread_percent: float | None = None
     spread: str = ""
+    is_simulated: bool = False
 
     @property
     def more_is_better(self) -> bool:

@@ -14,8 +14,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import chain, islice
 
+from msgspec.structs import replace
+
+from ioplan.backends import BackendError, find
 from ioplan.language.metric import HOST
 from ioplan.language.plan import Test
 from ioplan.report.headlines.figures import Figures
@@ -48,8 +52,18 @@ def headlines(
     """
     shown = last_alike([one for one in points if one.runs and not one.failed])
     lost = [one for one in points if one.failed]
-    found = _headlines(Figures(shown, reader, [*shown, *lost]), test)
-    return tuple(islice(found, MOST))
+    found = islice(_headlines(Figures(shown, reader, [*shown, *lost]), test), MOST)
+    simulated = any(_is_virtual(run.backend.name) for p in shown for run in p.runs)
+    return tuple(replace(one, is_simulated=simulated) for one in found)
+
+
+@cache
+def _is_virtual(backend: str) -> bool:
+    """Whether a backend simulates; one that is not installed here does not."""
+    try:
+        return find(backend).virtual_time
+    except BackendError:
+        return False
 
 
 def _headlines(figures: Figures, test: Test | None) -> Lines:

@@ -46,9 +46,15 @@ class Contest(Struct, frozen=True):
             return None
         return ratio if self.of[label].more_is_better else 1 / ratio
 
+    @property
+    def ranked(self) -> tuple[str, ...]:
+        """Drives; a simulated one stands among simulated ones only."""
+        drives = tuple(label for label, one in self.of.items() if not one.is_simulated)
+        return drives or (*self.of,)
+
     def rank(self, label: str, base: str) -> int | None:
         """From 1; those with equal figures share theirs."""
-        gains = {one: self.gain(one, base) for one in self.of}
+        gains = {one: self.gain(one, base) for one in self.ranked}
         mine = gains.get(label)
         if mine is None:
             return None
@@ -71,6 +77,12 @@ class League(Struct, frozen=True):
     contests: tuple[Contest, ...]
     standings: tuple[Standing, ...]
 
+    @property
+    def unranked(self) -> tuple[str, ...]:
+        """Simulated sessions beside drives."""
+        found = {label for one in self.contests for label in {*one.of} - {*one.ranked}}
+        return tuple(s.label for s in self.standings if s.label in found)
+
 
 def overall(tests: Mapping[str, ByLabel], labels: Sequence[str]) -> League | None:
     """The league of the first headline of each test; None of a single session."""
@@ -91,9 +103,13 @@ def league(found: Sequence[Contest], labels: Sequence[str]) -> League | None:
     """Sessions against the first of those that have most of the figures."""
     if len(labels) < 2 or not found:
         return None
-    base = max(labels, key=lambda label: sum(label in one.of for one in found))
+    simulated = {label for one in found for label in {*one.of} - {*one.ranked}}
+    drives = [label for label in labels if label not in simulated]
+    base = max(drives, key=lambda label: sum(label in one.of for one in found))
     shared = [one for one in found if base in one.of]
-    means = {label: _geometric_mean(shared, label, base) for label in labels}
+    means = dict.fromkeys(labels) | {
+        label: _geometric_mean(shared, label, base) for label in drives
+    }
     standings = [_standing(label, means, found) for label in labels]
     standings.sort(key=lambda one: one.rank or len(labels) + 1)
     return League(base, tuple(found), tuple(standings))

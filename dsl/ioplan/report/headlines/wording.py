@@ -11,6 +11,8 @@ from ioplan.core.units import digits
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.points import Point
 
+SIMULATED = "simulated sessions have no rank among drives"
+
 
 def together(found: Iterable[Headline]) -> list[list[Headline]]:
     """The headlines one after the other, rates or latencies of one place in a list."""

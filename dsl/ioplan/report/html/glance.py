@@ -10,7 +10,7 @@ from ioplan.core.text import counted
 from ioplan.report.document import Document, Section
 from ioplan.report.headlines.headline import MOST, Headline
 from ioplan.report.headlines.league import Contest, League, Standing, contests, league
-from ioplan.report.headlines.wording import nothing_text, ratio_text
+from ioplan.report.headlines.wording import SIMULATED, nothing_text, ratio_text
 
 MOST_BESIDE = 4
 """Up to so many sessions stand side by side; more are rows."""
@@ -139,7 +139,8 @@ def _figure(one: Contest, label: str, base: str) -> Cell:
         return Cell("–", "no figure")
     ratio = one.ratio(label, base)
     beside = ratio_text(ratio) if ratio else "other cells"
-    title = f"{found.definition}; rank {one.rank(label, base)} of {len(one.of)}"
+    rank = one.rank(label, base)
+    title = found.definition + (f"; rank {rank} of {len(one.ranked)}" if rank else "")
     at = f", {found.where}" if one.differs and found.where else ""
     small = ("base" if label == base else beside) + at
     return Cell(found.figure, small, title)
@@ -183,9 +184,10 @@ def _standings(found: League, most: int) -> Glance:
 def _title(found: League) -> str:
     """`drive 17 is first of 20`; sessions with equal figures share the first place."""
     first = [one.label for one in found.standings if one.rank == 1]
-    if len(first) != 1:
+    count = len(found.standings) - len(found.unranked)
+    if len(first) != 1 or count < 2:
         return "League"
-    return f"{first[0]} is first of {len(found.standings)}"
+    return f"{first[0]} is first of {count}"
 
 
 def _count(found: League) -> str:
@@ -197,4 +199,5 @@ def _note(found: League) -> str:
     return (
         f"Ratios are to {found.base}; in their geometric mean those of latencies count "
         "inverted, so that above 1 is better. `ioplan compare` tells noise from change"
+        + (f"; {SIMULATED}" if found.unranked else "")
     )

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from ioplan.core.text import fits, line
 from ioplan.report.headlines.league import Contest, League, Standing
-from ioplan.report.headlines.wording import ratio_text
+from ioplan.report.headlines.wording import SIMULATED, ratio_text
 from ioplan.report.terminal.tables import TIGHT
 
 MOST_BESIDE = 4
@@ -37,7 +37,8 @@ def league_table(found: League, console: Console) -> Table:
 
 def league_note(found: League) -> str:
     """What the ratios are of."""
-    return f"ratios to {found.base}; mean: geometric, of the first figure of each test"
+    note = f"ratios to {found.base}; mean: geometric, of the first figure of each test"
+    return f"{note}; {SIMULATED}" if found.unranked else note
 
 
 def _beside(found: League) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioplan.language.lints.kinds import KINDS as LINTS
+from ioplan.language.lints.kinds import ACCEPTED
 from ioplan.language.plan import OPERATORS
 from ioplan_editor.complete.keywords import first, keyword, keywords, meant
 from ioplan_editor.complete.names import files, names
@@ -52,7 +52,7 @@ def _in_text(written: str, document: Document, offset: int) -> Iterator[Completi
         for name in files(written, document):
             yield Completion(name.text, "file", name.text, name.about)
     elif row[:1] == ["accept"]:
-        for kind in LINTS:
+        for kind in ACCEPTED:
             yield Completion(kind, "word", kind, "a kind of warning")
 
 

@@ -11,22 +11,17 @@ from ioplan.core.text import did_you_mean
 from ioplan.language.syntax.source import Span
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.job_file import Option, Section
+from ioplan_importer.fio.lost import LOST, USUAL
+from ioplan_importer.fio.no_matter import NO_MATTER
 from ioplan_importer.fio.numbers import NumberFault, Percent, whole
-from ioplan_importer.fio.vocabulary import (
-    HOW_FIO_RUNS,
-    KNOWN,
-    LOST,
-    REPORTING,
-    SAID,
-    canonical,
-)
+from ioplan_importer.fio.vocabulary import KNOWN, SAID, canonical
 
 Read = TypeVar("Read")
 KB_BASE = "kb_base"
 SWITCHES = frozenset(
     (
         *("time_based", "norandommap", "direct", "buffered", "zero_buffers"),
-        *("stonewall", "fill_device"),
+        *("stonewall"),
     )
 )
 
@@ -141,10 +136,10 @@ def _is_sound(name: str, option: Option, findings: Findings) -> bool:
 
 def _weigh(name: str, option: Option, findings: Findings) -> None:
     """Tell what is lost; what is of no matter to the target is told in one line."""
-    if name in REPORTING or name in HOW_FIO_RUNS:
+    if name in NO_MATTER or option.value in USUAL.get(name, ()):
         return
     if name in LOST:
-        findings.loss(f"{option.name} is left out", option.span, LOST[name])
+        findings.loss(f"{option.span.text} is left out", option.span, LOST[name])
         return
     findings.error(
         f"{option.name!r} is no option that is known here"
@@ -167,4 +162,4 @@ def _check_base(section: Section, found: dict[str, Option], findings: Findings) 
 def of_no_matter(sections: Iterable[Section]) -> list[str]:
     """The options that change nothing about what is asked, each once."""
     names = (canonical(o.name) for section in sections for o in section.options)
-    return sorted({name for name in names if name in REPORTING | HOW_FIO_RUNS})
+    return sorted({name for name in names if name in NO_MATTER})

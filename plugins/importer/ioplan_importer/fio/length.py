@@ -28,14 +28,20 @@ def length_of(job: FioJob, shape: Shape, findings: Findings) -> Length:
         by_time = job.has("time_based") and truth(job.text("time_based") or None)
         if not by_time:
             findings.loss(
-                "without time_based fio also ends when `size` is done; here the run "
-                "goes on for its time",
+                f"without time_based fio also ends when `{_amount(job)}` is done; here "
+                f"the run goes on for its time",
                 job.place("runtime"),
                 "add time_based to the job if that is what was meant",
             )
         text = f"for {make('time', run_us * US_NS).text}"
         return Length(text=text, run_ns=run_us * US_NS, warmup_ns=warmup_ns)
     return Length(text=_by_bytes(job, shape, findings), warmup_ns=warmup_ns)
+
+
+def _amount(job: FioJob) -> str:
+    """The option that says how much is moved."""
+    names = ("number_ios", "io_size", "loops")
+    return next((name for name in names if job.has(name)), "size")
 
 
 def _time(job: FioJob, name: str, findings: Findings) -> int:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from ioplan.language.quantity import SECTOR_BYTES, make
+from ioplan.language.quantity import SECTOR_BYTES, make, size_text
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio.numbers import Extent, Percent, size, truth
 from ioplan_importer.fio.shape import Refused, Shape, kb_base
-from ioplan_importer.fio.vocabulary import BLOCK_ENGINES, NETWORK_TARGETS
+from ioplan_importer.fio.vocabulary import BLOCK_ENGINES, NETWORK_TARGETS, TOLD_ENGINES
 from ioplan_importer.outline import Clauses
 
 Edge = tuple[int, int]
 """Percent of the target, and bytes beyond that."""
+WHOLE_TARGET = Percent(100)
 WHOLE: Edge = (100, 0)
 NOT_BLOCKS = "ioplan does block I/O on one target; keep such a job with fio"
 
@@ -33,6 +34,9 @@ def check_engine(job: FioJob, findings: Findings) -> None:
             job.place("ioengine"),
             "attach it as a block device, and name that with --target",
         )
+    if engine in TOLD_ENGINES:
+        does, help = TOLD_ENGINES[engine]
+        findings.loss(f"ioengine={engine} {does}", job.place("ioengine"), help)
     if job.has("read_iolog"):
         raise Refused
 
@@ -47,12 +51,13 @@ def region_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
 
     tell_range(job, "filesize", findings)
     start = read("offset", 0)
-    length = read("size", read("filesize", Percent(100)))
+    length = read("size", read("filesize", WHOLE_TARGET))
     step = read("offset_increment", 0)
     if _is_zero(length):
         length = Percent(100)
     if shape.threads > 1:
         length = _of_all(job, shape, length, step, findings)
+    length = _with_room(job, shape, length, findings)
     if _is_zero(start) and length == Percent(100):
         return {}
     first = _edge(start)
@@ -63,6 +68,22 @@ def region_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     if isinstance(start, int) and not start and isinstance(length, Percent):
         texts = "0%", texts[1]
     return {"region": f"region {'..'.join(texts)}"}
+
+
+def _with_room(job: FioJob, shape: Shape, length: Extent, findings: Findings) -> Extent:
+    """A part with room for an I/O of each thread, else the whole target."""
+    largest = max(shape.used_sizes)
+    if isinstance(length, Percent) or length >= largest * shape.threads:
+        return length
+    name = "size" if job.has("size") else "filesize"
+    each = f" for each of {shape.threads} jobs" if shape.threads > 1 else ""
+    findings.error(
+        f"{job.options[name].span.text} is less than an I/O of {size_text(largest)}"
+        f"{each}, and is left out",
+        job.place(name),
+        "a number ends at the first character that is no digit: 1.5g is one byte",
+    )
+    return WHOLE_TARGET
 
 
 def tell_range(job: FioJob, name: str, findings: Findings) -> None:
@@ -78,9 +99,13 @@ def tell_range(job: FioJob, name: str, findings: Findings) -> None:
 def _whole_sectors(
     job: FioJob, name: str, extent: Extent, findings: Findings
 ) -> Extent:
-    if isinstance(extent, Percent) or extent % SECTOR_BYTES == 0:
+    if (
+        isinstance(extent, Percent)
+        or extent % SECTOR_BYTES == 0
+        or extent < SECTOR_BYTES
+    ):
         return extent
-    whole = max(SECTOR_BYTES, extent // SECTOR_BYTES * SECTOR_BYTES)
+    whole = extent // SECTOR_BYTES * SECTOR_BYTES
     findings.loss(
         f"{name} of {extent} B is no multiple of {SECTOR_BYTES} B: here {whole} B",
         job.place(name),
@@ -165,17 +190,12 @@ def target_of(job: FioJob, findings: Findings) -> str:
         )
     name = name.replace("\\:", ":")
     folder = job.text("directory").rstrip("/")
-    return f"{folder}/{name}" if folder and name else name
+    return f"{folder}/{name or f'{job.name}.0.0'}" if folder else name
 
 
 def is_buffered(job: FioJob) -> bool:
     """Whether fio goes through the page cache, as it does unless told otherwise."""
-    if job.text("ioengine").split(":")[0] in (
-        "null",
-        "io_uring_cmd",
-        "sg",
-        "spdk_bdev",
-    ):
+    if job.text("ioengine").split(":")[0] in TOLD_ENGINES:
         return False
     if job.has("direct"):
         return not truth(job.text("direct") or None)

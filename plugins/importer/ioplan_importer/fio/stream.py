@@ -181,7 +181,15 @@ def _where(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     has_map = (
         not truth(job.text("norandommap") or None) if job.has("norandommap") else True
     )
-    if not has_map or len(shape.used_sizes) > 1:
+    if not has_map and job.text("random_generator") != "lfsr":
+        return {}
+    if len(shape.used_sizes) > 1:
+        findings.loss(
+            "fio draws no block twice; here offsets are drawn independently, as blocks "
+            "of several sizes cannot all come once",
+            job.place("bssplit", "bsrange", "bs"),
+            "with norandommap fio draws them as well",
+        )
         return {}
     aligns, block_bytes = amounts_of(job, "blockalign", findings), max(shape.used_sizes)
     if any(one % block_bytes for one in aligns if one):

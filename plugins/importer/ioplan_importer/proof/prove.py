@@ -18,8 +18,8 @@ from ioplan_fio.settings import Settings
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.job_file import JobFileReader
 from ioplan_importer.fio.jobs import FioJob, jobs_of
+from ioplan_importer.fio.lost import LOST
 from ioplan_importer.fio.translate import imported_groups
-from ioplan_importer.fio.vocabulary import LOST
 from ioplan_importer.proof.effective import effective
 from ioplan_importer.proof.traces import trace_of
 

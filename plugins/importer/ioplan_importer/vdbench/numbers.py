@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-UNITS = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
-SECONDS = {"s": 1, "m": 60, "h": 3600}
+Units = Mapping[str, int]
+NONE: Units = {"": 1}
+SIZES: Units = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+SECONDS: Units = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def in_units(text: str, units: Units) -> float | None:
+    """A number with one of some units; None for what is none."""
+    found = re.fullmatch(r"(\d{1,19}(?:\.\d{1,9})?)([a-z]?)b?", text.strip().lower())
+    return float(found[1]) * units[found[2]] if found and found[2] in units else None
 
 
 def bytes_of(text: str) -> int:
-    """`4k`, `1m`: units of 1024."""
-    found = re.fullmatch(r"(\d{1,19})([kmgt]?)b?", text.strip().lower())
-    return int(found[1]) * UNITS.get(found[2], 1) if found else 0
-
-
-def seconds_of(text: str, default: int) -> int:
-    """A bare number is seconds."""
-    found = re.fullmatch(r"(\d{1,19})([smh]?)", text.strip().lower())
-    return int(found[1]) * SECONDS.get(found[2] or "s", 1) if found else default
-
-
-def number_of(text: str, default: int) -> int:
-    found = re.match(r"\d{1,19}", text.strip())
-    return int(found[0]) if found else default
+    """`4k`, `1m`; 0 for what is no size."""
+    return int(in_units(text, SIZES) or 0)

@@ -11,9 +11,10 @@ from msgspec import Struct
 from ioplan.language.quantity import make
 from ioplan_importer.findings import Findings
 from ioplan_importer.vdbench.axes import Axes, axis_values, steps_of
-from ioplan_importer.vdbench.numbers import number_of
+from ioplan_importer.vdbench.numbers import NONE, in_units
 from ioplan_importer.vdbench.parameters import Definition
 
+ARRIVALS = ("exponential", "deterministic")
 LOAD = "load"
 """The param of a curve: its share of the highest rate."""
 CURVE = ("10", "50", "70", "80", "90", "100")
@@ -48,12 +49,16 @@ def pace_of(run: Definition, findings: Findings) -> Pace:
     """The pace of a run, `iorate=max` if it says none."""
     setting = run.settings.get("iorate")
     texts = setting.listed if setting else ["max"]
-    poisson = run.text("distribution", "exponential").lower().startswith("exp")
+    poisson = _is_poisson(run, findings)
+    if "curve" in run.settings and texts[0].lower() != "curve":
+        findings.note(
+            "curve does nothing without iorate=curve", run.settings["curve"].span
+        )
     if texts[0].lower() == "curve":
         return Pace(poisson=poisson, maximum=f"{run.name}, maximum", axes=_curve(run))
     texts = steps_of(texts)
-    rates = [number_of(text, 0) if text.isdigit() else 0 for text in texts]
-    odd = [text for text in texts if not text.isdigit() and text.lower() != "max"]
+    rates = [float(text) if _is_number(text) else 0 for text in texts]
+    odd = [text for text in texts if not _is_number(text) and text.lower() != "max"]
     if odd and setting:
         findings.error(
             f"iorate={odd[0]} is no number of I/Os per second, and is left out",
@@ -76,19 +81,48 @@ def shares_of(
     run: Definition, workloads: list[Definition], pace: Pace, findings: Findings
 ) -> list[float]:
     """How much of the run's rate each workload has; without `skew`, of what is left."""
-    skews = [number_of(one.text("skew"), 0) for one in workloads]
+    skews = [one.number("skew", 0, findings) for one in workloads]
     if len(workloads) == 1:
         return [1]
     if not pace.iops:
-        if any(skews) or pace.axes:
+        if pace.axes:
             findings.loss(
-                "how the I/Os of a run are divided among workloads is left out",
+                f"{run.settings['iorate'].span.text} of several workloads is left out: "
+                f"each runs as fast as its I/O completes",
+                run.settings["iorate"].span,
+                "write a test for each rate, with the share of each stream",
+            )
+        if any(skews):
+            findings.loss(
+                "skew is left out: without a rate each stream runs as fast as its I/O "
+                "completes",
                 run.span,
                 "give each stream a rate of its own",
             )
         return [0] * len(workloads)
     rest = max(0, 100 - sum(skews)) / max(1, skews.count(0))
     return [(skew or rest) / 100 for skew in skews]
+
+
+def _is_number(text: str) -> bool:
+    return in_units(text, NONE) is not None
+
+
+def _is_poisson(run: Definition, findings: Findings) -> bool:
+    """Whether I/Os of a rate come at random; told where they come in another way."""
+    words = (
+        run.settings["distribution"].listed if "distribution" in run.settings else []
+    )
+    kind = words[0].lower() if words else "exponential"
+    known = [one for one in ARRIVALS if one.startswith(kind)]
+    if len(words) > 1 or not known:
+        setting = run.settings["distribution"]
+        findings.loss(
+            f"distribution={setting.value} is left out: I/Os of a rate are evenly "
+            f"spaced, or come at random (poisson)",
+            setting.span,
+        )
+    return known[:1] == ["exponential"]
 
 
 def _curve(run: Definition) -> Axes:

@@ -10,44 +10,24 @@ from msgspec import Struct
 from ioplan.core.text import did_you_mean
 from ioplan.language.syntax.source import Source, Span
 from ioplan_importer.findings import Findings
+from ioplan_importer.vdbench.numbers import NONE, Units, in_units
+from ioplan_importer.vdbench.vocabulary import (
+    LOST,
+    NO_MATTER,
+    SAID,
+    USUAL,
+    full_name,
+)
 
-DEFINITION = re.compile(r"(sd|wd|rd|hd|fsd|fwd)\s*=\s*([^,\s]+)", re.IGNORECASE)
+DEFINITION = re.compile(r"(sd|wd|rd|hd|host|fsd|fwd)\s*=\s*([^,\s]+)", re.IGNORECASE)
 PAIR = re.compile(r"([a-z_]+)\s*=\s*(\([^)]*\)|[^,\s]*)", re.IGNORECASE)
 FILES = ("fsd", "fwd")
-QUIET = frozenset(("interval", "openflags", "lun", "host", "sd", "wd", "size", "count"))
-"""What a plan has no word for, and needs none: the target, and how often to print."""
 AXES = {
     **{"forthreads": "qd", "forxfersize": "size", "forrdpct": "read"},
     **{"threads": "qd", "xfersize": "size", "rdpct": "read"},
 }
 """Lists of a run that make a matrix, by the axis."""
-USED = {
-    "sd": {"threads", *QUIET},
-    "wd": {
-        "rdpct",
-        "xfersize",
-        "seekpct",
-        "skew",
-        "iorate",
-        "range",
-        *QUIET,
-        "threads",
-    },
-    "rd": {
-        "iorate",
-        "elapsed",
-        "warmup",
-        "curve",
-        "distribution",
-        *QUIET,
-        *AXES,
-    },
-}
-ABBREVIATED = {"el": "elapsed", "in": "interval", "xf": "xfersize", "th": "threads"}
 NO_WORD = "a plan has no word for it"
-HELP = {"pause": "write before the run: idle 30s"}
-HITS = ("rhpct", "whpct")
-"""Cache hits that are to be made; none are the default."""
 
 
 class Setting(Struct, frozen=True):
@@ -76,64 +56,74 @@ class Definition(Struct, frozen=True):
         found = self.settings.get(name)
         return found.listed[0] if found and found.listed else default
 
+    def number(
+        self, name: str, default: float, findings: Findings, units: Units = NONE
+    ) -> float:
+        """The first value of a setting as a number, told where it is none."""
+        text = self.text(name)
+        value = in_units(text, units) if text else default
+        if value is None:
+            findings.error(
+                f"{name}={text} is no number: {default:g} here",
+                self.settings[name].span,
+            )
+        return default if value is None else value
+
 
 def definitions_of(source: Source, findings: Findings) -> Iterator[Definition]:
-    """Each definition; a line that begins otherwise goes on from the one before."""
-    at, begun = 0, None
+    """Each definition, the general parameters first; a line that begins none goes on
+    from the one before."""
+    at, begun = 0, Definition("general", "", Span(source, 0, 1), {})
     for line in source.text.split("\n"):
         start, at = at, at + len(line) + 1
         code = line.strip()
+        if code.startswith("eof"):
+            break
         if not code or code[0] in "*/#":
             continue
         found = DEFINITION.match(code)
         span = Span(source, start, start + len(line.rstrip()))
         if found:
-            if begun:
-                yield begun
-            begun = _definition(found, line, span, findings)
-        elif begun and line[:1].isspace():
-            begun.settings.update(_settings(begun.kind, line, span, findings))
+            yield begun
+            begun = _definition(found, span)
+        if begun.kind in FILES:
+            _tell_file_system(begun, span, findings)
+        elif PAIR.search(code):
+            begun.settings.update(_settings(begun.kind, span, findings))
         else:
             findings.loss(f"{code[:40]!r} is left out", span, NO_WORD)
-    if begun:
-        yield begun
+    yield begun
 
 
-def _definition(
-    found: re.Match[str], line: str, span: Span, findings: Findings
-) -> Definition | None:
-    kind, name = found[1].lower(), found[2]
-    if kind in FILES:
+def _definition(found: re.Match[str], span: Span) -> Definition:
+    kind = found[1].lower()
+    return Definition("hd" if kind == "host" else kind, found[2], span, {})
+
+
+def _tell_file_system(begun: Definition, span: Span, findings: Findings) -> None:
+    if begun.span == span:
         findings.error(
-            f"{kind}={name} is left out: it is about a file system",
+            f"{begun.kind}={begun.name} is left out: it is about a file system",
             span,
             "a plan is about one target with direct I/O; keep such runs with vdbench",
         )
-        return None
-    if kind == "hd":
-        return None
-    rest = line[line.index(found[0].split("=")[0]) :]
-    settings = _settings(kind, rest, span, findings)
-    return Definition(kind, name, span, settings)
 
 
-def _settings(
-    kind: str, text: str, span: Span, findings: Findings
-) -> dict[str, Setting]:
+def _settings(kind: str, span: Span, findings: Findings) -> dict[str, Setting]:
     settings = {}
-    base = span.source.text.find(text, span.start)
-    for pair in PAIR.finditer(text):
-        name = ABBREVIATED.get(pair[1].lower(), pair[1].lower())
-        place = Span(span.source, base + pair.start(), base + pair.end())
-        if name == kind:
+    for pair in PAIR.finditer(span.source.text, span.start, span.end):
+        word, place = pair[1].lower(), Span(span.source, pair.start(), pair.end())
+        if word == kind or (kind, word) == ("hd", "host"):
             continue
-        if name in HITS and pair[2] == "0":
-            continue
-        if name not in USED[kind]:
-            near = did_you_mean(name, USED[kind])
-            findings.loss(f"{name} is left out{near}", place, HELP.get(name, NO_WORD))
-            continue
-        settings[name] = Setting(pair[2], place)
+        name = full_name(kind, word)
+        if name in SAID[kind]:
+            if name in settings:
+                findings.loss(f"{name} is said twice: the last one counts", place)
+            settings[name] = Setting(pair[2], place)
+        elif name not in NO_MATTER[kind] and pair[2] not in USUAL.get(name, ()):
+            near = did_you_mean(name, SAID[kind]) if name not in LOST[kind] else ""
+            help = LOST[kind].get(name, NO_WORD)
+            findings.loss(f"{place.text} is left out{near}", place, help)
     return settings
 
 

@@ -25,10 +25,12 @@ from ioplan_importer.outline import (
     StreamOutline,
     TestOutline,
 )
-from ioplan_importer.vdbench.axes import axes_of
-from ioplan_importer.vdbench.numbers import bytes_of, number_of, seconds_of
+from ioplan_importer.vdbench.axes import Axes, axes_of
+from ioplan_importer.vdbench.data import data_of, verify_of
+from ioplan_importer.vdbench.numbers import SECONDS
 from ioplan_importer.vdbench.pace import LOAD, Pace, pace_of, shares_of
 from ioplan_importer.vdbench.parameters import Definition, definitions_of, with_defaults
+from ioplan_importer.vdbench.place import align_of, region_of, sync_of, tell_hosts
 from ioplan_importer.vdbench.stream import clauses_of
 
 DEFAULT_THREADS, DEFAULT_ELAPSED_S = 8, 30
@@ -49,9 +51,9 @@ def outline_of_parameters(
         )
     by_kind = {
         kind: {one.name: one for one in definitions if one.kind == kind}
-        for kind in ("sd", "wd")
+        for kind in ("general", "sd", "wd")
     }
-    _tell_sizes(by_kind["sd"], findings)
+    tell_hosts(definitions, findings)
     tests = tuple(test for run in runs for test in _tests(run, by_kind, findings))
     if not tests:
         raise ImportFault("no run of the file can be said as a plan", runs[0].span)
@@ -83,19 +85,6 @@ def _uniquely_named(runs: list[Definition]) -> list[Definition]:
     return found
 
 
-def _tell_sizes(storage: Mapping[str, Definition], findings: Findings) -> None:
-    """A size of a storage definition is where its I/O ends."""
-    for one in storage.values():
-        size_bytes = bytes_of(one.text("size"))
-        if size_bytes:
-            text = make("size", size_bytes).text
-            findings.loss(
-                f"size={one.text('size')} is left out: I/O goes over the whole target",
-                one.settings["size"].span,
-                f"write in the workloads: region 0B..{text}",
-            )
-
-
 def _targets(luns: set[str]) -> Iterator[str]:
     if luns:
         yield f"vdbench's lun was {', '.join(sorted(luns))}; name it with --target."
@@ -108,7 +97,7 @@ def _tests(
     workloads = list(_chosen(run, known["wd"], findings))
     if not workloads:
         return
-    threads = _threads(run, workloads, known["sd"])
+    threads = _threads(run, workloads, known["sd"], findings)
     if len(workloads) > 1:
         findings.loss(
             f"vdbench's {threads} threads are shared by the workloads of a run; here "
@@ -120,16 +109,37 @@ def _tests(
     shares = shares_of(run, workloads, pace, findings)
     if len(workloads) > 1 and pace.axes:
         pace = Pace()
-    plain = [clauses_of(run, one, axes, threads, findings) for one in workloads]
+    plain = [_clauses(run, one, axes, threads, known, findings) for one in workloads]
     if pace.maximum:
-        yield _test(run, workloads, plain, Pace(axes=axes), pace.maximum)
+        yield _test(run, workloads, plain, Pace(axes=axes), pace.maximum, findings)
     paced = [
         {"rate": pace.clause(share)} | clauses if pace.clause(share) else clauses
         for clauses, share in zip(plain, shares, strict=True)
     ]
-    yield _test(
-        run, workloads, paced, replace(pace, axes=(*axes, *pace.axes)), run.name
-    )
+    pace = replace(pace, axes=(*axes, *pace.axes))
+    yield _test(run, workloads, paced, pace, run.name, findings)
+
+
+def _clauses(
+    run: Definition,
+    workload: Definition,
+    axes: Axes,
+    threads: int,
+    known: dict[str, dict[str, Definition]],
+    findings: Findings,
+) -> Clauses:
+    """One workload as a stream, on its part of its luns."""
+    clauses = clauses_of(run, workload, axes, threads, findings)
+    storage = list(_storage(run, workload, known["sd"]))
+    reads = clauses.get("mix") == "100/0"
+    clauses |= region_of(workload, storage, findings)
+    if clauses["pattern"] == "random":
+        clauses |= align_of(storage, findings)
+    clauses |= sync_of((run, workload, *storage), reads, findings)
+    if reads:
+        return clauses
+    general = known["general"][""]
+    return clauses | data_of(general, findings) | verify_of(general, findings)
 
 
 def _test(
@@ -138,8 +148,10 @@ def _test(
     clauses: list[Clauses],
     pace: Pace,
     title: str,
+    findings: Findings,
 ) -> TestOutline:
-    elapsed_s = seconds_of(run.text("elapsed"), DEFAULT_ELAPSED_S)
+    elapsed_s = run.number("elapsed", DEFAULT_ELAPSED_S, findings, SECONDS)
+    warmup_s = run.number("warmup", 0, findings, SECONDS)
     streams = (
         StreamOutline(name=name_of(one.name), clauses=own)
         for one, own in zip(workloads, clauses, strict=True)
@@ -148,9 +160,9 @@ def _test(
         title=title,
         streams=tuple(streams),
         length=Length(
-            text=f"for {make('time', elapsed_s * S_NS).text}",
-            run_ns=elapsed_s * S_NS,
-            warmup_ns=seconds_of(run.text("warmup"), 0) * S_NS,
+            text=f"for {make('time', int(elapsed_s * S_NS)).text}",
+            run_ns=int(elapsed_s * S_NS),
+            warmup_ns=int(warmup_s * S_NS),
         ),
         override=pace.override,
         axes=pace.axes,
@@ -174,19 +186,26 @@ def _chosen(
 
 
 def _threads(
-    run: Definition, workloads: list[Definition], storage: dict[str, Definition]
+    run: Definition,
+    workloads: list[Definition],
+    storage: dict[str, Definition],
+    findings: Findings,
 ) -> int:
     """vdbench's threads are I/Os outstanding on a storage definition."""
-    sds = [one for wd in workloads for one in _storage(wd, storage)]
-    own = [run.text("forthreads"), run.text("threads")]
-    texts = [*own, *(one.text("threads") for one in (*workloads, *sds))]
-    said = next((text for text in texts if text), str(DEFAULT_THREADS))
-    return number_of(said, DEFAULT_THREADS)
+    sds = [one for wd in workloads for one in _storage(run, wd, storage)]
+    said = [(run, "forthreads"), (run, "threads")]
+    said += [(one, "threads") for one in (*workloads, *sds)]
+    found = next((pair for pair in said if pair[0].text(pair[1])), None)
+    if not found or "-" in found[0].text(found[1]):  # (1-64,d) is an axis
+        return DEFAULT_THREADS
+    return max(1, int(found[0].number(found[1], DEFAULT_THREADS, findings)))
 
 
 def _storage(
-    workload: Definition, storage: dict[str, Definition]
+    run: Definition, workload: Definition, storage: dict[str, Definition]
 ) -> Iterator[Definition]:
-    for name in workload.settings["sd"].listed if "sd" in workload.settings else ():
+    """The luns of a workload, which a run may replace."""
+    said = run.settings.get("sd") or workload.settings.get("sd")
+    for name in said.listed if said else ():
         pattern = re.compile(re.escape(name).replace(r"\*", ".*"))
         yield from (one for one in storage.values() if pattern.fullmatch(one.name))

@@ -8,7 +8,7 @@ from ioplan.language.quantity import SECTOR_BYTES, make, size_text
 from ioplan_importer.findings import Findings
 from ioplan_importer.outline import Clauses
 from ioplan_importer.vdbench.axes import Axes
-from ioplan_importer.vdbench.numbers import bytes_of, number_of
+from ioplan_importer.vdbench.numbers import bytes_of
 from ioplan_importer.vdbench.parameters import Definition, Setting
 
 DEFAULT_BYTES = 4096
@@ -27,7 +27,7 @@ def clauses_of(
     threads: int,
     findings: Findings,
 ) -> Clauses:
-    """One workload definition as a stream, but for the rate of its run."""
+    """One workload definition as a stream, but for its place and its run's rate."""
     varied = {axis for axis, _ in axes}
     clauses = _pattern(workload, findings)
     if "size" not in varied:
@@ -38,13 +38,15 @@ def clauses_of(
         clauses["qd"] = f"qd {threads}"
     own = workload.text("iorate")
     if own and own.lower() != "max":
-        clauses["rate"] = f"rate {make('iops', number_of(own, 1)).text}"
-    if "range" in workload.settings:
-        clauses |= _range(workload, findings)
+        rate = workload.number("iorate", 1, findings)
+        clauses["rate"] = f"rate {make('iops', rate).text}"
     return clauses
 
 
 def _mix(one: Definition, findings: Findings) -> str:
+    if "wrpct" in one.settings:
+        writes = one.number("wrpct", 0, findings)
+        return make("mix", max(0.0, 100 - writes)).text
     text = one.text("rdpct", "100")
     if not re.fullmatch(r"\d+(\.\d+)?", text) or float(text) > 100:
         findings.error(
@@ -73,7 +75,9 @@ def _pattern(workload: Definition, findings: Findings) -> Clauses:
                 f"seekpct={text}: {SEQUENTIAL[text]}", workload.settings["seekpct"].span
             )
         text = "0"
-    share = 100.0 if text.startswith("rand") else float(number_of(text, 100))
+    share = 100.0
+    if text and not "random".startswith(text):
+        share = 0 if text == "0" else workload.number("seekpct", 100, findings)
     if not share:
         return {"pattern": "sequential"}
     if share >= 100:
@@ -127,17 +131,3 @@ def _drawn_sizes(sizes: list[int], setting: Setting, findings: Findings) -> Clau
         return {"size": size_text(DEFAULT_BYTES)}
     first, last, each = (make("size", one).text for one in sizes)
     return {"size": f"sizes {first}..{last} step {each}", "align": f"align {each}"}
-
-
-def _range(workload: Definition, findings: Findings) -> Clauses:
-    """`range=(10,20)` in percent, `range=(1g,5g)` in bytes."""
-    setting = workload.settings["range"]
-    edges = [bytes_of(part) for part in setting.listed]
-    if len(edges) == 2 and all(edges) and setting.listed[1][-1].isalpha():
-        return {"region": f"region {'..'.join(make('size', e).text for e in edges)}"}
-    try:
-        low, high = (float(part.rstrip("%")) for part in setting.listed)
-    except ValueError:
-        findings.loss(f"range={setting.value} is left out", setting.span)
-        return {}
-    return {"region": f"region {low:g}%..{high:g}%"}

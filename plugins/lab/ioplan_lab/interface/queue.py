@@ -23,8 +23,10 @@ PRIORITY = option(
 )
 LAB_TARGET = option(
     "--target",
-    "A target or group of the lab.",
+    "A target or group of the lab; may be repeated.",
     "TARGET",
+    key="targets",
+    many=True,
     required=True,
     values="targets",
 )
@@ -36,7 +38,7 @@ SIGNED = option(
     kind="path",
 )
 OWN_WORDS = (
-    *("target", "lab", "overwrite", "overwrite_data", "cannot_see_users"),
+    *("targets", "lab", "overwrite", "overwrite_data", "cannot_see_users"),
     *("baseline", "person"),
 )
 """What an entry of the queue says in another way, or not at all."""

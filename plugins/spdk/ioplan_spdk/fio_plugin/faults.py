@@ -23,6 +23,7 @@ VERSION_MISMATCHES = (
     ),
 )
 UNLOADED = r"engine spdk_bdev not (?:loadable|found)"
+MORE = "with more memory, for example --option memory_mib=1024: of too little SPDK dies"
 FAULTS = (
     (
         r"Unable to find bdev with name (\S+)",
@@ -64,6 +65,8 @@ def explained(failure: Failure, messages: str, version: str) -> Failure:
     for pattern, cause, text in FAULTS:
         if match := re.search(pattern, messages):
             return _with(failure, cause, text.format(*match.groups()))
+    if failure.cause == "backend-died":
+        return failure.model_copy(update={"message": f"{failure.message} {MORE}"})
     return failure
 
 

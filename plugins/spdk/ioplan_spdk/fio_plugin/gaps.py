@@ -15,6 +15,9 @@ from ioplan_spdk.bdevperf.script import MIB
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.target_spec import target_spec
 
+POOLS_MIB = 192
+"""Of SPDK's pools of buffers: 8192 of 8 KiB, and 1024 of 132 KiB, all but a little."""
+
 
 def plugin_gaps(job: Job, options: SpdkOptions) -> list[Gap]:
     """All of them."""
@@ -54,10 +57,16 @@ def _trims(job: Job, stream: JobStream) -> Iterator[Gap]:
 
 
 def _memory(job: Job, options: SpdkOptions) -> list[Gap]:
-    """All buffers are in SPDK's memory."""
+    """All buffers are in SPDK's memory, as is a target in memory.
+
+    SPDK's own pools take the rest: of too little of it fio dies without a word.
+    """
+    spec = target_spec(job.target)
+    held = spec.size_bytes if spec.kind in ("malloc", "delay") else 0
     needed = sum(s.qd * s.threads * used_sizes(s)[-1] for s in job.streams)
-    if needed <= options.memory_mib * MIB * BUFFER_SHARE:
+    least = ceil((needed + held) / BUFFER_SHARE / MIB) + (POOLS_MIB if held else 0)
+    if least <= options.memory_mib:
         return []
-    least = ceil(needed / BUFFER_SHARE / MIB)
-    reason = f"its buffers need --option memory_mib={least} or more"
+    what = f"{spec.path} and the buffers need" if held else "its buffers need"
+    reason = f"{what} --option memory_mib={least} or more"
     return [Gap(stream=job.streams[0].name, field="qd", reason=reason)]

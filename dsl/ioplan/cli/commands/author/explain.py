@@ -33,19 +33,24 @@ class Entry(NamedTuple):
     lines: tuple[str, ...]
 
 
-def explain(word: str | None) -> None:
-    """Print what a word means, with an example; without one, all that there are."""
-    if word is None:
+def explain(asked: list[str]) -> None:
+    """Print what a word means, with an example; without one, all that there are.
+
+    Several are one term, such as `read sizes`, or else each for itself.
+    """
+    if not asked:
         _print_all()
         return
-    found = list(entries_of(word))
+    term = " ".join(asked)
+    terms = [term] if any(entries_of(term)) else list(dict.fromkeys(asked))
+    found = [(one, entry) for one in terms for entry in entries_of(one)]
     if not found:
-        near = did_you_mean(word, words())
-        raise UsageError(f"unknown word {word!r}{near}; ioplan explain lists all")
-    for number, entry in enumerate(found):
+        near = did_you_mean(term, words())
+        raise UsageError(f"unknown word {term!r}{near}; ioplan explain lists all")
+    for number, (one, entry) in enumerate(found):
         if number:
             print_line("")
-        print_line(f"{word}: {entry.sort}")
+        print_line(f"{one}: {entry.sort}")
         for line in entry.lines:
             _print_wrapped(line)
 
@@ -64,7 +69,30 @@ def _print_wrapped(line: str) -> None:
 
 
 def entries_of(word: str) -> Iterator[Entry]:
-    """All that a word means: `read` is a clause, `verify` also the name of an error."""
+    """All that a word means, else the statements and clauses that have it in them."""
+    found = [*_own_entries(word)]
+    yield from found or _entries_with(word)
+
+
+def _entries_with(word: str) -> Iterator[Entry]:
+    """`steady` is a part of `until steady …`, and of `rounds until steady …`."""
+    part = re.compile(rf"\b{re.escape(word)}\b")
+    for statement in STATEMENTS_BY_WORD.values():
+        if any(part.search(form) for form in statement.forms):
+            yield _part(word, statement.word)
+    for clause in CLAUSES:
+        if clause.reference and part.search(clause.reference[0]):
+            yield _part(word, clause.word)
+
+
+def _part(word: str, of: str) -> Entry:
+    """What is said of the statement or clause that a word is a part of."""
+    first = next(_own_entries(of))
+    return Entry(f"a part of {of}, {first.sort}", first.lines)
+
+
+def _own_entries(word: str) -> Iterator[Entry]:
+    """`read` is a clause, `verify` also the name of an error."""
     if statement := STATEMENTS_BY_WORD.get(word):
         lines = [f"{form}: {text}" for form, text in statement.forms.items()]
         yield Entry(_place(word), (*lines, *_example(statement.example)))

@@ -55,10 +55,12 @@ def _can_ask() -> bool:
 
 
 def _asked_template() -> Template:
-    """The one that fits the question. Raises UsageError where nobody can be asked."""
+    """The one that fits the question; the first where nobody can be asked."""
     if not _can_ask():
         names = "\n".join(f"  {one.name:<12} {one.question}" for one in TEMPLATES)
-        raise UsageError(f"say --template NAME, one of:\n{names}")
+        first = TEMPLATES[0].name
+        print_message(f"note: the template is {first}; --template chooses:\n{names}")
+        return TEMPLATES[0]
     print_message("What do you want to know?")
     for number, one in enumerate(TEMPLATES, 1):
         print_message(f"  {number}  {one.question}")

@@ -15,6 +15,7 @@ from ioplan.cli.fitting import accepted, refuse, refuse_fits
 from ioplan.cli.inputs import NO_TARGET
 from ioplan.core.text import counted, printable
 from ioplan.language.clause_table import slot
+from ioplan.language.lints.kinds import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
 from ioplan.runner.fit import Accepted
 from ioplan.runner.fit_report import GRADES, Fit, fits_of
@@ -154,4 +155,5 @@ def plan_fit(
 ) -> PlanFit:
     """With the words `--allow`, `--allow-approximate`, `--only-exact` as `run` has."""
     allow, everything, only_exact = words
+    only_exact = only_exact or LEFT_OUT in plan.accepted
     return PlanFit(plan, choice, facts, accepted(allow, everything), only_exact)

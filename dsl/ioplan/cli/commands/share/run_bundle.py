@@ -74,7 +74,7 @@ def _folder(bundle: Path) -> Path:
 
 ONLY_HERE = frozenset(
     (
-        *("target", "lab", "backend", "options", "create", "baseline", "fresh"),
+        *("targets", "lab", "backend", "options", "create", "baseline", "fresh"),
         *("overwrite", "overwrite_data", "cannot_see_users", "tags", "note", "person"),
     )
 )
@@ -89,7 +89,7 @@ def _with_values(asked: RunRequest, one: Bundled, plan: Path) -> RunRequest:
     known = one.session.resolved.parameters
     settings = [f"{name}={value}" for name, value in known.items() if value]
     found["settings"] = (*_without(settings, asked.settings), *asked.settings)
-    if one.session.backend == SIM and asked.backend is None and not asked.target:
+    if one.session.backend == SIM and asked.backend is None and not asked.targets:
         drive = (f"drive={plan.parent / 'drive.toml'}",) if one.drive else ()
         found |= {"backend": SIM, "options": asked.options or drive}
         found["create"] = asked.create or there.create

@@ -14,6 +14,7 @@ from ioplan.language.plan import (
     StreamTemplate,
     WorkloadTemplate,
 )
+from ioplan.language.quantity import size_text
 from ioplan.language.syntax.source import Span
 
 WRITES_ONLY = tuple(clause.word for clause in CLAUSES if clause.writes_only)
@@ -36,10 +37,32 @@ def check_streams(
             _check_pattern(whole, axes, given, where, scope)
             _check_permuted(whole, axes, given, where, scope)
             _check_random_share(whole, axes, where, scope)
+            _check_room(whole, given, where, scope)
             check_depth(whole, axes, where, scope)
             _check_loop(whole, given, where, scope)
             _check_repeats(whole, given, where, scope)
             _check_effect(stream, override, given, scope)
+
+
+def _check_room(
+    stream: StreamTemplate, given: set[str], where: Span, scope: Scope
+) -> None:
+    """A region of bytes has room for an I/O of each thread, whatever the target."""
+    region, has = stream.attributes.get("region"), stream.attributes
+    varied = {slot(field) for field in (*stream.refs, *given)}
+    if region is None or varied & {"region", "size", "threads"}:
+        return
+    sizes = [*has.get("read_sizes", ()), *has.get("write_sizes", ())]
+    largest = max((one.size_bytes for one in sizes), default=0)
+    threads, room = has.get("threads", 1), region.end_bytes - region.start_bytes
+    if region.start_percent == region.end_percent and room < largest * threads:
+        each = f" for each of {threads} threads" if threads > 1 else ""
+        scope.findings.error(
+            f"the region of {size_text(room)} is less than one I/O of "
+            f"{size_text(largest)}{each}",
+            stream.spans.get("region", where),
+            "make it larger, for example region 0%..10%",
+        )
 
 
 def _check_complete(

@@ -30,15 +30,34 @@ def plan_files(plan: CheckedPlan) -> dict[str, str]:
     return {f"{FOLDER}/{Path(plan.file).name}": plan.text} | used
 
 
-def fleet_targets(lab: Lab, word: str) -> list[str]:
-    """The targets that the word after `--target` stands for."""
-    return members(lab, word) if word in lab.groups else [word]
+def fleet_targets(lab: Lab, words: Sequence[str]) -> list[str]:
+    """The targets that the words after `--target` stand for, each once.
+
+    What is no name of the lab is a path of this host, or an address of a backend.
+    """
+    found = (
+        members(lab, word) if word in lab.groups else [_named(lab, word)]
+        for word in words
+    )
+    return list(dict.fromkeys(name for names in found for name in names))
+
+
+def target_entry(lab: Lab, name: str) -> LabTarget:
+    """What the lab says of a target; of others only the path is known."""
+    return lab.targets.get(name) or LabTarget(path=name)
+
+
+def _named(lab: Lab, word: str) -> str:
+    """A path that holds from a lane's folder; a name or an address stays one."""
+    path = Path(word)
+    named = word in lab.targets or (":" in word and not path.exists())
+    return word if named else str(path.absolute())
 
 
 def new_job(
     plan: CheckedPlan,
-    lab_file: Path,
-    word: str,
+    lab_file: Path | None,
+    words: Sequence[str],
     request: Callable[[str], RunRequest],
     store: Path,
     id: str = "",
@@ -51,10 +70,10 @@ def new_job(
     """
     lab = read_lab(lab_file)
     id, files = id or new_session_id(), plan_files(plan)
-    labs: dict[str | None, str] = {None: lab_file.read_text()}
+    labs: dict[str | None, str] = {None: lab_file.read_text() if lab_file else ""}
     calls = []
-    for number, target in enumerate(fleet_targets(lab, word), 1):
-        entry = lab.targets[target]
+    for number, target in enumerate(fleet_targets(lab, words), 1):
+        entry = target_entry(lab, target)
         _check_path(target, entry)
         if entry.host not in labs:
             labs[entry.host] = _lab_text(for_host(lab, str(entry.host)))
@@ -77,7 +96,7 @@ def new_job(
     return Job(
         id=id,
         plan=plan.title,
-        where=word,
+        where=", ".join(words),
         scheduler=scheduler,
         results=lab.results,
         delivery_s=lab.delivery_s,

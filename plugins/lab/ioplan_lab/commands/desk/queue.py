@@ -43,7 +43,7 @@ def add(*, lab: Path | None, **asked: Any) -> None:
 def start_form_of(
     *,
     plan: Path,
-    target: str,
+    targets: list[str],
     priority: str | None,
     after: str | None,
     consent: Path | None,
@@ -55,7 +55,7 @@ def start_form_of(
     return wanted(
         requested_plan(plan, request.model_copy(update={"lab": lab})),
         read_lab(lab),
-        target,
+        targets,
         login_name(),
         request,
         priority_named(priority) if priority else Priority.NORMAL,

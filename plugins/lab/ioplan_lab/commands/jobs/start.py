@@ -6,14 +6,18 @@ from pathlib import Path
 
 from rich.console import Console
 
+from ioplan.backends import find
 from ioplan.cli.consents import listed_drives, listed_words
 from ioplan.cli.errors import UsageError
 from ioplan.cli.run_options import RunCall, requested_plan
+from ioplan.guard.resolve import check_spelling
+from ioplan.lab.cross_references import same_targets
+from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.records.run_request import RunRequest
 from ioplan.runner.person import login_name
-from ioplan_lab.cluster.jobs.dispatch import fleet_targets, new_job
+from ioplan_lab.cluster.jobs.dispatch import fleet_targets, new_job, target_entry
 from ioplan_lab.cluster.jobs.job import Job, Jobs
 from ioplan_lab.commands.jobs.evidence import check_group
 from ioplan_lab.commands.jobs.executor import (
@@ -30,21 +34,22 @@ def run_fleet(console: Console, call: RunCall, detach: bool, skip_missing: bool)
     """A lane for each target; returns the exit code."""
     asked = call.request
     if call.json or asked.baseline:
-        raise UsageError("--json and --baseline are for one target, not for a group")
+        raise UsageError(
+            "--json and --baseline are for one target, not for several or a group"
+        )
     plan = requested_plan(call.plan, asked)
     lab_file = asked.lab or default_lab()
-    assert lab_file and asked.target  # the group is written there
     lab = read_lab(lab_file)
-    check_lanes(plan, lab, fleet_targets(lab, asked.target))
+    check_lanes(plan, lab, _targets(lab, asked))
     drives = listed_drives(call, lab, plan)
     common = _common(asked)
 
     def told(target: str) -> RunRequest:
         words = (*common.overwrite, *listed_words(drives, lab, target))
-        return common.model_copy(update={"target": target, "overwrite": words})
+        return common.model_copy(update={"targets": (target,), "overwrite": words})
 
     with lane_errors():
-        job = new_job(plan, lab_file, asked.target, told, call.store, call.job or "")
+        job = new_job(plan, lab_file, asked.targets, told, call.store, call.job or "")
     jobs = Jobs(call.store)
     with executor_of(job) as executor, lane_errors():
         check_group(plan, job, lab)
@@ -58,6 +63,21 @@ def run_fleet(console: Console, call: RunCall, detach: bool, skip_missing: bool)
         if detach:
             return say_how_to_attach(console, job)
         return watch(console, executor, job, jobs, stops=True)
+
+
+def _targets(lab: Lab, asked: RunRequest) -> list[str]:
+    """Each once. Raises UsageError, TargetError before any lane begins."""
+    simulated = find(asked.backend or lab.backend).virtual_time
+    for word in asked.targets:
+        is_name = word in lab.targets or word in lab.groups or ":" in word
+        if not (is_name or simulated or asked.create or Path(word).exists()):
+            check_spelling(word, lab)
+            raise UsageError(f"--target {word}: there is no such file or device")
+    targets = fleet_targets(lab, asked.targets)
+    entries = {name: target_entry(lab, name) for name in targets}
+    for name, _, other in same_targets(entries):
+        raise UsageError(f"--target: {other} and {name} are the same drive")
+    return targets
 
 
 def _print_begin(console: Console, job: Job, results: str | None) -> None:

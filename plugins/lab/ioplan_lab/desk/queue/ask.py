@@ -18,7 +18,7 @@ from ioplan_lab.desk.queue.entry import Priority, QueueEntry, queueable
 def wanted(
     plan: CheckedPlan,
     lab: Lab,
-    target: str,
+    targets: Sequence[str],
     person: str,
     request: RunRequest | None = None,
     priority: Priority = Priority.NORMAL,
@@ -27,17 +27,17 @@ def wanted(
     origin: str = "",
 ) -> QueueEntry:
     """Raises DeskError for a target that the lab does not name, ConsentListError."""
-    drives = drives_named(lab, [target])
-    asked = request or RunRequest()
+    drives = drives_named(lab, targets)
+    asked = (request or RunRequest()).model_copy(update={"targets": (*targets,)})
     if consent:
         signed_list(consent, lab, plan)
     return QueueEntry(
         person=person,
         plan=plan.title,
         files=plan_files(plan),
-        target=target,
+        target=", ".join(dict.fromkeys(targets)),
         drives=tuple(drives),
-        request=queueable(asked.model_copy(update={"target": target})),
+        request=queueable(asked),
         priority=priority,
         not_before=not_before if not_before > stamp() else "",
         consent=consent,
@@ -52,7 +52,7 @@ def drives_named(lab: Lab, words: Sequence[str]) -> list[str]:
         if word not in lab.targets and word not in lab.groups:
             near = did_you_mean(word, [*lab.targets, *lab.groups])
             raise DeskError(f"the lab has no target {word!r}{near}")
-        found |= dict.fromkeys(fleet_targets(lab, word))
+        found |= dict.fromkeys(fleet_targets(lab, [word]))
     return list(found)
 
 

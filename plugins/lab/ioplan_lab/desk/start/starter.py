@@ -155,7 +155,7 @@ class Starter:
         priority = priority_named(asked.priority or Priority.NORMAL.word)
         consent = self.consent(asked.consent)
         return [
-            wanted(plan, lab, target, person, request, priority, consent=consent)
+            wanted(plan, lab, [target], person, request, priority, consent=consent)
             for target in asked.targets
         ]
 
