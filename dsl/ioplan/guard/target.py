@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.device import Device, NoDevice
 from ioplan.devices.facts import device_facts, file_facts
-from ioplan.devices.file_id import key_at, key_of
+from ioplan.devices.file_id import key_at, key_held
 from ioplan.devices.identity import differences, firmware_of
 from ioplan.devices.inventory import Inventory
 from ioplan.devices.open_files import openers
@@ -86,10 +87,10 @@ class Target:
         Raises TargetError.
         """
         path = self.facts.path
-        named = key_at(Path(path))
-        if named is None:
+        named, held = key_at(Path(path)), key_held(self.fd)
+        if named is None or held is None:
             raise TargetError(f"{path} is gone", TargetFault.REPLACED)
-        if named != key_of(os.fstat(self.fd)):
+        if named != held:
             raise TargetError(
                 f"{path} was replaced since the session began; nothing was written to "
                 "the replacement",
@@ -97,13 +98,18 @@ class Target:
             )
 
     def close(self) -> None:
-        """Unlock it; further calls do nothing."""
-        if self.fd >= 0:
+        """Unlock it; further calls do nothing.
+
+        One that is gone keeps what was known of it: why it is gone, the run says.
+        """
+        fd, self.fd = self.fd, -1
+        if fd < 0:
+            return
+        with suppress(OSError), ExitStack() as last:
+            last.callback(os.close, fd)
             if self.known:
-                self.known.learn(self.fd)
-            mark_closed(self.fd, Path(self.facts.path))
-            os.close(self.fd)
-            self.fd = -1
+                self.known.learn(fd)
+            mark_closed(fd, Path(self.facts.path))
 
 
 def open_target(request: TargetRequest) -> Target:
