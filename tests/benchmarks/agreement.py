@@ -174,8 +174,8 @@ def report(table: Table) -> None:
         )
         for text in remarks(cells, min(number, 1)):
             print(f"  {text}")
-    for text in dict.fromkeys(p.unjudged for cell in table.cells for p in cell):
-        print(f"not judged: {text}" * bool(text))
+    for text in dict.fromkeys(p.widened for cell in table.cells for p in cell):
+        print(f"intervals widened {text}" * bool(text))
 
 
 if __name__ == "__main__":
