@@ -25,7 +25,7 @@
     table))
 
 (defvar ioplan-font-lock
-  '(("\\<\\(?:plan\\|use\\|as\\|param\\|profile\\|accept\\|workload\\|precondition\\|test\\|on\\s-+\\(?:failure\\|unsteady\\)\\)\\>"
+  '(("\\<\\(?:plan\\|use\\|as\\|param\\|profile\\|accept\\|workload\\|precondition\\|test\\|on\\s-+\\(?:failure\\|unsteady\\|nothing\\s-+found\\)\\)\\>"
      . font-lock-keyword-face)
     ("^\\s-*\\(?:after\\|run\\|idle\\|repeat\\|vary\\|skip\\|rounds\\|seek\\|expect\\|chart\\|purge\\|write\\)\\>"
      . font-lock-builtin-face)

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from math import inf
 from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
 
 import pytest
 from fio_jobs import GOLDEN, events, replay, stand_in
@@ -15,10 +18,12 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
-from ioplan.measure.histogram import BITS, Histogram, bucket_index
+from ioplan.measure.histogram import BITS, Histogram, bucket_index, bucket_range
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.tally import CountsBuilder
 from ioplan_fio.bins import LAST_EDGE_NS, LAST_NS, edges_ns, to_bins
+from ioplan_fio.document import LiveReport
+from ioplan_fio.timeline import Timeline
 
 pytestmark = pytest.mark.slow
 
@@ -119,12 +124,21 @@ def test_the_figures_are_fios_and_the_intervals_add_up_to_them(
         for direction, counts in stream.directions.items():
             own = [p.directions[direction] for p in parts if direction in p.directions]
             bins = Histogram.merged(Histogram.of(one.bins) for one in own)
-            assert bins.bins() == counts.bins
+            assert in_fios(bins) == in_fios(Histogram.of(counts.bins))
             assert sum(one.ios for one in own) == counts.ios
             assert sum(one.bytes for one in own) == counts.bytes
             assert sum(one.sum_ns for one in own) == pytest.approx(counts.sum_ns)
             assert min(one.min_ns for one in own) == counts.min_ns
             assert max(one.max_ns for one in own) == counts.max_ns
+
+
+def in_fios(histogram: Histogram) -> Counter[int]:
+    """Counts by fio's bucket, of two of ours: only the extremes say in which half an
+    I/O is, and the last of these is the last document's."""
+    found: Counter[int] = Counter()
+    for index, count in zip(histogram.index, histogram.count, strict=True):
+        found[fio_middle(bucket_range(int(index))[0])] += int(count)
+    return found
 
 
 def test_of_one_thread_the_deviation_is_fios(tmp_path: Path, target: Path) -> None:
@@ -447,6 +461,95 @@ def test_latencies_beyond_fios_last_bucket_keep_their_mean(
     assert ours.total == len(values_ns)
     assert ours.percentile_ns(100) == pytest.approx(high, rel=0.01)
     assert ours.mean_ns() == pytest.approx(sum(values_ns) / len(values_ns), rel=0.016)
+
+
+NAMES = "min_ns", "max_ns", "mean_ns", "stddev_ns", "count", "bins"
+Seen = dict[str, int]
+"""How many I/Os each figure of a document knows: fio copies them one by one, while
+the thread goes on."""
+
+
+@st.composite
+def torn(draw: st.DrawFn) -> tuple[list[int], list[Seen]]:
+    """Latencies of a thread, and which of them the documents know."""
+    near = st.integers(20_000, 30_000)
+    far = st.one_of(st.integers(1, 1 << 20), st.integers(1 << 20, 1 << 33))
+    values_ns = draw(
+        st.lists(st.one_of(near, near, near, far), min_size=4, max_size=120)
+    )
+    most = len(values_ns)
+    at = sorted(draw(st.lists(st.integers(1, most), min_size=1, max_size=6)))
+    late = st.integers(0, 3)
+    documents = [{name: min(most, k + draw(late)) for name in NAMES} for k in at]
+    grown = [
+        {n: max(one[n] for one in documents[: i + 1]) for n in NAMES}
+        for i in range(len(at))
+    ]
+    return values_ns, [*grown, dict.fromkeys(NAMES, most)]
+
+
+def figures(values_ns: list[int], seen: Seen) -> dict[str, Any]:
+    """What fio says of them."""
+    mean = fmean(values_ns[: seen["mean_ns"]])
+    return {
+        "min": min(values_ns[: seen["min_ns"]]),
+        "max": max(values_ns[: seen["max_ns"]]),
+        "mean": mean,
+        "stddev": stdev([*values_ns[: seen["stddev_ns"]], values_ns[0]]),
+        "N": seen["count"],
+        "bins": dict(fio_bins(values_ns[: seen["bins"]])),
+    }  # fmt: skip
+
+
+def documents(values_ns: list[int], told: list[Seen]) -> Iterator[LiveReport]:
+    """One thread's documents, 100 ms apart."""
+    kept = json.loads(json.dumps(last_document(Recording.of("mixed").out)))
+    thread = kept["jobs"][0]
+    none = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0, "bins": {}}
+    for number, seen in enumerate(told, 1):
+        thread["job_runtime"] = 100 * number
+        for direction in ("read", "write", "trim"):
+            counts = figures(values_ns, seen) if direction == "read" else none
+            size = counts["N"] * 4096
+            thread[direction] |= {
+                "io_bytes": size, "total_ios": counts["N"], "lat_ns": counts, "clat_ns": counts,
+            }  # fmt: skip
+        yield LiveReport.model_validate(kept)
+
+
+@given(torn())
+def test_documents_whose_figures_are_of_different_moments(
+    drawn: tuple[list[int], list[Seen]],
+) -> None:
+    """fio's status thread takes no lock: a bucket may be newer than the maximum."""
+    values_ns, told = drawn
+    run = Recording.of("mixed").job.model_copy(
+        update={"warmup_ns": 0, "run_ns": 100_000_000 * len(told)}
+    )
+    run = run.model_copy(update={"streams": run.streams[:1]})
+    timeline = Timeline(run)
+    found = [timeline.add(one) for one in documents(values_ns, told)]
+    found.append(timeline.finish())
+    result = timeline.result(stopped=False, facts={})
+    counts = result.streams[0].directions["read"]
+    exact = to_bins(fio_bins(values_ns), min(values_ns), max(values_ns), sum(values_ns))
+    assert counts.bins == CountsBuilder(bins=exact).histogram().bins()
+    assert (counts.min_ns, counts.max_ns) == (min(values_ns), max(values_ns))
+    own = [
+        o.streams[0].directions["read"] for o in found if o and o.streams[0].directions
+    ]
+    assert sum(one.ios for one in own) == len(values_ns)
+    bins = Histogram.merged(Histogram.of(one.bins) for one in own)
+    assert in_fios(bins) == fio_bins(values_ns)
+    for one in own:
+        histogram = Histogram.of(one.bins)
+        assert one.ios * one.min_ns <= one.sum_ns <= one.ios * one.max_ns
+        assert bucket_range(int(histogram.index[0]))[1] > one.min_ns
+        assert bucket_range(int(histogram.index[-1]))[0] <= one.max_ns
+        assert one.sum_ns == pytest.approx(
+            histogram.mean_ns() * one.ios, rel=0.02, abs=2 * one.ios
+        )
+    assert sum(one.sum_ns for one in own) == pytest.approx(sum(values_ns), rel=0.02)
 
 
 def test_a_run_in_which_nothing_was_done(tmp_path: Path, target: Path) -> None:

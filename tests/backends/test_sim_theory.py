@@ -2,53 +2,18 @@
 
 from __future__ import annotations
 
-from math import exp, log
-
 import numpy as np
 import pytest
 from sim_drive import FILL, SECOND_NS, WRITES, Bench, amplification, iops, stream
 
 from ioplan.workload import Rate
 from ioplan_sim.flash import Flash
-from ioplan_sim.geometry import Geometry
+from ioplan_sim.geometry import Geometry, geometry
 from ioplan_sim.spec import DriveSpec, FlashSpec, HostSpec
+from ioplan_sim.ssd import Ssd
+from ioplan_sim.theory import below_theory_percent, large_blocks, small_blocks
 
 GIB = 1 << 30
-
-
-def lambert_w(x: float) -> float:
-    """The upper branch of w e^w = x for -1/e < x < 0, by Newton's method."""
-    w = 0.0
-    for _ in range(100):
-        w -= (w * exp(w) - x) / (exp(w) * (w + 1))
-    return w
-
-
-def large_blocks(over: float) -> float:
-    """Write amplification of greedy collection, uniform random writes, large blocks.
-
-    a / (a + W(-a e^-a)) for a = 1 + over: L. Xiang and B. Kurkoski, An Improved
-    Analytic Expression for Write Amplification in NAND Flash, 2012, arXiv 1110.4245.
-    """
-    a = 1 + over
-    return a / (a + lambert_w(-a * exp(-a)))
-
-
-def small_blocks(over: float, pages: int) -> float:
-    """The same for blocks of so many pages, and very many blocks.
-
-    In the steady state, as many blocks fall from i to i - 1 valid pages as are
-    written, so that x_i of them are in proportion to 1 / i down to the j valid
-    pages of a victim: (pages - j) / (H(pages) - H(j)) valid pages in the mean, with
-    H(n) close to ln(n + 1/2). As in P. Desnoyers, Analytic Modeling of SSD Write
-    Performance, SYSTOR 2012.
-    """
-    low, high = 0.0, pages - 1e-6
-    for _ in range(200):
-        j = (low + high) / 2
-        mean = (pages - j) / log((pages + 0.5) / (j + 0.5))
-        low, high = (j, high) if mean < pages / (1 + over) else (low, j)
-    return pages / (pages - j)
 
 
 def test_the_formula_is_the_published_one() -> None:
@@ -68,6 +33,35 @@ def test_greedy_collection_costs_what_theory_says(over: float) -> None:
 def test_small_blocks_cost_less(pages: int) -> None:
     found = amplification(0.28, pages, pages=1 << 16)
     assert found == pytest.approx(small_blocks(0.28, pages), rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("over", [7, 15, 28])
+@pytest.mark.parametrize("mib", [64, 4 << 10, 16 << 10])
+def test_the_error_of_the_drive_at_hand_is_said(mib: int, over: int) -> None:
+    """A small drive has few blocks, and is below theory: by no more than it says, and
+    by more than a third of that."""
+    spec = DriveSpec().model_copy(update={"over_provisioning": float(over)})
+    shape = geometry(spec, mib << 20)
+    said = below_theory_percent(over / 100, shape)
+    facts = Ssd(spec, mib << 20).facts()
+    assert facts["write_amplification_below_theory_percent"] == round(said, 1)
+    rng, flash = np.random.default_rng(1), Flash(shape)
+    flash.write(np.arange(shape.pages), 1)
+    part = shape.pages // 4
+    for _ in range(16):
+        flash.write(rng.integers(shape.pages, size=part), 1)
+    host, programmed = flash.host_pages, flash.programmed_pages
+    for _ in range(12):
+        flash.write(rng.integers(shape.pages, size=part), 1)
+    found = (flash.programmed_pages - programmed) / (flash.host_pages - host)
+    below = 100 * (1 - found / large_blocks(over / 100))
+    assert said / 3 < below < said + 1
+
+
+def test_a_large_drive_is_within_five_percent() -> None:
+    assert below_theory_percent(0.15, geometry(DriveSpec(), 1 << 40)) < 5
+    assert below_theory_percent(0.15, geometry(DriveSpec(), 4 * GIB)) > 10
 
 
 def test_writing_in_order_costs_nothing() -> None:

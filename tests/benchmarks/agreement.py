@@ -174,8 +174,9 @@ def report(table: Table) -> None:
         )
         for text in remarks(cells, min(number, 1)):
             print(f"  {text}")
-    for text in dict.fromkeys(p.unjudged for cell in table.cells for p in cell):
-        print(f"not judged: {text}" * bool(text))
+    pairs = [one for cell in table.cells for one in cell]
+    for text in dict.fromkeys(shift.text for one in pairs for shift in one.shifts):
+        print(f"intervals widened: {text}")
 
 
 if __name__ == "__main__":

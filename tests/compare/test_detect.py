@@ -81,7 +81,9 @@ def test_so_many_sessions_do_find_it() -> None:
 def test_it_answers_in_nights_which_grow_as_the_change_shrinks() -> None:
     """Of 2 % of noise; what the monitor takes for as large a step is about the same."""
     ids = [f"run-{at}" for at in range(10)]
-    nights = [detection(None, ids, size, On()).metrics[0].nights for size in (20, 10, 5, 3)]
+    nights = [
+        detection(None, ids, size, On()).metrics[0].nights for size in (20, 10, 5, 3)
+    ]
     assert all(nights[:3]) and nights == sorted(nights, key=lambda one: one or 99)
     assert nights[0] == 2 and nights[2] and 3 <= nights[2] <= 8
     rows = 0.02 * np.random.default_rng(5).normal(size=(30, 60))

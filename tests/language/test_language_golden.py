@@ -77,6 +77,7 @@ def dump(plan: CheckedPlan) -> str:
     rows += [f"on failure {plan.on_failure}"] if plan.on_failure else []
     rows += [f"accept {kind}" for kind in plan.accepted]
     rows += ["on unsteady continue"] if plan.on_unsteady == "continue" else []
+    rows += ["on nothing found continue"] * (plan.on_nothing_found == "continue")
     rows += [f"param {name} = {text}" for name, text in plan.parameters.items()]
     for test in plan.tests:
         rows += ["", f"test {test.title}", *(f"  {row}" for row in _test(test))]

@@ -91,7 +91,10 @@ def test_what_was_said_or_cannot_stand_is_not_offered() -> None:
         (HEAD + "profile smoke { |", ["run_time", "pre.fill"]),
         (HEAD + "profile smoke { run_time = |", ["1min"]),
         (HEAD + "workload three = |", ["two", "random"]),
-        (HEAD + "on |", ["on failure stop", "on unsteady fail"]),
+        (
+            HEAD + "on |",
+            ["on failure stop", "on unsteady fail", "on nothing found fail"],
+        ),
         ('use "|', ["std/preconditions.ioplan", "quick/health.ioplan"]),
         ('accept "|', [*KINDS]),
     ],

@@ -11,7 +11,11 @@ from command import ioplan, plan_file
 from synthetic_crosscheck import verdicts
 
 from ioplan.cli.commands import crosscheck
+from ioplan.core.cpu_claims import CpuClaims
+from ioplan.planner.steps import Run
+from ioplan.records.record import RunDetail, RunRecord
 from ioplan.runner.crosscheck import Pairs, judged, run_interleaved
+from ioplan.store.store import Store
 
 READS = 'test "R" { run random 4KiB 100/0 for 100ms vary qd in 1, 4 }'
 
@@ -66,24 +70,38 @@ def test_bandwidth_is_judged_where_it_says_more_than_iops() -> None:
 
 
 @pytest.mark.parametrize(
-    ("placements", "steals", "said"),
+    ("placements", "steals", "said", "percent"),
     [
-        (((7,), (7,)), (1.0, 2.0), ""),
-        (((7,), (6, 7)), (1.0, 2.0), "different CPUs: 7 and 6,7"),
-        (((7,), ()), (1.0, 2.0), ""),
-        (((7,), (7,)), (1.0, 9.0), "took 1 % of a CPU from one, and 9 %"),
+        (((7,), (7,)), (1.0, 2.0), "", 0),
+        (((7,), (6, 7)), (1.0, 2.0), "different CPUs: 7 and 6,7", 25),
+        (((7,), ()), (1.0, 2.0), "", 0),
+        (((7,), (7,)), (1.0, 9.0), "took 1 % of a CPU from one, and 9 %", 8),
+        (((7,), (6,)), (1.0, 9.0), "different CPUs", 35),
     ],
 )
-def test_nothing_is_judged_where_placement_or_steal_differ(
-    placements: tuple[tuple[int, ...], ...], steals: tuple[float, float], said: str
+def test_intervals_are_wider_where_placement_or_steal_differ(
+    placements: tuple[tuple[int, ...], ...],
+    steals: tuple[float, float],
+    said: str,
+    percent: float,
 ) -> None:
-    cell = pairs([100, 101, 99], [200, 201, 199])
-    for side, cpus, steal in zip(cell.sides, placements, steals, strict=True):
-        side.placements = {frozenset(cpus)} if cpus else set()
-        side.steal_percents = [steal]
-    (found,) = judged([cell])
-    assert said in found.unjudged and bool(said) == bool(found.unjudged)
-    assert found.verdict == ("not judged" if said else "differ")
+    """What is beyond that still differs; what is within is no agreement any more."""
+    plain, cells = [], []
+    for second in (100, 106, 200):
+        values = [100, 101, 99], [second, second * 1.01, second * 0.99]
+        plain.append(pairs(*values))
+        cells.append(cell := pairs(*values))
+        for side, cpus, steal in zip(cell.sides, placements, steals, strict=True):
+            side.placements = {frozenset(cpus)} if cpus else set()
+            side.steal_percents = [steal]
+    factor = 1 + percent / 100
+    for one, other in zip(judged(plain), judged(cells), strict=True):
+        assert other.interval.high == pytest.approx(one.interval.high * factor)
+        assert other.interval.low == pytest.approx(one.interval.low / factor)
+        assert said in other.widened and bool(said) == bool(other.widened)
+    verdicts_now = [one.verdict for one in judged(cells)]
+    near = "undecided" if said else None
+    assert verdicts_now == [near or "agree", near or "differ", "differ"]
 
 
 def test_the_order_turns_round() -> None:
@@ -124,6 +142,33 @@ def test_only_agreement_is_a_success(
     assert done.code == code and word in done.out, done.err
     assert "warning: the drive was hot" in done.out
     assert ("more --rounds" in done.out) == (word == "undecided")
+
+
+@pytest.mark.slow
+def test_another_session_gets_no_cpu_between_the_runs(
+    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that begins before each run takes what it can get, and keeps it."""
+    only, rivals = crosscheck.Side.only, []
+
+    def beside(side: crosscheck.Side, run: Run) -> tuple[RunRecord, RunDetail]:
+        placement = side.runner.context.placement
+        rivals.append(CpuClaims(placement.cpus, 1))
+        return only(side, run)
+
+    monkeypatch.setattr(crosscheck.Side, "only", beside)
+    done = ioplan(
+        "crosscheck", plan_file(tmp_path, READS), "--backends", "io_uring,fio",
+        "--target", tmp_path / "s.bin", "--create", "16MiB", "--rounds", "2",
+    )  # fmt: skip
+    for rival in rivals:
+        rival.close()
+    assert done.code in (0, 1), done.err
+    with Store.open(store_path) as store:
+        found = [list(store.records(one.id)) for one in store.sessions()]
+    cpus = {tuple(r.backend.facts["cpus"]) for records in found for r in records}
+    assert len(rivals) == 8 and len(cpus) == 1
+    assert "different CPUs" not in done.out and "another session" not in done.out
 
 
 @pytest.mark.slow

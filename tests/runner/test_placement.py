@@ -112,6 +112,24 @@ def test_a_cpu_that_another_session_uses_is_named() -> None:
     assert placed.job.cpus == (9003,)
 
 
+def test_cpus_that_are_held_stay_the_same_between_runs() -> None:
+    """Another session that comes between two runs gets none of them."""
+    cpus = tuple(sorted(os.sched_getaffinity(0)))
+    both = Placement((900, 901, 902), frozenset(cpus))
+    with both.held(2) as held:
+        for job in (job_of(1), job_of(2)):
+            with held.placed(job) as (placed, warnings):
+                assert placed.cpus == (900, 901, 902) and warnings == ()
+            with CpuClaims((900, 901, 902), 1) as other:
+                assert other.order[0] == 902 and other.shared == ()
+    with CpuClaims((900, 901, 902), 1) as other, both.held(3) as held:
+        assert held.shared == (900,)
+        with held.placed(job_of(3)) as (_, warnings):
+            assert len(warnings) == 1 and "CPU 900" in warnings[0]
+        with held.placed(job_of(1)) as (_, warnings):
+            assert warnings == ()
+
+
 def test_a_backend_that_takes_no_cpus_is_given_none() -> None:
     facts = TargetFacts(path="t", kind="file", capacity_bytes=1, block_bytes=512)
     assert placement_of(find("sim"), facts, "0") == Placement()

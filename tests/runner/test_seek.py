@@ -14,6 +14,7 @@ from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
 from ioplan.records.seek import Found, Probed
+from ioplan.report.found import found_line
 from ioplan.report.reader import Reader
 from ioplan.runner.finished_runs import FinishedRuns
 
@@ -116,6 +117,69 @@ def test_the_id_of_a_finding_is_of_the_seek_as_written(bench: Bench) -> None:
     assert first.run_id == second.run_id
     bench.go(SEEK.replace("890 iops\n  expect q", "800 iops\n  expect q"))
     assert bench.records[-1].run_id != first.run_id
+
+
+KNEE = 'test "K" { run random 4KiB 100/0 for 2s seek knee qd in 1..64 }'
+HIGHEST = """test "T" {
+  run    random 4KiB 100/0 for 2s
+  seek   highest qd in 1..64 where iops >= 1 iops
+  expect qd >= 64
+  expect qd >= 65
+  expect qd <= 63
+  expect qd <= 100
+}"""
+
+
+def test_what_ends_with_its_range_is_a_bound(bench: Bench) -> None:
+    """An expectation that a value beyond the range would turn is not decided."""
+    bench.go(HIGHEST, by_depth(100))
+    last = bench.records[-1]
+    assert (found(last).value, found(last).censored) == (64, True)
+    assert found_line(found(last)).startswith("qd ≥ 64: yes to the end of the range")
+    outcomes = ["held", "undecided", "failed", "undecided"]
+    assert [one.outcome for one in last.verdicts] == outcomes
+    assert "the truth may lie beyond" in last.verdicts[1].why
+    bench.go(SEEK.replace("890", "1"), by_depth(100))
+    last = bench.records[-1]
+    assert (found(last).value, found(last).beyond) == (1, "≤")
+    assert last.verdicts[0].outcome == "held"
+
+
+@pytest.mark.parametrize(("most", "value", "sign"), [(10_000, 58, "≥"), (1000, 10, "")])
+def test_a_knee_at_the_end_of_its_range_is_a_bound(
+    most: int, value: int, sign: str, bench: Bench
+) -> None:
+    bench.go(KNEE, by_depth(100, most=most))
+    assert (found(bench.records[-1]).value, found(bench.records[-1]).beyond) == (
+        value,
+        sign,
+    )
+
+
+SHORT = """test "T" {{
+  run    random 4KiB 100/0 for 15ms
+  seek   {0}
+}}"""
+
+
+@pytest.mark.parametrize(
+    ("seek", "value"),
+    [
+        ("highest qd in 1..64 where mean <= 10s", 64),
+        ("highest qd in 1..64 where p90 <= 10s", 64),
+        ("highest qd in 1..64 where iops >= 10 iops", 64),
+        ("highest qd in 1..64 where mean <= 2us", None),
+        ("highest qd in 1..64 where p99.999 <= 10s", None),
+        ("highest qd in 1..64 where mean <= 1ns", None),
+    ],
+)
+def test_a_margin_beyond_noise_needs_no_batches(
+    seek: str, value: float | None, bench: Bench
+) -> None:
+    """Of six intervals at most; what is near its limit, or rare, they do not decide."""
+    bench.go(SHORT.format(seek), by_depth(10_000, most=10**6))
+    assert found(bench.records[-1]).value == value
+    assert found(bench.records[-1]).undecided == 0 or value is None
 
 
 def test_where_nothing_holds_the_expectation_fails(bench: Bench) -> None:

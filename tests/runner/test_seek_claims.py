@@ -117,3 +117,20 @@ def test_an_open_loop_is_held_to_its_rate(rate: Rate) -> None:
     levels = [40, 40, 50, 45]
     grown = [backlog.read(second([1], backlog=level)).amount for level in levels]
     assert grown == pytest.approx([-0.1, -0.1, 9.9, -5.1])
+
+
+@pytest.mark.parametrize(
+    ("text", "far"),
+    [
+        ("mean <= 10000", -3), ("p50 <= 10000", -3), ("mean <= 1100", 0),
+        ("mean <= 9", 3), ("p50 <= 9", 3), ("mean <= 11", 0), ("mean <= 50", 0),
+        ("iops >= 0.3", 3), ("iops >= 0.4", 0), ("iops >= 40", -3),
+        ("bandwidth >= 1e6", -3),
+    ],
+)  # fmt: skip
+def test_far_is_every_io_on_one_side_and_the_mean_tenfold(
+    text: str, far: float
+) -> None:
+    (claim,) = claims(f"main.{text}")
+    assert claim.read(second([10, 100, 250])).far == far
+    assert claim.read(second([])).far == 0

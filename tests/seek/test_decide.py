@@ -64,6 +64,28 @@ def test_a_no_comes_early_and_a_yes_after_the_run() -> None:
     assert yes.parts[0].figure == pytest.approx(0.002, rel=0.2)
 
 
+MEAN = Claim("mean <= 1", "ratio", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("points", "answer"),
+    [
+        ([Point(1.0, 100.0, far=-100.0)], "yes"),
+        ([Point(1.0, 100.0, far=-100.0), Point(50.0, 100.0)], "undecided"),
+        ([Point(0.1, 1.0, far=-1.0)], "undecided"),
+        ([Point(5000.0, 100.0, far=100.0)], "no"),
+        ([Point(5000.0, 100.0, far=100.0), Point(1.0, 100.0, far=-100.0)], "undecided"),
+    ],
+    ids=["far", "one that is not", "one I/O", "far above", "either side"],
+)
+def test_what_is_far_from_its_limit_needs_no_batches(
+    points: list[Point], answer: str
+) -> None:
+    decider = Decider([MEAN], len(points), len(points))
+    told = [decider.add(1.0, [point]) for point in points][-1]
+    assert told and told.answer == answer
+
+
 def test_what_is_on_the_limit_stays_undecided_until_the_longest_time() -> None:
     found = [decided([CLAIM], shares(SHARE, seed)) for seed in range(40)]
     assert sum(one.answer == "undecided" for one in found) >= 37

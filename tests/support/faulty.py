@@ -55,6 +55,30 @@ def faulty(
     folder: Path, *filters: str, plugin: tuple[str, ...] = ("memory", SIZE)
 ) -> Iterator[Faulty]:
     """Everything is given back, whatever happens."""
+    with (
+        served(folder, *filters, plugin=plugin) as file,
+        loop_device(Path(file.path), "--direct-io=on") as device,
+    ):
+        yield Faulty(str(device), file.path, file.storage)
+
+
+class Served(Struct, frozen=True):
+    """A file that the process `server` serves by FUSE; `storage` has its data."""
+
+    path: str
+    server: int
+    storage: int
+
+    def vanish(self) -> None:
+        """From now on every call on it fails, also of what is open."""
+        os.kill(self.server, signal.SIGKILL)
+
+
+@contextmanager
+def served(
+    folder: Path, *filters: str, plugin: tuple[str, ...] = ("memory", SIZE)
+) -> Iterator[Served]:
+    """A file of a server that may end."""
     folder.mkdir(exist_ok=True)
     point = folder / "disk"
     point.touch()
@@ -65,8 +89,7 @@ def faulty(
         try:
             wait_for(lambda: point.stat().st_size > 0)
             children = Path(f"/proc/{fuse.pid}/task/{fuse.pid}/children").read_text()
-            with loop_device(point, "--direct-io=on") as device:
-                yield Faulty(str(device), str(point), int(children.split()[0]))
+            yield Served(str(point), fuse.pid, int(children.split()[0]))
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(fuse.pid, signal.SIGTERM)

@@ -27,6 +27,7 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.units import bytes_text
+from ioplan.devices.file_id import is_there
 from ioplan.guard.errors import ConsentError, TargetError, UnreadError
 from ioplan.guard.full_read import data_error, read_whole
 from ioplan.guard.resolve import resolve_target
@@ -69,7 +70,7 @@ def backend_of(word: str, lab: Lab) -> str | None:
     kernel has, and where the lab simulates: then no real drive must be reached."""
     entry = lab.targets.get(word)
     path = (entry.path if entry else word) or ""
-    if not ADDRESS.match(path) or Path(path).exists() or _simulates(lab):
+    if not ADDRESS.match(path) or is_there(path) or _simulates(lab):
         return None
     return next((name for name in names() if _has_address(name, path, lab)), None)
 
@@ -143,7 +144,7 @@ def resolved_request(
 
 def _check_no_name(word: str) -> None:
     """A word that can only be a name of a lab needs one. Raises TargetError."""
-    if set(word) & set("/:.") or Path(word).exists():
+    if set(word) & set("/:.") or is_there(word):
         return
     raise TargetError(
         f"there is no target {word!r}: no lab file was read, as there is no "
@@ -255,7 +256,7 @@ def make_target(backend: Backend, request: TargetRequest, out: LineOutput) -> No
     if not request.path or not request.create_bytes or backend.virtual_time:
         return
     path, size_bytes = Path(request.path), request.create_bytes
-    if path.exists():
+    if is_there(path):
         return
     with _making_bar(out, size_bytes) as on_progress:
         make_scratch(path, size_bytes, on_progress)

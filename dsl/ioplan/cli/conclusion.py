@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from rich.console import Console
 
 from ioplan.cli.display.output import print_message
@@ -11,10 +13,11 @@ from ioplan.cli.run_options import RunCall
 from ioplan.core.text import counted, line
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import places_of
-from ioplan.records.assessed import unsteady
+from ioplan.records.assessed import unsteady, without_value
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
+from ioplan.report.found import found_at
 from ioplan.report.judgements import (
     Judgement,
     judgements,
@@ -35,12 +38,11 @@ def concluded(context: SessionContext, tally: SessionOutcome, call: RunCall) -> 
     if not call.json and not call.quiet:
         console.print()
         show_records(console, context.store, session, records, context.plan)
-    missed = _unsteady(context.plan, records)
+    missed = _missed(context.plan, records)
     places = {} if tally.status == "ok" else places_of(context.plan)
     _conclude(console, tally, judgements(records, places), missed, session, call)
-    if context.plan.on_unsteady == "continue":
-        missed = []
-    return exit_code(tally, len(missed), call.request.baseline is not None)
+    unmet = sum(one.counts for one in missed)
+    return exit_code(tally, unmet, call.request.baseline is not None)
 
 
 def _stored(
@@ -56,24 +58,40 @@ def _stored(
         return context.session, []
 
 
-def _unsteady(plan: CheckedPlan, records: list[RunRecord]) -> list[RunRecord]:
-    """What of the plan did not become steady; tests that it no longer has are out."""
+class Missed(NamedTuple):
+    """What was asked for and not reached; it `counts` unless the plan goes on."""
+
+    text: str
+    counts: bool
+
+
+def _missed(plan: CheckedPlan, records: list[RunRecord]) -> list[Missed]:
+    """Steady states and values of seeks; tests that the plan no longer has are out."""
     titles = {test.title for test in plan.tests}
-    return [one for one in unsteady(records) if one.asked.test in titles]
+    records = [one for one in records if one.asked.test in titles]
+    counts = plan.on_unsteady == "fail"
+    missed = [
+        Missed(f"not steady: {unsteady_text(one)}", counts) for one in unsteady(records)
+    ]
+    counts = plan.on_nothing_found == "fail"
+    return missed + [
+        Missed(f"nothing found: {one.asked.test}: {found_at(one)}", counts)
+        for one in without_value(records)
+    ]
 
 
 def _conclude(
     console: Console,
     tally: SessionOutcome,
     found: list[Judgement],
-    missed: list[RunRecord],
+    missed: list[Missed],
     session: Session,
     call: RunCall,
 ) -> None:
     judged = outcomes_text(outcomes_of(found))
     console.print(f"expectations: {judged}" if judged else "no expectations")
     for one in missed:
-        console.print(line(f"not steady: {unsteady_text(one)}", "yellow"))
+        console.print(line(one.text, "yellow"))
     if tally.failure:
         print_message(f"error: {tally.failure}")
     more = "" if tally.status == "ok" else f"\nto continue: ioplan resume {session.id}"
@@ -90,7 +108,8 @@ def exit_code(tally: SessionOutcome, missed: int, baseline: bool) -> int:
     """0 all held, 1 an expectation not shown to hold, 3 a failed run, 130 stopped.
 
     Where a baseline was named, one that has not the run is not passed over. A steady
-    state that was missed is like an expectation that did not hold.
+    state that was missed, or a seek without a value, is like an expectation that did
+    not hold.
     """
     if tally.interrupted:
         return INTERRUPTED

@@ -39,6 +39,28 @@ def key_at(path: Path) -> Key | None:
         return None
 
 
+def is_there(path: Path | str) -> bool:
+    """Whether a path leads to something, be it to a server that is dead.
+
+    `Path.exists` raises there; who opens it says why it cannot be used.
+    """
+    try:
+        Path(path).stat()
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def key_held(fd: int) -> Key | None:
+    """The key of an open file or device; None if it is gone, as of a dead server."""
+    try:
+        return key_of(os.fstat(fd))
+    except OSError:
+        return None
+
+
 def birth(fd: int) -> str:
     """Tells a file from a later one with the same inode number; empty if unknown.
 

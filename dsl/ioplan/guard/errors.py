@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ioplan.backends import TargetFacts
@@ -60,6 +62,15 @@ def missing(path: Path) -> TargetError:
             "for example --create 1GiB"
         )
     return TargetError(text, TargetFault.NOT_FOUND)
+
+
+@contextmanager
+def in_use_of(path: Path | str) -> Iterator[None]:
+    """What the system refuses of a target is the target's. Raises TargetError."""
+    try:
+        yield
+    except OSError as error:
+        raise TargetError(f"cannot use {str(path)!r}: {os_reason(error)}") from None
 
 
 def os_reason(error: Exception) -> str:

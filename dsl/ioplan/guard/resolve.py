@@ -8,6 +8,7 @@ from typing import NamedTuple
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.text import did_you_mean
 from ioplan.devices.device import Device, device_at
+from ioplan.devices.file_id import is_there
 from ioplan.devices.identity import unstable_reason
 from ioplan.devices.inventory import Inventory
 from ioplan.guard.errors import TargetError
@@ -97,7 +98,7 @@ def _absent(name: str, entry: LabTarget, inventory: Inventory) -> TargetError:
 
 def check_spelling(word: str, lab: Lab) -> None:
     """A word that is neither a path nor an address can only be a misspelt name."""
-    is_name = not set(word) & set("/:.") and not Path(word).exists()
+    is_name = not set(word) & set("/:.") and not is_there(word)
     meant = did_you_mean(word, (*lab.targets, *lab.groups)) if is_name else ""
     if meant:
         text = f"the lab has no target {word!r}{meant}"

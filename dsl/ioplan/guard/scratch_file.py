@@ -172,9 +172,9 @@ ProgressCallback = Callable[[int], None]
 
 def make_scratch(path: Path, size_bytes: int, on_progress: ProgressCallback) -> None:
     """Make a scratch file where there is no file. Raises TargetError."""
-    if not path.absolute().parent.is_dir():
-        raise missing(path)
     try:
+        if not path.absolute().parent.is_dir():
+            raise missing(path)
         create_scratch(path, size_bytes, on_progress)
     except OSError as error:
         text = f"cannot make {str(path)!r}: {os_reason(error)}"

@@ -10,13 +10,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.device import Device, NoDevice
 from ioplan.devices.facts import device_facts, file_facts
-from ioplan.devices.file_id import key_at, key_of
+from ioplan.devices.file_id import key_at, key_held
 from ioplan.devices.identity import differences, firmware_of
 from ioplan.devices.inventory import Inventory
 from ioplan.devices.open_files import openers
@@ -102,10 +103,10 @@ class Target:
         Raises TargetError.
         """
         path = self.facts.path
-        named = key_at(Path(path))
-        if named is None:
+        named, held = key_at(Path(path)), key_held(self.fd)
+        if named is None or held is None:
             raise TargetError(f"{path} is gone", TargetFault.REPLACED)
-        if named != key_of(os.fstat(self.fd)):
+        if named != held:
             raise TargetError(
                 f"{path} was replaced since the session began; nothing was written to "
                 "the replacement",
@@ -113,14 +114,19 @@ class Target:
             )
 
     def close(self) -> None:
-        """Unlock it; further calls do nothing."""
-        if self.fd >= 0:
+        """Unlock it; further calls do nothing.
+
+        One that is gone keeps what was known of it: why it is gone, the run says.
+        """
+        fd, self.fd = self.fd, -1
+        if fd < 0:
+            return
+        with suppress(OSError), ExitStack() as last:
+            last.callback(os.close, fd)
             if self.known:
-                self.known.forget() if self.taken else self.known.learn(self.fd)
+                self.known.forget() if self.taken else self.known.learn(fd)
             if not self.taken:
-                mark_closed(self.fd, Path(self.facts.path))
-            os.close(self.fd)
-            self.fd = -1
+                mark_closed(fd, Path(self.facts.path))
 
 
 def check_evidence(request: TargetRequest) -> str:

@@ -396,9 +396,10 @@ class CheckedPlan(Checked, frozen=True, kw_only=True):
 
     `profile` is the set of values that was picked, "full" the plan's own.
     `on_failure` is None where the plan leaves it to the lab. `on_unsteady` says whether
-    a steady state that is not reached makes the session's exit code 1. `accepted` are
-    the kinds of lints that are meant so. `files` are the texts of the files that it
-    uses, by the names that it uses them by.
+    a steady state that is not reached makes the session's exit code 1, and
+    `on_nothing_found` whether a seek without a value does. `accepted` are the kinds of
+    lints that are meant so. `files` are the texts of the files that it uses, by the
+    names that it uses them by.
     """
 
     title: str = ""
@@ -407,6 +408,7 @@ class CheckedPlan(Checked, frozen=True, kw_only=True):
     profile: str = FULL
     on_failure: Literal["stop", "continue"] | None = None
     on_unsteady: Literal["fail", "continue"] = "fail"
+    on_nothing_found: Literal["fail", "continue"] = "fail"
     accepted: tuple[str, ...] = ()
     tests: tuple[Test, ...]
     time_scale: float = 1.0

@@ -94,6 +94,15 @@ ITEMS = (
         "on unsteady ${1:continue}",
     ),
     Statement(
+        "on nothing found",
+        {
+            "`on nothing found fail`, `on nothing found continue`": "whether the exit "
+            "code is 1 if a seek finds no value, as for a failed expectation. The "
+            "default is `fail`; the report shows it in both cases"
+        },
+        "on nothing found ${1:continue}",
+    ),
+    Statement(
         "accept",
         {
             '`accept "unwritten reads"`': "disables a kind of warning, see "

@@ -1,4 +1,4 @@
-"""Whether what was to become steady did: the last assessment of each case."""
+"""Whether what a plan asks for was reached: steady states, and values of seeks."""
 
 from __future__ import annotations
 
@@ -21,3 +21,8 @@ def unsteady(records: Iterable[RunRecord]) -> list[RunRecord]:
     """Those of them that did not become steady."""
     last = last_assessed(records)
     return [one for one in last if one.steady and not one.steady.reached]
+
+
+def without_value(records: Iterable[RunRecord]) -> list[RunRecord]:
+    """The findings of seeks in which no value held."""
+    return [one for one in records if one.found and one.found.value is None]

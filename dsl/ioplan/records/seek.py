@@ -91,6 +91,10 @@ class Found(Model):
     no_text: str = Field(
         description="that value as the plan would write it", default=""
     )
+    censored: bool = Field(
+        description="the value is the end of the range: the truth may lie beyond",
+        default=False,
+    )
     confirmed: bool = Field(description="whether a long run held, too")
     monotone: bool = Field(description="no value beyond a no held")
     fit: ScalabilityFit | None = Field(description="of a knee's probes", default=None)
@@ -99,6 +103,11 @@ class Found(Model):
     probes: int
     bytes: int = Field(description="moved by all probes")
     run_s: float = Field(description="measured time of all probes")
+
+    @property
+    def beyond(self) -> str:
+        """Where the truth may lie: `≥` or `≤` of a value at the end of the range."""
+        return ("≤" if self.goal == "lowest" else "≥") if self.censored else ""
 
     @property
     def nothing(self) -> str:

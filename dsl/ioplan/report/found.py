@@ -32,7 +32,8 @@ def found_line(found: Found) -> str:
     if found.value is None:
         least = f": no at {found.no_text}" if found.no_at is not None else ""
         return f"{found.nothing}{least}; {counted(found.probes, 'probe')}"
-    return f"{found.axis} = {found.text}: {'; '.join(_surety(found))}"
+    sign = found.beyond or "="
+    return f"{found.axis} {sign} {found.text}: {'; '.join(_surety(found))}"
 
 
 def _surety(found: Found) -> Iterator[str]:

@@ -9,7 +9,7 @@ from itertools import chain
 from ioplan.core.text import counted
 from ioplan.core.units import time_text
 from ioplan.planner.places import NOT_MEASURED
-from ioplan.records.assessed import last_assessed, unsteady
+from ioplan.records.assessed import last_assessed, unsteady, without_value
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.report.document import Judged, Verdict
@@ -143,6 +143,8 @@ def _doubts(sessions: Sequence[Session], records: Sequence[RunRecord]) -> list[s
         doubts.append("not all of the plan has run")
     if unsteady(records):
         doubts.append("steady state was not reached")
+    if nothing := without_value(records):
+        doubts.append(f"{counted(len(nothing), 'seek')} found nothing")
     return doubts
 
 

@@ -10,8 +10,9 @@ said to differ, anywhere in a table, in at most one of twenty tables.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import exp, isclose, log, sqrt
+from math import exp, isclose, log, prod, sqrt
 from statistics import fmean, median, variance
+from typing import NamedTuple
 
 from msgspec import Struct, field
 
@@ -30,7 +31,9 @@ MOST_REMARKS = 8
 LEAST_DEVIATION = 1e-3
 """Of a ratio: buckets of histograms repeat a percentile to the last digit."""
 STEAL_PERCENT = 2.0
-"""Of one CPU. Where a hypervisor takes so much more from one, nothing is judged."""
+"""Of one CPU. Where a hypervisor takes so much more from one, intervals are wider."""
+CPU_PERCENT = 25.0
+"""So much longer may an I/O take on another CPU: see `placement.chosen_cpus`."""
 
 
 class RatioInterval(Struct, frozen=True):
@@ -52,7 +55,7 @@ class RatioInterval(Struct, frozen=True):
 class MetricRatio(Struct, frozen=True):
     """One metric of one cell: medians of both, and their ratio.
 
-    `unjudged` says why nothing can be concluded, where it cannot.
+    `widened` says why the interval is wider than the runs scatter, where it is.
     """
 
     test: str
@@ -61,12 +64,19 @@ class MetricRatio(Struct, frozen=True):
     first: float
     second: float
     interval: RatioInterval
-    unjudged: str = ""
+    widened: str = ""
 
     @property
     def verdict(self) -> str:
         """What is to be said of it."""
-        return "not judged" if self.unjudged else self.interval.verdict
+        return self.interval.verdict
+
+
+class Shift(NamedTuple):
+    """What was not alike for both, and by how much a ratio may be off for that."""
+
+    text: str
+    percent: float
 
 
 class SideRuns(Struct):
@@ -123,20 +133,28 @@ class Pairs(Struct):
         return [one for one in found if not (one == BANDWIDTH and redundant)]
 
     @property
-    def unjudged(self) -> str:
-        """Why a difference would not be the backends'; empty if it would be."""
+    def shifts(self) -> list[Shift]:
+        """What else may have made a difference."""
+        return [one for one in (self._moved(), self._stolen()) if one]
+
+    def _moved(self) -> Shift | None:
         places = [side.placements for side in self.sides]
-        if all(places) and places[0] != places[1]:
-            return f"they ran on different CPUs: {' and '.join(map(_cpus, places))}"
+        if not all(places) or places[0] == places[1]:
+            return None
+        cpus = " and ".join(map(_cpus, places))
+        return Shift(f"they ran on different CPUs: {cpus}", CPU_PERCENT)
+
+    def _stolen(self) -> Shift | None:
         if not all(side.steal_percents for side in self.sides):
-            return ""
+            return None
         first, second = (median(side.steal_percents) for side in self.sides)
         if abs(first - second) <= STEAL_PERCENT:
-            return ""
-        return (
+            return None
+        text = (
             f"the hypervisor took {first:.0f} % of a CPU from one, and {second:.0f} % "
             f"from the other"
         )
+        return Shift(text, abs(first - second))
 
 
 def _cpus(placements: Iterable[frozenset[int]]) -> str:
@@ -180,9 +198,13 @@ def _interval(logs: Sequence[float], known: Variance, share: float) -> RatioInte
 
 def _ratio(cell: Pairs, metric: Metric, interval: RatioInterval) -> MetricRatio:
     first, second = (median(side.values[metric.name]) for side in cell.sides)
-    return MetricRatio(
-        cell.test, cell.cell, metric, first, second, interval, cell.unjudged
+    factor = prod(1 + one.percent / 100 for one in cell.shifts)
+    interval = RatioInterval(
+        interval.ratio, interval.low / factor, interval.high * factor
     )
+    texts = (f"by {one.percent:.0f} %: {one.text}" for one in cell.shifts)
+    told = "; ".join(texts)
+    return MetricRatio(cell.test, cell.cell, metric, first, second, interval, told)
 
 
 RunOne = Callable[[int], tuple[RunRecord, RunDetail]]

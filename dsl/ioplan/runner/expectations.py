@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from ioplan.language.metric import Metric
 from ioplan.language.plan import OPERATORS, Expectation, RepeatTemplate, Test
@@ -61,6 +62,7 @@ def _target(run: RunRecord) -> str:
     return f"{run.host.get('hostname', '')}:{run.target.get('path', '')}"
 
 
+ENDED = "the value is the end of the range that was searched; the truth may lie beyond"
 NO_BASELINE = "no baseline; add --baseline"
 NOT_IN_BASELINE = "the baseline does not contain this run"
 
@@ -71,14 +73,17 @@ def judge(
     """One expectation on the runs of one cell; `baseline` is its earlier figure."""
     actual = metrics.figure(expectation.metric, samples)
     limit = _limit(expectation, baseline or metrics.Figure(None, NO_BASELINE))
+    beyond = _beyond(expectation, samples)
+    outcome = _outcome(expectation, actual, limit, beyond)
+    open_end = ENDED if beyond is not None and outcome == "undecided" else ""
     return Verdict.model_validate(
         {
             "expectation": expectation.text,
-            "outcome": _outcome(expectation, actual, limit),
+            "outcome": outcome,
             "actual": actual.value,
             "limit": limit.value,
             "unit": expectation.metric.unit,
-            "why": actual.why or limit.why,
+            "why": actual.why or limit.why or open_end,
         }
     )
 
@@ -91,13 +96,27 @@ def _limit(expectation: Expectation, baseline: Figure) -> Figure:
     return metrics.Figure(baseline.value * expectation.limit / 100)
 
 
-def _outcome(expectation: Expectation, actual: Figure, limit: Figure) -> str:
+def _beyond(expectation: Expectation, samples: Sequence[Sample]) -> float | None:
+    """How far the truth may lie beyond what a seek found; None where it ended before
+    its range did."""
+    found = getattr(samples[-1].record, "found", None) if samples else None
+    if not expectation.metric.sought or not found or not found.censored:
+        return None
+    return 0.0 if found.goal == "lowest" else inf
+
+
+def _outcome(
+    expectation: Expectation, actual: Figure, limit: Figure, beyond: float | None
+) -> str:
     if limit.value is None:
         absent = limit.why in (NO_BASELINE, NOT_IN_BASELINE)
         return "no baseline" if expectation.of_baseline and absent else "undecided"
     if actual.value is None:
         return "failed" if expectation.metric.sought else "undecided"
-    holds = OPERATORS[expectation.operator](actual.value, limit.value)
+    compare = OPERATORS[expectation.operator]
+    holds = compare(actual.value, limit.value)
+    if beyond is not None and compare(beyond, limit.value) != holds:
+        return "undecided"
     return "held" if holds else "failed"
 
 

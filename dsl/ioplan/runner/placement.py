@@ -42,6 +42,15 @@ class Placement(Struct, frozen=True):
 
     cpus: tuple[int, ...] = ()
     allowed: frozenset[int] = frozenset()
+    claimed: bool = False
+    shared: tuple[int, ...] = ()
+    """Of CPUs that are `claimed` for many runs, those that another session has, too."""
+
+    @contextmanager
+    def held(self, threads: int) -> Iterator[Placement]:
+        """The same with CPUs for so many threads, which no other session gets."""
+        with CpuClaims(self.cpus, threads) as claims:
+            yield Placement(claims.order, self.allowed, True, tuple(claims.shared))
 
     @contextmanager
     def placed(self, job: Job) -> Iterator[PlacedJob]:
@@ -52,13 +61,17 @@ class Placement(Struct, frozen=True):
         if not self.cpus:
             yield PlacedJob(job)
             return
-        with CpuClaims(self.cpus, job.threads) as claims:
-            job = job.model_copy(update={"cpus": claims.order})
-            _move(self.own_cpus(job))
-            try:
-                yield PlacedJob(job, tuple(map(_shared, claims.shared)))
-            finally:
-                _move(self.allowed)
+        if not self.claimed:
+            with self.held(job.threads) as held, held.placed(job) as placed:
+                yield placed
+            return
+        job = job.model_copy(update={"cpus": self.cpus})
+        used = set(self.shared).intersection(self.cpus[: job.threads])
+        _move(self.own_cpus(job))
+        try:
+            yield PlacedJob(job, tuple(map(_shared, sorted(used))))
+        finally:
+            _move(self.allowed)
 
     def own_cpus(self, job: Job) -> frozenset[int]:
         """What is left for ioplan while a job runs; all, where nothing is left."""

@@ -23,6 +23,10 @@ RARE = 400.0
 """Where fewer slow I/Os are expected, the count's own distribution is asked, too."""
 
 
+FAR = 10.0
+"""So many times from its limit a figure is beyond what intervals scatter."""
+
+
 class Evidence(Struct, frozen=True):
     """The chance of what was seen, or more of it, were the truth on the limit:
     `below` for a figure so far below the limit, `above` for one so far above."""
@@ -128,6 +132,23 @@ def _evidence(total: float, variance: float, degrees: float) -> Evidence:
     far = abs(total) / sqrt(variance) if variance > 0 else inf
     chance = tail(far, degrees)
     return Evidence(chance, 1 - chance) if total < 0 else Evidence(1 - chance, chance)
+
+
+def evidence_of_far(found: float, expected: float, ios: float) -> Evidence:
+    """Of a mean or a rate of so many I/Os that are all FAR from it, in any number of
+    intervals: the chance were they exponential (Chernoff's bound)."""
+    if not found or not expected or not ios:
+        return NONE
+    ratio = found / expected
+    chance = exp(abs(ios) * (log(ratio) + 1 - ratio))
+    return Evidence(chance, 1.0) if ios < 0 else Evidence(1.0, chance)
+
+
+def evidence_of_far_share(limit: float, ios: float) -> Evidence:
+    """Of a share where none of so many I/Os is slow, or all of them."""
+    if ios < 0:
+        return Evidence((1 - limit) ** -ios, 1.0)
+    return Evidence(1.0, limit**ios)
 
 
 def poisson_at_most(count: float, expected: float) -> float:

@@ -51,13 +51,16 @@ class Claim(Struct, frozen=True):
 
 class Point(Struct, frozen=True):
     """What one interval adds to a claim; of a share, with what of the amount is `above`
-    the limit by less than the margin, and what is `below` it by less. For a comparison,
-    whether it holds so far, or will not any more, whatever comes."""
+    the limit by less than the margin, and what is `below` it by less. `far` counts the
+    I/Os of an interval in which all are on one side of the limit, and their mean FAR
+    from it; below it negative, 0 where that is not so. For a comparison, whether it
+    holds so far, or will not any more, whatever comes."""
 
     amount: float = 0.0
     weight: float = 0.0
     above: float = 0.0
     below: float = 0.0
+    far: float = 0.0
     holds: bool | None = None
     lost: bool = False
 
@@ -124,7 +127,8 @@ class Decider:
             return "no"
         if self._looks(self.no_looks_s):
             factor = len(self.no_looks_s) * len(self.tested)
-            if any([one.look_for_no(factor) for one in self.tested]):
+            whole = self.time_s >= self.run_s - SLACK_S
+            if any([one.look_for_no(factor, whole) for one in self.tested]):
                 return "no"
         if not self._looks(self.yes_looks_s):
             return "undecided"
@@ -160,6 +164,7 @@ class _Tally:
         self.weights: list[float] = []
         self.above: list[float] = []
         self.below: list[float] = []
+        self.far: list[float] = []
         self.last = Point()
         self.answer: Answer = "undecided"
         self.p_value: float | None = None
@@ -175,10 +180,12 @@ class _Tally:
         self.weights.append(point.weight)
         self.above.append(point.above)
         self.below.append(point.below)
+        self.far.append(point.far)
         self.last = point
 
-    def look_for_no(self, factor: float) -> bool:
-        evidence = self._evidence()
+    def look_for_no(self, factor: float, whole: bool) -> bool:
+        """Of a `whole` run a margin is enough; before, a target may have stalled."""
+        evidence = self._evidence(whole)
         chance = evidence.above if self.claim.at_most else evidence.below
         return self._decide("no", min(1.0, factor * chance))
 
@@ -202,10 +209,23 @@ class _Tally:
             self.p_value = chance if self.claim.proven else None
         return sure
 
-    def _evidence(self) -> Evidence:
+    def _evidence(self, whole: bool = True) -> Evidence:
         if self.claim.method == "difference":
             return batch_means.evidence_of_difference(self.amounts)
+        if whole and (far := self._all_far()):
+            return self._evidence_of_far(far)
         return Evidence(self._against(-1).below, self._against(1).above)
+
+    def _all_far(self) -> float:
+        """How many I/Os are far from the limit, if all are, on one side."""
+        one_sided = min(self.far) > 0 or max(self.far) < 0
+        return sum(self.far) if one_sided else 0.0
+
+    def _evidence_of_far(self, ios: float) -> Evidence:
+        if self.claim.method == "share":
+            return batch_means.evidence_of_far_share(self.claim.limit, ios)
+        expected = self.claim.limit * sum(self.weights)
+        return batch_means.evidence_of_far(sum(self.amounts), expected, ios)
 
     def _against(self, side: int) -> Evidence:
         """With the margin on that side counted against it."""

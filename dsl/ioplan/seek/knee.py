@@ -7,6 +7,7 @@ decides, and two such detectors disagree.
 from __future__ import annotations
 
 from collections.abc import Generator
+from math import log
 
 from msgspec import Struct
 
@@ -86,6 +87,16 @@ class KneeSearch:
             ),
         )
         return Knee(found, needed / self.share)
+
+    @property
+    def grows(self) -> bool:
+        """Whether throughput still grows where the search ended: from the knee on by
+        more than half of what the depth does, in the logarithm."""
+        top, knee = max(self.throughputs), self._edge()[1]
+        if knee == top or not self.throughputs[top]:
+            return knee == top
+        gained = log(self.throughputs[top] / self.throughputs[knee])
+        return gained > log(self.values[top] / self.values[knee]) / 2
 
     def _needed(self) -> float:
         return self.share * max(self.throughputs.values(), default=0.0)

@@ -66,6 +66,7 @@
 "not"
 "of"
 "on failure"
+"on nothing found"
 "on unsteady"
 "or"
 "param"

@@ -28,16 +28,25 @@ Parts = tuple[tuple[int, int], ...]
 
 
 def to_bins(fio: FioBins, low_ns: int, high_ns: int, sum_ns: int) -> Bins:
-    """Counts by our bucket; none lies beyond the extremes, which are exact."""
+    """Counts by our bucket, each within fio's own.
+
+    The extremes say in which half of a bucket, and no more: in a document that fio
+    wrote during I/O, they may be older than the counts.
+    """
     lowest, highest = bucket_index(low_ns), bucket_index(max(low_ns, high_ns))
     bins = no_bins()
     for middle_ns, count in fio.items():
         parts = _halves(middle_ns, count)
         if middle_ns == LAST_NS and high_ns > LAST_EDGE_NS:
             parts = _open_ended(fio, high_ns, sum_ns)
+        (first, _), (last, _) = parts[0], parts[-1]
         for index, part in parts:
-            bins[max(lowest, min(index, highest))] += part
+            bins[_clamped(_clamped(index, lowest, highest), first, last)] += part
     return bins
+
+
+def _clamped(value: int, low: int, high: int) -> int:
+    return max(low, min(value, high))
 
 
 def _open_ended(fio: FioBins, high_ns: int, sum_ns: int) -> Parts:
@@ -46,7 +55,7 @@ def _open_ended(fio: FioBins, high_ns: int, sum_ns: int) -> Parts:
     others = fio[LAST_NS] - 1
     below_ns = sum(at_ns * count for at_ns, count in fio.items() if at_ns < LAST_NS)
     mean_ns = (sum_ns - below_ns - high_ns) // max(1, others)
-    mean_ns = max(_range(LAST_NS)[0], min(mean_ns, high_ns))
+    mean_ns = _clamped(mean_ns, _range(LAST_NS)[0], high_ns)
     return (bucket_index(mean_ns), others), (bucket_index(high_ns), 1)
 
 
@@ -61,8 +70,24 @@ def _halves(middle_ns: int, count: int) -> Parts:
 
 def edges_ns(fio: FioBins) -> tuple[int, int]:
     """The smallest and the largest latency that the buckets in use may hold."""
-    low, high = min(fio), max(fio)
-    return _range(low)[0], LONGEST_NS if high == LAST_NS else _range(high)[1] - 1
+    (low, _), (_, high) = end_ranges(fio)
+    return low, high
+
+
+def end_ranges(fio: FioBins) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The first and last ns of the lowest bucket in use, and of the highest."""
+    return _ends(min(fio)), _ends(max(fio))
+
+
+def _ends(middle_ns: int) -> tuple[int, int]:
+    first, end = _range(middle_ns)
+    return first, LONGEST_NS if middle_ns == LAST_NS else end - 1
+
+
+def sums_ns(fio: FioBins) -> tuple[int, int]:
+    """The smallest and the largest sum that the latencies in the buckets may have."""
+    ends = [(_ends(middle_ns), count) for middle_ns, count in fio.items()]
+    return sum(e[0] * n for e, n in ends), sum(e[1] * n for e, n in ends)
 
 
 def _range(middle_ns: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ioplan.measure.tally import CountsBuilder
 from ioplan.workload import Direction
-from ioplan_fio.bins import edges_ns, to_bins
+from ioplan_fio.bins import end_ranges, sums_ns, to_bins
 from ioplan_fio.document import LiveJob, LiveLatency
 
 
@@ -16,8 +16,8 @@ class Cumulative(CountsBuilder):
     """One direction of one stream since the start, over its threads.
 
     An I/O counts when its latency is known. fio's own number counts I/Os when they
-    are issued, which differs by those under way at the end of the warm-up. `bins` is
-    the sum of what the intervals have in fio's buckets, `fio_bins`.
+    are issued, which differs by those under way at the end of the warm-up.
+    `fio_bins` is by fio's buckets.
     """
 
     def __init__(self, fio_bins: Counter[int] | None = None, **counts: Any) -> None:
@@ -56,34 +56,44 @@ def _squares(latency: LiveLatency) -> float:
     return spread + latency.mean_ns**2 * latency.count
 
 
+def whole(total: Cumulative) -> CountsBuilder:
+    """The figures of the last document, whose parts are of one moment."""
+    bins = to_bins(total.fio_bins, total.min_ns, total.max_ns, total.sum_ns)
+    return total.changed(bins=bins)
+
+
 def interval(before: Cumulative, after: Cumulative) -> CountsBuilder:
-    """What came between two documents; `after` then has all bins up to it."""
+    """What came between two documents.
+
+    fio copies the figures of a thread one by one while that goes on, so that counts,
+    sum and extremes are of slightly different moments. The counts hold; the others
+    are kept within what these allow, and what is left of the sum is told later.
+    """
     fio_bins = after.fio_bins - before.fio_bins
-    low_ns, high_ns = _extremes(before, after, fio_bins)
-    sum_ns = after.sum_ns - before.sum_ns
-    bins = to_bins(fio_bins, low_ns, high_ns, sum_ns)
-    after.bins = before.bins + bins
+    low_ns, high_ns = _extremes(after, fio_bins)
+    least_ns, most_ns = sums_ns(fio_bins)
+    ios = after.ios - before.ios
+    least_ns, most_ns = max(least_ns, ios * low_ns), min(most_ns, ios * high_ns)
+    sum_ns = max(least_ns, min(after.sum_ns - before.sum_ns, most_ns))
+    after.sum_ns = before.sum_ns + sum_ns
+    squares = max(after.sum_sq_ns2 - before.sum_sq_ns2, sum_ns**2 / max(1, ios))
     return CountsBuilder(
-        ios=after.ios - before.ios,
+        ios=ios,
         bytes=after.bytes - before.bytes,
         min_ns=low_ns,
         max_ns=high_ns,
         sum_ns=sum_ns,
-        sum_sq_ns2=after.sum_sq_ns2 - before.sum_sq_ns2,
-        bins=bins,
+        sum_sq_ns2=squares,
+        bins=to_bins(fio_bins, low_ns, high_ns, sum_ns),
     )
 
 
-def _extremes(
-    before: Cumulative, after: Cumulative, fio_bins: Counter[int]
-) -> tuple[int, int]:
-    """Exact where the extremes since the start have moved, else a bucket's edges."""
+def _extremes(after: Cumulative, fio_bins: Counter[int]) -> tuple[int, int]:
+    """Exact where those since the start are in the same bucket, else its edges."""
     if not fio_bins:
         return 0, 0
-    low, high = edges_ns(fio_bins)
-    new_low = not before.ios or after.min_ns < before.min_ns
-    new_high = not before.ios or after.max_ns > before.max_ns
+    (lowest, below), (above, highest) = end_ranges(fio_bins)
     return (
-        after.min_ns if new_low else max(low, after.min_ns),
-        after.max_ns if new_high else min(high, after.max_ns),
+        max(lowest, min(after.min_ns, below)),
+        max(above, min(after.max_ns, highest)),
     )

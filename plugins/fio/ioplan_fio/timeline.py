@@ -1,7 +1,8 @@
 """fio's documents as events: each is cumulative, so an interval is a difference.
 
-What the intervals add up to is the last document, by construction. One that comes
-just before the end waits for it, so that no sliver of an interval is left.
+The result is the last document, which fio writes when all I/O has ended; the earlier
+ones are not of one moment. One that comes just before the end waits for it, so that no
+sliver of an interval is left.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from ioplan.job import Counts, Cpu, Job, JobStream, Progress, Result, StreamCounts
 from ioplan.workload import DIRECTIONS, Direction
-from ioplan_fio.counts import Cumulative, interval, summed
+from ioplan_fio.counts import Cumulative, interval, summed, whole
 from ioplan_fio.document import LiveJob, LiveReport
 from ioplan_fio.streams import sizes
 
@@ -118,9 +119,9 @@ class Timeline:
             name=stream.name,
             run_ns=max(MS_NS, max(job.runtime_ms for job in jobs) * MS_NS),
             directions={
-                d: self._sums[index, d].counts()
+                d: whole(total).counts()
                 for d in DIRECTIONS
-                if self._sums[index, d].ios
+                if (total := _since_start(d, stream, jobs)).ios
             },
             sync_ios=self._syncs[index],
         )
@@ -167,11 +168,9 @@ class Timeline:
     def _direction(
         self, index: int, direction: Direction, stream: JobStream, jobs: list[LiveJob]
     ) -> Counts:
-        key, shares = (index, direction), sizes(stream, direction)
+        key = index, direction
         before = self._sums.get(key, Cumulative())
-        after = self._sums[key] = summed(
-            jobs, direction, shares[0].size_bytes if len(shares) == 1 else None
-        )
+        after = self._sums[key] = _since_start(direction, stream, jobs)
         return interval(before, after).counts()
 
     def _warmup(self, report: LiveReport) -> Progress | None:
@@ -196,6 +195,14 @@ class Timeline:
             if new > 0:
                 found[direction] = Counts(ios=new)
         return StreamCounts(name=stream.name, directions=found)
+
+
+def _since_start(
+    direction: Direction, stream: JobStream, jobs: list[LiveJob]
+) -> Cumulative:
+    shares = sizes(stream, direction)
+    size_bytes = shares[0].size_bytes if len(shares) == 1 else None
+    return summed(jobs, direction, size_bytes)
 
 
 def _has_measured(report: LiveReport) -> bool:

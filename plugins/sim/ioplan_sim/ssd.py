@@ -11,6 +11,7 @@ from ioplan_sim.load import IoKind, StreamLoad
 from ioplan_sim.placement import Placement
 from ioplan_sim.spec import MAP_BYTES, DriveSpec
 from ioplan_sim.speed import Speeds
+from ioplan_sim.theory import below_theory_percent
 
 SLICE_NS = 10_000_000
 """The shortest step of a long interval, so that a small drive is not slow to run."""
@@ -19,6 +20,7 @@ PARTS = 64
 WRITES, SAMPLED_EVERY = 8.0, 16.0
 """A run that has written the drive so often is near its steady state: from then on
 one in 16 pages is followed, so that a small drive is not slow to run for hours."""
+BELOW_THEORY = "write_amplification_below_theory_percent"
 SPARE_TIME_SHARE = 0.5
 """How much of the dies' spare time is used for collecting while there is I/O."""
 
@@ -32,6 +34,10 @@ class Ssd:
         self.spec, self.capacity_bytes = spec, capacity_bytes
         self.shape = geometry(spec, capacity_bytes, max_pages)
         self.flash = Flash(self.shape)
+        self._below_theory: dict[str, float | str] = {}
+        if not spec.flash.in_place:  # which collects nothing
+            below = below_theory_percent(spec.over_provisioning / 100, self.shape)
+            self._below_theory[BELOW_THEORY] = round(below, 1)
         self.clock_ns = 0
         self.copies_due = 0.0
         self._speeds: dict[tuple[JobStream, ...], Speeds] = {}
@@ -113,6 +119,7 @@ class Ssd:
         scale = self.map_page_bytes
         return {
             "state_of": f"1 in {self.shape.scale:.4g} pages",
+            **self._below_theory,
             **self.flash.facts(),
             "host_written_bytes": round(self.flash.host_pages * scale),
             "flash_written_bytes": round(self.flash.programmed_pages * scale),

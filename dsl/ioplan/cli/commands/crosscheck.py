@@ -190,6 +190,7 @@ def crosscheck(options: Options, console: Console) -> int:
         with ExitStack() as stack:
             for side in sides:
                 side.begin(console, stack)
+            _hold_cpus(plan, sides, stack)
             cells = _measured(plan, sides, options.rounds, console)
     found = judged(cells)
     console.print(_table(found, [choice.backend.name for choice in choices]))
@@ -197,12 +198,25 @@ def crosscheck(options: Options, console: Console) -> int:
         console.print(f"session {side.session}: {side.choice.backend.name}")
         for text in remarks(cells, number):
             console.print(line(f"  warning: {text}", "yellow"), soft_wrap=True)
-    for reason in dict.fromkeys(one.unjudged for one in found if one.unjudged):
-        console.print(line(f"not judged: {reason}", "yellow"), soft_wrap=True)
+    for reason in dict.fromkeys(one.widened for one in found if one.widened):
+        console.print(line(f"intervals widened {reason}", "yellow"), soft_wrap=True)
     verdicts = {one.verdict for one in found}
     if "undecided" in verdicts:
         console.print(line(UNDECIDED, "dim"))
     return HELD if verdicts == {"agree"} else EXPECTATION_FAILED
+
+
+def _hold_cpus(plan: CheckedPlan, sides: list[Side], stack: ExitStack) -> None:
+    """The same CPUs for all runs of both: another session may not get one between."""
+    runs = [step for step in _single(plan) if isinstance(step, Run)]
+    threads = [sum(one.threads for one in run.workload.streams) for run in runs]
+    contexts = [side.runner.context for side in sides]
+    placements = [one.placement for one in contexts if one.placement.cpus]
+    if placements:
+        held = stack.enter_context(placements[0].held(max(threads, default=1)))
+        for side, context in zip(sides, contexts, strict=True):
+            if context.placement.cpus:
+                side.runner.context = replace(context, placement=held)
 
 
 def _choices(options: Options) -> list[Choice]:

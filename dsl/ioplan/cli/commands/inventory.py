@@ -19,6 +19,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.content.target_map import TargetMap, map_of
 from ioplan.core.units import bytes_text
 from ioplan.devices.mounts import unseen_namespaces
+from ioplan.guard.errors import in_use_of
 from ioplan.guard.resolve import resolve_target
 from ioplan.guard.survey import Surveyed, survey
 from ioplan.guard.target import open_target
@@ -129,7 +130,8 @@ def _map(word: str, lab: Lab) -> TargetMap:
     path, entry = resolve_target(word, lab)
     target = open_target(TargetRequest(path=path, entry=entry))
     try:
-        return map_of(target.fd, target.facts.capacity_bytes, randbits(SEED_BITS))
+        with in_use_of(path):
+            return map_of(target.fd, target.facts.capacity_bytes, randbits(SEED_BITS))
     finally:
         target.close()
 

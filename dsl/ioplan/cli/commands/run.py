@@ -29,6 +29,7 @@ from ioplan.cli.lab_plugin import Lane, needed_lab_plugin
 from ioplan.cli.run_options import RunCall, read_request, requested, requested_plan
 from ioplan.cli.selection import print_tests
 from ioplan.core.error_kinds import StoreFault, TargetFault
+from ioplan.devices.file_id import is_there
 from ioplan.guard.target import TargetError
 from ioplan.host.prepared import OnNote
 from ioplan.lab.cross_references import is_fleet, is_shared
@@ -346,7 +347,7 @@ def _named(target: str, choice: Choice) -> str:
 def _absolute(name: str) -> str:
     """A path that holds from every folder; other names stay as they are."""
     path = Path(name)
-    return str(path.absolute()) if path.exists() else name
+    return str(path.absolute()) if is_there(path) else name
 
 
 def new_session(

@@ -10,7 +10,7 @@ from ioplan.cli.choose import with_consent
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.core.error_kinds import TargetFault
-from ioplan.guard.errors import ConsentError, TargetError
+from ioplan.guard.errors import ConsentError, TargetError, in_use_of
 from ioplan.guard.kept_ends import KeptEnds, kept_ends, put_back
 from ioplan.guard.known_content import known_content, lasting_identity
 from ioplan.guard.resolve import resolve_target
@@ -87,7 +87,8 @@ def _undone(console: Terminal, ends: KeptEnds, request: TargetRequest) -> int:
     with closing(target):
         target.known = None  # what is there, or is put back, is the user's
         _check_same(ends, target)
-        put_back(target.fd, ends)
+        with in_use_of(request.path or ""):
+            put_back(target.fd, ends)
         known_content(target.facts).forget()
         StampFile(target.facts).forget()
     console.print(

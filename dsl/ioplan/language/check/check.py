@@ -153,13 +153,15 @@ def _checked(
 ) -> CheckedPlan:
     _check_definitions(main, parameters, time_scale, set())
     tests = _tests(main, Scope(main, parameters), time_scale, check_test)
+    known = main, parameters.findings
     return CheckedPlan(
         title=_title(main, parameters.findings),
         file=main.source.name,
         parameters=_parameters(main, parameters),
         profile=profile,
-        on_failure=_on_failure(main, parameters.findings),
-        on_unsteady=_on_unsteady(main, parameters.findings),
+        on_failure=_on_failure(*known),
+        on_unsteady=_fails(tree.OnUnsteady, "'on unsteady'", *known),
+        on_nothing_found=_fails(tree.OnNothingFound, "'on nothing found'", *known),
         accepted=_accepted(main, parameters.findings),
         tests=tests,
         time_scale=time_scale,
@@ -183,9 +185,11 @@ def _on_failure(main: Module, findings: Findings) -> Literal["stop", "continue"]
     return "stop" if said == "stop" else "continue"
 
 
-def _on_unsteady(main: Module, findings: Findings) -> Literal["fail", "continue"]:
-    """What it means that a steady state was asked for and not reached."""
-    said = _said(tree.OnUnsteady, "'on unsteady'", main, findings)
+def _fails(
+    kind: type[tree.Outcome], name: str, main: Module, findings: Findings
+) -> Literal["fail", "continue"]:
+    """Whether what was asked for and not reached makes the exit code 1."""
+    said = _said(kind, name, main, findings)
     return "continue" if said == "continue" else "fail"
 
 

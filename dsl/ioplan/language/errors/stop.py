@@ -11,7 +11,7 @@ from ioplan.language.syntax.grammar import ITEM_WORDS, STATEMENT_WORDS
 from ioplan.language.syntax.source import Source, Span
 
 ITEM = re.compile(
-    r"(?:plan|use|test|accept)\s*\"|on\s+(?:failure|unsteady)\b"
+    r"(?:plan|use|test|accept)\s*\"|on\s+(?:failure|unsteady|nothing\s+found)\b"
     r"|(?:param|profile|workload|precondition)\s+\w+\s*[={]"
 )
 OPENERS = {
@@ -89,7 +89,7 @@ class Stop(Struct, frozen=True, dict=True):
         """
         text, at = self.text, self.start
         begins = text[line_start(text, at) : at].strip() == ""
-        word = re.match(r"on (?:failure|unsteady)\b|\w+|\}?", text[at:])
+        word = re.match(r"on (?:failure|unsteady|nothing found)\b|\w+|\}?", text[at:])
         known = word is not None and word[0] in (*ITEM_WORDS, *STATEMENT_WORDS, "}")
         return begins and known and not (self.accepted & OPENERS)
 

@@ -100,6 +100,9 @@ class Builder:
     def on_unsteady(self, meta: Meta, parts: list[Any]) -> tree.OnUnsteady:
         return tree.OnUnsteady(self.at(meta), self.word(parts[0]))
 
+    def on_nothing_found(self, meta: Meta, parts: list[Any]) -> tree.OnNothingFound:
+        return tree.OnNothingFound(self.at(meta), self.word(parts[0]))
+
     def accept(self, meta: Meta, parts: list[Any]) -> tree.Accept:
         return tree.Accept(self.at(meta), self.quoted(parts[0]))
 

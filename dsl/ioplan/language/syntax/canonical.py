@@ -36,6 +36,8 @@ def item(node: tree.Item) -> list[str]:
         return [f"accept {node.what.span.text}"]
     if isinstance(node, tree.OnUnsteady):
         return [f"on unsteady {node.what.text}"]
+    if isinstance(node, tree.OnNothingFound):
+        return [f"on nothing found {node.what.text}"]
     if isinstance(node, tree.Precondition):
         return [f"precondition {node.name.text} {{"]
     if isinstance(node, tree.Test):

@@ -8,8 +8,8 @@ from ioplan.language.clause_table import BY_WORD, SIMPLE_WORDS
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")
 ITEM_WORDS = (
-    *("plan", "use", "param", "profile", "on failure", "on unsteady", "accept"),
-    *("workload", "precondition", "test"),
+    *("plan", "use", "param", "profile", "on failure", "on unsteady"),
+    *("on nothing found", "accept", "workload", "precondition", "test"),
 )
 STATEMENT_WORDS = (
     *("after", "run", "idle", "repeat", "vary", "skip", "rounds", "expect"),

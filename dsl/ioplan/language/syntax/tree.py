@@ -242,6 +242,12 @@ class OnUnsteady(Node, frozen=True):
     what: Word
 
 
+class OnNothingFound(Node, frozen=True):
+    """`on nothing found continue`."""
+
+    what: Word
+
+
 class Accept(Node, frozen=True):
     """`accept "unwritten reads"`."""
 
@@ -277,7 +283,7 @@ class Test(Node, frozen=True):
     statements: tuple[Statement, ...]
 
 
-Outcome = OnFailure | OnUnsteady
+Outcome = OnFailure | OnUnsteady | OnNothingFound
 Item = Plan | Use | Param | Profile | Outcome | Accept | Workload | Precondition | Test
 
 

@@ -107,7 +107,8 @@ class Figures(Struct, frozen=True, dict=True):
         told = self._headline(name, metric, found.value, point, [point], found.seek)
         among = frozenset(place(one) for one in self.points)
         end = "" if found.no_at is not None else "the end of the range"
-        return replace(told, among=among, where=cell_text(point, self.every) or end)
+        where = cell_text(point, self.every) or end
+        return replace(told, among=among, where=where, bound=found.beyond)
 
     def over_time(self, name: str, point: Point) -> Iterator[Headline]:
         """The mean of a cell with its spread, and its worst interval."""

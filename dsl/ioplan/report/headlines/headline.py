@@ -40,6 +40,8 @@ class Headline(Struct, frozen=True):
     spread_percent: float | None = None
     spread: str = ""
     is_simulated: bool = False
+    bound: str = ""
+    """`≥` of what a seek found at the end of its range."""
 
     @property
     def more_is_better(self) -> bool:
@@ -60,6 +62,7 @@ class Headline(Struct, frozen=True):
         """`451k ± 2.1 %`, `98.2 us`: three digits, with a unit unless it is IOPS."""
         whole = not self.unit and self.value.is_integer()
         text = f"{self.value:.0f}" if whole else metric_text(self.value, self.unit)
+        text = f"{self.bound} {text}".strip()
         if self.spread_percent is None:
             return text
         sign = "± " if self.spread == "±" else f"({self.spread} "

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from pydantic_core import to_json
 
 from ioplan.backends import BackendError, Drive
-from ioplan.core.error_kinds import Cause
+from ioplan.core.error_kinds import Cause, ExplainedError
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Interval, RunDetail, Status
@@ -173,8 +173,8 @@ class _Run:
 
 
 def format_error(error: Exception) -> str:
-    """The text of a backend's error; a backend's defect with its type."""
-    if isinstance(error, BackendError):
+    """The text of a backend's or a target's error; a backend's defect with its type."""
+    if isinstance(error, ExplainedError):
         return str(error)
     return f"the backend failed: {type(error).__name__}: {error}"
 

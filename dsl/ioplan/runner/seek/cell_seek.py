@@ -81,6 +81,7 @@ class CellSeek:
             yes_at=value,
             no_at=limit,
             no_text=_text(seek, limit),
+            censored=self._is_censored(value, limit),
             confirmed=finding.confirmed,
             monotone=finding.monotone,
             fit=self._fit(),
@@ -90,6 +91,15 @@ class CellSeek:
             bytes=sum(_moved_bytes(one) for one in self.records),
             run_s=sum(one.run_s for one in self.records),
         )
+
+    def _is_censored(self, value: float | None, limit: float | None) -> bool:
+        """Whether the range ended before the answer did: throughput may still grow
+        there, or the condition hold."""
+        if isinstance(self.search, KneeSearch):
+            return value is not None and self.search.grows
+        values, goal = self.search.values, self.step.seek.goal
+        end = values[0 if goal == "lowest" else len(values) - 1]
+        return value is not None and value == end and limit is None
 
     def _fit(self) -> ScalabilityFit | None:
         """What a law makes of the throughputs of a knee's probes."""

@@ -17,6 +17,7 @@ from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Sample, figure
 from ioplan.measure.steady_state import Part
 from ioplan.planner.estimate import iops_of, mean_bytes
+from ioplan.seek.batch_means import FAR
 from ioplan.seek.decide import MARGIN, Claim, Point
 from ioplan.workload import DIRECTIONS
 
@@ -55,7 +56,8 @@ def _demand(demand: Demand) -> Judged:
         claim = Claim(demand.text, "share", share, at_most)
         return Judged(claim, _slower(metric, demand.limit))
     claim = Claim(demand.text, "ratio", demand.limit, at_most)
-    return Judged(claim, _mean(metric) if metric.name == "mean" else _per_s(metric))
+    read = _mean if metric.name == "mean" else _per_s
+    return Judged(claim, read(metric, demand.limit))
 
 
 def _counts(metric: Metric, progress: Progress) -> Iterator[Counts]:
@@ -77,9 +79,8 @@ def _slower(metric: Metric, limit_ns: float) -> Reader:
     low, edge, high = (bucket_index(int(limit_ns * one)) for one in near)
 
     def read(progress: Progress) -> Point:
-        found = Histogram.merged(
-            Histogram.of(c.bins) for c in _counts(metric, progress)
-        )
+        counts = list(_counts(metric, progress))
+        found = Histogram.merged(Histogram.of(one.bins) for one in counts)
         index, count = found.index, found.count
         slower = index > edge
         return Point(
@@ -87,28 +88,44 @@ def _slower(metric: Metric, limit_ns: float) -> Reader:
             weight=float(found.total),
             above=float(count[slower & (index <= high)].sum()),
             below=float(count[~slower & (index >= low)].sum()),
+            far=_far(counts, limit_ns),
         )
 
     return read
 
 
-def _mean(metric: Metric) -> Reader:
+def _far(counts: list[Counts], limit_ns: float) -> float:
+    """How many I/Os there are, where all are far above a latency; negative below."""
+    used = [one for one in counts if one.ios]
+    ios = sum(one.ios for one in used)
+    mean_ns = sum(one.sum_ns for one in used) / max(1, ios)
+    if all(one.max_ns < limit_ns for one in used) and mean_ns * FAR <= limit_ns:
+        return -float(ios)
+    slow = all(one.min_ns > limit_ns for one in used) and mean_ns >= FAR * limit_ns
+    return float(ios) if slow else 0.0
+
+
+def _mean(metric: Metric, limit_ns: float) -> Reader:
     def read(progress: Progress) -> Point:
         found = list(_counts(metric, progress))
         return Point(
             float(sum(one.sum_ns for one in found)),
             float(sum(one.ios for one in found)),
+            far=_far(found, limit_ns),
         )
 
     return read
 
 
-def _per_s(metric: Metric) -> Reader:
+def _per_s(metric: Metric, limit: float) -> Reader:
     def read(progress: Progress) -> Point:
-        found = _counts(metric, progress)
+        found = list(_counts(metric, progress))
         by_ios = metric.name == "iops"
         amount = sum(one.ios if by_ios else one.bytes for one in found)
-        return Point(float(amount), progress.interval_ns / SECOND_NS)
+        length_s = progress.interval_ns / SECOND_NS
+        ios, expected = float(sum(one.ios for one in found)), limit * length_s
+        below, above = amount * FAR <= expected, amount >= expected * FAR
+        return Point(float(amount), length_s, far=ios * (above - below))
 
     return read
 

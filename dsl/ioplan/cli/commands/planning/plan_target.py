@@ -16,6 +16,7 @@ from ioplan.cli.choose import Choice
 from ioplan.cli.display.plan_table import ProvenState
 from ioplan.cli.errors import UsageError
 from ioplan.core.units import bytes_text
+from ioplan.devices.file_id import is_there
 from ioplan.guard.errors import TargetError
 from ioplan.guard.resolve import resolve_target
 from ioplan.guard.size import capacity_of
@@ -49,7 +50,7 @@ def planned_target(
         return PlannedTarget(assumed_facts(path, capacity_bytes or _size_of(path)))
     if capacity_bytes is None:
         return _looked_at(path, store)
-    if Path(path).exists():
+    if is_there(path):
         raise UsageError(
             f"use --target or --capacity, not both: {path} is here, and has a size"
         )
@@ -92,7 +93,7 @@ def _by_address(facts: TargetFacts, capacity_bytes: int | None) -> PlannedTarget
 
 def _size_of(path: str) -> int | None:
     """A simulated drive is no file, whatever it is called."""
-    return capacity_of(path) if Path(path).exists() else None
+    return capacity_of(path) if is_there(path) else None
 
 
 def _looked_at(path: str, store: Path | None) -> PlannedTarget:

@@ -1,0 +1,131 @@
+"""A target whose server ends, at any moment: a FUSE server here, as a network's elsewhere.
+
+Every call on it fails from then on, of what is open, too. What is said is why, and
+that of the target; ioplan itself does not fail.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from errno import ECONNABORTED, EIO, ENOTCONN
+from pathlib import Path
+from random import Random
+from threading import Timer
+
+import pytest
+from command import Done, ioplan, plan_file
+from faulty import Served, needs_faulty, served, wait_for
+
+from ioplan.backends import TargetRequest
+from ioplan.cli.exit_codes import RUN_FAILED, USAGE
+from ioplan.core.error_kinds import TargetFault
+from ioplan.guard.target import TargetError, make_scratch, open_target
+
+MIB = 1 << 20
+MOMENTS = 4
+PLAN = """precondition filled { write sequential 64KiB, qd 2, 1 pass }
+test "T" {
+  after filled
+  run random 4KiB, qd 4 for 80ms
+  vary read in 100%, 0%
+}"""
+PURGED = PLAN.replace("{ write", "{\n  purge\n  write")
+REASONS = [os.strerror(number) for number in (ENOTCONN, ECONNABORTED, EIO)]
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Iterator[Served]:
+    with served(tmp_path / "server", plugin=("memory", "8M")) as file:
+        yield file
+
+
+def gone(target: Served) -> None:
+    """Beyond the second for which the kernel knows its attributes."""
+    target.vanish()
+    wait_for(lambda: _fails(target.path))
+
+
+def _fails(path: str) -> bool:
+    try:
+        Path(path).stat()
+    except OSError as error:
+        return error.errno == ENOTCONN
+    return False
+
+
+def asked(target: Served) -> TargetRequest:
+    named = (target.path,)
+    return TargetRequest(
+        path=target.path, writes=True, overwrite=named, overwrite_data=named
+    )
+
+
+@needs_faulty
+@pytest.mark.parametrize("known", [True, False])
+def test_what_is_gone_is_closed(known: bool, target: Served, store_path: Path) -> None:
+    opened = open_target(asked(target))
+    if not known:
+        opened.known = None
+    fd = opened.fd
+    gone(target)
+    with pytest.raises(TargetError, match="is gone") as told:
+        opened.check_name()
+    assert told.value.kind == TargetFault.REPLACED
+    opened.close()
+    opened.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+
+
+@needs_faulty
+def test_what_is_gone_is_no_place_for_a_file(target: Served, store_path: Path) -> None:
+    gone(target)
+    with pytest.raises(TargetError, match=REASONS[0]):
+        make_scratch(Path(target.path) / "below", MIB, lambda _: None)
+    plan = plan_file(Path(target.path).parent, PLAN)
+    for words in (("targets", "--map"), ("plan", plan, "--target")):
+        done = ioplan(*words, target.path)
+        assert done.code == USAGE and REASONS[0] in done.err
+
+
+def call(words: tuple[str, ...], plan: Path, target: Served) -> Done:
+    consent = ("--overwrite", target.path, "--overwrite-data", target.path)
+    return ioplan(words[0], plan, *words[1:], "--target", target.path, *consent)
+
+
+CALLS = {
+    "run": ("run", "--backend", "io_uring"),
+    "fio": ("run", "--backend", "fio"),
+    "create": ("run", "--backend", "io_uring", "--create", "8MiB"),
+    "crosscheck": ("crosscheck", "--backends", "io_uring,fio", "--rounds", "2"),
+}
+
+
+@needs_faulty
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [PLAN, PURGED], ids=["filled", "purged"])
+@pytest.mark.parametrize("name", CALLS)
+def test_a_target_that_vanishes_at_any_moment(
+    name: str, text: str, tmp_path: Path, store_path: Path
+) -> None:
+    draw, plan, words = Random(f"{name} {text}"), plan_file(tmp_path, text), CALLS[name]
+    codes, whole_s = [], 0.0
+    for number in range(MOMENTS + 1):
+        with served(tmp_path / str(number), plugin=("memory", "8M")) as target:
+            at_s = whole_s * (number - draw.random()) / MOMENTS if number else 3600
+            killer = Timer(at_s, target.vanish)
+            killer.start()
+            begun_s = time.monotonic()
+            done = call(words, plan, target)
+            whole_s = whole_s or time.monotonic() - begun_s
+            killer.cancel()
+            killer.join()
+        codes.append(done.code)
+        assert "itself failed" not in done.err, done.err
+        if done.code in (USAGE, RUN_FAILED):
+            assert any(reason in done.err for reason in (*REASONS, "is gone")), done.err
+        assert '"running"' not in ioplan("ls", "--format", "jsonl").out
+    assert codes[0] not in (USAGE, RUN_FAILED)
+    assert {USAGE, RUN_FAILED} & {*codes[1:]}

@@ -1,0 +1,30 @@
+"""A seek that finds nothing is an exit code, unless the plan goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+
+PLAN = """test "S" {
+  run  random 4KiB 100/0 for 20ms
+  vary size in 4KiB, 8KiB
+  seek highest qd in 1..4 where mean <= 1ns
+}"""
+GOES_ON = f"on nothing found continue\n{PLAN}"
+
+
+@pytest.mark.parametrize(("text", "code"), [(PLAN, 1), (GOES_ON, 0)])
+def test_an_exit_code(text: str, code: int, tmp_path: Path, store_path: Path) -> None:
+    done = ioplan("run", plan_file(tmp_path, text), "--backend", "sim")
+    assert done.code == code, done.err
+    assert "nothing found: S: size=4KiB: no qd held: no at 1" in done.out
+    assert done.out.count("nothing found: S") == 2
+
+
+def test_what_was_found_is_none(tmp_path: Path, store_path: Path) -> None:
+    done = ioplan(
+        "run", plan_file(tmp_path, PLAN.replace("1ns", "10s")), "--backend", "sim"
+    )
+    assert done.code == 0 and "nothing found" not in done.out
