@@ -228,8 +228,8 @@ class TestExplain:
         assert done.startswith("steady: a part of ")
         done = ioplan("explain", "zipf", "pareto").out
         assert done.startswith("zipf: ") and "\npareto: " in done
-        done = ioplan("explain", "nothing", "here")
-        assert done.code == 2 and "unknown word 'nothing here'" in done.err
+        done = ioplan("explain", "nobody", "here")
+        assert done.code == 2 and "unknown word 'nobody here'" in done.err
 
     @pytest.mark.parametrize(
         ("word", "of"),

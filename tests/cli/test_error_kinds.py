@@ -107,7 +107,10 @@ def test_a_refused_command_names_its_error_in_json(plan: Path) -> None:
     sim = ("--backend", "sim")
     assert kinds("run", plan, *sim, "--set", "nothing") == ["usage"]
     assert kinds("run", plan, "--backend", "nosuch") == ["backend"]
-    assert kinds("run", plan, "--target", plan) == ["no-consent"]
+    assert kinds("run", plan, "--target", plan) == ["below-block"]
+    for content, kind in ((bytes(8192), "no-consent"), (b"mine" * 2048, "data")):
+        (file := plan.with_name("file")).write_bytes(content)
+        assert kinds("run", plan, "--target", file) == [kind]
     assert kinds("run", plan, "--lab", plan) == ["lab-syntax"]
     assert kinds("run", plan, *sim, "--create", "64MiB") == ["misfit"]
     assert kinds("resume", "nosuch") == ["no-session"]

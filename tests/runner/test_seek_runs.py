@@ -109,6 +109,6 @@ def test_programs_are_told_of_probes_and_findings(tmp_path: Path) -> None:
     rehearsed = ioplan("plan", plan, "--rehearse", "--capacity", "64MiB", "--json")
     assert {one["times"] for one in json.loads(rehearsed.out)["steps"]} == {1}
     shown = ioplan("show", "last")
-    assert "qd = 16" in shown.out
+    assert "qd ≥ 16" in shown.out
     rows = ioplan("export", "last", "--format", "csv").out
     assert "probe" in rows and "found_value" in rows

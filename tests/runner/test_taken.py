@@ -214,7 +214,11 @@ def test_what_was_made_on_it_is_not_taken_for_ours(
             assert "is used by the loop device" in again.err and again.code == 2
             tell("mkfs.ext4", "-q", "-F", device)
     again = ioplan("resume", "last")
-    assert "now contains data (ext4" in again.err and again.code == 2
+    assert (
+        "now contains data; " in again.err
+        and "ext4 at byte 0" in again.err
+        and again.code == 2
+    )
     gone = ioplan("resume", "last", "--overwrite-data", scratch)
     assert gone.code == 0, gone.err
 

@@ -23,7 +23,6 @@ from ioplan.backends import (
 )
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.plain import LineOutput
-from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.units import bytes_text
@@ -221,6 +220,8 @@ def _reading_bar() -> Iterator[ProgressCallback]:
         yield _tenths()
         return
     from rich.progress import Progress  # noqa: PLC0415
+
+    from ioplan.cli.display.terminal import Terminal  # noqa: PLC0415
 
     with Progress(console=Terminal(stderr=True), transient=True) as progress:
         task = progress.add_task("reading", total=1.0)

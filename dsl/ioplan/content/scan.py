@@ -6,6 +6,7 @@ generators write. Whose data it is, is for the guard to know.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from collections.abc import Iterable, Iterator
@@ -18,6 +19,10 @@ from msgspec import Struct
 from ioplan.content.places import BLOCK, MIB, drawn, reads
 
 READERS = 32
+GONE = {
+    *(errno.ENOTCONN, errno.ECONNABORTED, errno.ESTALE, errno.ENODEV, errno.ENXIO),
+}
+"""Of a target that has vanished: not a block that cannot be read."""
 DIGEST_BYTES = 8
 
 
@@ -104,9 +109,12 @@ def _read(
     fails."""
     at, wanted = place
     try:
-        part = memoryview(buffer)[: -(-wanted // size) * size]
-        yield at, os.preadv(fd, [part], at)
-    except OSError:
+        with memoryview(buffer) as whole, whole[: -(-wanted // size) * size] as part:
+            length = os.preadv(fd, [part], at)
+        yield at, length
+    except OSError as error:
+        if error.errno in GONE:
+            raise
         if wanted <= BLOCK:
             yield at, 0
             return

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from ioplan.content.scan import GONE
 from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.backing_file import backing
 from ioplan.devices.device import Device
@@ -95,8 +96,17 @@ class UseWatch:
         self.participants = participants._replace(own=own_pid())
 
     def check(self) -> None:
-        """Raises TargetError if something else uses it by now."""
-        for obstacle in self._uses():
+        """Raises TargetError if something else uses it by now.
+
+        Of a target that is gone the I/O tells.
+        """
+        try:
+            obstacle = next(self._uses(), None)
+        except OSError as error:
+            if error.errno in GONE:
+                return
+            raise
+        if obstacle:
             text = f"something else began to use the target: {self.path} {obstacle}"
             raise TargetError(text, obstacle.kind)
 
