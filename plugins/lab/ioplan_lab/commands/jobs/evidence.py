@@ -19,13 +19,15 @@ from ioplan_lab.cluster.jobs.lane import LaneCall
 def check_group(plan: CheckedPlan, job: Job, lab: Lab) -> None:
     """Refuse all where the data on one was not given up. Raises ConsentError.
 
-    A lane whose target is refused for another reason says so itself; those of other
+    A lane whose target is refused for another reason says so itself; targets of other
     hosts are checked there.
     """
     if not summary_of(plan).writes:
         return
     for call in job.calls:
-        if not call.host and not _is_simulated(call, lab):
+        entry = lab.targets[call.target]
+        is_here = not (entry.host or entry.hosts)
+        if is_here and not _is_simulated(call, lab):
             _check(call, lab)
 
 
