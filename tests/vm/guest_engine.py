@@ -21,7 +21,7 @@ def run(folder: Path, plan: str, *options: str) -> Done:
         folder,
         *("run", plan_file(folder, plan), "--json", "--backend", "io_uring", *words),
         *("--lab", lab_file(folder, LAB), "--target", "drive", "--fresh"),
-        *("--overwrite", f"{SERIAL}/1", "--store", folder / "results.db"),
+        *("--overwrite-data", f"{SERIAL}/1", "--store", folder / "results.db"),
     )
     print(done)
     return done

@@ -31,7 +31,7 @@ def opened(node: Path, way: PurgeMethod, identity: str) -> Iterator[Target]:
     number = int(nsid) if nsid else None
     entry = LabTarget(serial=serial, nsid=number, writable=True, purge=way)
     request = TargetRequest(
-        path=str(node), writes=True, overwrite=(identity, str(node)), entry=entry
+        path=str(node), writes=True, overwrite_data=(identity, str(node)), entry=entry
     )
     target = open_target(request)
     try:

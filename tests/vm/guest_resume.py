@@ -61,7 +61,10 @@ def test_the_session_goes_on(store: Path, tmp_path: Path) -> None:
         assert session.status == "running"  # nobody was left to say otherwise
         kept = list(opened.records(session.id))
     assert len(kept) >= FINISHED and {one.status for one in kept} == {"ok"}
-    done = call(tmp_path, "resume", "--json", "--store", store / "results.db")
+    words = ("resume", "--json", "--store", store / "results.db")
+    unproven = call(tmp_path, *words)
+    assert unproven.code == 2 and f"add --overwrite-data {SMALL}" in unproven.err
+    done = call(tmp_path, *words, "--overwrite-data", SMALL)
     print(done)
     assert done.code == 0
     notes = [line["text"] for line in done.of("note")]

@@ -74,12 +74,18 @@ class TargetMap(Model):
         return f"data of an unknown kind from {_at(self.first_data_bytes)} on"
 
 
-def map_of(fd: int, capacity_bytes: int, seed: int) -> TargetMap:
-    """Read tables, plausible starts, copies and drawn blocks; nothing is written."""
+def map_of(
+    fd: int, capacity_bytes: int, seed: int, seen: Scan | None = None
+) -> TargetMap:
+    """Read tables, plausible starts, copies and drawn blocks; nothing is written.
+
+    What was `seen` a moment ago is read again only where a table names partitions.
+    """
     found_tables = list(tables(fd, capacity_bytes))
     starts = {one.start_bytes for table in found_tables for one in table.partitions}
     starts = {at for at in starts if at < capacity_bytes}
-    seen = scan(fd, capacity_bytes, seed, sorted(starts))
+    if seen is None or starts:
+        seen = scan(fd, capacity_bytes, seed, sorted(starts))
     return TargetMap(
         capacity_bytes=capacity_bytes,
         tables=_named(found_tables),

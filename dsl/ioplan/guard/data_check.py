@@ -72,7 +72,7 @@ def _data_on(fd: int, known: KnownContent) -> str:
     seen = known.look(fd)
     if not (seen.data or seen.unreadable):
         return ""
-    return str(map_of(fd, known.facts.capacity_bytes, known.seed))
+    return str(map_of(fd, known.facts.capacity_bytes, known.seed, seen))
 
 
 def _read_whole(fd: int, known: KnownContent) -> str:
