@@ -135,11 +135,15 @@ def _lane(call: RunCall) -> Lane | None:
 
 
 class SessionStart(Struct, frozen=True):
-    """A session by its id, and what it has done in an earlier life."""
+    """A session by its id, and what it has done in an earlier life.
+
+    `on_opened` is called when its target was accepted: a refused one leaves no event.
+    """
 
     id: str
     before: Session | None = None
     done: FinishedRuns = field(default_factory=FinishedRuns)
+    on_opened: Callable[[], None] = staticmethod(lambda: None)
 
 
 def run_session(
@@ -180,6 +184,7 @@ def run_session(
             plan, summary, left_out = only_fitting(plan, choice, drive.facts, allowed)
         check_fit(summary, choice, drive.facts, allowed)
         check_same_target(start.before, drive.facts)
+        start.on_opened()
         if asked.fresh:
             forget_state(store, drive.facts, start.id)
         meter = choice.lab.meter_of(request.entry)
