@@ -29,8 +29,8 @@ from ioplan.devices.identity import (
 )
 from ioplan.devices.inventory import Inventory
 from ioplan.guard.bare_drive import check_drive, check_lab
-from ioplan.guard.data_check import GIVEN_UP
 from ioplan.guard.consent import check_device_consent
+from ioplan.guard.data_check import GIVEN_UP
 from ioplan.guard.survey import Surveyed
 from ioplan.lab.lab_file import read_lab
 from ioplan.target_entry import LabTarget
