@@ -43,10 +43,10 @@ from ioplan.records.host_clock import HostClock
 from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import Session
 from ioplan.records.session_id import new_session_id
+from ioplan.runner.baseline import find_baseline
 from ioplan.runner.context import SessionContext, no_clock
 from ioplan.runner.execute.execute import now
 from ioplan.runner.execute.watchdog import Limits
-from ioplan.runner.expectations import BaselineSession
 from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.fit_report import Fit
 from ioplan.runner.host_facts import host_facts
@@ -203,7 +203,9 @@ def run_session(
             session=with_prepared(session, prepared),
             options=choice.options,
             observer=_observer(call, out),
-            baseline=_baseline(store, asked.baseline),
+            baseline=find_baseline(store, asked.baseline, session)
+            if asked.baseline
+            else None,
             finished_runs=start.done,
             on_failure=_policy(plan, choice),
             limits=_limits(choice),
@@ -273,10 +275,6 @@ def _limits(choice: Choice) -> Limits:
 def _policy(plan: CheckedPlan, choice: Choice) -> Literal["stop", "continue"]:
     """The plan's word, else the lab's, else to stop."""
     return plan.on_failure or choice.lab.on_failure or "stop"
-
-
-def _baseline(store: Store, key: str | None) -> BaselineSession | None:
-    return BaselineSession(store, store.session(key).id) if key else None
 
 
 def _run_in(context: SessionContext, call: RunCall) -> int:
