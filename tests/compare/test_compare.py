@@ -355,6 +355,23 @@ def test_a_cell_that_failed_is_worse(tmp_path: Path, store_path: Path) -> None:
     assert ioplan("compare", "20260102", "20260101").code == 0
 
 
+def killed_after(
+    runs: int, plan: Path, monkeypatch: pytest.MonkeyPatch, *words: str
+) -> None:
+    """A session on the simulated drive that ends, as by a kill, after some runs."""
+    add, done = Store.add, itertools.count(1)
+
+    def adding(self: Store, *made: Any) -> None:
+        add(self, *made)
+        if next(done) == runs:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "add", adding)
+        options = ("--backend", "sim", "--create", "256MiB", "--quiet", *words)
+        ioplan("run", plan, *options)
+
+
 def cut_session(store: Store, number: int, cells: int, status: str = "ok") -> str:
     """A session of so many of four cells."""
     id = f"2026020{number}-000000-aaaa"
@@ -389,6 +406,56 @@ def test_a_killed_session_is_not_green(
     page = tmp_path / "r.html"
     assert ioplan("report", *sides, "--output", page).code == 0
     assert page.read_text().count(f">{side} has not measured") == 3
+
+
+def test_cells_that_both_sides_lack_are_missing(
+    store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two sessions of one plan, both killed after the first of its four cells."""
+    text = 'test "T" { run random 4KiB 100/0 for 1s\n vary qd in 1, 2, 4, 8 }'
+    plan = plan_file(tmp_path, text)
+    for _ in range(2):
+        killed_after(1, plan, monkeypatch)
+    with Store.open(store_path) as store:
+        new, base = (one.id for one in store.sessions())
+    done = ioplan("compare", base, new, "--format", "json")
+    assert done.code == 1
+    assert json.loads(done.out)["neither"] == ["T: qd=2", "T: qd=4", "T: qd=8"]
+    root = ElementTree.fromstring(ioplan("compare", base, new, "--format", "junit").out)
+    texts = [one.get("message", "") for one in root.findall(".//error")]
+    assert texts == [f"BASE and NEW have not measured T: qd={n}" for n in (2, 4, 8)]
+
+
+@pytest.mark.parametrize(
+    ("ran", "limit", "verdict", "shown"),
+    [
+        (1, "iops > 1", "not measured", "held 1 of 4"),
+        (3, "iops > 1", "not measured", "held 3 of 4"),
+        (1, "iops > 100_000_000", "failed", "failed"),
+        (4, "iops > 1", "held", "held"),
+    ],
+)
+def test_a_killed_session_has_not_held(
+    ran: int,
+    limit: str,
+    verdict: str,
+    shown: str,
+    tmp_path: Path,
+    store_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of four cells some were measured; a run of all that is stopped has held."""
+    text = 'test "T" { run random 4KiB 100/0 for 1s\n vary qd in 1, 2, 4, 8\n'
+    plan = plan_file(tmp_path, f"{text} expect {limit} }}")
+    killed_after(ran, plan, monkeypatch)
+    (one,) = ioplan("ls", "--format", "jsonl").lines
+    held = ran if limit == "iops > 1" else 0
+    assert (one["verdict"], one["held"], one["expected"]) == (verdict, held, 4)
+    assert f" {shown} " in ioplan("ls").out
+    assert bool(ioplan("ls", "--verdict", "held", "--format", "jsonl").lines) == (
+        verdict == "held"
+    )
+    assert ioplan("ls", "--verdict", verdict, "--format", "jsonl").lines == [one]
 
 
 def test_a_cell_that_the_plan_gained_is_not_missing(store_path: Path) -> None:

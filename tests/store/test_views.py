@@ -57,7 +57,16 @@ def test_sessions(path: Path, store: Store) -> None:
         assert (row["session"], row["host"]) == (one.id, one.host_name)
         assert tuple(json.loads(row["tags"])) == one.tags
         assert row["duration_s"] == pytest.approx(one.duration_s, abs=1e-4)
-        for name in ("plan", "status", "verdict", "runs", "person", "job", "note"):
+        for name in (
+            "plan",
+            "status",
+            "verdict",
+            "runs",
+            "person",
+            "job",
+            "note",
+            "held",
+        ):
             assert row[name] == getattr(one, name)
         for name in Drive.model_fields:
             assert row[name] == getattr(one.drive or Drive(), name)

@@ -119,6 +119,9 @@ class Comparison(Model):
     )
     only_base: tuple[str, ...] = Field(description="cells that NEW has not")
     only_new: tuple[str, ...] = Field(description="cells that BASE has not")
+    neither: tuple[str, ...] = Field(
+        description="cells that both were to measure, and have not", default=()
+    )
 
     def count(self, word: RowVerdict) -> int:
         """How many rows have that verdict."""
@@ -132,6 +135,7 @@ class Comparison(Model):
         return (
             *(f"NEW has not measured {cell}" for cell in self.only_base),
             *(f"BASE has not measured {cell}" for cell in base),
+            *(f"BASE and NEW have not measured {cell}" for cell in self.neither),
         )
 
     @property

@@ -22,10 +22,13 @@ from ioplan.compare.rows import (
     noise_summary,
     of_all_cells,
     of_one_cell,
+    place_text,
 )
 from ioplan.compare.side import Side
 from ioplan.language.metric import Metric
+from ioplan.planner.places import not_measured, places_of
 from ioplan.report.reader import Reader
+from ioplan.share.recorded_plan import recorded_plan
 
 DEFAULT_METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
 
@@ -77,7 +80,20 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
         learned_from=learned_from(peers),
         only_base=tuple(map(cell_name, found.only_base)),
         only_new=tuple(map(cell_name, found.only_new)),
+        neither=tuple(_neither(base, new)),
     )
+
+
+def _neither(base: Side, new: Side) -> Iterator[str]:
+    """What both sides were to measure, and ended before they did."""
+    if any(all(one.status == "ok" for one in side.sessions) for side in (base, new)):
+        return
+    plans = map(recorded_plan, (*base.sessions, *new.sessions))
+    places = {at: run for plan in plans if plan for at, run in places_of(plan).items()}
+    done = [cell.any for cell in (*base.cells, *new.cells)]
+    for run in not_measured(places, done):
+        at = place_text(run.template.name, run.cell_text)
+        yield f"{run.test.title}: {at}" if at else run.test.title
 
 
 def _tables(

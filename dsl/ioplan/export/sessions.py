@@ -23,6 +23,8 @@ COLUMNS: Columns = {
     "ioplan": str,
     "runs": int,
     "verdict": str,
+    "held": int,
+    "expected": int,
     "duration_s": float,
     "host_name": str,
     "person": str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ioplan.language.plan import CheckedPlan
+from ioplan.language.plan import CheckedPlan, Expectation
 from ioplan.planner.steps import RoundsOf, Run, SeekOf
 from ioplan.planner.unfold import unfold
 from ioplan.records.outline import Outlined
@@ -41,6 +41,22 @@ def _runs(plan: CheckedPlan) -> Iterator[Run]:
             continue
         steps = step.round(1) if isinstance(step, RoundsOf) else (step,)
         yield from (one for one in steps if isinstance(one, Run))
+
+
+def expected_of(run: Run) -> list[Expectation]:
+    """What is judged of a run."""
+    return [
+        one
+        for one in run.test.expectations
+        if one.applies(run.cell) and one.metric.step in (None, run.template.name)
+    ]
+
+
+def expected_count(plan: CheckedPlan) -> int:
+    """How many verdicts the plan has if all of it is measured."""
+    if not any(test.expectations for test in plan.tests):
+        return 0
+    return sum(len(expected_of(run)) for run in places_of(plan).values())
 
 
 def not_measured(places: Mapping[Place, Run], records: Iterable[Outlined]) -> list[Run]:

@@ -48,6 +48,12 @@ class Session(Model):
     drive: Drive | None = Field(
         description="absent of a file that no lab names", default=None
     )
+    expected: int = Field(
+        description="how many verdicts there are if all of the plan is measured; 0 if "
+        "nobody knows",
+        default=0,
+        ge=0,
+    )
     tags: Tags = ()
     note: Note = Field(description="a remark of a person", default="")
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ioplan.core.text import counted
 from ioplan.core.units import metric_text, told_apart
-from ioplan.planner.places import NOT_MEASURED, Place, place_of
+from ioplan.planner.places import NOT_MEASURED, Place, expected_of, place_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord, Verdict
 
@@ -40,8 +40,8 @@ def judgements(
             found.append(Judgement(one.expectation, outcome, cell, one))
             judged.add((place_of(record), one.expectation))
     for where, run in places.items():
-        for expected in run.test.expectations:
-            if expected.applies(run.cell) and (where, expected.text) not in judged:
+        for expected in expected_of(run):
+            if (where, expected.text) not in judged:
                 found.append(Judgement(expected.text, NOT_MEASURED, run.cell_text))
     return found
 

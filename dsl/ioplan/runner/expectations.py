@@ -9,6 +9,7 @@ from math import inf
 from ioplan.language.plan import OPERATORS, Expectation, RepeatTemplate, Test
 from ioplan.measure import metrics
 from ioplan.measure.metrics import Figure, Sample
+from ioplan.planner.places import expected_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.runner.baseline import (
@@ -126,16 +127,10 @@ class ExpectationTracker:
             if one.applies(run.cell) and steps & {None, run.template.name}:
                 yield one
 
-    def _applicable(self, run: Run) -> Iterator[Expectation]:
-        """What is judged of a run."""
-        for one in self._concerning(run):
-            if one.metric.step in (None, run.template.name):
-                yield one
-
     def _judged(
         self, run: Run, record: RunRecord, samples: list[Sample]
     ) -> Iterator[Verdict]:
-        for expectation in self._applicable(run):
+        for expectation in expected_of(run):
             whole = self._whole(expectation, run, record, samples)
             yield judge(expectation, samples, whole)
 

@@ -18,7 +18,7 @@ from ioplan.store.connection import Row
 from ioplan.store.layout.views import SESSIONS
 from ioplan.store.rows import validated
 
-SessionVerdict = Literal["held", "failed", "undecided", "none"]
+SessionVerdict = Literal["held", "failed", "undecided", "not measured", "none"]
 """Of all expectations of a session, the gravest."""
 
 
@@ -67,6 +67,15 @@ class SessionOverview(Struct, frozen=True):
     tags: tuple[str, ...]
     note: str
     ioplan: str
+    held: int
+    expected: int
+
+    @property
+    def verdict_text(self) -> str:
+        """`held 1 of 4` where not all was measured; empty without expectations."""
+        if self.verdict == "not measured":
+            return f"held {self.held} of {self.expected}"
+        return "" if self.verdict == "none" else self.verdict
 
     @property
     def drive_name(self) -> str:

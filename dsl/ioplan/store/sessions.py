@@ -66,11 +66,13 @@ class SessionStore(Database):
     def update_plan(self, session: Session) -> None:
         """A session goes on with an edited plan, or with edited files of it."""
         said = "plan = :plan, plan_text = :text, resolved = :resolved"
+        said += ", expected = :expected"
         change = f"UPDATE session SET {said} WHERE id = :id"
         row = {"id": session.id, "plan": session.plan, "text": session.plan_text}
-        row["resolved"] = session.resolved.model_dump_json()
+        row |= {"resolved": session.resolved.model_dump_json()}
+        values = row | {"expected": session.expected}
         with self.writing() as connection:
-            connection.change(change, row)
+            connection.change(change, values)
 
     def change_words(
         self,

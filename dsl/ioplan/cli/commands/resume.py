@@ -20,6 +20,7 @@ from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.cli.run_options import RunCall, requested_plan
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.language.plan import CheckedPlan
+from ioplan.planner.places import expected_count
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session, SessionEvent
@@ -159,8 +160,13 @@ def _check_signature(session: Session, resumed: ResumeOptions) -> None:
 
 def _as_running(session: Session, plan: CheckedPlan) -> Session:
     """With the plan as it is now; what its user signed has the plan's files."""
-    change = {"status": "running", "ended_at": None}
-    change |= {"plan": plan.title, "plan_text": plan.text}
+    change = {
+        "status": "running",
+        "ended_at": None,
+        "plan": plan.title,
+        "plan_text": plan.text,
+        "expected": expected_count(plan),
+    }
     found = session.model_copy(update=change)
     if session.resolved.files == plan.files:
         return found

@@ -37,6 +37,7 @@ from ioplan.lab.lab_file import read_lab
 from ioplan.language.check.modules import read_text
 from ioplan.language.lints.kinds import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
+from ioplan.planner.places import expected_count
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.drive import drive_of
 from ioplan.records.host_clock import HostClock
@@ -305,6 +306,7 @@ def _session(
     session = new_session(id, plan, choice, drive.facts, asked, resolved, meter)
     lane = _lane(call)
     words = {
+        "expected": expected_count(plan),
         "job": lane.job if lane else None,
         "person": asked.person or session.person,
         "tags": asked.tags,

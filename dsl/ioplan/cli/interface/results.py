@@ -32,7 +32,7 @@ RESULT_COMMANDS = (
             ),
             option(
                 "--verdict",
-                "The verdict of its expectations: held, failed, undecided, or none.",
+                "Its expectations: held, failed, undecided, not measured, or none.",
                 "WORD",
                 values="held|failed|undecided|none",
             ),

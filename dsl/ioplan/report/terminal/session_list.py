@@ -33,14 +33,13 @@ def session_lines(
 
 
 def _cells(one: SessionOverview) -> tuple[str, ...]:
-    verdict = "" if one.verdict == "none" else one.verdict
     took = "" if one.duration_s is None else time_text(one.duration_s)
     return (
         one.id,
         one.plan,
         one.drive_name,
         str(one.runs),
-        verdict,
+        one.verdict_text,
         "imported" if one.is_imported else one.status,
         took,
     )

@@ -13,7 +13,7 @@ from ioplan.store.connection import Connection, Row
 from ioplan.store.errors import OTHER_STORE_HINT, StoreError
 from ioplan.store.layout.views import VIEWS
 
-LAYOUT = 3
+LAYOUT = 4
 """Raised when the tables or views change; records carry their own `schema_version`."""
 
 META = "meta"
@@ -64,6 +64,7 @@ CREATE TABLE session (
   note TEXT NOT NULL DEFAULT '',
   request TEXT NOT NULL DEFAULT '{}',
   resolved TEXT NOT NULL DEFAULT '{}',
+  expected INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (id),
   FOREIGN KEY (env) REFERENCES env (digest)
 )""",

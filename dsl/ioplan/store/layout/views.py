@@ -8,15 +8,20 @@ from __future__ import annotations
 
 from ioplan.records.record import PERCENTILES
 
-VERDICT = """CASE
+HELD = """(SELECT count(*) FROM verdict AS v
+    WHERE v.session = session.id AND v.outcome = 'held')"""
+VERDICT = f"""CASE
     WHEN EXISTS (SELECT 1 FROM verdict AS v
       WHERE v.session = session.id AND v.outcome = 'failed') THEN 'failed'
     WHEN EXISTS (SELECT 1 FROM verdict AS v
       WHERE v.session = session.id AND v.outcome = 'undecided') THEN 'undecided'
-    WHEN EXISTS (SELECT 1 FROM verdict AS v
-      WHERE v.session = session.id AND v.outcome = 'held') THEN 'held'
+    WHEN session.status <> 'ok' AND {HELD} < session.expected THEN 'not measured'
+    WHEN {HELD} > 0 THEN 'held'
     ELSE 'none' END"""
-"""The gravest of a session: it has held if all has that could be judged."""
+"""The gravest of a session: it has held if all has that could be judged.
+
+What a session that ended early did not measure has not held.
+"""
 DRIVE = """COALESCE(NULLIF(drive.serial, ''), NULLIF(drive.wwid, ''),
     NULLIF(drive.lab_name, ''), NULLIF(drive.model, ''), session.target)"""
 """What identifies a drive for as long as it lives; of a file, its path."""
@@ -30,7 +35,8 @@ SESSIONS = f"""
     COALESCE(drive.model, '') AS model, COALESCE(drive.firmware, '') AS firmware,
     COALESCE(drive.lab_name, '') AS lab_name, COALESCE(drive.wwid, '') AS wwid,
     COALESCE(drive.capacity_bytes, 0) AS capacity_bytes,
-    session.tags, session.note, session.ioplan
+    session.tags, session.note, session.ioplan,
+    {HELD} AS held, session.expected
   FROM session LEFT JOIN drive ON drive.digest = session.drive"""
 """A row a session, without what is large."""
 

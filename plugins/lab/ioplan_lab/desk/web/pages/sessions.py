@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlencode
 
 from starlette.responses import JSONResponse, Response
 
-from ioplan.store.overview import SessionFilter, SessionOverview
+from ioplan.store.overview import SessionFilter, SessionOverview, SessionVerdict
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.web.request_context import RequestContext, allowed
@@ -16,7 +16,7 @@ AT_ONCE = 50
 LAST_PAGE = 1000
 FIELDS = ("text", "drive", "host", "plan", "job", "tag", "status", "verdict", "since")
 STATUSES = ("running", "ok", "failed", "interrupted")
-VERDICTS = ("held", "failed", "undecided", "none")
+VERDICTS = get_args(SessionVerdict)
 
 
 @allowed(Role.VIEWER)
@@ -76,9 +76,9 @@ def _address(asked: dict[str, str], number: int) -> str:
 
 
 def _json(one: SessionOverview) -> dict[str, Any]:
-    names = ("id", "plan", "status", "verdict", "started_at", "ended_at", "runs")
-    more = ("backend", "target", "host_name", "person", "job", "note")
-    found = {name: getattr(one, name) for name in (*names, *more)}
+    names = ("id", "plan", "status", "verdict", "held", "expected", "runs")
+    more = ("started_at", "ended_at", "backend", "target", "host_name", "person")
+    found = {name: getattr(one, name) for name in (*names, *more, "job", "note")}
     return found | {"drive": one.drive_name, "tags": list(one.tags)}
 
 
