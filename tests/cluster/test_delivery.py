@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 
 from ioplan.cli.display.terminal import Terminal
+from ioplan.store.delivery.outbox import Delivery
 from ioplan_lab.cluster.hosts.delivery import MOST_REPORTED, Report, deliveries_of
+from ioplan_lab.cluster.jobs.executors import LocalExecutor
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import LaneCall, initial_state
-from ioplan_lab.commands.jobs.delivery import said_of_delivery, stored_text
+from ioplan_lab.commands.jobs.delivery import (
+    ask_deliveries,
+    said_of_delivery,
+    stored_text,
+)
 
 ADDRESS = "postgresql://lab:secret@10.0.0.1/ioplan"
 SHOWN = "postgresql://lab:***@10.0.0.1/ioplan"
@@ -39,36 +48,63 @@ def job() -> Job:
     return found
 
 
-def said(job: Job, reports: dict[str, Report | None]) -> tuple[str, int]:
+def said(job: Job, found: dict[str, Delivery]) -> tuple[str, int]:
     """What is printed of it, and its exit code."""
-    job.deliveries.update(deliveries_of(job.calls, reports))
+    job.deliveries.update(found)
     return stored_text(job), said_of_delivery(Terminal(quiet=True), job)
 
 
-def test_what_is_in_no_outbox_has_been_delivered(job: Job) -> None:
-    assert said(job, {"h1": {}, "h2": {}}) == (f"24 of 24 runs stored in {SHOWN}", 0)
+ALL = Delivery(done=True, runs=12, stored=12)
+
+
+def test_what_the_database_has_is_counted(job: Job) -> None:
+    """By all parts of a lane: the last one of a lane had twelve runs, all had 15."""
+    more = Delivery(done=True, runs=15, stored=15)
+    both = {H1.session: ALL, H2.session: more}
+    assert said(job, both) == (f"27 of 27 runs stored in {SHOWN}", 0)
 
 
 def test_the_host_that_lacks_something_is_named_with_its_reason(job: Job) -> None:
-    left = {"runs": 12, "stored": 10, "error": "Connection refused"}
-    text, code = said(job, {"h1": {}, "h2": {H2.session: left}})
+    left = Delivery(runs=12, stored=10, error="Connection refused")
+    text, code = said(job, {H1.session: ALL, H2.session: left})
     assert (text, code) == (
         f"22 of 24 runs stored in {SHOWN}: h2: Connection refused",
         4,
     )
 
 
-def test_a_host_that_does_not_report_has_delivered_nothing(job: Job) -> None:
-    assert said(job, {"h1": {}}) == (f"12 of 24 runs stored in {SHOWN}", 4)
-    assert said(job, {"h1": {}, "h2": {}})[1] == 0
-    assert said(job, {"h1": {}})[1] == 0, "what was once delivered stays so"
-
-
-def test_a_report_that_is_too_long_says_nothing_of_old_sessions(job: Job) -> None:
-    newer: Report = {f"20261122-{at:06}": {} for at in range(MOST_REPORTED)}
-    assert said(job, {"h1": {}, "h2": newer})[1] == 4
+def test_what_nobody_has_asked_for_is_not_delivered(job: Job) -> None:
+    assert said(job, {H1.session: ALL}) == (f"12 of 24 runs stored in {SHOWN}", 4)
 
 
 def test_a_lane_that_was_never_begun_has_nothing_to_deliver(job: Job) -> None:
     del job.known[H2.session]
-    assert said(job, {"h1": {}}) == (f"12 of 12 runs stored in {SHOWN}", 0)
+    assert said(job, {H1.session: ALL}) == (f"12 of 12 runs stored in {SHOWN}", 0)
+
+
+class Hosts(LocalExecutor):
+    """Those that answer; only they ask the database."""
+
+    def __init__(self, found: dict[str, Delivery]) -> None:
+        self.found = found
+
+    def delivered_now(
+        self, calls: Sequence[LaneCall], place: str
+    ) -> dict[str, Delivery]:
+        return self.found
+
+
+def test_what_was_once_delivered_is_asked_for_again(job: Job, tmp_path: Path) -> None:
+    """Of a host that is away the database is asked: it was restored, and is empty."""
+    there = {"results": str(tmp_path / "shared.db")}
+    job = job.model_copy(update={**there, "deliveries": {H2.session: ALL}})
+    assert ask_deliveries(Hosts({H1.session: ALL}), job)
+    assert stored_text(job).startswith("12 of 24 runs stored")
+    assert said_of_delivery(Terminal(quiet=True), job) == 4
+
+
+def test_a_report_that_is_too_long_says_nothing_of_old_sessions(job: Job) -> None:
+    """Heartbeats have what is left of each session in the outbox."""
+    newer: Report = {f"20261122-{at:06}": {} for at in range(MOST_REPORTED)}
+    found = deliveries_of(job.calls, {"h1": {}, "h2": newer})
+    assert found == {H1.session: Delivery(done=True)}

@@ -10,8 +10,10 @@ from command import ioplan
 from run_data import measurement, record, session
 
 from ioplan.store.delivery import sender
+from ioplan.store.delivery.delivered import delivered_now, stored_now
 from ioplan.store.delivery.outbox import Delivery, Outbox
-from ioplan.store.delivery.sender import send_all, shown
+from ioplan.store.delivery.reasons import shown
+from ioplan.store.delivery.sender import send_all
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import session_folder, session_lock
 from ioplan.store.store import Store
@@ -43,6 +45,13 @@ def there(outbox: Outbox) -> dict[str, int]:
         return {id: store.count(id) for id in sorted(store.ids())}
 
 
+def address(outbox: Outbox, sessions: list[str], place: str) -> None:
+    """Those that are to be sent go to another place."""
+    for one in outbox.entries():
+        if one.session in sessions:
+            outbox.add(one.session, place)
+
+
 def test_all_that_is_in_it_is_sent_once(outbox: Outbox) -> None:
     assert [one.session for one in outbox.due()] == IDS
     send_all(outbox.store, 0)
@@ -69,7 +78,7 @@ def test_a_refused_session_is_told_and_holds_up_no_other(outbox: Outbox) -> None
     (left,) = outbox.report().values()
     assert left.refused and (left.runs, left.stored) == (2, 0)
     assert "its target is another one" in left.error
-    outbox.address(frozenset(IDS), str(outbox.store.with_name("c.db")))
+    address(outbox, IDS, str(outbox.store.with_name("c.db")))
     assert [one.session for one in outbox.due()] == IDS[:1], "to another database it is"
 
 
@@ -88,7 +97,7 @@ def test_a_session_that_is_dropped_is_not_sent(outbox: Outbox) -> None:
 def test_a_server_that_does_not_answer_is_named_and_tried_again(
     outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    outbox.address(frozenset(IDS[:2]), NOWHERE)
+    address(outbox, IDS[:2], NOWHERE)
     answers = [outbox.store.with_name("b.db"), NOWHERE]
 
     def wait(outbox: Outbox, seconds: float) -> None:
@@ -96,7 +105,7 @@ def test_a_server_that_does_not_answer_is_named_and_tried_again(
         waits.append(seconds)
         assert outbox.report()[IDS[0]].error == "Connection refused"
         if len(waits) == 2:
-            outbox.address(frozenset(IDS), str(answers[0]))
+            address(outbox, IDS, str(answers[0]))
 
     waits: list[float] = []
     monkeypatch.setattr(sender, "_wait", wait)
@@ -142,3 +151,77 @@ def test_nobody_else_says_where_results_are_sent(outbox: Outbox) -> None:
 
 def test_a_password_is_not_shown_with_what_is_missing() -> None:
     assert shown(NOWHERE) == "postgresql://lab:***@127.0.0.1:1/ioplan"
+
+
+# what was delivered is asked for again
+
+
+def shared_of(outbox: Outbox) -> Store:
+    return Store.open(outbox.store.with_name("b.db"))
+
+
+def lose(outbox: Outbox, *tables: str) -> None:
+    """As after restoring an older backup: all is gone, or what these tables had."""
+    with shared_of(outbox) as shared, shared.writing() as connection:
+        for table in tables:
+            connection.change(f"DELETE FROM {table}", {})
+
+
+LOST = (
+    ("verdict", "run_blob", "run_telemetry", "event", "run"),
+    ("verdict", "run_blob", "run_telemetry", "event", "run", "session"),
+)
+
+
+@pytest.mark.parametrize("tables", LOST)
+def test_delivered_is_what_the_shared_store_has_now(
+    outbox: Outbox, tables: tuple[str, ...]
+) -> None:
+    place = str(outbox.store.with_name("b.db"))
+    send_all(outbox.store, 0)
+    now = delivered_now(outbox.store, IDS, place)
+    assert {(one.done, one.stored, one.runs) for one in now.values()} == {(True, 2, 2)}
+    lose(outbox, *tables)
+    now = delivered_now(outbox.store, IDS, place)
+    assert {(one.done, one.stored, one.runs) for one in now.values()} == {(False, 0, 2)}
+
+
+@pytest.mark.parametrize("tables", LOST)
+def test_a_restored_backup_is_noticed_and_filled_again(
+    outbox: Outbox, tables: tuple[str, ...]
+) -> None:
+    send_all(outbox.store, 0)
+    lose(outbox, *tables)
+    assert outbox.due() == [] and outbox.is_check_due()
+    sender.main(str(outbox.store), "0")
+    assert there(outbox) == dict.fromkeys(IDS, 2)
+    assert outbox.entries() == [] and not outbox.is_check_due()
+
+
+def test_a_shared_store_that_is_away_has_nothing_for_sure(outbox: Outbox) -> None:
+    send_all(outbox.store, 0)
+    now = delivered_now(outbox.store, IDS, NOWHERE)
+    assert {(one.done, one.stored, one.error) for one in now.values()} == {
+        (False, 0, "Connection refused")
+    }
+
+
+def test_what_was_dropped_is_not_entered_again(outbox: Outbox) -> None:
+    outbox.drop(frozenset(IDS))
+    send_all(outbox.store, 0)
+    assert outbox.delivered() == [] and not outbox.is_check_due()
+
+
+def test_of_a_host_that_is_away_the_shared_store_is_asked(outbox: Outbox) -> None:
+    """What is known of it is how many runs it had."""
+    place = str(outbox.store.with_name("b.db"))
+    with Store.open(outbox.store) as local:
+        for id in IDS:
+            local.finish(id, "ok", "2026-11-21T06:00:00+00:00")
+    send_all(outbox.store, 0)
+    now = stored_now(place, IDS, {IDS[0]: 2, IDS[1]: 3, "none": 1})
+    assert [(now[id].done, now[id].stored) for id in (IDS[0], IDS[1], "none")] == [
+        (True, 2),
+        (False, 2),
+        (False, 0),
+    ]

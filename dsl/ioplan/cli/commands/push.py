@@ -17,7 +17,8 @@ from ioplan.core.error_kinds import StoreFault
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.store.delivery.outbox import Delivery, Entry, Outbox
-from ioplan.store.delivery.sender import send, send_later, shown
+from ioplan.store.delivery.reasons import shown
+from ioplan.store.delivery.sender import send, send_later
 from ioplan.store.errors import StoreError
 from ioplan.store.push import Pushed, not_there, push_session
 from ioplan.store.store import Store, default_path

@@ -7,6 +7,7 @@ finds what is still to be sent. It is a folder of small files beside the store:
     results.db-outbox/SESSION.json     where to, durable from when `add` returns
     results.db-outbox/sender           locked by the one process that sends
     results.db-outbox/state            how far that has come, for those who look
+    results.db-outbox/delivered/       the entries of what was acknowledged
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -28,6 +30,8 @@ from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import check_own, is_locked, session_folder
 
 ENTRY = ".json"
+DELIVERED, CHECKED = "delivered", "checked"
+CHECK_S, MOST_CHECKED = 300.0, 2000
 LOCK_FLAGS = os.O_RDWR | os.O_CREAT | O_CLOEXEC | O_NOFOLLOW
 
 
@@ -91,36 +95,56 @@ class Outbox:
         return self.folder / f"{session}{ENTRY}"
 
     def acknowledge(self, entry: Entry) -> None:
-        """Take it out, unless it was entered again meanwhile."""
+        """It is delivered, unless it was entered again meanwhile."""
         with suppress(OSError), self._changing():
-            if self._read(self._file(entry.session)) == entry:
-                self._file(entry.session).unlink()
-
-    def address(self, sessions: frozenset[str], place: str) -> None:
-        """Send these of its sessions there, also those that were refused."""
-        for entry in self.entries():
-            if entry.session in sessions:
-                self.add(entry.session, place)
+            file = self._file(entry.session)
+            if self._read(file) == entry:
+                kept = self.folder / DELIVERED
+                kept.mkdir(exist_ok=True, mode=0o700)
+                file.replace(kept / file.name)
 
     def drop(self, sessions: frozenset[str]) -> list[str]:
         """Send none of these; returns those that were to be sent."""
         dropped = [one for one in self.entries() if one.session in sessions]
         for entry in dropped:
-            self.acknowledge(entry)
+            with suppress(OSError), self._changing():
+                self._file(entry.session).unlink()
         return [one.session for one in dropped]
 
     # ---- looking at it
 
     def entries(self, newest: int = 0) -> list[Entry]:
         """What is to be sent, or the newest of that, the oldest first."""
+        return self._entries(self.folder, newest)
+
+    def delivered(self) -> list[Entry]:
+        """What the shared store has acknowledged at some time: the newest of it."""
+        return self._entries(self.folder / DELIVERED, MOST_CHECKED)
+
+    def _entries(self, folder: Path, newest: int = 0) -> list[Entry]:
         try:
-            names = sorted(os.listdir(self.folder))  # noqa: PTH208  often called
+            names = sorted(os.listdir(folder))  # noqa: PTH208  often called
             check_own(self.folder)  # or others would say where results are sent
         except OSError:
             return []
         names = [one for one in names if one.endswith(ENTRY)][-newest:]
-        found = (self._read(self.folder / one) for one in names)
+        found = (self._read(folder / one) for one in names)
         return [entry for entry in found if entry]
+
+    def is_check_due(self) -> bool:
+        """Whether nobody has looked lately if what was delivered is there still."""
+        if not (self.folder / DELIVERED).exists():
+            return False
+        try:
+            checked_s = (self.folder / CHECKED).stat().st_mtime
+        except OSError:
+            return True
+        return not 0 <= time.time() - checked_s < CHECK_S
+
+    def note_check(self) -> None:
+        """Somebody looks now."""
+        with suppress(OSError):
+            (self.folder / CHECKED).touch()
 
     def _read(self, file: Path) -> Entry | None:
         try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import subprocess
 import sys
 import time
@@ -20,7 +19,9 @@ from operator import attrgetter
 from pathlib import Path
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.store.delivery.delivered import enter_missing
 from ioplan.store.delivery.outbox import Delivery, Entry, Outbox
+from ioplan.store.delivery.reasons import reason
 from ioplan.store.errors import StoreError
 from ioplan.store.extents import extents
 from ioplan.store.push import push_session
@@ -47,7 +48,7 @@ def start(store: Path, life_s: float = 0.0) -> None:
         return
     with outbox.sending() as is_free:
         pass
-    if is_free and outbox.due():
+    if is_free and (outbox.due() or outbox.is_check_due()):
         with (outbox.folder / "errors.txt").open("wb") as errors:
             child = subprocess.Popen(
                 [sys.executable, "-m", PROGRAM, str(outbox.store), str(life_s)],
@@ -69,12 +70,15 @@ def send_later(store: Path) -> None:
 def send_now(
     store: Path, sessions: frozenset[str], place: str, life_s: float = 0.0
 ) -> None:
-    """Have these sessions sent there now, if they are in the outbox. Raises OSError.
+    """Have these sessions of this host sent there now. Raises OSError, StoreError.
 
-    Also what was refused is tried again.
+    What was refused is tried again, and what was delivered is compared again.
     """
     outbox = Outbox(store)
-    outbox.address(sessions, place)
+    with Store.open(store) as local:
+        known = sessions.intersection(local.ids())
+    for session in sorted(known):
+        outbox.add(session, place)
     outbox.hurry()
     start(store, life_s)
 
@@ -191,18 +195,6 @@ def _failed(
     )
 
 
-def reason(error: StoreError) -> str:
-    """In a few words, where a server does not answer: "Connection refused"."""
-    if error.kind == StoreFault.STORE_UNREACHABLE:
-        return str(error).partition(";")[0].rpartition(": ")[2]
-    return str(error)
-
-
-def shown(place: str) -> str:
-    """An address without the password in it."""
-    return re.sub(r"(//[^/@:]*):[^/@]*@", r"\1:***@", place)
-
-
 def _note(outbox: Outbox, found: dict[Entry, Delivery]) -> None:
     """Beside what is known of the others that are still there."""
     known = outbox.report() | {entry.session: one for entry, one in found.items()}
@@ -212,6 +204,8 @@ def _note(outbox: Outbox, found: dict[Entry, Delivery]) -> None:
 def main(store: str, life_s: str) -> None:
     """The program."""
     os.nice(19)  # a drive's run on this host goes first
+    if Outbox(Path(store)).is_check_due():
+        enter_missing(Path(store))
     send_all(Path(store), float(life_s))
 
 

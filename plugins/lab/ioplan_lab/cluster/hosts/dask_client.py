@@ -18,7 +18,11 @@ from ioplan.core.error_kinds import ClusterFault
 from ioplan.records.host_clock import HostClock
 from ioplan.store.delivery.outbox import Delivery
 from ioplan_lab.cluster.errors import ClusterError
-from ioplan_lab.cluster.hosts.delivery import deliver_lanes, deliveries_of
+from ioplan_lab.cluster.hosts.delivery import (
+    deliver_lanes,
+    delivered_here,
+    deliveries_of,
+)
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.seen_hosts import HOSTS_OP
 from ioplan_lab.cluster.hosts.servers import resource
@@ -227,6 +231,16 @@ class DaskClient:
         return deliveries_of(
             calls, {name: one["outbox"] for name, one in there.items()}
         )
+
+    def delivered_now(
+        self, calls: Sequence[LaneCall], place: str
+    ) -> dict[str, Delivery]:
+        answers, _ = self._run_on_hosts(delivered_here, calls, place)
+        return {
+            session: Delivery.model_validate(raw)
+            for answer in answers
+            for session, raw in answer.items()
+        }
 
     def deliver(self, calls: Sequence[LaneCall], place: str) -> list[str]:
         _, missing = self._run_on_hosts(deliver_lanes, calls, place)

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from ioplan.store.delivery.delivered import delivered_now
 from ioplan.store.delivery.outbox import Delivery, Outbox
 from ioplan.store.delivery.sender import LIFE_S, send_now, start
+from ioplan.store.errors import StoreError
 from ioplan.store.store import default_path
 from ioplan_lab.cluster.jobs.lane import LaneCall
 
@@ -37,6 +39,15 @@ async def deliver_always() -> None:
 def deliver_lanes(sessions: Sequence[str], place: str) -> None:
     """Have their results sent there now. Raises OSError, StoreError."""
     send_now(default_path(), frozenset(sessions), place, LIFE_S)
+
+
+def delivered_here(sessions: Sequence[str], place: str) -> Report:
+    """How far those of this host's store are; the database there is asked now."""
+    try:
+        found = delivered_now(default_path(), sessions, place)
+    except StoreError:
+        return {}
+    return {key: one.model_dump(exclude_defaults=True) for key, one in found.items()}
 
 
 def deliveries_of(

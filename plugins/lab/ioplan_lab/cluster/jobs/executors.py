@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from ioplan.store.delivery.delivered import delivered_now
 from ioplan.store.delivery.outbox import Delivery, Outbox
 from ioplan.store.delivery.sender import LANE_LIFE_S, send_now
 from ioplan.store.store import default_path
@@ -48,6 +49,14 @@ class Executor(Protocol):
         """How far the lanes' results are delivered, by session.
 
         Of hosts that do not report there is none.
+        """
+
+    def delivered_now(
+        self, calls: Sequence[LaneCall], place: str
+    ) -> dict[str, Delivery]:
+        """What the database there has of the lanes that the hosts have, by session.
+
+        Each host asks it now. Of hosts that do not answer there is none.
         """
 
     def deliver(self, calls: Sequence[LaneCall], place: str) -> list[str]:
@@ -94,6 +103,16 @@ class LocalExecutor:
         left = {key: one for at in stores for key, one in Outbox(at).report().items()}
         sessions = [call.session for call in calls]
         return {one: left.get(one, Delivery(done=True)) for one in sessions}
+
+    def delivered_now(
+        self, calls: Sequence[LaneCall], place: str
+    ) -> dict[str, Delivery]:
+        sessions = [call.session for call in calls]
+        return {
+            id: one
+            for store in {_store(call) for call in calls}
+            for id, one in delivered_now(store, sessions, place).items()
+        }
 
     def deliver(self, calls: Sequence[LaneCall], place: str) -> list[str]:
         sessions = frozenset(call.session for call in calls)

@@ -10,8 +10,9 @@ from rich.console import Console
 from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
+from ioplan.store.delivery.delivered import stored_now
 from ioplan.store.delivery.outbox import Delivery
-from ioplan.store.delivery.sender import shown
+from ioplan.store.delivery.reasons import shown
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs
 from ioplan_lab.cluster.jobs.lane import LaneCall
@@ -76,8 +77,23 @@ def push_job(console: Console, jobs: Jobs, job: Job, place: str | None) -> int:
 
 
 def ask_deliveries(executor: Executor, job: Job) -> bool:
-    """Ask the hosts how far they are; whether anything is missing."""
-    job.deliveries.update(executor.deliveries(job.calls))
+    """Ask what the shared database has now; whether anything is missing.
+
+    Each host compares it with its own store. For one that does not answer, this one
+    asks the database, and compares with what was heard of it last.
+    """
+    if not job.results:
+        return False
+    found = executor.delivered_now(job.calls, job.results)
+    silent = {
+        call.session: _runs(job, call)
+        for call in job.calls
+        if call.session not in found and _runs(job, call)
+    }
+    job.deliveries.clear()
+    job.deliveries.update(found)
+    if silent:
+        job.deliveries.update(stored_now(job.results, silent, silent))
     return not all(_is_there(job, call) for call in job.calls)
 
 
@@ -98,17 +114,15 @@ def _of(job: Job, call: LaneCall) -> Delivery:
 
 
 def _runs(job: Job, call: LaneCall) -> int:
+    """As its host counts them over all its parts, else as was heard of the last."""
     state = job.known.get(call.session)
-    return max(state.runs if state else 0, _of(job, call).runs)
+    return _of(job, call).runs or (state.runs if state else 0)
 
 
 def stored_text(job: Job) -> str:
     """As "22 of 24 runs stored in postgresql://…: h2: Connection refused"."""
     runs = sum(_runs(job, call) for call in job.calls)
-    there = sum(
-        _runs(job, call) if _is_there(job, call) else _of(job, call).stored
-        for call in job.calls
-    )
+    there = sum(_of(job, call).stored for call in job.calls)
     reasons = {
         f"{call.host or 'this host'}: {_of(job, call).error}": None
         for call in job.calls
