@@ -40,7 +40,7 @@ def _stamp(engine: Path) -> str:
 
 
 def _sources() -> str:
-    """Of all that decides what is built, the compiler aside: both programs are one set."""
+    """Of all that decides what is built, the compiler aside, of both programs."""
     digest = hashlib.sha256()
     for crate in CRATES.values():
         sources = sorted((ROOT / crate / "src").rglob("*.rs"), key=Path.as_posix)
