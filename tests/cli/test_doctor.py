@@ -113,7 +113,7 @@ ILL: dict[str, Case] = {
     ),
     "drives": (
         checks.check_drives,
-        lambda root: drive(root, 0o600),
+        lambda root: drive(root, 0),
         {},
         "usermod -aG disk",
     ),

@@ -20,6 +20,7 @@ from typing import Any, NoReturn, TextIO
 
 import pytest
 from command import ioplan, plan_file
+from fio_jobs import NEEDS_FIO
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from labs import needs_root, tell
@@ -316,6 +317,7 @@ NAMES = [
 ]
 
 
+@NEEDS_FIO
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_writes_nothing_but_its_own_files(
@@ -382,6 +384,7 @@ def test_spdk_is_told_a_target_as_json(name: str) -> None:
     assert call["params"]["filename"] == target
 
 
+@NEEDS_FIO
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", [";", "#"])
 def test_fio_never_writes_to_what_is_left_of_a_name(tmp_path: Path, cut: str) -> None:

@@ -14,11 +14,11 @@ from run_data import HOST, measurement, record, session
 from ioplan.compare.earlier import Peers, RunFigures, noise_of, others
 from ioplan.compare.learn import learned_from, peers_of
 from ioplan.compare.noise import Group, MetricNoise, added, learned, percent
-from ioplan.compare.setup import setup_of
 from ioplan.compare.side import side_of
 from ioplan.core.shared_variance import Variance
 from ioplan.language.metric import Metric
 from ioplan.records.record import BackendFacts
+from ioplan.records.setup import setup_of
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 

@@ -71,6 +71,21 @@ def test_what_cannot_be_listened_on_is_said(tmp_path: Path) -> None:
     assert done.code == 2 and "certificate" in done.err
 
 
+def test_a_desk_that_cannot_listen_starts_nothing(tmp_path: Path) -> None:
+    entered: list[None] = []
+
+    @contextmanager
+    def work() -> Iterator[None]:
+        entered.append(None)
+        yield
+
+    with desk_in(tmp_path) as desk, socket.create_server(("127.0.0.1", 0)) as taken:
+        place = Place("127.0.0.1", taken.getsockname()[1])
+        with pytest.raises(DeskError, match="name another address"):
+            server.serve(create_app(desk), place, print, work())
+    assert not entered
+
+
 class InThread(Server):
     """Signals are the main thread's."""
 

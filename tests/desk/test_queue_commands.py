@@ -13,11 +13,17 @@ from ioplan.store.store import Store
 pytestmark = pytest.mark.slow
 
 
+def call_as(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As root the caller of sudo, else the user who has logged in."""
+    for variable in ("SUDO_USER", "LOGNAME"):
+        monkeypatch.setenv(variable, name)
+
+
 @pytest.fixture
 def lab(tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two simulated drives, a group of them, and a desk of the test's own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("SUDO_USER", "ada")
+    call_as("ada", monkeypatch)
     text = 'name = "attic"\nbackend = "sim"\n[groups]\nall = ["d*"]\n'
     for name in ("d1", "d2"):
         text += f'[targets.{name}]\npath = "/sim/{name}"\n'
@@ -50,7 +56,7 @@ def test_a_person_queues_reserves_and_sees_results(
     lab_call("drive", "d2", "--out-of-service", "smoke")
     assert "d2 is out of service: smoke (ada" in lab_call(*add, "all").out
     lab_call(*add, "d1", "--after", "2d")
-    monkeypatch.setenv("SUDO_USER", "bob")
+    call_as("bob", monkeypatch)
     lab_call("reserve", "d1", "--until", "1h", "--why", "firmware")
     text = states()[1][1]
     assert text.startswith("d1 is reserved by bob until ") and "firmware" in text

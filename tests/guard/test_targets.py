@@ -30,6 +30,7 @@ from ioplan.devices.identity import (
 from ioplan.devices.inventory import Inventory
 from ioplan.guard.bare_drive import check_drive, check_lab
 from ioplan.guard.consent import check_device_consent
+from ioplan.guard.data_check import GIVEN_UP
 from ioplan.guard.survey import Surveyed
 from ioplan.lab.lab_file import read_lab
 from ioplan.target_entry import LabTarget
@@ -222,7 +223,7 @@ class TestBareDrive:
     def asked(self, *overwrite: str, **said: Any) -> TargetRequest:
         entry = LabTarget(path=self.ADDRESS, **said) if said else None
         return TargetRequest(
-            path=self.ADDRESS, entry=entry, overwrite=overwrite, writes=True
+            path=self.ADDRESS, entry=entry, overwrite_data=overwrite, writes=True
         )
 
     def test_it_is_not_even_attached_without_the_lab(self) -> None:
@@ -242,9 +243,19 @@ class TestBareDrive:
     def test_it_is_named_with_its_namespace(self) -> None:
         said = {"serial": "S1", "writable": True}
         for words in ((), ("S1",), ("S1/1",), (self.ADDRESS,)):
-            with refused(TargetFault.NO_CONSENT, "add --overwrite S1/2"):
+            with refused(TargetFault.DATA, "add --overwrite-data S1/2"):
                 check_drive(self.FACTS, self.asked(*words, **said))
-        check_drive(self.FACTS, self.asked("S1/2", **said))
+        assert check_drive(self.FACTS, self.asked("S1/2", **said)) == GIVEN_UP
+
+    def test_its_name_alone_does_not_give_up_what_nobody_can_see(self) -> None:
+        asked = self.asked(serial="S1", writable=True)
+        named = asked.model_copy(update={"overwrite": ("S1/2",)})
+        with refused(TargetFault.DATA, "content cannot be read while the kernel"):
+            check_drive(self.FACTS, named)
+
+    def test_what_is_only_read_needs_no_consent(self) -> None:
+        asked = self.asked(serial="S1").model_copy(update={"writes": False})
+        assert not check_drive(self.FACTS, asked)
 
 
 def said(*words: str) -> TargetRequest:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
+from fio_jobs import NEEDS_FIO
 from synthetic_crosscheck import verdicts
 
 from ioplan.cli.commands import crosscheck
@@ -144,6 +145,7 @@ def test_only_agreement_is_a_success(
     assert ("more --rounds" in done.out) == (word == "undecided")
 
 
+@NEEDS_FIO
 @pytest.mark.slow
 def test_another_session_gets_no_cpu_between_the_runs(
     tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -15,6 +15,7 @@ import paths
 import pytest
 from command import Done, ioplan, plan_file
 from faulty import needs_faulty, unfaithful
+from fio_jobs import NEEDS_FIO
 from generated import check_part
 from labs import lab_of_file
 from msgspec import Struct
@@ -322,7 +323,7 @@ def test_a_reader_that_verifies_nothing_fails(place: Place) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("by", ["io_uring", "fio"])
+@pytest.mark.parametrize("by", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
 def test_who_writes_without_stamps_makes_blocks_unknown(by: str, place: Place) -> None:
     """In a session of another store, too."""
     place.good(FILL, "--create", "4MiB")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
+from fio_jobs import NEEDS_FIO
 from made_machine import DISK, PCI, nvme, put
 
 from ioplan.backends import BackendError, TargetFacts, find
@@ -160,7 +161,7 @@ def test_fio_is_told_in_its_own_words() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["io_uring", "fio"])
+@pytest.mark.parametrize("backend", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
 def test_the_record_has_the_cpus_that_the_lab_names(
     backend: str, tmp_path: Path, store_path: Path
 ) -> None:

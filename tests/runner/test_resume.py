@@ -290,6 +290,19 @@ def test_a_resume_that_is_refused_changes_nothing(
         assert store.events(before.id) == []
 
 
+def test_a_resume_whose_target_is_refused_leaves_no_event(
+    stopped: Path, store_path: Path, file: Path
+) -> None:
+    with Store.open(store_path) as store:
+        before = store.session("last")
+        stopped.write_text('plan "Edited"\n' + stopped.read_text())
+        file.write_bytes(os.urandom(file.stat().st_size))
+        done = ioplan("resume")
+        assert done.code == 2 and "add --overwrite-data" in done.err
+        assert store.session("last") == before
+        assert store.events(before.id) == []
+
+
 def test_what_another_process_did_meanwhile_is_not_done_again(
     stopped: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

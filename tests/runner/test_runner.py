@@ -34,9 +34,9 @@ from ioplan.records.record import (
     Verdict,
 )
 from ioplan.records.session import Session, SessionStatus
+from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.watchdog import Limits, least_silence_s
-from ioplan.runner.expectations import BaselineSession
 from ioplan.runner.observer import SessionObserver
 from ioplan.runner.outcome import SessionOutcome
 from ioplan.runner.session import SessionRunner

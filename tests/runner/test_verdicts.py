@@ -14,7 +14,8 @@ from ioplan.language.plan import Expectation
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Figure, Sample
 from ioplan.report.judgements import verdict_line
-from ioplan.runner.expectations import BaselineSession, judge
+from ioplan.runner.baseline import BaselineSession, Found
+from ioplan.runner.expectations import judge
 from ioplan.store.store import Store
 
 
@@ -91,7 +92,7 @@ RELATIVE = "iops >= 95% of baseline"
     ("ios", "outcome"), [(94, "failed"), (95, "held"), (200, "held")]
 )
 def test_a_share_of_the_baseline(ios: int, outcome: str) -> None:
-    verdict = judge(expectation(RELATIVE), [sample(ios)], Figure(100.0))
+    verdict = judge(expectation(RELATIVE), [sample(ios)], Found(Figure(100.0)))
     assert (verdict.outcome, verdict.limit) == (outcome, 95)
 
 
@@ -138,15 +139,15 @@ def test_the_baseline_counts_what_the_session_counts(
 ) -> None:
     """As many of the last rounds, and all repeats."""
     like = record(1, run_id=run_id)
-    assert baseline.figure(parse_metric("iops"), like, rounds).value == iops
+    assert baseline.figure(parse_metric("iops"), like, rounds).figure.value == iops
 
 
 @pytest.mark.parametrize("run_id", ["c", "unknown"])
 def test_the_baseline_has_no_such_run(baseline: BaselineSession, run_id: str) -> None:
     found = baseline.figure(parse_metric("iops"), record(1, run_id=run_id), 1)
-    assert found == Figure(None, "the baseline does not contain this run")
+    assert found == Found(Figure(None, "the baseline does not contain this run"))
     verdict = judge(expectation(RELATIVE), [sample(1)], found)
-    assert (verdict.outcome, verdict.why) == ("no baseline", found.why)
+    assert (verdict.outcome, verdict.why) == ("no baseline", found.figure.why)
 
 
 @pytest.mark.parametrize(

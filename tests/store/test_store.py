@@ -444,12 +444,14 @@ def open_folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def locked_file(store: Store, path: Path, open_folder: Path) -> Path:
+def locked_file(store: Store, path: Path, open_folder: Path) -> Iterator[Path]:
     store.close()
     copy = open_folder / "results.db"
     copy.write_bytes(path.read_bytes())
     copy.chmod(0o444)
-    return copy
+    open_folder.chmod(0o555)  # of the user who runs the tests, too
+    yield copy
+    open_folder.chmod(0o755)
 
 
 def test_a_file_without_the_right_to_write(
@@ -475,7 +477,9 @@ def test_what_cannot_be_written_can_be_read(
 @pytest.fixture
 def copied_log(locked_file: Path) -> None:
     """It holds what came last."""
+    locked_file.parent.chmod(0o755)
     locked_file.with_name("results.db-wal").write_bytes(b"x" * 4096)
+    locked_file.parent.chmod(0o555)
 
 
 def test_what_is_not_all_in_the_file_is_not_read_in_part(

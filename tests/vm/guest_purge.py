@@ -52,9 +52,12 @@ def refused(node: Path, way: PurgeMethod, identity: str) -> str:
 
 
 def fill(node: Path) -> None:
+    """A MiB at each place and at the end: QEMU cannot read what was not written and
+    shares a block of protection information with what was."""
     with node.open("r+b", buffering=0) as device:
+        os.pwrite(device.fileno(), DATA * 256, device.seek(0, os.SEEK_END) - (1 << 20))
         for place in PLACES:
-            os.pwrite(device.fileno(), DATA, place)
+            os.pwrite(device.fileno(), DATA * 256, place)
         os.fsync(device.fileno())
 
 

@@ -23,11 +23,11 @@ from ioplan.compare.needed import (
 )
 from ioplan.compare.noise import FEWEST_CELLS, MetricNoise, percent
 from ioplan.compare.order import alternating
-from ioplan.compare.setup import Setup
 from ioplan.core.model import Model
 from ioplan.core.shared_variance import Variance
 from ioplan.language.metric import Metric
 from ioplan.records.session import Session
+from ioplan.records.setup import Setup
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 

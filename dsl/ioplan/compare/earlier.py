@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from ioplan.compare.noise import Group, Key, MetricNoise, learned
 from ioplan.compare.outline import outlined
-from ioplan.compare.setup import Setup, identity_of, setup_of
 from ioplan.compare.side import CellRuns, Side, side_of
 from ioplan.language.metric import Metric
 from ioplan.measure.histogram import BITS
 from ioplan.measure.metrics import Figure
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
+from ioplan.records.setup import Setup, identity_of, setup_of
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from ioplan.compare.earlier import Peers, grouped, key_of, others
 from ioplan.compare.noise import EXACT, Key, MetricNoise
-from ioplan.compare.setup import drive_of, setup_of
 from ioplan.compare.side import CellRuns, Side
 from ioplan.core.shared_variance import Variance
+from ioplan.records.setup import drive_of, setup_of
 from ioplan.store.store import Store
 
 

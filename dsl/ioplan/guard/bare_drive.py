@@ -1,7 +1,7 @@
 """Whether a drive that the kernel does not have may be written.
 
 Its content cannot be examined, and no other user of it is known. So the lab has to
-identify the drive, and the user has to name it as well.
+identify the drive, and a person has to give up the data that it may hold.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.devices.identity import Identity, differences, same_wwid
 from ioplan.guard.consent import consent_error
+from ioplan.guard.data_check import GIVEN_UP
 from ioplan.guard.errors import TargetError
 from ioplan.guard.guard import ONLY_READ
 from ioplan.lab.lab_file import usual_path
+
+UNSEEN = "its content cannot be read while the kernel does not have it"
 
 
 def check_lab(request: TargetRequest) -> None:
@@ -33,12 +36,15 @@ def _no_entry_text(request: TargetRequest) -> str:
         f"{request.path}; to allow destroying all data on it, add to "
         f"{request.lab or usual_path()}\n\n"
         f'[targets.NAME]\npath = "{request.path}"\nserial = "its serial number"\n'
-        f"writable = true\n\nand on the command line: --overwrite SERIAL/NSID"
+        f"writable = true\n\nand on the command line: --overwrite-data SERIAL/NSID"
     )
 
 
-def check_drive(facts: TargetFacts, request: TargetRequest) -> None:
-    """Check the identity that the attached drive reports. Raises TargetError."""
+def check_drive(facts: TargetFacts, request: TargetRequest) -> str:
+    """Why the attached drive may be written; empty if it is only read.
+
+    Raises TargetError.
+    """
     reported = facts.identity
     identity = Identity(
         kernel=facts.path,
@@ -48,8 +54,10 @@ def check_drive(facts: TargetFacts, request: TargetRequest) -> None:
         model=reported.get("model", ""),
     )
     _check_identity(identity, request)
-    if request.writes:
-        _check_consent(identity, (*request.overwrite, *request.overwrite_data))
+    if not request.writes:
+        return ""
+    _check_consent(identity, request.overwrite_data)
+    return GIVEN_UP
 
 
 def _check_identity(identity: Identity, request: TargetRequest) -> None:
@@ -63,11 +71,11 @@ def _check_identity(identity: Identity, request: TargetRequest) -> None:
             )
 
 
-def _check_consent(identity: Identity, overwrite: tuple[str, ...]) -> None:
+def _check_consent(identity: Identity, given_up: tuple[str, ...]) -> None:
     """The namespace has to be named: which others the drive has is not known."""
     id = f"{identity.serial}/{identity.nsid}"
-    if id in overwrite or any(
-        identity.wwid and same_wwid(word, identity.wwid) for word in overwrite
+    if id in given_up or any(
+        identity.wwid and same_wwid(word, identity.wwid) for word in given_up
     ):
         return
-    raise consent_error(f"{identity.kernel} is a drive, {identity.model}", id)
+    raise consent_error(f"{identity.kernel} is a drive, {identity.model}", id, UNSEEN)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ioplan.compare.setup import drive_of
 from ioplan.records.record import RunRecord
+from ioplan.records.setup import drive_of
 
 Conditions = Mapping[str, str]
 """Name to text; empty where it is not known."""

@@ -10,11 +10,11 @@ from msgspec import Struct
 from ioplan.compare.earlier import RunFigures, key_of
 from ioplan.compare.noise import Key
 from ioplan.compare.outline import needs_parts, outlined
-from ioplan.compare.setup import model_of
 from ioplan.compare.side import CellRuns, cells_of
 from ioplan.history.conditions import conditions_of
 from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
+from ioplan.records.setup import model_of
 from ioplan.report.reader import Reader
 from ioplan.store.pages import pages_of_runs
 from ioplan.store.store import Store

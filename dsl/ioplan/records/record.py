@@ -130,6 +130,12 @@ class Verdict(Model):
     limit: float | None
     unit: str
     why: str = ""
+    baseline: str = Field(
+        description="the session that the limit is a share of", default=""
+    )
+    baseline_value: float | None = Field(
+        description="the figure of that session", default=None
+    )
 
 
 class Preparation(Model):

@@ -236,7 +236,7 @@ class RunRequest(Model):
         str | None,
         Option(
             "--baseline",
-            "The session that 'of baseline' compares with.",
+            "The baseline: a session, TAG, last, last@TARGET or drive:SERIAL.",
             "SESSION",
             "sessions",
         ),

@@ -71,7 +71,7 @@ def verdict_line(
     place = _cell_text(cell)
     actual = (
         measured([verdict])
-        if limits
+        if limits or verdict.baseline
         else told_apart(verdict.actual, verdict.limit, verdict.unit)
     )
     why = f" ({verdict.why})" if verdict.why else ""
@@ -88,9 +88,21 @@ def measured(verdicts: Sequence[Verdict]) -> str:
     shown = (*actual[:1], *actual[-1:])
     ends = dict.fromkeys(told_apart(value, limit, unit) for value in shown)
     text = " to ".join(ends) or metric_text(None, unit)
-    if limit is None or limits == set(actual):
-        return text
-    return f"{text}, limit {metric_text(limit, unit)}"
+    baseline = _baseline_text(verdicts)
+    if limit is None or (limits == set(actual) and not baseline):
+        return text + baseline
+    return f"{text}, limit {metric_text(limit, unit)}{baseline}"
+
+
+def _baseline_text(verdicts: Sequence[Verdict]) -> str:
+    """`, baseline 120 k IOPS in session ID`; empty without one."""
+    ids = dict.fromkeys(one.baseline for one in verdicts if one.baseline)
+    if not ids:
+        return ""
+    values = [one.baseline_value for one in verdicts if one.baseline]
+    alone = len(set(values)) == 1
+    figure = f"{metric_text(values[0], verdicts[0].unit)} in " if alone else ""
+    return f", baseline {figure}session {', '.join(ids)}"
 
 
 def verdict_lines(
@@ -181,6 +193,7 @@ def _summed(
         return [(NOT_MEASURED, f"{NOT_MEASURED}{where}: {expectation}")]
     where += f", {missing} {NOT_MEASURED}" if missing else ""
     differ = limits and any(v.actual != v.limit for v in held)
+    differ = differ or any(v.baseline for v in held)
     figures = f": {measured(held)}" if differ else ""
     outcome = NOT_MEASURED if missing else "held"
     return [(outcome, f"held{where}: {expectation}{figures}")]

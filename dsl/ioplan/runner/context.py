@@ -13,8 +13,8 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary
 from ioplan.records.host_clock import HostClock
 from ioplan.records.session import Session
+from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.execute.watchdog import Limits
-from ioplan.runner.expectations import BaselineSession
 from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.observer import SessionObserver
 from ioplan.runner.placement import Placement

@@ -1,7 +1,4 @@
-"""Expectations: gathers the runs of each cell until they can be judged.
-
-Some compare with a baseline, an earlier session.
-"""
+"""Expectations: gathers the runs of each cell until they can be judged."""
 
 from __future__ import annotations
 
@@ -9,70 +6,28 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from math import inf
 
-from ioplan.language.metric import Metric
 from ioplan.language.plan import OPERATORS, Expectation, RepeatTemplate, Test
 from ioplan.measure import metrics
 from ioplan.measure.metrics import Figure, Sample
 from ioplan.planner.steps import Run
-from ioplan.records.drive import drive_of
 from ioplan.records.record import RunDetail, RunRecord, Verdict
-from ioplan.store.store import Store
-
-
-class BaselineSession:
-    """The runs of an earlier session, found by what they did."""
-
-    def __init__(self, store: Store, session: str) -> None:
-        self.store, self.session = store, session
-        self.runs: dict[str, list[RunRecord]] = defaultdict(list)
-        for record in store.records(session):
-            if record.asked.kind == "run" and record.status == "ok":
-                self.runs[record.run_id].append(record)
-
-    def figure(self, metric: Metric, like: RunRecord, rounds: int) -> Figure:
-        """The metric of the same run over the last rounds of the earlier session, as
-        many as given; none where another target or backend was measured."""
-        records = self.runs.get(like.run_id, [])
-        if records and (why := _differs(records[-1], like)):
-            return metrics.Figure(None, f"baseline {self.session} is {why}")
-        last = max((record.asked.round for record in records), default=0)
-        samples = [
-            metrics.Sample(record, self.store.detail(self.session, record.seq))
-            for record in records
-            if record.asked.round > last - rounds
-        ]
-        if not samples:
-            return metrics.Figure(None, NOT_IN_BASELINE)
-        return metrics.figure(metric, samples)
-
-
-def _differs(baseline: RunRecord, now: RunRecord) -> str:
-    """What else the baseline was measured on, or by; empty if on and by the same."""
-    if baseline.backend.name != now.backend.name:
-        return f"by {baseline.backend.name}, this run by {now.backend.name}"
-    there, here = _target(baseline), _target(now)
-    return f"of {there}, this run of {here}" if there != here else ""
-
-
-def _target(run: RunRecord) -> str:
-    """The drive by its label, else the path on its host."""
-    drive = drive_of(run.target)
-    if drive and drive.serial:
-        return f"{drive.model} {drive.serial}".strip()
-    return f"{run.host.get('hostname', '')}:{run.target.get('path', '')}"
-
+from ioplan.runner.baseline import (
+    NO_BASELINE,
+    NONE,
+    NOT_IN_BASELINE,
+    BaselineSession,
+    Found,
+)
 
 ENDED = "the value is the end of the range that was searched; the truth may lie beyond"
-NO_BASELINE = "no baseline; add --baseline"
-NOT_IN_BASELINE = "the baseline does not contain this run"
 
 
 def judge(
-    expectation: Expectation, samples: Sequence[Sample], baseline: Figure | None = None
+    expectation: Expectation, samples: Sequence[Sample], whole: Found = NONE
 ) -> Verdict:
-    """One expectation on the runs of one cell; `baseline` is its earlier figure."""
+    """One expectation on the runs of one cell; its limit may be a share of `whole`."""
     actual = metrics.figure(expectation.metric, samples)
-    limit = _limit(expectation, baseline or metrics.Figure(None, NO_BASELINE))
+    limit = _limit(expectation, whole.figure)
     beyond = _beyond(expectation, samples)
     outcome = _outcome(expectation, actual, limit, beyond)
     open_end = ENDED if beyond is not None and outcome == "undecided" else ""
@@ -84,16 +39,18 @@ def judge(
             "limit": limit.value,
             "unit": expectation.metric.unit,
             "why": actual.why or limit.why or open_end,
+            "baseline": whole.session,
+            "baseline_value": whole.figure.value if whole.session else None,
         }
     )
 
 
-def _limit(expectation: Expectation, baseline: Figure) -> Figure:
+def _limit(expectation: Expectation, whole: Figure) -> Figure:
     if not expectation.of_baseline and not expectation.of_metric:
         return metrics.Figure(expectation.limit)
-    if baseline.value is None:
-        return baseline
-    return metrics.Figure(baseline.value * expectation.limit / 100)
+    if whole.value is None:
+        return whole
+    return metrics.Figure(whole.value * expectation.limit / 100)
 
 
 def _beyond(expectation: Expectation, samples: Sequence[Sample]) -> float | None:
@@ -188,20 +145,19 @@ class ExpectationTracker:
         run: Run,
         record: RunRecord,
         samples: list[Sample],
-    ) -> Figure:
+    ) -> Found:
         """What the limit is a share of, if it is one."""
         other = expectation.of_metric
         if other is None:
             return self._baseline_figure(expectation, record)
         if other.step is None:
-            return metrics.figure(other, samples)
+            return Found(metrics.figure(other, samples))
         cell = tuple(sorted(run.cell_text.items()))
         found = (rows for (at, _), rows in self.samples.items() if at == cell)
-        return metrics.figure(
-            other, [sample for rows in found for _, _, sample in rows]
-        )
+        every = [sample for rows in found for _, _, sample in rows]
+        return Found(metrics.figure(other, every))
 
-    def _baseline_figure(self, expectation: Expectation, run: RunRecord) -> Figure:
+    def _baseline_figure(self, expectation: Expectation, run: RunRecord) -> Found:
         if self.baseline is None or not expectation.of_baseline:
-            return metrics.Figure(None, NO_BASELINE)
+            return NONE
         return self.baseline.figure(expectation.metric, run, self.rounds)

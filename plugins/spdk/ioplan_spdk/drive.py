@@ -59,8 +59,9 @@ class SpdkDrive:
             self.facts = memory_facts(spec, options)
         else:
             check_lab(request)
-            self.facts = _attached(spec, program_path(options), options)
-            check_drive(self.facts, request)
+            attached = _attached(spec, program_path(options), options)
+            why = check_drive(attached, request)
+            self.facts = attached.model_copy(update={"evidence": why})
 
     def start(self, job: Job) -> SpdkExecution | PluginExecution:
         """Begin a run. Raises BackendError for one that cannot be done at all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -96,8 +97,12 @@ def _resume(store: Store, session: Session, resumed: ResumeOptions) -> int:
     if session.status == "ok" and not _is_edited(plan, session):
         console.print(f"session {session.id} has ended; nothing to resume")
         return HELD
-    _print_changes(store, session, plan, records, console)
-    start = SessionStart(session.id, _as_running(session, plan), FinishedRuns(records))
+    start = SessionStart(
+        session.id,
+        _as_running(session, plan),
+        FinishedRuns(records),
+        partial(_note_changes, store, session, plan, records, console),
+    )
     code = run_session(some, call, store, start)
     if len(some.tests) < len(plan.tests) and store.session(session.id).status == "ok":
         _leave_open(plan, store, session.id, console)
@@ -168,7 +173,7 @@ def _is_edited(plan: CheckedPlan, session: Session) -> bool:
     return (plan.text, plan.files) != (session.plan_text, session.resolved.files)
 
 
-def _print_changes(
+def _note_changes(
     store: Store,
     session: Session,
     plan: CheckedPlan,

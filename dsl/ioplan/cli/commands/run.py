@@ -43,10 +43,10 @@ from ioplan.records.host_clock import HostClock
 from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import Session
 from ioplan.records.session_id import new_session_id
+from ioplan.runner.baseline import find_baseline
 from ioplan.runner.context import SessionContext, no_clock
 from ioplan.runner.execute.execute import now
 from ioplan.runner.execute.watchdog import Limits
-from ioplan.runner.expectations import BaselineSession
 from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.fit_report import Fit
 from ioplan.runner.host_facts import host_facts
@@ -135,11 +135,15 @@ def _lane(call: RunCall) -> Lane | None:
 
 
 class SessionStart(Struct, frozen=True):
-    """A session by its id, and what it has done in an earlier life."""
+    """A session by its id, and what it has done in an earlier life.
+
+    `on_opened` is called when its target was accepted: a refused one leaves no event.
+    """
 
     id: str
     before: Session | None = None
     done: FinishedRuns = field(default_factory=FinishedRuns)
+    on_opened: Callable[[], None] = staticmethod(lambda: None)
 
 
 def run_session(
@@ -180,6 +184,7 @@ def run_session(
             plan, summary, left_out = only_fitting(plan, choice, drive.facts, allowed)
         check_fit(summary, choice, drive.facts, allowed)
         check_same_target(start.before, drive.facts)
+        start.on_opened()
         if asked.fresh:
             forget_state(store, drive.facts, start.id)
         meter = choice.lab.meter_of(request.entry)
@@ -198,7 +203,9 @@ def run_session(
             session=with_prepared(session, prepared),
             options=choice.options,
             observer=_observer(call, out),
-            baseline=_baseline(store, asked.baseline),
+            baseline=find_baseline(store, asked.baseline, session)
+            if asked.baseline
+            else None,
             finished_runs=start.done,
             on_failure=_policy(plan, choice),
             limits=_limits(choice),
@@ -268,10 +275,6 @@ def _limits(choice: Choice) -> Limits:
 def _policy(plan: CheckedPlan, choice: Choice) -> Literal["stop", "continue"]:
     """The plan's word, else the lab's, else to stop."""
     return plan.on_failure or choice.lab.on_failure or "stop"
-
-
-def _baseline(store: Store, key: str | None) -> BaselineSession | None:
-    return BaselineSession(store, store.session(key).id) if key else None
 
 
 def _run_in(context: SessionContext, call: RunCall) -> int:

@@ -112,7 +112,7 @@ REQUEST_OPTIONS: dict[str, Parameter] = {
     ),
     "baseline": option(
         "--baseline",
-        "The session that 'of baseline' compares with.",
+        "The baseline: a session, TAG, last, last@TARGET or drive:SERIAL.",
         "SESSION",
         key="baseline",
         values="sessions",

@@ -415,7 +415,8 @@ fn ring_failure(error: &std::io::Error) -> Failure {
     match error.raw_os_error() {
         Some(libc::ENOMEM) => Failure::new(
             Cause::Memory,
-            "the kernel has no memory for a ring of this queue depth; use a lower one",
+            "the kernel has no memory for a ring of this queue depth; use a lower one, \
+             or raise the limit of locked memory (ulimit -l)",
         ),
         _ => Failure::internal("io_uring_setup", error),
     }

@@ -91,8 +91,8 @@ def _serve(place: Place, names: tuple[str, ...], lab: Path | None, local: Path) 
             simulated=lab is None,
         )
         stack.callback(desk.running.close)
-        stack.enter_context(working(database, desk.lab_file, local))
-        serve(create_app(desk), place, partial(_ready, desk.people))
+        work = working(database, desk.lab_file, local)
+        serve(create_app(desk), place, partial(_ready, desk.people), work)
 
 
 def _ready(people: People, url: str) -> None:

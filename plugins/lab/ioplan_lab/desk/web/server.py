@@ -8,7 +8,7 @@ import signal
 import socket
 import ssl
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -114,8 +114,17 @@ class Server(uvicorn.Server):
             self.on_ready()
 
 
-def serve(app: ASGIApp, place: Place, on_ready: Callable[[str], None]) -> None:
-    """Answer until told to end; `on_ready` gets the URL. Raises DeskError."""
+def serve(
+    app: ASGIApp,
+    place: Place,
+    on_ready: Callable[[str], None],
+    work: AbstractContextManager[None],
+) -> None:
+    """Answer until a signal; `on_ready` gets the URL. Raises DeskError.
+
+    `work` is entered when the address is bound: a desk that cannot be served
+    starts no job.
+    """
     check(place)
     config = config_of(app, place)
     try:
@@ -125,7 +134,7 @@ def serve(app: ASGIApp, place: Place, on_ready: Callable[[str], None]) -> None:
             f"the certificate or its key cannot be used: {error}"
         ) from error
     server = Server(config)
-    with _socket(config, place) as listening:
+    with _socket(config, place) as listening, work:
         port = listening.getsockname()[1]
         server.on_ready = partial(on_ready, replace(place, port=port).url)
         server.run(sockets=[listening])
