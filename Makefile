@@ -114,4 +114,4 @@ $(DIST_READY): $(USER_READY)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(CRATES:=/target) plugins/*/ioplan_*/bin
+	rm -rf $(VENV) $(CRATES:=/target) plugins/io_uring/ioplan_io_uring/bin dsl/ioplan/witness/bin

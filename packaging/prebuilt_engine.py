@@ -21,10 +21,9 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plugins/io_uring/engine"))
 from stamp import fits, stamp_of  # noqa: E402
 
-PLUGINS = ROOT / "plugins"
 PLACES = {
-    "ioplan_io_uring/bin/ioplan-engine": PLUGINS / "io_uring",
-    "ioplan_witness/bin/ioplan-device": PLUGINS / "witness",
+    "ioplan_io_uring/bin/ioplan-engine": ROOT / "plugins/io_uring",
+    "ioplan/witness/bin/ioplan-device": ROOT / "dsl",
 }
 """Where a wheel has them, and below which folder a clone has the same path."""
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ioplan_witness.device import Device, start
-from ioplan_witness.script import Script
+from ioplan.witness.device import Device, start
+from ioplan.witness.script import Script
 
 MayStart = Callable[..., Device]
 

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from command import ioplan
 
-from ioplan_witness.device import Device, DeviceError
-from ioplan_witness.log import Entries, read_log, seen
+from ioplan.witness.device import Device, DeviceError
+from ioplan.witness.log import Entries, read_log, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 BLOCK = 4096

@@ -26,8 +26,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from stamp import CRATES, fits, stamp_of, write_stamp
 
 ENGINE, DEVICE = CRATES
-PACKAGES = {ENGINE: "io_uring/ioplan_io_uring", DEVICE: "witness/ioplan_witness"}
-"""Which package has a program, under plugins/."""
+PACKAGES = {ENGINE: "plugins/io_uring/ioplan_io_uring", DEVICE: "dsl/ioplan/witness"}
+"""Which folder has a program, in `bin`; its wheel has it without the first folders."""
 SOURCES = Path("dsl")
 TABLES = Path("ioplan/language/syntax/grammar.tables")
 MAKE_TABLES = "from ioplan.language.syntax.reader import grammar; grammar()"
@@ -63,7 +63,7 @@ class PackageHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def _place(self, name: str) -> None:
         """An editable install finds the binary beside the package's source."""
-        place = Path(self.root, "plugins", PACKAGES[name], "bin", name)
+        place = Path(self.root, PACKAGES[name], "bin", name)
         program = None if fits(place) else self._built(name)
         if program is not None:
             place.parent.mkdir(exist_ok=True)
@@ -109,7 +109,7 @@ class PackageHook(BuildHookInterface):  # type: ignore[type-arg]
 
 def in_wheel(program: str, file: str) -> str:
     """Where a wheel has a program's file."""
-    return f"{PACKAGES[program].split('/')[1]}/bin/{file}"
+    return f"{PACKAGES[program][PACKAGES[program].index('ioplan') :]}/bin/{file}"
 
 
 def _runs_on(engine: Path) -> str:

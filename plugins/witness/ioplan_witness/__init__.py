@@ -1,1 +1,1 @@
-"""A device that ioplan owns, and what a backend did on it: asked, told, seen."""
+"""The commands of the test device, and of the witness that looks through it."""

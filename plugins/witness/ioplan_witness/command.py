@@ -9,8 +9,8 @@ from msgspec.json import encode
 
 from ioplan.cli.display.output import data_out, print_line
 from ioplan.core.units import bytes_text, digits, iops_text, latency_text, time_text
-from ioplan_witness import device
-from ioplan_witness.log import KINDS, Entries, columns, read_log, write_parquet
+from ioplan.witness import device
+from ioplan.witness.log import KINDS, Entries, columns, read_log, write_parquet
 
 ROWS = 20
 """Lines of a course over time."""

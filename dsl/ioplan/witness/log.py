@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ioplan.export.export import pyarrow
-from ioplan_witness.device import Device, DeviceError
+from ioplan.witness.device import Device, DeviceError
 
 MAGIC = b"ioplan-device 1\n"
 KINDS = ("read", "write", "flush", "discard")

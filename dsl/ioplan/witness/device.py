@@ -14,11 +14,11 @@ from msgspec import Struct
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.language.written_models import WrittenError, read_written
-from ioplan_witness.script import Script
+from ioplan.witness.script import Script
 
 NAME = "ioplan-device"
 HERE = Path(__file__).resolve().parent
-PLACES = (HERE / "bin" / NAME, HERE.parent / "device" / "target" / "release" / NAME)
+PLACE = HERE / "bin" / NAME
 HOW_TO_BUILD = (
     "the device was not built: install Rust's cargo, then install ioplan again, or "
     "name the program in IOPLAN_DEVICE"
@@ -72,10 +72,9 @@ class Device(Struct, frozen=True):
 def program() -> Path:
     """The server's program. Raises DeviceError."""
     named = os.environ.get("IOPLAN_DEVICE")
-    places = (Path(named),) if named else PLACES
-    for place in places:
-        if os.access(place, os.X_OK):
-            return place
+    place = Path(named) if named else PLACE
+    if os.access(place, os.X_OK):
+        return place
     raise DeviceError(
         f"IOPLAN_DEVICE names {named}, which cannot be run" if named else HOW_TO_BUILD
     )
