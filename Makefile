@@ -7,10 +7,10 @@ VENV := .venv
 USER_READY := $(VENV)/ready
 READY := $(VENV)/ready-dev
 DIST_READY := $(VENV)/ready-dist
+CRATES := plugins/io_uring/engine plugins/witness/device
 SOURCES := pyproject.toml plugins/io_uring/engine/build_hook.py \
-  $(wildcard plugins/io_uring/engine/Cargo.* packaging/prebuilt_engine.py) \
-  $(shell find plugins/io_uring/engine/src -name '*.rs')
-CARGO = cd plugins/io_uring/engine && cargo
+  $(wildcard $(CRATES:=/Cargo.*) packaging/prebuilt_engine.py) \
+  $(shell find $(CRATES:=/src) -name '*.rs')
 OPTIONS :=
 WORKERS := 3
 SECONDS := 600
@@ -46,8 +46,9 @@ soak: $(READY)
 # Those that measure time may be disturbed: what fails is run once more.
 ENGINE_TESTS = cargo test --release --locked --quiet --no-fail-fast -- --test-threads=1
 test-engine: $(READY)
-	cd plugins/io_uring/engine && { $(ENGINE_TESTS) || \
-	  { echo 'DISTURBED? The engine is tested once more.'; $(ENGINE_TESTS); }; }
+	for crate in $(CRATES); do (cd $$crate && { $(ENGINE_TESTS) || \
+	  { echo 'DISTURBED? The engine is tested once more.'; $(ENGINE_TESTS); }; }) \
+	  || exit 1; done
 
 # A third worker computes while two of them wait for I/O. What fails is run once more,
 # alone, and named.
@@ -86,8 +87,8 @@ layers: $(READY)
 	$(VENV)/bin/lint-imports --no-cache >/dev/null || $(VENV)/bin/lint-imports --no-cache
 
 engine: $(READY)
-	$(CARGO) fmt --check
-	$(CARGO) clippy --all-targets --locked --quiet -- -D warnings
+	for crate in $(CRATES); do (cd $$crate && cargo fmt --check && \
+	  cargo clippy --all-targets --locked --quiet -- -D warnings) || exit 1; done
 
 # For editors, after a change of the grammar. Needs tree-sitter's program:
 # cargo install tree-sitter-cli --version 0.27.1 --locked --no-default-features
@@ -113,4 +114,4 @@ $(DIST_READY): $(USER_READY)
 	@touch $@
 
 clean:
-	rm -rf $(VENV) plugins/io_uring/engine/target plugins/io_uring/ioplan_io_uring/bin
+	rm -rf $(VENV) $(CRATES:=/target) plugins/io_uring/ioplan_io_uring/bin dsl/ioplan/witness/bin

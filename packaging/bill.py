@@ -1,6 +1,6 @@
 """What is shipped beside ioplan itself: a bill of materials, and the licences' texts.
 
-In the wheels: the crates of the engine, Rust's standard library and musl. In the
+In the wheels: the crates of the programs, Rust's standard library and musl. In the
 offline archives also the Python packages. The bill is CycloneDX 1.5.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from static_engine import CRATE, ROOT
+from static_engine import CRATES, ROOT
 
 LICENCE_FILE = re.compile(r"(?i)(^|/)(LICEN[CS]E|COPYING|NOTICE)[^/]*$")
 LLVM = "Apache-2.0 WITH LLVM-exception"
@@ -57,12 +57,20 @@ def runtime() -> Iterator[Component]:
 
 
 def crates() -> Iterator[Component]:
-    """What cargo links into the engine: not what only its tests and macros need."""
+    """What cargo links into the programs: not what only tests and macros need."""
+    yield from {
+        one.url: one for crate in CRATES.values() for one in _of(crate)
+    }.values()
+
+
+def _of(crate: Path) -> Iterator[Component]:
     tree = ["cargo", "tree", "--locked", "--edges", "normal,no-proc-macro"]
     tree += ["--target", TARGET, "--prefix", "none", "--format", "{p}"]
-    linked = {tuple(line.split()[:2]) for line in _said(tree).splitlines() if line}
+    linked = {
+        tuple(line.split()[:2]) for line in _said(tree, crate).splitlines() if line
+    }
     metadata = ["cargo", "metadata", "--locked", "--format-version", "1"]
-    known = _said([*metadata, "--filter-platform", TARGET])
+    known = _said([*metadata, "--filter-platform", TARGET], crate)
     for one in json.loads(known)["packages"]:
         name, version = one["name"], one["version"]
         if (name, f"v{version}") in linked and one["source"]:
@@ -74,9 +82,9 @@ def crates() -> Iterator[Component]:
             yield Component(name, version, licence, url, texts)
 
 
-def _said(command: list[str]) -> str:
+def _said(command: list[str], crate: Path) -> str:
     return subprocess.run(
-        command, cwd=CRATE, capture_output=True, text=True, check=True
+        command, cwd=ROOT / crate, capture_output=True, text=True, check=True
     ).stdout
 
 

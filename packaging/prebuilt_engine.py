@@ -1,9 +1,9 @@
-"""Takes the engine of a wheel of the same sources, so that it need not be built.
+"""Takes the programs of a wheel of the same sources, so that they need not be built.
 
     python packaging/prebuilt_engine.py
 
 Looked at are the wheels in dist/ and, where cargo is not here to build it, the
-published wheel of this version. An engine of other sources is not taken.
+published wheel of this version. Programs of other sources are not taken.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plugins/io_uring/engine"))
 from stamp import fits, stamp_of  # noqa: E402
 
-PLACE = ROOT / "plugins/io_uring/ioplan_io_uring/bin/ioplan-engine"
-IN_WHEEL = "ioplan_io_uring/bin/ioplan-engine"
+PLACES = {
+    "ioplan_io_uring/bin/ioplan-engine": ROOT / "plugins/io_uring",
+    "ioplan/witness/bin/ioplan-device": ROOT / "dsl",
+}
+"""Where a wheel has them, and below which folder a clone has the same path."""
 
 
 def wheels(folder: Path) -> Iterator[Path]:
@@ -37,26 +40,31 @@ def wheels(folder: Path) -> Iterator[Path]:
 
 
 def taken(wheel: Path) -> bool:
-    """Put the wheel's engine into its place, if it is of these sources."""
-    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(wheel) as packed:
-        if f"{IN_WHEEL}.sources" not in packed.namelist():
+    """Put the wheel's programs into their places, if they are of these sources."""
+    with zipfile.ZipFile(wheel) as packed:
+        return all([_taken(packed, name) for name in PLACES])
+
+
+def _taken(packed: zipfile.ZipFile, name: str) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        if f"{name}.sources" not in packed.namelist():
             return False
-        for name in (IN_WHEEL, f"{IN_WHEEL}.sources"):
-            packed.extract(name, folder)
-        engine = Path(folder, IN_WHEEL)
-        if not fits(engine):
+        for file in (name, f"{name}.sources"):
+            packed.extract(file, folder)
+        program, place = Path(folder, name), PLACES[name] / name
+        if not fits(program):
             return False
-        engine.chmod(0o755)
-        PLACE.parent.mkdir(exist_ok=True)
-        shutil.copy2(stamp_of(engine), stamp_of(PLACE))
-        shutil.copy2(engine, PLACE)
+        program.chmod(0o755)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(stamp_of(program), stamp_of(place))
+        shutil.copy2(program, place)
     return True
 
 
 def main() -> None:
-    """Take the first that fits, unless there is one."""
+    """Take the first that fits, unless there are some."""
     with tempfile.TemporaryDirectory() as folder:
-        if not fits(PLACE):
+        if not all(fits(place / name) for name, place in PLACES.items()):
             next(filter(taken, wheels(Path(folder))), None)
 
 

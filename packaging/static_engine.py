@@ -1,4 +1,4 @@
-"""Builds the engine as a static program, which runs on any Linux: any libc, or none.
+"""Builds the programs as static ones, which run on any Linux: any libc, or none.
 
     python packaging/static_engine.py x86_64 aarch64      # prints the programs' paths
 
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 CRATE = ROOT / "plugins/io_uring/engine"
 sys.path.insert(0, str(CRATE))
-from stamp import write_stamp  # noqa: E402
+from stamp import CRATES, write_stamp  # noqa: E402
 
 BUILD = ROOT / "build"
 MACHINES = ("x86_64", "aarch64")
@@ -31,7 +31,10 @@ PARTS = ("libstd-rust", "libllvm")
 
 
 def static_engine(machine: str) -> Path:
-    """Build it for a processor. Raises CalledProcessError, SystemExit with advice."""
+    """Build both for a processor; returns the engine, with the device beside it.
+
+    Raises CalledProcessError, SystemExit with advice.
+    """
     target = f"{machine}-unknown-linux-musl"
     command = ["cargo-zigbuild", "zigbuild", "--release", "--locked", "--quiet"]
     env = {"CARGO_TARGET_DIR": str(BUILD / "engine"), "PATH": _path()}
@@ -40,10 +43,11 @@ def static_engine(machine: str) -> Path:
         env |= _of_debian()
     env["RUSTFLAGS"] = "-Clink-self-contained=no"  # zig brings what starts a program
     command += ["--target", target]
-    subprocess.run(command, cwd=CRATE, env=os.environ | env, check=True)
-    engine = BUILD / "engine" / target / "release/ioplan-engine"
-    write_stamp(engine)
-    return engine
+    made = BUILD / "engine" / target / "release"
+    for name, crate in CRATES.items():
+        subprocess.run(command, cwd=ROOT / crate, env=os.environ | env, check=True)
+        write_stamp(made / name)
+    return made / "ioplan-engine"
 
 
 def _path() -> str:

@@ -158,7 +158,8 @@ def packed(place: Path, engine: Path) -> Path:
     wheel = place / "ioplan-1-py3-none-any.whl"
     with zipfile.ZipFile(wheel, "w") as made:
         for file in (engine, STAMP.stamp_of(engine)):
-            made.write(file, f"{HOOK.IN_WHEEL}/ioplan-{file.name}")
+            for name in HOOK.CRATES:
+                made.write(file, HOOK.in_wheel(name, file.name.replace("engine", name)))
     return wheel
 
 
@@ -166,11 +167,13 @@ def test_a_clone_takes_the_engine_of_a_wheel_only_if_it_is_of_its_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prebuilt = packaging_script("prebuilt_engine")
-    place = tmp_path / "bin/ioplan-engine"
-    monkeypatch.setattr(prebuilt, "PLACE", place)
+    places = dict.fromkeys(prebuilt.PLACES, tmp_path / "clone")
+    monkeypatch.setattr(prebuilt, "PLACES", places)
+    made = [tmp_path / "clone" / name for name in places]
     engine = program(tmp_path, 62, EXEC)
     STAMP.stamp_of(engine).write_text("sources others\nprogram another\n")
-    assert not prebuilt.taken(packed(tmp_path, engine)) and not place.exists()
+    assert not prebuilt.taken(packed(tmp_path, engine))
+    assert not any(place.exists() for place in made)
     STAMP.write_stamp(engine)
-    assert prebuilt.taken(packed(tmp_path, engine)) and STAMP.fits(place)
-    assert os.access(place, os.X_OK)
+    assert prebuilt.taken(packed(tmp_path, engine)) and all(map(STAMP.fits, made))
+    assert all(os.access(place, os.X_OK) for place in made)

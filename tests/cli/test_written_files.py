@@ -207,6 +207,7 @@ OWN = {
     "dsl/ioplan/report/html/pdf.py": "a temporary folder, for Chromium",
     "dsl/ioplan/suites/git/program.py": "temporary files without a name, for git",
     "plugins/io_uring/engine/stamp.py": "beside an engine that was built",
+    "dsl/ioplan/witness/device.py": "the control file of a device",
     "plugins/fio/ioplan_fio/run_files.py": "the session's own folder",
     "plugins/fio/ioplan_fio/process.py": "a temporary file without a name",
     "plugins/fio/ioplan_fio/gate.py": "the session's own folder",

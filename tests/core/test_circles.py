@@ -15,6 +15,7 @@ PACKAGES = (
     "ioplan_lab",
     "ioplan_sim",
     "ioplan_spdk",
+    "ioplan_witness",
 )
 
 

@@ -163,7 +163,7 @@ def _csv_cell(value: Any) -> Any:
 
 
 def _write_parquet(source: Tabular, out: BinaryIO) -> None:
-    pa, pq = _pyarrow()
+    pa, pq = pyarrow()
     schema = _arrow_schema(pa, source.columns())
     rows = iter(source.rows())
     with pq.ParquetWriter(out, schema) as writer:
@@ -176,7 +176,7 @@ def _arrow_schema(pa: Any, columns: Columns) -> Any:
     return pa.schema([(name, types[kind]) for name, kind in columns.items()])
 
 
-def _pyarrow() -> tuple[Any, Any]:
+def pyarrow() -> tuple[Any, Any]:
     """pyarrow and its Parquet part: 100 MB, so an extra, loaded when needed."""
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")

@@ -10,7 +10,8 @@
             return TargetRequest(path=f"{folder}/t", create_bytes=8 << 20, writes=True)
 
 pytest collects the tests of the class. What the backend's own `gaps` leave out is
-skipped with the backend's reason; what it calls exact is measured to be so. Needs
+skipped with the backend's reason; what it calls exact is measured to be so, and seen
+by a device that logs each I/O, where the target is a file. Needs
 pytest, which ioplan itself does not.
 """
 
@@ -20,10 +21,11 @@ from ioplan.testing.test_events import Events
 from ioplan.testing.test_features import Features
 from ioplan.testing.test_load import Load
 from ioplan.testing.test_safety import Safety
+from ioplan.testing.test_witness import Witness
 from ioplan.testing.test_words import Words
 
 
-class Conformance(Words, Load, Events, Safety, Features):
+class Conformance(Words, Load, Events, Safety, Features, Witness):
     """Override `backend` and `request`; `content` and `damage` for what is no file."""
 
 

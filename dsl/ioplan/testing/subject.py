@@ -153,11 +153,12 @@ class Subject:
 
     def content(self, facts: TargetFacts) -> bytes | None:
         """All that is stored on the target; None where that cannot be read."""
-        return Path(facts.path).read_bytes() if facts.kind == "file" else None
+        path = Path(facts.path)
+        return path.read_bytes() if path.is_file() else None
 
     def damage(self, facts: TargetFacts) -> str | None:
         """Break the target; returns how in a few words, None where it cannot be."""
-        if facts.kind != "file":
+        if not Path(facts.path).is_file():
             return None
         os.truncate(facts.path, 0)
         return "the file was truncated"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
-from math import erf, log, sqrt
+from math import sqrt
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from msgspec import Struct
 
@@ -31,31 +30,10 @@ from ioplan.testing.subject import (
     Subject,
     feature_job,
 )
-from ioplan.workload import Distribution, Hotspots, Normal, Pareto, Zipf
+from ioplan.witness.offsets import popularity
+from ioplan.workload import Distribution, Pareto, Zipf
 
-Floats = npt.NDArray[np.float64]
 SPREAD_SIGMAS, PARTS = 6.0, 10
-
-
-def popularity(distribution: Distribution, blocks: int) -> Floats:
-    """The probability of each block; of Zipf and Pareto the most popular first."""
-    edges = np.arange(blocks + 1) / blocks
-    match distribution:
-        case Zipf(theta=theta):
-            weights = np.arange(1, blocks + 1) ** -theta
-            return np.asarray(weights / weights.sum(), dtype=np.float64)
-        case Pareto(h=h):
-            below = edges ** (log(1 - h) / log(h))
-        case Normal(deviation_percent=deviation):
-            scale = deviation / 100 * sqrt(2)
-            below = np.array([0.5 + erf((x - 0.5) / scale) / 2 for x in edges])
-        case Hotspots(spots=spots):
-            space = np.cumsum([0.0, *(spot.space_percent / 100 for spot in spots)])
-            ios = np.cumsum([0.0, *(spot.io_percent / 100 for spot in spots)])
-            below = np.interp(edges, space, ios)
-        case _:
-            below = edges
-    return np.asarray(np.diff(below), dtype=np.float64)
 
 
 def check_spread(

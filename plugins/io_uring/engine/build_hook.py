@@ -1,11 +1,12 @@
-"""Makes what a package has beside its sources: the engine and the parser's tables.
+"""Makes what a package has beside its sources: two programs and the parser's tables.
 
 Without cargo the package still installs; the io_uring backend then says that
-the engine was not built and how to build it. Without the tables it still works:
-they are made on the first use.
+the engine was not built and how to build it, and `ioplan device` the same of the test
+device. Without the tables it still works: they are made on the first use.
 
-IOPLAN_WHEEL names the engine that goes into a wheel; unset, cargo builds one, and with
-`pure` there is none. A static engine makes a wheel for all Linux of its processor.
+IOPLAN_WHEEL names the engine that goes into a wheel, with the device beside it; unset,
+cargo builds both, and with `pure` there is neither. A static engine makes a wheel for
+all Linux of its processor.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from stamp import fits, stamp_of, write_stamp
+from stamp import CRATES, fits, stamp_of, write_stamp
 
-CRATE = Path("plugins/io_uring/engine")
-PLACE = Path("plugins/io_uring/ioplan_io_uring/bin/ioplan-engine")
-IN_WHEEL = "ioplan_io_uring/bin"
+ENGINE, DEVICE = CRATES
+PACKAGES = {ENGINE: "plugins/io_uring/ioplan_io_uring", DEVICE: "dsl/ioplan/witness"}
+"""Which folder has a program, in `bin`; its wheel has it without the first folders."""
 SOURCES = Path("dsl")
 TABLES = Path("ioplan/language/syntax/grammar.tables")
 MAKE_TABLES = "from ioplan.language.syntax.reader import grammar; grammar()"
@@ -45,9 +46,10 @@ class PackageHook(BuildHookInterface):  # type: ignore[type-arg]
         if self.target_name == "wheel":
             self._add_tables(version, build_data)
             if version == "editable":
-                self._place_engine()
+                for name in CRATES:
+                    self._place(name)
             else:
-                self._add_engine(build_data)
+                self._add_programs(build_data)
 
     def _add_tables(self, version: str, build_data: dict[str, Any]) -> None:
         sources = Path(self.root) / SOURCES
@@ -59,45 +61,55 @@ class PackageHook(BuildHookInterface):  # type: ignore[type-arg]
         elif version != "editable":
             build_data["force_include"][str(sources / TABLES)] = str(TABLES)
 
-    def _place_engine(self) -> None:
+    def _place(self, name: str) -> None:
         """An editable install finds the binary beside the package's source."""
-        place = Path(self.root) / PLACE
-        engine = None if fits(place) else self._built()
-        if engine is not None:
+        place = Path(self.root, PACKAGES[name], "bin", name)
+        program = None if fits(place) else self._built(name)
+        if program is not None:
             place.parent.mkdir(exist_ok=True)
             fresh = place.with_suffix(".new")
-            shutil.copy2(engine, fresh)
+            shutil.copy2(program, fresh)
             fresh.replace(place)
             write_stamp(place)
 
-    def _add_engine(self, build_data: dict[str, Any]) -> None:
+    def _add_programs(self, build_data: dict[str, Any]) -> None:
         wanted = os.environ.get("IOPLAN_WHEEL", "")
-        engine = None if wanted == "pure" else Path(wanted) if wanted else self._built()
-        if engine is None:
+        if wanted == "pure":
             return
-        if not wanted:
-            write_stamp(engine)
-        elif not fits(engine):
-            raise ValueError(f"{engine} is not of these sources, or has no stamp")
-        build_data["tag"] = f"py3-none-{_runs_on(engine)}"
-        build_data["pure_python"] = False
-        for file in (engine, stamp_of(engine)):
-            build_data["force_include"][str(file)] = f"{IN_WHEEL}/{file.name}"
+        for name in CRATES:
+            named = Path(wanted).with_name(name) if wanted else self._built(name)
+            if named is not None and (name == ENGINE or not wanted or named.exists()):
+                self._add(named, bool(wanted), build_data)
 
-    def _built(self) -> Path | None:
+    def _add(self, program: Path, named: bool, build_data: dict[str, Any]) -> None:
+        if not named:
+            write_stamp(program)
+        elif not fits(program):
+            raise ValueError(f"{program} is not of these sources, or has no stamp")
+        build_data["tag"] = f"py3-none-{_runs_on(program)}"
+        build_data["pure_python"] = False
+        for file in (program, stamp_of(program)):
+            build_data["force_include"][str(file)] = in_wheel(program.name, file.name)
+
+    def _built(self, name: str) -> Path | None:
         """The binary, or None where there is no cargo. A failing build is an error."""
         cargo = shutil.which("cargo") or shutil.which(
             "cargo", path=str(Path.home() / ".cargo" / "bin")
         )
         if cargo is None:
             self.app.display_warning(
-                "cargo was not found: ioplan installs without its io_uring engine"
+                f"cargo was not found: ioplan installs without {name}"
             )
             return None
-        crate = Path(self.root) / CRATE
+        crate = Path(self.root) / CRATES[name]
         subprocess.run([cargo, "build", "--release", "--locked"], cwd=crate, check=True)
         target = Path(os.environ.get("CARGO_TARGET_DIR") or crate / "target")
-        return target / "release" / "ioplan-engine"
+        return target / "release" / name
+
+
+def in_wheel(program: str, file: str) -> str:
+    """Where a wheel has a program's file."""
+    return f"{PACKAGES[program][PACKAGES[program].index('ioplan') :]}/bin/{file}"
 
 
 def _runs_on(engine: Path) -> str:

@@ -1,4 +1,4 @@
-"""Of which sources an engine was built, so that one which fits is not built again.
+"""Of which sources a program was built, so that one which fits is not built again.
 
 The stamp lies beside the program: the SHA-256 of the sources and of the program. It is
 in the wheels too, so that a clone of the same sources may take the engine of a wheel.
@@ -9,7 +9,12 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-CRATE = Path(__file__).resolve().parent
+ROOT = Path(__file__).resolve().parents[3]
+CRATES = {
+    "ioplan-engine": Path("plugins/io_uring/engine"),
+    "ioplan-device": Path("plugins/witness/device"),
+}
+"""The programs that are built, and of what."""
 
 
 def stamp_of(engine: Path) -> Path:
@@ -35,10 +40,15 @@ def _stamp(engine: Path) -> str:
 
 
 def _sources() -> str:
-    """Of all that decides what is built, the compiler aside."""
+    """Of all that decides what is built, the compiler aside, of both programs."""
     digest = hashlib.sha256()
-    sources = sorted((CRATE / "src").rglob("*.rs"), key=Path.as_posix)
-    for file in (CRATE / "Cargo.toml", CRATE / "Cargo.lock", *sources):
-        digest.update(f"{file.relative_to(CRATE).as_posix()}\0".encode())
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    for crate in CRATES.values():
+        sources = sorted((ROOT / crate / "src").rglob("*.rs"), key=Path.as_posix)
+        for file in (
+            ROOT / crate / "Cargo.toml",
+            ROOT / crate / "Cargo.lock",
+            *sources,
+        ):
+            digest.update(f"{file.relative_to(ROOT).as_posix()}\0".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

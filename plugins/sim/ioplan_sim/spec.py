@@ -2,70 +2,29 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated
 
-from pydantic import Field, ValidationError
-from pydantic_core import core_schema
+from pydantic import Field
 
 from ioplan.backends import BackendError
 from ioplan.core.model import Model
-from ioplan.core.text import did_you_mean
-from ioplan.language.quantity import (
-    EXAMPLES,
-    KIND_NAMES,
-    Kind,
-    QuantityError,
-    parse,
+from ioplan.language.written_models import (
+    POSITIVE,
+    SHARE,
+    SIZE,
+    Bandwidth,
+    Iops,
+    Size,
+    SomeTime,
+    Time,
+    WrittenError,
+    read_written,
 )
 
-if TYPE_CHECKING:
-    from pydantic import GetCoreSchemaHandler
-    from pydantic_core import CoreSchema
-
-MAX_FILE_BYTES = 1 << 20
 MAP_BYTES = 4096
 """What the map of the drive knows: a host page."""
 
 
-def _quantity(kind: Kind, text: object) -> int | float:
-    help = f"write for example {EXAMPLES[kind]!r}"
-    if not isinstance(text, str):
-        raise ValueError(f"{text!r} is not {KIND_NAMES[kind]}; {help}")
-    try:
-        found = parse(text)
-    except QuantityError as error:
-        raise ValueError(f"{error}; {error.help or help}") from None
-    if found.kind != kind:
-        raise ValueError(
-            f"{text!r} is {KIND_NAMES[found.kind]}, not {KIND_NAMES[kind]}; {help}"
-        )
-    return found.value
-
-
-class Written:
-    """Stands last in `Annotated`: the field is written as a quantity of this kind."""
-
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(
-            lambda text: _quantity(self.kind, text), handler(source)
-        )
-
-
-SIZE, TIME, SHARE = Written("size"), Written("time"), Written("share")
-POSITIVE = Field(gt=0)
-
-Size = Annotated[int, SIZE]
-Time = Annotated[int, TIME]
-SomeTime = Annotated[int, POSITIVE, TIME]
-Bandwidth = Annotated[float, POSITIVE, Written("bandwidth")]
-Iops = Annotated[float, POSITIVE, Written("iops")]
 Count = Annotated[int, Field(ge=1, le=4096, strict=True)]
 
 
@@ -160,32 +119,9 @@ class DriveSpec(Model):
 
 def read_spec(path: str | None) -> DriveSpec:
     """The drive of a file; without one, a middling drive. Raises BackendError."""
-    return DriveSpec.model_construct() if path is None else _read(path)
-
-
-def _read(path: str) -> DriveSpec:
+    if path is None:
+        return DriveSpec.model_construct()
     try:
-        with Path(path).open("rb") as file:
-            return DriveSpec.model_validate(
-                tomllib.loads(file.read(MAX_FILE_BYTES).decode())
-            )
-    except OSError as error:
-        raise BackendError(f"cannot read the drive {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BackendError(f"the drive {path} is not TOML: {error}") from error
-    except ValidationError as error:
-        found = "\n  ".join(_error_text(one["loc"], one) for one in error.errors()[:8])
-        raise BackendError(f"the drive {path}:\n  {found}") from error
-
-
-def _error_text(keys: tuple[int | str, ...], error: Any) -> str:
-    """An error at its key; a key that is not known, with the ones that are."""
-    where = ".".join(map(str, keys))
-    if error["type"] != "extra_forbidden":
-        return f"{where}: {error['msg'].removeprefix('Value error, ')}"
-    table: type[Model] = DriveSpec
-    for name in keys[:-1]:
-        table = get_type_hints(table)[str(name)]
-    known = list(table.model_fields)
-    hint = did_you_mean(str(keys[-1]), known) or f"; there are {', '.join(known)}"
-    return f"{where}: there is no such key{hint}"
+        return read_written(path, DriveSpec, "the drive")
+    except WrittenError as error:
+        raise BackendError(str(error)) from error

@@ -1,0 +1,1 @@
+"""What a backend did on a device that ioplan owns: asked, told, seen."""

@@ -1,0 +1,79 @@
+"""The entry point of `ioplan.commands`: what the command line knows of the device."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.declare import Command, Group, Parameter, option
+
+_FOLDER = Parameter(
+    key="folder", metavar="FOLDER", help="The device's.", kind="path", required=True
+)
+
+DEVICE = Group(
+    "device",
+    "A test device: a file that logs each I/O, and behaves by a script.",
+    (
+        Command(
+            "start",
+            "Start a device; it runs until it is stopped.",
+            "ioplan_witness.command:start",
+            (
+                Parameter(
+                    key="script",
+                    metavar="SCRIPT",
+                    help="Its behaviour, in TOML.",
+                    kind="path",
+                    required=True,
+                ),
+                option(
+                    "--output -o",
+                    "An empty or new folder, in which the file `disk` appears.",
+                    "FOLDER",
+                    kind="path",
+                    required=True,
+                ),
+                option("--log", "Its log; default: FOLDER.iolog.", "FILE", kind="path"),
+            ),
+            examples=("ioplan device start examples/slow.toml -o /tmp/slow",),
+            needs_linux=True,
+        ),
+        Command(
+            "stop",
+            "End a device; its log remains.",
+            "ioplan_witness.command:stop",
+            (_FOLDER,),
+            examples=("ioplan device stop /tmp/slow",),
+            needs_linux=True,
+        ),
+        Command(
+            "cut",
+            "Cut a device's power: what is in its volatile cache is lost.",
+            "ioplan_witness.command:cut",
+            (_FOLDER,),
+            examples=("ioplan device cut /tmp/slow",),
+            needs_linux=True,
+        ),
+        Command(
+            "log",
+            "Show the I/O that arrived: by kind, and over time.",
+            "ioplan_witness.command:show_log",
+            (
+                Parameter(
+                    key="path",
+                    metavar="LOG",
+                    help="A log, or the folder of its device.",
+                    kind="path",
+                    required=True,
+                ),
+                option("--parquet", "Write all I/Os as Parquet.", "FILE", kind="path"),
+                use.JSON,
+            ),
+            examples=(
+                "ioplan device log /tmp/slow",
+                "ioplan device log /tmp/slow --parquet slow.parquet",
+            ),
+        ),
+    ),
+)
+
+COMMANDS = (DEVICE,)

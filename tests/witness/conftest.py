@@ -1,0 +1,36 @@
+"""Devices for tests: stopped whatever happens."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ioplan.witness.device import Device, start
+from ioplan.witness.script import Script
+
+MayStart = Callable[..., Device]
+
+
+@pytest.fixture
+def device(tmp_path: Path) -> Iterator[MayStart]:
+    """Starts a device of 4 MiB, but for what is given."""
+    mountable = os.getuid() == 0 or shutil.which("fusermount3")
+    if not (os.access("/dev/fuse", os.R_OK | os.W_OK) and mountable):
+        pytest.skip("LEFT OUT: there is no FUSE for this user")
+    started: list[Device] = []
+
+    def begin(**script: Any) -> Device:
+        values = {"size": "4MiB", **script}
+        made = start(Script.model_validate(values), tmp_path / f"device{len(started)}")
+        started.append(made)
+        return made
+
+    yield begin
+    for one in started:
+        if one.folder.is_mount():
+            one.stop()

@@ -1,0 +1,219 @@
+"""Lies over a true backend: each is found, by the clause that it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import pytest
+
+from ioplan.backends import Drive, TargetRequest, find
+from ioplan.job import Counts, Event, Job, Progress, Result, StreamCounts
+from ioplan.testing import Conformance
+from ioplan.testing.subject import sizes
+from ioplan.workload import Data, Uniform
+
+pytestmark = [pytest.mark.slow, pytest.mark.machine]
+
+
+class Lie(NamedTuple):
+    """What is done instead, what is told of it, and how it is found."""
+
+    case: str
+    found: str
+    does: Callable[[Job], Job]
+    tells: Callable[[StreamCounts], StreamCounts] = lambda stream: stream
+
+
+def instead(**fields: Any) -> Callable[[Job], Job]:
+    def changed(job: Job) -> Job:
+        streams = tuple(one.model_copy(update=fields) for one in job.streams)
+        return job.model_copy(update={"streams": streams})
+
+    return changed
+
+
+def with_syncs(stream: StreamCounts) -> StreamCounts:
+    writes = stream.directions.get("write", Counts()).ios
+    return stream.model_copy(update={"sync_ios": writes // 8})
+
+
+def with_verified(stream: StreamCounts) -> StreamCounts:
+    reads = stream.directions.get("read", Counts()).bytes
+    return stream.model_copy(update={"verified_bytes": reads})
+
+
+def without_errors(stream: StreamCounts) -> StreamCounts:
+    return stream.model_copy(update={"verify_errors": 0})
+
+
+def told_30_percent(stream: StreamCounts) -> StreamCounts:
+    """The counts that were asked, whatever was done."""
+    both = list(stream.directions.values())
+    total = sum(one.ios for one in both)
+    reads = round(0.3 * total)
+    parts = {"read": reads, "write": total - reads}
+    told = {
+        name: both[0].model_copy(update={"ios": ios, "bytes": ios * 4096})
+        for name, ios in parts.items()
+    }
+    return stream.model_copy(update={"directions": told})
+
+
+def half_the_latency(stream: StreamCounts) -> StreamCounts:
+    parts = {
+        name: one.model_copy(update={"sum_ns": one.sum_ns // 2})
+        for name, one in stream.directions.items()
+    }
+    return stream.model_copy(update={"directions": parts})
+
+
+def twice_the_ios(stream: StreamCounts) -> StreamCounts:
+    parts = {
+        name: one.model_copy(update={"ios": 2 * one.ios, "bytes": 2 * one.bytes})
+        for name, one in stream.directions.items()
+    }
+    return stream.model_copy(update={"directions": parts})
+
+
+EVERYWHERE = {"region_start_bytes": 0, "region_end_bytes": 64 << 20}
+BELOW = {"region_start_bytes": 16 << 20, "region_end_bytes": 20 << 20}
+LIES = {
+    "sequential reads at random": Lie("sequential reads", "order", instead(pattern="random")),
+    "random reads in sequence": Lie("reads", "order", instead(pattern="sequential")),
+    "sequential writes at random": Lie("sequential writes", "order", instead(pattern="random")),
+    "zipf reads uniform": Lie("zipf", "distribution", instead(distribution=Uniform())),
+    "pareto reads uniform": Lie("pareto", "distribution", instead(distribution=Uniform())),
+    "hotspots uniform": Lie("hotspots", "distribution", instead(distribution=Uniform())),
+    "normal reads uniform": Lie("normal", "distribution", instead(distribution=Uniform())),
+    "Poisson at a fixed rate": Lie(
+        "rate poisson", "arrivals", lambda job: with_arrivals(job, "fixed")
+    ),
+    "a fixed rate as Poisson": Lie(
+        "rate", "arrivals", lambda job: with_arrivals(job, "poisson")
+    ),
+    "half the rate": Lie("rate", "rate", lambda job: with_rate(job, 200)),
+    "zeros written random": Lie("data zeros", "data", instead(data=Data(kind="random"))),
+    "noise written as zeros": Lie("data random", "data", instead(data=Data(kind="zeros"))),
+    "compressible data random": Lie("data compressible", "data", instead(data=Data())),
+    "no data repeats": Lie("dedup", "dedup", instead(dedup_percent=0)),
+    "syncs counted, not done": Lie("sync", "sync", instead(sync_every=None), with_syncs),
+    "syncs seldom": Lie("sync", "sync", instead(sync_every=16), with_syncs),
+    "verifies counted, not done": Lie(
+        "verify", "verify wrong data", instead(verify=False), with_verified
+    ),
+    "verify errors hidden": Lie(
+        "verify", "verify wrong data", lambda job: job, without_errors
+    ),
+    "two threads as one": Lie("threads", "threads", instead(threads=1, qd=8)),
+    "two threads as one, shallow": Lie("threads", "depth", instead(threads=1)),
+    "half the depth": Lie("reads", "depth", instead(qd=8)),
+    "35 % in place of 30 %": Lie("reads 30 %", "read share", instead(read_percent=35)),
+    "35 % told as 30 %": Lie(
+        "reads 30 %", "read share", instead(read_percent=35), told_30_percent
+    ),
+    "reads of a larger region": Lie("region", "region", instead(**EVERYWHERE)),
+    "reads of half the region": Lie("region", "distribution", instead(**BELOW)),
+    "one size of three": Lie("sizes", "read size", instead(read_sizes=sizes(b4096=100))),
+    "no trims": Lie("trim", "trim share", instead(trim_percent=0)),
+    "half the latency": Lie("reads", "read latency", lambda job: job, half_the_latency),
+    "twice the I/Os": Lie("reads", "read count", lambda job: job, twice_the_ios),
+}  # fmt: skip
+
+
+def with_arrivals(job: Job, arrivals: str) -> Job:
+    rate = job.streams[0].rate
+    assert rate
+    return instead(rate=rate.model_copy(update={"arrivals": arrivals}))(job)
+
+
+def with_rate(job: Job, iops: float) -> Job:
+    rate = job.streams[0].rate
+    assert rate
+    return instead(rate=rate.model_copy(update={"iops": iops}))(job)
+
+
+class LyingExecution:
+    def __init__(self, drive: Drive, job: Job, lie: Lie) -> None:
+        self.lie, self.job, self.inner = lie, job, drive.start(lie.does(job))
+
+    def __iter__(self) -> Iterator[Event]:
+        for event in self.inner:
+            if isinstance(event, Progress | Result):
+                told = tuple(self.lie.tells(one) for one in event.streams)
+                yield event.model_copy(update={"streams": told})
+            else:
+                yield event
+
+    def stop(self) -> None:
+        self.inner.stop()
+
+    def kill(self) -> None:
+        self.inner.kill()
+
+    def __enter__(self) -> Self:
+        self.inner.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.inner.__exit__(kind, error, trace)
+
+
+class LyingDrive:
+    def __init__(self, inner: Drive, lie: Lie) -> None:
+        self.inner, self.lie, self.facts = inner, lie, inner.facts
+
+    def start(self, job: Job) -> LyingExecution:
+        return LyingExecution(self.inner, job, self.lie)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+class LyingBackend:
+    def __init__(self, lie: Lie) -> None:
+        self.lie, self.inner = lie, find("io_uring")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def open(self, request: TargetRequest) -> LyingDrive:
+        return LyingDrive(self.inner.open(request), self.lie)
+
+
+class Kit(Conformance):
+    __test__ = False
+
+    def __init__(self, backend: Any) -> None:
+        self._backend = backend
+
+    def backend(self) -> Any:
+        return self._backend
+
+    def request(self, folder: Path) -> TargetRequest:
+        return TargetRequest(path=f"{folder}/t", create_bytes=8 << 20, writes=True)
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_a_lie_is_found_by_its_clause(name: str, tmp_path: Path) -> None:
+    """One attempt will do: a lie is found in each."""
+    lie = LIES[name]
+    kit = Kit(LyingBackend(lie))
+    kit._has_a_device(tmp_path)
+    found = kit._witnessed(lie.case, tmp_path)
+    assert not found.failure
+    assert lie.found in {one.name for one in found.differences}, found.clauses
+    with pytest.raises(AssertionError, match=f"not as asked: .*{lie.found}"):
+        kit._check_case(lie.case, tmp_path / "again")
+
+
+def test_the_kit_says_why_it_leaves_out(tmp_path: Path) -> None:
+    with pytest.raises(pytest.skip.Exception, match="its I/O is simulated"):
+        Kit(find("sim"))._has_a_device(tmp_path)
