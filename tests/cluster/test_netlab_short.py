@@ -7,16 +7,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from netlab import NEEDS_NETNS, netlab, wait_for
+from netlab import NEEDS_NETNS, NetLab, netlab, wait_for
 from test_netlab import FEW_CELLS, attached, audit, detached, plan, stored, up
 
 pytestmark = NEEDS_NETNS
+
+
+def no_drive_is_written_before_all_may_be(lab: NetLab, folder: Path) -> None:
+    """The second host has somebody's archive on its drive, and says so."""
+    first, second = (folder / f"{name}-drive.img" for name in ("h1", "h2"))
+    with second.open("r+b") as disk:
+        disk.write((b"PK\x03\x04" + b"precious" * 512)[:4096])
+    before = first.read_bytes(), second.read_bytes()
+    done = lab.coordinator.ioplan(*lab.run(plan(folder, "200ms", 1), "all"))
+    assert done.returncode == 2
+    assert "h2: " in done.stderr and f"--overwrite-data {second}" in done.stderr
+    assert (first.read_bytes(), second.read_bytes()) == before
+    with second.open("r+b") as disk:
+        disk.write(bytes(4096))
 
 
 def test_a_worker_is_killed_in_a_job(tmp_path: Path) -> None:
     with netlab(tmp_path, "h1", "h2", shared=True) as lab:
         lab.close_ports()
         up(lab)
+        no_drive_is_written_before_all_may_be(lab, tmp_path)
         job = detached(lab, plan(tmp_path, "1s", FEW_CELLS))
         wait_for(lambda: stored(lab.hosts["h1"], job))
         lab.hosts["h1"].kill("worker")

@@ -23,6 +23,7 @@ from ioplan_lab.cluster.hosts.delivery import (
     delivered_here,
     deliveries_of,
 )
+from ioplan_lab.cluster.hosts.evidence import CALLS, refusals_here
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.seen_hosts import HOSTS_OP
 from ioplan_lab.cluster.hosts.servers import resource
@@ -206,8 +207,11 @@ class DaskClient:
             self.futures.pop(call.session, None)
 
     def _run_on_hosts(
-        self, function: Callable[..., Answer], calls: Sequence[LaneCall], *more: str
-    ) -> tuple[list[Answer], list[str]]:
+        self,
+        function: Callable[..., Any],
+        calls: Sequence[LaneCall],
+        *more: str | bytes,
+    ) -> tuple[list[Any], list[str]]:
         """Run it with the lanes' sessions on each of their hosts.
 
         Returns the answers, and the hosts that cannot be reached.
@@ -217,7 +221,7 @@ class DaskClient:
         hosts = dict.fromkeys(call.host for call in calls)
         asked = [addresses[host] for host in hosts if host in addresses]
         sessions = [call.session for call in calls]
-        answers: dict[str, Answer] | None = {}
+        answers: dict[str, Any] | None = {}
         if asked:
             words = (function, sessions, *more)
             answers = self._ask(lambda one: one.run(*words, workers=asked))
@@ -225,6 +229,11 @@ class DaskClient:
             return [], list(hosts)
         missing = [host for host in hosts if host not in addresses]
         return list(answers.values()), missing
+
+    def refusals(self, calls: Sequence[LaneCall]) -> dict[str, str]:
+        said = CALLS.dump_json(tuple(calls))
+        answers, _ = self._run_on_hosts(refusals_here, calls, said)
+        return {session: why for one in answers for session, why in one.items()}
 
     def deliveries(self, calls: Sequence[LaneCall]) -> dict[str, Delivery]:
         there = self._reporting()

@@ -27,6 +27,12 @@ class Executor(Protocol):
     def unready(self, calls: Sequence[LaneCall]) -> dict[str, ClusterError]:
         """The lanes' hosts that can start none now, and why. Lanes wait for them."""
 
+    def refusals(self, calls: Sequence[LaneCall]) -> dict[str, str]:
+        """Why lanes are refused for the data on their targets, by session.
+
+        Of hosts that do not report there is none: their lanes are refused later.
+        """
+
     def start(self, calls: Sequence[LaneCall]) -> None:
         """Start the lanes that do not run yet."""
 
@@ -76,6 +82,9 @@ class LocalExecutor:
         self.program = program
 
     def unready(self, calls: Sequence[LaneCall]) -> dict[str, ClusterError]:
+        return {}
+
+    def refusals(self, calls: Sequence[LaneCall]) -> dict[str, str]:
         return {}
 
     def start(self, calls: Sequence[LaneCall]) -> None:

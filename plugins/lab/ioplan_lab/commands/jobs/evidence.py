@@ -2,50 +2,48 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from ioplan.backends import TargetRequest, find
 from ioplan.cli.choose import after_reading
+from ioplan.core.error_kinds import TargetFault
 from ioplan.guard.errors import ConsentError, TargetError
-from ioplan.guard.resolve import resolve_target
 from ioplan.guard.target import check_evidence
 from ioplan.lab.lab import Lab
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import summary_of
+from ioplan_lab.cluster.hosts.evidence import request_of
+from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import LaneCall
 
 
-def check_group(plan: CheckedPlan, job: Job, lab: Lab) -> None:
-    """Refuse all where the data on one was not given up. Raises ConsentError.
+def check_group(plan: CheckedPlan, executor: Executor, job: Job, lab: Lab) -> None:
+    """Refuse all where the data on one was not given up. Raises TargetError.
 
-    A lane whose target is refused for another reason says so itself; targets of other
-    hosts are checked there.
+    A lane whose target is refused for another reason says so itself.
     """
     if not summary_of(plan).writes:
         return
+    there = []
     for call in job.calls:
         entry = lab.targets[call.target]
-        is_here = not (entry.host or entry.hosts)
-        if is_here and not _is_simulated(call, lab):
+        if entry.host or entry.hosts:
+            there.append(call)
+        else:
             _check(call, lab)
+    _check_there(executor, there)
 
 
-def _is_simulated(call: LaneCall, lab: Lab) -> bool:
-    return find(call.request.backend or lab.backend).virtual_time
+def _check_there(executor: Executor, calls: list[LaneCall]) -> None:
+    """On their hosts, all at once."""
+    refused = executor.refusals(calls) if calls else {}
+    for call in calls:
+        if why := refused.get(call.session):
+            raise TargetError(f"{call.host}: {why}", TargetFault.DATA)
 
 
 def _check(call: LaneCall, lab: Lab) -> None:
-    path, entry = resolve_target(call.target, lab)
-    if not Path(path).exists():
+    request = request_of(call, lab)
+    if request is None:
         return
-    request = TargetRequest(
-        path=path,
-        entry=entry,
-        writes=True,
-        overwrite=call.request.overwrite,
-        overwrite_data=call.request.overwrite_data,
-    )
     try:
         after_reading(check_evidence, request)
     except ConsentError:

@@ -52,7 +52,7 @@ def run_fleet(console: Console, call: RunCall, detach: bool, skip_missing: bool)
         job = new_job(plan, lab_file, asked.targets, told, call.store, call.job or "")
     jobs = Jobs(call.store)
     with executor_of(job) as executor, lane_errors():
-        check_group(plan, job, lab)
+        check_group(plan, executor, job, lab)
         unready = some_ready(executor, job)
         if skip_missing:
             job.skip({host: str(error) for host, error in unready.items()})
