@@ -17,11 +17,16 @@ MayStart = Callable[..., Device]
 
 
 @pytest.fixture
-def device(tmp_path: Path) -> Iterator[MayStart]:
-    """Starts a device of 4 MiB, but for what is given."""
+def can_mount() -> None:
+    """Leaves out what needs FUSE where there is none."""
     mountable = os.getuid() == 0 or shutil.which("fusermount3")
     if not (os.access("/dev/fuse", os.R_OK | os.W_OK) and mountable):
         pytest.skip("LEFT OUT: there is no FUSE for this user")
+
+
+@pytest.fixture
+def device(tmp_path: Path, can_mount: None) -> Iterator[MayStart]:
+    """Starts a device of 4 MiB, but for what is given."""
     started: list[Device] = []
 
     def begin(**script: Any) -> Device:

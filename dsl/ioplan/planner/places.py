@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ioplan.language.plan import CheckedPlan, Expectation
-from ioplan.planner.steps import RoundsOf, Run, SeekOf
+from ioplan.planner.steps import RoundsOf, Run, SeekOf, Step
 from ioplan.planner.unfold import unfold
 from ioplan.records.outline import Outlined
 
@@ -28,14 +28,14 @@ def place_of(record: Outlined) -> Place:
 def places_of(plan: CheckedPlan) -> dict[Place, Run]:
     """The first run at each place, in the order of the plan."""
     found: dict[Place, Run] = {}
-    for run in _runs(plan):
+    for run in runs_of(unfold(plan)):
         found.setdefault(place(run.test.title, run.index, run.cell_text), run)
     return found
 
 
-def _runs(plan: CheckedPlan) -> Iterator[Run]:
+def runs_of(steps: Iterable[Step]) -> Iterator[Run]:
     """All runs, of rounds those of the first, and of a seek what it finds."""
-    for step in unfold(plan):
+    for step in steps:
         if isinstance(step, SeekOf):
             yield step.finding
             continue

@@ -76,4 +76,23 @@ DEVICE = Group(
     ),
 )
 
-COMMANDS = (DEVICE,)
+WITNESS = Command(
+    "witness",
+    "Compare what a backend does with what a plan asks, on a test device.",
+    "ioplan_witness.plan:witness_plan",
+    (
+        use.PLAN,
+        use.BACKEND,
+        use.BACKEND_OPTIONS,
+        use.LAB,
+        use.SETTINGS,
+        use.PROFILE,
+        use.TESTS,
+        use.SCALE_TIME,
+        use.JSON_LINES,
+    ),
+    examples=("ioplan witness plan.ioplan --backend fio",),
+    needs_linux=True,
+)
+
+COMMANDS = (DEVICE, WITNESS)
