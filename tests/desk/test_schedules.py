@@ -86,8 +86,9 @@ def test_what_is_due_is_added_once(
     made = schedules.add("nightly", "0 * * * *", "UTC", missed, WANTED)
     schedules.turn()
     assert not queue.waiting() and made.next_at > stamp()
-    full_hour = timedelta(minutes=datetime.now(UTC).minute) if ago else timedelta()
-    due_since(database, "nightly", full_hour + timedelta(hours=ago, seconds=3))
+    since_full = timedelta(minutes=datetime.now(UTC).minute)
+    due = since_full + timedelta(hours=ago) if ago else timedelta(seconds=3)
+    due_since(database, "nightly", due)
     for _ in range(3):
         schedules.turn()
     (found,) = schedules.all()

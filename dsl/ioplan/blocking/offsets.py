@@ -43,6 +43,7 @@ UNLIMITED = _Unlimited()
 
 RANDOM_BYTES = os.urandom(1 << 16)
 """What random data is cut from."""
+BLOCK_BYTES, TOKEN_BYTES = 4096, 8
 
 
 class Io(NamedTuple):
@@ -105,10 +106,15 @@ class IoGenerator:
         return offset
 
     def _data(self, size: int) -> bytes:
-        """Bytes that no other write is likely to have at the same place."""
+        """Bytes of which no block of 4 KiB is that of another write, unless zeros."""
         start = self.random.randrange(len(self.source))
         data = self.source[start:] + self.source * (size // len(self.source) + 1)
-        return data[:size]
+        if self.source is not RANDOM_BYTES:
+            return data[:size]
+        unique = bytearray(data[:size])
+        for at in range(0, size, BLOCK_BYTES):
+            unique[at : at + TOKEN_BYTES] = self.random.randbytes(TOKEN_BYTES)
+        return bytes(unique)
 
 
 def _part(stream: JobStream, thread: int) -> tuple[int, int]:

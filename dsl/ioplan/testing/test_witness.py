@@ -15,7 +15,7 @@ from ioplan.witness.device import DeviceError, program
 from ioplan.witness.run import Witnessed, witness
 from ioplan.workload import Data, Hotspot, Hotspots, Normal, Pareto, Rate, Zipf
 
-RUN_NS = 600 * MS_NS
+RUN_NS = 1000 * MS_NS
 SPOTS = (
     Hotspot(io_percent=80, space_percent=20),
     Hotspot(io_percent=20, space_percent=80),

@@ -24,11 +24,11 @@ SCRIPT = Script.model_validate(
         "size": "64MiB",
         "latency": [
             {"direction": "flush", "value": "200us"},
-            {"shape": "lognormal", "median": "1ms", "sigma": 0.2},
+            {"shape": "lognormal", "median": "2ms", "sigma": 0.2},
         ],
     }
 )
-"""As slow as an I/O must be for a depth to be held, on a host of two cores."""
+"""So slow that a depth is held on two busy cores, also by a generator in Python."""
 QUICK = Script.model_validate({"size": "64MiB", "latency": [{"value": "100us"}]})
 """For rates: they are kept."""
 CORRUPT = Script.model_validate(

@@ -20,6 +20,7 @@ from typing import IO, NamedTuple
 MESSAGE_BYTES = 8192
 TITLE_ROOM = " " * 4096
 """An argument that lanes write their names over."""
+READY = b"r"
 IDLE_S = 2.0
 """Without lanes, and without a new one for so long, it ends."""
 
@@ -29,6 +30,7 @@ class LaneParent:
 
     def __init__(self, program: str, errors: IO[bytes]) -> None:
         """Start it. What it says of itself goes to `errors`. Raises OSError."""
+        self.is_ready = False
         self.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self.process = subprocess.Popen(
@@ -44,8 +46,13 @@ class LaneParent:
     def start(self, folder: Path, lock: int) -> None:
         """Have it run the lane of a folder, which takes the lock over.
 
+        It is waited for until it receives: a descriptor that waits in a socket is a
+        use of a file that nobody can see, and the guard refuses all targets then.
         Raises OSError once it has ended.
         """
+        if not self.is_ready and not self.socket.recv(1):
+            raise BrokenPipeError("the parent of lanes has ended")
+        self.is_ready = True
         socket.send_fds(self.socket, [os.fsencode(folder)], [lock])
 
     @property
@@ -94,6 +101,8 @@ def requests(asked: socket.socket) -> Iterator[Begun]:
     before is still done.
     """
     closed = False
+    with suppress(OSError):  # who started it has gone
+        asked.send(READY)
     while True:
         if not closed and not select([asked], [], [], IDLE_S)[0]:
             if _has_children():
