@@ -20,8 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 from command import ioplan
 
-from ioplan.witness.device import Device, DeviceError
+from ioplan.witness.device import Device, DeviceError, start
 from ioplan.witness.log import Entries, read_log, seen
+from ioplan.witness.script import Script
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 BLOCK = 4096
@@ -335,6 +336,25 @@ def test_data_may_be_kept_in_a_file(device: Starts, tmp_path: Path) -> None:
     assert backing.stat().st_size == 4 << 20
     with opened(device(backing=str(backing))) as disk:
         assert os.pread(disk, 4, BLOCK) == b"kept"
+
+
+@pytest.mark.parametrize("size", [1, (4 << 20) - 512, (4 << 20) + 1])
+def test_a_file_that_is_there_is_not_cut(
+    device: Starts, tmp_path: Path, size: int
+) -> None:
+    backing = tmp_path / "photos.img"
+    backing.write_bytes(b"p" * size)
+    with pytest.raises(DeviceError, match="exists, and is no file of 4194304 B"):
+        device(backing=str(backing))
+    assert backing.read_bytes() == b"p" * size
+
+
+def test_only_a_log_is_replaced(tmp_path: Path) -> None:
+    precious = tmp_path / "device.iolog"
+    precious.write_text("a year of work")
+    with pytest.raises(DeviceError, match="exists and is no log of a device"):
+        start(Script.model_validate({"size": "4MiB"}), tmp_path / "device")
+    assert precious.read_text() == "a year of work"
 
 
 def test_a_signal_ends_it_and_leaves_no_mount(device: Starts) -> None:

@@ -17,6 +17,8 @@ from ioplan.language.written_models import WrittenError, read_written
 from ioplan.witness.script import Script
 
 NAME = "ioplan-device"
+MAGIC = b"ioplan-device 1\n"
+"""How a log begins."""
 HERE = Path(__file__).resolve().parent
 PLACE = HERE / "bin" / NAME
 HOW_TO_BUILD = (
@@ -101,6 +103,7 @@ def start(script: Script, folder: Path, log: Path | None = None) -> Device:
     if any(folder.iterdir()):
         raise DeviceError(f"{folder} is not empty; name an empty folder or a new one")
     device = Device(folder.resolve(), log or usual_log(folder.resolve()))
+    _check_log(device.log)
     server = subprocess.Popen(
         [program(), device.folder, device.log],
         stdin=subprocess.PIPE,
@@ -115,6 +118,16 @@ def start(script: Script, folder: Path, log: Path | None = None) -> Device:
     if server.stdout.readline().strip() != "ready":
         raise DeviceError(_why_not(server.stderr.read().strip()))
     return device
+
+
+def _check_log(log: Path) -> None:
+    """Only a log is replaced."""
+    if not log.exists():
+        return
+    with log.open("rb") as file:
+        if file.read(len(MAGIC)) != MAGIC:
+            text = f"{log} exists and is no log of a device: name another with --log"
+            raise DeviceError(text)
 
 
 def _why_not(said: str) -> str:

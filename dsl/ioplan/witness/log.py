@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from ioplan.export.export import pyarrow
-from ioplan.witness.device import Device, DeviceError
+from ioplan.witness.device import MAGIC, Device, DeviceError
 
-MAGIC = b"ioplan-device 1\n"
 KINDS = ("read", "write", "flush", "discard")
 ENTRY = np.dtype(
     [
@@ -77,7 +76,7 @@ def columns(entries: Entries) -> dict[str, Any]:
     }
 
 
-def write_parquet(entries: Entries, path: Path) -> None:
+def write_parquet(entries: Entries, out: BinaryIO) -> None:
     """Needs pyarrow, of the extra `parquet`. Raises ExportError."""
     pa, pq = pyarrow()
-    pq.write_table(pa.table(columns(entries)), path, compression="zstd")
+    pq.write_table(pa.table(columns(entries)), out, compression="zstd")

@@ -8,6 +8,7 @@ import numpy as np
 from msgspec.json import encode
 
 from ioplan.cli.display.output import data_out, print_line
+from ioplan.cli.stores import opened
 from ioplan.core.units import bytes_text, digits, iops_text, latency_text, time_text
 from ioplan.witness import device
 from ioplan.witness.log import KINDS, Entries, columns, read_log, write_parquet
@@ -45,7 +46,8 @@ def show_log(*, path: Path, parquet: Path | None, json: bool) -> int:
         path = running.log
     entries = read_log(path)
     if parquet:
-        write_parquet(entries, parquet)
+        with opened(parquet) as out:
+            write_parquet(entries, out)
     elif json:
         lists = {name: np.asarray(c).tolist() for name, c in columns(entries).items()}
         with data_out() as out:

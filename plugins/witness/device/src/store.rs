@@ -21,6 +21,21 @@ pub struct Store {
     volatile: Mutex<Volatile>,
 }
 
+/// What is there keeps its size, and with it all that is in it.
+fn backing(path: &str, size_bytes: u64) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let file = options.read(true).write(true).create(true).truncate(false);
+    let file = file.open(path)?;
+    let known = file.metadata()?;
+    if known.is_file() && [0, size_bytes].contains(&known.len()) {
+        return Ok(file);
+    }
+    Err(io::Error::other(format!(
+        "the backing {path} exists, and is no file of {size_bytes} B: name another one, \
+         or remove it"
+    )))
+}
+
 /// Writes since the last flush that counted, the oldest first.
 #[derive(Debug, Default)]
 struct Volatile {
@@ -41,12 +56,7 @@ struct Written {
 impl Store {
     pub fn new(script: &Script) -> io::Result<Self> {
         let file = match &script.backing {
-            Some(path) => OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(path)?,
+            Some(path) => backing(path, script.size_bytes)?,
             None => memory()?,
         };
         file.set_len(script.size_bytes)?;
