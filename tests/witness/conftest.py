@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ioplan.witness.device import Device, start
+from ioplan.witness.device import Device, is_mounted, start
 from ioplan.witness.script import Script
 
 MayStart = Callable[..., Device]
@@ -37,5 +37,5 @@ def device(tmp_path: Path, can_mount: None) -> Iterator[MayStart]:
 
     yield begin
     for one in started:
-        if one.folder.is_mount():
+        if is_mounted(one.folder):
             one.stop()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 
-from ioplan_witness import plan as command
+from ioplan_witness.commands import plan as command
 
 PLAN = """
 test "Mix" { run random 4KiB 70/30 for 5s vary qd in 1, 4, 8 }

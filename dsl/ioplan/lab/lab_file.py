@@ -109,7 +109,7 @@ def read_lab(path: Path | None) -> Lab:
     Raises LabError.
     """
     path = path or default_path()
-    return _lab(path, _text(path)) if path else Lab.model_construct()
+    return parsed_lab(path, _text(path)) if path else Lab.model_construct()
 
 
 def plan_folders(path: Path | None) -> tuple[Path, ...]:
@@ -144,7 +144,8 @@ def _not_toml(path: Path, error: ValueError) -> LabError:
     return LabError(f"the lab {path} is not TOML: {error}", LabFault.LAB_SYNTAX)
 
 
-def _lab(path: Path, text: str) -> Lab:
+def parsed_lab(path: Path, text: str) -> Lab:
+    """The lab of a file's text. Raises LabError."""
     try:
         lab = Lab.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:

@@ -65,10 +65,18 @@ class Device(Struct, frozen=True):
         """End it, and wait until its folder is empty again. Raises DeviceError."""
         self.tell("stop")
         until_s = time.monotonic() + STOP_S
-        while self.folder.is_mount():
+        while is_mounted(self.folder):
             if time.monotonic() > until_s:
                 raise DeviceError(f"{self.folder} is still mounted: is a file open?")
             time.sleep(0.01)
+
+
+def is_mounted(folder: Path) -> bool:
+    """Whether a server, perhaps one that is ending or dead, has the folder."""
+    try:
+        return folder.is_mount()
+    except OSError:
+        return True
 
 
 def program() -> Path:
@@ -97,7 +105,7 @@ def usual_log(folder: Path) -> Path:
 
 def start(script: Script, folder: Path, log: Path | None = None) -> Device:
     """Start a server that outlives this program. Raises DeviceError."""
-    if folder.is_mount():
+    if is_mounted(folder):
         raise DeviceError(f"{folder} is mounted already; `ioplan device stop {folder}`")
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):

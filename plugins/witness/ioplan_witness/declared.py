@@ -16,7 +16,7 @@ DEVICE = Group(
         Command(
             "start",
             "Start a device; it runs until it is stopped.",
-            "ioplan_witness.command:start",
+            "ioplan_witness.commands.device:start",
             (
                 Parameter(
                     key="script",
@@ -40,7 +40,7 @@ DEVICE = Group(
         Command(
             "stop",
             "End a device; its log remains.",
-            "ioplan_witness.command:stop",
+            "ioplan_witness.commands.device:stop",
             (_FOLDER,),
             examples=("ioplan device stop /tmp/slow",),
             needs_linux=True,
@@ -48,7 +48,7 @@ DEVICE = Group(
         Command(
             "cut",
             "Cut a device's power: what is in its volatile cache is lost.",
-            "ioplan_witness.command:cut",
+            "ioplan_witness.commands.device:cut",
             (_FOLDER,),
             examples=("ioplan device cut /tmp/slow",),
             needs_linux=True,
@@ -56,7 +56,7 @@ DEVICE = Group(
         Command(
             "log",
             "Show the I/O that arrived: by kind, and over time.",
-            "ioplan_witness.command:show_log",
+            "ioplan_witness.commands.device:show_log",
             (
                 Parameter(
                     key="path",
@@ -79,7 +79,7 @@ DEVICE = Group(
 WITNESS = Command(
     "witness",
     "Compare what a backend does with what a plan asks, on a test device.",
-    "ioplan_witness.plan:witness_plan",
+    "ioplan_witness.commands.plan:witness_plan",
     (
         use.PLAN,
         use.BACKEND,

@@ -27,8 +27,10 @@ def delivered_now(
     Raises StoreError where that cannot be read.
     """
     found: dict[str, Delivery] = {}
+    if not store.exists():
+        return found
     left = Outbox(store).report()
-    with Store.open(store) as local:
+    with Store.to_read(store) as local:
         for page in _pages(sessions):
             with local.reading() as here:
                 ours = extents(here, page)
@@ -90,6 +92,8 @@ def enter_missing(store: Path) -> list[str]:
     outbox = Outbox(store)
     outbox.note_check()
     missing: list[str] = []
+    if not store.exists():
+        return missing
     place = attrgetter("place")
     for at, entries in groupby(sorted(outbox.delivered(), key=place), key=place):
         missing += _enter(outbox, at, [one.session for one in entries])
@@ -98,7 +102,7 @@ def enter_missing(store: Path) -> list[str]:
 
 def _enter(outbox: Outbox, place: str, sessions: Sequence[str]) -> list[str]:
     try:
-        with Store.open(outbox.store) as local, Store.at(place) as shared:
+        with Store.to_read(outbox.store) as local, Store.at(place) as shared:
             missing = list(not_there(local, shared, sessions))
     except StoreError:
         return []

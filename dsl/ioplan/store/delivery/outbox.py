@@ -133,7 +133,7 @@ class Outbox:
 
     def is_check_due(self) -> bool:
         """Whether nobody has looked lately if what was delivered is there still."""
-        if not (self.folder / DELIVERED).exists():
+        if not (self.folder / DELIVERED).exists() or not self.store.exists():
             return False
         try:
             checked_s = (self.folder / CHECKED).stat().st_mtime

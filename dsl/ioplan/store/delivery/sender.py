@@ -75,7 +75,9 @@ def send_now(
     What was refused is tried again, and what was delivered is compared again.
     """
     outbox = Outbox(store)
-    with Store.open(store) as local:
+    if not store.exists():
+        return
+    with Store.to_read(store) as local:
         known = sessions.intersection(local.ids())
     for session in sorted(known):
         outbox.add(session, place)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -15,7 +14,7 @@ from ioplan.guard.errors import ConsentError, TargetError
 from ioplan.guard.resolve import resolve_target
 from ioplan.guard.target import check_evidence
 from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import read_lab
+from ioplan.lab.lab_file import parsed_lab
 from ioplan_lab.cluster.jobs.lane import LaneCall
 
 CALLS = TypeAdapter(tuple[LaneCall, ...])
@@ -36,12 +35,7 @@ def refusal(call: LaneCall) -> str:
 
     Another reason the lane gives itself, and what needs a full read it reads.
     """
-    with TemporaryDirectory() as name:
-        path = Path(name) / "lab.toml"
-        path.touch(0o600)
-        path.write_text(call.lab)
-        lab = read_lab(path)
-    request = request_of(call, lab)
+    request = request_of(call, parsed_lab(Path("lab.toml"), call.lab))
     try:
         if request:
             check_evidence(request)

@@ -41,7 +41,7 @@ def show_log(*, path: Path, parquet: Path | None, json: bool) -> int:
     """Print a log's summary, or write it as Parquet."""
     if path.is_dir():
         running = _device(path)
-        if running.folder.is_mount():
+        if device.is_mounted(running.folder):
             running.tell("flush-log")
         path = running.log
     entries = read_log(path)

@@ -1,0 +1,1 @@
+"""The commands `ioplan device` and `ioplan witness`."""
