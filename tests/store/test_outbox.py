@@ -227,7 +227,7 @@ def test_of_a_host_that_is_away_the_shared_store_is_asked(outbox: Outbox) -> Non
     ]
 
 
-def test_a_store_that_was_moved_away_is_not_made_anew(outbox: Outbox) -> None:
+def test_a_store_that_was_moved_away_is_not_created_again(outbox: Outbox) -> None:
     send_all(outbox.store, 0)
     outbox.store.rename(outbox.store.with_name("away.db"))
     sender.main(str(outbox.store), "0")
