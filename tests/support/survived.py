@@ -36,6 +36,7 @@ SAME = (
 BUSY = (
     *("latencies include it", "the generator, not the drive", "frequency changed"),
     *("the hypervisor stole", "CPUs throttled", "timers are only as fine"),
+    "its programs, ioplan or the machine stood still",
     "another session of ioplan used",
 )
 
