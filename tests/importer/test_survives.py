@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +13,7 @@ from test_fio_results import direction, document, job
 
 from ioplan.language.syntax.source import Source
 from ioplan_importer.findings import Findings, ImportFault
+from ioplan_importer.fio.jobs import Switch
 from ioplan_importer.fio.vocabulary import KNOWN
 from ioplan_importer.fio_results.sessions import import_results
 from ioplan_importer.kinds import READERS, kind_of
@@ -74,6 +75,15 @@ def test_job_files(sections: list[Any], bare: bool) -> None:
         lines.append(f"[{name}]")
         lines += [n if bare and not v else f"{n}={v}" for n, v in options]
     survives("\n".join(lines), "fio")
+
+
+@pytest.mark.parametrize("name", get_args(Switch))
+def test_a_switch_that_is_no_number(name: str) -> None:
+    """One error and the job without it, as if it had not been given."""
+    made = import_plan(Source("f.fio", f"{JOB}{name}=libaio\n"), "fio", {})
+    found = [one.message for one in made.found if one.severity == "error"]
+    assert found == [f"{name}: 'libaio' is no number; it is left out"]
+    assert made.plan
 
 
 WORDS = st.sampled_from(

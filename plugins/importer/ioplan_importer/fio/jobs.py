@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 from msgspec import Struct
 
@@ -18,12 +18,10 @@ from ioplan_importer.fio.vocabulary import KNOWN, SAID, canonical
 
 Read = TypeVar("Read")
 KB_BASE = "kb_base"
-SWITCHES = frozenset(
-    (
-        *("time_based", "norandommap", "direct", "buffered", "zero_buffers"),
-        *("stonewall"),
-    )
-)
+Switch = Literal[
+    "time_based", "norandommap", "direct", "buffered", "zero_buffers", "stonewall"
+]
+SWITCHES = frozenset(get_args(Switch))
 
 
 class FioJob(Struct, frozen=True):
@@ -38,6 +36,11 @@ class FioJob(Struct, frozen=True):
     def has(self, name: str) -> bool:
         """Whether an option is given."""
         return name in self.options
+
+    def is_on(self, name: Switch) -> bool:
+        """Whether a switch is given and on; without a value it is on."""
+        option = self.options.get(name)
+        return option is not None and (not option.value or whole(option.value) != 0)
 
     def place(self, *names: str) -> Span:
         """Where the first of some options stands, else the section."""

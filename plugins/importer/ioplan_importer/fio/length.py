@@ -11,7 +11,6 @@ from ioplan_importer.fio.numbers import (
     is_plain_time,
     size,
     time_us,
-    truth,
     whole,
 )
 from ioplan_importer.fio.shape import Shape, kb_base
@@ -25,8 +24,7 @@ def length_of(job: FioJob, shape: Shape, findings: Findings) -> Length:
     run_us = _time(job, "runtime", findings)
     warmup_ns = _time(job, "ramp_time", findings) * US_NS
     if run_us:
-        by_time = job.has("time_based") and truth(job.text("time_based") or None)
-        if not by_time:
+        if not job.is_on("time_based"):
             findings.loss(
                 f"without time_based fio also ends when `{_amount(job)}` is done; here "
                 f"the run goes on for its time",

@@ -48,11 +48,6 @@ def whole(text: str) -> int:
     return int(found[1], 16 if "x" in found[1].lower() else 10)
 
 
-def truth(text: str | None) -> bool:
-    """A switch; without a value it is on."""
-    return text is None or whole(text) != 0
-
-
 def size(text: str, kb_base: int = 1024) -> Extent:
     """Bytes, or a share. Raises NumberFault."""
     number, rest = whole(text), _rest(text).lower()

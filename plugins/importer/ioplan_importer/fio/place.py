@@ -5,7 +5,7 @@ from __future__ import annotations
 from ioplan.language.quantity import SECTOR_BYTES, make, size_text
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.jobs import FioJob
-from ioplan_importer.fio.numbers import Extent, Percent, size, truth
+from ioplan_importer.fio.numbers import Extent, Percent, size
 from ioplan_importer.fio.shape import Refused, Shape, kb_base
 from ioplan_importer.fio.vocabulary import BLOCK_ENGINES, NETWORK_TARGETS, TOLD_ENGINES
 from ioplan_importer.outline import Clauses
@@ -198,5 +198,5 @@ def is_buffered(job: FioJob) -> bool:
     if job.text("ioengine").split(":")[0] in TOLD_ENGINES:
         return False
     if job.has("direct"):
-        return not truth(job.text("direct") or None)
-    return truth(job.text("buffered") or None) if job.has("buffered") else True
+        return not job.is_on("direct")
+    return job.is_on("buffered") or not job.has("buffered")

@@ -8,7 +8,6 @@ from ioplan_importer.findings import Findings
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio.numbers import (
     time_us,
-    truth,
     whole,
 )
 from ioplan_importer.fio.shape import Refused, Shape, amounts_of
@@ -178,10 +177,7 @@ def _where(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
                 "plans say where their I/O falls: hotspots { 80% in 20%, 20% in 80% }",
             )
         return {"distribution": clause} if clause else {}
-    has_map = (
-        not truth(job.text("norandommap") or None) if job.has("norandommap") else True
-    )
-    if not has_map and job.text("random_generator") != "lfsr":
+    if job.is_on("norandommap") and job.text("random_generator") != "lfsr":
         return {}
     if len(shape.used_sizes) > 1:
         findings.loss(
@@ -263,7 +259,7 @@ def _data(job: FioJob, findings: Findings) -> Clauses:
             job.place("buffer_pattern"),
             "a plan knows data zeros and data compressible",
         )
-    if job.has("zero_buffers") and truth(job.text("zero_buffers") or None):
+    if job.is_on("zero_buffers"):
         return {"data": "data zeros"}
     compressible = job.read("buffer_compress_percentage", whole, 0, findings)
     if compressible:

@@ -15,7 +15,7 @@ from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.job_file import JobFileReader, Section
 from ioplan_importer.fio.jobs import FioJob, jobs_of, of_no_matter
 from ioplan_importer.fio.length import length_of
-from ioplan_importer.fio.numbers import time_us, truth
+from ioplan_importer.fio.numbers import time_us
 from ioplan_importer.fio.place import (
     check_engine,
     is_buffered,
@@ -97,7 +97,6 @@ def _groups(jobs: list[FioJob], findings: Findings) -> list[list[FioJob]]:
     """Jobs that run at the same time; a stonewall waits for all before it."""
     groups: list[list[FioJob]] = []
     for job in jobs:
-        walls = job.has("stonewall") and truth(job.text("stonewall") or None)
         waits = job.text("wait_for")
         before = {one.name for one in groups[-1]} if groups else set()
         if waits and waits not in before:
@@ -106,7 +105,7 @@ def _groups(jobs: list[FioJob], findings: Findings) -> list[list[FioJob]]:
                 job.place("wait_for"),
                 "write the runs in the order in which they are to come",
             )
-        if not groups or walls or waits in before:
+        if not groups or job.is_on("stonewall") or waits in before:
             groups.append([])
         groups[-1].append(job)
     return groups

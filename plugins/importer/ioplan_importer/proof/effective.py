@@ -11,7 +11,6 @@ from ioplan_importer.fio.numbers import (
     bytes_of,
     size,
     time_us,
-    truth,
     whole,
 )
 from ioplan_importer.fio.shape import Shape, kb_base, shape_of
@@ -85,7 +84,7 @@ def _random(job: FioJob, shape: Shape) -> Options:
     text = job.text("random_distribution", "random")
     uniform = text.split(":")[0] == "random"
     single = len(shape.used_sizes) == 1
-    off = job.has("norandommap") and truth(job.text("norandommap") or None)
+    off = job.is_on("norandommap")
     aligns = _by_direction(job, "blockalign")
     smallest = [min(size_bytes for size_bytes, _ in part) for part in shape.sizes]
     return {
@@ -145,14 +144,14 @@ def _time(job: FioJob) -> Options:
     timed = bool(run_us) and job.has("time_based")
     return {
         "runtime": run_us,
-        "time_based": timed and truth(job.text("time_based") or None),
+        "time_based": timed and job.is_on("time_based"),
         "ramp_time": seconds("ramp_time"),
         "startdelay": seconds("startdelay"),
     }
 
 
 def _data(job: FioJob) -> Options:
-    zeros = job.has("zero_buffers") and truth(job.text("zero_buffers") or None)
+    zeros = job.is_on("zero_buffers")
     dedup = job.read("dedupe_percentage", whole, 0, Findings())
     return {
         "fdatasync": syncs_every(job, Findings()),
