@@ -138,7 +138,7 @@ def _section(
         title=title,
         plan_text=test.text if test else "",
         points=tuple(found),
-        headlines=_headlines(found, reader, test),
+        headlines=_headlines(found, reader, test, parts),
         judgements=tuple(chain.from_iterable(judged.values())),
         judged=judged_lines({label: some for label, some in judged.items() if some}),
         remarks=(*_not_measured(missing), *remarks(both)),
@@ -157,12 +157,16 @@ def _section(
 
 
 def _headlines(
-    found: list[Point], reader: Reader, test: Test | None
+    found: list[Point], reader: Reader, test: Test | None, parts: list[Reported]
 ) -> dict[str, tuple[Headline, ...]]:
     by_label: dict[str, list[Point]] = {}
     for point in found:
         by_label.setdefault(point.dimensions["session"], []).append(point)
-    made = {label: headlines(some, reader, test) for label, some in by_label.items()}
+    sessions = {part.label: part.records for part in parts}
+    made = {
+        label: headlines(some, reader, test, sessions[label])
+        for label, some in by_label.items()
+    }
     return {label: some for label, some in made.items() if some}
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 
 from msgspec import Struct
 
-from ioplan.language.plan import CellValue, Chart, Test
+from ioplan.language.plan import CellValue, Chart, Condition, Test
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
@@ -137,12 +137,24 @@ def meeting(
     all_points: Iterable[Point], chart: Chart, test: Test | None
 ) -> list[Point]:
     """The points that meet a chart's `when`."""
-    if chart.when is None or test is None:
+    if test is None:
         return list(all_points)
+    return [one for one in all_points if meets(chart.when, one.dimensions, test)]
+
+
+def meets(when: Condition | None, dimensions: Dimensions, test: Test) -> bool:
+    """Whether a cell meets a condition; one that the plan no longer has does not."""
+    if when is None:
+        return True
     values = _values(test)
-    return [one for one in all_points if _holds(chart, one.dimensions, values)]
+    cell = {n: values[n, t] for n, t in dimensions.items() if (n, t) in values}
+    try:
+        return when.holds(cell)
+    except KeyError:
+        return False
 
 
+@lru_cache(maxsize=64)
 def _values(test: Test) -> dict[tuple[str, str], CellValue]:
     """Axis and text to the value that conditions compare."""
     return {
@@ -151,15 +163,3 @@ def _values(test: Test) -> dict[tuple[str, str], CellValue]:
         for row in axis.values
         for name, value in zip(axis.names, row, strict=True)
     }
-
-
-def _holds(
-    chart: Chart, dimensions: Dimensions, values: dict[tuple[str, str], CellValue]
-) -> bool:
-    """A cell that the plan no longer has is not drawn."""
-    assert chart.when
-    cell = {n: values[n, t] for n, t in dimensions.items() if (n, t) in values}
-    try:
-        return chart.when.holds(cell)
-    except KeyError:
-        return False

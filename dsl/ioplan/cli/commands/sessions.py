@@ -37,7 +37,7 @@ from ioplan.report.html.sheet import cover
 from ioplan.report.terminal.conformance import print_conformance
 from ioplan.report.terminal.show import show_records
 from ioplan.share.bundle import is_bundle
-from ioplan.share.recorded_plan import checked_with, recorded_plan
+from ioplan.share.recorded_plan import recorded_plan, recorded_plans
 from ioplan.store.store import Store
 
 USUAL_REPORT = Path("report.html")
@@ -171,7 +171,10 @@ def _no_test(store: Store, session: Session, title: str) -> UsageError:
 
 def plan_of(session: Session) -> CheckedPlan | None:
     """The plan as it was run, for its charts; None if it is no plan any more."""
-    plan = recorded_plan(session)
+    return _asked_of(recorded_plan(session), session)
+
+
+def _asked_of(plan: CheckedPlan | None, session: Session) -> CheckedPlan | None:
     try:
         return only_tests(plan, session.request.tests) if plan else None
     except UsageError:
@@ -255,11 +258,6 @@ def _sessions(store: Store, keys: list[str]) -> list[Session]:
 
 
 def _plans(sessions: list[Session]) -> dict[str, CheckedPlan | None]:
-    """The plan of each session; what many drives ran is checked once."""
-    alike: dict[tuple[str, ...], list[Session]] = {}
-    for session in sessions:
-        alike.setdefault((session.plan_file, *checked_with(session)), []).append(
-            session
-        )
-    plans = ((plan_of(group[0]), group) for group in alike.values())
-    return {session.id: plan for plan, group in plans for session in group}
+    """The plan of each session, with the tests that were asked for."""
+    plans = recorded_plans(sessions)
+    return {one.id: _asked_of(plans[one.id], one) for one in sessions}
