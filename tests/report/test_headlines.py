@@ -161,7 +161,12 @@ def test_a_cell_is_told_by_what_it_differs_in_from_those_that_failed(
         ),
         (
             {"rate": ("100", "1000")},
-            ["mean latency, rate 100", "mean latency, rate 1000", "worst", "p99, rate 100"],
+            [
+                "mean latency, rate 100",
+                "mean latency, rate 1000",
+                "worst",
+                "p99, rate 100",
+            ],
         ),
     ],
 )

@@ -51,6 +51,9 @@ STATUS = Column("status", "status")
 """A frame has it where something failed; a row that is not `ok` has no `y`."""
 JUDGED = Column("judged", "expectation")
 """A frame has it where a figure did not meet one; else it is empty."""
+AGAINST = Column("against", "against it")
+"""Why figures of a row should not be relied on; empty where nothing is known."""
+DOUBTED = "!"
 FAILED = "✕"
 """Marks what failed, in charts and tables."""
 
@@ -149,6 +152,8 @@ class Section(Struct, frozen=True):
     counted: str
     figures_of: str
     signs: tuple[str, ...]
+    against: tuple[str, ...] = ()
+    """What speaks against its figures, in a line for each session."""
 
 
 class Verdict(Struct, frozen=True):
@@ -177,3 +182,4 @@ class Document(Struct, frozen=True):
     sources: tuple[Source, ...] = ()
     conformance: tuple[Conformance, ...] = ()
     compared: tuple[Judged, ...] = ()
+    simulated: str = ""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 
 from msgspec import Struct
 
-from ioplan.language.plan import CellValue, Chart, Condition, Test
+from ioplan.language.plan import CellValue, Condition, Test
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
@@ -134,27 +134,15 @@ def only_trims(found: Iterable[RunRecord]) -> bool:
 
 
 def meeting(
-    all_points: Iterable[Point], chart: Chart, test: Test | None
+    all_points: Iterable[Point], when: Condition | None, test: Test | None
 ) -> list[Point]:
-    """The points that meet a chart's `when`."""
-    if test is None:
+    """The points that meet a condition; cells that the plan no longer has do not."""
+    if when is None or test is None:
         return list(all_points)
-    return [one for one in all_points if meets(chart.when, one.dimensions, test)]
-
-
-def meets(when: Condition | None, dimensions: Dimensions, test: Test) -> bool:
-    """Whether a cell meets a condition; one that the plan no longer has does not."""
-    if when is None:
-        return True
     values = _values(test)
-    cell = {n: values[n, t] for n, t in dimensions.items() if (n, t) in values}
-    try:
-        return when.holds(cell)
-    except KeyError:
-        return False
+    return [one for one in all_points if _holds(when, one.dimensions, values)]
 
 
-@lru_cache(maxsize=64)
 def _values(test: Test) -> dict[tuple[str, str], CellValue]:
     """Axis and text to the value that conditions compare."""
     return {
@@ -163,3 +151,13 @@ def _values(test: Test) -> dict[tuple[str, str], CellValue]:
         for row in axis.values
         for name, value in zip(axis.names, row, strict=True)
     }
+
+
+def _holds(
+    when: Condition, dimensions: Dimensions, values: dict[tuple[str, str], CellValue]
+) -> bool:
+    cell = {n: values[n, t] for n, t in dimensions.items() if (n, t) in values}
+    try:
+        return when.holds(cell)
+    except KeyError:
+        return False

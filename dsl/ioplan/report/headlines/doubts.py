@@ -33,7 +33,9 @@ class Doubts(Struct, frozen=True):
 
     def of(self, point: Point) -> Iterator[str]:
         """Of the runs of a cell."""
-        runs = point.counted or point.runs
+        runs = point.counted
+        if not runs:
+            return
         if any(is_virtual(run.backend.name) for run in runs):
             yield SIMULATED
         if self._is_unsteady(point):
@@ -44,7 +46,7 @@ class Doubts(Struct, frozen=True):
             yield BUSY
         elif any(run.warnings or run.substitutions for run in runs):
             yield WARNED
-        if any(run.seq < self.prepared_from for run in runs):
+        if any(not r.asked.after and r.seq < self.prepared_from for r in runs):
             yield UNPREPARED
 
     def _is_unsteady(self, point: Point) -> bool:
@@ -55,6 +57,9 @@ class Doubts(Struct, frozen=True):
             return True
         after = last.asked.after
         return after is not None and (last.asked.test, after.name) in self.unsteady
+
+
+NOTHING_KNOWN = Doubts(frozenset(), 0)
 
 
 def doubts(records: Sequence[RunRecord]) -> Doubts:
@@ -72,6 +77,13 @@ def _is_busy(run: RunRecord) -> bool:
     """Whether others had the CPUs, or the host is known to distort."""
     stolen = run.telemetry.steal_percent if run.telemetry else None
     return bool(run.host.get("warnings")) or (stolen or 0.0) > MAX_STEAL_PERCENT
+
+
+def simulated_text(each: Sequence[bool]) -> str:
+    """What a title says where no drive was measured; empty where all were."""
+    if not any(each):
+        return ""
+    return "SIMULATED" if all(each) else f"{sum(each)} of {len(each)} SIMULATED"
 
 
 @cache

@@ -17,9 +17,8 @@ from itertools import chain, islice
 from typing import Any
 
 from ioplan.language.metric import Metric
-from ioplan.language.plan import HeadlineLine, Test
-from ioplan.records.record import RunRecord
-from ioplan.report.headlines.doubts import doubts
+from ioplan.language.plan import Test
+from ioplan.report.headlines.doubts import NOTHING_KNOWN, Doubts
 from ioplan.report.headlines.figures import Figures
 from ioplan.report.headlines.headline import MOST, Headline
 from ioplan.report.headlines.places import (
@@ -32,7 +31,7 @@ from ioplan.report.headlines.places import (
     rate,
     rates_of,
 )
-from ioplan.report.points import Point, meets
+from ioplan.report.points import Point, meeting
 from ioplan.report.reader import Reader
 
 TAIL = "p99"
@@ -45,18 +44,18 @@ def headlines(
     points: Sequence[Point],
     reader: Reader,
     test: Test | None = None,
-    session: Sequence[RunRecord] = (),
+    known: Doubts = NOTHING_KNOWN,
 ) -> tuple[Headline, ...]:
     """The headlines of one test in one session, the most important first.
 
-    None where no cell has a figure. `session` are all of its records: they tell what
-    speaks against a figure. Raises StoreError.
+    None where no cell has a figure. What is `known` of the session speaks against
+    figures. Raises StoreError.
     """
     run = last_alike([one for one in points if one.runs])
     if all(one.failed for one in run):
         return ()
     every = [*run, *(one for one in points if not one.runs)]
-    figures = Figures(every, reader, doubts(session))
+    figures = Figures(every, reader, known)
     if test and test.headlines:
         return tuple(_named(figures, test))
     return tuple(islice(_by_rule(figures, run), MOST))
@@ -65,7 +64,8 @@ def headlines(
 def _named(figures: Figures, test: Test) -> Lines:
     """Those that the plan names."""
     for line in test.headlines:
-        points = [one for one in figures.points if _is_at(line, one, test)]
+        points = meeting(figures.points, line.when, test)
+        points = [one for one in points if _is_of(line.metric.step, one)]
         if line.metric.sought:
             yield from islice(figures.found(), 1)
         elif points:
@@ -74,11 +74,10 @@ def _named(figures: Figures, test: Test) -> Lines:
             yield from figures.worst(line.metric if plain else metric, points)
 
 
-def _is_at(line: HeadlineLine, point: Point, test: Test) -> bool:
-    """Whether a cell, and the step of it, is one that the line means."""
-    step = line.metric.step
+def _is_of(step: str | None, point: Point) -> bool:
+    """Whether it is of a named step, where one is asked for."""
     named = point.runs[-1].asked.name if point.runs else point.dimensions.get("step")
-    return step in (None, named) and meets(line.when, point.dimensions, test)
+    return step in (None, named)
 
 
 def _by_rule(figures: Figures, points: Sequence[Point]) -> Lines:

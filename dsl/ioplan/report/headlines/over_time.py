@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from math import sqrt
 from statistics import fmean, median, pstdev
 
@@ -26,6 +25,7 @@ LEAST = 5
 LEAST_BEFORE = 2
 LEAST_CHANGE = 0.1
 """A smaller change of the mean is no other level."""
+MOST_CHANGES = 4
 CHANCE = 1e-4
 """That noise alone looks like the change, over all places where it might be."""
 
@@ -56,7 +56,7 @@ class OverTime(Struct, frozen=True, dict=True):
     @cached_property
     def levels(self) -> list[list[float]]:
         """The values, apart where their mean changes for good."""
-        return list(levels(self.values)) if not self.is_steered else [self.values]
+        return levels(self.values) if not self.is_steered else [self.values]
 
     @property
     def sustained(self) -> list[float]:
@@ -89,38 +89,65 @@ class OverTime(Struct, frozen=True, dict=True):
         return 200 * sqrt(variance_of_sum(values)[0]) / sum(values)
 
 
-def levels(values: list[float]) -> Iterator[list[float]]:
-    """A series apart at its changes of level, as it goes on."""
-    at = change_of(values)
-    if at is None:
-        yield values
-        return
-    yield from levels(values[:at])
-    yield from levels(values[at:])
+def levels(values: list[float]) -> list[list[float]]:
+    """A series, apart where its mean changes for good.
 
-
-def change_of(values: Sequence[float]) -> int | None:
-    """Where the mean changes most, if it does by more than noise; else None.
-
-    The noise is what is left around both means, with its dependence (batch means).
+    Where it changes most is looked for first. Of these changes the smallest are given
+    up until noise explains none: what is left around the means, with the dependence of
+    neighbours (batch means).
     """
-    count, sums = len(values), [0.0, *accumulate(values)]
-    places = range(LEAST_BEFORE, count - LEAST + 1)
-    if count < MIN_BATCHES + LEAST_BEFORE or not places:
-        return None
+    cuts = _candidates(values)
+    while cuts:
+        chances = [_chance(values, cuts, k) for k in range(1, len(cuts) + 1)]
+        weakest = max(range(len(cuts)), key=lambda k: chances[k])
+        if chances[weakest] * len(values) < CHANCE:
+            break
+        del cuts[weakest]
+    return _parts(values, cuts)
 
-    def apart(at: int) -> float:
-        return sums[at] / at - (sums[-1] - sums[at]) / (count - at)
 
-    at = max(places, key=lambda k: abs(apart(k)) * sqrt(k * (count - k)))
-    before, after = sums[at] / at, (sums[-1] - sums[at]) / (count - at)
+def _parts(values: list[float], cuts: list[int]) -> list[list[float]]:
+    return [values[a:b] for a, b in pairwise((0, *cuts, len(values)))]
+
+
+def _candidates(values: list[float]) -> list[int]:
+    """Where the mean changes most, by least squares, one place after another."""
+    cuts: list[int] = []
+    if len(values) < MIN_BATCHES + LEAST_BEFORE:
+        return cuts
+    for _ in range(MOST_CHANGES):
+        ends = pairwise((0, *cuts, len(values)))
+        gains = [best for a, b in ends if (best := _best(values, a, b))]
+        if not gains:
+            break
+        cuts = sorted([*cuts, max(gains)[1]])
+    return cuts
+
+
+def _best(values: list[float], start: int, end: int) -> tuple[float, int] | None:
+    """How much of the squares a change in a part explains, and where it is."""
+    count, sums = end - start, [0.0, *accumulate(values[start:end])]
+    least = LEAST if end == len(values) else LEAST_BEFORE
+    places = range(LEAST_BEFORE, count - least + 1)
+    gains = (
+        ((sums[k] - sums[-1] * k / count) ** 2 * count / (k * (count - k)), start + k)
+        for k in places
+    )
+    return max(gains, default=None)
+
+
+def _chance(values: list[float], cuts: list[int], number: int) -> float:
+    """Of noise that looks like a change; 1 of one that is too small to matter."""
+    parts = _parts(values, cuts)
+    means = [fmean(part) for part in parts]
+    before, after = means[number - 1], means[number]
     if abs(before - after) < LEAST_CHANGE * max(before, after):
-        return None
-    left = [v - (before if k < at else after) for k, v in enumerate(values)]
+        return 1.0
+    left = [v - m for part, m in zip(parts, means, strict=True) for v in part]
     variance, degrees = variance_of_sum(left)
-    error = sqrt(variance / count * (1 / at + 1 / (count - at)))
-    far = abs(before - after) / error if error else float("inf")
-    return at if tail(far, degrees) * len(places) < CHANCE else None
+    sizes = 1 / len(parts[number - 1]) + 1 / len(parts[number])
+    error = sqrt(variance / len(values) * sizes)
+    return tail(abs(before - after) / error, degrees) if error else 0.0
 
 
 def over_time(metric: Metric, point: Point, reader: Reader) -> OverTime:

@@ -8,6 +8,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
+from ioplan.report.headlines.doubts import doubts
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.headlines import headlines
 from ioplan.report.headlines.league import League, overall
@@ -52,8 +53,9 @@ def by_test(
             runs.setdefault(record.asked.test, []).append(record)
     reader = Reader(store)
     tests = {test.title: test for test in plan.tests} if plan else {}
+    known = doubts(records)
     return {
-        test: headlines(points({"": some}), reader, tests.get(test), records)
+        test: headlines(points({"": some}), reader, tests.get(test), known)
         for test, some in runs.items()
     }
 
