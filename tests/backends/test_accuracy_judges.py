@@ -15,10 +15,14 @@ from accuracy import (
     check_arrived,
     check_due,
     check_held,
+    check_known_latency,
     check_latencies,
+    check_pauses,
     check_run_time,
+    check_share,
     check_stalled,
     check_under_way,
+    check_warm_up,
     waited_ns,
 )
 from hypothesis import given
@@ -222,3 +226,60 @@ def test_a_need_that_is_not_met_is_named(
     assert attempts == [0, 1, 2]
     notes = "".join(getattr(caught.value, "__notes__", ()))
     assert ("a thread waited 10.0 ms" in notes) == (late_ms > 0)
+
+
+@pytest.mark.parametrize("percent", [0, 65, 75, 100])
+def test_another_mix_is_refused(percent: int) -> None:
+    """Of 70 % asked, in as many I/Os as a busy machine does in the test's time."""
+    check_share(1390, 2000, 0.7)
+    with pytest.raises(AssertionError, match="and not 70%"):
+        check_share(2000 * percent // 100, 2000, 0.7)
+
+
+@pytest.mark.parametrize(
+    ("ios", "run_ns", "said"),
+    [
+        (500, 500 * MS, "other I/Os"),  # the warm-up's too
+        (225, 500 * MS, "other I/Os"),  # a tenth lost
+        (500, 1000 * MS, "another time"),
+        (0, 0, "another time"),
+    ],
+)
+def test_a_warm_up_that_is_counted_is_refused(ios: int, run_ns: int, said: str) -> None:
+    check_warm_up(262, 530 * MS, 500 * MS, 500)
+    with pytest.raises(AssertionError, match=said):
+        check_warm_up(ios, run_ns, 500 * MS, 500)
+
+
+@pytest.mark.parametrize(
+    ("every", "group_ms", "wrong_ms"),
+    [
+        (1, 21, 1),  # never
+        (1, 21, 41),  # twice as long
+        (16, 24, 16 / 4),
+        (16, 24, 16 * 21 / 4),  # after each I/O
+        (16, 24, 44),
+    ],
+)
+def test_a_pause_at_another_place_is_refused(
+    every: int, group_ms: float, wrong_ms: float
+) -> None:
+    groups = 500 / group_ms
+    check_pauses(groups * every, groups * every * MS, every, groups)
+    ios = 500 / wrong_ms * every
+    with pytest.raises(AssertionError, match="groups, and not"):
+        check_pauses(ios, ios * MS, every, groups)
+
+
+def test_a_pause_that_is_a_latency_is_refused() -> None:
+    with pytest.raises(AssertionError, match="no part of a latency"):
+        check_pauses(24, 24 * 21 * MS, 1, 24)
+
+
+@pytest.mark.parametrize(
+    ("mean", "p50"), [(0.5, 0.5), (2, 2), (1.01, 1.3), (1.01, 0.7), (0.8, 1)]
+)
+def test_another_latency_than_the_devices_is_refused(mean: float, p50: float) -> None:
+    check_known_latency(1.2 * MS, 1.05 * MS, MS)
+    with pytest.raises(AssertionError, match="the me"):
+        check_known_latency(mean * MS, p50 * MS, MS)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from accuracy import check_pauses
 from calm import needs_idle_cpu
 
 from ioplan.backends import BackendError, TargetRequest
@@ -249,9 +250,8 @@ def test_pauses(name: str, tmp_path: Path) -> None:
     assert isinstance(result, Result)
     reads = result.streams[0].directions["read"]
     group_ms = 20 + max(1, every / qd)
-    groups = result.run_ns / MS_NS / group_ms * threads
-    assert 0.8 * groups - threads <= reads.ios / every <= groups + threads
-    assert MS_NS <= reads.sum_ns / reads.ios < 5 * MS_NS
+    groups = result.run_ns / MS_NS / group_ms
+    check_pauses(reads.ios / threads, reads.sum_ns / threads, every, groups)
 
 
 @needs_idle_cpu(ms=50)

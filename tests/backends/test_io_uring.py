@@ -12,6 +12,7 @@ from pathlib import Path
 
 import paths
 import pytest
+from accuracy import check_share
 from command import ioplan, plan_file
 from labs import needs_root, tell
 
@@ -74,8 +75,7 @@ def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
         share = record["directions"].get("read", {"ios": 0})["ios"]
         total = record["total"]
         asked = float(record["asked"]["cell"]["read"].rstrip("%")) / 100
-        deviation = 4 * (asked * (1 - asked) / total["ios"]) ** 0.5
-        assert abs(share / total["ios"] - asked) <= deviation
+        check_share(share, total["ios"], asked)
         assert total["bytes"] == total["ios"] * 4096 and total["errors"] == 0
         assert record["run_s"] == pytest.approx(0.2, rel=0.5)  # a stall may end it
 

@@ -23,12 +23,16 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 from synthetic_sessions import Design, World, alarms, alternating, judged  # noqa: E402
 
 CELLS = 12
-HISTORY = 5
+HISTORY, LONG_HISTORY = 5, 20
 LOSSES = (0.01, 0.02, 0.05, 0.10, 0.20)
 LOST_CELL = 5
 DESIGNS = {
     "1": alternating(1),
     "1, history": alternating(1, HISTORY),
+    "1, long history": alternating(1, LONG_HISTORY),
+    "2": alternating(2),
+    "2, history": alternating(2, HISTORY),
+    "2, long history": alternating(2, LONG_HISTORY),
     "3": alternating(3),
     "3, history": alternating(3, HISTORY),
     "3 in a row": Design("AAABBB"),

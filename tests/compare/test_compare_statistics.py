@@ -65,6 +65,29 @@ def test_the_normal_approximation_joins_on() -> None:
         assert tail(t, 300.1) == pytest.approx(tail(t, 299.9), rel=2e-3)
 
 
+def test_more_history_finds_more_with_one_session_a_side() -> None:
+    """A loss of 5 % where sessions differ by 2 %, in percent of forty comparisons."""
+    world, loss = World(cells=12), dict.fromkeys(range(12), -0.05)
+    found = {}
+    for earlier in (5, 10, 20):
+        design = alternating(1, earlier)
+        calls = [judged(world, design, seed, loss)[0].all for seed in range(40)]
+        found[earlier] = sum(
+            one is not None and one.word == "different" for one in calls
+        )
+    assert found[5] < found[10] < found[20] and found[20] >= 34
+
+
+def test_long_history_of_heavy_tails_is_no_reason_for_alarms() -> None:
+    """Of forty comparisons of equal sides; with normal tails 15 to 20 % are."""
+    for shared in (0.0, 0.5):
+        world = World("heavy-tailed", cells=12, shared=shared)
+        judge = [
+            judged(world, alternating(1, 20), seed, threshold=0.0) for seed in range(40)
+        ]
+        assert sum(map(alarms, judge)) <= 4
+
+
 def test_holm_by_hand() -> None:
     """0.01 x 4, 0.013 x 3 (but not below the first), 0.02 x 2, 0.5 x 1."""
     found = holm([0.02, 0.01, 0.5, 0.013])

@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
+from run_data import record
 from synthetic_crosscheck import verdicts
 
 from ioplan.cli.commands import crosscheck
 from ioplan.core.cpu_claims import CpuClaims
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunDetail, RunRecord
+from ioplan.records.telemetry import Telemetry
 from ioplan.runner.crosscheck import Pairs, judged, run_interleaved
 from ioplan.store.store import Store
 
@@ -112,8 +114,45 @@ def test_the_order_turns_round() -> None:
         def add(self, *_: object) -> None: ...
 
     cell = Forgetful("T", {})
-    run_interleaved(lambda which: (order.append(which), None), cell, 3)  # type: ignore[func-returns-value, arg-type, return-value]
+    calm = record(1)
+
+    def run(which: int) -> tuple[RunRecord, RunDetail]:
+        order.append(which)
+        return calm, RunDetail()
+
+    run_interleaved(run, cell, 3)
     assert order == [0, 1, 1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("steals", "order", "kept", "repeated"),
+    [
+        # the second pair, whose order is turned round, and its repetition
+        ([0, 1, 0, 9, 0, 1], [0, 1, 1, 0, 1, 0], [[0, 1], [1, 0]], 1),
+        # 2 % apart is alike; so is much from both
+        ([5, 7, 40, 41], [0, 1, 1, 0], [[5, 41], [7, 40]], 0),
+        # as often as there are rounds: the last one counts as it is
+        ([0, 9, 9, 0, 0, 8, 5, 5], [0, 1, 0, 1, 0, 1, 1, 0], [[0, 5], [8, 5]], 2),
+        ([None, 9, 9, None], [0, 1, 1, 0], [[], [9, 9]], 0),
+    ],
+)
+def test_a_pair_that_was_not_alike_is_measured_again(
+    steals: list[float | None], order: list[int], kept: list[list[float]], repeated: int
+) -> None:
+    asked: list[int] = []
+    cell = Pairs("T", {})
+
+    def run(which: int) -> tuple[RunRecord, RunDetail]:
+        asked.append(which)
+        steal = Telemetry(
+            covered_s=1.0, intervals=1, steal_percent=steals[len(asked) - 1]
+        )
+        return record(1).model_copy(update={"telemetry": steal}), RunDetail()
+
+    run_interleaved(run, cell, 2)
+    assert asked == order and len(steals) == len(asked)
+    assert [side.steal_percents for side in cell.sides] == kept
+    assert cell.repeated == repeated
 
 
 @pytest.mark.slow

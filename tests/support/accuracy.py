@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from ioplan.measure.histogram import bucket_index, bucket_range
 
+SECOND_NS = 1_000_000_000
 MS = 1_000_000
 OWN_NS = MS // 2
 """What the engine may add to an I/O."""
@@ -144,3 +145,31 @@ def waited_ns(result: dict[str, Any]) -> float:
     """How long the engine's thread waited for its CPU, as the kernel says."""
     (thread,) = result["facts"]["conditions"]["threads"].values()
     return float(thread["waited_percent"] / 100 * result["run_ns"])
+
+
+def check_share(read_ios: int, ios: int, asked: float) -> None:
+    """A drawn mix: within four standard deviations of the binomial distribution."""
+    deviation = (asked * (1 - asked) / ios) ** 0.5
+    assert abs(read_ios / ios - asked) <= 4 * deviation, (
+        f"{read_ios} reads of {ios} I/Os, and not {asked:.0%}"
+    )
+
+
+def check_warm_up(ios: int, run_ns: int, asked_ns: int, rate_iops: float) -> None:
+    """A program on a busy machine ends a little late; the warm-up's I/Os are not in."""
+    assert 0.8 * asked_ns <= run_ns <= 1.2 * asked_ns, "another time was measured"
+    assert abs(ios - rate_iops * run_ns / SECOND_NS) <= 15, "other I/Os were counted"
+
+
+def check_pauses(ios: float, sum_ns: float, every: int, groups: float) -> None:
+    """Groups of I/Os of 1 ms, as many as their time and their pauses leave."""
+    assert 0.8 * groups - 1 <= ios / every <= groups + 1, (
+        f"{ios / every:.1f} groups, and not {groups:.1f}"
+    )
+    assert MS <= sum_ns / ios < 5 * MS, "a pause is no part of a latency"
+
+
+def check_known_latency(mean_ns: float, p50_ns: float, usual_ns: float) -> None:
+    """Of a device that takes this time for all but its slowest I/Os."""
+    assert mean_ns > 0.9 * usual_ns, "the mean is less than the device takes"
+    assert abs(p50_ns - usual_ns) <= 0.2 * usual_ns, "the median is of another device"

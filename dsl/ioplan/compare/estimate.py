@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, log1p, sqrt
+from math import exp, isinf, log1p, log2, sqrt
 from statistics import fmean
 
 from msgspec import Struct
@@ -20,7 +20,11 @@ TAILS_OF_ALL, TAILS_OF_CELL = 3.0, 4.0
 """Now and then a session is far off. Student's t with few degrees of freedom, the usual
 model of such tails (Lange, Little and Taylor, Journal of the American Statistical
 Association 84, 1989), is then what it is judged by: as many as keep false alarms of
-noise with such tails below 5 % (see compare.md)."""
+noise with such tails below 5 % (see compare.md), where the noise is that of five
+sessions. Each doubling of them adds one degree, as far as that was simulated: what is
+far off is then part of the noise that was seen."""
+FIRST_DEGREES, MOST_DEGREES = 4.0, 19.0
+"""Of five sessions, and of twenty."""
 
 
 class Estimate(Struct, frozen=True):
@@ -85,7 +89,8 @@ def of_cell(pair: MetricPair, noise: MetricNoise) -> Estimate | None:
     else:
         parts += [_times(v, 1 / n) for v, n in zip(own, units, strict=True) if v]
     total = added(*parts)
-    return _estimate(pair.difference, total, units, one, TAILS_OF_CELL)
+    tails = _tails(TAILS_OF_CELL, noise.shared, *(v for v in own if v))
+    return _estimate(pair.difference, total, units, one, tails)
 
 
 def of_all(pairs: Sequence[MetricPair], noise: MetricNoise) -> Estimate | None:
@@ -100,7 +105,7 @@ def of_all(pairs: Sequence[MetricPair], noise: MetricNoise) -> Estimate | None:
     ]
     total = _times(shared, _weight(units))
     difference = fmean(pair.difference for pair in known)
-    return _estimate(difference, total, units, shared, TAILS_OF_ALL)
+    return _estimate(difference, total, units, shared, _tails(TAILS_OF_ALL, shared))
 
 
 def pooled(pairs: Sequence[MetricPair], noise: MetricNoise) -> list[MetricPair]:
@@ -122,6 +127,14 @@ def _estimate(
     few = min(units) < FEW_UNITS
     degrees = min(total.degrees, tails) if few else total.degrees
     return Estimate(difference, sqrt(total.value), degrees, sqrt(one.value))
+
+
+def _tails(least: float, *known: Variance) -> float:
+    """The degrees of freedom that judge few sessions; given noise adds none."""
+    seen = min(one.degrees for one in known)
+    if isinf(seen):
+        return least
+    return least + max(0.0, log2(min(seen, MOST_DEGREES) / FIRST_DEGREES))
 
 
 def _weight(units: Sequence[int]) -> float:

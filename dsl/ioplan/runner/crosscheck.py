@@ -97,8 +97,8 @@ class SideRuns(Struct):
                 self.values[metric.name].append(value)
         if cpus := record.backend.facts.get("cpus"):
             self.placements.add(frozenset(cpus))
-        if record.telemetry and record.telemetry.steal_percent is not None:
-            self.steal_percents.append(record.telemetry.steal_percent)
+        if (steal_percent := _steal_percent(record)) is not None:
+            self.steal_percents.append(steal_percent)
         self.remarks.update(
             dict.fromkeys((*record.warnings, *record.substitutions)),
         )
@@ -112,6 +112,8 @@ class Pairs(Struct):
     sides: tuple[SideRuns, SideRuns] = field(
         default_factory=lambda: (SideRuns(), SideRuns())
     )
+    repeated: int = 0
+    """Pairs of runs that were left out and measured again: see `run_interleaved`."""
 
     def add(self, side: int, record: RunRecord, detail: RunDetail) -> None:
         """Take a run of one of both."""
@@ -207,15 +209,41 @@ def _ratio(cell: Pairs, metric: Metric, interval: RatioInterval) -> MetricRatio:
     return MetricRatio(cell.test, cell.cell, metric, first, second, interval, told)
 
 
-RunOne = Callable[[int], tuple[RunRecord, RunDetail]]
+OneRun = tuple[RunRecord, RunDetail]
+RunOne = Callable[[int], OneRun]
 
 
 def run_interleaved(run: RunOne, pairs: Pairs, rounds: int) -> None:
-    """Run both backends on a cell, `rounds` times, in turn."""
+    """Run both backends on a cell, `rounds` times, in turn.
+
+    A pair is measured again if the hypervisor took more from one of its runs than from
+    the other, whatever the runs' figures are; at most as many pairs as rounds.
+    """
     for number in range(rounds):
-        for which in (0, 1) if number % 2 == 0 else (1, 0):
-            record, detail = run(which)
-            pairs.add(which, record, detail)
+        first = number % 2
+        pair = _pair(run, first)
+        while _is_disturbed(pair) and pairs.repeated < rounds:
+            pairs.repeated += 1
+            pair = _pair(run, first)
+        for which, found in enumerate(pair):
+            pairs.add(which, *found)
+
+
+def _pair(run: RunOne, first: int) -> tuple[OneRun, OneRun]:
+    """A run of each side."""
+    before, after = run(first), run(1 - first)
+    return (after, before) if first else (before, after)
+
+
+def _is_disturbed(pair: tuple[OneRun, OneRun]) -> bool:
+    first, second = (_steal_percent(record) for record, _ in pair)
+    if first is None or second is None:
+        return False
+    return abs(first - second) > STEAL_PERCENT
+
+
+def _steal_percent(record: RunRecord) -> float | None:
+    return record.telemetry.steal_percent if record.telemetry else None
 
 
 def remarks(cells: Sequence[Pairs], side: int) -> Iterator[str]:

@@ -57,6 +57,10 @@ from ioplan.runner.step_runner import StepRunner
 from ioplan.store.session_folder import session_folder
 from ioplan.store.store import Store, default_path
 
+REPEATED = (
+    "{} pairs of runs were measured again: the hypervisor took more from one run than "
+    "from the other"
+)
 UNDECIDED = (
     f"undecided: the interval includes 1, but exceeds {AGREEMENT_PERCENT:g} %; use "
     "more --rounds or longer runs"
@@ -200,6 +204,8 @@ def crosscheck(options: Options, console: Console) -> int:
             console.print(line(f"  warning: {text}", "yellow"), soft_wrap=True)
     for reason in dict.fromkeys(one.widened for one in found if one.widened):
         console.print(line(f"intervals widened {reason}", "yellow"), soft_wrap=True)
+    if repeated := sum(pairs.repeated for pairs in cells):
+        console.print(line(REPEATED.format(repeated), "dim"), soft_wrap=True)
     verdicts = {one.verdict for one in found}
     if "undecided" in verdicts:
         console.print(line(UNDECIDED, "dim"))
