@@ -41,6 +41,7 @@ from ioplan.report.headlines.doubts import SIMULATED, Doubts, simulated_text
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.headlines import headlines
 from ioplan.report.headlines.league import overall
+from ioplan.report.headlines.sentence import sentence
 from ioplan.report.judgements import judgements
 from ioplan.report.many_sessions import MOST_CARDS, first_lines
 from ioplan.report.points import Point, figures_of, points
@@ -73,6 +74,9 @@ def document(
     known = all(part.is_known for part in parts)
     sections = tuple(_sections(parts, Reader(store)))
     sources = tuple(source(p.label, p.session, p.records) for p in parts)
+    found = overall(
+        {one.title: one.headlines for one in sections}, [p.label for p in parts]
+    )
     return Document(
         title=" and ".join(dict.fromkeys(part.session.plan for part in parts)),
         made=made,
@@ -86,13 +90,19 @@ def document(
         ),
         sessions=tuple(session_facts(p.label, p.session, p.records) for p in parts),
         sections=sections,
-        league=overall(
-            {one.title: one.headlines for one in sections}, [p.label for p in parts]
-        ),
+        league=found,
         absent=absent(everything),
         sources=sources,
+        sentence=sentence(found, _each(sections)),
         conformance=tuple(_conformance(store, parts)),
     )
+
+
+def _each(sections: Sequence[Section]) -> Iterator[tuple[str, Headline]]:
+    """All headlines with their tests."""
+    for section in sections:
+        for one in chain.from_iterable(section.headlines.values()):
+            yield section.title, one
 
 
 def _conformance(store: Store, parts: Sequence[Reported]) -> Iterator[Conformance]:

@@ -15,6 +15,7 @@ from ioplan.measure.histogram import DIGITS
 from ioplan.report.conformance.conformance import Conformance
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.league import League
+from ioplan.report.headlines.sentence import Part
 from ioplan.report.judgements import Judgement
 from ioplan.report.picture_kinds import PICTURE_KINDS, PictureKind
 from ioplan.report.points import Point
@@ -183,3 +184,4 @@ class Document(Struct, frozen=True):
     conformance: tuple[Conformance, ...] = ()
     compared: tuple[Judged, ...] = ()
     simulated: str = ""
+    sentence: tuple[Part, ...] = ()

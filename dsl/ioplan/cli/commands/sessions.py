@@ -36,6 +36,7 @@ from ioplan.report.html.pdf import pdf as as_pdf
 from ioplan.report.html.sheet import cover
 from ioplan.report.terminal.conformance import print_conformance
 from ioplan.report.terminal.show import show_records
+from ioplan.report.verdicts import how_measured
 from ioplan.share.bundle import is_bundle
 from ioplan.share.recorded_plan import recorded_plan, recorded_plans
 from ioplan.store.store import Store
@@ -126,7 +127,7 @@ def _print_session(console: Console, store: Store, key: str, test: str | None) -
     spent_s = sum(record.run_s for record in done)
     console.print(
         f"{session.plan} on {session.target}, {session.backend}, {session.status}; "
-        f"{counted(len(done), 'run')}, {time_text(spent_s)} measured; "
+        f"{counted(len(done), 'run')}, {time_text(spent_s)} {how_measured(done)}; "
         f"session {session.id}",
         markup=False,
         soft_wrap=True,

@@ -200,6 +200,7 @@ class Figures(Struct, frozen=True, dict=True):
             spread=told.spread,
             error_percent=told.error_percent,
             load=load(point) if point.runs else 0,
+            access=access(point) if point.runs else "",
             burst=told.burst,
             is_simulated=any(is_virtual(run.backend.name) for run in point.runs),
             why=told.why,

@@ -33,8 +33,8 @@ class Headline(Struct, frozen=True):
     sessions can be compared where these are the same. `spread_percent` is that over
     time, `spread` what it is: `±` a standard deviation, `range` the whole range;
     `error_percent` is how far its mean may be off. `load` is the number of outstanding
-    I/Os. `against` says why not to rely on it. What a model of a drive came to
-    `is_simulated`: it has no rank among drives.
+    I/Os, `access` what they are: `random reads`. `against` says why not to rely on it.
+    What a model of a drive came to `is_simulated`: it has no rank among drives.
     """
 
     name: str
@@ -50,6 +50,7 @@ class Headline(Struct, frozen=True):
     spread: str = ""
     error_percent: float | None = None
     load: int = 0
+    access: str = ""
     burst: Burst | None = None
     is_simulated: bool = False
     bound: str = ""

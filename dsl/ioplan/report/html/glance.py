@@ -221,7 +221,7 @@ def _standings(found: League, most: int) -> Glance:
 def _title(found: League) -> str:
     """`drive 17 is first of 20`; sessions with equal figures share the first place."""
     first = [one.label for one in found.standings if one.rank == 1]
-    count = len(found.standings) - len(found.unranked)
+    count = sum(one.rank is not None for one in found.standings)
     if len(first) != 1 or count < 2:
         return "League"
     return f"{first[0]} is first of {count}"

@@ -10,6 +10,7 @@ from rich.text import Text
 from ioplan.core.text import counted, fits, line
 from ioplan.report.document import DOUBTED
 from ioplan.report.headlines.league import Contest, League, Standing
+from ioplan.report.headlines.sentence import sentence, text
 from ioplan.report.headlines.wording import OPEN, SIMULATED, ratio_text
 from ioplan.report.terminal.tables import TIGHT
 
@@ -37,15 +38,14 @@ def league_table(found: League, console: Console) -> Table:
 
 
 def league_note(found: League) -> str:
-    """What the ratios are of."""
+    """What the figures come to, and what the ratios are of."""
     count = counted(len(found.averaged), "ratio")
     notes = [f"ratios to {found.base}; mean: geometric, of {count}"]
     if left := sum(one.is_open for one in found.contests):
         notes.append(OPEN.format(counted(left, "seek")))
     notes += [SIMULATED] if found.unranked else []
-    doubted = (one for one in found.standings if one.against)
-    notes += [f"{one.label}: {', '.join(one.against)}" for one in doubted]
-    return "; ".join(notes)
+    said = text(sentence(found))
+    return f"{said}\n{'; '.join(notes)}".strip()
 
 
 def _beside(found: League) -> Table:
