@@ -156,4 +156,4 @@ def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -
     assert set(column(found, "y")) == {4000.0}
     assert found.overlay
     assert found.overlay.rows[0][2] == 2200.0
-    assert found.notes[-1].endswith("2.20 us, deviation 81.8 %")
+    assert found.notes[-1].endswith("2.20 µs, deviation 81.8 %")
