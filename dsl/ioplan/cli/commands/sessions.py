@@ -203,12 +203,17 @@ def write_report(
     if pdf:
         data = _printed(data)
         output = output.with_suffix(".pdf") if output == USUAL_REPORT else output
-    with opened(output, force) as out:
-        out.write(data)
+    written_report(data, output, force)
     if output != STDOUT:
         size = bytes_text(len(data))
         Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)
     return HELD
+
+
+def written_report(data: bytes, output: Path, force: bool) -> None:
+    """Write a page or a PDF. Raises UsageError for a file that is there already."""
+    with opened(output, force) as out:
+        out.write(data)
 
 
 def _printed(page: bytes) -> bytes:
