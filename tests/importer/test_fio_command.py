@@ -203,7 +203,8 @@ def test_what_is_refused_does_nothing(name: str, folder: Path) -> None:
     assert done.code == 2 and done.out == ""
     assert any(part in done.err for part in said.split("|")), done.err
     there = {path.name for path in folder.iterdir()} - {path.name for path in before}
-    assert there <= {"r.db", "r.db-reserve"}
+    assert there <= {"r.db", "r.db-reserve", "sessions"}
+    assert not any(folder.glob("sessions/*"))
 
 
 @pytest.mark.slow
