@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ioplan.core.text import did_you_mean
 from ioplan.language.quantity import Kind
-from ioplan.workload import DIRECTIONS, Direction
+from ioplan.workload import COUNTED, SYNCS, Direction
 
 METRICS: dict[str, tuple[str, Kind]] = {
     "iops": ("1/s", "iops"),
@@ -38,6 +38,8 @@ METRICS: dict[str, tuple[str, Kind]] = {
 }
 HOST = tuple(METRICS)[list(METRICS).index("cpu") :]
 """Measured for the whole run: a stream or a direction has none of its own."""
+MOVED = ("bandwidth", "errors", "verified")
+"""Of I/Os that move data: a flush or a commit has none."""
 FOREIGN = {
     **dict.fromkeys(("bw", "throughput", "mbps", "mb"), "bandwidth"),
     **dict.fromkeys(("latency", "lat", "clat", "avg", "average"), "mean"),
@@ -123,12 +125,12 @@ def parse_metric(
         )
     while "." in rest and not PERCENTILE.fullmatch(rest):
         first, _, rest = rest.partition(".")
-        if first in DIRECTIONS and direction is None:
-            direction = next(d for d in DIRECTIONS if d == first)
+        if first in COUNTED and direction is None:
+            direction = next(d for d in COUNTED if d == first)
         elif first in streams and stream is None:
             stream = first
         else:
-            known = (*DIRECTIONS, *streams, *steps)
+            known = (*COUNTED, *streams, *steps)
             raise MetricError(
                 f"{first!r} is neither a direction nor a stream of this test"
                 f"{did_you_mean(first, known)}"
@@ -141,4 +143,6 @@ def parse_metric(
         raise MetricError(
             f"{rest!r} is measured for the whole run, so write it without a prefix"
         )
+    if direction in SYNCS and rest in MOVED:
+        raise MetricError(f"a {direction} has no {rest!r}, but latencies and iops")
     return Metric(name=rest, stream=stream, direction=direction)

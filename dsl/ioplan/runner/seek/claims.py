@@ -16,10 +16,10 @@ from ioplan.measure.histogram import Histogram, bucket_index
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Sample, figure
 from ioplan.measure.steady_state import Part
+from ioplan.measure.tally import READ_WRITE
 from ioplan.planner.estimate import iops_of, mean_bytes
 from ioplan.seek.batch_means import FAR
 from ioplan.seek.decide import MARGIN, Claim, Point
-from ioplan.workload import DIRECTIONS
 
 REACHED = 0.99
 """A rate that is not reached to this share is not borne."""
@@ -61,15 +61,16 @@ def _demand(demand: Demand) -> Judged:
 
 
 def _counts(metric: Metric, progress: Progress) -> Iterator[Counts]:
-    """The counts of an interval that a metric looks at; trims only if it names them."""
+    """The counts of an interval that a metric looks at: reads and writes if it names
+    no direction."""
     for stream in progress.streams:
         if metric.stream in (None, stream.name):
             yield from (
                 stream.directions[direction]
-                for direction in DIRECTIONS
+                for direction in (
+                    [metric.direction] if metric.direction else READ_WRITE
+                )
                 if direction in stream.directions
-                if direction == (metric.direction or direction)
-                if metric.direction or direction != "trim"
             )
 
 
