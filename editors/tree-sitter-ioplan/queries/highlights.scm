@@ -56,6 +56,7 @@
 "expect"
 "fail"
 "for"
+"headline"
 "highest"
 "idle"
 "in"
@@ -125,4 +126,5 @@
 (axes (name) @variable)
 (chart (name) @function.builtin)
 (expect (name) @variable.builtin)
+(headline (name) @variable.builtin)
 (literal (name) @constant)
