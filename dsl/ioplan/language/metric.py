@@ -40,6 +40,11 @@ HOST = tuple(METRICS)[list(METRICS).index("cpu") :]
 """Measured for the whole run: a stream or a direction has none of its own."""
 MOVED = ("bandwidth", "errors", "verified")
 """Of I/Os that move data: a flush or a commit has none."""
+IN_INTERVALS = (
+    *("errors", "mean", "max", "p50", "p99", "p99.9"),
+    *HOST[: HOST.index("waf")],
+)
+"""What is known of each interval of a run, besides rates."""
 FOREIGN = {
     **dict.fromkeys(("bw", "throughput", "mbps", "mb"), "bandwidth"),
     **dict.fromkeys(("latency", "lat", "clat", "avg", "average"), "mean"),
@@ -96,6 +101,20 @@ class Metric(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         parts = (self.step, self.stream, self.direction, self.name)
         return ".".join(part for part in parts if part)
+
+
+def why_not_in_intervals(metric: Metric) -> str:
+    """Why a metric is not known of each interval of a run; empty where it is."""
+    if metric.sought:
+        return "a seek finds it once"
+    if metric.stream:
+        return "intervals keep the figures of all streams together"
+    if metric.name in ("iops", "bandwidth"):
+        return f"intervals count no {metric.direction}s" * (metric.direction in SYNCS)
+    if metric.direction:
+        return f"intervals keep the {metric.name} of all directions together"
+    known = metric.name in IN_INTERVALS
+    return "" if known else f"intervals keep no {metric.name}"
 
 
 def _hint(word: str, meant: str, known: Collection[str]) -> str:
