@@ -20,6 +20,7 @@ from ioplan.measure.tally import READ_WRITE
 from ioplan.planner.estimate import iops_of, mean_bytes
 from ioplan.seek.batch_means import FAR
 from ioplan.seek.decide import MARGIN, Claim, Point
+from ioplan.workload import DIRECTIONS
 
 REACHED = 0.99
 """A rate that is not reached to this share is not borne."""
@@ -160,7 +161,12 @@ def _rate(stream: JobStream) -> Iterator[Judged]:
     wanted = iops_of(stream.rate, _mean_bytes(stream)) * max(1, len(stream.hosts))
 
     def done(progress: Progress) -> Point:
-        found = (one for s in _named(stream, progress) for one in s.directions.values())
+        found = (
+            one
+            for s in _named(stream, progress)
+            for direction, one in s.directions.items()
+            if direction in DIRECTIONS
+        )
         ios = sum(one.ios + one.errors for one in found)
         return Point(float(ios), progress.interval_ns / SECOND_NS)
 
