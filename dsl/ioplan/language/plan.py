@@ -298,13 +298,30 @@ class After(Checked, frozen=True, kw_only=True):
     before_each: str | None = None
 
 
-class Rounds(Checked, frozen=True, kw_only=True):
-    """Repeat the matrix until the tracked cell is steady."""
+class Within(Checked, frozen=True, kw_only=True):
+    """How well a cell's mean over rounds is to be known; then it is not repeated."""
 
-    rule: SteadyRule
+    metric: Metric
+    percent: float
+
+
+class Rounds(Checked, frozen=True, kw_only=True):
+    """Repeat the matrix until the tracked cell is steady, and all cells are `within`.
+
+    With `is_drawn`, each round has its cells in an order drawn by its number.
+    """
+
+    rule: SteadyRule | None
     when: Condition | None
+    within: Within | None = None
+    is_drawn: bool = False
     at_most: int
     text: str
+
+    @property
+    def window(self) -> int:
+        """Of how many last rounds figures are, where nothing decides it by cell."""
+        return self.rule.window if self.rule else self.at_most
 
 
 class Demand(Checked, frozen=True, kw_only=True):

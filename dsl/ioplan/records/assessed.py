@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ioplan.records.record import RunRecord
 
@@ -17,10 +17,21 @@ def last_assessed(records: Iterable[RunRecord]) -> list[RunRecord]:
     return list(last.values())
 
 
-def unsteady(records: Iterable[RunRecord]) -> list[RunRecord]:
+def unsteady(records: Sequence[RunRecord]) -> list[RunRecord]:
     """Those of them that did not become steady."""
     last = last_assessed(records)
-    return [one for one in last if one.steady and not one.steady.reached]
+    found = [one for one in last if one.steady and not one.steady.reached]
+    return found + undecided(records)
+
+
+def undecided(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The last of each cell whose mean was still open when the rounds were over."""
+    last = {
+        (r.session, r.asked.test, r.asked.step, *r.asked.cell.items()): r
+        for r in records
+        if r.decided
+    }
+    return [one for one in last.values() if one.decided and not one.decided.reached]
 
 
 def without_value(records: Iterable[RunRecord]) -> list[RunRecord]:

@@ -14,21 +14,31 @@ DEFAULT_ROUNDS = 5
 
 
 class Window(Struct, frozen=True):
-    """Rounds `first` to `last`, both included; `steady` if they were judged so."""
+    """Rounds `first` to `last`, both included; `steady` if they were judged so.
+
+    Where rounds end cell by cell, `own` has the first and the last of each cell.
+    """
 
     first: int
     last: int
     steady: bool
+    own: dict[str, tuple[int, int]] = {}
 
-    def __contains__(self, round: object) -> bool:
-        return isinstance(round, int) and self.first <= round <= self.last
+    def holds(self, run: Outlined) -> bool:
+        """Whether figures are of this run."""
+        first, last = self.own.get(_place(run), (self.first, self.last))
+        return first <= run.asked.round <= last
 
     @property
     def label(self) -> str:
         """Short enough for a table: `3–7 steady`, `21–25 last`."""
+        if self.own:
+            return "by cell"
         return f"{self._rounds('–')} {'steady' if self.steady else 'last'}"
 
     def __str__(self) -> str:
+        if self.own:
+            return "the last rounds of each cell, as many as its mean is of"
         one = self.first == self.last
         if self.steady:
             rounds = "round" if one else "rounds"
@@ -54,12 +64,28 @@ def window_of(runs: Sequence[Outlined]) -> Window | None:
     steady = judged[-1].steady if judged else None
     length = steady.window if steady else DEFAULT_ROUNDS
     reached = bool(steady and steady.reached and judged[-1].asked.round == last)
-    return Window(max(1, last - length + 1), last, reached)
+    return Window(max(1, last - length + 1), last, reached, _own(runs))
+
+
+def _place(run: Outlined) -> str:
+    cell = (f"{name}={value}" for name, value in run.asked.cell.items())
+    return " ".join((str(run.asked.step), *cell))
+
+
+def first_counted(last: Outlined) -> int:
+    """By the last run of a cell, the first round that its mean is of; else 0."""
+    return last.asked.round - len(last.decided.values) + 1 if last.decided else 0
+
+
+def _own(runs: Sequence[Outlined]) -> dict[str, tuple[int, int]]:
+    """The rounds that the mean of each cell and step is of."""
+    ends = {_place(run): run for run in runs if run.decided}
+    return {place: (first_counted(run), run.asked.round) for place, run in ends.items()}
 
 
 def counted(runs: Sequence[RunRecord], window: Window | None) -> list[RunRecord]:
     """Of the runs of one cell, those that its figures are of."""
     if window is None:
         return list(runs)
-    found = [run for run in runs if run.asked.round in window]
+    found = [run for run in runs if window.holds(run)]
     return found or [run for run in runs if run.asked.round == runs[-1].asked.round]

@@ -12,6 +12,7 @@ from ioplan.measure.metrics import Figure, Sample
 from ioplan.planner.places import expected_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
+from ioplan.records.window import first_counted
 from ioplan.runner.baseline import (
     NO_BASELINE,
     NONE,
@@ -91,7 +92,7 @@ class ExpectationTracker:
 
     def __init__(self, test: Test, baseline: BaselineSession | None) -> None:
         self.test, self.baseline = test, baseline
-        self.rounds = test.rounds.rule.window if test.rounds else 1
+        self.rounds = test.rounds.window if test.rounds else 1
         self.samples: dict[Key, list[tuple[Run, RunRecord, Sample]]] = defaultdict(list)
         repeats = any(isinstance(step, RepeatTemplate) for step in test.steps)
         others = any(one.of_metric for one in test.expectations)
@@ -117,7 +118,8 @@ class ExpectationTracker:
         """Verdicts on cells that ran several times, each with its last run."""
         for runs in self.samples.values():
             run, record, _ = runs[-1]
-            samples = [sample for _, _, sample in runs]
+            first = first_counted(record)
+            samples = [sample for one, _, sample in runs if one.round >= first]
             yield record, tuple(self._judged(run, record, samples))
 
     def _concerning(self, run: Run) -> Iterator[Expectation]:
