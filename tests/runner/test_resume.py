@@ -394,4 +394,4 @@ def test_what_was_decided_is_not_repeated_after_a_resume(
     assert done.code == 0, done.err
     assert rounds_of(store_path) == whole
     done = ioplan("show")
-    assert "the last rounds of each cell" in done.out
+    assert "the rounds that decided each cell" in done.out

@@ -26,6 +26,7 @@ from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
 from ioplan.language.spoken import VOCABULARY
 from ioplan.planner.steps import Step
 from ioplan.planner.summary import summary_of
+from ioplan.records.assessed import unsteady
 from ioplan.records.record import (
     Interval,
     RunDetail,
@@ -34,6 +35,7 @@ from ioplan.records.record import (
     Verdict,
 )
 from ioplan.records.session import Session, SessionStatus
+from ioplan.records.window import window_of
 from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.watchdog import Limits, least_silence_s
@@ -518,6 +520,28 @@ def test_a_tracked_cell_goes_on_until_it_is_steady(bench: Bench) -> None:
     bench.go(text, by_read((500,) * 9, (500,) * 9))
     assert ran(bench, "100%") == [1, 2, 3]
     assert ran(bench, "0%") == [1, 2, 3, 4, 5]
+    window = window_of(bench.records)
+    assert window and window.steady
+    held = [
+        (r.asked.cell["read"], r.asked.round) for r in bench.records if window.holds(r)
+    ]
+    assert [number for read, number in held if read == "0%"] == [1, 2, 3, 4, 5]
+    assert [number for read, number in held if read == "100%"] == [1, 2, 3]
+
+
+def test_what_is_open_when_the_tracked_cell_is_steady_is_not_repeated(
+    bench: Bench,
+) -> None:
+    """`within` only ever saves rounds; the verdict is SNIA's."""
+    text = (ROUNDS % ("", 25)).replace("at most 25", "at most 25, within 3%")
+    bench.go(text, by_read(NOISY, (500,) * 9))
+    assert ran(bench, "100%") == ran(bench, "0%") == [1, 2, 3, 4, 5]
+    assert not unsteady(bench.records)
+
+
+def test_an_open_cell_is_unsteady(bench: Bench) -> None:
+    bench.go(BY_CELL % ("", 6, ""), by_read((500,) * 9, NOISY))
+    assert [r.asked.cell["read"] for r in unsteady(bench.records)] == ["0%"]
 
 
 def test_within_nothing_repeats_all(bench: Bench) -> None:

@@ -201,6 +201,10 @@ class Axis(Checked, frozen=True, kw_only=True):
     values: tuple[tuple[CellValue, ...], ...]
 
 
+DEFAULT_WINDOW = 5
+"""The rounds of SNIA's window."""
+
+
 class SteadyRule(Checked, frozen=True, kw_only=True):
     """When a series of values counts as steady; by default as SNIA PTS says.
 
@@ -209,7 +213,7 @@ class SteadyRule(Checked, frozen=True, kw_only=True):
     """
 
     metric: Metric
-    window: int = 5
+    window: int = DEFAULT_WINDOW
     range_percent: float = 20.0
     slope_percent: float = 10.0
     least_passes: float = 0.0
@@ -306,7 +310,9 @@ class Within(Checked, frozen=True, kw_only=True):
 
 
 class Rounds(Checked, frozen=True, kw_only=True):
-    """Repeat the matrix until the tracked cell is steady, and all cells are `within`.
+    """Repeat the matrix until the tracked cell is steady, else until all are decided.
+
+    A cell that is `within` is decided, and left out from then on.
 
     With `is_drawn`, each round has its cells in an order drawn by its number.
     """
@@ -320,8 +326,8 @@ class Rounds(Checked, frozen=True, kw_only=True):
 
     @property
     def window(self) -> int:
-        """Of how many last rounds figures are, where nothing decides it by cell."""
-        return self.rule.window if self.rule else self.at_most
+        """Of how many last rounds the figures of a cell are that is not decided."""
+        return self.rule.window if self.rule else DEFAULT_WINDOW
 
 
 class Demand(Checked, frozen=True, kw_only=True):

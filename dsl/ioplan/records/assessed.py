@@ -25,11 +25,13 @@ def unsteady(records: Sequence[RunRecord]) -> list[RunRecord]:
 
 
 def undecided(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """The last of each cell whose mean was still open when the rounds were over."""
+    """The last of each cell whose mean was open after the rounds of a test that tracks
+    no cell."""
+    tracked = {(r.session, r.asked.test) for r in records if r.steady and r.asked.round}
     last = {
         (r.session, r.asked.test, r.asked.step, *r.asked.cell.items()): r
         for r in records
-        if r.decided
+        if r.decided and (r.session, r.asked.test) not in tracked
     }
     return [one for one in last.values() if one.decided and not one.decided.reached]
 

@@ -38,7 +38,12 @@ class Window(Struct, frozen=True):
 
     def __str__(self) -> str:
         if self.own:
-            return "the last rounds of each cell, as many as its mean is of"
+            return f"the rounds that decided each cell, else {self.rest}"
+        return self.rest
+
+    @property
+    def rest(self) -> str:
+        """What figures are of where no cell has rounds of its own."""
         one = self.first == self.last
         if self.steady:
             rounds = "round" if one else "rounds"
@@ -72,15 +77,23 @@ def _place(run: Outlined) -> str:
     return " ".join((str(run.asked.step), *cell))
 
 
-def first_counted(last: Outlined) -> int:
-    """By the last run of a cell, the first round that its mean is of; else 0."""
-    return last.asked.round - len(last.decided.values) + 1 if last.decided else 0
+def first_counted(last: Outlined, window: int) -> int:
+    """By the last run of a cell, the first round that its figures are of."""
+    rounds = len(last.decided.values) if last.decided and _is_own(last) else window
+    return last.asked.round - rounds + 1
+
+
+def _is_own(run: Outlined) -> bool:
+    """Whether the cell was decided; that which is tracked has the steady window."""
+    return bool(run.decided and run.decided.reached and not run.steady)
 
 
 def _own(runs: Sequence[Outlined]) -> dict[str, tuple[int, int]]:
     """The rounds that the mean of each cell and step is of."""
-    ends = {_place(run): run for run in runs if run.decided}
-    return {place: (first_counted(run), run.asked.round) for place, run in ends.items()}
+    ends = {_place(run): run for run in runs if _is_own(run)}
+    return {
+        place: (first_counted(run, 0), run.asked.round) for place, run in ends.items()
+    }
 
 
 def counted(runs: Sequence[RunRecord], window: Window | None) -> list[RunRecord]:

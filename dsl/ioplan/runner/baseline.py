@@ -59,8 +59,8 @@ class BaselineSession:
             return Found(Figure(None, NOT_IN_BASELINE))
         if why := differs(setup_of(records[-1]), setup_of(like), self.by_model):
             return Found(Figure(None, f"baseline {self.session} is {why}"))
-        last = max(record.asked.round for record in records)
-        first = max(last - rounds + 1, first_counted(records[-1]))
+        last = max(records, key=lambda record: record.asked.round)
+        first = first_counted(last, rounds)
         samples = [
             metrics.Sample(record, self.store.detail(self.session, record.seq))
             for record in records

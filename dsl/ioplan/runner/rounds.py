@@ -52,11 +52,9 @@ class RoundTracker:
 
     def why(self) -> str:
         """What keeps the rounds going on; empty when they are over."""
-        steady = self.steady()
-        why = [steady.why] if steady and not steady.reached else []
-        if self.cells and (text := self.cells.why()):
-            why.append(text)
-        return ", ".join(why)
+        if steady := self.steady():
+            return steady.why
+        return self.cells.why() if self.cells else ""
 
 
 class TrackedCell:

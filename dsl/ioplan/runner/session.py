@@ -204,7 +204,7 @@ class SessionRunner:
             self._reduce_eta(total(whole).run_s - total(done).run_s)
         if steady := tracker.steady():
             self.observer.steady(steady, number)
-        if step.rounds.within:
+        elif step.rounds.within:
             self.observer.note(
                 f"round {number}: {tracker.why() or 'all cells decided'}"
             )
