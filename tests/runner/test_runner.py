@@ -26,7 +26,7 @@ from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
 from ioplan.language.spoken import VOCABULARY
 from ioplan.planner.steps import Step
 from ioplan.planner.summary import summary_of
-from ioplan.records.assessed import unsteady
+from ioplan.records.assessed import last_assessed, unsteady
 from ioplan.records.record import (
     Interval,
     RunDetail,
@@ -542,6 +542,7 @@ def test_what_is_open_when_the_tracked_cell_is_steady_is_not_repeated(
 def test_an_open_cell_is_unsteady(bench: Bench) -> None:
     bench.go(BY_CELL % ("", 6, ""), by_read((500,) * 9, NOISY))
     assert [r.asked.cell["read"] for r in unsteady(bench.records)] == ["0%"]
+    assert len(last_assessed(bench.records)) == 2
 
 
 def test_within_nothing_repeats_all(bench: Bench) -> None:
