@@ -238,7 +238,7 @@ class Counted(Struct, frozen=True):
         """Columns of this record; outside of rounds there is no window."""
         row: Row = {"current": record.seq in self.current}
         if record.asked.round:
-            row["in_window"] = record.asked.round in self.windows[record.asked.test]
+            row["in_window"] = self.windows[record.asked.test].holds(record)
         return row
 
 
