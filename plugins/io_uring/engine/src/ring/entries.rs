@@ -44,11 +44,7 @@ impl Entries {
                 opcode: opcode(reads, fixed.buffers),
                 addr: buffers.address(buffer) as u64,
                 buf_index: if fixed.buffers { buffer as u16 } else { 0 },
-                op_flags: if stream.fua && !reads {
-                    WRITE_DSYNC
-                } else {
-                    0
-                },
+                op_flags: if stream.fua && !reads { WRITE_DSYNC } else { 0 },
                 ..bare
             }
         };

@@ -460,6 +460,9 @@ mod tests {
         let mut buffer = [1u8; 512];
         assert_eq!(read_at(zero.fd(), &mut buffer, 0), 512);
         assert_eq!(buffer, [0; 512]);
-        assert_eq!(write_at(zero.fd(), &buffer, 0), -i64::from(libc::EBADF));
+        assert_eq!(
+            write_at(zero.fd(), &buffer, 0, false),
+            -i64::from(libc::EBADF)
+        );
     }
 }
