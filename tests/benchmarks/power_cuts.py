@@ -15,10 +15,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from msgspec import Struct
+from tests.support.command import ioplan, plan_file
 
 from ioplan.witness.device import running
 from ioplan.witness.script import Script
-from tests.support.command import ioplan, plan_file
 
 WRITES = "random 16KiB 0/100, qd 8, region 0%..50%, verify"
 PLAN = 'plan "P"\ntest "T" {{ run {run} }}\n'
@@ -74,7 +74,7 @@ def judged(row: Row, seed: int) -> dict[str, int]:
 
 
 def _writes(row: Row, seed: int) -> str:
-    return PLAN.format(run=f"{WRITES}, {row.promise} for {1 + seed % 97 * 16}KiB")
+    return PLAN.format(run=f"{WRITES}, {row.promise} for {1024 + seed % 97 * 16}KiB")
 
 
 def main(cuts: int) -> int:
