@@ -58,6 +58,7 @@
 "expect"
 "fail"
 "for"
+"headline"
 "highest"
 "idle"
 "in"
@@ -127,4 +128,5 @@
 (axes (name) @variable)
 (chart (name) @function.builtin)
 (expect (name) @variable.builtin)
+(headline (name) @variable.builtin)
 (literal (name) @constant)

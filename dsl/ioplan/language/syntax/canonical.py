@@ -99,6 +99,9 @@ def _rest(node: tree.Statement) -> list[str]:
             return _seek(node)
         case tree.Expect():
             return _expect(node)
+        case tree.Headline():
+            at = behind("at", condition(node.condition)) if node.condition else []
+            return [node.metric.text, *at]
         case tree.Chart():
             return _chart(node)
     raise AssertionError("a repeat has a block")
