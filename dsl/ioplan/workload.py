@@ -144,7 +144,7 @@ class Stream(Model):
     each of the rest begins where the last one of its direction in the thread ended.
     `permuted` random I/O visits each block once before any again. `dedup_percent` is
     the share of the writes whose data is that of an earlier one. `qd` is the queue
-    depth of each of the `threads`.
+    depth of each of the `threads`. With `fua` a write is durable when acknowledged.
     `align_bytes` of None aligns each I/O to its own size. With a `pause_ns` each
     thread, after `pause_every` I/Os, lets those outstanding complete and waits so
     long. The stream's part of the run is from `starts_ns` to `ends_ns` of the run's
@@ -174,6 +174,7 @@ class Stream(Model):
     data: Data = Data.model_construct()
     dedup_percent: Percent = 0.0
     sync_every: Annotated[int, Field(ge=1)] | None = None
+    fua: bool = False
     verify: bool = False
     hosts: tuple[str, ...] = ()
 

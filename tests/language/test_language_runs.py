@@ -45,6 +45,7 @@ CLAUSES = [
     "random 4KiB 0/100, dedup 30%",
     "random 4KiB 50/50, trim 10%",
     "random 4KiB 0/100, qd 4, sync every 32",
+    "random 4KiB 0/100, qd 4, flush every 32, fua",
     "random 4KiB 50/50, qd 4, verify",
     "oltp",
     "oltp, rate 2_000 iops poisson",

@@ -33,7 +33,12 @@ def test_every_clause_of_the_table_is_offered_behind_a_comma() -> None:
     found = offered(TEST + "run random 4KiB 100/0, |")
     heads = {"pattern", "random share", "mix", "size", "read"}
     words = {clause.word for clause in CLAUSES} - heads
-    longer = {"sync": "sync every", "starts": "starts after", "ends": "ends after"}
+    longer = {
+        "sync": "sync every",
+        "flush": "flush every",
+        "starts": "starts after",
+        "ends": "ends after",
+    }
     assert words - {*found} == {*longer} and {*longer.values()} <= {*found}
     assert "sync every" in found and found["qd"].text == "qd 32"
 

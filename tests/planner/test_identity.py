@@ -195,6 +195,7 @@ OTHERS = {
     ],
     "dedup_percent": [0.5, 30],
     "sync_every": [1, 32],
+    "fua": [True],
     "verify": [True],
 }
 

@@ -31,6 +31,8 @@ def _gaps(job: Job, stream: JobStream) -> Iterator[tuple[str, str, str]]:
         yield "trim", f"{WHO} cannot discard", ""
     if stream.sync_every is not None and stream.read_percent < 100:
         yield "sync", f"{WHO} cannot flush", "no flush"
+    if stream.fua and stream.read_percent < 100:
+        yield "fua", f"{WHO} has no writes with FUA", "no fua"
     if stream.verify:
         yield "verify", f"{WHO} does not remember what it wrote", ""
     if stream.data.kind == "compressible" and stream.read_percent < 100:

@@ -458,6 +458,30 @@ CLAUSES: tuple[Clause, ...] = (
         fio=dict.fromkeys(("fsync", "fdatasync"), "sync every 32"),
     ),
     Clause(
+        word="flush",
+        forms={},
+        sets={},
+        reference=("`flush every 64`", "another word for `sync every`", "none"),
+        convert=_count("'flush every'", to.MOST_SYNC, "sync_every"),
+        kinds=("number",),
+        slot="sync",
+        is_count=True,
+        writes_only=True,
+    ),
+    Clause(
+        word="fua",
+        forms={"fua": "fua"},
+        sets={"fua": ("fua",)},
+        reference=(
+            "`fua`",
+            "a write is acknowledged only once it is durable (forced unit access: "
+            "RWF_DSYNC, for NVMe commands the bit FUA)",
+            "off",
+        ),
+        is_axis=False,
+        writes_only=True,
+    ),
+    Clause(
         word="verify",
         forms={"verify": "verify"},
         sets={"verify": ("verify",)},

@@ -35,6 +35,13 @@ METRICS: dict[str, tuple[str, Kind]] = {
     "waf": ("x", "number"),
     "media_written": ("B", "size"),
     "dwpd": ("DWPD", "number"),
+    **dict.fromkeys(
+        (
+            *("kept", "rolled_back", "lost_flushed", "lost_fua"),
+            *("older_than_durable", "torn", "misdirected", "foreign"),
+        ),
+        ("", "number"),
+    ),
 }
 HOST = tuple(METRICS)[list(METRICS).index("cpu") :]
 """Measured for the whole run: a stream or a direction has none of its own."""
@@ -45,6 +52,8 @@ IN_INTERVALS = (
     *HOST[: HOST.index("waf")],
 )
 """What is known of each interval of a run, besides rates."""
+SURVIVAL = tuple(METRICS)[list(METRICS).index("kept") :]
+"""Blocks after a power cut, by what became of them."""
 FOREIGN = {
     **dict.fromkeys(("bw", "throughput", "mbps", "mb"), "bandwidth"),
     **dict.fromkeys(("latency", "lat", "clat", "avg", "average"), "mean"),

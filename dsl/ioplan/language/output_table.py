@@ -28,6 +28,14 @@ METRIC_MEANINGS = {
     "waf": "write amplification: bytes written to flash per byte written by the host",
     "media_written": "bytes that the drive wrote to flash, from its log",
     "dwpd": "drive writes per day at the write rate of the run",
+    "kept": "blocks that a power cut left as they were last written",
+    "rolled_back": "blocks that it took back to an older content, as it may",
+    "lost_flushed": "blocks that it took back although they were flushed",
+    "lost_fua": "blocks that it took back although they were written with FUA",
+    "older_than_durable": "blocks that had survived an earlier cut, and not this one",
+    "torn": "blocks of which a part is of one write, a part of another",
+    "misdirected": "blocks that were written for another offset",
+    "foreign": "blocks with a generation that was never written",
 }
 PERCENTILE_MEANING = "latency that this percentage of the I/Os does not exceed"
 

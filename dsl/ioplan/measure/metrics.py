@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import NamedTuple, Protocol
 
-from ioplan.language.metric import Metric
+from ioplan.language.metric import SURVIVAL, Metric
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.tally import READ_WRITE, clamp
 from ioplan.measure.wear import WEAR_METRICS, wear_value
@@ -231,6 +231,16 @@ def _wear(metric: Metric, part: Part) -> Figure:
     return Figure(None, found) if isinstance(found, str) else Figure(found)
 
 
+def _survival(metric: Metric, part: Part) -> Figure:
+    """How many blocks, of all runs that read after a power cut."""
+    backends = [getattr(one.record, "backend", None) for one in part.samples]
+    found = [one.facts.get("verify") for one in backends if one]
+    judged = [one for one in found if one and any(map(one.get, SURVIVAL))]
+    if not judged:
+        return Figure(None, "no block was judged after a power cut")
+    return Figure(float(sum(int(one.get(metric.name, 0)) for one in judged)))
+
+
 def _ratio(metric: Metric, part: Part) -> Figure:
     """One metric for each percent of one CPU, or for each watt."""
     numerator, denominator = RATIO_METRICS[metric.name]
@@ -319,6 +329,7 @@ MEASURED: dict[str, Callable[[Metric, Part], Figure]] = {
     "cpu": _cpu,
     **dict.fromkeys(TELEMETRY_METRICS, _telemetry),
     **dict.fromkeys(WEAR_METRICS, _wear),
+    **dict.fromkeys(SURVIVAL, _survival),
     **dict.fromkeys(RATIO_METRICS, _ratio),
 }
 """How each metric is computed; what is not in it is a percentile."""

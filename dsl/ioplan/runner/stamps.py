@@ -22,8 +22,10 @@ from ioplan.planner.run_id import digest
 from ioplan.runner.state_ledger import target_key
 from ioplan.store.session_folder import make_private
 
-HEADER_BYTES, ENTRY_BYTES = 4096, 4
+HEADER_BYTES, ENTRY_BYTES = 4096, 8
 """As the engine lays the file out: an entry for each logical block."""
+CUTS_AT = 48
+"""Where its header counts the power cuts, in 64 bits."""
 
 
 def _backing(facts: TargetFacts) -> list[str]:
@@ -65,6 +67,19 @@ class StampFile:
         """The target is about to be purged. Raises OSError."""
         with suppress(PermissionError):
             self.path.unlink(missing_ok=True)
+
+    def power_was_cut(self) -> None:
+        """Of what was not promised, an older content is right now. Raises OSError."""
+        try:
+            fd = os.open(self.path, os.O_RDWR | O_NOFOLLOW | O_CLOEXEC)
+        except FileNotFoundError:
+            return  # nothing was written with `verify`
+        try:
+            cuts = int.from_bytes(os.pread(fd, 8, CUTS_AT), "little")
+            os.pwrite(fd, (cuts + 1).to_bytes(8, "little"), CUTS_AT)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
 
     def _made(self) -> Path:
         make_private(self.path.parent)

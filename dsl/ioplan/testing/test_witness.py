@@ -43,6 +43,8 @@ CASES: dict[str, dict[str, Any]] = {
     "data compressible": {**WRITES, "data": Data(kind="compressible", percent=50)},
     "dedup": {**WRITES, "dedup_percent": 30},
     "sync": {**WRITES, "sync_every": 8},
+    "fua": {**WRITES, "fua": True},
+    "fua in a mix": {"read_percent": 50, "qd": 8, "fua": True},
     "trim": {"trim_percent": 20, "read_percent": 50, "qd": 8},
     "verify": {"read_percent": 50, "verify": True, **MIDDLE, "qd": 4},
 }

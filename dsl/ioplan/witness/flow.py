@@ -49,6 +49,8 @@ def flow_clauses(seen: StreamSighting) -> Iterator[Clause]:
     if seen.stream.rate:
         yield from _arrivals(seen, seen.stream.rate)
     yield _flushes(seen)
+    if seen.stream.fua:
+        yield _forced(seen)
     yield from _latencies(seen)
 
 
@@ -220,7 +222,7 @@ def _flushes(seen: StreamSighting) -> Clause:
     """One after so many writes of each thread; FUA writes count, too."""
     every, found = seen.stream.sync_every, len(seen.of(FLUSH))
     writes = seen.of(WRITE)
-    found += int(writes["fua"].sum())
+    found += 0 if seen.stream.fua else int(writes["fua"].sum())
     told = f"{seen.told.sync_ios}"
     if every is None:
         few = found <= 2 * seen.stream.threads + 2
@@ -229,6 +231,14 @@ def _flushes(seen: StreamSighting) -> Clause:
     fits = abs(found - expected) <= slack and abs(found - seen.told.sync_ios) <= slack
     text = f"one in {every}: {expected:.0f}"
     return seen.clause("sync", text, told, f"{found}", fits)
+
+
+def _forced(seen: StreamSighting) -> Clause:
+    """Each write says so: a flush behind it would not be the same."""
+    writes = seen.of(WRITE)
+    found = int(writes["fua"].sum())
+    shown = f"{found} of {len(writes)} writes"
+    return seen.clause("fua", "each write", "", shown, found == len(writes))
 
 
 def _latencies(seen: StreamSighting) -> Iterator[Clause]:

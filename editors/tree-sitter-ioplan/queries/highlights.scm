@@ -7,6 +7,8 @@
 "data"
 "dedup"
 "ends"
+"flush"
+(fua)
 "hotspots"
 "least"
 "most"

@@ -337,6 +337,12 @@ def _sync(context: GapContext, stream: JobStream) -> Found:
     return "sync", reason, instead, "fio 3.38 or newer"
 
 
+def _fua(context: GapContext, stream: JobStream) -> Found:
+    if not stream.fua or context.engine not in ("io_uring_cmd", SPDK):
+        return None
+    return "fua", f"fio's {context.engine} opens no file with O_DSYNC", ""
+
+
 def _waits(stream: JobStream) -> bool:
     return bool(stream.rate or stream.pause_ns)
 
@@ -390,5 +396,5 @@ def _warmup(context: GapContext, stream: JobStream) -> Found:
 CHECKS: tuple[Callable[[GapContext, JobStream], Found], ...] = (
     *(_pattern, _mix, _size, _qd, _rate, _pause, _region, _passes),
     *(_distribution, _random_share, _align, _data),
-    *(_dedup, _trim, _sync, _verify, _starts, _limit, _warmup),
+    *(_dedup, _trim, _sync, _fua, _verify, _starts, _limit, _warmup),
 )

@@ -49,6 +49,8 @@ def section_lines(job: Job, stream: JobStream) -> Iterator[str]:
         yield from _data(stream)
         if stream.sync_every is not None:
             yield f"fdatasync={stream.sync_every}"
+        if stream.fua:
+            yield "sync=dsync"
 
 
 def size_text(size_bytes: int) -> str:

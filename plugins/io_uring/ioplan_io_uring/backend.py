@@ -19,6 +19,7 @@ SPEAKS = speaking(
     "starts",
     "ends",
     "dedup",
+    "fua",
     "random share",
     "random by direction",
     "burst",

@@ -52,14 +52,15 @@ def settings_of(options: dict[str, Any]) -> Settings:
 
 
 def gaps_of(job: Job, settings: Settings) -> list[Gap]:
-    """What these settings cannot do: trims, and with polled no flushes either."""
+    """What these settings cannot do: trims, and with polled flushes and FUA."""
     return [
         Gap(stream=stream.name, field=field, reason=f"{name} I/O has no {field}")
         for stream in job.streams
         for name in settings.enabled
-        for field in ("trim", "sync")
+        for field in ("trim", "sync", "fua")
         if (field == "trim" and stream.trim_percent)
         or (field == "sync" and name == "polled" and stream.sync_every)
+        or (field == "fua" and name == "polled" and stream.fua)
     ]
 
 

@@ -33,6 +33,7 @@ SPEAKS = speaking(
     "starts",
     "ends",
     "dedup",
+    "fua",
     "random share",
     "random by direction",
     "burst",

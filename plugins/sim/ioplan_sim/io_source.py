@@ -48,7 +48,7 @@ class IoSource:
         self.last_page, self.ready_ns = -1, 0.0
         piece = max(1.0, min(stored[1], spec.page_pages))
         self.reads = [_read_size(kind, piece) for kind in load.kinds]
-        self.sync_every = stream.sync_every
+        self.sync_every = 1 if stream.fua else stream.sync_every
         self.draw()
 
     def draw(self) -> None:

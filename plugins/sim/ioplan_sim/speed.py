@@ -202,7 +202,7 @@ def _pace(sources: Sequence[IoSource], spec: DriveSpec) -> Pace:
         _paused_curves(pausing, spec) if pausing else _curves(sources[0].samples, spec)
     )
     flush_ns = sum(k.share for k in load.kinds if k.direction == "write")
-    flush_ns *= spec.buffer.flush / (load.stream.sync_every or inf)
+    flush_ns *= spec.buffer.flush / (sources[0].sync_every or inf)
     kinds = zip(load.kinds, curves, strict=True)
     cycle_ns = sum((kind.share * curve.mean_ns for kind, curve in kinds), flush_ns)
     return Pace(

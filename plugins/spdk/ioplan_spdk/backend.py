@@ -22,7 +22,9 @@ from ioplan_spdk.options import SpdkOptions, parse_options
 from ioplan_spdk.program import no_hugepages, program_path, version
 from ioplan_spdk.target_spec import target_spec
 
-SPEAKS = speaking(*COMMON, "starts", "ends", "random share", "random by direction")
+SPEAKS = speaking(
+    *COMMON, "starts", "ends", "fua", "random share", "random by direction"
+)
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 
 

@@ -257,6 +257,10 @@ def _verify(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("verify", {"verify": True}, clause.span)
 
 
+def _fua(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    draft.put("fua", {"fua": True}, clause.span)
+
+
 def _permuted(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("permuted", {"permuted": True}, clause.span)
 
@@ -294,12 +298,14 @@ CLAUSES: dict[str, Apply] = {
     "starts": _when("starts"),
     "ends": _when("ends"),
     "sync": _one("sync"),
+    "flush": _one("flush"),
     "align": _align,
     "sizes": sizes,
     "read sizes": sizes,
     "write sizes": sizes,
     "region": _region,
     "data": _data,
+    "fua": _fua,
     "verify": _verify,
     "permuted": _permuted,
     "hotspots": hotspots,

@@ -329,6 +329,8 @@ class Builder:
     ends = _clause("ends")
     region = _clause("region")
     sync = _clause("sync")
+    flush = _clause("flush")
+    fua = _clause("fua")
     verify = _clause("verify")
     permuted = _clause("permuted")
     hotspots = _clause("hotspots")

@@ -180,8 +180,8 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"region {first}..{words}{last}"]
         case "data":
             return [f"data {words} {atoms}".rstrip()]
-        case "sync":
-            return [f"sync every {atoms}"]
+        case "sync" | "flush":
+            return [f"{node.kind} every {atoms}"]
         case "pause":
             return [f"pause {' every '.join(map(atom, node.atoms))}"]
         case "burst" | "ramp" | "starts" | "ends":

@@ -15,6 +15,11 @@ FAULTS = {
     "checksum": "do not match their checksum",
     "misdirected": "were written for another offset",
     "stale": "are older than the last write",
+    "lost_flushed": "were flushed, and a power cut took them back",
+    "lost_fua": "were written with FUA, and a power cut took them back",
+    "older_than_durable": "had survived a power cut, and a later one took them back",
+    "torn": "are torn: a part is of one write, a part of another",
+    "foreign": "carry a generation that was never written",
 }
 """The faults of a block, by their names in the fact `verify` of a Result."""
 SHOWN = 5
@@ -46,7 +51,7 @@ def _found(job: Job, facts: dict[str, Any]) -> str:
     ]
     if found:
         return f"{job.target}: {', '.join(found)}; {_places(facts.get('first', []))}"
-    if read and not verified:
+    if read and not verified and not facts.get("rolled_back"):
         return NOTHING.format(read=read)
     return ""
 

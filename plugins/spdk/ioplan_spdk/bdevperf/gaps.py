@@ -207,6 +207,8 @@ def _data(context: GapContext) -> Found:
 def _promise(context: GapContext) -> Found:
     if context.stream.sync_every:
         yield "sync", "bdevperf does not flush between writes", ""
+    if context.stream.fua:
+        yield "fua", "bdevperf has no writes with FUA", ""
     if context.stream.verify:
         reason = "bdevperf verifies only what it has just written"
         yield "verify", reason, ""

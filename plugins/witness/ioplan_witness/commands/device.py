@@ -10,6 +10,8 @@ from msgspec.json import encode
 from ioplan.cli.display.output import data_out, print_line
 from ioplan.cli.stores import opened
 from ioplan.core.units import bytes_text, digits, iops_text, latency_text, time_text
+from ioplan.devices.facts import file_facts
+from ioplan.runner.stamps import StampFile
 from ioplan.witness import device
 from ioplan.witness.log import KINDS, Entries, columns, read_log, write_parquet
 
@@ -32,8 +34,11 @@ def stop(*, folder: Path) -> int:
 
 
 def cut(*, folder: Path) -> int:
-    """Take away what is in the volatile cache."""
-    _device(folder).tell("cut")
+    """Take away what is in the volatile cache, and note it for `verify`."""
+    one = _device(folder)
+    one.tell("cut")
+    with one.disk.open("rb") as disk:
+        StampFile(file_facts(one.disk, disk.fileno())).power_was_cut()
     return 0
 
 

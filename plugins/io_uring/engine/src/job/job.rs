@@ -139,6 +139,9 @@ pub struct Stream {
     pub dedup_percent: f64,
     #[serde(default)]
     pub sync_every: Option<u64>,
+    /// Each write is durable before it is acknowledged.
+    #[serde(default)]
+    pub fua: bool,
     #[serde(default)]
     pub verify: bool,
     pub region_start_bytes: u64,

@@ -11,6 +11,7 @@ pub enum Kind {
 #[derive(Debug, Clone, Copy)]
 pub struct Op {
     pub kind: Kind,
+    /// Of a flush its number.
     pub offset_bytes: u64,
     pub size_bytes: u64,
     /// The start of its latency: the intended start in an open loop; in a closed one it

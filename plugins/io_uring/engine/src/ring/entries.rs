@@ -1,5 +1,6 @@
 //! Submission queue entries (SQEs): the parts that never change are prepared once.
 
+use crate::job::Stream;
 use crate::pattern::op::Op;
 use crate::ring::uring_abi::*;
 use crate::target::buffers::Buffers;
@@ -28,7 +29,7 @@ impl Entries {
     pub fn new(
         target: &Target,
         buffers: &Buffers,
-        reads: bool,
+        stream: &Stream,
         write_buffers_at: usize,
         fixed: Fixed,
     ) -> Self {
@@ -37,14 +38,15 @@ impl Entries {
             fd: if fixed.file { 0 } else { target.io_fd() },
             ..Sqe::default()
         };
-        let transfer = |buffer: usize| Sqe {
-            opcode: opcode(
-                reads && (write_buffers_at == 0 || buffer < write_buffers_at),
-                fixed.buffers,
-            ),
-            addr: buffers.address(buffer) as u64,
-            buf_index: if fixed.buffers { buffer as u16 } else { 0 },
-            ..bare
+        let transfer = |buffer: usize| {
+            let reads = stream.reads() && (write_buffers_at == 0 || buffer < write_buffers_at);
+            Sqe {
+                opcode: opcode(reads, fixed.buffers),
+                addr: buffers.address(buffer) as u64,
+                buf_index: if fixed.buffers { buffer as u16 } else { 0 },
+                op_flags: if stream.fua && !reads { WRITE_DSYNC } else { 0 },
+                ..bare
+            }
         };
         Self {
             transfers: (0..buffers.count()).map(transfer).collect(),

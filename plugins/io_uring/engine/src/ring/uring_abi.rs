@@ -14,6 +14,8 @@ pub const SQE_FIXED_FILE: u8 = 1 << 0;
 /// In `op_flags` of OP_URING_CMD.
 pub const URING_CMD_FIXED: u32 = 1 << 0;
 pub const FSYNC_DATASYNC: u32 = 1 << 0;
+/// In `op_flags` of a write: RWF_DSYNC.
+pub const WRITE_DSYNC: u32 = 1 << 1;
 /// `_IO(0x12, 0)`, Linux 6.12.
 pub const BLOCK_URING_CMD_DISCARD: u64 = 0x1200;
 

@@ -49,6 +49,7 @@ pub struct Worker {
     pub(super) batch: usize,
     pub(super) entries: Entries,
     fixed: Fixed,
+    fua: bool,
     clock: Clock,
     discards: bool,
     polled: bool,
@@ -103,8 +104,9 @@ impl Worker {
         };
         Ok(Self {
             simple: lane.only_counts() && stream.trim_percent == 0.0 && target.namespace.is_none(),
-            entries: Entries::new(&target, &buffers, stream.reads(), write_buffers_at, fixed),
+            entries: Entries::new(&target, &buffers, stream, write_buffers_at, fixed),
             fixed,
+            fua: stream.fua,
             clock,
             lane,
             target,
@@ -220,7 +222,13 @@ impl Worker {
         let address = self.buffers.address(buffer) as u64;
         let command = match op.kind {
             Kind::Flush => namespace.flush(),
-            Kind::Io(_) => namespace.transfer(write, op.offset_bytes, address, op.size_bytes),
+            Kind::Io(_) => {
+                let command = namespace.transfer(write, op.offset_bytes, address, op.size_bytes);
+                match write && self.fua {
+                    true => passthrough::Namespace::forced(command),
+                    false => command,
+                }
+            }
         };
         let entry = self.entries.command(buffer);
         // SAFETY: as in `start`; a flush points to no memory.

@@ -77,6 +77,7 @@ pub struct IoThread {
     target: Arc<Target>,
     buffers: Buffers,
     open_loop: bool,
+    fua: bool,
     spin: bool,
 }
 
@@ -111,6 +112,7 @@ impl IoThread {
             target,
             buffers,
             open_loop: stream.rate.is_some(),
+            fua: stream.fua,
             spin,
         })
     }
@@ -200,7 +202,8 @@ impl IoThread {
                 target::read_at(fd, self.buffers.slice(0, op.size_bytes), offset_bytes)
             }
             Kind::Io(Direction::Write) => {
-                target::write_at(fd, self.buffers.slice(1, op.size_bytes), offset_bytes)
+                let data = self.buffers.slice(1, op.size_bytes);
+                target::write_at(fd, data, offset_bytes, self.fua)
             }
             Kind::Io(Direction::Trim) => {
                 target::discard(fd, self.target.kind, offset_bytes, op.size_bytes)

@@ -2,6 +2,7 @@
 
 pub mod buffers;
 pub mod data;
+pub mod durable;
 mod keystream;
 pub mod passthrough;
 pub mod stamps;

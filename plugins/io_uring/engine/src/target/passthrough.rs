@@ -15,6 +15,8 @@ pub const NVME_URING_CMD_IO: u32 = 0xc048_4e80;
 const FLUSH: u8 = 0;
 const WRITE: u8 = 1;
 const READ: u8 = 2;
+/// Of `cdw12`.
+const FORCE_UNIT_ACCESS: u32 = 1 << 30;
 
 /// `struct nvme_uring_cmd` of `linux/nvme_ioctl.h`.
 #[repr(C)]
@@ -106,6 +108,14 @@ impl Namespace {
         }
     }
 
+    /// A write that the drive acknowledges once it is durable.
+    pub fn forced(command: Command) -> Command {
+        Command {
+            cdw12: command.cdw12 | FORCE_UNIT_ACCESS,
+            ..command
+        }
+    }
+
     fn command(&self, opcode: u8) -> Command {
         Command {
             opcode,
@@ -165,6 +175,7 @@ mod tests {
         let command = namespace.transfer(true, offset_bytes, 0, 16_384);
         assert_eq!((command.opcode, command.namespace), (WRITE, 7));
         assert_eq!((command.cdw10, command.cdw11, command.cdw12), (3, 5, 3));
+        assert_eq!(Namespace::forced(command).cdw12, 1 << 30 | 3);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Which generation of each logical block was written last with `verify`.
 //!
-//! A map with 32 bits for each block, shared by all threads of a run. In a file that the
-//! job names it holds for later runs as well: the kernel keeps the pages of a process
-//! that is killed. Without a file it ends with the run.
+//! A map with two words of 32 bits for each block, shared by all threads of a run. In a file
+//! that the job names it holds for later runs as well: the kernel keeps the pages of a
+//! process that is killed. Without a file it ends with the run.
 //!
-//! An entry is 0 where nothing is known, else a generation of 30 bits, and, from before
+//! The second word says which generation is durable (`durable.rs`). The first is 0 where nothing is known, else a generation of 30 bits, and, from before
 //! the write is submitted until it is acknowledged, `IN_FLIGHT`. Of a block whose write
 //! was in flight at a kill either generation is right.
 
@@ -18,15 +18,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::job::failure::{Cause, Failure};
 use crate::job::{Job, Stream};
+use crate::target::durable::{Durable, EPOCHS};
 
 /// The bytes before the first entry: a page.
 const HEADER_BYTES: u64 = 4096;
 const ALLOCATED_BYTES: u64 = 16 << 20;
-const ENTRY_BYTES: u64 = 4;
+const ENTRY_BYTES: u64 = 8;
 const MAGIC: u64 = u64::from_le_bytes(*b"ioplanSM");
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// Where the header says in which boot of the host the file is in use; 0 after its end.
 const IN_USE_AT: u64 = 40;
+/// How often the target's power was cut; who cuts it counts there.
+const CUTS_AT: u64 = 48;
 
 pub const GENERATION: u32 = (1 << 30) - 1;
 pub const IN_FLIGHT: u32 = 1 << 31;
@@ -40,6 +43,8 @@ pub struct Stamps {
     file: Option<File>,
     /// Tells blocks of this map from those of another.
     key: u64,
+    /// How often the target's power was cut since the map was made.
+    cuts: u64,
 }
 
 // SAFETY: the entries are atomic, and the mapping lives as long as the value.
@@ -52,7 +57,7 @@ impl Stamps {
     pub fn open(job: &Job) -> Result<Self, Failure> {
         let blocks = job.capacity_bytes / job.block_bytes;
         let opened = match &job.stamps {
-            None => Self::map(None, blocks, fastrand::u64(..)),
+            None => Self::map(None, blocks, fastrand::u64(..), 0),
             Some(path) => Self::in_file(path, job, blocks),
         };
         opened.map_err(|error| failure(job, &error))
@@ -78,10 +83,12 @@ impl Stamps {
         }
         file.write_all_at(&boot().to_le_bytes(), IN_USE_AT)?;
         file.sync_data()?;
-        Self::map(Some(file), blocks, key)
+        let mut cuts = [0; 8];
+        file.read_exact_at(&mut cuts, CUTS_AT)?;
+        Self::map(Some(file), blocks, key, u64::from_le_bytes(cuts))
     }
 
-    fn map(file: Option<File>, blocks: u64, key: u64) -> io::Result<Self> {
+    fn map(file: Option<File>, blocks: u64, key: u64, cuts: u64) -> io::Result<Self> {
         let length_bytes = (HEADER_BYTES + blocks * ENTRY_BYTES) as usize;
         let (flags, fd) = match &file {
             Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),
@@ -106,6 +113,7 @@ impl Stamps {
             blocks,
             file,
             key,
+            cuts,
         })
     }
 
@@ -113,19 +121,32 @@ impl Stamps {
         self.key
     }
 
-    fn entry(&self, block: u64) -> &AtomicU32 {
+    pub fn epoch(&self) -> u64 {
+        self.cuts
+    }
+
+    fn word(&self, block: u64, word: u64) -> &AtomicU32 {
         assert!(block < self.blocks);
-        let at = (HEADER_BYTES + block * ENTRY_BYTES) as usize;
+        let at = (HEADER_BYTES + block * ENTRY_BYTES + word * 4) as usize;
         // SAFETY: inside the mapping, aligned to 4 bytes, and only used atomically.
         unsafe { &*self.base.as_ptr().add(at).cast::<AtomicU32>() }
     }
 
     pub fn get(&self, block: u64) -> u32 {
-        self.entry(block).load(Ordering::Relaxed)
+        self.word(block, 0).load(Ordering::Relaxed)
     }
 
     pub fn set(&self, block: u64, value: u32) {
-        self.entry(block).store(value, Ordering::Relaxed);
+        self.word(block, 0).store(value, Ordering::Relaxed);
+    }
+
+    pub fn durable(&self, block: u64) -> Durable {
+        Durable::of(self.word(block, 1).load(Ordering::Relaxed))
+    }
+
+    pub fn set_durable(&self, block: u64, durable: Durable) {
+        let word = self.word(block, 1);
+        word.store(durable.word(), Ordering::Relaxed);
     }
 
     /// The run has ended: what it knows outlasts the host, too.
@@ -192,7 +213,7 @@ fn allocate(file: &File, start: u64, end: u64) -> io::Result<()> {
 /// The key of a file that was made for this target and can be believed. One that was in use
 /// when the host went down may know less than the target.
 fn known_key(file: &File, job: &Job) -> io::Result<Option<u64>> {
-    let mut header = [0; 48];
+    let mut header = [0; 56];
     if let Err(error) = file.read_exact_at(&mut header, 0) {
         return match error.kind() {
             io::ErrorKind::UnexpectedEof => Ok(None),
@@ -203,9 +224,18 @@ fn known_key(file: &File, job: &Job) -> io::Result<Option<u64>> {
         let bytes = header[8 * at..].first_chunk::<8>();
         bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
     };
-    let [magic, version, block_bytes, capacity_bytes, key, in_use] = std::array::from_fn(word);
+    let [
+        magic,
+        version,
+        block_bytes,
+        capacity_bytes,
+        key,
+        in_use,
+        cuts,
+    ] = std::array::from_fn(word);
     let same = (magic, version) == (MAGIC, VERSION)
         && (block_bytes, capacity_bytes) == (job.block_bytes, job.capacity_bytes);
+    let same = same && cuts < EPOCHS;
     Ok((same && (in_use == 0 || in_use == boot())).then_some(key))
 }
 

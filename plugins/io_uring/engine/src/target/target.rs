@@ -181,6 +181,9 @@ impl Target {
         if job.streams.iter().any(|stream| stream.sync_every.is_some()) {
             return refused("it cannot be flushed; leave out sync");
         }
+        if job.streams.iter().any(|stream| stream.fua) {
+            return refused("it keeps nothing; leave out fua");
+        }
         Ok(())
     }
 
@@ -230,6 +233,9 @@ impl Target {
         }
         if job.polled && job.streams.iter().any(|stream| stream.sync_every.is_some()) {
             return refused("polled", "sync");
+        }
+        if job.polled && job.streams.iter().any(|stream| stream.fua) {
+            return refused("polled", "fua");
         }
         if job.polled && self.queue("io_poll").as_deref() != Some("1") {
             return Err(Failure::bad_job(format!(
@@ -401,10 +407,20 @@ pub fn read_at(fd: RawFd, buffer: &mut [u8], offset_bytes: u64) -> i64 {
     outcome(unsafe { libc::pread(fd, address, length, offset_bytes as libc::off_t) })
 }
 
-pub fn write_at(fd: RawFd, buffer: &[u8], offset_bytes: u64) -> i64 {
+/// With `fua` it is durable when it is acknowledged.
+pub fn write_at(fd: RawFd, buffer: &[u8], offset_bytes: u64, fua: bool) -> i64 {
     let (address, length) = (buffer.as_ptr().cast(), buffer.len());
-    // SAFETY: `buffer` is valid for reads of its length during the call.
-    outcome(unsafe { libc::pwrite(fd, address, length, offset_bytes as libc::off_t) })
+    let offset = offset_bytes as libc::off_t;
+    if fua {
+        let part = libc::iovec {
+            iov_base: buffer.as_ptr().cast_mut().cast(),
+            iov_len: length,
+        };
+        // SAFETY: `buffer` is valid for reads of its length during the call.
+        return outcome(unsafe { libc::pwritev2(fd, &part, 1, offset, libc::RWF_DSYNC) });
+    }
+    // SAFETY: as above.
+    outcome(unsafe { libc::pwrite(fd, address, length, offset) })
 }
 
 pub fn flush(fd: RawFd) -> i64 {
@@ -444,6 +460,9 @@ mod tests {
         let mut buffer = [1u8; 512];
         assert_eq!(read_at(zero.fd(), &mut buffer, 0), 512);
         assert_eq!(buffer, [0; 512]);
-        assert_eq!(write_at(zero.fd(), &buffer, 0), -i64::from(libc::EBADF));
+        assert_eq!(
+            write_at(zero.fd(), &buffer, 0, false),
+            -i64::from(libc::EBADF)
+        );
     }
 }

@@ -8,7 +8,9 @@
 
 use std::sync::Arc;
 
+use crate::job::Stream;
 use crate::pattern::sizes::Direction;
+use crate::target::durable::{Durable, Promise};
 use crate::target::stamps::{GENERATION, IN_FLIGHT, Stamps, UNKNOWN_BEFORE};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ioplanVB");
@@ -22,14 +24,24 @@ pub enum Fault {
     Checksum,
     Misdirected,
     Stale,
+    LostFlushed,
+    LostFua,
+    OlderThanDurable,
+    Torn,
+    Foreign,
 }
 
 /// Each with its name in the facts of the result.
-pub const FAULTS: [(Fault, &str); 4] = [
+pub const FAULTS: [(Fault, &str); 9] = [
     (Fault::NoStamp, "no_stamp"),
     (Fault::Checksum, "checksum"),
     (Fault::Misdirected, "misdirected"),
     (Fault::Stale, "stale"),
+    (Fault::LostFlushed, "lost_flushed"),
+    (Fault::LostFua, "lost_fua"),
+    (Fault::OlderThanDurable, "older_than_durable"),
+    (Fault::Torn, "torn"),
+    (Fault::Foreign, "foreign"),
 ];
 
 /// A block that failed verification.
@@ -45,6 +57,9 @@ pub struct Verdict {
     /// What was read and found right.
     pub verified_bytes: u64,
     pub read_bytes: u64,
+    /// Blocks that a power cut left as they were last written, or took back, as it may.
+    pub kept: u64,
+    pub rolled_back: u64,
     pub mismatches: Vec<Mismatch>,
 }
 
@@ -56,16 +71,86 @@ pub struct Verifier {
     rng: fastrand::Rng,
     /// Offset, end and whether it modifies, of each I/O in flight.
     in_flight: Vec<(u64, u64, bool)>,
+    fua: bool,
+    flushes: Flushes,
+}
+
+/// A block, with the generation that was acknowledged.
+type Written = (u64, u32);
+
+/// What a flush will have made durable: the writes that completed before it was issued.
+#[derive(Debug, Default)]
+struct Flushes {
+    wanted: bool,
+    pending: Vec<Written>,
+    issued: u64,
+    in_flight: Vec<(u64, Vec<Written>)>,
+}
+
+/// How a block was found.
+enum Found {
+    Right,
+    Unknown,
+    Kept,
+    RolledBack { stamped: bool },
 }
 
 impl Verifier {
-    pub fn new(block_bytes: u64, stamps: Arc<Stamps>) -> Self {
+    pub fn new(block_bytes: u64, stamps: Arc<Stamps>, stream: &Stream) -> Self {
         assert!(block_bytes as usize > HEADER_BYTES);
         Self {
             block_bytes: block_bytes as usize,
             stamps,
             rng: fastrand::Rng::new(),
             in_flight: Vec::new(),
+            fua: stream.fua,
+            flushes: Flushes {
+                wanted: stream.sync_every.is_some(),
+                ..Flushes::default()
+            },
+        }
+    }
+
+    /// A flush is about to be issued; returns its number.
+    pub fn begin_flush(&mut self) -> u64 {
+        let flushes = &mut self.flushes;
+        flushes.issued += 1;
+        let covered = std::mem::take(&mut flushes.pending);
+        flushes.in_flight.push((flushes.issued, covered));
+        flushes.issued
+    }
+
+    /// What a flush that failed covers, the next one covers.
+    pub fn end_flush(&mut self, number: u64, success: bool) {
+        let mut flights = self.flushes.in_flight.iter();
+        let Some(at) = flights.position(|(one, _)| *one == number) else {
+            return;
+        };
+        let (_, covered) = self.flushes.in_flight.swap_remove(at);
+        if !success {
+            return self.flushes.pending.extend(covered);
+        }
+        for (block, generation) in covered {
+            self.flushed(block, generation);
+        }
+    }
+
+    /// A later generation may have been written meanwhile, or made durable.
+    fn flushed(&self, block: u64, generation: u32) {
+        let last = self.stamps.get(block) & GENERATION;
+        if last == 0 {
+            return;
+        }
+        let distance = age(last, generation);
+        let known = self.stamps.durable(block).distance;
+        if known.is_none_or(|known| distance < known) {
+            let durable = Durable::last(Promise::Flush, self.stamps.epoch());
+            let distance = Some(distance);
+            let durable = Durable {
+                distance,
+                ..durable
+            };
+            self.stamps.set_durable(block, durable);
         }
     }
 
@@ -111,7 +196,17 @@ impl Verifier {
         let first = offset_bytes / self.block_bytes as u64;
         for (at, block) in buffer.chunks_exact_mut(self.block_bytes).enumerate() {
             let number = first + at as u64;
-            let entry = self.next_entry(self.stamps.get(number));
+            let before = self.stamps.get(number);
+            let (durable, epoch) = (self.stamps.durable(number), self.stamps.epoch());
+            let mut entry = self.next_entry(before);
+            if before == 0 {
+                self.stamps.set_durable(number, Durable::nothing(epoch));
+            } else {
+                if durable.epoch != epoch {
+                    entry |= UNKNOWN_BEFORE;
+                }
+                self.stamps.set_durable(number, durable.behind(epoch));
+            }
             self.stamps.set(number, entry);
             let header = [
                 MAGIC,
@@ -144,6 +239,13 @@ impl Verifier {
                 0 => before(entry & GENERATION),
                 _ => 0,
             };
+            let durable = self.stamps.durable(number);
+            let distance = durable.distance.map(|distance| distance.saturating_sub(1));
+            let durable = Durable {
+                distance,
+                ..durable
+            };
+            self.stamps.set_durable(number, durable);
             self.stamps.set(number, before);
         }
     }
@@ -176,8 +278,14 @@ impl Verifier {
 
     fn acknowledge(&mut self, offset_bytes: u64, size_bytes: u64) {
         for number in self.blocks(offset_bytes, size_bytes) {
-            self.stamps
-                .set(number, self.stamps.get(number) & GENERATION);
+            let generation = self.stamps.get(number) & GENERATION;
+            self.stamps.set(number, generation);
+            if self.fua {
+                let durable = Durable::last(Promise::Fua, self.stamps.epoch());
+                self.stamps.set_durable(number, durable);
+            } else if self.flushes.wanted {
+                self.flushes.pending.push((number, generation));
+            }
         }
     }
 
@@ -189,9 +297,12 @@ impl Verifier {
             let number = first + at as u64;
             let offset_bytes = number * self.block_bytes as u64;
             verdict.read_bytes += self.block_bytes as u64;
-            match self.judge(number, offset_bytes, block) {
-                Ok(true) => verdict.verified_bytes += self.block_bytes as u64,
-                Ok(false) => {}
+            let found = self.judge(number, offset_bytes, block);
+            verdict.kept += u64::from(matches!(found, Ok(Found::Kept)));
+            verdict.rolled_back += u64::from(matches!(found, Ok(Found::RolledBack { .. })));
+            match found {
+                Ok(Found::Unknown | Found::RolledBack { stamped: false }) => {}
+                Ok(_) => verdict.verified_bytes += self.block_bytes as u64,
                 Err((fault, what)) => verdict.mismatches.push(Mismatch {
                     offset_bytes,
                     fault,
@@ -202,17 +313,65 @@ impl Verifier {
         verdict
     }
 
+    /// A block whose last write was before a power cut: it may be any generation from the
+    /// durable one on. What it is now it has to stay.
+    fn judge_after_cut(
+        &self,
+        number: u64,
+        offset: u64,
+        block: &[u8],
+    ) -> Result<Found, (Fault, String)> {
+        let last = self.stamps.get(number) & GENERATION;
+        let durable = self.stamps.durable(number);
+        let [magic, written_for, generation, key, crc] = [0, 1, 2, 3, 4].map(|at| word(block, at));
+        let stamped = magic == MAGIC && key == self.stamps.key();
+        let whole = magic != MAGIC || crc == u64::from(checksum(block));
+        let here = magic != MAGIC || written_for == offset;
+        let generation = generation as u32 & GENERATION;
+        let age = age(last, generation);
+        let settled = if stamped && whole && here {
+            generation
+        } else {
+            0
+        };
+        self.stamps.set(number, settled);
+        let seen = Durable::last(Promise::Seen, self.stamps.epoch());
+        self.stamps.set_durable(number, seen);
+        if !whole {
+            let what = "the block is part of one write and part of another".to_owned();
+            return Err((Fault::Torn, what));
+        }
+        if !here {
+            let what = format!("the block was written for offset {written_for}");
+            return Err((Fault::Misdirected, what));
+        }
+        if stamped && age > GENERATION / 2 {
+            let what = format!("generation {generation}, of which the last is {last}");
+            return Err((Fault::Foreign, what));
+        }
+        match durable.distance {
+            _ if stamped && age == 0 => Ok(Found::Kept),
+            None => Ok(Found::RolledBack { stamped }),
+            Some(distance) if stamped && age <= distance => Ok(Found::RolledBack { stamped }),
+            Some(distance) => Err(lost(durable.by, last, distance, stamped.then_some(age))),
+        }
+    }
+
     /// Whether a block is right, and not just unknown.
-    fn judge(&self, number: u64, offset: u64, block: &[u8]) -> Result<bool, (Fault, String)> {
+    fn judge(&self, number: u64, offset: u64, block: &[u8]) -> Result<Found, (Fault, String)> {
         let entry = self.stamps.get(number);
         let last = entry & GENERATION;
+        let epoch = self.stamps.epoch();
+        if last != 0 && self.stamps.durable(number).epoch != epoch {
+            return self.judge_after_cut(number, offset, block);
+        }
         let in_flight = entry & IN_FLIGHT != 0;
         // A write in flight at a kill, over what nobody knows: anything may be there.
         let any = last == 0 || (in_flight && entry & UNKNOWN_BEFORE != 0);
         let [magic, written_for, generation, key, crc] = [0, 1, 2, 3, 4].map(|at| word(block, at));
         if magic != MAGIC {
             if any {
-                return Ok(false);
+                return Ok(Found::Unknown);
             }
             let what = format!("no stamp, where generation {last} was written");
             return Err((Fault::NoStamp, what));
@@ -237,7 +396,35 @@ impl Verifier {
             let what = format!("generation {generation}{of} was read, {last} was written last");
             return Err((Fault::Stale, what));
         }
-        Ok(true)
+        Ok(Found::Right)
+    }
+}
+
+/// What was promised and is not there; `age` is that of what is.
+fn lost(by: Promise, last: u32, distance: u32, age: Option<u32>) -> (Fault, String) {
+    let (fault, how) = match by {
+        Promise::Flush => (Fault::LostFlushed, "flushed"),
+        Promise::Fua => (Fault::LostFua, "written with FUA"),
+        Promise::Seen => (Fault::OlderThanDurable, "there after an earlier power cut"),
+    };
+    let found = match age {
+        Some(age) => format!("generation {}", back(last, age)),
+        None => "no stamp of this recording".to_owned(),
+    };
+    let wanted = back(last, distance);
+    let what = format!("{found}, where generation {wanted} was {how} and {last} was written last");
+    (fault, what)
+}
+
+/// How many generations one is before the last one.
+fn age(last: u32, generation: u32) -> u32 {
+    (last + GENERATION - generation) % GENERATION
+}
+
+fn back(last: u32, generations: u32) -> u32 {
+    match (last + GENERATION - generations) % GENERATION {
+        0 => GENERATION,
+        generation => generation,
     }
 }
 
@@ -275,11 +462,128 @@ mod tests {
 
     /// In the file, if there is one.
     fn verifier(file: Option<&str>) -> Verifier {
+        promising(file, false)
+    }
+
+    /// Of a stream with FUA, or else with flushes.
+    fn promising(file: Option<&str>, fua: bool) -> Verifier {
+        let stream = serde_json::json!({
+            "pattern": "random", "read_percent": 100.0, "read_sizes": [], "write_sizes": [],
+            "region_start_bytes": 0, "region_end_bytes": 0, "fua": fua, "sync_every": 9});
         let job = serde_json::json!({
             "target": "/dev/zero", "capacity_bytes": 4 << 20, "block_bytes": 512,
-            "stamps": file, "streams": []});
+            "stamps": file, "streams": [stream]});
         let job: Job = serde_json::from_value(job).expect("a job");
-        Verifier::new(512, Arc::new(Stamps::open(&job).expect("a map")))
+        let stamps = Arc::new(Stamps::open(&job).expect("a map"));
+        Verifier::new(512, stamps, &job.streams[0])
+    }
+
+    /// A map in a file, and what a verifier wrote before a cut of the power.
+    fn cut(fua: bool, work: impl Fn(&mut Verifier) -> Vec<Vec<u8>>) -> (Verifier, Vec<Vec<u8>>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("map");
+        let written = work(&mut promising(path.to_str(), fua));
+        let file = std::fs::OpenOptions::new().write(true).open(&path);
+        let one = 1u64.to_le_bytes();
+        std::os::unix::fs::FileExt::write_all_at(&file.expect("it"), &one, 48).expect("a write");
+        (promising(path.to_str(), fua), written)
+    }
+
+    fn flush(verifier: &mut Verifier) {
+        let number = verifier.begin_flush();
+        verifier.end_flush(number, true);
+    }
+
+    #[test]
+    fn a_cut_may_take_back_what_no_flush_covers() {
+        let (later, written) = cut(false, |verifier| {
+            (0..3).map(|_| write(verifier, 8192)).collect()
+        });
+        let verdict = later.check(8192, &written[0]);
+        assert_eq!((verdict.rolled_back, verdict.mismatches), (8, vec![]));
+        // What it was found to be it has to stay.
+        assert_eq!(faults(&later, 8192, &written[2]), [Fault::Stale; 8]);
+        let (later, _) = cut(false, |verifier| vec![write(verifier, 8192)]);
+        let verdict = later.check(8192, &[0; 4096]);
+        assert_eq!((verdict.rolled_back, verdict.mismatches), (8, vec![]));
+    }
+
+    #[test]
+    fn a_cut_may_not_take_back_what_a_flush_covers() {
+        let work = |verifier: &mut Verifier| {
+            let old = write(verifier, 8192);
+            let flushed = write(verifier, 8192);
+            let number = verifier.begin_flush();
+            let during = write(verifier, 8192);
+            verifier.end_flush(number, true);
+            vec![old, flushed, during]
+        };
+        for (found, kept, rolled_back, lost) in [(2, 8, 0, 0), (1, 0, 8, 0), (0, 0, 0, 8)] {
+            let (later, written) = cut(false, work);
+            let verdict = later.check(8192, &written[found]);
+            assert_eq!((verdict.kept, verdict.rolled_back), (kept, rolled_back));
+            let lost_flushed = verdict.mismatches.iter();
+            let lost_flushed = lost_flushed.filter(|one| one.fault == Fault::LostFlushed);
+            assert_eq!(lost_flushed.count(), lost);
+        }
+        let (later, _) = cut(false, work);
+        assert_eq!(faults(&later, 8192, &[0; 4096]), [Fault::LostFlushed; 8]);
+    }
+
+    #[test]
+    fn a_flush_that_fails_promises_nothing() {
+        let (later, written) = cut(false, |verifier| {
+            let old = write(verifier, 8192);
+            write(verifier, 8192);
+            let number = verifier.begin_flush();
+            verifier.end_flush(number, false);
+            vec![old]
+        });
+        assert_eq!(later.check(8192, &written[0]).rolled_back, 8);
+    }
+
+    #[test]
+    fn a_write_with_fua_is_kept() {
+        let work = |verifier: &mut Verifier| (0..2).map(|_| write(verifier, 8192)).collect();
+        let (later, written) = cut(true, work);
+        assert_eq!(later.check(8192, &written[1]).kept, 8);
+        let (later, written) = cut(true, work);
+        assert_eq!(faults(&later, 8192, &written[0]), [Fault::LostFua; 8]);
+        let (later, written) = cut(true, work);
+        let torn = [&written[1][..256], &written[0][256..]].concat();
+        assert_eq!(faults(&later, 8192, &torn)[0], Fault::Torn);
+        let (later, written) = cut(true, work);
+        assert_eq!(faults(&later, 4096, &written[0]), [Fault::Misdirected; 8]);
+    }
+
+    #[test]
+    fn what_was_read_after_a_cut_survives_the_next_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("map");
+        let path = path.to_str();
+        let count = |cuts: u64| {
+            let file = std::fs::OpenOptions::new()
+                .write(true)
+                .open(path.expect("a path"));
+            let file = file.expect("the map");
+            std::os::unix::fs::FileExt::write_all_at(&file, &cuts.to_le_bytes(), 48).expect("it");
+        };
+        let mut first = promising(path, false);
+        let (old, new) = (write(&mut first, 8192), write(&mut first, 8192));
+        count(1);
+        assert_eq!(promising(path, false).check(8192, &new).kept, 8);
+        count(2);
+        let later = promising(path, false);
+        assert_eq!(faults(&later, 8192, &old), [Fault::OlderThanDurable; 8]);
+        // A write since the cut, of which nothing was read, is strict again.
+        count(3);
+        let mut third = promising(path, false);
+        let newest = write(&mut third, 8192);
+        assert_eq!(faults(&third, 8192, &newest), []);
+        flush(&mut third);
+        count(4);
+        let fourth = promising(path, false);
+        assert_eq!(faults(&fourth, 8192, &old), [Fault::LostFlushed; 8]);
     }
 
     fn write(verifier: &mut Verifier, offset_bytes: u64) -> Vec<u8> {

@@ -96,7 +96,7 @@ impl Lane {
             filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),
             verifier: stamps
                 .filter(|_| stream.verify)
-                .map(|stamps| Verifier::new(job.block_bytes, stamps.clone())),
+                .map(|stamps| Verifier::new(job.block_bytes, stamps.clone(), stream)),
             pause: Pause::of(stream),
             plain: !limited && !more,
             tracked: stream.verify || stream.pauses() || stream.sync_every.is_some(),
@@ -289,9 +289,10 @@ impl Lane {
 
     fn flush(&mut self, now_ns: u64) -> Op {
         self.unsynced_writes = 0;
+        let verifier = self.verifier.as_mut();
         Op {
             kind: Kind::Flush,
-            offset_bytes: 0,
+            offset_bytes: verifier.map_or(0, Verifier::begin_flush),
             size_bytes: 0,
             start_ns: now_ns,
             measured: now_ns >= self.schedule.start_ns,
@@ -483,7 +484,7 @@ impl Lane {
             return;
         };
         let Kind::Io(direction) = op.kind else {
-            return;
+            return verifier.end_flush(op.offset_bytes, success);
         };
         let (offset_bytes, size_bytes) = (op.offset_bytes, op.size_bytes);
         let verdict = verifier.complete(direction, offset_bytes, size_bytes, success, data);
@@ -493,6 +494,7 @@ impl Lane {
         }
         self.verified_bytes += verdict.verified_bytes;
         self.verify_read_bytes += verdict.read_bytes;
+        self.shared.survived(verdict.kept, verdict.rolled_back);
         for mismatch in verdict.mismatches {
             self.shared.mismatched(mismatch);
         }

@@ -27,6 +27,8 @@ const MISMATCHES_KEPT: usize = 8;
 #[derive(Default)]
 struct Mismatches {
     counts: [u64; FAULTS.len()],
+    kept: u64,
+    rolled_back: u64,
     first: Vec<Mismatch>,
 }
 
@@ -42,7 +44,10 @@ impl IoError {
     pub fn of(op: &Op, errno: i32) -> Self {
         Self {
             errno,
-            offset_bytes: op.offset_bytes,
+            offset_bytes: match op.kind {
+                Kind::Io(_) => op.offset_bytes,
+                Kind::Flush => 0,
+            },
             size_bytes: op.size_bytes,
             direction: match op.kind {
                 Kind::Io(direction) => direction.name(),
@@ -150,6 +155,15 @@ impl Shared {
         }
     }
 
+    /// Blocks that a power cut left as they were last written, or took back, as it may.
+    pub fn survived(&self, kept: u64, rolled_back: u64) {
+        if kept + rolled_back > 0 {
+            let mut found = lock(&self.mismatches);
+            found.kept += kept;
+            found.rolled_back += rolled_back;
+        }
+    }
+
     /// The error that makes the run a failure, and how many there were.
     pub fn fatal_error(&self) -> Option<(IoError, u64)> {
         let errors = self.errors.load(Ordering::Relaxed);
@@ -174,6 +188,8 @@ impl Shared {
         for (fault, name) in FAULTS {
             facts.insert(name.into(), json!(found.counts[fault as usize]));
         }
+        facts.insert("kept".into(), json!(found.kept));
+        facts.insert("rolled_back".into(), json!(found.rolled_back));
         let first = found.first.iter();
         let first = first.map(|one| json!({"offset": one.offset_bytes, "what": one.what}));
         facts.insert("first".into(), first.collect());

@@ -1,0 +1,102 @@
+//! Which generation of a block a promise covers: it was flushed, written with FUA, or read
+//! after an earlier power cut.
+//!
+//! 32 bits beside the block's last generation: how far behind that one the durable one is,
+//! what made it durable, and in which epoch, the time between two cuts. A block of an
+//! earlier epoch may be anything from its durable generation to its last one.
+
+const DISTANCE_BITS: u32 = 19;
+const HOW_BITS: u32 = 2;
+/// No generation is durable, or none so near.
+const NONE: u32 = (1 << DISTANCE_BITS) - 1;
+/// More cuts than that cannot be told apart.
+pub const EPOCHS: u64 = 1 << (32 - DISTANCE_BITS - HOW_BITS);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Promise {
+    Flush,
+    Fua,
+    /// It was read after a cut, so that it lies on the medium.
+    Seen,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Durable {
+    /// How many generations before the last one; None if nothing is promised.
+    pub distance: Option<u32>,
+    pub by: Promise,
+    pub epoch: u64,
+}
+
+impl Durable {
+    pub fn nothing(epoch: u64) -> Self {
+        Self {
+            distance: None,
+            by: Promise::Flush,
+            epoch,
+        }
+    }
+
+    pub fn last(by: Promise, epoch: u64) -> Self {
+        Self {
+            distance: Some(0),
+            by,
+            epoch,
+        }
+    }
+
+    /// The same once a further generation is written.
+    pub fn behind(self, epoch: u64) -> Self {
+        let distance = self.distance.map(|distance| distance + 1);
+        Self {
+            distance: distance.filter(|distance| *distance < NONE),
+            epoch,
+            ..self
+        }
+    }
+
+    pub fn word(self) -> u32 {
+        let epoch = (self.epoch % EPOCHS) as u32;
+        (epoch << HOW_BITS | self.by as u32) << DISTANCE_BITS | self.distance.unwrap_or(NONE)
+    }
+
+    pub fn of(word: u32) -> Self {
+        let distance = word & NONE;
+        Self {
+            distance: (distance != NONE).then_some(distance),
+            by: match word >> DISTANCE_BITS & ((1 << HOW_BITS) - 1) {
+                0 => Promise::Flush,
+                1 => Promise::Fua,
+                _ => Promise::Seen,
+            },
+            epoch: u64::from(word >> (DISTANCE_BITS + HOW_BITS)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_says_the_same() {
+        for by in [Promise::Flush, Promise::Fua, Promise::Seen] {
+            for epoch in [0, 1, EPOCHS - 1] {
+                let durable = Durable::last(by, epoch);
+                assert_eq!(Durable::of(durable.word()), durable);
+                assert_eq!(Durable::of(durable.behind(epoch).word()).distance, Some(1));
+            }
+        }
+        let nothing = Durable::nothing(3);
+        assert_eq!(Durable::of(nothing.word()), nothing);
+    }
+
+    #[test]
+    fn what_is_too_far_behind_is_not_promised() {
+        let far = Durable {
+            distance: Some(NONE - 1),
+            ..Durable::last(Promise::Fua, 0)
+        };
+        assert_eq!(far.behind(0).distance, None);
+    }
+}

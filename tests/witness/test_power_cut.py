@@ -1,0 +1,121 @@
+"""What `verify` says of a device's caches after a cut of the power."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.command import Done, ioplan, plan_file
+
+from ioplan.core.state_folder import state_folder
+from ioplan.witness.device import Device
+
+pytestmark = pytest.mark.slow
+Starts = Callable[..., Device]
+
+WRITES = "random 4KiB 0/100, qd 4, region 0%..50%"
+READS = 'plan "R"\ntest "R" { run sequential 64KiB 100/0, verify, 1 pass }\n'
+CACHES: dict[str, dict[str, Any]] = {
+    "none": {},
+    "honest": {"mode": "volatile"},
+    "reordered": {"mode": "volatile", "reordered": True},
+    "torn 4KiB": {"mode": "volatile", "torn": "4KiB"},
+    "lying": {"mode": "lying"},
+    "FUA ignored": {"mode": "volatile", "fua_ignored": True},
+}
+FLUSH, FUA, NEITHER = "flush every 16", "fua", "data random"
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later device may get the inode of an earlier one, and is another one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def survived(
+    folder: Path, disk: Device, promise: str, size: str = "4MiB"
+) -> dict[str, Any]:
+    """The fact `verify` of reads after a cut."""
+    (line,) = read_after_cut(folder, disk, promise, READS, size).of("record")
+    record = line["record"]
+    return {"status": record["status"], **record["backend"]["facts"]["verify"]}
+
+
+def read_after_cut(
+    folder: Path, disk: Device, promise: str, reads: str, size: str = "4MiB"
+) -> Done:
+    """Writes, a cut, and a pass of reads."""
+    writes = f'plan "W"\ntest "W" {{ run {WRITES}, {promise}, verify for {size} }}\n'
+    for name, text in (("w", writes), ("r", reads)):
+        if name == "r":
+            assert ioplan("device", "cut", disk.folder).code == 0
+        plan = plan_file(folder, text, f"{name}.ioplan")
+        words = ("--overwrite", disk.disk, "--json", "--store", folder / "store")
+        done = ioplan("run", plan, "--target", disk.disk, *words)
+    return done
+
+
+def lost(found: dict[str, Any]) -> set[str]:
+    """The classes of blocks that a promise was broken for, or that are no content."""
+    names = ("lost_flushed", "lost_fua", "older_than_durable", "torn", "foreign")
+    more = ("misdirected", "stale", "no_stamp", "checksum")
+    return {name for name in (*names, *more) if found[name]}
+
+
+@pytest.mark.parametrize("promise", [FLUSH, FUA, NEITHER])
+@pytest.mark.parametrize("cache", ["none", "honest", "reordered", "torn 4KiB"])
+def test_who_keeps_its_promise_is_not_accused(
+    cache: str, promise: str, device: Starts, tmp_path: Path
+) -> None:
+    found = survived(tmp_path, device(cache=CACHES[cache]), promise)
+    assert lost(found) == set() and found["status"] == "ok", found
+    if cache == "none":
+        assert found["kept"] > 0 and found["rolled_back"] == 0
+    if cache == "honest" and promise == FUA:
+        assert found["kept"] > 0 and found["rolled_back"] == 0
+    if cache == "honest" and promise == NEITHER:
+        assert found["rolled_back"] > 0
+
+
+@pytest.mark.parametrize(
+    ("cache", "promise", "broken"),
+    [
+        ("lying", FLUSH, {"lost_flushed"}),
+        ("FUA ignored", FUA, {"lost_fua"}),
+    ],
+)
+def test_a_broken_promise_is_named_and_fails_the_run(
+    cache: str, promise: str, broken: set[str], device: Starts, tmp_path: Path
+) -> None:
+    found = survived(tmp_path, device(cache=CACHES[cache]), promise)
+    assert lost(found) == broken and found["status"] == "failed", found
+    assert "was written last" in found["first"][0]["what"]
+
+
+def test_a_lie_about_flushes_is_no_lie_about_fua(
+    device: Starts, tmp_path: Path
+) -> None:
+    found = survived(tmp_path, device(cache=CACHES["FUA ignored"]), FLUSH)
+    assert lost(found) == set(), found
+
+
+def test_what_survived_can_be_expected(device: Starts, tmp_path: Path) -> None:
+    expects = "expect lost_flushed == 0 expect rolled_back > 0 expect kept == 1"
+    reads = READS.replace("1 pass }", f"1 pass {expects} }}")
+    one = device(cache=CACHES["honest"])
+    done = read_after_cut(tmp_path, one, NEITHER, reads)
+    verdicts = [v["outcome"] for v in done.of("record")[0]["record"]["verdicts"]]
+    assert verdicts == ["held", "held", "failed"] and done.code == 1, done.out[-2000:]
+    calm = plan_file(tmp_path, reads.replace("verify, ", ""), "calm.ioplan")
+    words = ("--target", one.disk, "--store", tmp_path / "store")
+    assert "no block was judged" in ioplan("run", calm, *words).out
+
+
+def test_without_the_journal_nothing_is_accused(device: Starts, tmp_path: Path) -> None:
+    one = device(cache=CACHES["lying"])
+    survived(tmp_path, one, NEITHER)
+    shutil.rmtree(state_folder() / "stamps")
+    assert ioplan("device", "cut", one.folder).code == 0
