@@ -169,6 +169,9 @@ class Stream(Model):
     dedup_percent: Percent = 0.0
     sync_every: Annotated[int, Field(ge=1)] | None = None
     verify: bool = False
+    errors_allowed: Annotated[int, Field(ge=1)] | None = None
+    errors_allowed_percent: Percent | None = None
+    hang_ns: Annotated[int, Field(ge=0)] = 0
     hosts: tuple[str, ...] = ()
 
     @property

@@ -196,6 +196,9 @@ OTHERS = {
     "dedup_percent": [0.5, 30],
     "sync_every": [1, 32],
     "verify": [True],
+    "errors_allowed": [1, 100],
+    "errors_allowed_percent": [1.0, 100.0],
+    "hang_ns": [1_000, 120_000_000_000],
 }
 
 

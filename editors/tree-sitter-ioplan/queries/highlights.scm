@@ -7,6 +7,8 @@
 "data"
 "dedup"
 "ends"
+"errors"
+"hang"
 "hotspots"
 "least"
 "most"
@@ -42,6 +44,7 @@
 [
 "accept"
 "after"
+"allowed"
 "and"
 "as"
 "before"
@@ -89,7 +92,9 @@
 "stop"
 "test"
 "then"
+"to"
 (total)
+"up"
 "use"
 "vary"
 "when"

@@ -257,6 +257,18 @@ def _verify(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("verify", {"verify": True}, clause.span)
 
 
+def _errors(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    """How many may fail; without a number, all but one."""
+    draft.put("errors", {"errors_allowed_percent": 100.0}, clause.span)
+    if not clause.atoms:
+        return
+    found = scope.quantity(clause.atoms[0], "'errors allowed up to'")
+    made = found and scope.judged(found, clause.atoms[0], CONVERTED["errors"])
+    if made:
+        both = {"errors_allowed": None, "errors_allowed_percent": None}
+        draft.put("errors", both | made, clause.span)
+
+
 def _permuted(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("permuted", {"permuted": True}, clause.span)
 
@@ -301,6 +313,8 @@ CLAUSES: dict[str, Apply] = {
     "region": _region,
     "data": _data,
     "verify": _verify,
+    "errors": _errors,
+    "hang": _when("hang"),
     "permuted": _permuted,
     "hotspots": hotspots,
     "hosts": _hosts,

@@ -321,6 +321,8 @@ class Builder:
     region = _clause("region")
     sync = _clause("sync")
     verify = _clause("verify")
+    errors = _clause("errors")
+    hang = _clause("hang")
     permuted = _clause("permuted")
     hotspots = _clause("hotspots")
     warmup = _clause("warmup")

@@ -179,6 +179,8 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"data {words} {atoms}".rstrip()]
         case "sync":
             return [f"sync every {atoms}"]
+        case "errors":
+            return [f"errors allowed{f' up to {atoms}' if atoms else ''}"]
         case "pause":
             return [f"pause {' every '.join(map(atom, node.atoms))}"]
         case "burst" | "ramp" | "starts" | "ends":

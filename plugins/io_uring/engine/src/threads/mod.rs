@@ -4,6 +4,7 @@ pub mod apart;
 pub mod conditions;
 pub mod cpus;
 pub mod crew;
+pub mod failures;
 pub mod gate;
 mod interval_counts;
 pub mod lane;
