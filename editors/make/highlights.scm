@@ -23,4 +23,5 @@
 (axes (name) @variable)
 (chart (name) @function.builtin)
 (expect (name) @variable.builtin)
+(headline (name) @variable.builtin)
 (literal (name) @constant)

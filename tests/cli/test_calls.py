@@ -161,7 +161,7 @@ class TestWords:
     @pytest.mark.parametrize(
         ("words", "text"),
         [
-            (("foo",), "No such command 'foo'."),
+            (("quux",), "No such command 'quux'."),
             (("chek",), "No such command 'chek'. Did you mean 'check', 'schema'?"),
             (("lab", "upp"), "No such command 'upp'. Did you mean 'up'?"),
             (("--foo",), "No such option: --foo"),

@@ -200,7 +200,7 @@ def test_a_lab_without_hosts_is_not_started(tmp_path: Path) -> None:
         lifecycle.up(read_lab(path), PROGRAMS, print)
 
 
-OF_COMMANDS = {"cli", "commands", "interface", "workers"}
+OF_COMMANDS = {"api", "cli", "commands", "interface", "workers"}
 OF_COMMANDS |= {"command.py", "declared.py", "plugin.py", "programs.py"}
 """Folders and files that belong to the command line."""
 

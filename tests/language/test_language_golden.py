@@ -100,7 +100,7 @@ def _test(test: Test) -> list[str]:
     last = cells[-1] | ({test.seek.axis: test.seek.highest} if test.seek else {})
     rows += [row for step in test.steps for row in _step(step, last)]
     rows += [_seek(test.seek)] if test.seek else []
-    parts = (test.rounds, *test.expectations, *test.charts)
+    parts = (test.rounds, *test.expectations, *test.headlines, *test.charts)
     return rows + [repr(part) for part in parts if part]
 
 

@@ -13,7 +13,6 @@ from run_data import (
     session,
 )
 
-from ioplan.cli.commands import sessions as sessions_command
 from ioplan.language.metric import Metric
 from ioplan.records.record import Verdict
 from ioplan.report.build import document
@@ -21,6 +20,7 @@ from ioplan.report.document import Document
 from ioplan.report.html.page import page, worst
 from ioplan.report.many_sessions import many_sessions
 from ioplan.report.reader import Reader
+from ioplan.share import recorded_plan as plans
 from ioplan.store.store import Store
 
 
@@ -114,7 +114,7 @@ def test_what_many_drives_ran_is_checked_once(
 ) -> None:
     many(store, 9)
     checked: list[str] = []
-    monkeypatch.setattr(sessions_command, "plan_of", lambda one: checked.append(one.id))
+    monkeypatch.setattr(plans, "recorded_plan", lambda one: checked.append(one.id))
     ids = [f"20261122-054512-b{n:03}" for n in range(9)]
     out = ("--store", store.where, "-o", tmp_path / "report.html")
     assert ioplan("report", *ids, *out).code == 0

@@ -19,6 +19,7 @@ def test_a_source_names_drive_firmware_date_session_and_tool() -> None:
         session=one.id,
         tool=f"ioplan {one.ioplan}, {record(1).backend.name} "
         f"{record(1).backend.version}",
+        simulated=True,
     )
 
 

@@ -17,7 +17,7 @@ EVERY_TENTH = [{"error": "EIO", "every": 10, "nth": 10}]
 def run(device: Device, folder: Path, clause: str, length: str = "1s") -> Done:
     """A run of reads with this clause."""
     plan = f'test "A" {{ run random 4KiB 100/0, qd 4{clause} for {length} }}'
-    target = ("--target", device.image, "--backend", "io_uring", "--json")
+    target = ("--target", device.disk, "--backend", "io_uring", "--json")
     return ioplan("run", plan_file(folder, plan), *target)
 
 

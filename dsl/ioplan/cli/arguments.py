@@ -96,6 +96,9 @@ class Reader:
 
     def _long(self, word: str) -> None:
         name, equals, value = word.partition("=")
+        if self._is_foreign(name):
+            self.rest.append(word)
+            return
         option = self._option(name)
         if option.kind != "flag":
             self._put(option, value if equals else self._value(option, name))
@@ -107,6 +110,9 @@ class Reader:
     def _short(self, letters: str) -> None:
         """One letter or several; the first that takes a value has what follows it."""
         name = f"-{letters[0]}"
+        if self._is_foreign(name if len(letters) == 1 else f"-{letters}"):
+            self.rest.append(f"-{letters}")
+            return
         option = self._option(name)
         if option.kind != "flag":
             self._put(option, letters[1:] or self._value(option, name))
@@ -114,6 +120,10 @@ class Reader:
         self._set(option, True)
         if letters[1:]:
             self._short(letters[1:])
+
+    def _is_foreign(self, name: str) -> bool:
+        """Whether it is an option of another program, which the command hands on."""
+        return getattr(self.entry, "foreign", False) and name not in self.options
 
     def _option(self, name: str) -> Parameter:
         if name in self.options:

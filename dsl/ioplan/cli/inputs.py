@@ -68,13 +68,19 @@ def _suite_names() -> list[str]:
 
 
 def checked_text(
-    source: Source, at: Path, settings: list[str], profile: str, lab: Path | None
+    source: Source,
+    at: Path,
+    settings: Sequence[str],
+    profile: str,
+    lab: Path | None,
+    time_scale: float = 1.0,
+    library: bool = True,
 ) -> CheckedPlan:
     """The checked plan or library of a text, as if it were a file. Raises PlanError."""
     values = pairs(settings)
-    known: dict[str, Any] = {"profile": profile, "more": lab_folders(lab)}
-    roots = library_roots(at)
-    plan = check(source, roots, values, path=at.resolve(), library=True, **known)
+    more, roots = lab_folders(lab), library_roots(at)
+    known: dict[str, Any] = {"profile": profile, "more": more, "library": library}
+    plan = check(source, roots, values, time_scale, at.resolve(), **known)
     _check_used(plan, values)
     return plan
 

@@ -130,7 +130,7 @@ def _estimate(
 
 
 def _tails(least: float, *known: Variance) -> float:
-    """The degrees of freedom by which few sessions are judged; `given` noise adds none."""
+    """The degrees of freedom that judge few sessions; given noise adds none."""
     seen = min(one.degrees for one in known)
     if isinf(seen):
         return least

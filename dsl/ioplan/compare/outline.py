@@ -105,18 +105,20 @@ def needs_parts(metric: Metric) -> bool:
 
 
 def outlined(row: Row, parts: bool) -> RunRecord:
-    """A record without its job and workload. Raises StoreError for a damaged one."""
+    """A record without its job and workload, to be held for a moment. Raises
+    StoreError for a damaged one."""
     return _outlined(row, _WithParts if parts else _Outline)
 
 
 def to_compare(row: Row, parts: bool) -> RunRecord:
-    """The same with its workload, and of its job what ends it."""
-    return _outlined(row, _ToCompareWithParts if parts else _ToCompare)
+    """The same with its workload, and of its job what ends it, to be kept."""
+    found = _outlined(row, _ToCompareWithParts if parts else _ToCompare)
+    return slimmed(found)
 
 
 def _outlined(row: Row, kind: type[_Outline]) -> RunRecord:
     try:
-        read = slimmed(kind.model_validate_json(row["record"]))
+        read = kind.model_validate_json(row["record"])
         host = host_of(row["facts"])
     except (ValidationError, ValueError):
         return record_of(row, [])

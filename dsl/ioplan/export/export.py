@@ -171,6 +171,13 @@ def _write_parquet(source: Tabular, out: BinaryIO) -> None:
             writer.write_table(pa.Table.from_pylist(group, schema=schema))
 
 
+def arrow_table(source: Tabular) -> Any:
+    """All rows as a pyarrow.Table. Raises ExportError without pyarrow."""
+    pa, _ = pyarrow()
+    schema = _arrow_schema(pa, source.columns())
+    return pa.Table.from_pylist(list(source.rows()), schema=schema)
+
+
 def _arrow_schema(pa: Any, columns: Columns) -> Any:
     types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
     return pa.schema([(name, types[kind]) for name, kind in columns.items()])

@@ -16,11 +16,12 @@ from typing import Literal
 
 import numpy as np
 from msgspec import Struct
-from numpy.typing import NDArray
+from numpy.lib.stride_tricks import sliding_window_view
 
-from ioplan.compare.evidence import Numbers, log_evidence, log_limit
+from ioplan.compare.evidence import Numbers, log_limit
 from ioplan.core.shared_variance import Variance
 from ioplan.core.student_t import quantile
+from ioplan.history.step_evidence import Places, clipped, step_evidence
 
 State = Literal["suspected", "confirmed", "withdrawn"]
 
@@ -31,13 +32,10 @@ WINDOW = 256
 """So many values of a level are looked at: more hardly tell it better."""
 PLACES = 64
 """A step is looked for among so many of the newest values."""
-CLIP, NORMAL_MAD = 3.0, 1.4826
-"""Outliers beyond so many deviations are moved there: two of them are no level."""
+LOOKS = 64
+"""The evidence of so many looks at whole windows is computed at once."""
 EXACT = 1e-12
 """The least variance, a millionth squared: figures are rounded somewhere."""
-MARGIN = 0.5
-"""So many standard errors (Bartlett 1946) are added to neighbours' correlation."""
-MOST_CORRELATED = 0.8
 BAND = 0.975
 
 
@@ -83,6 +81,7 @@ class _Watch(Struct, frozen=True):
     prior: Variance | None
     floor: float
     limits: Sequence[float]
+    blocks: dict[int, Numbers] = {}
 
     def signals(self) -> Iterator[Signal]:
         """Each look in turn; `starts` are where the levels begin."""
@@ -109,7 +108,7 @@ class _Watch(Struct, frozen=True):
         part = self.values[first : seen + 1]
         if len(part) <= GUARD:
             return None
-        evidence, places = self._evidence(part)
+        evidence, places = self._evidence(first, seen)
         highest = float(evidence.max())
         if highest < SUSPECTED:
             return None
@@ -126,30 +125,29 @@ class _Watch(Struct, frozen=True):
         if at - first < GUARD:
             return False
         part = self.values[first : seen + 1]
-        evidence, _ = self._evidence(part, np.array([at - first]))
         mean, noise = self._level(part[: at - first])
-        back = abs(float(np.median(self.values[at : seen + 1])) - mean) < sqrt(noise)
-        return back and bool(evidence[0] < 0)
+        if abs(float(np.median(self.values[at : seen + 1])) - mean) >= sqrt(noise):
+            return False
+        evidence = self._of_rows(part[None], np.array([at - first]))
+        return bool(evidence[0, 0] < 0)
 
-    def _evidence(
-        self, part: Numbers, places: NDArray[np.int64] | None = None
-    ) -> tuple[Numbers, NDArray[np.int64]]:
-        """For a step at each place, or at these."""
-        count = len(part)
-        if places is None:
-            places = np.arange(max(GUARD, count - PLACES), count)
-        row = clipped(part, sqrt(self._known.value))
-        off = row - row.mean()
-        after = off[::-1].cumsum()[::-1][places]
-        size = (count - places) * places / count
-        between = after**2 / size
-        within = np.maximum(float(off @ off) - between, 0.0)
-        best = int(places[(between / np.maximum(within, self.floor)).argmax()])
-        spread = _spread(count - places, correlation(row, best))
-        degrees = count - 1 + self._known.degrees
-        rest = within + self._known.value * self._known.degrees
-        rest = np.maximum(rest, self.floor * degrees)
-        return log_evidence(between / spread, rest, size / spread, degrees), places
+    def _evidence(self, first: int, seen: int) -> tuple[Numbers, Places]:
+        """For a step at each of the newest places; that of whole windows is kept."""
+        count = seen + 1 - first
+        places = np.arange(max(GUARD, count - PLACES), count)
+        if count < WINDOW:
+            return self._of_rows(self.values[None, first : seen + 1], places)[0], places
+        block, at = divmod(first, LOOKS)
+        if block not in self.blocks:
+            part = self.values[block * LOOKS : (block + 1) * LOOKS + WINDOW - 1]
+            self.blocks.clear()
+            self.blocks[block] = self._of_rows(
+                sliding_window_view(part, WINDOW), places
+            )
+        return self.blocks[block][at], places
+
+    def _of_rows(self, rows: Numbers, places: Places) -> Numbers:
+        return step_evidence(rows, places, self._known, self.floor)
 
     def _beyond(self, part: Numbers, best: int) -> int:
         """Of the values from a step on, those beyond the band of the ones before, on
@@ -179,29 +177,3 @@ class _Watch(Struct, frozen=True):
 def student(degrees: float) -> float:
     """Half of the band in deviations; it is found by bisection, and asked for again."""
     return quantile(BAND, degrees)
-
-
-def _spread(sizes: NDArray[np.int64], share: float) -> Numbers:
-    """The variance of a mean of so many values that resemble the one before, beside
-    that of independent ones (an autoregression of order one)."""
-    rest = (1 - share**sizes) / (sizes * (1 - share))
-    spread: Numbers = 1 + 2 * share / (1 - share) * (1 - rest)
-    return spread
-
-
-def correlation(row: Numbers, step: int) -> float:
-    """Of each value with the next, beside the levels before and after a step."""
-    rest = row.copy()
-    rest[:step] -= row[:step].mean()
-    rest[step:] -= row[step:].mean()
-    squares = float(rest @ rest)
-    seen = float(rest[1:] @ rest[:-1]) / squares if squares else 0.0
-    return min(MOST_CORRELATED, max(0.0, seen + MARGIN / sqrt(len(row))))
-
-
-def clipped(row: Numbers, least: float = 0.0) -> Numbers:
-    """A series with its outliers at CLIP deviations, which are `least` at least."""
-    middle = np.median(row)
-    spread = NORMAL_MAD * float(np.median(np.abs(row - middle)))
-    far = CLIP * max(spread, least) if spread else np.inf
-    return np.clip(row, middle - far, middle + far)

@@ -362,6 +362,17 @@ class Expectation(Checked, frozen=True, kw_only=True):
         return self.when is None or self.when.holds(cell)
 
 
+class HeadlineLine(Checked, frozen=True, kw_only=True):
+    """What a test is told and ranked by: a metric, in the cells that meet a condition.
+
+    Of several cells it is the worst.
+    """
+
+    metric: Metric
+    when: Condition | None
+    text: str
+
+
 class Chart(Checked, frozen=True, kw_only=True):
     """One chart line."""
 
@@ -387,6 +398,7 @@ class Test(Checked, frozen=True, kw_only=True):
     rounds: Rounds | None = None
     seek: Seek | None = None
     expectations: tuple[Expectation, ...] = ()
+    headlines: tuple[HeadlineLine, ...] = ()
     charts: tuple[Chart, ...] = ()
     text: str = ""
 

@@ -216,6 +216,15 @@ STATEMENTS = (
         "expect ${1:p99} ${2:<} ${3:2ms}",
     ),
     Statement(
+        "headline",
+        {
+            "`headline METRIC at CONDITION`": "a figure by which the test is told and "
+            "ranked, in the cell that meets the condition; of several cells, the "
+            "worst. Without any, a rule chooses"
+        },
+        "headline ${1:p99} at ${2:qd == 1}",
+    ),
+    Statement(
         "chart",
         {
             "`chart KIND METRIC, … by AXIS per AXIS, log y`": "a chart; without any, "

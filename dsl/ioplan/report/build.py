@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -24,6 +25,8 @@ from ioplan.report.conformance.conformance import (
     conformance,
 )
 from ioplan.report.document import (
+    AGAINST,
+    DOUBTED,
     FAILED,
     STATUS,
     Document,
@@ -31,11 +34,14 @@ from ioplan.report.document import (
     Frame,
     Judged,
     Section,
+    Value,
 )
 from ioplan.report.header import pts_header, session_facts
+from ioplan.report.headlines.doubts import SIMULATED, Doubts, simulated_text
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.headlines import headlines
 from ioplan.report.headlines.league import overall
+from ioplan.report.headlines.sentence import sentence
 from ioplan.report.judgements import judgements
 from ioplan.report.many_sessions import MOST_CARDS, first_lines
 from ioplan.report.points import Point, figures_of, points
@@ -45,6 +51,8 @@ from ioplan.report.sentences import prepare_line
 from ioplan.report.source import source
 from ioplan.report.verdicts import judged_lines, remarks, verdict
 from ioplan.store.store import Store
+
+ByLabel = Mapping[str, Doubts]
 
 
 def document(
@@ -65,9 +73,14 @@ def document(
     missing = sum(len(part.missing) for part in parts)
     known = all(part.is_known for part in parts)
     sections = tuple(_sections(parts, Reader(store)))
+    sources = tuple(source(p.label, p.session, p.records) for p in parts)
+    found = overall(
+        {one.title: one.headlines for one in sections}, [p.label for p in parts]
+    )
     return Document(
         title=" and ".join(dict.fromkeys(part.session.plan for part in parts)),
         made=made,
+        simulated=simulated_text([one.simulated for one in sources]),
         verdict=verdict(
             [p.label for p in parts],
             sessions,
@@ -77,13 +90,19 @@ def document(
         ),
         sessions=tuple(session_facts(p.label, p.session, p.records) for p in parts),
         sections=sections,
-        league=overall(
-            {one.title: one.headlines for one in sections}, [p.label for p in parts]
-        ),
+        league=found,
         absent=absent(everything),
-        sources=tuple(source(p.label, p.session, p.records) for p in parts),
+        sources=sources,
+        sentence=sentence(found, _each(sections)),
         conformance=tuple(_conformance(store, parts)),
     )
+
+
+def _each(sections: Sequence[Section]) -> Iterator[tuple[str, Headline]]:
+    """All headlines with their tests."""
+    for section in sections:
+        for one in chain.from_iterable(section.headlines.values()):
+            yield section.title, one
 
 
 def _conformance(store: Store, parts: Sequence[Reported]) -> Iterator[Conformance]:
@@ -131,14 +150,15 @@ def _section(
     both = _by_label(title, parts, ("run", "prepare"))
     missing = _missing(title, parts)
     found = points(runs, missing)
-    frame = run_frame(found[:most_cells], reader)
+    known = {part.label: part.doubts for part in parts}
+    frame = run_frame(found[:most_cells], reader, lambda one: _against(one, known))
     judged = {part.label: part.judged(title) for part in parts}
     return Section(
         id=f"test-{number}",
         title=title,
         plan_text=test.text if test else "",
         points=tuple(found),
-        headlines=_headlines(found, reader, test),
+        headlines=_headlines(found, reader, test, known),
         judgements=tuple(chain.from_iterable(judged.values())),
         judged=judged_lines({label: some for label, some in judged.items() if some}),
         remarks=(*_not_measured(missing), *remarks(both)),
@@ -153,17 +173,36 @@ def _section(
         counted=_counted(found, runs),
         figures_of=_figures_of(found),
         signs=tuple(_signs(frame)),
+        against=tuple(_all_against(found, known)),
     )
 
 
 def _headlines(
-    found: list[Point], reader: Reader, test: Test | None
+    found: list[Point], reader: Reader, test: Test | None, known: ByLabel
 ) -> dict[str, tuple[Headline, ...]]:
     by_label: dict[str, list[Point]] = {}
     for point in found:
         by_label.setdefault(point.dimensions["session"], []).append(point)
-    made = {label: headlines(some, reader, test) for label, some in by_label.items()}
+    made = {
+        label: headlines(some, reader, test, known[label])
+        for label, some in by_label.items()
+    }
     return {label: some for label, some in made.items() if some}
+
+
+def _against(point: Point, known: ByLabel) -> Iterator[str]:
+    return known[point.dimensions["session"]].of(point)
+
+
+def _all_against(found: list[Point], known: ByLabel) -> Iterator[str]:
+    """`client: not steady`; that all is simulated stands in titles."""
+    texts: dict[str, dict[str, None]] = {}
+    for point in found:
+        told = dict.fromkeys(_against(point, known))
+        texts.setdefault(point.dimensions["session"], {}).update(told)
+    for label, some in texts.items():
+        if doubts := [text for text in some if text != SIMULATED]:
+            yield (f"{label}: " if len(known) > 1 else "") + ", ".join(doubts)
 
 
 def _test(title: str, parts: list[Reported]) -> Test | None:
@@ -258,5 +297,21 @@ def _signs(frame: Frame) -> Iterator[str]:
     rows = [row for row in frame.records() if row["iops"]]
     if any(row.get(STATUS.key, "ok") != "ok" for row in rows):
         yield f"{FAILED} failed or stopped: the figures are of what was done until then"
+    if any(_is_doubted(row) for row in rows):
+        yield f"{DOUBTED} not to be relied on: {', '.join(_doubts_in(rows))}"
     if any(row["p99"] is None or row["p99.9"] is None for row in rows):
         yield f"– fewer than {BEYOND} I/Os lie beyond this percentile"
+
+
+def _is_doubted(row: Mapping[str, Value]) -> bool:
+    return any(text != SIMULATED for text in _texts(row))
+
+
+def _doubts_in(rows: Sequence[Mapping[str, Value]]) -> Iterator[str]:
+    found = Counter(text for row in rows for text in _texts(row) if text != SIMULATED)
+    for text, count in found.items():
+        yield text if count == len(rows) else f"{text} ({counted(count, 'row')})"
+
+
+def _texts(row: Mapping[str, Value]) -> list[str]:
+    return [one for one in str(row.get(AGAINST.key) or "").split(", ") if one]

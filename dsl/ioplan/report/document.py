@@ -15,6 +15,7 @@ from ioplan.measure.histogram import DIGITS
 from ioplan.report.conformance.conformance import Conformance
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.league import League
+from ioplan.report.headlines.sentence import Part
 from ioplan.report.judgements import Judgement
 from ioplan.report.picture_kinds import PICTURE_KINDS, PictureKind
 from ioplan.report.points import Point
@@ -51,6 +52,9 @@ STATUS = Column("status", "status")
 """A frame has it where something failed; a row that is not `ok` has no `y`."""
 JUDGED = Column("judged", "expectation")
 """A frame has it where a figure did not meet one; else it is empty."""
+AGAINST = Column("against", "against it")
+"""Why figures of a row should not be relied on; empty where nothing is known."""
+DOUBTED = "!"
 FAILED = "✕"
 """Marks what failed, in charts and tables."""
 
@@ -149,6 +153,8 @@ class Section(Struct, frozen=True):
     counted: str
     figures_of: str
     signs: tuple[str, ...]
+    against: tuple[str, ...] = ()
+    """What speaks against its figures, in a line for each session."""
 
 
 class Verdict(Struct, frozen=True):
@@ -177,3 +183,5 @@ class Document(Struct, frozen=True):
     sources: tuple[Source, ...] = ()
     conformance: tuple[Conformance, ...] = ()
     compared: tuple[Judged, ...] = ()
+    simulated: str = ""
+    sentence: tuple[Part, ...] = ()

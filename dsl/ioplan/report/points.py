@@ -9,7 +9,7 @@ from itertools import chain
 
 from msgspec import Struct
 
-from ioplan.language.plan import CellValue, Chart, Test
+from ioplan.language.plan import CellValue, Condition, Test
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
@@ -134,13 +134,13 @@ def only_trims(found: Iterable[RunRecord]) -> bool:
 
 
 def meeting(
-    all_points: Iterable[Point], chart: Chart, test: Test | None
+    all_points: Iterable[Point], when: Condition | None, test: Test | None
 ) -> list[Point]:
-    """The points that meet a chart's `when`."""
-    if chart.when is None or test is None:
+    """The points that meet a condition; cells that the plan no longer has do not."""
+    if when is None or test is None:
         return list(all_points)
     values = _values(test)
-    return [one for one in all_points if _holds(chart, one.dimensions, values)]
+    return [one for one in all_points if _holds(when, one.dimensions, values)]
 
 
 def _values(test: Test) -> dict[tuple[str, str], CellValue]:
@@ -154,12 +154,10 @@ def _values(test: Test) -> dict[tuple[str, str], CellValue]:
 
 
 def _holds(
-    chart: Chart, dimensions: Dimensions, values: dict[tuple[str, str], CellValue]
+    when: Condition, dimensions: Dimensions, values: dict[tuple[str, str], CellValue]
 ) -> bool:
-    """A cell that the plan no longer has is not drawn."""
-    assert chart.when
     cell = {n: values[n, t] for n, t in dimensions.items() if (n, t) in values}
     try:
-        return chart.when.holds(cell)
+        return when.holds(cell)
     except KeyError:
         return False

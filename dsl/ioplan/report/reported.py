@@ -12,6 +12,7 @@ from ioplan.planner.places import Place, not_measured, places_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
+from ioplan.report.headlines.doubts import Doubts, doubts
 from ioplan.report.judgements import Judgement, judgements
 from ioplan.report.session_labels import labels
 
@@ -32,6 +33,11 @@ class Reported(Struct, frozen=True, dict=True):
     def missing(self) -> list[Run]:
         """The cells that were not measured."""
         return not_measured(self.places, self.records)
+
+    @cached_property
+    def doubts(self) -> Doubts:
+        """What speaks against its figures."""
+        return doubts(self.records)
 
     @property
     def is_known(self) -> bool:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
+from ioplan.report.headlines.doubts import is_virtual
 from ioplan.report.session_labels import drive
 
 RUN_LINE = re.compile(r"^ +run +([^{\n]+)", re.MULTILINE)
@@ -23,6 +24,7 @@ class Source(Struct, frozen=True):
     date: str
     session: str
     tool: str
+    simulated: bool = False
 
 
 def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source:
@@ -37,6 +39,7 @@ def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source
         date=session.started_at[:10],
         session=session.id,
         tool=f"ioplan {session.ioplan}, {by}",
+        simulated=is_virtual(backend.name if backend else session.backend),
     )
 
 

@@ -13,6 +13,7 @@ from ioplan.records.assessed import last_assessed, unsteady, without_value
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.report.document import Judged, Verdict
+from ioplan.report.headlines.doubts import is_virtual
 from ioplan.report.judgements import (
     Judgement,
     held_text,
@@ -165,8 +166,17 @@ def _measured(
         f"; {counted(n, 'session')} {status}" for status, n in ended.items()
     )
     lost = f"; {counted(missing, 'cell')} {NOT_MEASURED}" if missing else ""
-    text = f"{counted(len(records), 'run')}, {spent} measured{states}{lost}"
+    how = how_measured(records)
+    text = f"{counted(len(records), 'run')}, {spent} {how}{states}{lost}"
     return Judged("failed" if broken or ended else "held", text)
+
+
+def how_measured(records: Sequence[RunRecord]) -> str:
+    """Whether the time was a drive's."""
+    simulated = {is_virtual(record.backend.name) for record in records}
+    if len(simulated) > 1:
+        return "measured and simulated"
+    return "simulated" if True in simulated else "measured"
 
 
 def _steadiness(records: Sequence[RunRecord]) -> Iterator[Judged]:

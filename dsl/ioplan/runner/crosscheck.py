@@ -217,7 +217,7 @@ def run_interleaved(run: RunOne, pairs: Pairs, rounds: int) -> None:
     """Run both backends on a cell, `rounds` times, in turn.
 
     A pair is measured again if the hypervisor took more from one of its runs than from
-    the other, whatever the runs' figures are; at most as many pairs as there are rounds.
+    the other, whatever the runs' figures are; at most as many pairs as rounds.
     """
     for number in range(rounds):
         first = number % 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from ioplan.language.check.check import check_recorded
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
@@ -26,6 +28,18 @@ def recorded_plan(session: Session) -> CheckedPlan | None:
         )
     except (PlanError, ValueError):
         return None
+
+
+def recorded_plans(sessions: Iterable[Session]) -> dict[str, CheckedPlan | None]:
+    """The plan of each session; what many drives ran is checked once."""
+    found: dict[tuple[str, ...], CheckedPlan | None] = {}
+    plans = {}
+    for session in sessions:
+        key = (session.plan_file, *checked_with(session))
+        if key not in found:
+            found[key] = recorded_plan(session)
+        plans[session.id] = found[key]
+    return plans
 
 
 def run_ids(session: Session) -> tuple[str, ...] | None:

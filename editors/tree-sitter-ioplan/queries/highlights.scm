@@ -59,6 +59,7 @@
 "expect"
 "fail"
 "for"
+"headline"
 "highest"
 "idle"
 "in"
@@ -130,4 +131,5 @@
 (axes (name) @variable)
 (chart (name) @function.builtin)
 (expect (name) @variable.builtin)
+(headline (name) @variable.builtin)
 (literal (name) @constant)

@@ -43,4 +43,33 @@ COMMANDS = (
         ),
         examples=("ioplan import jobs.fio -o jobs.ioplan",),
     ),
+    Command(
+        "fio",
+        "Run fio's jobs by any backend, and print what fio prints.",
+        "ioplan_importer.fio_command.run:run_fio",
+        (
+            Parameter(
+                key="words",
+                metavar="FIO-OPTION|JOB.fio",
+                help="fio's own options, and job files.",
+                many=True,
+                required=True,
+            ),
+            use.BACKEND,
+            option("--allow-overwrite", "As --overwrite of run.", "TARGET", many=True),
+            option(
+                "--allow-overwrite-data",
+                "As --overwrite-data of run.",
+                "TARGET",
+                many=True,
+            ),
+            flag("--lossy", "Run also what a plan says otherwise than fio."),
+            flag("--pass-through", "Give the call to fio itself."),
+            use.LAB,
+            use.STORE,
+        ),
+        foreign=True,
+        needs_linux=True,
+        examples=("ioplan fio job.fio --output-format=json+ --output=out.json",),
+    ),
 )

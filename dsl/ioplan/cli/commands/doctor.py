@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ioplan.backends import Availability, BackendError
 from ioplan.cli.choose import named_backend
+from ioplan.cli.commands.bug_report import bug_report
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.lab_plugin import lab_plugin
@@ -27,13 +28,15 @@ NEEDED = ("engine", "fio", "SPDK")
 """One of them has to be here."""
 
 
-def examine(lab: Path | None, json: bool) -> int:
+def examine(lab: Path | None, json: bool, report: bool) -> int:
     """Look at all of it; the code is 1 where no backend can do I/O."""
     known = read_lab(lab)
     found = list(findings(Machine(lambda name: _availability(name, known))))
     if plugin := lab_plugin():
         found.extend(plugin.findings())
-    if json:
+    if report:
+        sys.stdout.write(bug_report(found))
+    elif json:
         rows = [asdict(one) for one in found]
         sys.stdout.write(f"{dumps(rows, indent=2)}\n")
     else:

@@ -36,8 +36,9 @@ from ioplan.report.html.pdf import pdf as as_pdf
 from ioplan.report.html.sheet import cover
 from ioplan.report.terminal.conformance import print_conformance
 from ioplan.report.terminal.show import show_records
+from ioplan.report.verdicts import how_measured
 from ioplan.share.bundle import is_bundle
-from ioplan.share.recorded_plan import checked_with, recorded_plan
+from ioplan.share.recorded_plan import recorded_plan, recorded_plans
 from ioplan.store.store import Store
 
 USUAL_REPORT = Path("report.html")
@@ -126,7 +127,7 @@ def _print_session(console: Console, store: Store, key: str, test: str | None) -
     spent_s = sum(record.run_s for record in done)
     console.print(
         f"{session.plan} on {session.target}, {session.backend}, {session.status}; "
-        f"{counted(len(done), 'run')}, {time_text(spent_s)} measured; "
+        f"{counted(len(done), 'run')}, {time_text(spent_s)} {how_measured(done)}; "
         f"session {session.id}",
         markup=False,
         soft_wrap=True,
@@ -171,7 +172,10 @@ def _no_test(store: Store, session: Session, title: str) -> UsageError:
 
 def plan_of(session: Session) -> CheckedPlan | None:
     """The plan as it was run, for its charts; None if it is no plan any more."""
-    plan = recorded_plan(session)
+    return _asked_of(recorded_plan(session), session)
+
+
+def _asked_of(plan: CheckedPlan | None, session: Session) -> CheckedPlan | None:
     try:
         return only_tests(plan, session.request.tests) if plan else None
     except UsageError:
@@ -199,12 +203,17 @@ def write_report(
     if pdf:
         data = _printed(data)
         output = output.with_suffix(".pdf") if output == USUAL_REPORT else output
-    with opened(output, force) as out:
-        out.write(data)
+    written_report(data, output, force)
     if output != STDOUT:
         size = bytes_text(len(data))
         Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)
     return HELD
+
+
+def written_report(data: bytes, output: Path, force: bool) -> None:
+    """Write a page or a PDF. Raises UsageError for a file that is there already."""
+    with opened(output, force) as out:
+        out.write(data)
 
 
 def _printed(page: bytes) -> bytes:
@@ -255,11 +264,6 @@ def _sessions(store: Store, keys: list[str]) -> list[Session]:
 
 
 def _plans(sessions: list[Session]) -> dict[str, CheckedPlan | None]:
-    """The plan of each session; what many drives ran is checked once."""
-    alike: dict[tuple[str, ...], list[Session]] = {}
-    for session in sessions:
-        alike.setdefault((session.plan_file, *checked_with(session)), []).append(
-            session
-        )
-    plans = ((plan_of(group[0]), group) for group in alike.values())
-    return {session.id: plan for plan, group in plans for session in group}
+    """The plan of each session, with the tests that were asked for."""
+    plans = recorded_plans(sessions)
+    return {one.id: _asked_of(plans[one.id], one) for one in sessions}

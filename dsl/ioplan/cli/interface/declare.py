@@ -53,7 +53,8 @@ class Command(NamedTuple):
     """A command; `call` is the function that does it, as `module:function`.
 
     `extra` is the extra of ioplan that has all of its libraries. What does I/O, looks
-    at devices, or has other hosts do so, needs Linux.
+    at devices, or has other hosts do so, needs Linux. One that is `foreign` takes the
+    options of another program as arguments, in their order.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Command(NamedTuple):
     examples: tuple[str, ...] = ()
     extra: str = ""
     needs_linux: bool = False
+    foreign: bool = False
 
     @property
     def options(self) -> tuple[Parameter, ...]:

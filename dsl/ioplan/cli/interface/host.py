@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Command, option
+from ioplan.cli.interface.declare import Command, flag, option
 
 HOST_COMMANDS = (
     Command(
@@ -24,7 +24,11 @@ HOST_COMMANDS = (
         "doctor",
         "Check what works on this machine, and print how to fix what does not.",
         "ioplan.cli.commands.doctor:examine",
-        (use.LAB, use.JSON),
+        (
+            use.LAB,
+            use.JSON,
+            flag("--report", "For an issue: versions, this machine, the last session."),
+        ),
         examples=(
             "ioplan doctor",
             "ioplan doctor --json",

@@ -1,4 +1,4 @@
-"""Checks `expect`: what must hold."""
+"""Checks `expect`, `headline` and `chart`: what must hold, what is told and shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ioplan.language.check.sweep import Sweep, check_support
 from ioplan.language.fields import of_kind
 from ioplan.language.metric import Metric
 from ioplan.language.output_table import CHARTS
-from ioplan.language.plan import Chart, Expectation
+from ioplan.language.plan import Chart, Expectation, HeadlineLine
 from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
 
@@ -73,6 +73,19 @@ def limit_of(limit: Quantity, metric: Metric, whole: str = "") -> float:
     kind: Kind = "number" if plain else metric.kind  # `iops >= 100000` leaves no doubt
     unit = "us" if kind == "time" else ""
     return float(of_kind(limit, str(metric), kind, unit=unit).value)
+
+
+def headlines_of(nodes: list[tree.Headline], sweep: Sweep) -> Iterator[HeadlineLine]:
+    """The headlines without errors."""
+    seen: set[str] = set()
+    for node in nodes:
+        when, usable = sweep.when(node.condition)
+        metric, text = sweep.metric(node.metric, when), node.span.one_line
+        if text in seen:
+            sweep.findings.error("this headline stands here twice", node.span)
+        elif metric and usable:
+            yield HeadlineLine(metric=metric, when=when, text=text)
+        seen.add(text)
 
 
 SCALES = ("log x", "log y", "linear and log")

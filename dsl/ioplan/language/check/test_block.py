@@ -8,7 +8,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from ioplan.core.text import did_you_mean
-from ioplan.language.check.outputs import charts_of, expectations_of
+from ioplan.language.check.outputs import charts_of, expectations_of, headlines_of
 from ioplan.language.check.preconditions import precondition
 from ioplan.language.check.run_steps import StepChecker, check_size, flat
 from ioplan.language.check.scope import AxisNames, Scope
@@ -214,6 +214,7 @@ def _test(
         rounds=rounds_of(rounds, sweep) if rounds else None,
         seek=seek_of(seek, axes, steps, sweep) if seek else None,
         expectations=tuple(expectations_of(_all(tree.Expect, node), sweep, time_scale)),
+        headlines=tuple(headlines_of(_all(tree.Headline, node), sweep)),
         charts=tuple(charts_of(_all(tree.Chart, node), sweep)),
         text=node.span.text,
     )

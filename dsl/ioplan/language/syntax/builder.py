@@ -197,6 +197,10 @@ class Builder:
     def baseline(self, meta: Meta, parts: list[Any]) -> tree.Word:
         return self.word(parts[0])
 
+    def headline(self, meta: Meta, parts: list[Any]) -> tree.Headline:
+        metric, condition = parts
+        return tree.Headline(self.at(meta), self.word(metric), condition)
+
     def chart(self, meta: Meta, parts: list[Any]) -> tree.Chart:
         kind, metrics, by, per, when = parts
         preposition, by_words = by or ("by", [])

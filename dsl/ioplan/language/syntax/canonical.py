@@ -99,6 +99,9 @@ def _rest(node: tree.Statement) -> list[str]:
             return _seek(node)
         case tree.Expect():
             return _expect(node)
+        case tree.Headline():
+            at = behind("at", condition(node.condition)) if node.condition else []
+            return [node.metric.text, *at]
         case tree.Chart():
             return _chart(node)
     raise AssertionError("a repeat has a block")
@@ -158,6 +161,9 @@ def spec(node: tree.Spec) -> list[str]:
     return listed(pieces)
 
 
+ALLOWED = {False: "allowed", True: "allowed up to"}
+
+
 def clause(node: tree.Clause) -> list[str]:
     """One clause; only an `until` with a condition has several pieces."""
     words = " ".join(word.text for word in node.words)
@@ -177,10 +183,9 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"region {first}..{words}{last}"]
         case "data":
             return [f"data {words} {atoms}".rstrip()]
-        case "sync":
-            return [f"sync every {atoms}"]
-        case "errors":
-            return [f"errors allowed{f' up to {atoms}' if atoms else ''}"]
+        case "sync" | "errors":
+            between = ALLOWED[bool(atoms)] if node.kind == "errors" else "every"
+            return [f"{node.kind} {between} {atoms}".rstrip()]
         case "pause":
             return [f"pause {' every '.join(map(atom, node.atoms))}"]
         case "burst" | "ramp" | "starts" | "ends":

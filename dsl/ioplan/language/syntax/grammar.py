@@ -13,7 +13,7 @@ ITEM_WORDS = (
 )
 STATEMENT_WORDS = (
     *("after", "run", "idle", "repeat", "vary", "skip", "rounds", "expect"),
-    *("seek", "chart", "purge", "write"),
+    *("seek", "headline", "chart", "purge", "write"),
 )
 PATTERNS = ("random", "sequential")
 """Words that begin a workload, and so are no names either."""

@@ -180,6 +180,13 @@ class Expect(Node, frozen=True):
     condition: Condition | None
 
 
+class Headline(Node, frozen=True):
+    """`headline read.p99 at qd == 1`."""
+
+    metric: Word
+    condition: Condition | None
+
+
 class Chart(Node, frozen=True):
     """`chart lines iops by read per qd, log y`."""
 
@@ -192,7 +199,19 @@ class Chart(Node, frozen=True):
     scales: tuple[Word, ...]
 
 
-Statement = After | Run | Idle | Repeat | Vary | Skip | Rounds | Seek | Expect | Chart
+Statement = (
+    After
+    | Run
+    | Idle
+    | Repeat
+    | Vary
+    | Skip
+    | Rounds
+    | Seek
+    | Expect
+    | Headline
+    | Chart
+)
 Prepare = Purge | Write | Idle | Named
 
 

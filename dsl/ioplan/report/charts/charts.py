@@ -58,7 +58,7 @@ def pictures(
     if not any(point.runs for point in points):
         return
     for chart in (*charts_of(test, points), *power_charts(test, points)):
-        found = meeting(points, chart, test)
+        found = meeting(points, chart.when, test)
         if renderer(chart) not in OF_CELLS:
             found = [point for point in found if point.runs]
         if found:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from ioplan.report.charts.request import (
     metrics_title,
     unit_of,
 )
-from ioplan.report.document import STATUS, ChartSpec, Column, Frame, Value
+from ioplan.report.document import AGAINST, STATUS, ChartSpec, Column, Frame, Value
 from ioplan.report.points import Point, only_trims
 from ioplan.report.reader import Reader
 from ioplan.workload import Direction
@@ -33,9 +33,12 @@ TITLES = {"iops": "IOPS", "bandwidth": "throughput", "cpu": "CPU of the load gen
 ALL, TRIMS, READS_AND_WRITES = "all", "trims", "reads, writes"
 USUAL = {
     **{"scope": "", "cpu": None, "errors": 0, "verified": None},
-    **{"rounds": "", "runs": 1, "status": "ok"},
+    **{"rounds": "", "runs": 1, "status": "ok", "against": ""},
 }
 """A column that has this in every row is left out."""
+
+
+Against = Callable[[Point], Iterable[str]]
 
 
 class TableRow(NamedTuple):
@@ -46,12 +49,14 @@ class TableRow(NamedTuple):
     stream: str | None = None
 
 
-def run_frame(points: Sequence[Point], reader: Reader) -> Frame:
+def run_frame(
+    points: Sequence[Point], reader: Reader, against: Against = lambda _: ()
+) -> Frame:
     """Session, axes, figures, and the rounds that these are of.
 
     A point with several streams or directions has a row for each of them below its own.
     A percentile with too few I/Os beyond it is absent. Figures of a run that failed
-    are of what was done until then.
+    are of what was done until then. What speaks `against` its figures stands in a row.
     """
     axes = axes_of(points)
     columns = [
@@ -62,11 +67,12 @@ def run_frame(points: Sequence[Point], reader: Reader) -> Frame:
         Column("rounds", "rounds"),
         Column("runs", "runs", ""),
         STATUS,
+        AGAINST,
     ]
     has_found = bool(found_columns(points))
     apart = any(len(scopes_of(point.counted)) > 1 for point in points)
     rows = [
-        _row(point, row, axes, reader, has_found)
+        (*_row(point, row, axes, reader, has_found), ", ".join(against(point)))
         for point in points
         for row in table_rows(point, apart)
     ]

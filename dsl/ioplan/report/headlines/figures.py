@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -11,9 +11,17 @@ from msgspec.structs import replace
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.report.charts.request import MEANINGS as HOST_MEANINGS
 from ioplan.report.charts.request import metric_name, unit_of
-from ioplan.report.headlines.headline import Headline
-from ioplan.report.headlines.over_time import over_time, steady_of
-from ioplan.report.headlines.places import access, axis_name, cell_text, place, where
+from ioplan.report.headlines.doubts import CHANGED, FEW, Doubts, is_virtual
+from ioplan.report.headlines.headline import Burst, Headline
+from ioplan.report.headlines.over_time import OverTime, over_time, steady_of
+from ioplan.report.headlines.places import (
+    access,
+    axis_name,
+    cell_text,
+    load,
+    place,
+    where,
+)
 from ioplan.report.points import Point, only_trims
 from ioplan.report.reader import Reader
 
@@ -23,140 +31,196 @@ MEANINGS = {
     "mean": "the mean time from submission to completion, of all I/Os",
     **HOST_MEANINGS,
 }
-Choice = Callable[..., tuple[float, Point]]
-WORDS: dict[Choice, str] = {max: "highest", min: "lowest"}
+RATES = ("iops", "bandwidth")
+
+
+class Value(Struct, frozen=True):
+    """The figure of a cell, or why there is none, and what it does over time."""
+
+    value: float | None
+    why: str = ""
+    definition: str = ""
+    spread_percent: float | None = None
+    spread: str = ""
+    error_percent: float | None = None
+    burst: Burst | None = None
+    against: tuple[str, ...] = ()
 
 
 class Figures(Struct, frozen=True, dict=True):
-    """The figures of the points of one test in one session; none of those failed.
+    """The figures of the points of one test in one session.
 
-    `every` has those that failed, too: a cell is told by what it differs in from them.
+    Those that failed are told by why: a cell is told by what it differs in from them.
     """
 
     points: Sequence[Point]
     reader: Reader
-    every: Sequence[Point]
-    known: dict[tuple[Metric, int], float | None] = {}
-    """By metric and point: several headlines look for the best of the same."""
+    doubts: Doubts
+    series: dict[tuple[Metric, int], OverTime] = {}
+    known: dict[tuple[Metric, int], Value] = {}
+    """By metric and point: several headlines look at the same."""
 
     def metric(self, name: str, points: Sequence[Point]) -> Metric:
         """Of reads and writes; of trims where some points did nothing else."""
         trims = only_trims(run for point in points for run in point.runs)
         return parse_metric(f"trim.{name}" if trims else name)
 
-    def value(self, metric: Metric, point: Point) -> float | None:
-        """The figure of a point; None without one that can be believed."""
+    def worst(self, metric: Metric, points: Sequence[Point]) -> Iterator[Headline]:
+        """The figure of a cell; of several cells the worst, if all have one."""
+        values = [(self.value(metric, one), one) for one in points]
+        if not values:
+            return
+        lacking = [(told, one) for told, one in values if told.value is None]
+        choose, word = (
+            (max, "highest ") if unit_of(metric) == "ns" else (min, "lowest ")
+        )
+        told, point = (
+            lacking[0] if lacking else choose(values, key=lambda one: one[0].value or 0)
+        )
+        word = word if len(points) > 1 else ""
+        count = f", the {word}of {len(points)} cells" if word else ""
+        yield self._headline(
+            f"{word}{self._name(metric)}", metric, told, point, points, count
+        )
+
+    def value(self, metric: Metric, point: Point) -> Value:
+        """The figure of a point: the steady window's, or what it sustains."""
         key = metric, id(point)
         if key not in self.known:
-            self.known[key] = self.reader.figure(metric, point.counted).value
+            self.known[key] = self._value(metric, point)
         return self.known[key]
 
-    def best(self, name: str, points: Sequence[Point], choose: Choice) -> Point | None:
-        """The point with the highest or the lowest figure; of equal ones the first."""
-        return self._best(self.metric(name, points), points, choose)
+    def _value(self, metric: Metric, point: Point) -> Value:
+        if point.failed:
+            return Value(None, point.status)
+        found = self.reader.figure(metric, point.counted)
+        against = tuple(self.doubts.of(point))
+        if found.value is None:
+            few = (FEW,) if found.why.startswith("needs ") else ()
+            return Value(None, found.why, against=(*against, *few))
+        if metric.sought or metric.stream or point.runs[-1].found:
+            return Value(found.value, against=against)
+        if metric.name not in RATES:
+            change = self._over_time(self._rate(metric), point).burst
+            return Value(found.value, against=(*against, *([CHANGED] * bool(change))))
+        return self._rated(metric, point, Value(found.value, against=against))
 
-    def _best(
-        self, metric: Metric, points: Sequence[Point], choose: Choice
-    ) -> Point | None:
-        valued = ((self.value(metric, point), point) for point in points)
-        known = [(value, point) for value, point in valued if value is not None]
-        return choose(known, key=lambda pair: pair[0])[1] if known else None
+    def _rate(self, metric: Metric) -> Metric:
+        """That of which a latency changes with."""
+        return Metric(name="iops", direction=metric.direction)
 
-    def extreme(
-        self, name: str, points: Sequence[Point], choose: Choice = max
-    ) -> Iterator[Headline]:
-        """The highest or the lowest figure of some points."""
-        if point := self.best(name, points, choose):
-            word = f"{WORDS[choose]} " if len(points) > 1 else ""
-            yield from self._at(self.metric(name, points), point, points, word)
+    def _rated(self, metric: Metric, point: Point, told: Value) -> Value:
+        found = self._over_time(metric, point)
+        told = replace(told, error_percent=found.error_percent, burst=found.burst)
+        if steady := steady_of(metric, point):
+            text = f"the mean of the {steady.window} values of the steady window"
+            told = replace(told, value=steady.mean, definition=text, spread="range")
+            return replace(told, spread_percent=steady.range_percent)
+        if found.burst:
+            told = replace(
+                told,
+                value=sum(found.sustained) / len(found.sustained),
+                definition=f"the mean of the last {len(found.sustained)} intervals, "
+                "after the rate has changed",
+            )
+        spread = "±" if found.spread_percent is not None else ""
+        return replace(told, spread_percent=found.spread_percent, spread=spread)
 
-    def each_at(self, point: Point, *names: str) -> Iterator[Headline]:
-        """Those of some figures that a point has."""
-        for name in names:
-            yield from self._at(self.metric(name, [point]), point, [point])
+    def _over_time(self, metric: Metric, point: Point) -> OverTime:
+        key = metric, id(point)
+        if key not in self.series:
+            self.series[key] = over_time(metric, point, self.reader)
+        return self.series[key]
 
-    def _at(
-        self, metric: Metric, point: Point, among: Sequence[Point], word: str = ""
-    ) -> Iterator[Headline]:
-        value = self.value(metric, point)
-        if value is None:
+    def worst_interval(self, name: str, points: Sequence[Point]) -> Iterator[Headline]:
+        """The lowest rate in any interval of some cells."""
+        metric = self.metric(name, points)
+        found = [
+            (self._over_time(metric, one), one) for one in points if not one.failed
+        ]
+        known = [
+            (one.worst, one, point) for one, point in found if one.worst is not None
+        ]
+        if len(known) < len(points) or not known:
             return
-        meaning = MEANINGS.get(metric.name, metric_name(metric))
-        if metric.percent is not None:
-            meaning = f"{metric.percent:g} % of all I/Os took no longer"
-        count = f", the {word}of {len(among)} cells" if word else ""
-        name = f"{word}{self._name(metric)}"
-        yield self._headline(name, metric, value, point, among, meaning + count)
+        value, over, point = min(known, key=lambda one: one[0])
+        text = f"the lowest {self._name(metric)} of {len(over.values)} intervals"
+        against = tuple(self.doubts.of(point))
+        told = Value(value, definition=text, against=against)
+        yield self._headline(f"worst {over.interval}", metric, told, point, points)
 
-    def best_found(self) -> Point | None:
-        """Where the highest value was found; where that is sought, the lowest."""
-        cells = [point for point in self.points if point.runs[-1].found]
+    def found(self) -> Iterator[Headline]:
+        """What a seek has found, the least favourable of its cells."""
+        cells = [one for one in self.points if one.runs and one.runs[-1].found]
         found = cells[0].runs[-1].found
         assert found
-        choose = min if found.goal == "lowest" else max
-        return self._best(Metric(name=found.axis, sought=found.kind), cells, choose)
+        choose = max if found.goal == "lowest" else min
+        metric = Metric(name=found.axis, sought=found.kind)
+        values = [(self.value(metric, one).value, one) for one in cells]
+        known = [(value, one) for value, one in values if value is not None]
+        if known:
+            yield self.found_at(choose(known, key=lambda one: one[0])[1])
 
-    def found(self, point: Point) -> Headline:
+    def found_at(self, point: Point) -> Headline:
         """What a seek has found in a cell; the name has the condition."""
         found = point.runs[-1].found
-        assert found and found.value is not None
+        assert found
         metric = Metric(name=found.axis, sought=found.kind)
         _, _, condition = found.seek.partition(" where ")
         name = f"{found.goal} {axis_name(found.axis)}"
         name += f" where {condition}" if condition else ""
-        told = self._headline(name, metric, found.value, point, [point], found.seek)
-        among = frozenset(place(one) for one in self.points)
-        end = "" if found.no_at is not None else "the end of the range"
-        where = cell_text(point, self.every) or end
-        return replace(told, among=among, where=where, bound=found.beyond)
-
-    def over_time(self, name: str, point: Point) -> Iterator[Headline]:
-        """The mean of a cell with its spread, and its worst interval."""
-        metric = self.metric(name, [point])
-        found, title = over_time(metric, point, self.reader), self._name(metric)
-        if steady := steady_of(metric, point):
-            text = f"the mean of the {steady.window} values of the steady window"
-            told = self._headline(
-                f"steady {title}", metric, steady.mean, point, [], text
-            )
-            yield replace(told, spread_percent=steady.range_percent, spread="range")
-        for told in self._at(metric, point, [point]) if not steady else ():
-            yield replace(told, spread_percent=found.spread_percent, spread="±")
-        if found.worst is not None:
-            text = f"the lowest {title} of {len(found.values)} intervals"
-            name = f"worst {found.interval}"
-            yield self._headline(name, metric, found.worst, point, [point], text)
+        told = replace(self.value(metric, point), definition=found.seek)
+        made = self._headline(name, metric, told, point, self.points)
+        return replace(made, where=cell_text(point, self.points), bound=found.beyond)
 
     def _headline(
         self,
         name: str,
         metric: Metric,
-        value: float,
+        told: Value,
         point: Point,
         among: Sequence[Point],
-        definition: str,
+        count: str = "",
     ) -> Headline:
+        meaning = MEANINGS.get(metric.name, metric_name(metric))
+        if metric.percent is not None:
+            meaning = f"{metric.percent:g} % of all I/Os took no longer"
+        steady = "steady " if told.spread == "range" else ""
         return Headline(
-            name=name,
+            name=f"{steady}{name}",
             metric=str(metric),
-            value=value,
+            value=told.value,
             unit=unit_of(metric),
             kind=self._kind(point),
-            where=where(point, self.every),
+            where=where(point, self.points) if point.runs else _cell(point),
             cell=dict(place(point)),
             among=frozenset(place(one) for one in among),
-            definition=definition,
+            definition=(told.definition or meaning) + count,
+            spread_percent=told.spread_percent,
+            spread=told.spread,
+            error_percent=told.error_percent,
+            load=load(point) if point.runs else 0,
+            access=access(point) if point.runs else "",
+            burst=told.burst,
+            is_simulated=any(is_virtual(run.backend.name) for run in point.runs),
+            why=told.why,
+            against=told.against,
         )
 
     def _name(self, metric: Metric) -> str:
-        if metric.percent is not None:
-            return metric.name
-        return metric_name(replace(metric, direction=None))
+        if metric.direction == "trim":
+            metric = replace(metric, direction=None)
+        name = metric_name(metric)
+        return name.removesuffix(" latency") if metric.percent is not None else name
 
     def _kind(self, point: Point) -> str:
         """What I/O it is, where the test has several kinds."""
-        return access(point) if self._has_kinds else ""
+        return access(point) if self._has_kinds and point.runs else ""
 
     @cached_property
     def _has_kinds(self) -> bool:
-        return len({access(one) for one in self.points}) > 1
+        return len({access(one) for one in self.points if one.runs}) > 1
+
+
+def _cell(point: Point) -> str:
+    return ", ".join(f"{axis_name(name)} {text}" for name, text in place(point))

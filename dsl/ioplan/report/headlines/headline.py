@@ -6,31 +6,40 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ioplan.core.units import digits, metric_text
+from ioplan.core.units import digits, metric_text, time_text
 
 MOST = 4
-"""Headlines of one test."""
+"""Headlines of one test whose plan names none."""
 CHOSEN = ("highest", "lowest")
 """How names begin of what was chosen from several cells."""
 
 Place = tuple[tuple[str, str], ...]
 
 
+class Burst(Struct, frozen=True):
+    """What a run did before it became what it can sustain, and for how long."""
+
+    value: float
+    length_s: float
+
+
 class Headline(Struct, frozen=True):
     """A figure of one cell, or of an interval in it.
 
     `metric` is the plan's word for the figure, `value` is in `unit`, the base unit of
-    the records. `kind` is `random reads`, in a test of several kinds. `cell` has the
-    axes and the step that it is of, `where` what of them to
-    say. `among` are the cells that it was chosen from: figures of two sessions can be
-    compared where these are the same. `spread_percent` is that over time, `spread` what
-    it is: `±` a standard deviation, `range` the whole range. What a model of a drive
-    came to `is_simulated`: it has no rank among drives.
+    the records; without one, `why` says what is lacking. `kind` is `random reads`, in a
+    test of several kinds. `cell` has the axes and the step that it is of, `where` what
+    of them to say. `among` are the cells that it was chosen from: figures of two
+    sessions can be compared where these are the same. `spread_percent` is that over
+    time, `spread` what it is: `±` a standard deviation, `range` the whole range;
+    `error_percent` is how far its mean may be off. `load` is the number of outstanding
+    I/Os, `access` what they are: `random reads`. `against` says why not to rely on it.
+    What a model of a drive came to `is_simulated`: it has no rank among drives.
     """
 
     name: str
     metric: str
-    value: float
+    value: float | None
     unit: str
     kind: str
     where: str
@@ -39,9 +48,25 @@ class Headline(Struct, frozen=True):
     definition: str
     spread_percent: float | None = None
     spread: str = ""
+    error_percent: float | None = None
+    load: int = 0
+    access: str = ""
+    burst: Burst | None = None
     is_simulated: bool = False
     bound: str = ""
     """`≥` of what a seek found at the end of its range."""
+    why: str = ""
+    against: tuple[str, ...] = ()
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether it may be relied on."""
+        return self.value is not None and not self.against
+
+    @property
+    def known(self) -> float | None:
+        """The value, unless it is only known to lie beyond what was searched."""
+        return None if self.bound else self.value
 
     @property
     def more_is_better(self) -> bool:
@@ -52,14 +77,16 @@ class Headline(Struct, frozen=True):
     def key(self) -> tuple[str, str, str]:
         """What it has in common with that of another session.
 
-        The highest of a sweep may be elsewhere on each drive.
+        The worst of several cells may be elsewhere on each drive.
         """
         chosen = self.name.startswith(CHOSEN)
         return self.name, self.kind, "" if chosen else self.where
 
     @property
     def figure(self) -> str:
-        """`451k ± 2.1 %`, `98.2 us`: three digits, with a unit unless it is IOPS."""
+        """`451k ± 2.1 %`, `98.2 µs`: three digits, with a unit unless it is IOPS."""
+        if self.value is None:
+            return "–"
         whole = not self.unit and self.value.is_integer()
         text = f"{self.value:.0f}" if whole else metric_text(self.value, self.unit)
         text = f"{self.bound} {text}".strip()
@@ -68,3 +95,16 @@ class Headline(Struct, frozen=True):
         sign = "± " if self.spread == "±" else f"({self.spread} "
         end = "" if self.spread == "±" else ")"
         return f"{text} {sign}{digits(self.spread_percent, 2)} %{end}"
+
+    @property
+    def before(self) -> str:
+        """`2407 MB/s for the first 11 s`; empty where nothing changed."""
+        if self.burst is None:
+            return ""
+        text = metric_text(self.burst.value, self.unit)
+        return f"{text} for the first {time_text(self.burst.length_s)}"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What has to stand beside it: its burst, and what speaks against it."""
+        return tuple(filter(None, (self.before, *self.against)))

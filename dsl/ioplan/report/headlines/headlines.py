@@ -1,27 +1,24 @@
-"""Which figures of a test are its headlines: the shape of its matrix decides.
+"""Which figures of a test are its headlines: those that its plan names, or else a rule.
 
-| what the cells differ in | headlines |
+| the cells | headlines |
 |---|---|
-| nothing | throughput and its spread over time, worst second, p99, p99.99 |
-| the load: queue depth, threads | highest throughput, latency at the lowest load |
-| the kind: reads, writes, a mix | the same of each kind, those of one direction first |
-| sizes on both sides of 64 KiB | highest IOPS and highest throughput |
-| something else | the best and the worst cell |
-| the rate | latency at the highest and at the lowest |
-| a seek's axis | what was found, and what was measured there |
-"""
+| of a seek | what was found, throughput and p99 there |
+| of one kind of I/O | mean latency at the lowest load, throughput at the highest, the worst second there, p99 at the lowest load |
+| of several kinds | the first two of each of two kinds; those of one direction first |
+
+Load is what is outstanding, or the rate that the plan sets. Of block sizes the smallest
+tells latency and IOPS, the largest throughput in bytes; of what else differs the worst.
+"""  # noqa: E501
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
+from typing import Any
 
-from msgspec.structs import replace
-
-from ioplan.backends import BackendError, find
-from ioplan.language.metric import HOST
+from ioplan.language.metric import Metric
 from ioplan.language.plan import Test
+from ioplan.report.headlines.doubts import NOTHING_KNOWN, Doubts
 from ioplan.report.headlines.figures import Figures
 from ioplan.report.headlines.headline import MOST, Headline
 from ioplan.report.headlines.places import (
@@ -29,155 +26,113 @@ from ioplan.report.headlines.places import (
     is_rated,
     last_alike,
     load,
+    mean_bytes,
     purity,
+    rate,
     rates_of,
 )
-from ioplan.report.points import Point
+from ioplan.report.points import Point, meeting
 from ioplan.report.reader import Reader
 
-TAIL, FURTHER = "p99", ("p99.99", "p99.9")
-"""Of what lies further out only the one that enough I/Os lie beyond."""
-MOST_HOST = 2
-"""Figures of the host: of CPU time and power."""
+TAIL = "p99"
+KINDS = 2
 Lines = Iterator[Headline]
+Choice = Callable[[Iterable[Any]], Any]
 
 
 def headlines(
-    points: Sequence[Point], reader: Reader, test: Test | None = None
+    points: Sequence[Point],
+    reader: Reader,
+    test: Test | None = None,
+    known: Doubts = NOTHING_KNOWN,
 ) -> tuple[Headline, ...]:
     """The headlines of one test in one session, the most important first.
 
-    Cells that failed or were not measured have none. What the plan's charts show of the
-    host is known with the `test` only. Raises StoreError.
+    None where no cell has a figure. What is `known` of the session speaks against
+    figures. Raises StoreError.
     """
-    shown = last_alike([one for one in points if one.runs and not one.failed])
-    lost = [one for one in points if one.failed]
-    found = islice(_headlines(Figures(shown, reader, [*shown, *lost]), test), MOST)
-    simulated = any(_is_virtual(run.backend.name) for p in shown for run in p.runs)
-    return tuple(replace(one, is_simulated=simulated) for one in found)
+    run = last_alike([one for one in points if one.runs])
+    if all(one.failed for one in run):
+        return ()
+    every = [*run, *(one for one in points if not one.runs)]
+    figures = Figures(every, reader, known)
+    if test and test.headlines:
+        return tuple(_named(figures, test))
+    return tuple(islice(_by_rule(figures, run), MOST))
 
 
-@cache
-def _is_virtual(backend: str) -> bool:
-    """Whether a backend simulates; one that is not installed here does not."""
-    try:
-        return find(backend).virtual_time
-    except BackendError:
-        return False
+def _named(figures: Figures, test: Test) -> Lines:
+    """Those that the plan names."""
+    for line in test.headlines:
+        points = meeting(figures.points, line.when, test)
+        points = [one for one in points if _is_of(line.metric.step, one)]
+        if line.metric.sought:
+            yield from islice(figures.found(), 1)
+        elif points:
+            plain = line.metric.direction or line.metric.stream
+            metric = figures.metric(line.metric.name, points)
+            yield from figures.worst(line.metric if plain else metric, points)
 
 
-def _headlines(figures: Figures, test: Test | None) -> Lines:
-    points = figures.points
+def _is_of(step: str | None, point: Point) -> bool:
+    """Whether it is of a named step, where one is asked for."""
+    named = point.runs[-1].asked.name if point.runs else point.dimensions.get("step")
+    return step in (None, named)
+
+
+def _by_rule(figures: Figures, points: Sequence[Point]) -> Lines:
     if any(point.runs[-1].found for point in points):
         yield from _sought(figures)
-    elif points and all(map(is_rated, points)):
-        yield from _rated(figures)
-    elif len(points) == 1:
-        yield from _single(figures, points[0], test)
-    elif points:
-        yield from _swept(figures)
+        return
+    kinds: dict[str, list[Point]] = {}
+    for point in points:
+        kinds.setdefault(access(point), []).append(point)
+    first = [kinds[kind] for kind in sorted(kinds, key=purity)][:KINDS]
+    for group in first:
+        yield from _quiet(figures, group, "mean")
+        yield from chain(*_busy(figures, group))
+    if len(first) == 1:
+        busiest = _loaded(first[0], max)
+        yield from figures.worst_interval(rates_of(busiest)[0], busiest)
+        yield from _quiet(figures, first[0], TAIL)
 
 
 def _sought(figures: Figures) -> Lines:
     """What was found, and what was measured there."""
-    if best := figures.best_found():
-        yield figures.found(best)
-        yield from figures.each_at(best, rates_of([best])[0])
-        yield from _tails(figures, best)
+    for told in figures.found():
+        yield told
+        at = [
+            one for one in figures.points if one.dimensions.items() >= told.cell.items()
+        ]
+        for name in (rates_of(at)[0], TAIL):
+            yield from figures.worst(figures.metric(name, at), at)
 
 
-def _rated(figures: Figures) -> Lines:
-    """Of a load that the plan sets, latency is what is asked."""
-    points = figures.points
-    most = figures.best("iops", points, max)
-    least = figures.best("iops", points, min)
-    if most:
-        yield from figures.each_at(most, "mean")
-        yield from _tails(figures, most)
-    if least and least is not most:
-        yield from figures.each_at(least, "p99")
+def _quiet(figures: Figures, points: Sequence[Point], name: str) -> Lines:
+    """A latency at the lowest load, of the smallest blocks."""
+    quiet = _of_size(_loaded(points, min), min)
+    yield from figures.worst(figures.metric(name, quiet), quiet)
 
 
-def _single(figures: Figures, point: Point, test: Test | None) -> Lines:
-    """One cell: what it does over time, and what the plan's charts ask of the host."""
-    over_time = figures.over_time(rates_of([point])[0], point)
-    yield from islice(over_time, 1)
-    yield from islice(figures.each_at(point, *_charted(test)), MOST_HOST)
-    if load(point) == 1:
-        yield from figures.each_at(point, "mean")
-    else:
-        yield from over_time
-    yield from _tails(figures, point)
-
-
-def _charted(test: Test | None) -> list[str]:
-    """What the charts of a plan show of the host."""
-    charts = test.charts if test else ()
-    named = (metric.name for chart in charts for metric in chart.metrics)
-    return [name for name in dict.fromkeys(named) if name in HOST]
-
-
-def _swept(figures: Figures) -> Lines:
-    """Several cells, of one kind or of several; of these two have room."""
-    kinds: dict[str, list[Point]] = {}
-    for point in figures.points:
-        kinds.setdefault(access(point), []).append(point)
-    if len(kinds) > 1:
-        pure_first = sorted(kinds, key=purity)
-        yield from _kinds(figures, [kinds[kind] for kind in pure_first])
-    elif len(set(map(load, figures.points))) > 1:
-        yield from _over_load(figures)
-    else:
-        yield from _over_something(figures)
-
-
-def _kinds(figures: Figures, groups: Sequence[list[Point]]) -> Lines:
-    """Throughput of two kinds and their latency at QD 1; then what else has room."""
-    first, others = groups[:2], groups[2:]
-    rates = [figures.extreme(rates_of(group)[0], group) for group in first]
-    quiet = [figures.extreme("mean", _alone(group), min) for group in first]
-    only_alone = len(_alone(figures.points)) == len(figures.points)
-    yield from chain(*quiet, *rates) if only_alone else chain(*rates, *quiet)
-    for group in first:
-        for rate in rates_of(group)[1:]:
-            yield from figures.extreme(rate, group)
-    for group in others:
-        yield from figures.extreme(rates_of(group)[0], group)
-
-
-def _alone(points: Sequence[Point]) -> list[Point]:
-    """Those with one I/O at a time: their latency is the drive's own."""
-    return [point for point in points if load(point) == 1]
-
-
-def _over_load(figures: Figures) -> Lines:
-    """How much it takes, and how fast it is with little to do."""
-    least = min(map(load, figures.points))
-    quiet = [point for point in figures.points if load(point) == least]
-    for rate in rates_of(figures.points):
-        yield from figures.extreme(rate, figures.points)
-    yield from figures.extreme("mean", quiet, min)
-    yield from _tails(figures, figures.best("mean", quiet, min))
-
-
-def _over_something(figures: Figures) -> Lines:
-    """The best cell and the worst; of small and large sizes neither is any worse."""
-    points, rates = figures.points, rates_of(figures.points)
-    if len(rates) > 1:
-        for rate in rates:
-            yield from figures.extreme(rate, points)
-        yield from figures.extreme("mean", points, min)
-        yield from _tails(figures, figures.best("mean", points, min))
+def _busy(figures: Figures, points: Sequence[Point]) -> Iterator[Lines]:
+    """Throughput at the highest load: of small blocks in I/Os, of large in bytes."""
+    busy = _loaded(points, max)
+    if all(map(is_rated, busy)):
+        yield figures.worst(Metric(name="mean"), busy)
         return
-    name, good, bad = (rates[0], max, min)
-    if len(_alone(points)) == len(points):
-        name, good, bad = ("mean", min, max)
-    yield from figures.extreme(name, points, good)
-    yield from figures.extreme(name, points, bad)
-    yield from _tails(figures, figures.best(name, points, bad))
+    for name in rates_of(busy):
+        sized = _of_size(busy, min if name == "iops" else max)
+        yield figures.worst(figures.metric(name, sized), sized)
 
 
-def _tails(figures: Figures, point: Point | None) -> Lines:
-    if point:
-        yield from figures.each_at(point, TAIL)
-        yield from islice(figures.each_at(point, *FURTHER), 1)
+def _loaded(points: Sequence[Point], choose: Choice) -> list[Point]:
+    """Those of the lowest or the highest load."""
+    loads = [(rate(one), load(one)) for one in points]
+    end = choose(loads)
+    return [one for one, found in zip(points, loads, strict=True) if found == end]
+
+
+def _of_size(points: Sequence[Point], choose: Choice) -> list[Point]:
+    """Those of the smallest or the largest blocks."""
+    end = choose(mean_bytes(one) for one in points)
+    return [one for one in points if mean_bytes(one) == end]

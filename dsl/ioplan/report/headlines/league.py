@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from math import exp, log
 
 from msgspec import Struct
@@ -28,6 +30,11 @@ class Contest(Struct, frozen=True):
         return ", ".join(filter(None, (*self.key[:2], place)))
 
     @property
+    def is_open(self) -> bool:
+        """Whether a search has ended at the end of its range: it is not averaged."""
+        return any(one.bound for one in self.of.values())
+
+    @property
     def differs(self) -> bool:
         """Whether sessions have it at different places."""
         return len({one.where for one in self.of.values()}) > 1
@@ -35,9 +42,11 @@ class Contest(Struct, frozen=True):
     def ratio(self, label: str, base: str) -> float | None:
         """A session's figure to that of the base; None unless of the same cells."""
         mine, theirs = self.of.get(label), self.of.get(base)
-        if not mine or not theirs or mine.among != theirs.among or not theirs.value:
+        if not mine or not theirs or mine.among != theirs.among:
             return None
-        return mine.value / theirs.value
+        if mine.known is None or not theirs.known:
+            return None
+        return mine.known / theirs.known
 
     def gain(self, label: str, base: str) -> float | None:
         """The same, such that more is better: of latencies the inverse."""
@@ -68,6 +77,8 @@ class Standing(Struct, frozen=True):
     geometric_mean: float | None
     rank: int | None
     measured: int
+    against: tuple[str, ...] = ()
+    """What speaks against its figures, the most frequent first."""
 
 
 class League(Struct, frozen=True):
@@ -83,11 +94,16 @@ class League(Struct, frozen=True):
         found = {label for one in self.contests for label in {*one.of} - {*one.ranked}}
         return tuple(s.label for s in self.standings if s.label in found)
 
+    @property
+    def averaged(self) -> tuple[Contest, ...]:
+        """Those that the means are of: of figures of the base, none of them open."""
+        return averaged(self.contests, self.base)
+
 
 def overall(tests: Mapping[str, ByLabel], labels: Sequence[str]) -> League | None:
-    """The league of the first headline of each test; None of a single session."""
-    found = [contests(test, by_label)[:1] for test, by_label in tests.items()]
-    return league([one for few in found for one in few], labels)
+    """The league of all headlines; None of a single session."""
+    found = (contests(test, by_label) for test, by_label in tests.items())
+    return league([*chain.from_iterable(found)], labels)
 
 
 def contests(test: str, by_label: ByLabel) -> list[Contest]:
@@ -105,8 +121,8 @@ def league(found: Sequence[Contest], labels: Sequence[str]) -> League | None:
         return None
     simulated = {label for one in found for label in {*one.of} - {*one.ranked}}
     drives = [label for label in labels if label not in simulated]
-    base = max(drives, key=lambda label: sum(label in one.of for one in found))
-    shared = [one for one in found if base in one.of]
+    base = max(drives, key=lambda label: sum(_has(one, label) for one in found))
+    shared = averaged(found, base)
     means = dict.fromkeys(labels) | {
         label: _geometric_mean(shared, label, base) for label in drives
     }
@@ -115,11 +131,20 @@ def league(found: Sequence[Contest], labels: Sequence[str]) -> League | None:
     return League(base, tuple(found), tuple(standings))
 
 
+def averaged(found: Sequence[Contest], base: str) -> tuple[Contest, ...]:
+    """The contests that count in a geometric mean."""
+    return tuple(one for one in found if _has(one, base) and not one.is_open)
+
+
+def _has(contest: Contest, label: str) -> bool:
+    return label in contest.of and contest.of[label].value is not None
+
+
 def _geometric_mean(found: Sequence[Contest], label: str, base: str) -> float | None:
     """Of the gains in all contests; None where one of them is unknown."""
     gains = [one.gain(label, base) for one in found]
     known = [gain for gain in gains if gain is not None]
-    if len(known) < len(gains):
+    if len(known) < len(gains) or not known:
         return None
     return exp(sum(map(log, known)) / len(known))
 
@@ -130,4 +155,9 @@ def _standing(
     mean = means[label]
     better = [m for m in means.values() if m is not None and mean and m > mean]
     rank = None if mean is None else 1 + len(better)
-    return Standing(label, mean, rank, sum(label in one.of for one in found))
+    own = [one.of[label] for one in found if label in one.of]
+    against = Counter(text for one in own for text in one.against)
+    measured = sum(one.value is not None for one in own)
+    return Standing(
+        label, mean, rank, measured, tuple(t for t, _ in against.most_common())
+    )

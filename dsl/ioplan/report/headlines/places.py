@@ -45,15 +45,33 @@ def is_rated(point: Point) -> bool:
 
 def rates_of(points: Sequence[Point]) -> tuple[str, ...]:
     """The metrics of their throughput: of large I/Os that in bytes."""
-    large = {_mean_bytes(point) >= LARGE_BYTES for point in points}
+    large = {mean_bytes(point) >= LARGE_BYTES for point in points}
     if len(large) > 1:
         return ("iops", "bandwidth")
     return ("bandwidth",) if large == {True} else ("iops",)
 
 
-def _mean_bytes(point: Point) -> float:
-    results = [result for run in point.counted for result in run.directions.values()]
-    return sum(r.bytes for r in results) / max(sum(r.ios for r in results), 1)
+def mean_bytes(point: Point) -> float:
+    """Of its I/Os, as the plan has them."""
+    sizes = [_stream_bytes(one) for one in _streams(point)]
+    return sum(sizes) / len(sizes)
+
+
+def _stream_bytes(stream: Stream) -> float:
+    """Writes, and trims like them, where they are not reads."""
+    reads = stream.read_percent / 100
+    parts = ((reads, stream.read_sizes), (1 - reads, stream.write_sizes))
+    return sum(
+        share * one.size_bytes * one.percent / 100
+        for share, sizes in parts
+        for one in sizes
+    )
+
+
+def rate(point: Point) -> float:
+    """I/Os or bytes per second that the plan sets."""
+    rates = (one.rate.all_per_s for one in _streams(point) if one.rate)
+    return sum(max(some) for some in rates)
 
 
 def place(point: Point) -> Place:

@@ -4,32 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ioplan.language.plan import CheckedPlan
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
+from ioplan.report.headlines.doubts import doubts
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.headlines import headlines
 from ioplan.report.headlines.league import League, overall
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
 from ioplan.report.session_labels import labels
+from ioplan.share.recorded_plan import recorded_plans
 from ioplan.store.store import Store
 
 BEST: dict[str, Callable[..., Headline]] = {"iops": max, "bandwidth": max, "mean": min}
 """What is looked for in all tests, and which of them is the best."""
-WORST = ("worst", "lowest IOPS", "lowest throughput", "highest mean")
+WORST = "worst"
 
 
 def summary(found: Iterable[Headline]) -> list[Headline]:
     """The highest IOPS, the highest throughput, the lowest mean latency."""
-    best = [one for one in found if not one.name.startswith(WORST)]
+    told = (one for one in found if one.value is not None)
+    best = [one for one in told if not one.name.startswith(WORST)]
     return list(_best(best))
 
 
 def _best(found: list[Headline]) -> Iterator[Headline]:
     for metric, choose in BEST.items():
         if some := [one for one in found if one.metric == metric]:
-            yield choose(some, key=lambda one: one.value)
+            yield choose(some, key=lambda one: one.value or 0.0)
 
 
 def summary_text(store: Store, session: str) -> str:
@@ -40,7 +44,7 @@ def summary_text(store: Store, session: str) -> str:
 
 
 def by_test(
-    store: Store, records: Iterable[RunRecord]
+    store: Store, records: Sequence[RunRecord], plan: CheckedPlan | None = None
 ) -> dict[str, tuple[Headline, ...]]:
     """The headlines of a session's records by test. Raises StoreError."""
     runs: dict[str, list[RunRecord]] = {}
@@ -48,7 +52,12 @@ def by_test(
         if record.asked.kind == "run":
             runs.setdefault(record.asked.test, []).append(record)
     reader = Reader(store)
-    return {test: headlines(points({"": some}), reader) for test, some in runs.items()}
+    tests = {test.title: test for test in plan.tests} if plan else {}
+    known = doubts(records)
+    return {
+        test: headlines(points({"": some}), reader, tests.get(test), known)
+        for test, some in runs.items()
+    }
 
 
 def league_of(store: Store, sessions: Sequence[Session]) -> League | None:
@@ -56,8 +65,10 @@ def league_of(store: Store, sessions: Sequence[Session]) -> League | None:
     records = [current_records(list(store.records(one.id))) for one in sessions]
     targets = [found[0].target if found else {} for found in records]
     names = labels(sessions, targets)
+    plans = recorded_plans(sessions)
     tests: dict[str, dict[str, tuple[Headline, ...]]] = {}
-    for name, found in zip(names, records, strict=True):
-        for test, told in by_test(store, found).items():
+    for session, name, found in zip(sessions, names, records, strict=True):
+        plan = plans[session.id]
+        for test, told in by_test(store, found, plan).items():
             tests.setdefault(test, {})[name] = told
     return overall(tests, names)

@@ -11,6 +11,7 @@ from ioplan.core.units import digits
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.points import Point
 
+OPEN = "{} at the end of the range, not averaged"
 SIMULATED = "simulated sessions have no rank among drives"
 
 

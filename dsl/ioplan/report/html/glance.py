@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
 from ioplan.core.text import counted
 from ioplan.report.document import Document, Section
-from ioplan.report.headlines.headline import MOST, Headline
+from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.league import Contest, League, Standing, contests, league
-from ioplan.report.headlines.wording import SIMULATED, nothing_text, ratio_text
+from ioplan.report.headlines.wording import (
+    OPEN,
+    SIMULATED,
+    nothing_text,
+    ratio_text,
+)
 
 MOST_BESIDE = 4
 """Up to so many sessions stand side by side; more are rows."""
@@ -21,11 +26,16 @@ MOST_ROWS = 24
 
 
 class Cell(Struct, frozen=True):
-    """A figure, a few words below it, and its definition to point at."""
+    """A figure, a few words below it, and its definition to point at.
+
+    `notes` are what must be known of it; one that is not `firm` is not in bold.
+    """
 
     text: str
     small: str = ""
     title: str = ""
+    notes: tuple[str, ...] = ()
+    firm: bool = True
 
 
 class Row(Struct, frozen=True):
@@ -54,8 +64,13 @@ def glance(document: Document) -> Glance:
     """What the first screen shows of a report."""
     sections, labels = document.sections, [one.heading for one in document.sessions]
     if document.league is None:
-        rows = tuple(map(_alone, sections))
-        return Glance("Headlines", _heads("Test", *[""] * MOST), rows)
+        cells = [_alone(one) for one in sections]
+        width = max(map(len, cells), default=1)
+        rows = tuple(
+            Row(Cell(one.title), _filled(some, width), one)
+            for one, some in zip(sections, cells, strict=True)
+        )
+        return Glance("Headlines", _heads("Test", *[""] * width), rows)
     if len(labels) > MOST_BESIDE:
         return _standings(document.league, MOST_ACROSS)
     return _beside(document.league, sections, labels)
@@ -67,19 +82,24 @@ def section_glance(section: Section, labels: Sequence[str]) -> Glance | None:
     if found is None:
         return None
     if len(labels) > MOST_BESIDE:
-        return _standings(found, MOST)
+        return _standings(found, MOST_ACROSS)
     rows = tuple(
         _contest(one, Cell(one.name), found.base, labels) for one in found.contests
     )
     return Glance("Headlines", _heads("Headline", *labels), rows)
 
 
-def _alone(section: Section) -> Row:
+def _alone(section: Section) -> list[Cell]:
     """The headlines of the only session."""
     found = [one for some in section.headlines.values() for one in some]
-    cells = [Cell(one.figure, _said(one), one.definition) for one in found]
-    nothing = Cell("–", nothing_text(section.points))
-    return Row(Cell(section.title), _filled(cells or [nothing], MOST), section)
+    cells = [_cell(one, _said(one)) for one in found]
+    return cells or [Cell("–", nothing_text(section.points))]
+
+
+def _cell(one: Headline, small: str, title: str = "") -> Cell:
+    """With what must be known of it."""
+    notes = tuple(filter(None, (one.why, *one.notes)))
+    return Cell(one.figure, small, title or one.definition, notes, one.is_firm)
 
 
 def _said(one: Headline) -> str:
@@ -98,25 +118,32 @@ def _filled(cells: Sequence[Cell], count: int) -> tuple[Cell, ...]:
 def _beside(
     found: League, sections: Sequence[Section], labels: Sequence[str]
 ) -> Glance:
-    """A row a test, a column a session, and the geometric mean above."""
+    """A row a headline, a column a session, and the geometric mean above."""
     standings = {one.label: one for one in found.standings}
     means = tuple(_mean(standings[label], found) for label in labels)
-    by_test = {one.test: one for one in found.contests}
+    by_test: dict[str, list[Contest]] = {}
+    for contest in found.contests:
+        by_test.setdefault(contest.test, []).append(contest)
     tests = (
-        _tested(one, by_test.get(one.title), found.base, labels) for one in sections
+        row
+        for one in sections
+        for row in _tested(one, by_test.get(one.title, []), found.base, labels)
     )
     rows = (Row(Cell("Geometric mean", _count(found)), means), *tests)
-    return Glance(_title(found), _heads("Test", *labels), rows, note=_note(found))
+    heads = _heads("Test", *labels)
+    return Glance(_title(found), heads, rows, note=_note(found), dense=True)
 
 
 def _tested(
-    section: Section, one: Contest | None, base: str, labels: Sequence[str]
-) -> Row:
-    """The first headline of a test."""
-    if one is None:
+    section: Section, found: Sequence[Contest], base: str, labels: Sequence[str]
+) -> Iterator[Row]:
+    """The headlines of a test, its title before the first."""
+    if not found:
         nothing = Cell("–", nothing_text(section.points))
-        return Row(Cell(section.title), _filled([nothing], len(labels)), section)
-    return _contest(one, Cell(section.title, one.name), base, labels, section)
+        yield Row(Cell(section.title), _filled([nothing], len(labels)), section)
+    for number, one in enumerate(found):
+        head = Cell("" if number else section.title, one.name)
+        yield _contest(one, head, base, labels, None if number else section)
 
 
 def _contest(
@@ -138,21 +165,31 @@ def _figure(one: Contest, label: str, base: str) -> Cell:
     if found is None:
         return Cell("–", "no figure")
     ratio = one.ratio(label, base)
-    beside = ratio_text(ratio) if ratio else "other cells"
+    beside = ratio_text(ratio) if ratio else _no_ratio(one, label, base)
     rank = one.rank(label, base)
     title = found.definition + (f"; rank {rank} of {len(one.ranked)}" if rank else "")
     at = f", {found.where}" if one.differs and found.where else ""
     small = ("base" if label == base else beside) + at
-    return Cell(found.figure, small, title)
+    return _cell(found, small, title)
+
+
+def _no_ratio(one: Contest, label: str, base: str) -> str:
+    """Why a figure has none."""
+    if one.is_open:
+        return "a search ended at the end of its range"
+    both = [one.of[label], one.of.get(base)]
+    return "" if any(o is None or o.value is None for o in both) else "other cells"
 
 
 def _mean(one: Standing, found: League, ranked: bool = True) -> Cell:
     """`1.13×` and the rank, unless it is elsewhere in the row."""
     if one.geometric_mean is None or one.rank is None:
-        return Cell("–", f"{one.measured} of {len(found.contests)} figures")
+        measured = f"{one.measured} of {len(found.contests)} figures"
+        return Cell("–", measured, notes=one.against)
     base = ["base"] if one.label == found.base else []
     rank = [f"rank {one.rank}"] if ranked else []
-    return Cell(ratio_text(one.geometric_mean), ", ".join(base + rank))
+    text, small = ratio_text(one.geometric_mean), ", ".join(base + rank)
+    return Cell(text, small, notes=one.against, firm=not one.against)
 
 
 def _standings(found: League, most: int) -> Glance:
@@ -184,20 +221,22 @@ def _standings(found: League, most: int) -> Glance:
 def _title(found: League) -> str:
     """`drive 17 is first of 20`; sessions with equal figures share the first place."""
     first = [one.label for one in found.standings if one.rank == 1]
-    count = len(found.standings) - len(found.unranked)
+    count = sum(one.rank is not None for one in found.standings)
     if len(first) != 1 or count < 2:
         return "League"
     return f"{first[0]} is first of {count}"
 
 
 def _count(found: League) -> str:
-    return f"of {counted(len(found.contests), 'ratio')}"
+    return f"of {counted(len(found.averaged), 'ratio')}"
 
 
 def _note(found: League) -> str:
     """What the ratios are of."""
+    left = sum(one.is_open for one in found.contests)
     return (
         f"Ratios are to {found.base}; in their geometric mean those of latencies count "
         "inverted, so that above 1 is better. `ioplan compare` tells noise from change"
+        + (f"; {OPEN.format(counted(left, 'seek'))}" if left else "")
         + (f"; {SIMULATED}" if found.unranked else "")
     )

@@ -102,6 +102,7 @@ def page(document: Document, on: Facts = NO_COVER) -> str:
         workload=workload,
         glance=glance,
         section_glance=section_glance,
+        ids={one.title: one.id for one in document.sections},
         labels=[one.heading for one in document.sessions],
         across=len(document.sessions) > MOST_BESIDE,
         table=lambda frame: Markup(runs_json(frame)),

@@ -39,6 +39,11 @@ def headline_table(sections: Iterable[Section]) -> Table:
 def _line(found: list[Headline]) -> Text:
     """`449k highest IOPS at QD 128`, the figure in bold."""
     parts = [
-        line(one.figure, "bold") + line(f" {short_name(one)}".rstrip()) for one in found
+        line(one.figure, "bold" if one.is_firm else "")
+        + line(f" {short_name(one)}".rstrip())
+        for one in found
     ]
-    return Text(", ").join(parts) + line(place_text(found[0]), "dim")
+    notes = dict.fromkeys(note for one in found for note in (one.why, *one.notes))
+    told = "".join(f"; {note}" for note in notes if note)
+    place = line(place_text(found[0]), "dim")
+    return Text(", ").join(parts) + place + line(told, "yellow")

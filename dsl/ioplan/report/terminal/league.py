@@ -7,9 +7,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ioplan.core.text import fits, line
+from ioplan.core.text import counted, fits, line
+from ioplan.report.document import DOUBTED
 from ioplan.report.headlines.league import Contest, League, Standing
-from ioplan.report.headlines.wording import SIMULATED, ratio_text
+from ioplan.report.headlines.sentence import sentence, text
+from ioplan.report.headlines.wording import OPEN, SIMULATED, ratio_text
 from ioplan.report.terminal.tables import TIGHT
 
 MOST_BESIDE = 4
@@ -36,9 +38,14 @@ def league_table(found: League, console: Console) -> Table:
 
 
 def league_note(found: League) -> str:
-    """What the ratios are of."""
-    note = f"ratios to {found.base}; mean: geometric, of the first figure of each test"
-    return f"{note}; {SIMULATED}" if found.unranked else note
+    """What the figures come to, and what the ratios are of."""
+    count = counted(len(found.averaged), "ratio")
+    notes = [f"ratios to {found.base}; mean: geometric, of {count}"]
+    if left := sum(one.is_open for one in found.contests):
+        notes.append(OPEN.format(counted(left, "seek")))
+    notes += [SIMULATED] if found.unranked else []
+    said = text(sentence(found))
+    return f"{said}\n{'; '.join(notes)}".strip()
 
 
 def _beside(found: League) -> Table:
@@ -49,8 +56,10 @@ def _beside(found: League) -> Table:
         table.add_column(line(rank + one.label), no_wrap=True)
     means = (line(_mean(one), "bold") for one in found.standings)
     table.add_row("geometric mean", *means)
+    last = ""
     for contest in found.contests:
-        head = line(f"{contest.test} ") + line(contest.name, "dim")
+        test, last = "" if contest.test == last else f"{contest.test} ", contest.test
+        head = line(test) + line(contest.name, "dim")
         figures = (_figure(contest, s.label, found.base) for s in found.standings)
         table.add_row(head, *figures)
     return table
@@ -85,4 +94,6 @@ def _figure(one: Contest, label: str, base: str) -> Text:
         return line("–", "dim")
     ratio = one.ratio(label, base)
     beside = "" if ratio is None or label == base else f" {ratio_text(ratio)}"
-    return line(found.figure, "bold") + line(beside, "dim")
+    sign = f" {DOUBTED}" if found.value is not None and not found.is_firm else ""
+    figure = line(f"{found.figure}{sign}", "bold" if found.is_firm else "")
+    return figure + line(beside, "dim")

@@ -13,7 +13,16 @@ from ioplan.core.text import aligned, fits, flush_right, line
 from ioplan.core.units import metric_text
 from ioplan.records.record import RunRecord, Steady
 from ioplan.report.charts.tables import BEYOND_IT, FOUND
-from ioplan.report.document import FAILED, STATUS, Column, Frame, Value
+from ioplan.report.document import (
+    AGAINST,
+    DOUBTED,
+    FAILED,
+    STATUS,
+    Column,
+    Frame,
+    Value,
+)
+from ioplan.report.headlines.doubts import SIMULATED
 from ioplan.report.sentences import has_all_values
 from ioplan.report.terminal.heatmap import figure_text
 
@@ -99,6 +108,9 @@ def _figures(row: dict[str, Value], columns: Sequence[Column]) -> list[str]:
     ]
     status = row.get(STATUS.key, "ok")
     if status == "ok":
+        at = [column.key in SOUGHT for column in columns].index(False)
+        doubted = str(row.get(AGAINST.key) or "") not in ("", SIMULATED)
+        texts[at] += f" {DOUBTED}" * doubted
         return texts
     if not row["iops"]:
         return [f"{FAILED} {status}", *[""] * (len(texts) - 1)]

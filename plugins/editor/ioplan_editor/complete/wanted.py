@@ -21,7 +21,7 @@ from ioplan_editor.complete.place import Place
 WRITTEN = r"\d[\d_.]*(?:/\d+|%|\s?(?:iops|pass(?:es)?)\b|[A-Za-z]+(?:/s)?)?"
 COMPARISON = re.compile(r"([A-Za-z_][\w.]*)\s*(?:<=|>=|==|!=|<|>)\s*\Z")
 LISTS = ("sizes", "read sizes", "write sizes", "hotspots")
-COMPARED = {"when", "and", "or", "not", "("}
+COMPARED = {"when", "at", "and", "or", "not", "("}
 SOUGHT = {"highest", "lowest", "knee"}
 AXES = {"by", "over", "per"}
 
@@ -87,7 +87,8 @@ def _at_start(block: str) -> Wanted:
 def _in_statement(said: Statement, texts: list[str], compared: str) -> Wanted:
     """`compared` is the name before an operator."""
     opener, last = texts[0], texts[-1]
-    if "when" in texts and opener != "write":
+    is_headline = opener == "headline" and "at" in texts
+    if is_headline or ("when" in texts and opener != "write"):
         return _condition(texts, compared)
     if opener == "seek":
         return _seek(texts, compared)
@@ -100,7 +101,7 @@ def _in_statement(said: Statement, texts: list[str], compared: str) -> Wanted:
         return Wanted(axis=axis) if "in" in texts else Wanted(("axis",))
     if opener == "chart":
         return _chart(texts)
-    if last in ("expect", "steady"):
+    if last in ("expect", "headline", "steady"):
         return Wanted(("metric",))
     if opener == "expect":
         return _limit(compared)

@@ -112,7 +112,7 @@ def _metric(nodes: list[tree.Node], document: Document, offset: int) -> Hover | 
     if not isinstance(word, tree.Word):
         return None
     is_metric = (
-        (isinstance(owner, tree.Expect) and word is owner.metric)
+        (isinstance(owner, tree.Expect | tree.Headline) and word is owner.metric)
         or (isinstance(owner, tree.Chart) and word in owner.metrics)
         or (isinstance(owner, tree.Clause) and owner.kind == "until")
     )

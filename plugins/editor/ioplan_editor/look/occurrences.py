@@ -129,6 +129,9 @@ class _Walk:
             if node.of and node.of.text in self.streams:
                 yield self._part(node.of, node.of.text, self.streams[node.of.text])
             yield from self._names((node.limit, *filter(None, [node.condition])))
+        elif isinstance(node, tree.Headline):
+            yield from self._metric(node.metric)
+            yield from self._names(tuple(filter(None, [node.condition])))
         elif isinstance(node, tree.Chart):
             for word in node.metrics:
                 yield from self._metric(word)

@@ -84,10 +84,24 @@ const heading2 = (chart) => {
   return [title, workload, part].filter(Boolean).join(" · ");
 };
 
+// Where no drive was measured, the title says so.
+const titleOf = (chart, sources) => {
+  const count = sources.filter(({ simulated }) => simulated).length;
+  if (!count) return chart.title;
+  const some = count < sources.length ? `${count} of ${sources.length} ` : "";
+  return `${some}SIMULATED: ${chart.title}`;
+};
+
+const againstOf = (chart) => {
+  const { against } = testOf(chart);
+  return against ? `Not to be relied on: ${against}` : "";
+};
+
 // The chart keeps its proportions in the room between head and foot.
 const picture = async (chart) => {
   const sources = sourcesOf(chart);
-  const lines = [spreadNote(chart), ...sourceLines(sources)].filter(Boolean);
+  const title = titleOf(chart, sources);
+  const lines = [spreadNote(chart), againstOf(chart), ...sourceLines(sources)].filter(Boolean);
   const foot = MARGIN + LINE * lines.length;
   const room = PICTURE_WIDTH - 2 * MARGIN;
   const rest = (height) => height - HEAD - foot - 12;
@@ -107,10 +121,10 @@ const picture = async (chart) => {
   });
   const line = (x, y, size, fill, words, more = {}) =>
     made.append(svgNode("text", { x, y, "font-size": size, fill, ...more }, words));
-  made.append(svgNode("title", {}, `${chart.title}, ${heading2(chart)}`));
+  made.append(svgNode("title", {}, `${title}, ${heading2(chart)}`));
   made.append(svgNode("desc", {}, sources.map(spoken).join("; ")));
   made.append(svgNode("rect", { width: PICTURE_WIDTH, height: full, fill: "white" }));
-  line(MARGIN, 44, 24, INK.light, fitting(chart.title, 24, room), { "font-weight": 600 });
+  line(MARGIN, 44, 24, INK.light, fitting(title, 24, room), { "font-weight": 600 });
   line(MARGIN, 70, 15, SOFT.light, fitting(heading2(chart), 15, room));
   const placed = svgNode("svg", {
     x: MARGIN, y: HEAD, width: room, height: rest(full),

@@ -1,0 +1,1 @@
+"""ioplan from Python: what `import ioplan` gives. It calls what the commands call."""

@@ -1,0 +1,73 @@
+"""Evidence for a step in rows of values: one row for each look, all of one length.
+
+Windows of many looks are told at once; arrays have the shape rows × values, and their
+evidence rows × places.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ioplan.compare.evidence import Numbers, log_evidence
+from ioplan.core.shared_variance import Variance
+
+Places = NDArray[np.int64]
+CLIP, NORMAL_MAD = 3.0, 1.4826
+"""Outliers beyond so many deviations are moved there: two of them are no level."""
+MARGIN = 0.5
+"""So many standard errors (Bartlett 1946) are added to neighbours' correlation."""
+MOST_CORRELATED = 0.8
+
+
+def step_evidence(
+    rows: Numbers, places: Places, known: Variance, floor: float
+) -> Numbers:
+    """The logarithm, for each row and a step at each place; `known` is the variance of
+    a value that others have shown, and none is taken to be below `floor`."""
+    count = rows.shape[-1]
+    rows = clipped(rows, sqrt(known.value))
+    off = rows - rows.mean(-1, keepdims=True)
+    after = off[:, ::-1].cumsum(-1)[:, ::-1][:, places]
+    size = (count - places) * places / count
+    between = after**2 / size
+    squares = np.einsum("ij,ij->i", off, off)[:, None]
+    within = np.maximum(squares - between, 0.0)
+    best = places[(between / np.maximum(within, floor)).argmax(-1)]
+    spread = _spread(count - places, correlation(rows, best))
+    degrees = count - 1 + known.degrees
+    rest = np.maximum(within + known.value * known.degrees, floor * degrees)
+    return log_evidence(between / spread, rest, size / spread, degrees)
+
+
+def _spread(sizes: Places, shares: Numbers) -> Numbers:
+    """The variance of a mean of so many values that resemble the one before, beside
+    that of independent ones (an autoregression of order one)."""
+    share = shares[:, None]
+    rest = (1 - share**sizes) / (sizes * (1 - share))
+    spread: Numbers = 1 + 2 * share / (1 - share) * (1 - rest)
+    return spread
+
+
+def correlation(rows: Numbers, steps: Places) -> Numbers:
+    """Of each value with the next, beside the levels before and after a row's step."""
+    count, step = rows.shape[-1], steps[:, None]
+    before = np.arange(count) < step
+    whole = rows.sum(-1, keepdims=True)
+    first = np.where(before, rows, 0.0).sum(-1, keepdims=True)
+    rest = rows - np.where(before, first / step, (whole - first) / (count - step))
+    squares = np.einsum("ij,ij->i", rest, rest)
+    next_to = np.einsum("ij,ij->i", rest[:, 1:], rest[:, :-1])
+    seen = np.divide(next_to, squares, out=np.zeros_like(squares), where=squares > 0)
+    found: Numbers = np.clip(seen + MARGIN / sqrt(count), 0.0, MOST_CORRELATED)
+    return found
+
+
+def clipped(rows: Numbers, least: float = 0.0) -> Numbers:
+    """Rows with their outliers at CLIP deviations, which are `least` at least."""
+    middle = np.median(rows, -1, keepdims=True)
+    spread = NORMAL_MAD * np.median(np.abs(rows - middle), -1, keepdims=True)
+    far = np.where(spread > 0, CLIP * np.maximum(spread, least), np.inf)
+    return np.clip(rows, middle - far, middle + far)

@@ -1,0 +1,124 @@
+"""fio's command line: job files, options of jobs, and options of fio itself.
+
+As fio's init.c reads it: one dash or two, `--name VALUE` or `--name=VALUE`; options
+before the first `--name` are those of all jobs, also of the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from ioplan.cli.errors import UsageError
+from ioplan.core.text import did_you_mean
+from ioplan.language.check.modules import read_text
+from ioplan_importer.fio.jobs import SWITCHES
+from ioplan_importer.fio.vocabulary import KNOWN, canonical
+
+FORMATS = ("normal", "json", "json+", "terse")
+OF_OUTPUT = ("output", "output-format", "terse-version")
+QUIET = ("eta", "eta-newline", "eta-interval", "alloc-size", "max-jobs")
+"""What changes nothing here: progress, and fio's own memory."""
+FLAGS = ("minimal", "readonly", "parse-only", "warnings-fatal", "section")
+GIVEN = frozenset((*OF_OUTPUT, *QUIET, *FLAGS))
+WITHOUT_VALUE = frozenset(("minimal", "readonly", "parse-only", "warnings-fatal"))
+PASS = "--pass-through gives the call to fio itself"
+
+
+class FioCall(Struct, frozen=True):
+    """What is asked: `text` is a job file of all jobs, `formats` are in their order."""
+
+    text: str
+    name: str
+    formats: tuple[str, ...] = ("normal",)
+    output: Path | None = None
+    sections: tuple[str, ...] = ()
+    readonly: bool = False
+    parse_only: bool = False
+
+
+def call_of(words: Iterable[str]) -> FioCall:
+    """Read fio's words. Raises UsageError for what has no meaning here."""
+    files: list[Path] = []
+    own: list[tuple[str, str]] = []
+    lines: list[str] = []
+    for name, value in _pairs(words):
+        if not name:
+            files.append(Path(value))
+        elif name in GIVEN:
+            own.append((name, value))
+        else:
+            lines += _job_line(name, value, lines)
+    if not files and not any(line.startswith("[") for line in lines):
+        raise UsageError("name a job file, or a job: --name=NAME --rw=randread …")
+    first = next((n for n, line in enumerate(lines) if line[0] == "["), len(lines))
+    common = ["[global]", *lines[:first]] if first else []
+    text = "\n".join([*common, *map(_read, files), *lines[first:]]) + "\n"
+    return _with_own(FioCall(text, ", ".join(map(str, files)) or "command line"), own)
+
+
+def _pairs(words: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Options with their values; a file has no name."""
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if not word.startswith("-") or word == "-":
+            yield "", word
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        if not equals and not _is_flag(name):
+            if not left:
+                raise UsageError(f"--{name} needs a value")
+            value, equals = left.pop(0), "="
+        yield name, value
+
+
+def _is_flag(name: str) -> bool:
+    """Whether a bare option takes no value from the next word."""
+    return name in WITHOUT_VALUE or canonical(name) in SWITCHES or name in BARE
+
+
+BARE = frozenset(("group_reporting", "thread", "new_group", "exitall", "stonewall"))
+
+
+def _job_line(name: str, value: str, before: list[str]) -> list[str]:
+    """A line of a job file. Raises UsageError for an option that fio has not."""
+    if name == "name":
+        return [f"[{value}]"]
+    if canonical(name) not in KNOWN:
+        near = did_you_mean(name, [*KNOWN, *GIVEN])
+        raise UsageError(f"--{name} is no known option of a job{near}; {PASS}")
+    return [f"{name}={value}" if value else name]
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_text(path)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"cannot read {str(path)!r}: {why}") from error
+
+
+def _with_own(call: FioCall, own: list[tuple[str, str]]) -> FioCall:
+    """With fio's own options. Raises UsageError."""
+    given = dict(own)
+    formats = tuple(given.get("output-format", "normal").split(","))
+    if "minimal" in given:
+        formats = ("terse",)
+    if wrong := next((one for one in formats if one not in FORMATS), ""):
+        raise UsageError(
+            f"--output-format is of {', '.join(FORMATS)}, not {wrong!r}; {PASS}"
+        )
+    if given.get("terse-version", "3") != "3":
+        raise UsageError(f"only version 3 of the terse format is written; {PASS}")
+    return FioCall(
+        text=call.text,
+        name=call.name,
+        formats=formats,
+        output=Path(given["output"]) if given.get("output") else None,
+        sections=tuple(value for name, value in own if name == "section"),
+        readonly="readonly" in given,
+        parse_only="parse-only" in given,
+    )

@@ -1,0 +1,135 @@
+"""fio's jobs as a plan whose runs and streams are known by their jobs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ioplan.language.errors.diagnostic import Diagnostic, in_order
+from ioplan.language.syntax.source import Source
+from ioplan_importer.findings import Findings, ImportFault
+from ioplan_importer.fio.job_file import JobFileReader, Section
+from ioplan_importer.fio.jobs import FioJob
+from ioplan_importer.fio.numbers import bytes_of
+from ioplan_importer.fio.shape import kb_base
+from ioplan_importer.fio.translate import ImportedJob, imported_groups, outline_of
+from ioplan_importer.fio_command.arguments import FioCall
+from ioplan_importer.writer import plan_text
+
+
+class JobPlace(Struct, frozen=True):
+    """A job of fio, and the run and stream that it became; `group` is fio's number."""
+
+    job: FioJob
+    group: int
+    test: str
+    stream: str
+
+
+class JobPlan(Struct, frozen=True):
+    """A plan's text, the jobs in fio's order, and what the plan does not say.
+
+    `target` is empty where fio would make files of its own; `size_bytes` is that of
+    the largest job, 0 where none is given.
+    """
+
+    text: str
+    places: tuple[JobPlace, ...]
+    losses: tuple[Diagnostic, ...]
+    target: str
+    size_bytes: int
+    common: dict[str, str]
+
+
+def job_plan(call: FioCall) -> JobPlan:
+    """The plan of a call. Raises ImportFault."""
+    source, findings = Source(call.name, call.text), Findings()
+
+    def chosen(sections: list[Section]) -> list[Section]:
+        return [one for one in sections if one.is_global or _is_chosen(one, call)]
+
+    try:
+        outline = outline_of(source, os.environ, findings, chosen)
+    except ImportFault as fault:
+        fault.found = in_order(findings.found)
+        raise
+    sections = chosen(JobFileReader(os.environ, Findings()).read(source))
+    groups = imported_groups(sections, Findings())
+    tests = tuple(
+        replace(test, title=f"{number}: {test.title}")
+        for number, test in enumerate(outline.tests)
+    )
+    text = plan_text(replace(outline, tests=tests), call.name)
+    places = [
+        JobPlace(one.job, number, test.title, stream.name)
+        for number, (group, test) in enumerate(zip(groups, tests, strict=True))
+        for one, stream in zip(group, test.streams, strict=True)
+    ]
+    jobs = [one for group in groups for one in group]
+    target = _target(jobs, findings)
+    return JobPlan(
+        text=text,
+        places=tuple(places),
+        losses=tuple(in_order(findings.losses)),
+        target=target,
+        size_bytes=max((_size_bytes(one.job) for one in jobs), default=0),
+        common=_common(sections),
+    )
+
+
+def _is_chosen(section: Section, call: FioCall) -> bool:
+    return not call.sections or section.name in call.sections
+
+
+def _target(jobs: Sequence[ImportedJob], findings: Findings) -> str:
+    """The one target of all jobs; several are a loss."""
+    names = list(dict.fromkeys(one.target for one in jobs))
+    if len(names) > 1:
+        findings.loss(
+            f"the jobs have {len(names)} targets ({', '.join(map(repr, names))}), and "
+            f"a plan is about one",
+            jobs[-1].job.place("filename", "directory"),
+            "give all of them one filename, or run them one by one with --section",
+        )
+    return names[0] if names else ""
+
+
+def _size_bytes(job: FioJob) -> int:
+    """How large fio would make the file."""
+    base = kb_base(job, Findings())
+
+    def read(name: str) -> int:
+        return job.read(name, lambda text: bytes_of(text, base), 0, Findings())
+
+    return read("offset") + (read("size") or read("filesize"))
+
+
+def _common(sections: Sequence[Section]) -> dict[str, str]:
+    """The options of all jobs, as fio writes them: those with a value."""
+    return dict(_given(one for one in sections if one.is_global))
+
+
+def own_options(job: FioJob) -> dict[str, str]:
+    """The options of the job's own section."""
+    return {
+        name: option.value
+        for name, option in job.options.items()
+        if name in job.own and option.value
+    }
+
+
+def _given(sections: Iterator[Section]) -> Iterator[tuple[str, str]]:
+    for section in sections:
+        for option in section.options:
+            if option.value:
+                yield option.name, option.value
+
+
+def file_to_create(plan: JobPlan) -> str | None:
+    """The size of the file that fio would make first; None where it is there."""
+    is_there = Path(plan.target).exists() or plan.target.startswith("/dev/")
+    return f"{plan.size_bytes}B" if plan.size_bytes and not is_there else None

@@ -1,0 +1,133 @@
+"""`ioplan fio`: fio's jobs by any backend, with the guard and the store of `run`."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from ioplan.cli.commands.run import SessionStart, run_session
+from ioplan.cli.display.output import print_message
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import HELD, USAGE
+from ioplan.cli.inputs import checked_text
+from ioplan.cli.run_options import RunCall
+from ioplan.cli.stores import opened
+from ioplan.core.text import counted
+from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language.syntax.source import Source
+from ioplan.planner.summary import summary_of
+from ioplan.records.record import RunDetail, RunRecord
+from ioplan.records.run_request import RunRequest
+from ioplan.records.session_id import new_session_id
+from ioplan.records.superseded import current_records
+from ioplan.store.store import Store, default_path
+from ioplan_importer.findings import ImportFault
+from ioplan_importer.fio_command.arguments import PASS, FioCall, call_of
+from ioplan_importer.fio_command.as_json import fio_json
+from ioplan_importer.fio_command.as_text import normal, terse
+from ioplan_importer.fio_command.job_plan import JobPlan, file_to_create, job_plan
+from ioplan_importer.fio_command.results import JobFigures, job_figures
+
+FIO_PLAN = Path("fio.ioplan")
+
+
+def run_fio(
+    *,
+    words: list[str],
+    backend: str | None,
+    store: Path | None,
+    lab: Path | None,
+    allow_overwrite: list[str],
+    allow_overwrite_data: list[str],
+    lossy: bool,
+    pass_through: bool,
+) -> int:
+    """Do what fio would do; returns fio's exit code, or 2 where nothing is done."""
+    if pass_through:
+        return _passed(words)
+    call = call_of(words)
+    plan = _plan(call, lossy)
+    if plan is None or call.parse_only:
+        return USAGE if plan is None else HELD
+    request = RunRequest(
+        targets=(plan.target,) if plan.target else (),
+        create=file_to_create(plan),
+        backend=backend,
+        lab=lab,
+        overwrite=tuple(allow_overwrite),
+        overwrite_data=tuple(allow_overwrite_data),
+        tags=("fio",),
+    )
+    session, code = _run(plan, request, store or default_path(), call)
+    _write(call, plan, session)
+    return code
+
+
+def _passed(words: Sequence[str]) -> int:
+    """The call as it is, to fio."""
+    program = shutil.which("fio")
+    if not program:
+        raise UsageError("--pass-through needs fio, and none is in PATH")
+    return subprocess.run([program, *words], check=False).returncode
+
+
+def _plan(call: FioCall, lossy: bool) -> JobPlan | None:
+    """None where the plan would not say all; what it does not is told."""
+    try:
+        plan = job_plan(call)
+    except ImportFault as fault:
+        told = [*fault.found, fault.diagnostic]
+        print_message("\n\n".join(one.render() for one in told) + f"\n\n{PASS}")
+        return None
+    for one in plan.losses:
+        print_message(one.render() + "\n")
+    if not plan.losses or (lossy and all(o.severity != "error" for o in plan.losses)):
+        return plan
+    print_message(
+        f"{counted(len(plan.losses), 'thing')} would not be done as fio does; nothing "
+        f"was run: --lossy runs what is only said otherwise, {PASS}"
+    )
+    return None
+
+
+Runs = dict[str, tuple[RunRecord, RunDetail]]
+
+
+def _run(
+    plan: JobPlan, request: RunRequest, path: Path, call: FioCall
+) -> tuple[Runs, int]:
+    """The runs by the titles of their tests, and the exit code."""
+    source = Source(str(FIO_PLAN), plan.text)
+    asked = RunCall(request=request, plan=FIO_PLAN, store=path, quiet=True)
+    try:
+        checked = checked_text(source, FIO_PLAN, (), "full", request.lab, library=False)
+    except PlanError as error:
+        raise UsageError(f"the jobs make no plan; {PASS}:\n{error}") from None
+    if call.readonly and summary_of(checked).writes:
+        raise UsageError("a job writes, and --readonly forbids it; nothing was run")
+    start = SessionStart(new_session_id())
+    with Store.open(path) as store:
+        code = run_session(checked, asked, store, start)
+        records = current_records(list(store.records(start.id)))
+        print_message(f"session {start.id}: ioplan show {start.id}")
+        return {
+            one.asked.test: (one, store.detail(start.id, one.seq))
+            for one in records
+            if one.asked.kind == "run"
+        }, code
+
+
+def _write(call: FioCall, plan: JobPlan, runs: Runs) -> None:
+    """All formats, one behind the other, as fio writes them."""
+    jobs = [*job_figures(plan.places, runs)]
+    text = "".join(_formatted(name, jobs, plan) for name in call.formats)
+    with opened(call.output, force=True) as out:
+        out.write(text.encode())
+
+
+def _formatted(name: str, jobs: list[JobFigures], plan: JobPlan) -> str:
+    if name.startswith("json"):
+        return fio_json(jobs, plan.common, bins=name == "json+")
+    return terse(jobs) if name == "terse" else normal(jobs)

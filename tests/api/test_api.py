@@ -1,0 +1,192 @@
+"""ioplan from Python: the same as the commands give, and the same refusals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from command import ioplan as command
+from nbclient import NotebookClient
+from paths import ROOT
+
+import ioplan
+
+PLAN = """plan "Both"
+param span = 1s
+test "R" {
+  run random 4KiB 70/30, qd 4 for span vary qd in 1, 4
+  expect p99 < 1s
+  chart lines iops over qd
+}
+test "W" {
+  run random 4KiB 0/100 for span
+  expect iops < 1
+}
+"""
+DOCUMENT = (ROOT / "docs" / "python.md").read_text()
+EXAMPLES = re.findall(r"^```python\n(.*?)^```", DOCUMENT, re.S | re.M)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def session(folder: Path) -> ioplan.Session:
+    return ioplan.run(PLAN, backend="sim", store="r.db", tag="nightly", test="R")
+
+
+def test_the_document_s_example_runs(folder: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(compile(EXAMPLES[0], "python.md", "exec"), names)
+    assert (folder / "report.html").stat().st_size > 10_000
+    (found,) = ioplan.sessions("results.db", tag="demo")
+    assert found.id == names["session"].id and found.held
+
+
+def test_it_is_what_the_commands_show(session: ioplan.Session, folder: Path) -> None:
+    assert session.held and session.why == "" and session.exit_code == 0
+    assert [one.outcome for one in session.verdicts] == ["held"] * 2
+    done = command("export", session.id, "--store", "r.db", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    table = session.table()
+    assert table.column_names == list(rows[0])
+    assert table.num_rows == len(rows) > 2
+    assert [str(one) for one in table["iops"].to_pylist()] == [
+        row["iops"] or "None" for row in rows
+    ]
+    listed = command("ls", "--store", "r.db", "--tag", "nightly")
+    assert session.id in listed.out
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames(session: ioplan.Session, library: str) -> None:
+    frame = session.frame(library)
+    assert type(frame).__module__.startswith(library)
+    total = frame.filter(items=["ios"]) if library == "pandas" else frame.select("ios")
+    assert list(total["ios"]) == session.table()["ios"].to_pylist()
+    by_interval = session.frame(library, series=True)
+    assert len(by_interval) == sum(
+        len(session.detail(one).series) for one in session.records
+    )
+
+
+def test_a_frame_without_a_library(
+    session: ioplan.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ioplan.api.session.find_spec", lambda name: None)
+    with pytest.raises(ioplan.ExplainedError, match="neither is installed"):
+        session.frame()
+    with pytest.raises(ioplan.ExplainedError, match="'dask' is not installed"):
+        session.frame("dask")
+
+
+def test_what_did_not_hold_is_told(folder: Path) -> None:
+    found = ioplan.run(PLAN, backend="sim", store="r.db", params={"span": "500ms"})
+    assert not found.held and found.exit_code == 1 and found.status == "ok"
+    assert re.fullmatch(r"failed: expect iops < 1: [\d.]+k, limit 1.00", found.why)
+    assert {r.asked.job.run_ns for r in found.records} == {500_000_000}
+    again = ioplan.sessions("r.db")[0]
+    assert (again.held, again.why) == (False, found.why)
+
+
+def test_a_run_that_fails(folder: Path) -> None:
+    """On a directory that takes no more than it has."""
+    text = 'test "T" { run random 4KiB 100/0 for 1s expect iops > 1 }'
+    drive = "capacity = '1GiB'\n"
+    (folder / "d.toml").write_text(drive)
+    found = ioplan.run(text, backend="sim", store="r.db")
+    assert found.held
+    with pytest.raises(ioplan.ExplainedError, match="--create"):
+        ioplan.run(text, target="missing.bin", store="r.db")
+    assert len(ioplan.sessions("r.db")) == 1
+
+
+def test_charts(session: ioplan.Session) -> None:
+    assert list(session.charts) == ["R: IOPS by queue depth"]
+    chart = session.chart("iops")
+    by_qd = {row["x"]: row["y"] for row in chart.rows}
+    expected = {int(one.asked.cell["qd"]): one.total.iops for one in session.records}
+    assert by_qd == pytest.approx(expected)
+    assert "IOPS by queue depth" in chart.html()
+    with pytest.raises(
+        ioplan.ExplainedError, match="no chart 'watts': name one of 'R: IOPS by"
+    ):
+        session.chart("watts")
+
+
+REFUSED: dict[str, tuple[Callable[[], object], str]] = {
+    "slip": (lambda: ioplan.check('test "T" { run random 4K 100/0 for 1s }'), "unit"),
+    "no test": (lambda: ioplan.check("param x = 1\n"), "test"),
+    "file": (lambda: ioplan.check("nowhere.ioplan"), "cannot read 'nowhere.ioplan'"),
+    "param": (lambda: ioplan.check(PLAN, params={"x": 1}), "the plan has no param 'x'"),
+    "option": (lambda: ioplan.run(PLAN, bakend="sim"), "did you mean 'backend'"),
+    "title": (lambda: ioplan.run(PLAN, test="X", backend="sim"), "no test"),
+    "scale": (lambda: ioplan.run(PLAN, scale_time=0, backend="sim"), "number above 0"),
+    "filter": (lambda: ioplan.sessions("r.db", statsu="ok"), "did you mean 'status'"),
+    "status": (lambda: ioplan.sessions("r.db", status="good"), "no 'good'"),
+    "session": (lambda: ioplan.Session("r.db", "none").model, "no session"),
+    "disk": (lambda: ioplan.run(PLAN, target="/dev/null"), "/dev/null"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_says_why(name: str, session: ioplan.Session) -> None:
+    call, said = REFUSED[name]
+    with pytest.raises((ioplan.PlanError, ioplan.ExplainedError), match=said):
+        call()
+    assert len(ioplan.sessions("r.db")) == 1
+
+
+def test_a_file_that_is_not_ours_is_not_overwritten(folder: Path) -> None:
+    data = b"mine" * 1024
+    (folder / "data.bin").write_bytes(data)
+    with pytest.raises(ioplan.ExplainedError, match="overwrite"):
+        ioplan.run(PLAN, target="data.bin", store="r.db")
+    assert (folder / "data.bin").read_bytes() == data
+
+
+@pytest.mark.slow
+def test_a_scratch_file_by_the_engine(folder: Path) -> None:
+    found = ioplan.run(PLAN, target="s.bin", create="8MiB", store="r.db", test="R")
+    assert found.status == "ok" and found.model.backend == "io_uring"
+    assert all(one.total.ios for one in found.records)
+
+
+@pytest.mark.slow
+def test_importing_it_loads_nothing() -> None:
+    text = "import sys, ioplan; print([m for m in sys.modules if 'pydantic' in m])"
+    done = subprocess.run(
+        [sys.executable, "-c", text], check=False, capture_output=True, text=True
+    )
+    assert done.stdout == "[]\n", done.stderr
+    assert {"check", "run", "sessions", "Session"} <= set(dir(ioplan))
+    with pytest.raises(AttributeError, match="no attribute 'chek'"):
+        ioplan.chek  # noqa: B018
+
+
+@pytest.mark.slow
+def test_a_notebook_shows_report_and_chart(folder: Path) -> None:
+    book = nbformat.v4.new_notebook()
+    cells = (
+        f"import ioplan\ns = ioplan.run({PLAN!r}, backend='sim', store='r.db')\ns",
+    )
+    cells += ("s.chart('by queue depth')", "s.frame('pandas')[['iops']].max()")
+    book.cells = [nbformat.v4.new_code_cell(text) for text in cells]
+    NotebookClient(
+        book, timeout=120, resources={"metadata": {"path": folder}}
+    ).execute()
+    shown = [cell.outputs[-1].data for cell in book.cells]
+    assert all("<iframe srcdoc" in one["text/html"] for one in shown[:2])
+    assert "IOPS by queue depth" in shown[1]["text/html"]
+    assert "iops" in shown[2]["text/plain"]

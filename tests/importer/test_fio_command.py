@@ -1,0 +1,244 @@
+"""`ioplan fio`: fio's command line, and output that programs take for fio's."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Done, ioplan
+from fio_jobs import NEEDS_FIO
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplan.cli.errors import UsageError
+from ioplan.measure.histogram import bucket_index, bucket_range
+from ioplan.store.store import Store
+from ioplan_importer.fio_command.arguments import call_of
+from ioplan_importer.fio_command.results import fio_middle
+
+BOTH = """[global]
+filename=scratch.bin
+size=8m
+direct=1
+ioengine=libaio
+runtime=500ms
+time_based
+bs=4k
+[mixed]
+rw=randrw
+rwmixread=70
+iodepth=4
+[beside]
+rw=read
+bs=64k
+[after]
+stonewall
+rw=randwrite
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "r.db"))
+    (tmp_path / "both.fio").write_text(BOTH)
+    return tmp_path
+
+
+def documents(done: Done) -> dict[str, Any]:
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+def shape(value: Any, name: str = "") -> Any:
+    """Fields and kinds of values, without those that depend on the run."""
+    if isinstance(value, dict):
+        if name in ("bins", "percentile", "job options", "global options"):
+            return {"str": sorted({type(one).__name__ for one in value.values()})}
+        return {key: shape(one, key) for key, one in value.items()}
+    return type(value).__name__
+
+
+@NEEDS_FIO
+@pytest.mark.slow
+def test_fields_and_kinds_of_values_are_fio_s(folder: Path) -> None:
+    theirs = subprocess.run(
+        ["fio", "--output-format=json+", "both.fio"], check=True, capture_output=True
+    )
+    (folder / "scratch.bin").unlink()
+    ours = documents(ioplan("fio", "both.fio", "--output-format=json+"))
+    real = json.loads(theirs.stdout)
+    assert [one["jobname"] for one in ours["jobs"]] == ["mixed", "beside", "after"]
+    assert [one["groupid"] for one in ours["jobs"]] == [0, 0, 1]
+    for key in ("global options", "jobs"):
+        assert len(ours[key]) == len(real[key])
+    assert ours["global options"] == real["global options"]
+    for mine, other in zip(ours["jobs"], real["jobs"], strict=True):
+        assert shape(mine) == shape(other)
+        assert mine["job options"] == other["job options"]
+
+
+@pytest.mark.slow
+def test_figures_are_those_of_the_records(folder: Path) -> None:
+    told = documents(ioplan("fio", "both.fio", "--output-format=json+"))
+    with Store.open(folder / "r.db") as store:
+        records = list(store.records(store.session("last").id))
+    pairs = [(0, 0), (0, 1), (1, 0)]
+    for job, (run, place) in zip(told["jobs"], pairs, strict=True):
+        stream = records[run].streams[place]
+        for name in ("read", "write"):
+            own, mine = stream.directions.get(name), job[name]
+            assert mine["total_ios"] == (own.ios if own else 0)
+            if not own or not own.latency:
+                continue
+            assert mine["io_bytes"] == own.bytes and mine["iops"] == pytest.approx(
+                own.iops
+            )
+            assert mine["bw"] == pytest.approx(own.bandwidth_bytes_per_s / 1024, abs=1)
+            assert mine["clat_ns"]["mean"] == own.latency.mean_ns
+            assert mine["clat_ns"]["max"] == own.latency.max_ns
+            assert sum(mine["clat_ns"]["bins"].values()) == own.ios
+            by_percent = {
+                one.percent: one.latency_ns for one in own.latency.percentiles
+            }
+            for percent in (50.0, 99.0):
+                shown = mine["clat_ns"]["percentile"][f"{percent:f}"]
+                assert shown == pytest.approx(by_percent[percent], rel=0.02)
+        shares = [job[f"latency_{unit}"].values() for unit in ("ns", "us", "ms")]
+        assert sum(map(sum, shares)) == pytest.approx(100, abs=0.5)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not shutil.which("fio_jsonplus_clat2csv"),
+    reason="LEFT OUT: there is no fio_jsonplus_clat2csv, which comes with fio",
+)
+def test_fio_s_own_program_reads_the_bins(folder: Path) -> None:
+    done = ioplan("fio", "both.fio", "--output-format=json+", "--output=o.json")
+    assert done.code == 0 and done.out == ""
+    for words in ((), ("--validate",)):
+        subprocess.run(
+            ["fio_jsonplus_clat2csv", *words, "o.json", "o.csv"],
+            check=True,
+            capture_output=True,
+        )
+    rows = (folder / "o_job1.csv").read_text().splitlines()[1:]
+    told = json.loads((folder / "o.json").read_text())["jobs"][1]["read"]
+    assert int(rows[-1].split(",")[5]) == told["total_ios"]
+
+
+@pytest.mark.slow
+def test_our_own_import_of_fio_s_results_takes_it(folder: Path) -> None:
+    told = documents(ioplan("fio", "both.fio", "--output-format=json+"))
+    (folder / "o.json").write_text(json.dumps(told))
+    assert ioplan("import", "o.json", "--store", "other.db").code in (0, 1)
+    with Store.open(folder / "other.db") as store:
+        records = list(store.records(store.session("last").id))
+    iops = [job["read"]["iops"] + job["write"]["iops"] for job in told["jobs"]]
+    assert sum(one.total.iops for one in records) == pytest.approx(sum(iops), rel=0.02)
+
+
+@NEEDS_FIO
+@pytest.mark.slow
+def test_terse_has_fio_s_fields(folder: Path) -> None:
+    words = ["--minimal", "--section=beside", "both.fio"]
+    theirs = subprocess.run(["fio", *words], check=True, capture_output=True, text=True)
+    (folder / "scratch.bin").unlink()
+    ours = ioplan("fio", *words).out.strip().split(";")
+    real = theirs.stdout.strip().split(";")
+    last = real.index(next(one for one in real if one.startswith(("vd", "sd", "nv"))))
+    assert len(ours) == last  # but for the disk's own counters
+    for mine, other in zip(ours, real, strict=False):
+        assert mine.endswith("%") == other.endswith("%")
+        assert mine.count("=") == other.count("=")
+
+
+@pytest.mark.slow
+def test_normal_output_is_of_each_job_and_group(folder: Path) -> None:
+    out = ioplan("fio", "both.fio", "--output-format=normal,json").out
+    text, _, document = out.partition("\n{")
+    assert text.count("groupid=0") == 2 and text.count("Run status group") == 2
+    assert "clat percentiles (" in text and " WRITE: bw=" in text
+    assert len(json.loads("{" + document)["jobs"]) == 3
+
+
+REFUSED = {
+    "no job": ([], "Missing argument|name a job file"),
+    "no file": (["nowhere.fio"], "cannot read 'nowhere.fio'"),
+    "slip": (["--name=a", "--rww=read"], "no known option of a job, did you mean"),
+    "server": (["--server=x", "both.fio"], "--pass-through gives the call to fio"),
+    "format": (["--output-format=xml", "both.fio"], "is of normal, json"),
+    "terse": (["--terse-version=5", "both.fio"], "only version 3"),
+    "writes": (["--readonly", "both.fio"], "--readonly forbids it"),
+    "buffered": (["--name=a", "--rw=read", "--size=8m", "--filename=f"], "page cache"),
+    "targets": (
+        [
+            *("--direct=1", "--size=8m", "--runtime=1", "--time_based", "--rw=read"),
+            *("--name=a", "--filename=f", "--name=b", "--filename=g"),
+        ],
+        "2 targets",
+    ),
+    "engine": (["--name=a", "--ioengine=net", "--filename=f"], "ioengine=net"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_does_nothing(name: str, folder: Path) -> None:
+    words, said = REFUSED[name]
+    before = sorted(folder.iterdir())
+    done = ioplan("fio", *words)
+    assert done.code == 2 and done.out == ""
+    assert any(part in done.err for part in said.split("|")), done.err
+    there = {path.name for path in folder.iterdir()} - {path.name for path in before}
+    assert there <= {"r.db", "r.db-reserve"}
+
+
+@pytest.mark.slow
+def test_what_is_only_said_otherwise_runs_if_permitted(folder: Path) -> None:
+    words = ["--name=a", "--rw=read", "--size=8m", "--filename=f"]
+    done = ioplan("fio", *words, "--lossy", "--output-format=json")
+    assert documents(done)["jobs"][0]["read"]["io_bytes"] == 8 << 20
+    assert "page cache" in done.err
+
+
+def test_a_file_of_somebody_s_is_not_written(folder: Path) -> None:
+    (folder / "scratch.bin").write_bytes(b"mine" * (2 << 20))
+    done = ioplan("fio", "both.fio")
+    assert done.code == 2 and "scratch.bin" in done.err
+    assert (folder / "scratch.bin").read_bytes() == b"mine" * (2 << 20)
+
+
+@NEEDS_FIO
+@pytest.mark.slow
+def test_a_call_is_given_to_fio_itself(folder: Path, capfd: Any) -> None:
+    assert ioplan("fio", "--pass-through", "--parse-only", "both.fio").code == 0
+    assert ioplan("fio", "both.fio", "--nonsense", "--pass-through").code != 0
+
+
+def test_options_before_the_first_name_are_of_all_jobs() -> None:
+    call = call_of(
+        ["--bs=4k", "-direct", "--name", "a", "--rw=read", "--name=b", "--rw", "write"]
+    )
+    lines = ["[global]", "bs=4k", "direct", "[a]", "rw=read", "[b]", "rw=write"]
+    assert call.text.split() == lines
+    assert call.formats == ("normal",) and call.output is None
+
+
+def test_an_option_without_its_value() -> None:
+    with pytest.raises(UsageError, match="--rw needs a value"):
+        call_of(["--name=a", "--rw"])
+
+
+@given(st.integers(0, 1 << 40))
+def test_a_latency_is_told_as_fio_tells_it(value_ns: int) -> None:
+    """fio's buckets are ours with a bit less; it tells their middle."""
+    low, high = bucket_range(bucket_index(value_ns, 6), 6)
+    assert low <= fio_middle(value_ns) < high
+    assert fio_middle(value_ns) == (low if high - low == 1 else (low + high) // 2)
+    own_low, _ = bucket_range(bucket_index(value_ns))
+    assert fio_middle(own_low) == fio_middle(value_ns)
