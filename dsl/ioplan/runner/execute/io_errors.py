@@ -46,7 +46,7 @@ class FailedIos:
     def failure(self, measurement: Measurement) -> Failure | None:
         """The failure of a run with more failed I/Os than its plan allows."""
         refused = (_refusal(one, self.seen, measurement) for one in self.job.streams)
-        text = next(filter(None, refused), None)
+        text = next((one for one in refused if one is not None), None)
         if text is None:
             return None
         seen = self.seen.total()
