@@ -13,8 +13,14 @@ from pydantic import Field
 from ioplan.core.model import Model, defaults_of
 
 Percent = Annotated[float, Field(ge=0, le=100)]
-Direction = Literal["read", "write", "trim"]
+Direction = Literal["read", "write", "trim", "flush", "commit"]
 DIRECTIONS: tuple[Direction, ...] = ("read", "write", "trim")
+"""What I/Os are asked in, and move."""
+SYNCS: tuple[Direction, ...] = ("flush", "commit")
+"""What else has latencies: a flush its own, a commit from the start of the first write
+that no flush had covered to the end of the flush that does."""
+COUNTED: tuple[Direction, ...] = (*DIRECTIONS, *SYNCS)
+"""Whatever has counts and latencies of its own."""
 
 
 class SizeShare(Model):

@@ -108,7 +108,8 @@ def test_the_figures_are_fios_and_the_intervals_add_up_to_them(
     for stream in result.streams:
         own = [one for one in said if one["jobname"] == stream.name]
         for direction, part in stream.directions.items():
-            lat = [one[direction]["lat_ns"] for one in own]
+            key = "sync" if direction == "flush" else direction
+            lat = [one[key]["lat_ns"] for one in own]
             assert part.latency
             assert part.ios == sum(one["N"] for one in lat)
             total_ns = sum(one["mean"] * one["N"] for one in lat)
@@ -162,7 +163,11 @@ def test_the_threads_of_a_stream_are_one_and_the_warm_up_is_not_counted(
     result = measured(found)
     reader, writer = result.streams
     assert (reader.name, writer.name) == ("reader", "writer")
-    assert set(reader.directions) == {"read"} and set(writer.directions) == {"write"}
+    assert set(reader.directions) == {"read"} and set(writer.directions) == {
+        "write",
+        "flush",
+    }
+    assert writer.directions["flush"].ios == writer.sync_ios
     assert reader.total.iops == pytest.approx(300, rel=0.1)
     assert writer.sync_ios == pytest.approx(writer.total.ios / 8, abs=2)
     assert result.run_ns == pytest.approx(400_000_000, rel=0.01)

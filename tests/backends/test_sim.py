@@ -13,7 +13,14 @@ from sim_drive import made_once
 from ioplan.backends import Backend, BackendError, TargetRequest
 from ioplan.job import Counts, Failure, Job, Progress, Result, Started, job_streams
 from ioplan.measure.histogram import Histogram, bucket_range
-from ioplan.workload import Rate, Region, SizeShare, Stream, Workload
+from ioplan.workload import (
+    DIRECTIONS,
+    Rate,
+    Region,
+    SizeShare,
+    Stream,
+    Workload,
+)
 from ioplan_sim import SimBackend
 from ioplan_sim.backend import SimDrive
 from ioplan_sim.execution import fit
@@ -79,7 +86,8 @@ def run(on: SimDrive, *streams: Stream, **fields: Any) -> Result:
 
 
 def counts(event: Result | Progress, place: int = 0) -> list[Counts]:
-    return list(event.streams[place].directions.values())
+    parts = event.streams[place].directions
+    return [parts[direction] for direction in DIRECTIONS if direction in parts]
 
 
 def iops(event: Result | Progress, place: int = 0) -> float:

@@ -8,7 +8,7 @@ import pytest
 from sim_drive import FILL, SECOND_NS, Bench, filled, made_once, stream
 
 from ioplan.job import Counts, Result
-from ioplan.workload import Stream
+from ioplan.workload import DIRECTIONS, Stream
 from ioplan_sim.spec import DriveSpec, FlashSpec, HostSpec
 
 MS_NS = 1_000_000
@@ -27,7 +27,8 @@ def steady() -> Bench:
 
 
 def counts(result: Result, place: int = 0) -> Counts:
-    (found,) = result.streams[place].directions.values()
+    moved = result.streams[place].directions.items()
+    (found,) = (one for direction, one in moved if direction in DIRECTIONS)
     return found
 
 

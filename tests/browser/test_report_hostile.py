@@ -61,7 +61,7 @@ def test_no_script_of_theirs_runs(chromium: Browser, page: Path) -> None:
 def test_their_words_are_seen(chromium: Browser, page: Path) -> None:
     chromium.open(page)
     heading = chromium.run("return document.querySelector('h1').textContent")
-    assert heading == EVIL
+    assert heading == f"SIMULATED {EVIL}"
     shown = chromium.run("return document.body.innerText")
     assert shown.count("window.hacked=1") > 8
 

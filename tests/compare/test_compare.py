@@ -248,7 +248,7 @@ def test_two_drives_have_ratios(store_path: Path) -> None:
     assert done.code == 0 and words(done) == {"ratio"}
     assert json.loads(done.out)["subject"] == "drives"
     text = ioplan("compare", base, new).out
-    assert re.search(r"ratio +qd=1 +iops .* 1\.\d+x ", text)
+    assert re.search(r"ratio +qd=1 +iops .* 1\.\d+× ", text)
     assert "12 ratio: nothing tells how much sessions differ" in text
 
 
@@ -307,7 +307,7 @@ def test_an_edited_plan_aligns_by_what_it_asks(ran: Ran) -> None:
     assert found["only_base"] == ["Reads: qd=16"]
     assert found["only_new"] == ["Reads: qd=8"]
     told = [row["remarks"] for row in found["rows"] if row["cell"]]
-    assert all(one == ["1 s in BASE, 2 s in NEW"] for one in told)
+    assert all(one == ["1.00 s in BASE, 2.00 s in NEW"] for one in told)
 
 
 def test_the_same_run_twice_in_a_plan_is_two_cells(ran: Ran) -> None:

@@ -183,6 +183,14 @@ REFUSED = {
         ],
         "2 targets",
     ),
+    "own files": (
+        ["--direct=1", "--size=8m", "--rw=read", "--name=a", "--name=b"],
+        "2 targets ('a.0.0', 'b.0.0')",
+    ),
+    "no size": (
+        ["--name=a", "--rw=read", "--direct=1", "--runtime=1", "--time_based"],
+        "--create",
+    ),
     "engine": (["--name=a", "--ioengine=net", "--filename=f"], "ioengine=net"),
 }
 
@@ -195,7 +203,16 @@ def test_what_is_refused_does_nothing(name: str, folder: Path) -> None:
     assert done.code == 2 and done.out == ""
     assert any(part in done.err for part in said.split("|")), done.err
     there = {path.name for path in folder.iterdir()} - {path.name for path in before}
-    assert there <= {"r.db", "r.db-reserve"}
+    assert there <= {"r.db", "r.db-reserve", "sessions"}
+    assert not any(folder.glob("sessions/*"))
+
+
+@pytest.mark.slow
+def test_a_file_is_made_where_fio_makes_one(folder: Path) -> None:
+    words = ["--name=a", "--rw=read", "--size=8m", "--direct=1"]
+    told = documents(ioplan("fio", *words, "--output-format=json"))
+    assert told["jobs"][0]["read"]["io_bytes"] == 8 << 20
+    assert (folder / "a.0.0").stat().st_size == 8 << 20
 
 
 @pytest.mark.slow

@@ -179,7 +179,7 @@ def test_both_tables_of_runs_have_figures_until_then_and_the_mark(
     sign = f"{FAILED} failed or stopped: the figures are of what was done until then"
     assert sign in out.getvalue()
     assert lines[GONE].split()[1:] == [FAILED, "failed"]
-    assert lines[STOPPED].split()[2] == FAILED and "us" in lines[STOPPED]
+    assert lines[STOPPED].split()[2] == FAILED and "µs" in lines[STOPPED]
     (section,) = document(store, [store.session(ID)], {}, "").sections
     rows = {row["d0"]: row for row in reversed(list(section.runs.records()))}
     assert [rows[qd]["status"] for qd in QDS] == ["ok", "failed", "ok", "failed"]

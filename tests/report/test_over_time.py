@@ -16,10 +16,11 @@ from run_data import (
     stream,
 )
 
-from ioplan.language.metric import Metric
+from ioplan.language.metric import HOST, METRICS, Metric, why_not_in_intervals
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Sample, figure
 from ioplan.records.record import RunDetail
+from ioplan.records.telemetry import TelemetryPoint
 from ioplan.report.charts.defaults import chart
 from ioplan.report.charts.over_time import MOST_POINTS, bands_over_time
 from ioplan.report.charts.request import Request
@@ -28,7 +29,11 @@ from ioplan.report.html.axes import x_choices
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
-from ioplan.workload import DIRECTIONS
+from ioplan.workload import COUNTED, DIRECTIONS, Direction
+
+SCOPES: list[tuple[str | None, Direction | None]] = [
+    (stream, direction) for stream in (None, "log") for direction in (None, *COUNTED)
+]
 
 
 def test_a_timeline_has_each_second_but_the_one_cut_short(store: Store) -> None:
@@ -156,4 +161,21 @@ def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -
     assert set(column(found, "y")) == {4000.0}
     assert found.overlay
     assert found.overlay.rows[0][2] == 2200.0
-    assert found.notes[-1].endswith("2.20 us, deviation 81.8 %")
+    assert found.notes[-1].endswith("2.20 µs, deviation 81.8 %")
+
+
+def test_what_the_checker_accepts_over_time_is_drawn() -> None:
+    """And nothing that it refuses is: of an interval that knows all there is."""
+    point = interval(1, 10).model_copy(
+        update={"ios": dict.fromkeys(DIRECTIONS, 5), "mean_ns": 1.0, "p50_ns": 1.0}
+        | {"p99_ns": 1.0, "p99_9_ns": 1.0}
+    )
+    known = dict.fromkeys(TelemetryPoint.model_fields, 1.0)
+    readings = TelemetryPoint.model_validate(known)
+    names = (*METRICS, "p50", "p90", "p99", "p99.9", "p99.99")
+    for name in names:
+        scopes = [(None, None)] if name in HOST else SCOPES
+        for stream_name, direction in scopes:
+            metric = Metric(name=name, stream=stream_name, direction=direction)
+            is_drawn = metric_at(metric, point, readings) is not None
+            assert is_drawn == (not why_not_in_intervals(metric)), metric

@@ -184,9 +184,9 @@ def test_a_report_folds_them_alike(three: list[RunRecord]) -> None:
 
 def test_points_of_a_column_stand_below_one_another() -> None:
     """Units that are set off stand in one column, too."""
-    assert aligned(["13.3 us", "136 us", "1.31 ms", "–"]) == [
-        " 13.3  us",
-        "136    us",
+    assert aligned(["13.3 µs", "136 µs", "1.31 ms", "–"]) == [
+        " 13.3  µs",
+        "136    µs",
         "  1.31 ms",
         "        –",
     ]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from command import Done, ioplan, plan_file
 from labs import lab_of_file, loop_device, needs_root, tell
+from paths import ROOT
 
 from ioplan.devices import write_evidence
 from ioplan.records.record import RunRecord
@@ -354,3 +355,43 @@ def test_a_session_of_another_host_is_not_believed(
     assert done.code == 2
     assert "was not started by you on this host" in done.err
     assert ioplan("resume", "--trust").code == 0
+
+
+# rounds that end cell by cell
+
+BY_CELL = (
+    FILLED
+    + """on unsteady continue
+test "Rounds" {
+  after filled
+  vary qd in 1, 2, 4, 8
+  run random 4KiB 100/0 for 10s
+  rounds until every cell within 3%, at most 6, order drawn
+}"""
+)
+
+
+def rounds_of(store: Path) -> list[tuple[int, str]]:
+    runs = (one.asked for one in records(store) if one.asked.kind == "run")
+    return [(asked.round, asked.cell["qd"]) for asked in runs]
+
+
+def test_what_was_decided_is_not_repeated_after_a_resume(
+    tmp_path: Path, store_path: Path, rough_sim: None
+) -> None:
+    """The same cells in the same order as without the interruption."""
+    drive = ROOT / "examples/sim/client.toml"
+    plan = plan_file(tmp_path, BY_CELL)
+    done = ioplan("run", plan, "--sim", drive, "--create", "1GiB")
+    assert done.code == 0, done.err
+    whole = rounds_of(store_path)
+    assert len(whole) < 24
+    with Store.open(store_path) as store:
+        session = store.session("last").id
+        store.finish(session, "interrupted", "2026-01-01T00:00:00")
+        forget_runs(store, session, above=len(whole) - 2)
+    done = ioplan("resume")
+    assert done.code == 0, done.err
+    assert rounds_of(store_path) == whole
+    done = ioplan("show")
+    assert "the rounds that decided each cell" in done.out

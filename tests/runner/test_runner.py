@@ -26,6 +26,7 @@ from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
 from ioplan.language.spoken import VOCABULARY
 from ioplan.planner.steps import Step
 from ioplan.planner.summary import summary_of
+from ioplan.records.assessed import last_assessed, unsteady
 from ioplan.records.record import (
     Interval,
     RunDetail,
@@ -34,6 +35,7 @@ from ioplan.records.record import (
     Verdict,
 )
 from ioplan.records.session import Session, SessionStatus
+from ioplan.records.window import window_of
 from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.watchdog import Limits, least_silence_s
@@ -434,6 +436,132 @@ def test_what_is_tracked_may_not_be_measurable(bench: Bench) -> None:
     bench.go(text)
     ((_, note),) = bench.told("note")
     assert note == "not steady after 5 rounds: needs 10_000 I/Os, had 100"
+
+
+BY_CELL = """test "T" {
+  %s run random 4KiB for 2s
+  vary read in 100%%, 0%%
+  rounds until every cell within 3%%, at most %d%s
+  expect iops >= 100
+}"""
+
+
+def by_read(reads: tuple[int, ...], writes: tuple[int, ...]) -> Script:
+    """Rates of both cells, each by how often it ran."""
+    rates = {100.0: iter((*reads, *[1] * 99)), 0.0: iter((*writes, *[1] * 99))}
+
+    def script(run: ScriptedExecution) -> Iterator[Event]:
+        share = run.job.streams[0].read_percent
+        return steady_at(next(rates[share]))(run)
+
+    return script
+
+
+NOISY = (500, 700, 400, 300, 800, 500)
+"""A cell that no five rounds decide."""
+
+
+def ran(bench: Bench, read: str) -> list[int]:
+    return [r.asked.round for r in bench.records if r.asked.cell["read"] == read]
+
+
+def test_a_decided_cell_is_not_repeated(bench: Bench) -> None:
+    text = BY_CELL % ("", 6, "")
+    tally = bench.go(text, by_read((500, 501, 500, 1), NOISY))
+    assert ran(bench, "100%") == [1, 2, 3]
+    assert ran(bench, "0%") == [1, 2, 3, 4, 5, 6]
+    decided = [r.decided for r in bench.records if r.asked.cell["read"] == "100%"]
+    assert [one.reached for one in decided if one] == [False, False, True]
+    assert decided[-1] and decided[-1].values == (500, 501, 500)
+    notes = [note for _, note in bench.told("note")]
+    assert notes[-1] == "not steady after 6 rounds: 1 of 2 cells not within 3 %"
+    assert tally.status == "ok"
+
+
+def test_rounds_by_cell_end_when_all_are_decided(bench: Bench) -> None:
+    bench.go(BY_CELL % ("", 25, ""), by_read((500, 500, 500), (90, 91, 90)))
+    assert len(bench.records) == 6
+    verdicts = {r.asked.cell["read"]: r.verdicts for r in bench.records}
+    assert [one.outcome for one in verdicts["100%"]] == ["held"]
+    assert [one.outcome for one in verdicts["0%"]] == ["failed"]
+
+
+def test_a_drift_is_no_value(bench: Bench) -> None:
+    """Half a percent a round is beyond what so many rounds may differ."""
+    falling = tuple(int(10_000 * 0.98**n) for n in range(6))
+    bench.go(BY_CELL % ("", 6, ""), by_read(falling, (500, 500, 500)))
+    assert len(ran(bench, "100%")) == 6
+    assert len(ran(bench, "0%")) == 3
+
+
+def test_figures_are_of_the_rounds_that_count(bench: Bench) -> None:
+    """The first rounds, in which a cell has drifted, count for nothing."""
+    reads = (9, 400, 500, 500, 500, 500, 500, 500)
+    bench.go(BY_CELL % ("", 9, ""), by_read(reads, (500,) * 9))
+    last = [r for r in bench.records if r.asked.cell["read"] == "100%"][-1]
+    assert last.decided and last.decided.reached
+    assert set(last.decided.values) == {500}
+    assert [one.actual for one in last.verdicts] == [500]
+
+
+def test_a_drawn_order_is_another_in_each_round(bench: Bench) -> None:
+    text = (BY_CELL % ("", 9, ", order drawn")).replace("100%, 0%", "100%, 50%, 0%, 9%")
+    bench.go(text, steady_at(*[100, 200, 300, 400, 500, 600, 700, 800] * 9))
+    orders = [
+        tuple(r.asked.cell["read"] for r in bench.records if r.asked.round == number)
+        for number in range(1, 10)
+    ]
+    assert {len(set(order)) for order in orders} == {4}
+    assert len(set(orders)) > 3
+
+
+def test_a_tracked_cell_goes_on_until_it_is_steady(bench: Bench) -> None:
+    text = (ROUNDS % ("", 25)).replace("at most 25", "at most 25, within 3%")
+    bench.go(text, by_read((500,) * 9, (500,) * 9))
+    assert ran(bench, "100%") == [1, 2, 3]
+    assert ran(bench, "0%") == [1, 2, 3, 4, 5]
+    window = window_of(bench.records)
+    assert window and window.steady
+    held = [
+        (r.asked.cell["read"], r.asked.round) for r in bench.records if window.holds(r)
+    ]
+    assert [number for read, number in held if read == "0%"] == [1, 2, 3, 4, 5]
+    assert [number for read, number in held if read == "100%"] == [1, 2, 3]
+
+
+def test_what_is_open_when_the_tracked_cell_is_steady_is_not_repeated(
+    bench: Bench,
+) -> None:
+    """`within` only ever saves rounds; the verdict is SNIA's."""
+    text = (ROUNDS % ("", 25)).replace("at most 25", "at most 25, within 3%")
+    bench.go(text, by_read(NOISY, (500,) * 9))
+    assert ran(bench, "100%") == ran(bench, "0%") == [1, 2, 3, 4, 5]
+    assert not unsteady(bench.records)
+
+
+def test_an_open_cell_is_unsteady(bench: Bench) -> None:
+    bench.go(BY_CELL % ("", 6, ""), by_read((500,) * 9, NOISY))
+    assert [r.asked.cell["read"] for r in unsteady(bench.records)] == ["0%"]
+    assert len(last_assessed(bench.records)) == 2
+
+
+def test_within_nothing_repeats_all(bench: Bench) -> None:
+    """So that a param can turn it on."""
+    text = (ROUNDS % ("", 25)).replace("at most 25", "at most 25, within 0%")
+    bench.go(text, by_read((500,) * 9, (500,) * 9))
+    assert ran(bench, "100%") == ran(bench, "0%") == [1, 2, 3, 4, 5]
+
+
+def test_a_failed_round_decides_nothing(bench: Bench) -> None:
+    ends = iter((500, 0, 500, 500, 500, 500, 500, 500))
+
+    def script(run: ScriptedExecution) -> Iterator[Event]:
+        rate = next(ends)
+        return steady_at(rate)(run) if rate else refuses(run)
+
+    bench.go(BY_CELL % ("", 4, ""), script, on_failure="continue")
+    assert len(ran(bench, "0%")) == 4
+    assert len(ran(bench, "100%")) == 3
 
 
 UNTIL = """precondition p {

@@ -152,10 +152,10 @@ def test_the_baseline_has_no_such_run(baseline: BaselineSession, run_id: str) ->
 
 @pytest.mark.parametrize(
     ("latency_ns", "shown"),
-    [(200_013, "200.01 us"), (199_999, "199.999 us"), (231_000, "231 us")],
+    [(200_013, "200.01 µs"), (199_999, "199.999 µs"), (231_000, "231 µs")],
 )
 def test_a_line_has_the_digits_that_decide(latency_ns: int, shown: str) -> None:
     verdict = judge(expectation("max < 200us"), [sample(20, latency_ns)])
     where = "max < 200us: " if verdict.outcome == "failed" else ""
     assert verdict_line({}, verdict).endswith(f"{where}{shown}")
-    assert verdict_line({}, verdict, limits=True).endswith(f"{shown}, limit 200 us")
+    assert verdict_line({}, verdict, limits=True).endswith(f"{shown}, limit 200 µs")

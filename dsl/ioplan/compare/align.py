@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from ioplan.compare.side import CellRuns
+from ioplan.core.units import digits
 
 MATCH_KEYS: tuple[Callable[[CellRuns], object], ...] = (
     lambda cell: (cell.run_id, cell.occurrence),
@@ -72,4 +73,4 @@ def _length(cell: CellRuns) -> tuple[object, ...]:
 
 
 def _ran(cell: CellRuns) -> str:
-    return f"{cell.any.run_s:.3g} s"
+    return f"{digits(cell.any.run_s)} s"

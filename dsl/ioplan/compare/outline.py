@@ -14,6 +14,7 @@ from ioplan.records.record import (
     SCHEMA_VERSION,
     Asked,
     BackendFacts,
+    Decided,
     DirectionResult,
     Preparation,
     RunRecord,
@@ -80,6 +81,7 @@ class _Outline(_Part):
     total: DirectionResult
     cpu_percent: float | None = None
     steady: Steady | None = None
+    decided: Decided | None = None
     found: Found | None = None
 
 

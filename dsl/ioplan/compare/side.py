@@ -12,11 +12,11 @@ from ioplan.planner.run_id import canonical
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
+from ioplan.records.window import window_of
 from ioplan.store.store import Store
 
 Place = tuple[str, int, tuple[tuple[str, str], ...]]
 """Test, step and cell, as one session has them."""
-DEFAULT_WINDOW = 5
 
 
 class CellRuns(Struct):
@@ -109,16 +109,14 @@ def _place(record: RunRecord) -> Place:
 def _counting(records: Iterable[RunRecord]) -> list[RunRecord]:
     """Without the rounds before the last window of their test."""
     records = list(records)
-    last: Counter[str] = Counter()
-    window: dict[str, int] = {}
+    by_test: dict[str, list[RunRecord]] = {}
     for record in records:
-        test, steady = record.asked.test, record.steady
-        last[test] = max(last[test], record.asked.round)
-        if steady and record.asked.round:
-            window[test] = steady.window
+        by_test.setdefault(record.asked.test, []).append(record)
+    windows = {test: window_of(runs) for test, runs in by_test.items()}
     return [
-        r
-        for r in records
-        if not r.asked.round
-        or r.asked.round > last[r.asked.test] - window.get(r.asked.test, DEFAULT_WINDOW)
+        record
+        for record in records
+        if (window := windows[record.asked.test]) is None
+        or not record.asked.round
+        or window.holds(record)
     ]

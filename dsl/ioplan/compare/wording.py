@@ -20,7 +20,7 @@ from ioplan.compare.needed import ASSUMED_PERCENT, MOST
 from ioplan.compare.order import alternating
 from ioplan.compare.rows import place_text
 from ioplan.core.text import counted
-from ioplan.core.units import digits, metric_text
+from ioplan.core.units import digits, metric_text, percent_text, ratio_text
 
 MAX_NAMED = 8
 
@@ -34,19 +34,15 @@ def change_text(ratio: float | None, drives: bool) -> str:
     """A ratio as a change: +12.3 %; of two drives as what it is: 1.12x."""
     if ratio is None:
         return "–"
-    return _times(ratio) if drives else f"{_signed(ratio)} %"
+    return ratio_text(ratio) if drives else f"{_signed(ratio)} %"
 
 
 def interval_text(row: Judged, drives: bool) -> str:
     """The interval of the change, both ends in percent, or of the ratio."""
     if row.low is None or row.high is None:
         return "–"
-    shown = _times if drives else _signed
+    shown = ratio_text if drives else _signed
     return f"{shown(row.low)} … {shown(row.high)}"
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.3g}x" if ratio < 100 else f"{digits(ratio)}x"
 
 
 def _signed(ratio: float) -> str:
@@ -82,8 +78,8 @@ def all_cells_text(one: AllCells, drives: bool) -> str:
         return ""
     way = "lower" if one.ratio < 1 else "higher"
     if drives:
-        shown = f"{_times(one.ratio)} over {one.cells} cells"
-        error = f"{_times(one.low)} to {_times(one.high)}"
+        shown = f"{ratio_text(one.ratio)} over {one.cells} cells"
+        error = f"{ratio_text(one.low)} to {ratio_text(one.high)}"
     else:
         shown = f"{abs(one.ratio - 1) * 100:.1f} % {way} over {one.cells} cells"
         error = f"± {(one.high - one.low) * 50:.1f}"
@@ -101,12 +97,16 @@ def side_text(name: str, side: SideSummary) -> str:
 
 
 def summary_text(found: Comparison) -> str:
-    """How many rows have which verdict."""
+    """How many rows have which verdict; of drives, only those that there are."""
     known: list[RowVerdict] = [word for word in VERDICTS if word != "ratio"]
+    if found.subject == "drives":
+        known = [word for word in known if found.count(word)]
     words = known + (["ratio"] if found.count("ratio") else [])
     counts = ", ".join(f"{found.count(word)} {word}" for word in words)
     if found.missing:
         counts += f", {counted(len(found.missing), 'cell')} missing"
+    if found.subject == "drives":
+        return counts
     return f"{counts}; smaller than {found.threshold_percent:g} % counts as equal"
 
 
@@ -140,7 +140,9 @@ def noise_texts(found: Comparison) -> Iterator[str]:
 
 def _sizes(found: Iterable[NoiseSummary], name: str) -> str:
     known = [(one.metric, getattr(one, name)) for one in found]
-    return ", ".join(f"{size:.2g} % ({metric})" for metric, size in known if size)
+    return ", ".join(
+        f"{percent_text(size)} ({metric})" for metric, size in known if size
+    )
 
 
 def _open(found: Comparison) -> Iterator[str]:

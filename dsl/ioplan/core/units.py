@@ -44,11 +44,11 @@ def bandwidth_text(bytes_per_s: float, count: int = THREE) -> str:
     return digits(bytes_per_s / 1e6, count)
 
 
-LATENCIES = ((1e9, " s"), (1e6, " ms"), (1e3, " us"), (1.0, " ns"))
+LATENCIES = ((1e9, " s"), (1e6, " ms"), (1e3, " µs"), (1.0, " ns"))
 
 
 def latency_text(latency_ns: float | None, count: int = THREE) -> str:
-    """ns, us, ms or s."""
+    """ns, µs, ms or s."""
     return "–" if latency_ns is None else scaled(latency_ns, LATENCIES, count)
 
 
@@ -79,6 +79,16 @@ def _pair(value: int, base: int, large: str, small: str) -> str:
     return f"{high} {large} {low:02d} {small}" if low else f"{high} {large}"
 
 
+def ratio_text(ratio: float) -> str:
+    """`1.13×`, `0.554×`, `9.45×`."""
+    return f"{digits(ratio)}×"
+
+
+def percent_text(percent: float) -> str:
+    """`2.1 %`, `12 %`: two digits."""
+    return f"{digits(percent, 2)} %"
+
+
 def metric_text(value: float | None, unit: str, count: int = THREE) -> str:
     """A metric's value in its unit, with so many digits."""
     if value is None:
@@ -95,6 +105,8 @@ def metric_text(value: float | None, unit: str, count: int = THREE) -> str:
         return scaled(value, BYTES, count)
     if unit == "1/s":
         return iops_text(value, count)
+    if not unit and value.is_integer():  # a queue depth, a count
+        return f"{value:.0f}"
     return f"{digits(value, count)} {unit}".strip()
 
 

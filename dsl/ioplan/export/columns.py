@@ -32,7 +32,7 @@ from ioplan.records.superseded import current_records
 from ioplan.records.telemetry import Readings, TelemetryPoint
 from ioplan.records.window import Window, window_of
 from ioplan.store.store import Store
-from ioplan.workload import DIRECTIONS
+from ioplan.workload import COUNTED, DIRECTIONS
 
 DRIVE = ("serial", "model", "firmware")
 Row = dict[str, Any]
@@ -137,7 +137,7 @@ def run_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
     place = _place(record, counted)
     whole = _readings(record.telemetry) | _wear(record.wear)
     yield place | _figures("total", record.total) | whole
-    for direction in DIRECTIONS:
+    for direction in COUNTED:
         if direction in record.directions:
             yield place | _figures(direction, record.directions[direction])
     if len(record.streams) > 1:
@@ -238,7 +238,7 @@ class Counted(Struct, frozen=True):
         """Columns of this record; outside of rounds there is no window."""
         row: Row = {"current": record.seq in self.current}
         if record.asked.round:
-            row["in_window"] = record.asked.round in self.windows[record.asked.test]
+            row["in_window"] = self.windows[record.asked.test].holds(record)
         return row
 
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ioplan.core.text import did_you_mean
 from ioplan.language.quantity import Kind
-from ioplan.workload import DIRECTIONS, Direction
+from ioplan.workload import COUNTED, SYNCS, Direction
 
 METRICS: dict[str, tuple[str, Kind]] = {
     "iops": ("1/s", "iops"),
@@ -38,6 +38,13 @@ METRICS: dict[str, tuple[str, Kind]] = {
 }
 HOST = tuple(METRICS)[list(METRICS).index("cpu") :]
 """Measured for the whole run: a stream or a direction has none of its own."""
+MOVED = ("bandwidth", "errors", "verified")
+"""Of I/Os that move data: a flush or a commit has none."""
+IN_INTERVALS = (
+    *("errors", "mean", "max", "p50", "p99", "p99.9"),
+    *HOST[: HOST.index("waf")],
+)
+"""What is known of each interval of a run, besides rates."""
 FOREIGN = {
     **dict.fromkeys(("bw", "throughput", "mbps", "mb"), "bandwidth"),
     **dict.fromkeys(("latency", "lat", "clat", "avg", "average"), "mean"),
@@ -96,6 +103,20 @@ class Metric(Struct, frozen=True, kw_only=True):
         return ".".join(part for part in parts if part)
 
 
+def why_not_in_intervals(metric: Metric) -> str:
+    """Why a metric is not known of each interval of a run; empty where it is."""
+    if metric.sought:
+        return "a seek finds it once"
+    if metric.stream:
+        return "intervals keep the figures of all streams together"
+    if metric.name in ("iops", "bandwidth"):
+        return f"intervals count no {metric.direction}s" * (metric.direction in SYNCS)
+    if metric.direction:
+        return f"intervals keep the {metric.name} of all directions together"
+    known = metric.name in IN_INTERVALS
+    return "" if known else f"intervals keep no {metric.name}"
+
+
 def _hint(word: str, meant: str, known: Collection[str]) -> str:
     if meant == word:
         return did_you_mean(word, known)
@@ -123,12 +144,12 @@ def parse_metric(
         )
     while "." in rest and not PERCENTILE.fullmatch(rest):
         first, _, rest = rest.partition(".")
-        if first in DIRECTIONS and direction is None:
-            direction = next(d for d in DIRECTIONS if d == first)
+        if first in COUNTED and direction is None:
+            direction = next(d for d in COUNTED if d == first)
         elif first in streams and stream is None:
             stream = first
         else:
-            known = (*DIRECTIONS, *streams, *steps)
+            known = (*COUNTED, *streams, *steps)
             raise MetricError(
                 f"{first!r} is neither a direction nor a stream of this test"
                 f"{did_you_mean(first, known)}"
@@ -141,4 +162,6 @@ def parse_metric(
         raise MetricError(
             f"{rest!r} is measured for the whole run, so write it without a prefix"
         )
+    if direction in SYNCS and rest in MOVED:
+        raise MetricError(f"a {direction} has no {rest!r}, but latencies and iops")
     return Metric(name=rest, stream=stream, direction=direction)

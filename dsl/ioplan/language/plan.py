@@ -201,6 +201,10 @@ class Axis(Checked, frozen=True, kw_only=True):
     values: tuple[tuple[CellValue, ...], ...]
 
 
+DEFAULT_WINDOW = 5
+"""The rounds of SNIA's window."""
+
+
 class SteadyRule(Checked, frozen=True, kw_only=True):
     """When a series of values counts as steady; by default as SNIA PTS says.
 
@@ -209,7 +213,7 @@ class SteadyRule(Checked, frozen=True, kw_only=True):
     """
 
     metric: Metric
-    window: int = 5
+    window: int = DEFAULT_WINDOW
     range_percent: float = 20.0
     slope_percent: float = 10.0
     least_passes: float = 0.0
@@ -298,13 +302,32 @@ class After(Checked, frozen=True, kw_only=True):
     before_each: str | None = None
 
 
-class Rounds(Checked, frozen=True, kw_only=True):
-    """Repeat the matrix until the tracked cell is steady."""
+class Within(Checked, frozen=True, kw_only=True):
+    """How well a cell's mean over rounds is to be known; then it is not repeated."""
 
-    rule: SteadyRule
+    metric: Metric
+    percent: float
+
+
+class Rounds(Checked, frozen=True, kw_only=True):
+    """Repeat the matrix until the tracked cell is steady, else until all are decided.
+
+    A cell that is `within` is decided, and left out from then on.
+
+    With `is_drawn`, each round has its cells in an order drawn by its number.
+    """
+
+    rule: SteadyRule | None
     when: Condition | None
+    within: Within | None = None
+    is_drawn: bool = False
     at_most: int
     text: str
+
+    @property
+    def window(self) -> int:
+        """Of how many last rounds the figures of a cell are that is not decided."""
+        return self.rule.window if self.rule else DEFAULT_WINDOW
 
 
 class Demand(Checked, frozen=True, kw_only=True):

@@ -187,7 +187,14 @@ STATEMENTS = (
         "rounds",
         {
             "`rounds until steady METRIC when CELL, at most N`": "repeats the whole "
-            "matrix until one cell is in steady state"
+            "matrix until one cell is in steady state",
+            "`rounds until every cell within 3%, at most N`": "repeats each cell until "
+            "the mean of its rounds is known within 3 % at 95 % confidence; `every "
+            "cell mean` for another metric than IOPS. See [Rounds](#rounds)",
+            "`…, within 3%`": "after `until steady`: leaves out cells that are known "
+            "so well; 0 % leaves out none",
+            "`…, order drawn`": "draws the order of the cells for each round; "
+            "`order kept`, the default, is that of `vary`",
         },
         "rounds until steady ${1:iops}, at most ${2:25}",
     ),

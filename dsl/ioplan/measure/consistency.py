@@ -15,6 +15,7 @@ from ioplan.core.error_kinds import FigureFault
 from ioplan.measure.histogram import Histogram, bucket_range
 from ioplan.measure.tally import CountsBuilder, StreamCountsBuilder
 from ioplan.records.record import Interval
+from ioplan.workload import DIRECTIONS, Direction
 
 MEAN_PERCENT = 1.0
 """A bucket's middle is within 0.4 % of its values, so 1 % is no rounding."""
@@ -45,9 +46,15 @@ class Inconsistency(Struct, frozen=True):
         return f"{self.where}: {self.text}" if self.where else self.text
 
 
-def tally_faults(where: str, tally: CountsBuilder) -> list[Inconsistency]:
+def tally_faults(
+    stream: str, direction: Direction, tally: CountsBuilder
+) -> list[Inconsistency]:
     """What is wrong within one direction of one stream."""
-    checks = (*_number_faults(tally), *_histogram_faults(tally, tally.histogram()))
+    checks = [*_number_faults(tally), *_histogram_faults(tally, tally.histogram())]
+    if direction in DIRECTIONS and tally.ios and not tally.bytes:
+        text = f"{tally.ios} I/Os moved no byte"
+        checks.append((FigureFault.IO_WITHOUT_BYTES, text))
+    where = f"{stream} {direction}"
     return [Inconsistency(kind, where, text) for kind, text in checks]
 
 
@@ -66,8 +73,6 @@ def _number_faults(tally: CountsBuilder) -> Iterator[Fault]:
     if not tally.ios and (tally.bytes or tally.sum_ns):
         text = "bytes or latencies were counted, but no I/O"
         yield FigureFault.COUNTS_WITHOUT_IO, text
-    if tally.ios and not tally.bytes:
-        yield FigureFault.IO_WITHOUT_BYTES, f"{tally.ios} I/Os moved no byte"
     if tally.ios * tally.sum_sq_ns2 < tally.sum_ns**2 * (1 - ROUNDING):
         text = "the sum of squared latencies is smaller than the mean allows"
         yield FigureFault.SQUARES_TOO_SMALL, text

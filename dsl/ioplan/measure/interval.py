@@ -8,7 +8,7 @@ from ioplan.job import SECOND_NS, Counts, Progress
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.tally import READ_WRITE, clamp
 from ioplan.records.record import Interval
-from ioplan.workload import Direction
+from ioplan.workload import DIRECTIONS, Direction
 
 PERCENTS = (50.0, 99.0, 99.9)
 
@@ -18,7 +18,12 @@ Bins = Sequence[dict[Direction, Histogram]]
 
 def interval(progress: Progress, bins: Bins) -> Interval:
     """The point of one interval over all streams."""
-    parts = [item for s in progress.streams for item in s.directions.items()]
+    parts = [
+        (direction, part)
+        for stream in progress.streams
+        for direction, part in stream.directions.items()
+        if direction in DIRECTIONS
+    ]
     measured = [part for direction, part in parts if direction in READ_WRITE]
     measured = [part for part in measured if part.ios]
     p50_ns, p99_ns, p99_9_ns = _percentiles_ns(measured, bins)

@@ -33,7 +33,7 @@ from ioplan.records.record import (
     StoredHistogram,
     StreamResult,
 )
-from ioplan.workload import DIRECTIONS, Direction
+from ioplan.workload import COUNTED, Direction
 
 Streams = dict[str, StreamCountsBuilder]
 FIGURES = ("streams", "directions", "total", "detail", "_faults")
@@ -138,7 +138,7 @@ class Measurement:
         """The results by direction, over all streams."""
         return {
             direction: CountsBuilder.merged(parts).result(self.run_ns)
-            for direction in DIRECTIONS
+            for direction in COUNTED
             if (parts := self._tallies(direction))
         }
 
@@ -196,7 +196,7 @@ class Measurement:
         found = list(self._bad_bins)
         for stream in self._totals.values():
             for direction, tally in stream.directions.items():
-                found += tally_faults(f"{stream.name} {direction}", tally)
+                found += tally_faults(stream.name, direction, tally)
         found += time_faults(self._series, self.run_ns)
         if self.result is not None and self._series:
             found += missing_in_series(self._seen, self._final)

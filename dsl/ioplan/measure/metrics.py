@@ -8,11 +8,11 @@ from typing import NamedTuple, Protocol
 
 from ioplan.language.metric import Metric
 from ioplan.measure.histogram import Histogram
-from ioplan.measure.tally import clamp
+from ioplan.measure.tally import READ_WRITE, clamp
 from ioplan.measure.wear import WEAR_METRICS, wear_value
 from ioplan.records.record import BEYOND, DirectionResult, RunDetail, StreamResult
 from ioplan.records.telemetry import Telemetry
-from ioplan.workload import DIRECTIONS, Direction
+from ioplan.workload import DIRECTIONS, SYNCS, Direction
 
 
 class Measured(Protocol):
@@ -84,8 +84,18 @@ def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
 
 def figure_of(metric: Metric, part: Part) -> Figure:
     """The same of a part that several metrics look at."""
+    if metric.direction in SYNCS and not part.results:
+        return Figure(None, _no_syncs(metric, part))
     measured = _found if metric.sought else MEASURED.get(metric.name, _percentile)
     return measured(metric, part)
+
+
+def _no_syncs(metric: Metric, part: Part) -> str:
+    """Why there is no figure of flushes or commits."""
+    runs = [one.record for one in part.samples]
+    if any(stream.sync_ios for run in runs for stream in run.streams):
+        return f"the backend does not measure the latency of a {metric.direction}"
+    return "nothing was flushed"
 
 
 def step_name(record: Measured) -> str:
@@ -285,7 +295,8 @@ def _summarised(metric: Metric, part: Part) -> Figure:
 
 
 def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
-    """The sum of the histograms in a metric's scope; trims only if it names them."""
+    """The sum of the histograms in a metric's scope; of reads and writes if it names
+    no direction."""
     return Histogram.merged(
         Histogram.of(stored.bins, stored.bits)
         for sample in samples
@@ -296,7 +307,7 @@ def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
 
 
 def _in_scope(direction: str, wanted: str | None) -> bool:
-    return direction == wanted if wanted else direction != "trim"
+    return direction == wanted if wanted else direction in READ_WRITE
 
 
 MEASURED: dict[str, Callable[[Metric, Part], Figure]] = {

@@ -19,7 +19,7 @@ from ioplan.records.record import (
     Percentile,
     StreamResult,
 )
-from ioplan.workload import DIRECTIONS, Direction
+from ioplan.workload import COUNTED, Direction
 
 READ_WRITE: tuple[Direction, ...] = ("read", "write")
 """What a total is made of. A trim moves no data, so its latency would mislead."""
@@ -223,7 +223,7 @@ class StreamCountsBuilder:
 
     def counts(self) -> StreamCounts:
         """As events carry it; a direction that did nothing is absent."""
-        done = {d: self.directions[d] for d in DIRECTIONS if d in self.directions}
+        done = {d: self.directions[d] for d in COUNTED if d in self.directions}
         counts = {d: c.counts() for d, c in done.items() if c.ios or c.errors}
         return StreamCounts.model_construct(**vars(self) | {"directions": counts})
 

@@ -153,12 +153,13 @@ class Idle(Struct, frozen=True):
 class RoundsOf(Struct, frozen=True):
     """The matrix of a test, repeated until steady.
 
-    `round(n)` unfolds the round of that number, from 1, as often as it is asked.
+    `round(n, without)` unfolds the round of that number, from 1, without the cells of
+    these keys, as often as it is asked.
     """
 
     test: Test
     rounds: Rounds
-    round: Callable[[int], Iterator[Prepare | Run | Idle]]
+    round: Callable[..., Iterator[Prepare | Run | Idle]]
 
     def __str__(self) -> str:
         return self.rounds.text

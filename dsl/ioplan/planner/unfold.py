@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Set
 from copy import copy
 from typing import NamedTuple
 
 from ioplan.language.bind.bind import Cell, amount_of, scaled_ns, workload_of
-from ioplan.language.bind.matrix import Matrix
+from ioplan.language.bind.matrix import CellKey, Matrix, cell_key, drawn
 from ioplan.language.plan import (
     After,
     Amount,
@@ -122,10 +122,14 @@ class Unfolding:
             if isinstance(run, Run):
                 yield run
 
-    def matrix(self, number: int) -> Iterator[SingleStep | SeekOf]:
-        """The matrix once. Rounds count from 1; 0 is outside rounds."""
+    def matrix(
+        self, number: int, without: Set[CellKey] = frozenset()
+    ) -> Iterator[SingleStep | SeekOf]:
+        """The matrix once, `without` some cells. Rounds count from 1; 0 is outside."""
         first = True
-        for cell in Matrix(self.test.axes, self.test.skip).cells():
+        for cell in self._ordered(number):
+            if without and cell_key(cell) in without:
+                continue
             self.contexts = {}
             if self._is_due(cell, first):
                 yield from self.prepare()
@@ -134,6 +138,13 @@ class Unfolding:
             else:
                 yield from self._cell(cell, self.test.steps, number, 0)
             self.previous, first = cell, False
+
+    def _ordered(self, number: int) -> Iterable[Cell]:
+        """The cells in the order of the axes, or drawn by the number of the round."""
+        cells = Matrix(self.test.axes, self.test.skip).cells()
+        if not self.test.rounds or not self.test.rounds.is_drawn:
+            return cells
+        return drawn(cells, f"{self.test.title} {number}")
 
     def _is_due(self, cell: Cell, first: bool) -> bool:
         """Whether the state must be reached before this cell."""
@@ -263,10 +274,12 @@ class AllRounds:
         self.begin = begin
         self._ended: Unfolding | None = None
 
-    def round(self, number: int) -> Iterator[SingleStep]:
-        """The steps of one round, counted from 1."""
+    def round(
+        self, number: int, without: Set[CellKey] = frozenset()
+    ) -> Iterator[SingleStep]:
+        """The steps of one round, counted from 1, `without` the cells of these keys."""
         if number > 1:
-            yield from _single(copy(self.ended()).matrix(number))
+            yield from _single(copy(self.ended()).matrix(number, without))
             return
         first = copy(self.begin)
         yield from _single(first.matrix(1))

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from ioplan.records.record import RunRecord
+from ioplan.records.record import Decided, RunRecord, Steady
 
 
-def last_assessed(records: Iterable[RunRecord]) -> list[RunRecord]:
-    """The record with the last assessment of each test and preparation."""
+def last_assessed(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """The record with the last assessment of each test and preparation; of rounds that
+    track no cell, that of each cell."""
     last = {
         (r.session, r.asked.test, r.asked.kind, r.asked.after and r.asked.after.name): r
         for r in records
         if r.steady
     }
-    return list(last.values())
+    tracked = {(r.session, r.asked.test) for r in last.values() if r.asked.round}
+    cells = {
+        (r.session, r.asked.test, r.asked.step, *r.asked.cell.items()): r
+        for r in records
+        if r.decided and (r.session, r.asked.test) not in tracked
+    }
+    return [*last.values(), *cells.values()]
 
 
-def unsteady(records: Iterable[RunRecord]) -> list[RunRecord]:
-    """Those of them that did not become steady."""
-    last = last_assessed(records)
-    return [one for one in last if one.steady and not one.steady.reached]
+def assessment(record: RunRecord) -> Steady | Decided | None:
+    """What was said of the tracked cell, else of the cell itself."""
+    return record.steady or record.decided
+
+
+def unsteady(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """Those of the last assessed that did not become steady."""
+    found = ((one, assessment(one)) for one in last_assessed(records))
+    return [one for one, said in found if said and not said.reached]
 
 
 def without_value(records: Iterable[RunRecord]) -> list[RunRecord]:

@@ -7,7 +7,7 @@ from typing import Protocol
 from pydantic import ConfigDict
 
 from ioplan.core.model import Model
-from ioplan.records.record import Status, Steady
+from ioplan.records.record import Decided, Status, Steady
 
 
 class Where(Protocol):
@@ -42,6 +42,8 @@ class Outlined(Protocol):
     def asked(self) -> Where: ...
     @property
     def steady(self) -> Steady | None: ...
+    @property
+    def decided(self) -> Decided | None: ...
 
 
 class _Part(Model):
@@ -70,3 +72,4 @@ class Outline(_Part):
     status: Status
     asked: AskedOutline
     steady: Steady | None = None
+    decided: Decided | None = None

@@ -121,6 +121,24 @@ class Steady(Model):
     why: str = Field(description="empty when reached, else what is not yet so")
 
 
+class Decided(Model):
+    """How well the mean of a cell over its last rounds is known."""
+
+    metric: str
+    unit: str
+    values: tuple[float, ...] = Field(description="the rounds counted, oldest first")
+    mean: float
+    half_width_percent: float = Field(
+        description="of the confidence interval, relative to the mean"
+    )
+    drift_percent: float = Field(
+        description="|least-squares slope| x (n - 1) / mean over these rounds"
+    )
+    within_percent: float = Field(description="the limit of both together")
+    reached: bool = Field(description="whether the cell is left out of later rounds")
+    why: str = Field(description="empty when reached, else what is not yet so")
+
+
 class Verdict(Model):
     """Whether an expectation held."""
 
@@ -200,6 +218,9 @@ class RunRecord(Model):
     )
     cpu_percent: float | None = Field(description="of one core, load generator only")
     steady: Steady | None = None
+    decided: Decided | None = Field(
+        description="of rounds that end cell by cell", default=None
+    )
     found: Found | None = Field(
         description="what a seek found: the record stands for all of its probes, and "
         "its figures "

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ioplan.language.quantity import make
 from ioplan.records.record import DirectionResult, RunRecord
-from ioplan.workload import DIRECTIONS, Direction, Stream
+from ioplan.workload import COUNTED, Direction, Stream
 
 
 class Scope(NamedTuple):
@@ -22,7 +22,7 @@ def results_of(record: RunRecord) -> dict[Scope, DirectionResult]:
     return {
         Scope(stream.name, direction): stream.directions[direction]
         for stream in record.streams
-        for direction in DIRECTIONS
+        for direction in COUNTED
         if direction in stream.directions
     }
 

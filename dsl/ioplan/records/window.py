@@ -14,21 +14,36 @@ DEFAULT_ROUNDS = 5
 
 
 class Window(Struct, frozen=True):
-    """Rounds `first` to `last`, both included; `steady` if they were judged so."""
+    """Rounds `first` to `last`, both included; `steady` if they were judged so.
+
+    Where rounds end cell by cell, `own` has the first and the last of each cell.
+    """
 
     first: int
     last: int
     steady: bool
+    own: dict[str, tuple[int, int]] = {}
 
-    def __contains__(self, round: object) -> bool:
-        return isinstance(round, int) and self.first <= round <= self.last
+    def holds(self, run: Outlined) -> bool:
+        """Whether figures are of this run."""
+        first, last = self.own.get(_place(run), (self.first, self.last))
+        return first <= run.asked.round <= last
 
     @property
     def label(self) -> str:
         """Short enough for a table: `3–7 steady`, `21–25 last`."""
+        if self.own:
+            return "by cell"
         return f"{self._rounds('–')} {'steady' if self.steady else 'last'}"
 
     def __str__(self) -> str:
+        if self.own:
+            return f"the rounds that decided each cell, else {self.rest}"
+        return self.rest
+
+    @property
+    def rest(self) -> str:
+        """What figures are of where no cell has rounds of its own."""
         one = self.first == self.last
         if self.steady:
             rounds = "round" if one else "rounds"
@@ -54,12 +69,36 @@ def window_of(runs: Sequence[Outlined]) -> Window | None:
     steady = judged[-1].steady if judged else None
     length = steady.window if steady else DEFAULT_ROUNDS
     reached = bool(steady and steady.reached and judged[-1].asked.round == last)
-    return Window(max(1, last - length + 1), last, reached)
+    return Window(max(1, last - length + 1), last, reached, _own(runs))
+
+
+def _place(run: Outlined) -> str:
+    cell = (f"{name}={value}" for name, value in run.asked.cell.items())
+    return " ".join((str(run.asked.step), *cell))
+
+
+def first_counted(last: Outlined, window: int) -> int:
+    """By the last run of a cell, the first round that its figures are of."""
+    rounds = len(last.decided.values) if last.decided and _is_own(last) else window
+    return last.asked.round - rounds + 1
+
+
+def _is_own(run: Outlined) -> bool:
+    """Whether the cell was decided; that which is tracked has the steady window."""
+    return bool(run.decided and run.decided.reached and not run.steady)
+
+
+def _own(runs: Sequence[Outlined]) -> dict[str, tuple[int, int]]:
+    """The rounds that the mean of each cell and step is of."""
+    ends = {_place(run): run for run in runs if _is_own(run)}
+    return {
+        place: (first_counted(run, 0), run.asked.round) for place, run in ends.items()
+    }
 
 
 def counted(runs: Sequence[RunRecord], window: Window | None) -> list[RunRecord]:
     """Of the runs of one cell, those that its figures are of."""
     if window is None:
         return list(runs)
-    found = [run for run in runs if run.asked.round in window]
+    found = [run for run in runs if window.holds(run)]
     return found or [run for run in runs if run.asked.round == runs[-1].asked.round]

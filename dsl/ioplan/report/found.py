@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ioplan.core.text import counted
+from ioplan.core.units import digits
 from ioplan.records.record import RunRecord
 from ioplan.records.seek import Found
 
@@ -43,7 +44,7 @@ def _surety(found: Found) -> Iterator[str]:
     yield f"{beyond}, {'confirmed' if found.confirmed else 'not confirmed'}"
     yield counted(found.probes, "probe")
     if found.fit and found.fit.peak:
-        yield f"the scalability law has its peak at {found.fit.peak:.3g}"
+        yield f"the scalability law has its peak at {digits(found.fit.peak)}"
     if found.undecided:
         yield f"{found.undecided} undecided"
     if not found.monotone:

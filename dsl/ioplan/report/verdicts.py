@@ -9,7 +9,7 @@ from itertools import chain
 from ioplan.core.text import counted
 from ioplan.core.units import time_text
 from ioplan.planner.places import NOT_MEASURED
-from ioplan.records.assessed import last_assessed, unsteady, without_value
+from ioplan.records.assessed import assessment, last_assessed, unsteady, without_value
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.report.document import Judged, Verdict
@@ -195,7 +195,8 @@ def _steadiness(records: Sequence[RunRecord]) -> Iterator[Judged]:
 
 def unsteady_text(record: RunRecord) -> str:
     """What did not become steady, and why."""
-    after, why = record.asked.after, record.steady.why if record.steady else ""
+    said, after = assessment(record), record.asked.after
+    why = said.why if said else ""
     if record.asked.kind == "run" or after is None:
         return f"{record.asked.test}: {why}"
     return f"preparation {after.name}: {why}"

@@ -19,6 +19,7 @@ from ioplan.records.drive import Drive
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.setup import Setup, setup_of
+from ioplan.records.window import first_counted
 from ioplan.store.errors import StoreError
 from ioplan.store.store import Store
 
@@ -58,11 +59,12 @@ class BaselineSession:
             return Found(Figure(None, NOT_IN_BASELINE))
         if why := differs(setup_of(records[-1]), setup_of(like), self.by_model):
             return Found(Figure(None, f"baseline {self.session} is {why}"))
-        last = max(record.asked.round for record in records)
+        last = max(records, key=lambda record: record.asked.round)
+        first = first_counted(last, rounds)
         samples = [
             metrics.Sample(record, self.store.detail(self.session, record.seq))
             for record in records
-            if record.asked.round > last - rounds
+            if record.asked.round >= first
         ]
         return Found(metrics.figure(metric, samples), self.session)
 

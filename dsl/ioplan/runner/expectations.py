@@ -12,6 +12,7 @@ from ioplan.measure.metrics import Figure, Sample
 from ioplan.planner.places import expected_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
+from ioplan.records.window import first_counted
 from ioplan.runner.baseline import (
     NO_BASELINE,
     NONE,
@@ -85,13 +86,15 @@ class ExpectationTracker:
     """The expectations of one test.
 
     A cell that is run once is judged at once; one that is run in rounds is judged
-    on the last rounds, as many as the steady window has, and a repeated one on
+    on those of the steady window, or of its own mean, and a repeated one on
     all its repeats, together and at the end.
     """
 
     def __init__(self, test: Test, baseline: BaselineSession | None) -> None:
         self.test, self.baseline = test, baseline
-        self.rounds = test.rounds.rule.window if test.rounds else 1
+        self.rounds = test.rounds.window if test.rounds else 1
+        by_cell = test.rounds and test.rounds.within
+        self.kept = test.rounds.at_most if test.rounds and by_cell else self.rounds
         self.samples: dict[Key, list[tuple[Run, RunRecord, Sample]]] = defaultdict(list)
         repeats = any(isinstance(step, RepeatTemplate) for step in test.steps)
         others = any(one.of_metric for one in test.expectations)
@@ -109,7 +112,7 @@ class ExpectationTracker:
         key = (tuple(sorted(run.cell_text.items())), run.index)
         runs = self.samples[key]
         runs.append((run, record, sample))
-        while runs[0][0].round <= run.round - self.rounds:
+        while runs[0][0].round <= run.round - self.kept:
             del runs[0]
         return ()
 
@@ -117,7 +120,8 @@ class ExpectationTracker:
         """Verdicts on cells that ran several times, each with its last run."""
         for runs in self.samples.values():
             run, record, _ = runs[-1]
-            samples = [sample for _, _, sample in runs]
+            first = first_counted(record, self.rounds)
+            samples = [sample for one, _, sample in runs if one.round >= first]
             yield record, tuple(self._judged(run, record, samples))
 
     def _concerning(self, run: Run) -> Iterator[Expectation]:

@@ -61,14 +61,17 @@ class PlanChange(Struct, frozen=True):
 
 
 def plan_change(plan: CheckedPlan, records: list[RunRecord]) -> PlanChange:
-    """Compare a plan with records; of its rounds, those that were started."""
+    """Compare a plan with records; of its rounds, those that were started.
+
+    What a later round has left out, as it was decided, is not added.
+    """
     finished = FinishedRuns(records)
     rounds = max((one.asked.round for one in records), default=0)
     reused, added = 0, []
     for run in _runs(plan, max(rounds, 1)):
         if finished.take(run):
             reused += 1
-        else:
+        elif run.round < 2 or not (run.test.rounds and run.test.rounds.within):
             added.append(run)
     return PlanChange(reused, added, finished.remaining())
 

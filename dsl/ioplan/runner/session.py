@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from ioplan.language.plan import RestStep, Test
-from ioplan.measure import metrics
 from ioplan.planner.estimate import Estimator
 from ioplan.planner.steps import (
     Idle,
@@ -181,18 +180,34 @@ class SessionRunner:
         self.rounds = rounds.RoundTracker(step.rounds)
         at_most = step.rounds.at_most
         for number in range(1, at_most + 1):
-            for inner in step.round(number):
-                if step.test is not self.abandoned:
-                    self._try_step(inner)
-            steady = self.rounds.assessment()
-            self.observer.steady(steady, number)
-            if steady.reached or step.test is self.abandoned:
+            self._run_round(step, number, self.rounds)
+            if not self.rounds.why() or step.test is self.abandoned:
                 round_s = self.estimator.total(step.round(number + 1)).run_s
                 self._reduce_eta(round_s * (at_most - number))
                 break
         else:
-            self.observer.note(f"not steady after {at_most} rounds: {steady.why}")
+            why = self.rounds.why()
+            self.observer.note(f"not steady after {at_most} rounds: {why}")
         self.rounds = None
+
+    def _run_round(
+        self, step: RoundsOf, number: int, tracker: rounds.RoundTracker
+    ) -> None:
+        """One round, without the cells that are decided."""
+        without = tracker.left_out()
+        for inner in step.round(number, without):
+            if step.test is not self.abandoned:
+                self._try_step(inner)
+        if without:
+            whole, done = step.round(number), step.round(number, without)
+            total = self.estimator.total
+            self._reduce_eta(total(whole).run_s - total(done).run_s)
+        if steady := tracker.steady():
+            self.observer.steady(steady, number)
+        elif step.rounds.within:
+            self.observer.note(
+                f"round {number}: {tracker.why() or 'all cells decided'}"
+            )
 
     def _run_seek(self, step: SeekOf) -> None:
         if self.neighbours is None or self.neighbours.test is not step.test:
@@ -296,10 +311,10 @@ class SessionRunner:
     def _judged(self, run: Run, record: RunRecord, detail: RunDetail) -> RunRecord:
         """The record with its place in the rounds and its verdicts."""
         assert self.expectations
-        sample = metrics.Sample(record, detail)
-        steady = self.rounds.add(run, sample) if self.rounds else record.steady
+        if self.rounds:
+            record = self.rounds.judged(run, record, detail)
         verdicts = self.expectations.add(run, record, detail)
-        return record.model_copy(update={"steady": steady, "verdicts": verdicts})
+        return record.model_copy(update={"verdicts": verdicts})
 
     # what comes before a run
 

@@ -24,13 +24,25 @@ class Cumulative(CountsBuilder):
         super().__init__(**counts)
         self.fio_bins: Counter[int] = Counter() if fio_bins is None else fio_bins
 
+    def of_size(self, size_bytes: int) -> Cumulative:
+        """Itself, all of whose I/Os have one size."""
+        self.bytes = self.ios * size_bytes
+        return self
+
 
 def summed(
     jobs: Sequence[LiveJob], direction: Direction, size_bytes: int | None
 ) -> Cumulative:
     """The threads of a stream; `size_bytes` where all its I/Os have one size."""
     parts = [job.part(direction) for job in jobs]
-    used = [part.lat for part in parts if part.lat.count]
+    moved = sum(part.io_bytes for part in parts)
+    found = latencies([part.lat for part in parts], moved)
+    return found if size_bytes is None else found.of_size(size_bytes)
+
+
+def latencies(parts: Sequence[LiveLatency], bytes: int) -> Cumulative:
+    """Those of all threads."""
+    used = [part for part in parts if part.count]
     fio_bins: Counter[int] = Counter()
     for latency in used:
         fio_bins.update(latency.bins)
@@ -41,7 +53,7 @@ def summed(
     sum_ns = sum(round(latency.mean_ns * latency.count) for latency in used)
     return Cumulative(
         ios=ios,
-        bytes=ios * size_bytes if size_bytes else sum(part.io_bytes for part in parts),
+        bytes=bytes,
         min_ns=min_ns,
         max_ns=max_ns,
         sum_ns=max(ios * min_ns, min(sum_ns, ios * max_ns)),

@@ -78,7 +78,8 @@ class LiveJob(JobReport):
 
     def part(self, direction: Direction) -> LiveDirection:
         """One direction."""
-        return {"read": self.read, "write": self.write, "trim": self.trim}[direction]
+        parts = {"read": self.read, "write": self.write, "trim": self.trim}
+        return parts[direction]
 
 
 class LiveReport(Report):

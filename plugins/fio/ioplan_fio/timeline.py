@@ -12,7 +12,7 @@ from typing import Any
 
 from ioplan.job import Counts, Cpu, Job, JobStream, Progress, Result, StreamCounts
 from ioplan.workload import DIRECTIONS, Direction
-from ioplan_fio.counts import Cumulative, interval, summed, whole
+from ioplan_fio.counts import Cumulative, interval, latencies, summed, whole
 from ioplan_fio.document import LiveJob, LiveReport
 from ioplan_fio.streams import sizes
 
@@ -20,6 +20,7 @@ MS_NS = 1_000_000
 UNEVEN_MS = 50
 SHORT_MS = 100
 Key = tuple[int, Direction]
+FLUSH: Direction = "flush"
 """A stream's index in the job, and a direction of it."""
 
 
@@ -120,7 +121,7 @@ class Timeline:
             run_ns=max(MS_NS, max(job.runtime_ms for job in jobs) * MS_NS),
             directions={
                 d: whole(total).counts()
-                for d in DIRECTIONS
+                for d in (*DIRECTIONS, FLUSH)
                 if (total := _since_start(d, stream, jobs)).ios
             },
             sync_ios=self._syncs[index],
@@ -156,7 +157,9 @@ class Timeline:
     def _stream(
         self, index: int, stream: JobStream, jobs: list[LiveJob]
     ) -> StreamCounts:
-        found = {d: self._direction(index, d, stream, jobs) for d in DIRECTIONS}
+        found = {
+            d: self._direction(index, d, stream, jobs) for d in (*DIRECTIONS, FLUSH)
+        }
         syncs = sum(job.sync.lat.count for job in jobs)
         new_syncs, self._syncs[index] = syncs - self._syncs[index], syncs
         return StreamCounts(
@@ -200,6 +203,8 @@ class Timeline:
 def _since_start(
     direction: Direction, stream: JobStream, jobs: list[LiveJob]
 ) -> Cumulative:
+    if direction == FLUSH:
+        return latencies([job.sync.lat for job in jobs], bytes=0)
     shares = sizes(stream, direction)
     size_bytes = shares[0].size_bytes if len(shares) == 1 else None
     return summed(jobs, direction, size_bytes)

@@ -21,6 +21,7 @@ from ioplan.job import (
 )
 from ioplan.job_refusal import refusal
 from ioplan.measure.tally import StreamCountsBuilder
+from ioplan.workload import SYNCS
 from ioplan_sim.latency import Ints, count_drawn, spread
 from ioplan_sim.load import StreamLoad
 from ioplan_sim.queue_model import Condition
@@ -285,6 +286,22 @@ class SimExecution(Closing):
         self.ssd.take(load, kind, ios, self._sampled_every)
         if kind.direction == "write":
             self._written_pages += ios * kind.pages
-            part.sync_ios += load.flushes(ios)
+            self._count_flushes(load, part, load.flushes(ios), wait_ns, offset)
         if kind.direction == "read" and load.stream.verify:
             part.verified_bytes += ios * kind.size_bytes  # what was written is there
+
+    def _count_flushes(
+        self,
+        load: StreamLoad,
+        part: StreamCountsBuilder,
+        flushes: int,
+        wait_ns: float,
+        offset: float,
+    ) -> None:
+        """Count flushes and commits; a commit began when its first write was due."""
+        part.sync_ios += flushes
+        if flushes:
+            for sync, curve in zip(SYNCS, load.pace.syncs, strict=False):
+                sync_wait_ns = wait_ns if sync == "commit" else 0.0
+                drawn = spread(flushes, curve, load.factor, sync_wait_ns, offset)
+                count_drawn(part.direction(sync), flushes, 0, *drawn)

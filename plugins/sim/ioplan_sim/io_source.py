@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from math import sqrt
+from math import inf, sqrt
 
 import numpy as np
 
@@ -44,6 +44,7 @@ class IoSource:
         self.waiting: deque[float] = deque()
         self.samples: Samples = [array("d") for _ in load.kinds]
         self.number = self.writes = 0
+        self.commits_ns, self.uncovered_ns = array("d"), inf
         self.last_page, self.ready_ns = -1, 0.0
         piece = max(1.0, min(stored[1], spec.page_pages))
         self.reads = [_read_size(kind, piece) for kind in load.kinds]
@@ -63,8 +64,16 @@ class IoSource:
 
     def clear_samples(self) -> None:
         """Forget the latencies; what is under way still comes."""
-        for sample in self.samples:
+        for sample in (*self.samples, self.commits_ns):
             del sample[:]
+
+    def commit(self, write_ns: float, flushed_ns: float | None) -> None:
+        """A write that was due then is complete, and flushed, if it is the last of its
+        commit."""
+        self.uncovered_ns = min(self.uncovered_ns, write_ns)
+        if flushed_ns is not None:
+            self.commits_ns.append(flushed_ns - self.uncovered_ns)
+            self.uncovered_ns = inf
 
     def deviation(self) -> float:
         """The relative standard error of the mean latency, from the means of parts.

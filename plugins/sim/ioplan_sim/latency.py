@@ -56,7 +56,8 @@ class Pace(Struct, frozen=True):
 
     `saturated_ns` is that time when all that may be outstanding is; `deviation` is how
     far the times may be off, relative to them. `burst_ns` is the time of all I/Os
-    between two pauses.
+    between two pauses, and `syncs` are those of a flush and a commit, as far as they
+    are known.
     """
 
     curves: tuple[Curve, ...]
@@ -64,19 +65,27 @@ class Pace(Struct, frozen=True):
     saturated_ns: float
     deviation: float
     burst_ns: float = 0.0
+    syncs: tuple[Curve, ...] = ()
 
     def mixed(self, other: Pace, share: float) -> Pace:
         """Between two paces, a share of the way to the other."""
         if not share:
             return self
-        pairs = zip(self.curves, other.curves, strict=True)
         return Pace(
-            tuple(one.mixed(next, share) for one, next in pairs),
+            _mixed(self.curves, other.curves, share),
             self.cycle_ns + (other.cycle_ns - self.cycle_ns) * share,
             self.saturated_ns + (other.saturated_ns - self.saturated_ns) * share,
             self.deviation + (other.deviation - self.deviation) * share,
             self.burst_ns + (other.burst_ns - self.burst_ns) * share,
+            _mixed(self.syncs, other.syncs, share),
         )
+
+
+def _mixed(
+    ours: tuple[Curve, ...], theirs: tuple[Curve, ...], share: float
+) -> tuple[Curve, ...]:
+    pairs = zip(ours, theirs, strict=True)
+    return tuple(one.mixed(other, share) for one, other in pairs)
 
 
 def spread(

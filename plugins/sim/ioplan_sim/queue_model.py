@@ -292,7 +292,10 @@ class QueueModel:
             self.die_ns[die] = merged_ns
         source.writes += 1
         every = source.sync_every
-        flush_ns = self.spec.buffer.flush if every and source.writes % every == 0 else 0
+        is_last = every and source.writes % every == 0
+        flush_ns = self.spec.buffer.flush if is_last else 0
+        if every:
+            source.commit(intended_ns, now_ns + flush_ns if is_last else None)
         done = self._done(now_ns, source, sample, intended_ns, flush_ns)
         while self.idle and self.loose_pages >= self.unit:
             self.loose_pages -= self.unit

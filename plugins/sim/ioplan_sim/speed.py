@@ -211,7 +211,27 @@ def _pace(sources: Sequence[IoSource], spec: DriveSpec) -> Pace:
         cycle_ns,
         fmean(source.deviation() for source in sources),
         fmean(source.burst_ns() for source in pausing) if pausing else 0.0,
+        _syncs(sources[0], cycle_ns, spec) if load.stream.sync_every else (),
     )
+
+
+def _syncs(source: IoSource, cycle_ns: float, spec: DriveSpec) -> tuple[Curve, ...]:
+    """Of a flush and a commit. A batch shortens the pauses that a commit may span, so
+    that nothing is known of commits with pauses."""
+    flush = Curve.of([spec.buffer.flush])
+    if isinstance(source, PausingSource):
+        return (flush,)
+    commits_ns = source.commits_ns or [_rare_commit_ns(source, cycle_ns, spec)]
+    return flush, Curve.of(commits_ns)
+
+
+def _rare_commit_ns(source: IoSource, cycle_ns: float, spec: DriveSpec) -> float:
+    """The mean of commits of more writes than a batch has."""
+    load = source.load
+    share = sum(k.share for k in load.kinds if k.direction == "write")
+    per_ns = load.rate_per_ns if source.open_loop else load.outstanding / cycle_ns
+    writes = (load.stream.sync_every or 1) - 1
+    return writes / (per_ns * share or inf) + cycle_ns + spec.buffer.flush
 
 
 def _curves(samples: Samples, spec: DriveSpec) -> tuple[Curve, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, product
 from math import prod
+from random import Random
 
 from msgspec import Struct
 
@@ -46,6 +47,22 @@ class Matrix(Struct, frozen=True):
             if self.skips and any(skip.holds(cell) for skip in self.skips):
                 continue
             yield cell
+
+
+CellKey = tuple[tuple[str, str], ...]
+"""A cell by its axes and the texts of their values."""
+
+
+def cell_key(cell: Mapping[str, CellValue]) -> CellKey:
+    """What a cell is known by beyond its round."""
+    return tuple((name, value.text) for name, value in cell.items())
+
+
+def drawn(cells: Iterable[Cell], seed: str) -> list[Cell]:
+    """The cells in an order drawn by a seed: the same in each session."""
+    made = list(cells)
+    Random(seed).shuffle(made)
+    return made
 
 
 def cell_text(cell: Cell) -> str:

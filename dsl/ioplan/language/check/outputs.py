@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ioplan.core.text import did_you_mean
 from ioplan.language.check.sweep import Sweep, check_support
 from ioplan.language.fields import of_kind
-from ioplan.language.metric import Metric
+from ioplan.language.metric import Metric, why_not_in_intervals
 from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart, Expectation, HeadlineLine
 from ioplan.language.quantity import Kind, Quantity
@@ -89,6 +89,13 @@ def headlines_of(nodes: list[tree.Headline], sweep: Sweep) -> Iterator[HeadlineL
 
 
 SCALES = ("log x", "log y", "linear and log")
+BY_INTERVALS = ("axis", "intervals")
+"""The renderers of charts that may have an axis of time or bytes."""
+BANDS = ("bands", "time")
+IN_INTERVALS = (
+    "over time: iops and bandwidth, also of a direction; mean p50 p99 p99.9 max errors "
+    "of all streams; cpu, watts and temperature"
+)
 AXES = {1: "one axis", 2: "two axes"}
 
 
@@ -103,11 +110,14 @@ def charts_of(nodes: list[tree.Chart], sweep: Sweep) -> Iterator[Chart]:
 def _chart(node: tree.Chart, sweep: Sweep) -> Chart | None:
     _check_kind(node, sweep)
     _check_axes(node, sweep)
+    _check_intervals(node, sweep)
     when, usable = sweep.when(node.condition)
     metrics = [sweep.metric(word, when) for word in node.metrics]
     _check_scales(node, sweep)
     if any(metric is None for metric in metrics) or not usable:
         return None
+    if _is_of_intervals(node):
+        _check_in_intervals(node, [m for m in metrics if m], sweep)
     return Chart(
         kind=node.kind.text,
         metrics=tuple(m for m in metrics if m),
@@ -143,6 +153,43 @@ def _check_axes(node: tree.Chart, sweep: Sweep) -> None:
             node.kind.span,
             f"for example {kind.example}",
         )
+
+
+def _is_of_intervals(node: tree.Chart) -> bool:
+    """Whether it has a point for each interval of a run."""
+    kind = CHARTS.get(node.kind.text)
+    renderer, first = kind.renderer if kind else "", [w.text for w in node.by[:1]]
+    if renderer == "bands" or (renderer == "intervals" and not first):
+        return True
+    return renderer in BY_INTERVALS and first[:1] in (["time"], ["bytes"])
+
+
+def _check_intervals(node: tree.Chart, sweep: Sweep) -> None:
+    """What is drawn over the intervals of a run has them as its first axis."""
+    kind = CHARTS.get(node.kind.text)
+    for place, word in enumerate((*node.by, *node.per)):
+        if word.text not in ("time", "bytes") or kind is None:
+            continue
+        if kind.renderer not in BY_INTERVALS and (kind.name, word.text) != BANDS:
+            sweep.findings.error(
+                f"a chart of the kind {kind.name!r} is not drawn over {word.text}",
+                word.span,
+                "over time: lines, scatter, bands; over bytes: lines, scatter",
+            )
+        elif place or not node.by:
+            sweep.findings.error(
+                f"{word.text!r} is the first axis of a chart or none",
+                word.span,
+                f"for example chart lines iops over {word.text} per qd",
+            )
+
+
+def _check_in_intervals(node: tree.Chart, metrics: list[Metric], sweep: Sweep) -> None:
+    for word, metric in zip(node.metrics, metrics, strict=True):
+        if why := why_not_in_intervals(metric):
+            sweep.findings.error(
+                f"{metric} cannot be drawn over time: {why}", word.span, IN_INTERVALS
+            )
 
 
 def _check_scales(node: tree.Chart, sweep: Sweep) -> None:

@@ -30,7 +30,7 @@ from ioplan.language.plan import (
 from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
-from ioplan.workload import DIRECTIONS
+from ioplan.workload import COUNTED
 
 MOST_RUNS = MOST_CELLS
 RUN_TIMING = ("for", "warmup", "passes", "until", *BELONGS)
@@ -80,7 +80,7 @@ class StepChecker:
         if word is None:
             return
         is_metric = word.text in METRICS or PERCENTILE.fullmatch(word.text)
-        if word.text in DIRECTIONS or is_metric or "." in word.text:
+        if word.text in COUNTED or is_metric or "." in word.text:
             self.findings.error(
                 f"a step cannot be called {word.text!r}",
                 word.span,

@@ -11,8 +11,9 @@ from ioplan.language.bind.matrix import cell_text
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.sweep import Sweep
 from ioplan.language.check.timing import Timing, amount_of, metric_of, only, steady_rule
-from ioplan.language.fields import count
-from ioplan.language.plan import Amount, Rounds, SteadyRule
+from ioplan.language.fields import count, percent
+from ioplan.language.metric import Metric
+from ioplan.language.plan import Amount, Rounds, SteadyRule, Within
 from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
@@ -93,6 +94,11 @@ def check_without(timing: Timing, scope: Scope) -> bool:
 
 MOST_ROUNDS = 100_000
 ROUNDS_TIMING = ("until", "at most", "over", "range", "slope")
+CELL_TIMING = ("every cell", "at most")
+OF_ROUNDS = ("within", "order")
+"""What nothing but rounds have."""
+LEAST_VALUES = 3
+"""The rounds before which no cell is decided."""
 
 
 def rounds_of(node: tree.Rounds, sweep: Sweep) -> Rounds | None:
@@ -102,32 +108,90 @@ def rounds_of(node: tree.Rounds, sweep: Sweep) -> Rounds | None:
         if clause.kind in timing:
             sweep.findings.error(f"{clause.kind!r} is given twice", clause.span)
         timing.setdefault(clause.kind, clause)
-    only(timing, ROUNDS_TIMING, "rounds", sweep.scope)
-    return _rounds(node, timing, sweep)
+    allowed = ROUNDS_TIMING if "until" in timing else CELL_TIMING
+    rest = {k: c for k, c in timing.items() if k not in OF_ROUNDS}
+    only(rest, allowed, "rounds", sweep.scope)
+    made = (
+        _tracked(node, timing, sweep)
+        if "until" in timing
+        else _by_cell(node, timing, sweep)
+    )
+    return replace(made, is_drawn=_is_drawn(timing)) if made else None
 
 
-def _rounds(node: tree.Rounds, timing: Timing, sweep: Sweep) -> Rounds | None:
-    until, most = timing["until"], timing.get("at most")
+def _is_drawn(timing: Timing) -> bool:
+    return "order" in timing and timing["order"].words[0].text == "drawn"
+
+
+def _by_cell(node: tree.Rounds, timing: Timing, sweep: Sweep) -> Rounds | None:
+    """`until every cell within 3%`: nothing is tracked."""
+    cells = timing["every cell"]
+    word = cells.words[0] if cells.words else tree.Word(cells.span, "iops")
+    metric, most = sweep.metric(word, None), _most(node, timing, sweep)
+    percent = _percent(cells, sweep)
+    if "within" in timing:
+        sweep.findings.error("'within' is given twice", timing["within"].span)
+    if percent == 0:
+        sweep.findings.error("'within' must be more than 0 %", cells.atoms[0].span)
+    if metric is None or most is None or not percent:
+        return None
+    _check_fill(most, LEAST_VALUES, timing, sweep)
+    within = Within(metric=metric, percent=percent)
+    return Rounds(
+        rule=None, when=None, within=within, at_most=most, text=node.span.one_line
+    )
+
+
+def _percent(clause: tree.Clause, sweep: Sweep) -> float | None:
+    quantity = sweep.scope.quantity(clause.atoms[0], "'within'")
+    if quantity is None:
+        return None
+    return sweep.scope.parameters.guarded(
+        clause.atoms[0].span, lambda: percent(quantity, "'within'")
+    )
+
+
+def _most(node: tree.Rounds, timing: Timing, sweep: Sweep) -> int | None:
+    if "at most" in timing:
+        return _count(timing["at most"], sweep)
+    sweep.findings.error("rounds need a limit", node.span, "add: at most 25")
+    return None
+
+
+def _check_fill(at_most: int, window: int, timing: Timing, sweep: Sweep) -> None:
+    if at_most < window:
+        text = f"{at_most} rounds cannot fill a window of {window}"
+        sweep.findings.error(text, timing["at most"].span)
+
+
+def _within(timing: Timing, metric: Metric, sweep: Sweep) -> Within | None:
+    """What `within` adds to a tracked cell; 0 % adds nothing."""
+    share = _percent(timing["within"], sweep) if "within" in timing else None
+    return Within(metric=metric, percent=share) if share else None
+
+
+def _tracked(node: tree.Rounds, timing: Timing, sweep: Sweep) -> Rounds | None:
+    until = timing["until"]
     if until.atoms:
         sweep.findings.error(
             "rounds are evaluated after each round; 'every' is not allowed here",
             until.atoms[0].span,
         )
-    if most is None:
-        sweep.findings.error("rounds need a limit", node.span, "add: at most 25")
-        return None
-    at_most = _count(most, sweep)
+    at_most = _most(node, timing, sweep)
     when, usable = sweep.when(until.condition)
     metric = sweep.metric(until.words[0], when)
     if metric is None or at_most is None or not usable:
         return None
     rule = steady_rule(timing, metric, sweep.scope)
-    if at_most < rule.window:
-        sweep.findings.error(
-            f"{at_most} rounds cannot fill a window of {rule.window}", most.span
-        )
-    made = Rounds(rule=rule, when=when, at_most=at_most, text=node.span.one_line)
-    _check_tracked(made, until.span, sweep)
+    _check_fill(at_most, rule.window, timing, sweep)
+    made = Rounds(
+        rule=rule,
+        when=when,
+        within=_within(timing, metric, sweep),
+        at_most=at_most,
+        text=node.span.one_line,
+    )
+    _check_tracked(made, str(metric), until.span, sweep)
     return made
 
 
@@ -141,7 +205,7 @@ def _count(clause: tree.Clause, sweep: Sweep) -> int | None:
     )
 
 
-def _check_tracked(rounds: Rounds, span: Span, sweep: Sweep) -> None:
+def _check_tracked(rounds: Rounds, metric: str, span: Span, sweep: Sweep) -> None:
     """One cell is tracked, and the plan says which."""
     tracked = list(islice(sweep.matrix.cells(rounds.when), 2))
     if len(tracked) < 2 or not sweep.whole:
@@ -149,5 +213,5 @@ def _check_tracked(rounds: Rounds, span: Span, sweep: Sweep) -> None:
     sweep.findings.error(
         "steady state is evaluated for one cell, but several match",
         span,
-        f"select it: until steady {rounds.rule.metric} when {cell_text(tracked[0])}",
+        f"select it: until steady {metric} when {cell_text(tracked[0])}",
     )

@@ -28,12 +28,14 @@ from ioplan.language.metric import Metric
 from ioplan.language.plan import Axis, Condition, RunTemplate
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
-from ioplan.workload import Rate, SizeShare, Stream
+from ioplan.workload import SYNCS, Rate, SizeShare, Stream
 
 BEYOND = 10
 """So many I/Os must lie beyond a percentile."""
 FASTEST_NS = 1_000
 """No I/O on a real device completes faster, so QD / 1 us bounds the IOPS."""
+PLURALS = {"flush": "flushes"}
+SYNC_HINT = "let a stream that writes flush, as in: sync every 8"
 
 
 def check_support(
@@ -99,7 +101,10 @@ def _share(stream: Stream, metric: Metric) -> float:
     """Which part of a stream's I/Os a metric counts."""
     trims = stream.trim_percent / 100
     reads = (1 - trims) * stream.read_percent / 100
-    shares = {"read": reads, "write": 1 - trims - reads, "trim": trims}
+    writes = 1 - trims - reads
+    syncs = writes / stream.sync_every if stream.sync_every else 0.0
+    shares = {"read": reads, "write": writes, "trim": trims}
+    shares |= dict.fromkeys(SYNCS, syncs)
     return shares[metric.direction] if metric.direction else 1.0
 
 
@@ -193,9 +198,10 @@ class Sweep(Struct, frozen=True, dict=True):
         if metric and metric.stream:
             self.check_stream(metric.stream, word, when)
         if metric and self.whole and not self._has(metric, when):
+            hint = SYNC_HINT if metric.direction in SYNCS else ""
+            noun = PLURALS.get(metric.direction or "", f"{metric.direction}s")
             self.findings.error(
-                f"no run of this test has {metric.direction}s to measure",
-                word.span,
+                f"no run of this test has {noun} to measure", word.span, hint
             )
             return None
         return metric

@@ -200,6 +200,9 @@ def _test(
             "'until steady' is allowed for the rounds or for a run, not both",
             rounds.span,
         )
+    made_rounds = rounds_of(rounds, sweep) if rounds else None
+    if made_rounds and made_rounds.is_drawn and start:
+        _check_drawn(start, after, sweep)
     seek = _one(tree.Seek, "seek", node, sweep.findings)
     if rounds and seek:
         sweep.findings.error(
@@ -211,13 +214,20 @@ def _test(
         axes=tuple(a for a in sweep.matrix.axes if a.names != (sweep.sought,)),
         steps=tuple(steps),
         skip=sweep.matrix.skips,
-        rounds=rounds_of(rounds, sweep) if rounds else None,
+        rounds=made_rounds,
         seek=seek_of(seek, axes, steps, sweep) if seek else None,
         expectations=tuple(expectations_of(_all(tree.Expect, node), sweep, time_scale)),
         headlines=tuple(headlines_of(_all(tree.Headline, node), sweep)),
         charts=tuple(charts_of(_all(tree.Chart, node), sweep)),
         text=node.span.text,
     )
+
+
+def _check_drawn(start: After, node: tree.After | None, sweep: Sweep) -> None:
+    """What is prepared before each value of an axis has its cells side by side."""
+    if node and start.before_each not in (None, "run", "round"):
+        text = f"'before each {start.before_each}' needs the order that 'vary' gives"
+        sweep.findings.error(text, node.span, "remove: order drawn")
 
 
 def _rests(node: tree.Test) -> frozenset[str]:

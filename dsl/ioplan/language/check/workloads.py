@@ -13,6 +13,7 @@ from ioplan.language.foreign_words import answer
 from ioplan.language.plan import StreamTemplate, WorkloadTemplate
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
+from ioplan.workload import COUNTED
 
 
 def workload(
@@ -95,7 +96,7 @@ def _unique(streams: tuple[tree.Stream, ...], scope: Scope) -> None:
                 stream.name.span,
                 seen[stream.name.text],
             )
-        if stream.name.text in ("read", "write", "trim"):
+        if stream.name.text in COUNTED:
             scope.findings.error(
                 f"{stream.name.text!r} is a direction, not a name of a stream",
                 stream.name.span,

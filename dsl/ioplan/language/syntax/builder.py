@@ -313,6 +313,11 @@ class Builder:
     def flag(self, meta: Meta, parts: list[Any]) -> tree.Word:
         return tree.Word(self.at(meta), self.at(meta).text)
 
+    def every_cell(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+        metric, within = parts
+        words = (self.word(metric),) if metric else ()
+        return tree.Clause(self.at(meta), "every cell", words=words, atoms=within.atoms)
+
     each = total = poisson = plus = flag
     base = _clause("base")
     qd = _clause("qd")
@@ -335,6 +340,7 @@ class Builder:
     least = _clause("at least")
     most = _clause("at most")
     within = _clause("within")
+    order = _clause("order")
     most_runs = _clause("at most")
     confirm = _clause("confirm")
     over = _clause("over")

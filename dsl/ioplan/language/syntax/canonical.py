@@ -194,10 +194,17 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"on hosts {', '.join(map(host, node.words))}"]
         case "quoted":
             return [node.words[0].span.text]
-        case "until":
-            every = f" every {atoms}" if atoms else ""
-            return [f"until steady {words}{every}", *when(node.condition)]
+        case "until" | "every cell":
+            return _until(node, words, atoms)
     return [" ".join(part for part in (node.kind, atoms, words) if part)]
+
+
+def _until(node: tree.Clause, words: str, atoms: str) -> list[str]:
+    """What ends a step or rounds."""
+    if node.kind == "every cell":
+        return [f"until every cell {words}".rstrip() + f" within {atoms}"]
+    every = f" every {atoms}" if atoms else ""
+    return [f"until steady {words}{every}", *when(node.condition)]
 
 
 def _over_time(node: tree.Clause, words: str) -> str:

@@ -9,7 +9,7 @@ from statistics import median
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.language.metric import Metric
+from ioplan.language.metric import Metric, why_not_in_intervals
 from ioplan.measure.metrics import RATIO_METRICS
 from ioplan.measure.tally import READ_WRITE, moved
 from ioplan.records.record import Interval, RunRecord
@@ -40,8 +40,8 @@ def metric_at(
     As in the record, I/Os and bytes are those of reads and writes; trims count only
     where they are asked for.
     """
-    if metric.stream:
-        return None  # the series is of all streams together
+    if why_not_in_intervals(metric):
+        return None
     if metric.name in READ:
         return READ[metric.name](readings) if readings else None
     if metric.name in RATIO_METRICS:
@@ -51,8 +51,6 @@ def metric_at(
         asked = (metric.direction,) if metric.direction else READ_WRITE
         amount = moved(amounts[metric.name], asked)
         return amount / interval.length_s if interval.length_s else None
-    if metric.direction:
-        return None  # latencies are of reads and writes together
     kept = {
         "errors": float(interval.errors),
         "mean": interval.mean_ns,

@@ -239,8 +239,10 @@ def _steady(
 ) -> Finding:
     judged = [run for run in runs if run.steady]
     rounds = max(run.asked.round for run in runs)
+    left_out = _left_out(runs)
     if not judged or not rounds:
         why = f"{metric} of {cell} is to be tracked: `rounds until steady`"
+        why += f"; {left_out}" * bool(left_out)
         return Finding("deviates", f"{counted(rounds, 'round')}, none judged", why)
     last = judged[-1].steady
     assert last
@@ -262,9 +264,19 @@ def _steady(
         ),
         (f"at most {MOST_ROUNDS} rounds", rounds <= MOST_ROUNDS),
         (last.why or "not steady", last.reached),
+        (left_out, not left_out),
     ]
     why = "; ".join(dict.fromkeys(text for text, is_so in wrong if not is_so))
     return held(not why, text, why)
+
+
+def _left_out(runs: list[RunRecord]) -> str:
+    """What rounds that end cell by cell have in place of the specification's."""
+    found = [run.decided for run in runs if run.decided and run.decided.reached]
+    if not found:
+        return ""
+    percent = found[-1].within_percent
+    return f"cells whose mean was known within {percent:g} % were not repeated"
 
 
 def _within(percent: float, limit: float) -> bool:

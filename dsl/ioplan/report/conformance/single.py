@@ -87,11 +87,15 @@ def saturating(tested: Tested) -> Finding:
 
 
 def saturated(tested: Tested) -> Finding:
-    """Write saturation: four times the capacity, 24 h, or steady."""
+    """Write saturation: four times the capacity, 24 h, or steady.
+
+    The window has five samples of a minute: less time than that is no steady state.
+    """
     run = tested.runs[-1]
     capacity, time_s = run.target.get("capacity_bytes") or 0, run.run_s
     passes = run.total.bytes / capacity if capacity else 0.0
-    is_steady = bool(run.steady and run.steady.reached)
+    steady = run.steady if run.steady and run.steady.reached else None
+    is_steady = steady is not None and time_s >= steady.window * MINUTE_S * SHORT
     text = f"{digits(passes)} drive writes in {time_text(time_s)}"
     text += ", steady" if is_steady else ""
     ended = passes >= 4 * SHORT or time_s >= 24 * HOUR_S * SHORT or is_steady

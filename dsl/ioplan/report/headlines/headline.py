@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ioplan.core.units import digits, metric_text, time_text
+from ioplan.core.units import metric_text, percent_text, time_text
 
 MOST = 4
 """Headlines of one test whose plan names none."""
@@ -87,14 +87,12 @@ class Headline(Struct, frozen=True):
         """`451k ± 2.1 %`, `98.2 µs`: three digits, with a unit unless it is IOPS."""
         if self.value is None:
             return "–"
-        whole = not self.unit and self.value.is_integer()
-        text = f"{self.value:.0f}" if whole else metric_text(self.value, self.unit)
-        text = f"{self.bound} {text}".strip()
+        text = f"{self.bound} {metric_text(self.value, self.unit)}".strip()
         if self.spread_percent is None:
             return text
         sign = "± " if self.spread == "±" else f"({self.spread} "
         end = "" if self.spread == "±" else ")"
-        return f"{text} {sign}{digits(self.spread_percent, 2)} %{end}"
+        return f"{text} {sign}{percent_text(self.spread_percent)}{end}"
 
     @property
     def before(self) -> str:

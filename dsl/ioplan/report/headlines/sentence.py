@@ -13,7 +13,7 @@ from math import exp, hypot, log
 
 from msgspec import Struct
 
-from ioplan.core.units import digits
+from ioplan.core.units import digits, percent_text
 from ioplan.report.headlines.doubts import SIMULATED
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.league import Contest, League
@@ -177,7 +177,7 @@ def faster(gain: float) -> str:
         return "equal"
     if ratio >= TIMES:
         return f"{digits(ratio, 2)} times {word}"
-    return f"{digits(100 * abs(gain - 1), 2)} % {word}"
+    return f"{percent_text(100 * abs(gain - 1))} {word}"
 
 
 def _doubts(found: League) -> Iterator[Part]:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from ioplan.core.text import counted
-from ioplan.core.units import digits
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.points import Point
 
@@ -28,11 +27,6 @@ def place_text(one: Headline) -> str:
     """` of random reads at QD 128`; nothing for the only cell there is."""
     of = f" of {one.kind}" if one.kind else ""
     return f"{of} at {one.where}" if one.where else of
-
-
-def ratio_text(ratio: float) -> str:
-    """`1.13×`, `0.55×`; with further digits where two decimals say nothing."""
-    return f"{ratio:.2f}×" if ratio >= 0.1 else f"{digits(ratio, 2)}×"
 
 
 def short_name(one: Headline) -> str:

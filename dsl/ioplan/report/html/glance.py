@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from ioplan.core.text import counted
+from ioplan.core.units import ratio_text
 from ioplan.report.document import Document, Section
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.league import Contest, League, Standing, contests, league
@@ -14,7 +15,6 @@ from ioplan.report.headlines.wording import (
     OPEN,
     SIMULATED,
     nothing_text,
-    ratio_text,
 )
 
 MOST_BESIDE = 4
@@ -22,6 +22,8 @@ MOST_BESIDE = 4
 MOST_ACROSS = 6
 """Tests beside one another in a league of many sessions."""
 MOST_ROWS = 24
+MOST_HEADLINES = 20
+"""Rows beside one another, unless there are more tests; the rest is in each test."""
 """Of a longer league the rest is folded."""
 
 
@@ -121,13 +123,15 @@ def _beside(
     """A row a headline, a column a session, and the geometric mean above."""
     standings = {one.label: one for one in found.standings}
     means = tuple(_mean(standings[label], found) for label in labels)
+    many = len(found.contests) > MOST_HEADLINES
+    most = max(1, MOST_HEADLINES // len(sections)) if many else MOST_HEADLINES
     by_test: dict[str, list[Contest]] = {}
     for contest in found.contests:
         by_test.setdefault(contest.test, []).append(contest)
     tests = (
         row
         for one in sections
-        for row in _tested(one, by_test.get(one.title, []), found.base, labels)
+        for row in _tested(one, by_test.get(one.title, [])[:most], found.base, labels)
     )
     rows = (Row(Cell("Geometric mean", _count(found)), means), *tests)
     heads = _heads("Test", *labels)

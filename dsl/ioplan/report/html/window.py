@@ -11,7 +11,7 @@ from msgspec import Struct
 from ioplan.report.document import ChartSpec, Value
 from ioplan.report.many_sessions import MOST_CARDS
 
-SHOWN_IN = {"ns": (1e3, "us"), "B/s": (1e6, "MB/s"), "1/s": (1.0, "IOPS")}
+SHOWN_IN = {"ns": (1e3, "µs"), "B/s": (1e6, "MB/s"), "1/s": (1.0, "IOPS")}
 
 
 class Window(Struct, frozen=True):

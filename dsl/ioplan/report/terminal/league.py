@@ -8,10 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.core.text import counted, fits, line
+from ioplan.core.units import ratio_text
 from ioplan.report.document import DOUBTED
 from ioplan.report.headlines.league import Contest, League, Standing
 from ioplan.report.headlines.sentence import sentence, text
-from ioplan.report.headlines.wording import OPEN, SIMULATED, ratio_text
+from ioplan.report.headlines.wording import OPEN, SIMULATED
 from ioplan.report.terminal.tables import TIGHT
 
 MOST_BESIDE = 4

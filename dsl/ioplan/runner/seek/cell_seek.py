@@ -16,6 +16,7 @@ from ioplan.records.seek import Found, Probed, ScalabilityFit
 from ioplan.seek.knee import Knee, KneeSearch
 from ioplan.seek.search import Finding, Probe, Search
 from ioplan.seek.usl import usl
+from ioplan.workload import DIRECTIONS
 
 CONFIDENCE_PERCENT = 95.0
 
@@ -165,7 +166,7 @@ def _text(seek: Seek, value: float | None) -> str:
 def _throughput(record: RunRecord, axis: str) -> float:
     """I/Os per second; bytes, where their size is what is sought."""
     by_bytes = axis.rpartition(".")[2] == "size"
-    parts = record.directions.values()
+    parts = [p for d, p in record.directions.items() if d in DIRECTIONS]
     return sum(one.bandwidth_bytes_per_s if by_bytes else one.iops for one in parts)
 
 

@@ -16,6 +16,7 @@ from ioplan.measure.histogram import Histogram, bucket_index
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Sample, figure
 from ioplan.measure.steady_state import Part
+from ioplan.measure.tally import READ_WRITE
 from ioplan.planner.estimate import iops_of, mean_bytes
 from ioplan.seek.batch_means import FAR
 from ioplan.seek.decide import MARGIN, Claim, Point
@@ -61,15 +62,16 @@ def _demand(demand: Demand) -> Judged:
 
 
 def _counts(metric: Metric, progress: Progress) -> Iterator[Counts]:
-    """The counts of an interval that a metric looks at; trims only if it names them."""
+    """The counts of an interval that a metric looks at: reads and writes if it names
+    no direction."""
     for stream in progress.streams:
         if metric.stream in (None, stream.name):
             yield from (
                 stream.directions[direction]
-                for direction in DIRECTIONS
+                for direction in (
+                    [metric.direction] if metric.direction else READ_WRITE
+                )
                 if direction in stream.directions
-                if direction == (metric.direction or direction)
-                if metric.direction or direction != "trim"
             )
 
 
@@ -159,7 +161,12 @@ def _rate(stream: JobStream) -> Iterator[Judged]:
     wanted = iops_of(stream.rate, _mean_bytes(stream)) * max(1, len(stream.hosts))
 
     def done(progress: Progress) -> Point:
-        found = (one for s in _named(stream, progress) for one in s.directions.values())
+        found = (
+            one
+            for s in _named(stream, progress)
+            for direction, one in s.directions.items()
+            if direction in DIRECTIONS
+        )
         ios = sum(one.ios + one.errors for one in found)
         return Point(float(ios), progress.interval_ns / SECOND_NS)
 

@@ -11,7 +11,7 @@ from ioplan.language.check.modules import installed_plans
 from ioplan.language.check.parameters import Parameters
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.errors.collector import Findings
-from ioplan.language.metric import HOST, METRICS
+from ioplan.language.metric import HOST, METRICS, MOVED
 from ioplan.language.output_table import (
     CHARTS,
     METRIC_MEANINGS,
@@ -19,7 +19,7 @@ from ioplan.language.output_table import (
 )
 from ioplan.language.quantity import Quantity
 from ioplan.language.syntax import tree
-from ioplan.workload import DIRECTIONS
+from ioplan.workload import COUNTED, SYNCS
 from ioplan_editor.complete.place import Place
 from ioplan_editor.document import Document
 
@@ -89,8 +89,9 @@ def metrics(place: Place, document: Document) -> Iterator[Name]:
     for percentile in PERCENTILES:
         yield Name(percentile, "metric", PERCENTILE_MEANING)
     whole = [one for one in (*METRICS, *PERCENTILES) if one not in HOST]
-    for prefix in (*DIRECTIONS, *streams(place, document)):
-        yield from (Name(f"{prefix}.{one}", "metric", f"of {prefix}") for one in whole)
+    for prefix in (*COUNTED, *streams(place, document)):
+        few = [one for one in whole if prefix not in SYNCS or one not in MOVED]
+        yield from (Name(f"{prefix}.{one}", "metric", f"of {prefix}") for one in few)
 
 
 def streams(place: Place, document: Document) -> list[str]:

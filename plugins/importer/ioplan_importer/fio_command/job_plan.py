@@ -33,8 +33,7 @@ class JobPlace(Struct, frozen=True):
 class JobPlan(Struct, frozen=True):
     """A plan's text, the jobs in fio's order, and what the plan does not say.
 
-    `target` is empty where fio would make files of its own; `size_bytes` is that of
-    the largest job, 0 where none is given.
+    `size_bytes` is that of the largest job, 0 where none is given.
     """
 
     text: str
@@ -86,8 +85,11 @@ def _is_chosen(section: Section, call: FioCall) -> bool:
 
 
 def _target(jobs: Sequence[ImportedJob], findings: Findings) -> str:
-    """The one target of all jobs; several are a loss."""
-    names = list(dict.fromkeys(one.target for one in jobs))
+    """The one target of all jobs; several are a loss.
+
+    Without a filename, fio makes a file for each job, of this name.
+    """
+    names = list(dict.fromkeys(one.target or f"{one.job.name}.0.0" for one in jobs))
     if len(names) > 1:
         findings.loss(
             f"the jobs have {len(names)} targets ({', '.join(map(repr, names))}), and "
@@ -95,7 +97,7 @@ def _target(jobs: Sequence[ImportedJob], findings: Findings) -> str:
             jobs[-1].job.place("filename", "directory"),
             "give all of them one filename, or run them one by one with --section",
         )
-    return names[0] if names else ""
+    return names[0]
 
 
 def _size_bytes(job: FioJob) -> int:

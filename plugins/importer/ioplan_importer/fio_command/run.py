@@ -52,7 +52,7 @@ def run_fio(
     if plan is None or call.parse_only:
         return USAGE if plan is None else HELD
     request = RunRequest(
-        targets=(plan.target,) if plan.target else (),
+        targets=(plan.target,),
         create=file_to_create(plan),
         backend=backend,
         lab=lab,

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::job::event::{CountsReport, StreamReport};
 use crate::measure::histogram::{self, Bins, Histogram};
-use crate::pattern::sizes::{DIRECTIONS, Direction};
+use crate::pattern::sizes::Direction;
+
+/// What has counts of its own: the directions, then the flushes and the commits.
+const COUNTED: [&str; 5] = ["read", "write", "trim", "flush", "commit"];
 
 /// The running counts of one direction in one interval.
 struct Counter {
@@ -71,6 +74,8 @@ impl Counter {
 /// What one thread has counted since it last sent its counts.
 pub struct Tally {
     counters: [Counter; 3],
+    /// Flushes and commits; only of a stream that flushes, as their histograms are large.
+    syncs: Option<Box<[Counter; 2]>>,
     pub sync_ios: u64,
     pub verified_bytes: u64,
     pub verify_errors: u64,
@@ -80,6 +85,7 @@ impl Tally {
     pub fn new() -> Self {
         Self {
             counters: std::array::from_fn(|_| Counter::new()),
+            syncs: None,
             sync_ios: 0,
             verified_bytes: 0,
             verify_errors: 0,
@@ -89,6 +95,18 @@ impl Tally {
     #[inline(always)]
     pub fn record(&mut self, direction: Direction, latency_ns: u64, bytes: u64) {
         self.counters[direction as usize].record(latency_ns, bytes);
+    }
+
+    /// A flush that took so long, and the time since the first write that it covers, if any.
+    pub fn record_flush(&mut self, latency_ns: u64, commit_ns: Option<u64>) {
+        let [flush, commit] = &mut **self
+            .syncs
+            .get_or_insert_with(|| Box::new(std::array::from_fn(|_| Counter::new())));
+        self.sync_ios += 1;
+        flush.record(latency_ns, 0);
+        if let Some(commit_ns) = commit_ns {
+            commit.record(commit_ns, 0);
+        }
     }
 
     /// Where it writes beside itself.
@@ -103,9 +121,12 @@ impl Tally {
     }
 
     pub fn drain(&mut self) -> StreamCounts {
-        let [read, write, trim] = &mut self.counters;
+        let syncs = self.syncs.iter_mut().flat_map(|pair| pair.iter_mut());
+        let mut counters = self.counters.iter_mut().chain(syncs);
         StreamCounts {
-            directions: [read.drain(), write.drain(), trim.drain()],
+            directions: std::array::from_fn(|_| {
+                counters.next().map(Counter::drain).unwrap_or_default()
+            }),
             sync_ios: std::mem::take(&mut self.sync_ios),
             verified_bytes: std::mem::take(&mut self.verified_bytes),
             verify_errors: std::mem::take(&mut self.verify_errors),
@@ -160,7 +181,8 @@ impl Counts {
 /// Counts of one stream, or of one thread of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StreamCounts {
-    pub directions: [Counts; 3],
+    /// By `COUNTED`.
+    pub directions: [Counts; 5],
     pub sync_ios: u64,
     pub verified_bytes: u64,
     pub verify_errors: u64,
@@ -178,16 +200,15 @@ impl StreamCounts {
 
     #[cfg(test)]
     pub fn ios(&self) -> u64 {
-        self.directions.iter().map(|counts| counts.ios).sum()
+        self.directions[..3].iter().map(|counts| counts.ios).sum()
     }
 
     /// As it is printed; a direction without I/O is left out.
     pub fn report(&self, name: &str, backlog_ios: u64) -> StreamReport {
-        let did = DIRECTIONS.iter().zip(&self.directions);
+        let did = COUNTED.iter().zip(&self.directions);
         let did = did.filter(|(_, counts)| counts.ios + counts.errors > 0);
-        let directions: BTreeMap<_, _> = did
-            .map(|(direction, counts)| (direction.name(), counts.report()))
-            .collect();
+        let directions: BTreeMap<_, _> =
+            did.map(|(name, counts)| (*name, counts.report())).collect();
         StreamReport {
             name: name.to_owned(),
             run_ns: None,
@@ -203,6 +224,7 @@ impl StreamCounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pattern::sizes::DIRECTIONS;
 
     #[test]
     fn parts_add_up_to_the_whole() {
@@ -239,6 +261,20 @@ mod tests {
         assert_eq!(counts.sum_ns, u128::from(slow_ns) << 34);
         let square = u128::from(slow_ns) * u128::from(slow_ns);
         assert_eq!(counts.sum_sq_ns2, square << 34);
+    }
+
+    #[test]
+    fn a_flush_without_a_write_to_cover_is_no_commit() {
+        let mut tally = Tally::new();
+        tally.record_flush(20, None);
+        tally.record_flush(30, Some(70));
+        let report = tally.drain().report("log", 0);
+        assert_eq!(report.sync_ios, 2);
+        assert_eq!(report.directions.len(), 2);
+        let (flush, commit) = (&report.directions["flush"], &report.directions["commit"]);
+        assert_eq!((flush.ios, flush.sum_ns, flush.bytes), (2, 50, 0));
+        assert_eq!((commit.ios, commit.sum_ns), (1, 70));
+        assert_eq!(tally.drain(), StreamCounts::default());
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::pattern::sizes::Direction;
 use crate::target::data::Filler;
 use crate::target::stamps::Stamps;
 use crate::target::verify::Verifier;
+use crate::threads::commits::Commits;
 use crate::threads::interval_counts::IntervalCounts;
 use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
 use crate::threads::message::Message;
@@ -45,13 +46,14 @@ pub struct Lane {
     pause: Option<Pause>,
     /// A plain closed loop: no rate, pauses, limit, late start, flushes or verification.
     plain: bool,
-    /// Whether the pause or the verifier needs to know of completions.
+    /// Whether the pause, the verifier or the commits need to know of completions.
     tracked: bool,
     filler: Filler,
     verifier: Option<Verifier>,
     deferred: Option<Op>,
     sync_every: Option<u64>,
     unsynced_writes: u64,
+    commits: Option<Commits>,
     measuring: bool,
     exhausted: bool,
     succeeded: bool,
@@ -97,10 +99,11 @@ impl Lane {
                 .map(|stamps| Verifier::new(job.block_bytes, stamps.clone())),
             pause: Pause::of(stream),
             plain: !limited && !more,
-            tracked: stream.verify || stream.pauses(),
+            tracked: stream.verify || stream.pauses() || stream.sync_every.is_some(),
             deferred: None,
             sync_every: stream.sync_every,
             unsynced_writes: 0,
+            commits: stream.sync_every.map(|_| Commits::new(stream.qd)),
             measuring: false,
             exhausted: false,
             succeeded: false,
@@ -353,6 +356,9 @@ impl Lane {
         if op.measured {
             self.slots.issued(slot, now_ns);
         }
+        if let (Some(commits), Kind::Flush) = (&mut self.commits, op.kind) {
+            commits.flushing(slot);
+        }
     }
 
     /// Whether issuing sets the start of an I/O, and nothing else.
@@ -404,8 +410,9 @@ impl Lane {
             _ => 0,
         };
         let success = result == expected;
+        let mut commit_from_ns = None;
         if self.tracked {
-            self.follow_up(op, success, now_ns, data);
+            commit_from_ns = self.follow_up(slot, op, success, now_ns, data);
         }
         if !success {
             return self.error(op, result, now_ns);
@@ -415,14 +422,14 @@ impl Lane {
             self.shared.succeeded();
         }
         if self.counts.includes(op.measured) {
+            let latency_ns = now_ns.saturating_sub(op.start_ns);
+            let tally = &mut self.counts.tally;
             match op.kind {
-                Kind::Io(direction) => {
-                    let latency_ns = now_ns.saturating_sub(op.start_ns);
-                    self.counts
-                        .tally
-                        .record(direction, latency_ns, op.size_bytes);
+                Kind::Io(direction) => tally.record(direction, latency_ns, op.size_bytes),
+                Kind::Flush => {
+                    let from_ns = commit_from_ns.filter(|&ns| ns >= self.schedule.start_ns);
+                    tally.record_flush(latency_ns, from_ns.map(|ns| now_ns.saturating_sub(ns)));
                 }
-                Kind::Flush => self.counts.tally.sync_ios += 1,
             }
         }
     }
@@ -446,11 +453,30 @@ impl Lane {
     }
 
     #[inline(never)]
-    fn follow_up(&mut self, op: &Op, success: bool, now_ns: u64, data: Option<&[u8]>) {
+    fn follow_up(
+        &mut self,
+        slot: usize,
+        op: &Op,
+        success: bool,
+        now_ns: u64,
+        data: Option<&[u8]>,
+    ) -> Option<u64> {
         if let Some(pause) = &mut self.pause {
             pause.complete(now_ns);
         }
         self.verify(op, success, data);
+        self.commit(slot, op, success)
+    }
+
+    /// The start of the commit that a flush completes.
+    fn commit(&mut self, slot: usize, op: &Op, success: bool) -> Option<u64> {
+        let commits = self.commits.as_mut()?;
+        match op.kind {
+            Kind::Flush => return commits.flushed(slot, success),
+            Kind::Io(Direction::Write) if success => commits.written(op.start_ns),
+            Kind::Io(_) => {}
+        }
+        None
     }
 
     fn verify(&mut self, op: &Op, success: bool, data: Option<&[u8]>) {

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from ioplan.job import Counts, Cpu, Job, Progress, Result, StreamCounts
-from ioplan.workload import DIRECTIONS, Direction
+from ioplan.workload import COUNTED, Direction
 
 IntervalKey = tuple[bool, int]
 """Whether the interval is measured, not warm-up; and its number."""
@@ -56,7 +56,7 @@ def _stream(name: str, parts: list[StreamCounts]) -> StreamCounts:
 
 
 def _directions(parts: list[StreamCounts]) -> Iterator[tuple[Direction, Counts]]:
-    for direction in DIRECTIONS:
+    for direction in COUNTED:
         found = [p.directions[direction] for p in parts if direction in p.directions]
         if found:
             yield direction, sum_counts(found)

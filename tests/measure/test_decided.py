@@ -1,0 +1,62 @@
+"""When the mean of a cell is known well enough, on rounds whose truth is known."""
+
+from __future__ import annotations
+
+import pytest
+from cell_truth import SHAPES, SPREADS, WITHIN, errors, naive, related, table
+from generated import check_part
+from paths import ROOT
+
+from ioplan.measure.decided import decide
+from ioplan.measure.metrics import Figure
+
+MOST_WRONG_PERCENT = 5
+
+
+def known(*values: float | None) -> str:
+    found = decide(WITHIN, [Figure(v, "failed" if v is None else "") for v in values])
+    return found.why
+
+
+def test_two_rounds_decide_nothing() -> None:
+    assert known(100, 100) == "2 of 3 values so far"
+    assert not known(100, 100, 100)
+
+
+def test_a_cell_without_io_is_not_decided() -> None:
+    assert known(0.0, 0.0, 0.0) == "iops is 0"
+
+
+def test_the_first_third_does_not_count() -> None:
+    assert known(1, 1, 100, 100, 100, 100) == ""
+    assert known(1, 1, 100, 100) != ""
+
+
+def test_a_failed_round_is_forgotten_with_its_third() -> None:
+    assert known(None, 100, 100) == "failed"
+    assert not known(None, 100, 100, 100)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("spread", SPREADS)
+def test_few_cells_are_decided_wrongly(name: str, spread: float) -> None:
+    found = errors(SHAPES[name], spread, series=200)
+    assert found.wrong_percent <= MOST_WRONG_PERCENT
+
+
+def test_quiet_cells_are_decided_soon() -> None:
+    found = errors(related, 0.003, series=100)
+    assert found.decided_percent == 100
+    assert found.rounds <= 3.5
+
+
+def test_the_judge_of_error_rates_refuses_an_interval_at_each_look() -> None:
+    """What a script does: stop as soon as the usual interval is narrow."""
+    rates = [errors(related, spread, naive, 300).wrong_percent for spread in SPREADS]
+    assert max(rates) > MOST_WRONG_PERCENT
+
+
+@pytest.mark.slow
+def test_the_document_has_the_table(renew: bool) -> None:
+    check_part(ROOT / "docs/language.md", "rounds by cell", table(), renew)
