@@ -176,6 +176,9 @@ class Stream(Model):
     sync_every: Annotated[int, Field(ge=1)] | None = None
     fua: bool = False
     verify: bool = False
+    errors_allowed: Annotated[int, Field(ge=1)] | None = None
+    errors_allowed_percent: Percent | None = None
+    hang_ns: Annotated[int, Field(ge=0)] = 0
     hosts: tuple[str, ...] = ()
 
     @property

@@ -47,6 +47,7 @@ CLAUSES = [
     "random 4KiB 0/100, qd 4, sync every 32",
     "random 4KiB 0/100, qd 4, flush every 32, fua",
     "random 4KiB 50/50, qd 4, verify",
+    "random 4KiB 100/0, errors allowed up to 1%, hang 2min",
     "oltp",
     "oltp, rate 2_000 iops poisson",
     "logging",

@@ -197,6 +197,9 @@ OTHERS = {
     "sync_every": [1, 32],
     "fua": [True],
     "verify": [True],
+    "errors_allowed": [1, 100],
+    "errors_allowed_percent": [1.0, 100.0],
+    "hang_ns": [1_000, 120_000_000_000],
 }
 
 

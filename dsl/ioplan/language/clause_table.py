@@ -494,6 +494,33 @@ CLAUSES: tuple[Clause, ...] = (
         feature="run random 4KiB 50/50, verify for 2s",
     ),
     Clause(
+        word="errors",
+        forms={"errors allowed": "errors allowed"},
+        sets={"errors allowed": ("errors_allowed", "errors_allowed_percent")},
+        reference=(
+            "`errors allowed`, `errors allowed up to 100`, `errors allowed up to 1%`",
+            "failed I/Os do not end the run, up to this number, or this share of the "
+            "stream's I/O. They are in no figure but `errors`, are counted by errno "
+            "with their own latencies, and are not retried",
+            "none",
+        ),
+        convert=to.errors_allowed,
+        is_axis=False,
+    ),
+    Clause(
+        word="hang",
+        forms={"hang": "hang 2min"},
+        sets={"hang": ("hang_ns",)},
+        reference=(
+            "`hang 2min`",
+            "how long an I/O may take before the run is given up",
+            "30 s",
+        ),
+        convert=to.hang,
+        is_axis=False,
+        feature="run random 4KiB 100/0, hang 2min for 2s",
+    ),
+    Clause(
         word="on hosts",
         is_feature=False,
         forms={"on hosts": "on hosts h1, h2"},

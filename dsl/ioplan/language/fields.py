@@ -26,6 +26,8 @@ MOST_QD = 65536
 MOST_THREADS = 4096
 
 MOST_SYNC = 1_000_000_000
+MOST_ERRORS = 1_000_000_000
+MOST_HANG_NS = 3600 * 1_000_000_000
 
 Attributes = dict[str, Any]
 
@@ -213,6 +215,24 @@ def pause(quantity: Quantity) -> Attributes:
     if not pause_ns:
         raise QuantityError("a pause must be longer than 0", "for example pause 5ms")
     return {"pause_ns": pause_ns}
+
+
+def errors_allowed(quantity: Quantity) -> Attributes:
+    """How many I/Os of a stream may fail: a number, or a share of them."""
+    if of_kind(quantity, "errors allowed", "number", "share").kind == "number":
+        return {"errors_allowed": count(quantity, "errors allowed", MOST_ERRORS)}
+    share = percent(quantity, "errors allowed")
+    if not share:
+        raise QuantityError("errors allowed must be more than 0 %", "or leave it out")
+    return {"errors_allowed_percent": share}
+
+
+def hang(quantity: Quantity) -> Attributes:
+    """How long an I/O may take. Raises QuantityError."""
+    hang_ns = round(of_kind(quantity, "a hang", "time").value)
+    if not 0 < hang_ns <= MOST_HANG_NS:
+        raise QuantityError("a hang is up to 1h", "for example hang 2min")
+    return {"hang_ns": hang_ns}
 
 
 def starts(quantity: Quantity) -> Attributes:

@@ -12,6 +12,7 @@ from ioplan.records.host_clock import HostClock
 from ioplan.records.record import Asked, BackendFacts, RunRecord
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome
+from ioplan.runner.execute.io_errors import by_errno
 from ioplan.runner.fit import described, gaps_of
 from ioplan.runner.lints import run_key, texts_by_run
 from ioplan.workload import Workload
@@ -124,7 +125,8 @@ def _warnings(outcome: RunOutcome, clock: HostClock | None) -> Iterator[str]:
     yield from outcome.warnings
     errors = sum(part.errors for part in measurement.directions.values())
     if errors:
-        yield f"{errors} I/Os failed"
+        kinds = by_errno(measurement)
+        yield f"{errors} I/Os failed" + (f" ({kinds})" if kinds else "")
     if measurement.result:
         yield from measurement.result.warnings
     yield from map(str, measurement.inconsistencies())

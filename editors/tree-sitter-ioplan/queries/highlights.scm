@@ -7,8 +7,10 @@
 "data"
 "dedup"
 "ends"
+"errors"
 "flush"
 (fua)
+"hang"
 "hotspots"
 "least"
 "most"
@@ -44,6 +46,7 @@
 [
 "accept"
 "after"
+"allowed"
 "and"
 "as"
 "before"
@@ -96,7 +99,9 @@
 "stop"
 "test"
 "then"
+"to"
 (total)
+"up"
 "use"
 "vary"
 "when"

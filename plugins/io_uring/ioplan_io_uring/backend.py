@@ -24,6 +24,8 @@ SPEAKS = speaking(
     "random by direction",
     "burst",
     "ramp",
+    "errors allowed",
+    "hang",
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 

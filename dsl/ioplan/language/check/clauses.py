@@ -261,6 +261,18 @@ def _fua(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("fua", {"fua": True}, clause.span)
 
 
+def _errors(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    """How many may fail; without a number, all but one."""
+    both = {"errors_allowed": None, "errors_allowed_percent": None}
+    draft.put("errors", both | {"errors_allowed_percent": 100.0}, clause.span)
+    if not clause.atoms:
+        return
+    found = scope.quantity(clause.atoms[0], "'errors allowed up to'")
+    made = found and scope.judged(found, clause.atoms[0], CONVERTED["errors"])
+    if made:
+        draft.put("errors", both | made, clause.span)
+
+
 def _permuted(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("permuted", {"permuted": True}, clause.span)
 
@@ -307,6 +319,8 @@ CLAUSES: dict[str, Apply] = {
     "data": _data,
     "fua": _fua,
     "verify": _verify,
+    "errors": _errors,
+    "hang": _when("hang"),
     "permuted": _permuted,
     "hotspots": hotspots,
     "hosts": _hosts,

@@ -332,6 +332,8 @@ class Builder:
     flush = _clause("flush")
     fua = _clause("fua")
     verify = _clause("verify")
+    errors = _clause("errors")
+    hang = _clause("hang")
     permuted = _clause("permuted")
     hotspots = _clause("hotspots")
     warmup = _clause("warmup")

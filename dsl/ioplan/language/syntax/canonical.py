@@ -161,6 +161,9 @@ def spec(node: tree.Spec) -> list[str]:
     return listed(pieces)
 
 
+ALLOWED = {False: "allowed", True: "allowed up to"}
+
+
 def clause(node: tree.Clause) -> list[str]:
     """One clause; only an `until` with a condition has several pieces."""
     words = " ".join(word.text for word in node.words)
@@ -180,8 +183,9 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"region {first}..{words}{last}"]
         case "data":
             return [f"data {words} {atoms}".rstrip()]
-        case "sync" | "flush":
-            return [f"{node.kind} every {atoms}"]
+        case "sync" | "flush" | "errors":
+            between = ALLOWED[bool(atoms)] if node.kind == "errors" else "every"
+            return [f"{node.kind} {between} {atoms}".rstrip()]
         case "pause":
             return [f"pause {' every '.join(map(atom, node.atoms))}"]
         case "burst" | "ramp" | "starts" | "ends":

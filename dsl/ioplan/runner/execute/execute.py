@@ -20,7 +20,7 @@ from ioplan.records.record import Interval, RunDetail, Status
 from ioplan.runner.execute.event_reader import never_waits
 from ioplan.runner.execute.first_result import prepare_first_result
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
-from ioplan.runner.execute.io_errors import device_failure, errors_in
+from ioplan.runner.execute.io_errors import FailedIos
 from ioplan.runner.execute.progress import ClockPair, fraction_done
 from ioplan.runner.execute.verification import verify_failure
 from ioplan.runner.execute.watchdog import Limits, Watchdog
@@ -90,7 +90,7 @@ def execute(
             watched.on_event(event)
             if isinstance(event, Progress) and not run.is_over(event):
                 run.enough = on_interval(event, interval)
-            if (run.enough or run.errors) and interrupt.current:
+            if (run.enough or run.failed.exceeded) and interrupt.current:
                 interrupt.current.stop()
     status, cause, message = run.verdict()
     return RunOutcome(
@@ -110,7 +110,8 @@ class _Run:
 
     def __init__(self, job: Job, interrupt: Interrupt, limits: Limits) -> None:
         self.job, self.interrupt, self.limits = job, interrupt, limits
-        self.enough, self.errors, self.waits, self.late = False, 0, True, ""
+        self.enough, self.waits, self.late = False, True, ""
+        self.failed = FailedIos(job)
         self.started_ns = self.lasted_ns = 0
 
     @cached_property
@@ -150,8 +151,8 @@ class _Run:
 
     def is_over(self, progress: Progress) -> bool:
         """Whether it has reached its purpose, or cannot any more."""
-        self.errors += errors_in(progress)
-        return self.enough or self.errors > 0
+        self.failed.add(progress)
+        return self.enough or self.failed.exceeded
 
     def verdict(self) -> tuple[Status, str, str]:
         """Status, cause and message: whether it is the run that was asked for."""
@@ -165,7 +166,7 @@ class _Run:
     def _failure(self) -> Failure | None:
         """Why the run did not come to its end, if it did not."""
         measurement = self.measurement
-        failed = device_failure(self.job.target, self.errors, measurement)
+        failed = self.failed.failure(measurement)
         failure = measurement.failure or failed or _missing_result(measurement)
         if failure or self.enough:
             return failure

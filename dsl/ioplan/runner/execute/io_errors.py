@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ioplan.core.error_kinds import Cause
-from ioplan.job import Failure, Progress
+from ioplan.job import Failure, Job, JobStream, Progress
 
 if TYPE_CHECKING:
     from ioplan.measure.measurement import Measurement
@@ -20,6 +22,74 @@ def errors_in(progress: Progress) -> int:
         counts.errors
         for stream in progress.streams
         for counts in stream.directions.values()
+    )
+
+
+class FailedIos:
+    """Those of a run, by stream, against what its plan allows."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.seen: Counter[str] = Counter()
+
+    def add(self, progress: Progress) -> None:
+        """Count those of an interval, of the warm-up too."""
+        for stream in progress.streams:
+            errors = sum(counts.errors for counts in stream.directions.values())
+            self.seen[stream.name] += errors
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether a stream has more than it may; a share is judged at the end."""
+        return any(self.seen[one.name] > _most(one) for one in self.job.streams)
+
+    def failure(self, measurement: Measurement) -> Failure | None:
+        """The failure of a run with more failed I/Os than its plan allows."""
+        refused = (_refusal(one, self.seen, measurement) for one in self.job.streams)
+        text = next((one for one in refused if one is not None), None)
+        if text is None:
+            return None
+        seen = self.seen.total()
+        failure = device_failure(self.job.target, seen, measurement)
+        return failure and Failure(cause=failure.cause, message=failure.message + text)
+
+
+def _most(stream: JobStream) -> float:
+    if stream.errors_allowed_percent is not None:
+        return inf
+    return stream.errors_allowed or 0
+
+
+def _refusal(
+    stream: JobStream, seen: Counter[str], measurement: Measurement
+) -> str | None:
+    """What the plan allows, where there are more; empty where it allows none."""
+    results = [
+        r
+        for s in measurement.streams
+        if s.name == stream.name
+        for r in s.directions.values()
+    ]
+    counted = sum(result.errors for result in results)
+    ios = counted + sum(result.ios for result in results)
+    if max(seen[stream.name], counted) > _most(stream):
+        allowed = stream.errors_allowed
+        return f"; {stream.name} may have {allowed}" if allowed else ""
+    share = stream.errors_allowed_percent
+    if share is None or counted * 100 <= share * ios:
+        return None
+    return f"; {stream.name} may have {share:g} % and has {counted * 100 / ios:.3g} %"
+
+
+def by_errno(measurement: Measurement) -> str:
+    """Failed I/Os by stream and errno, where the backend has them in its facts."""
+    found = measurement.facts.get("errors")
+    if not isinstance(found, dict):
+        return ""
+    return ", ".join(
+        f"{stream}: {figures['ios']} {name}, at most {figures['max_ns'] / 1e6:.3g} ms"
+        for stream, errors in found.items()
+        for name, figures in errors.items()
     )
 
 

@@ -222,7 +222,8 @@ def least_silence_s(job: Job) -> float:
     """What a sound run may take between two signs of I/O."""
     gaps_s = min((mean_gap_s(stream) for stream in job.streams), default=0.0)
     least_s = max(SILENT_INTERVALS * job.interval_ns / SECOND_NS, SILENT_GAPS * gaps_s)
-    return least_s + longest_rest_s(job)
+    hang_s = max((stream.hang_ns for stream in job.streams), default=0) / SECOND_NS
+    return max(hang_s + job.interval_ns / SECOND_NS, least_s + longest_rest_s(job))
 
 
 def longest_rest_s(job: Job) -> float:

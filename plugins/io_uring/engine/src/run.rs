@@ -23,7 +23,7 @@ use crate::threads::gate::{self, Gate};
 use crate::threads::lane_end::LaneEnd;
 use crate::threads::message::Message;
 use crate::threads::mode;
-use crate::threads::shared::{END_DRAIN_NS, Shared};
+use crate::threads::shared::Shared;
 use crate::threads::signals;
 
 /// How often the main thread checks for stuck threads.
@@ -62,7 +62,9 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     signals::forward(sender.clone());
     gate::forward_start(&job, starts, sender.clone())?;
     let context = RunContext {
-        shared: Arc::new(Shared::new(calibration.finish(), job.limit_bytes)),
+        shared: Arc::new(
+            Shared::new(calibration.finish(), job.limit_bytes).of_streams(&job.streams),
+        ),
         job: Arc::new(job),
         target: Arc::new(target),
         gate: Arc::default(),
@@ -133,7 +135,7 @@ impl Run {
         let schedule = Schedule::new(now_ns, job.warmup_ns, job.run_ns, job.interval_ns);
         context
             .shared
-            .give_up_by(schedule.end_ns.saturating_add(END_DRAIN_NS));
+            .give_up_by(schedule.end_ns.saturating_add(context.shared.drain_ns()));
         let names = job
             .streams
             .iter()

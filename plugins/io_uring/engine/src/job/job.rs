@@ -144,6 +144,14 @@ pub struct Stream {
     pub fua: bool,
     #[serde(default)]
     pub verify: bool,
+    /// How many of its I/Os may fail; by a share, any number, which is judged afterwards.
+    #[serde(default)]
+    pub errors_allowed: Option<u64>,
+    #[serde(default)]
+    pub errors_allowed_percent: Option<f64>,
+    /// How long an I/O may take, where that is longer than the engine waits for others.
+    #[serde(default)]
+    pub hang_ns: u64,
     pub region_start_bytes: u64,
     pub region_end_bytes: u64,
 }

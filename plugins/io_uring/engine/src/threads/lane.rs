@@ -22,7 +22,7 @@ use crate::threads::commits::Commits;
 use crate::threads::interval_counts::IntervalCounts;
 use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
 use crate::threads::message::Message;
-use crate::threads::shared::{END_DRAIN_NS, IoError, Shared};
+use crate::threads::shared::{IoError, Shared};
 
 const REDRAWS: usize = 100;
 
@@ -416,7 +416,7 @@ impl Lane {
             commit_from_ns = self.follow_up(slot, op, success, now_ns, data);
         }
         if !success {
-            return self.error(op, result);
+            return self.error(op, result, now_ns);
         }
         if !self.succeeded {
             self.succeeded = true;
@@ -436,14 +436,16 @@ impl Lane {
     }
 
     #[cold]
-    fn error(&mut self, op: &Op, result: i64) {
+    fn error(&mut self, op: &Op, result: i64, now_ns: u64) {
         let errno = if result < 0 { -result as i32 } else { 0 };
-        self.count_error(op);
-        self.shared.failed(IoError::of(op, errno));
+        self.count_error(op, errno, now_ns);
+        self.shared.failed(self.id.stream, IoError::of(op, errno));
     }
 
-    fn count_error(&mut self, op: &Op) {
+    fn count_error(&mut self, op: &Op, errno: i32, now_ns: u64) {
         if self.counts.includes(op.measured) {
+            let latency_ns = now_ns.saturating_sub(op.start_ns);
+            self.shared.count_failure(self.id.stream, errno, latency_ns);
             self.counts.tally.error(match op.kind {
                 Kind::Io(direction) => direction,
                 Kind::Flush => Direction::Write,
@@ -519,7 +521,9 @@ impl Lane {
 
     /// Whether the I/Os in flight have had their time to complete.
     pub fn should_give_up(&self, now_ns: u64) -> bool {
-        let own_ns = self.over_ns.map_or(u64::MAX, |over| over + END_DRAIN_NS);
+        let own_ns = self
+            .over_ns
+            .map_or(u64::MAX, |over| over + self.shared.drain_ns());
         now_ns >= own_ns.min(self.shared.give_up_ns())
     }
 
@@ -531,7 +535,7 @@ impl Lane {
             self.slots.completed(slot, now_ns);
         }
         if !self.shared.stopped() {
-            self.count_error(op);
+            self.count_error(op, libc::ETIMEDOUT, now_ns);
             self.shared.lost(IoError::of(op, libc::ETIMEDOUT));
         }
     }

@@ -5,6 +5,7 @@ pub mod commits;
 pub mod conditions;
 pub mod cpus;
 pub mod crew;
+pub mod failures;
 pub mod gate;
 mod interval_counts;
 pub mod lane;

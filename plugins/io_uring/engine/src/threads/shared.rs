@@ -6,12 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
 
+use crate::job::Stream;
 use crate::job::event::Facts;
 use crate::job::failure::errno_name;
 use crate::measure::clock::Clock;
 use crate::pattern::op::{Kind, Op};
 use crate::target::verify::{FAULTS, Mismatch};
 use crate::threads::apart::Apart;
+use crate::threads::failures::Failures;
 
 /// A run with more errors is stopped: it measures errors.
 const MOST_ERRORS: u64 = 1000;
@@ -19,7 +21,7 @@ const MOST_ERRORS: u64 = 1000;
 const FIRST_ERRORS: u64 = 64;
 
 const STOP_DRAIN_NS: u64 = 2_000_000_000;
-pub const END_DRAIN_NS: u64 = 30_000_000_000;
+const END_DRAIN_NS: u64 = 30_000_000_000;
 
 const MISMATCHES_KEPT: usize = 8;
 
@@ -75,6 +77,8 @@ pub struct Shared {
     any_success: AtomicBool,
     too_many_errors: AtomicBool,
     first_error: Mutex<Option<IoError>>,
+    failures: Failures,
+    drain_ns: u64,
     mismatches: Mutex<Mismatches>,
 }
 
@@ -90,8 +94,23 @@ impl Shared {
             any_success: AtomicBool::new(false),
             too_many_errors: AtomicBool::new(false),
             first_error: Mutex::new(None),
+            failures: Failures::default(),
+            drain_ns: END_DRAIN_NS,
             mismatches: Mutex::default(),
         }
+    }
+
+    /// With the failures that these streams may have, and the longest of their hangs.
+    pub fn of_streams(mut self, streams: &[Stream]) -> Self {
+        let hangs = streams.iter().map(|stream| stream.hang_ns);
+        self.drain_ns = hangs.max().unwrap_or(0).max(END_DRAIN_NS);
+        self.failures = Failures::of(streams);
+        self
+    }
+
+    /// How long I/Os in flight at the end have to complete.
+    pub fn drain_ns(&self) -> u64 {
+        self.drain_ns
     }
 
     /// No more I/O is issued; those in flight have two seconds to complete.
@@ -132,14 +151,23 @@ impl Shared {
         self.any_success.store(true, Ordering::Relaxed);
     }
 
-    pub fn failed(&self, error: IoError) {
+    pub fn failed(&self, stream: usize, error: IoError) {
         lock(&self.first_error).get_or_insert(error);
         let errors = self.errors.fetch_add(1, Ordering::Relaxed) + 1;
         let hopeless = errors >= FIRST_ERRORS && !self.any_success.load(Ordering::Relaxed);
-        if errors > MOST_ERRORS || hopeless {
+        let too_many = match self.failures.exceeded(stream) {
+            Some(exceeded) => exceeded,
+            None => errors > MOST_ERRORS || hopeless,
+        };
+        if too_many {
             self.too_many_errors.store(true, Ordering::Relaxed);
             self.stop();
         }
+    }
+
+    /// A failed I/O that is counted, with its own latency.
+    pub fn count_failure(&self, stream: usize, errno: i32, latency_ns: u64) {
+        self.failures.count(stream, errno, latency_ns);
     }
 
     /// An I/O never completed. It is recorded; the run has ended anyway.
@@ -177,6 +205,7 @@ impl Shared {
         let mut facts = Facts::new();
         if let Some(error) = lock(&self.first_error).as_ref() {
             facts.insert("first_error".into(), error.facts());
+            facts.insert("errors".into(), self.failures.facts());
         }
         facts
     }
