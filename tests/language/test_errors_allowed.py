@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from plans import runs
+
+from ioplan.language.check.check import check
+from ioplan.language.syntax.source import Source
+from ioplan.planner.steps import Run
+from ioplan.planner.unfold import unfold
 
 PLAN = 'workload a = random 4KiB 100/0, errors allowed{}\ntest "T" {{ run a{} for 1s }}'
 
@@ -21,6 +25,7 @@ PLAN = 'workload a = random 4KiB 100/0, errors allowed{}\ntest "T" {{ run a{} fo
 def test_the_last_word_holds(
     workload: str, run: str, count: int | None, percent: float | None
 ) -> None:
-    (found,) = runs(PLAN.format(workload, run))
+    plan = check(Source("p", PLAN.format(workload, run)))
+    (found,) = (step for step in unfold(plan) if isinstance(step, Run))
     (stream,) = found.workload.streams
     assert (stream.errors_allowed, stream.errors_allowed_percent) == (count, percent)
