@@ -10,7 +10,6 @@ See `ioplan.api`; it is loaded when it is first used.
 """
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,9 +17,8 @@ if TYPE_CHECKING:
     from ioplan.api.plan import Plan
     from ioplan.api.session import Chart, Session
     from ioplan.core.error_kinds import ExplainedError
+    from ioplan.core.version import __version__
     from ioplan.language.errors.diagnostic import PlanError
-
-    __version__: str
 
 PUBLIC = {
     **dict.fromkeys(("check", "run", "sessions"), "ioplan.api.calls"),
@@ -28,6 +26,7 @@ PUBLIC = {
     "Plan": "ioplan.api.plan",
     "ExplainedError": "ioplan.core.error_kinds",
     "PlanError": "ioplan.language.errors.diagnostic",
+    "__version__": "ioplan.core.version",
 }
 __all__ = [
     "Chart",
@@ -44,27 +43,12 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """A public name, read when it is asked for: commands start without them."""
-    if name == "__version__":
-        found = _version()
-    elif name in PUBLIC:
-        found = getattr(import_module(PUBLIC[name]), name)
-    else:
+    if name not in PUBLIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(PUBLIC[name]), name)
     globals()[name] = found
     return found
 
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-def _version() -> str:
-    found = import_module("ioplan.core.installed").version_of("ioplan")
-    return str(found or _of_metadata())
-
-
-def _of_metadata() -> str:
-    try:
-        return version("ioplan")
-    except PackageNotFoundError:  # imported from the source tree, not installed
-        return "0+source"

@@ -40,7 +40,7 @@ def test_it_fails_with_the_verdict_s_text(pytester: pytest.Pytester) -> None:
     done.assert_outcomes(passed=2, errors=3)
     done.stdout.re_match_lines_random(
         [
-            r"failed: expect p99 < 1ns: [\d.]+ us, limit 1.00 ns",
+            r"failed: expect p99 < 1ns: [\d.]+ µs, limit 1.00 ns",
             r".*error: a block is not closed",
             r".*needs a marker: @pytest.mark.ioplan_plan.*",
         ]

@@ -75,7 +75,7 @@ def test_a_strangers_command_works_as_ours(installed: Path, tmp_path: Path) -> N
     assert done.returncode == 0, done.stderr
     done = call("worst", "last", "-n", "2")
     assert done.returncode == 0, done.stderr
-    assert len(done.stdout.splitlines()) == 2 and "us  " in done.stdout
+    assert len(done.stdout.splitlines()) == 2 and "µs  " in done.stdout
     assert "Show the cells of a session with the longest" in call("--help").stdout
     assert "default 3" in call("worst", "--help").stdout
     done = call("worst", "--counts", "2")

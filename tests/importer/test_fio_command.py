@@ -14,10 +14,9 @@ from fio_jobs import NEEDS_FIO
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan.cli.errors import UsageError
 from ioplan.measure.histogram import bucket_index, bucket_range
 from ioplan.store.store import Store
-from ioplan_importer.fio_command.arguments import call_of
+from ioplan_importer.fio_command.arguments import FioArgumentError, call_of
 from ioplan_importer.fio_command.results import fio_middle
 
 BOTH = """[global]
@@ -247,7 +246,7 @@ def test_options_before_the_first_name_are_of_all_jobs() -> None:
 
 
 def test_an_option_without_its_value() -> None:
-    with pytest.raises(UsageError, match="--rw needs a value"):
+    with pytest.raises(FioArgumentError, match="--rw needs a value"):
         call_of(["--name=a", "--rw"])
 
 

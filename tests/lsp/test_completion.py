@@ -38,6 +38,7 @@ def test_every_clause_of_the_table_is_offered_behind_a_comma() -> None:
         "flush": "flush every",
         "starts": "starts after",
         "ends": "ends after",
+        "errors": "errors allowed",
     }
     assert words - {*found} == {*longer} and {*longer.values()} <= {*found}
     assert "sync every" in found and found["qd"].text == "qd 32"

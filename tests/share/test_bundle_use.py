@@ -76,7 +76,7 @@ def test_it_is_repeated_and_compared_with(made: Path, store_path: Path) -> None:
     other = ioplan("run", made, "--backend", "sim", "--create", "64MiB")
     assert other.code == 1 and "undecided: noise" in other.out
     changed = ioplan("run", made, "--set", "t=20ms")
-    assert "different: 0.04 s in BASE, 0.02 s in NEW" in changed.out
+    assert "different: 0.0400 s in BASE, 0.0200 s in NEW" in changed.out
 
 
 def test_it_is_written_out_as_files(made: Path) -> None:

@@ -164,7 +164,9 @@ def test_a_row_says_its_round_and_whether_figures_are_of_it(
 
 def test_json_has_the_window_of_each_test_in_rounds(rounds: Store) -> None:
     whole = json.loads(exported(rounds, "json"))
-    assert whole["windows"] == {"demo": {"first": 3, "last": 5, "steady": True}}
+    assert whole["windows"] == {
+        "demo": {"first": 3, "last": 5, "steady": True, "own": {}}
+    }
 
 
 def test_the_figures_of_the_marked_rows_are_those_of_the_report(rounds: Store) -> None:

@@ -21,6 +21,8 @@ NEAR_NS = 10_000_000
 """What FUSE and a busy host add; a flush is four times as long."""
 SERIALISED_NS = NEAR_NS + FLUSH_MS * 10**6
 """A write that is issued during a flush arrives after it: FUSE locks the file."""
+RESOLUTION = 2.0**-7
+"""Of the engine's histogram: a median may be so much below the latency itself."""
 PLAN = """test "Log" {{
   run sequential 4KiB 0/100, qd {qd}, sync every {every} for 3s
 }}
@@ -73,7 +75,7 @@ def test_flushes_and_commits_took_as_long_as_the_device_saw(
     assert median_ns(found, "flush") == pytest.approx(took_ns, abs=NEAR_NS)
     near_ns = NEAR_NS if qd == 1 else SERIALISED_NS
     commit_ns = np.median(commits_ns)
-    assert commit_ns < median_ns(found, "commit") < commit_ns + near_ns
+    assert -RESOLUTION * commit_ns < median_ns(found, "commit") - commit_ns < near_ns
     assert median_ns(found, "commit") > median_ns(found, "flush") > FLUSH_MS * 1e6
 
 

@@ -178,7 +178,7 @@ class Chart(Struct, frozen=True):
             for one in self.document.sections
             if one.id == self.section
         )
-        return page(replace(self.document, sections=sections))
+        return page(replace(self.document, sections=sections, sentence=()))
 
     def _repr_html_(self) -> str:
         return _framed(self.html(), CHART_PX)

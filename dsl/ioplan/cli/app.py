@@ -100,7 +100,7 @@ def _asked(call: Call) -> int:
     """Help, or what an option of `ioplan` itself asks for."""
     asked = call.values
     if "version" in asked:
-        from ioplan import __version__  # noqa: PLC0415  takes as long as two Pythons
+        from ioplan.core.version import __version__  # noqa: PLC0415  takes as long as two Pythons
 
         sys.stdout.write(f"ioplan {__version__}\n")
     elif {"show_completion", "install_completion"} & asked.keys():

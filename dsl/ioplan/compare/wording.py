@@ -105,7 +105,7 @@ def summary_text(found: Comparison) -> str:
     counts = ", ".join(f"{found.count(word)} {word}" for word in words)
     if found.missing:
         counts += f", {counted(len(found.missing), 'cell')} missing"
-    if found.subject == "drives":
+    if found.subject == "drives" and not found.count("equal"):
         return counts
     return f"{counts}; smaller than {found.threshold_percent:g} % counts as equal"
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ioplan import __version__
 from ioplan.core.model import Model
+from ioplan.core.version import __version__
 from ioplan.records.drive import Drive
 from ioplan.records.run_request import Note, Resolved, RunRequest, Tags
 from ioplan.records.session_id import new_session_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioplan import __version__
+from ioplan.core.version import __version__
 from ioplan.job import SECOND_NS, Job
 from ioplan.planner.run_id import digest, prepare_digest
 from ioplan.planner.steps import Prepare, Run

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan import __version__
+from ioplan.core.version import __version__
 from ioplan.share.container import MAGIC, MOST_FILE_BYTES, BundleError, read, written
 from ioplan.share.contents import REPORT, Bundled, members_of, sessions_of
 from ioplan.share.signature import Signer, signer_of

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from ioplan import __version__
+from ioplan.core.version import __version__
 from ioplan.language.check.modules import installed_plans, read_text
 from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.locked import FOLDER, Locked, locked_folder, locked_suites

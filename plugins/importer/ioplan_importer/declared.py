@@ -46,7 +46,7 @@ COMMANDS = (
     Command(
         "fio",
         "Run fio's jobs by any backend, and print what fio prints.",
-        "ioplan_importer.fio_command.run:run_fio",
+        "ioplan_importer.fio_command.command:run_fio",
         (
             Parameter(
                 key="words",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 from zlib import crc32
 
-import ioplan
 from ioplan.backends import (
     Availability,
     BackendError,
@@ -16,6 +15,7 @@ from ioplan.backends import (
     ignore_progress,
 )
 from ioplan.core.text import did_you_mean
+from ioplan.core.version import __version__
 from ioplan.job import Job
 from ioplan.language.spoken import COMMON, speaking
 from ioplan_sim.execution import SimExecution
@@ -53,7 +53,7 @@ class SimBackend:
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable everywhere."""
-        return Availability(usable=True, version=ioplan.__version__)
+        return Availability(usable=True, version=__version__)
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
         """None: all of a workload is in the model (see docs/sim.md). The drive does not

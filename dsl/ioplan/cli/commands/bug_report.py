@@ -15,8 +15,8 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
-from ioplan import __version__
 from ioplan.core.text import counted
+from ioplan.core.version import __version__
 from ioplan.doctor.machine import Finding
 from ioplan.records.session import Session
 from ioplan.store.errors import StoreError

@@ -10,12 +10,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan import __version__
 from ioplan.cli.errors import UsageError
 from ioplan.cli.stores import results_at
 from ioplan.cli.written import Written, print_or_write
 from ioplan.core.formats import writer_of
 from ioplan.core.text import did_you_mean
+from ioplan.core.version import __version__
 from ioplan.history.conditions import BY, USUAL
 from ioplan.history.formats import as_json, bencher, otava
 from ioplan.history.history import Question, history

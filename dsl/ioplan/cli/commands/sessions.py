@@ -8,7 +8,6 @@ from pathlib import Path
 from msgspec.structs import replace
 from rich.console import Console
 
-from ioplan import __version__
 from ioplan.cli.bundles import results_of
 from ioplan.cli.commands.lanes import print_lanes
 from ioplan.cli.display.terminal import Terminal
@@ -21,6 +20,7 @@ from ioplan.core.formats import writer_of
 from ioplan.core.model import slimmed
 from ioplan.core.text import counted, did_you_mean
 from ioplan.core.units import bytes_text, time_text
+from ioplan.core.version import __version__
 from ioplan.export.export import WRITERS, export
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.record import RunRecord

@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from ioplan import __version__
+from ioplan.core.version import __version__
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.plan import FULL
 from ioplan.language.quantity import QuantityError, parse

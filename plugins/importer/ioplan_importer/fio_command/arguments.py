@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.cli.errors import UsageError
+from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.text import did_you_mean
 from ioplan.language.check.modules import read_text
 from ioplan_importer.fio.jobs import SWITCHES
@@ -27,6 +27,12 @@ WITHOUT_VALUE = frozenset(("minimal", "readonly", "parse-only", "warnings-fatal"
 PASS = "--pass-through gives the call to fio itself"
 
 
+class FioArgumentError(ExplainedError):
+    """A word of fio's command line that cannot be followed."""
+
+    kind = CommandFault.USAGE
+
+
 class FioCall(Struct, frozen=True):
     """What is asked: `text` is a job file of all jobs, `formats` are in their order."""
 
@@ -40,7 +46,7 @@ class FioCall(Struct, frozen=True):
 
 
 def call_of(words: Iterable[str]) -> FioCall:
-    """Read fio's words. Raises UsageError for what has no meaning here."""
+    """Read fio's words. Raises FioArgumentError for what has no meaning here."""
     files: list[Path] = []
     own: list[tuple[str, str]] = []
     lines: list[str] = []
@@ -52,7 +58,7 @@ def call_of(words: Iterable[str]) -> FioCall:
         else:
             lines += _job_line(name, value, lines)
     if not files and not any(line.startswith("[") for line in lines):
-        raise UsageError("name a job file, or a job: --name=NAME --rw=randread …")
+        raise FioArgumentError("name a job file, or a job: --name=NAME --rw=randread …")
     first = next((n for n, line in enumerate(lines) if line[0] == "["), len(lines))
     common = ["[global]", *lines[:first]] if first else []
     text = "\n".join([*common, *map(_read, files), *lines[first:]]) + "\n"
@@ -70,7 +76,7 @@ def _pairs(words: Iterable[str]) -> Iterator[tuple[str, str]]:
         name, equals, value = word.lstrip("-").partition("=")
         if not equals and not _is_flag(name):
             if not left:
-                raise UsageError(f"--{name} needs a value")
+                raise FioArgumentError(f"--{name} needs a value")
             value, equals = left.pop(0), "="
         yield name, value
 
@@ -84,12 +90,12 @@ BARE = frozenset(("group_reporting", "thread", "new_group", "exitall", "stonewal
 
 
 def _job_line(name: str, value: str, before: list[str]) -> list[str]:
-    """A line of a job file. Raises UsageError for an option that fio has not."""
+    """A line of a job file. Raises FioArgumentError for an option that fio has not."""
     if name == "name":
         return [f"[{value}]"]
     if canonical(name) not in KNOWN:
         near = did_you_mean(name, [*KNOWN, *GIVEN])
-        raise UsageError(f"--{name} is no known option of a job{near}; {PASS}")
+        raise FioArgumentError(f"--{name} is no known option of a job{near}; {PASS}")
     return [f"{name}={value}" if value else name]
 
 
@@ -98,21 +104,21 @@ def _read(path: Path) -> str:
         return read_text(path)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"cannot read {str(path)!r}: {why}") from error
+        raise FioArgumentError(f"cannot read {str(path)!r}: {why}") from error
 
 
 def _with_own(call: FioCall, own: list[tuple[str, str]]) -> FioCall:
-    """With fio's own options. Raises UsageError."""
+    """With fio's own options. Raises FioArgumentError."""
     given = dict(own)
     formats = tuple(given.get("output-format", "normal").split(","))
     if "minimal" in given:
         formats = ("terse",)
     if wrong := next((one for one in formats if one not in FORMATS), ""):
-        raise UsageError(
+        raise FioArgumentError(
             f"--output-format is of {', '.join(FORMATS)}, not {wrong!r}; {PASS}"
         )
     if given.get("terse-version", "3") != "3":
-        raise UsageError(f"only version 3 of the terse format is written; {PASS}")
+        raise FioArgumentError(f"only version 3 of the terse format is written; {PASS}")
     return FioCall(
         text=call.text,
         name=call.name,

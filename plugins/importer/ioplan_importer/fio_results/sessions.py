@@ -11,10 +11,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan import __version__
 from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.core.text import counted
+from ioplan.core.version import __version__
 from ioplan.job import SECOND_NS, Cpu
 from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import run_job

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
-from ioplan import __version__
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
+from ioplan.core.version import __version__
 from ioplan.guard.output import rewrite
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path, read_lab

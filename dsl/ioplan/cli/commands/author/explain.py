@@ -159,7 +159,8 @@ WITHOUT = {
 
 def _workload(clause: Clause) -> str:
     """A workload that has the clause once."""
-    example = next(iter(clause.forms.values()), f"{clause.word} 70%")
+    value = "every 64" if clause.is_count else "70%"
+    example = next(iter(clause.forms.values()), f"{clause.word} {value}")
     plain = "random 4KiB 70/30, {}"
     return WITHOUT.get(clause.slot or clause.word, plain).format(example)
 

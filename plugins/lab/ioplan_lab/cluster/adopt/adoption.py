@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from pydantic import TypeAdapter
 
-from ioplan import __version__
 from ioplan.core.error_kinds import ClusterFault
+from ioplan.core.version import __version__
 from ioplan.guard.survey import Surveyed
 from ioplan.lab.hosts import LabHost
 from ioplan.lab.lab import Lab

@@ -9,7 +9,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_l
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from ioplan import __version__
+from ioplan.core.version import __version__
 from ioplan.lab.lab_file import read_lab
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.desk import Desk
