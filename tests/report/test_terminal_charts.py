@@ -89,7 +89,7 @@ def test_points_lie_where_their_values_are(calls: Calls, y_scale: Scale) -> None
     assert xs == [log10(qd) for qd in values]
     at = log10 if y_scale == "log" else float
     assert ys == [at(iops) for iops in values.values()]
-    assert "65.0k┤" in lines[3] or y_scale == "log"
+    assert "80k┤" in lines[3] or y_scale == "log"
     assert lines[-1].split() == ["1", "2", "8"]
 
 
@@ -286,3 +286,24 @@ def test_values_of_few_are_ticks_themselves() -> None:
 )
 def test_values_in_their_units(value: float, unit: str, text: str) -> None:
     assert value_text(value, unit) == text
+
+
+@pytest.mark.parametrize(
+    ("unit", "low", "high", "texts"),
+    [
+        ("1/s", 0, 360_000, ["0", "100k", "200k", "300k", "400k"]),
+        ("1/s", 0, 100, ["0", "20", "40", "60", "80", "100"]),
+        ("ns", 0, 199_000, ["0", "50 µs", "100 µs", "150 µs", "200 µs"]),
+        ("ns", 0, 1_150_000, ["0", "500 µs", "1 ms", "1.5 ms"]),
+        ("s", 0, 12, ["0", "5 s", "10 s", "15 s"]),
+        ("%", 0, 93.2, ["0%", "20%", "40%", "60%", "80%", "100%"]),
+        ("", -3, 7, ["-5", "0", "5", "10"]),
+    ],
+)
+def test_ticks_are_round_figures_around_the_values(
+    unit: str, low: float, high: float, texts: list[str]
+) -> None:
+    column = Column("y", "y", unit)
+    found = axis(column, "linear", [low, high], zero=True)
+    assert [text for _, text in y_ticks(found)] == texts
+    assert found.low <= low <= high <= found.high

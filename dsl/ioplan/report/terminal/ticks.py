@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from math import ceil, floor, log10
 
@@ -22,6 +23,11 @@ MEASURED = ("", "text", "size", "%")
 """Units of axes that were set, not measured."""
 MINUTE_S = 60
 NINES = (0.0, 0.30103, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
+
+ZERO = ("ns", "s", "B/s", "1/s", "B")
+"""Units whose zero says nothing: `0`, not `0 ns`."""
+ZEROS = re.compile(r"(?<=\.\d)0+(?=\D|$)|\.0+(?=\D|$)")
+"""A tick is a round figure: `50 µs`, not `50.0 µs`."""
 
 Tick = tuple[float, str]
 
@@ -46,7 +52,9 @@ class Axis(Struct, frozen=True):
         """A value as it is written beside the axis."""
         if self.column.order:
             return printable(self.column.order[round(value)])
-        return value_text(value, self.column.unit)
+        if not value and self.column.unit in ZERO:
+            return "0"
+        return re.sub(ZEROS, "", value_text(value, self.column.unit))
 
 
 def axis(column: Column, scale: Scale, values: Sequence[float], zero: bool) -> Axis:
@@ -59,7 +67,16 @@ def axis(column: Column, scale: Scale, values: Sequence[float], zero: bool) -> A
         low = min(0.0, low)
     if low == high:
         low, high = (low / 2, high * 2) if log else (low - 0.5, high + 0.5)
-    return Axis(low, high, log, column)
+    found = Axis(low, high, log, column)
+    return _widened(found) if zero and not log else found
+
+
+def _widened(one: Axis) -> Axis:
+    """Up to the round figures around its values, as those of the page."""
+    step = _step(one)
+    low, high = floor(one.low / step + 1e-9), ceil(one.high / step - 1e-9)
+    wide = Axis(low * step, high * step, one.log, one.column)
+    return wide if _step(wide) == step else _widened(wide)
 
 
 def value_text(value: float, unit: str) -> str:
@@ -83,9 +100,8 @@ TEXTS: dict[str, Callable[[float], str]] = {
 
 
 def y_ticks(one: Axis) -> list[Tick]:
-    """Quarters of a linear axis, round figures of a logarithmic one."""
-    quarters = [one.low + (one.high - one.low) * part / 4 for part in range(5)]
-    values = _figures(one) if one.log else quarters
+    """Round figures: 0, 10k, 20k."""
+    values = _figures(one) if one.log else _even(one)
     return [(one.at(value), one.text(value)) for value in values]
 
 
@@ -118,12 +134,16 @@ def _even(one: Axis) -> list[float]:
     """Steps of 1, 2 or 5, or whole minutes and hours."""
     if one.column.unit == "s" and one.high >= LONG_S:
         return [float(value) for value in time_ticks(one.high)]
-    rough = (one.high - one.low) / ABOUT
-    power = 10.0 ** floor(log10(rough))
-    step = next(s * power for s in (1, 2, 5, 10) if s * power >= rough * 0.999)
+    step = _step(one)
     first = ceil(one.low / step - 1e-9)
     count = floor((one.high - first * step) / step + 1e-9)
     return [round((first + n) * step, 12) for n in range(count + 1)]
+
+
+def _step(one: Axis) -> float:
+    rough = (one.high - one.low) / ABOUT
+    power = 10.0 ** floor(log10(rough))
+    return next(s * power for s in (1, 2, 5, 10) if s * power >= rough * 0.999)
 
 
 def _figures(one: Axis) -> list[float]:
