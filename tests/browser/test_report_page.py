@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -239,3 +240,32 @@ def test_a_pdf_has_sheets_of_all_tests(
     assert sheets >= 1 + chromium.run(
         "return document.querySelectorAll('.test').length"
     )
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_a_chart_alone_is_the_picture_that_the_page_saves(
+    kind: str, chromium: Browser, single: Report, tmp_path: Path
+) -> None:
+    out = tmp_path / f"chart.{kind}"
+    call = ("report", single.sessions[0], "--store", single.store, "-o", out)
+    done = ioplan(*call, "--chart", "throughput by queue depth")
+    assert done.code == 0, done.err
+    data = out.read_bytes()
+    if kind == "png":
+        assert data.startswith(b"\x89PNG") and data[16:24] == struct.pack(
+            ">II", 2400, 1350
+        )
+        return
+    drawn(chromium, single.page)
+    id = figure(chromium, "Throughput by queue depth")
+    saved = "return picture(known.get(arguments[0] + '-data')).then(svgText)"
+    plain = re.compile(rb'id="gradient_\d+"|clip\d+')
+    assert plain.sub(b"", data) == plain.sub(b"", chromium.run(saved, id).encode())
+    done = ioplan(*call, "--force", "--chart", "no such chart")
+    assert done.code == 2 and "'Throughput by queue depth'" in done.err.replace(
+        ": T", "'T"
+    )
+    done = ioplan(*call[:-1], tmp_path / "x.gif", "--chart", "throughput")
+    assert done.code == 2 and "-o x.svg" in done.err
+    done = ioplan(*call, "--chart", "throughput by", "--pdf")
+    assert done.code == 2 and "choose one" in done.err

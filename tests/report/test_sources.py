@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plans import checked
 from run_data import record, session
 
 from ioplan.report.source import Source, source, workload
@@ -23,9 +24,22 @@ def test_a_source_names_drive_firmware_date_session_and_tool() -> None:
     )
 
 
-def test_a_workload_is_in_the_words_of_the_plan() -> None:
-    text = (
-        'test "A" {\n  run    random 4KiB,  qd 8\n  vary   qd in 1, 2\n  run oltp {\n'
+def test_a_workload_is_in_the_words_of_the_plan_with_its_values() -> None:
+    plan = checked(
+        """param t = 2s
+param deep = 8
+workload oltp = random 8KiB 70/30
+test "A" {
+  run    random 4KiB 100/0,  qd deep for t  # comment
+  repeat 2 { run oltp, qd deep for t }
+  run    random 4KiB 100/0, align size, qd n for t
+  vary   n in 1, 2
+}
+"""
     )
-    assert workload(text) == "random 4KiB, qd 8; oltp"
-    assert workload("") == ""
+    (test,) = plan.tests
+    assert workload(test) == (
+        "random 4KiB 100/0, qd 8 for 2s; oltp, qd 8 for 2s; "
+        "random 4KiB 100/0, align size, qd n for 2s"
+    )
+    assert workload(None) == ""

@@ -12,18 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from ioplan.cli.commands.sessions import plan_of, report_page, written_report
+from ioplan.cli.commands.report import (
+    report_document,
+    report_page,
+    written_report,
+)
+from ioplan.cli.commands.sessions import plan_of
 from ioplan.cli.errors import UsageError
 from ioplan.export.export import Records, arrow_table
 from ioplan.planner.places import places_of
 from ioplan.records import session as model
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.superseded import current_records
-from ioplan.report.build import document
 from ioplan.report.document import ChartSpec, Document
-from ioplan.report.html.page import page
+from ioplan.report.html.one_chart import chart_named, chart_page, charts_of
 from ioplan.report.judgements import Judgement, judgements, verdict_lines
 from ioplan.store.store import Store
 
@@ -134,26 +137,17 @@ class Session:
     @cached_property
     def charts(self) -> dict[str, Chart]:
         """The charts of the report by their names, `test: title`."""
-        with self._open() as store:
-            found = document(store, [self.model], {self.id: plan_of(self.model)}, "")
-        return {
-            f"{section.title}: {one.title}": Chart(found, section.id, one)
-            for section in found.sections
-            for one in section.pictures
-        }
+        found = self._document
+        return {name: Chart(found, *place) for name, place in charts_of(found).items()}
 
     def chart(self, name: str) -> Chart:
         """A chart by its name, or by a part of it that no other has."""
-        fitting = [key for key in self.charts if name == key] or [
-            key for key in self.charts if name.lower() in key.lower()
-        ]
-        if len(fitting) == 1:
-            return self.charts[fitting[0]]
-        which = "no chart" if not fitting else f"{len(fitting)} charts with"
-        known = ", ".join(map(repr, fitting or self.charts))
-        raise UsageError(
-            f"session {self.id} has {which} {name!r}: name one of {known or 'none'}"
-        )
+        return Chart(self._document, *chart_named(self._document, name))
+
+    @cached_property
+    def _document(self) -> Document:
+        with self._open() as store:
+            return report_document(store, [self.model])
 
     def _repr_html_(self) -> str:
         return _framed(str(self.report()), REPORT_PX)
@@ -173,12 +167,7 @@ class Chart(Struct, frozen=True):
 
     def html(self) -> str:
         """A page with this chart alone, drawn as in the report."""
-        sections = tuple(
-            replace(one, pictures=(self.spec,))
-            for one in self.document.sections
-            if one.id == self.section
-        )
-        return page(replace(self.document, sections=sections, sentence=()))
+        return chart_page(self.document, (self.section, self.spec))
 
     def _repr_html_(self) -> str:
         return _framed(self.html(), CHART_PX)

@@ -48,7 +48,7 @@ from ioplan.report.points import Point, figures_of, points
 from ioplan.report.reader import Reader
 from ioplan.report.reported import Reported, reported
 from ioplan.report.sentences import prepare_line
-from ioplan.report.source import source
+from ioplan.report.source import source, workload
 from ioplan.report.verdicts import judged_lines, remarks, verdict
 from ioplan.store.store import Store
 
@@ -157,6 +157,7 @@ def _section(
         id=f"test-{number}",
         title=title,
         plan_text=test.text if test else "",
+        workload=workload(test),
         points=tuple(found),
         headlines=_headlines(found, reader, test, known),
         judgements=tuple(chain.from_iterable(judged.values())),

@@ -153,6 +153,7 @@ class Section(Struct, frozen=True):
     counted: str
     figures_of: str
     signs: tuple[str, ...]
+    workload: str = ""
     against: tuple[str, ...] = ()
     """What speaks against its figures, in a line for each session."""
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
+from ioplan.language.plan import RepeatTemplate, RunTemplate, StepTemplate, Test
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.report.headlines.doubts import is_virtual
 from ioplan.report.session_labels import drive
-
-RUN_LINE = re.compile(r"^ +run +([^{\n]+)", re.MULTILINE)
 
 
 class Source(Struct, frozen=True):
@@ -43,7 +41,15 @@ def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source
     )
 
 
-def workload(plan_text: str) -> str:
-    """What a test runs, in the plan's own words."""
-    found = (" ".join(line.split()) for line in RUN_LINE.findall(plan_text))
-    return "; ".join(dict.fromkeys(found))
+def workload(test: Test | None) -> str:
+    """What a test runs, in the plan's words, with the values of its params."""
+    texts = (text.removeprefix("run ") for text in _runs(test.steps if test else ()))
+    return "; ".join(dict.fromkeys(texts))
+
+
+def _runs(steps: Iterable[StepTemplate]) -> Iterator[str]:
+    for step in steps:
+        if isinstance(step, RunTemplate):
+            yield step.text.partition(" {")[0]
+        elif isinstance(step, RepeatTemplate):
+            yield from _runs(step.steps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -12,36 +11,21 @@ from ioplan.cli.bundles import results_of
 from ioplan.cli.commands.lanes import print_lanes
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.selection import fits, only_tests
-from ioplan.cli.stores import STDOUT, opened
-from ioplan.compare.for_report import compared
+from ioplan.cli.stores import opened
 from ioplan.core.formats import writer_of
 from ioplan.core.model import slimmed
 from ioplan.core.text import counted, did_you_mean
-from ioplan.core.units import bytes_text, time_text
-from ioplan.core.version import __version__
+from ioplan.core.units import time_text
 from ioplan.export.export import WRITERS, export
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.records.superseded import current_records
-from ioplan.report.build import document
-from ioplan.report.conformance.conformance import JudgedSession
-from ioplan.report.conformance.conformance import conformance as conformance_of
-from ioplan.report.document import Facts
-from ioplan.report.html.page import NO_COVER, page
-from ioplan.report.html.pdf import PdfError
-from ioplan.report.html.pdf import pdf as as_pdf
-from ioplan.report.html.sheet import cover
-from ioplan.report.terminal.conformance import print_conformance
 from ioplan.report.terminal.show import show_records
 from ioplan.report.verdicts import how_measured
 from ioplan.share.bundle import is_bundle
-from ioplan.share.recorded_plan import recorded_plan, recorded_plans
+from ioplan.share.recorded_plan import recorded_plan
 from ioplan.store.store import Store
-
-USUAL_REPORT = Path("report.html")
 
 
 def show_session(
@@ -172,98 +156,11 @@ def _no_test(store: Store, session: Session, title: str) -> UsageError:
 
 def plan_of(session: Session) -> CheckedPlan | None:
     """The plan as it was run, for its charts; None if it is no plan any more."""
-    return _asked_of(recorded_plan(session), session)
+    return asked_of(recorded_plan(session), session)
 
 
-def _asked_of(plan: CheckedPlan | None, session: Session) -> CheckedPlan | None:
+def asked_of(plan: CheckedPlan | None, session: Session) -> CheckedPlan | None:
     try:
         return only_tests(plan, session.request.tests) if plan else None
     except UsageError:
         return None  # a store that was passed on may say anything
-
-
-def write_report(
-    sessions: list[str],
-    output: Path,
-    force: bool,
-    conformance: bool,
-    pdf: bool,
-    sponsor: str | None,
-    vendor: str | None,
-    store: str | None,
-) -> int:
-    """Write one HTML file or PDF on all sessions. Raises UsageError, StoreError."""
-    if conformance:
-        return _print_conformance(sessions or ["last"], store)
-    with results_of(store, sessions or ["last"]) as (known, keys):
-        named = [word for key in keys for word in key.split(",")]
-        data = report_page(
-            known, _sessions(known, named), cover(sponsor or "", vendor or "")
-        )
-    if pdf:
-        data = _printed(data)
-        output = output.with_suffix(".pdf") if output == USUAL_REPORT else output
-    written_report(data, output, force)
-    if output != STDOUT:
-        size = bytes_text(len(data))
-        Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)
-    return HELD
-
-
-def written_report(data: bytes, output: Path, force: bool) -> None:
-    """Write a page or a PDF. Raises UsageError for a file that is there already."""
-    with opened(output, force) as out:
-        out.write(data)
-
-
-def _printed(page: bytes) -> bytes:
-    """A page as a PDF. Raises UsageError where nothing can print it."""
-    try:
-        return as_pdf(page.decode())
-    except PdfError as error:
-        raise UsageError(str(error)) from None
-
-
-def _print_conformance(words: list[str], store: str | None) -> int:
-    """What SNIA's specification asks; 1 if anything deviates."""
-    with results_of(store, words) as (known, keys):
-        named = [word for key in keys for word in key.split(",")]
-        judged = [
-            JudgedSession(one, one.id, current_records(list(known.records(one.id))))
-            for one in _sessions(known, named)
-        ]
-        found = list(conformance_of(known, judged))
-    if not found:
-        raise UsageError(
-            "no test claims conformance with SNIA's specification; a plan or a test "
-            'does by its title, for example plan "PTS latency"'
-        )
-    for one in found:
-        print_conformance(Terminal(highlight=False), one)
-    return EXPECTATION_FAILED if any(one.deviates for one in found) else HELD
-
-
-def report_page(known: Store, sessions: list[Session], on: Facts = NO_COVER) -> bytes:
-    """The HTML page on some sessions of a store."""
-    made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
-    found = document(known, sessions, _plans(sessions), made)
-    if len(sessions) > 1:
-        found = replace(found, compared=compared(known, sessions))
-    return page(found, on).encode()
-
-
-def _sessions(store: Store, keys: list[str]) -> list[Session]:
-    """Each session once. Raises UsageError for one without a run."""
-    found = {session.id: session for session in map(store.session, keys)}
-    for session in found.values():
-        if not store.count(session.id):
-            raise UsageError(
-                f"session {session.id} has no run to report: it is {session.status}"
-            )
-    return list(found.values())
-
-
-def _plans(sessions: list[Session]) -> dict[str, CheckedPlan | None]:
-    """The plan of each session, with the tests that were asked for."""
-    plans = recorded_plans(sessions)
-    return {one.id: _asked_of(plans[one.id], one) for one in sessions}

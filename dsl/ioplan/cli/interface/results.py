@@ -102,7 +102,7 @@ RESULT_COMMANDS = (
     Command(
         "report",
         "Write an HTML report; its charts compare several sessions.",
-        "ioplan.cli.commands.sessions:write_report",
+        "ioplan.cli.commands.report:write_report",
         (
             Parameter(
                 key="sessions",
@@ -126,6 +126,12 @@ RESULT_COMMANDS = (
             ),
             flag("--pdf", "Write a PDF, using Chromium. [default: report.pdf]"),
             option(
+                "--chart",
+                "Write this chart alone, by its name or a part of it, as an SVG or a "
+                "PNG, using Chromium. [default: report.svg]",
+                "NAME",
+            ),
+            option(
                 "--sponsor", "The test sponsor, shown on each page.", "TEXT", default=""
             ),
             option("--vendor", "The drive's vendor.", "TEXT", default=""),
@@ -135,6 +141,7 @@ RESULT_COMMANDS = (
             "ioplan report last -o report.html",
             "ioplan report last --conformance",
             "ioplan report last --pdf --sponsor 'ACME Labs' -o pts.pdf",
+            "ioplan report last --chart 'IOPS by queue depth' -o iops.svg",
             "ioplan report 20261120 20261121 -o both.html",
         ),
     ),

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ioplan.language.bind.bind import scaled_ns, workload_of
 from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
+from ioplan.language.check.spelled import spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.streams.hosts import check_unplaced
 from ioplan.language.check.streams.rules import check_streams
@@ -27,7 +28,6 @@ from ioplan.language.plan import (
 )
 from ioplan.language.quantity import Quantity
 from ioplan.language.syntax import tree
-from ioplan.language.syntax.source import Source, Span
 from ioplan.workload import Workload
 
 MOST_STEPS = 100
@@ -140,20 +140,7 @@ def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | Non
     limits = _limits(timing, step, scope, time_scale)
     if made is None or limits is None:
         return None
-    return WriteStep(workload=made, text=_spelled(step, scope), **limits)
-
-
-def _spelled(step: tree.Write, scope: Scope) -> str:
-    """The step as written, with values in the place of names."""
-    text, start = step.span.text, step.span.start
-    atoms = [atom for clause in step.spec.clauses for atom in clause.atoms]
-    named = [atom for atom in atoms if tree.names_in(atom)]
-    for atom in sorted(named, key=lambda atom: -atom.span.start):
-        value = scope.amount(atom)
-        if isinstance(value, Quantity):
-            before, after = atom.span.start - start, atom.span.end - start
-            text = text[:before] + value.text + text[after:]
-    return Span(Source("", text), 0, len(text)).one_line
+    return WriteStep(workload=made, text=spelled(step.spec, step.span, scope), **limits)
 
 
 def _written(

@@ -22,7 +22,6 @@ from ioplan.report.html.sheet import sheet_style
 from ioplan.report.html.window import Window, windows
 from ioplan.report.judgements import outcomes_of, outcomes_text
 from ioplan.report.many_sessions import many_sessions
-from ioplan.report.source import workload
 from ioplan.report.verdicts import first_lines_of
 
 SCRIPTS = (
@@ -99,7 +98,6 @@ def page(document: Document, on: Facts = NO_COVER) -> str:
         first_lines=first_lines_of,
         many=many_sessions(document.sessions),
         about=Markup(about_json(document)),
-        workload=workload,
         glance=glance,
         section_glance=section_glance,
         ids={one.title: one.id for one in document.sections},

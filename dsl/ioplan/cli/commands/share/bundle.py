@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ioplan.cli.commands.sessions import report_page
+from ioplan.cli.commands.report import report_page
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.stores import STDOUT, opened, results_at

@@ -7,7 +7,7 @@ import re
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 
-from ioplan.cli.commands.sessions import report_page
+from ioplan.cli.commands.report import report_page
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.stores import opened

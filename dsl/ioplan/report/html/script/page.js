@@ -107,3 +107,22 @@ addEventListener("beforeprint", () => {
   figures.forEach(come);
 });
 addEventListener("afterprint", () => { printing = false; again(); });
+
+// `?picture=svg`: only the first chart, as text for the program that asks for it.
+const asked = new URLSearchParams(location.search).get("picture");
+if (asked && figures.length) {
+  const text = async (made) => asked === "svg" ? new Blob([svgText(made)]) : pngBlob(made);
+  const data = (blob) => new Promise((done) => {
+    const reader = new FileReader();
+    reader.onload = () => done(reader.result.split(",")[1]);
+    reader.readAsDataURL(blob);
+  });
+  (async () => {
+    come(figures[0]);
+    const found = await data(await text(await picture(chartOf(figures[0]))));
+    const kept = document.createElement("pre");
+    kept.id = "picture";
+    kept.textContent = found;
+    document.body.replaceChildren(kept);
+  })();
+}

@@ -1,8 +1,10 @@
-"""A page as a PDF, printed by a Chromium that is installed here."""
+"""A page as a PDF, or its chart as a picture, by a Chromium that is installed here."""
 
 from __future__ import annotations
 
+import base64
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -15,15 +17,18 @@ NAMES = (
 WINDOW = "900,1400"
 """What charts are laid out for, in pixels: as narrow as a sheet, in one column."""
 MOST_S = 180
-OTHERWISE = "print the HTML report in a browser"
+BUDGET_MS = 30_000
+"""How long the scripts of a page may take to draw a picture, in the page's time."""
+OTHERWISE = "open the HTML report in a browser, which prints it and saves its charts"
+PICTURE = re.compile(r'<pre id="picture">([A-Za-z0-9+/=]+)</pre>')
 
 
-class PdfError(Exception):
+class BrowserError(Exception):
     """There is no browser, or it did not print."""
 
 
 def pdf(page: str) -> bytes:
-    """The page as it prints, with all of its charts. Raises PdfError.
+    """The page as it prints, with all of its charts. Raises BrowserError.
 
     Nothing else draws the charts: a second library would draw them differently.
     """
@@ -38,17 +43,38 @@ def pdf(page: str) -> bytes:
         ]
         _run([*command, source.as_uri()])
         if not printed.exists():
-            raise PdfError(
+            raise BrowserError(
                 f"{program} wrote no PDF; print the HTML report in a browser"
             )
         return printed.read_bytes()
 
 
+def picture(page: str, kind: str) -> bytes:
+    """The first chart of a page, an "svg" or a "png", as the page saves it.
+
+    Raises BrowserError.
+    """
+    with tempfile.TemporaryDirectory(prefix="ioplan-picture-") as folder:
+        source = Path(folder, "report.html")
+        source.write_text(page, "utf-8")
+        options = _options(Path(folder, "profile"))
+        drawn = _run(
+            [
+                *(_browser(), *options, "--dump-dom"),
+                f"--virtual-time-budget={BUDGET_MS}",
+                f"{source.as_uri()}?picture={kind}",
+            ]
+        )
+    if not (found := PICTURE.search(drawn)):
+        raise BrowserError(f"the browser drew no chart; {OTHERWISE}")
+    return base64.b64decode(found[1])
+
+
 def _browser() -> str:
     found = next(filter(None, map(shutil.which, NAMES)), None)
     if not found:
-        raise PdfError(
-            "a PDF is printed by Chromium, and neither it nor Chrome is in PATH: "
+        raise BrowserError(
+            "charts are drawn by Chromium, and neither it nor Chrome is in PATH: "
             f"install it (apt install chromium), or {OTHERWISE}"
         )
     return found
@@ -72,10 +98,12 @@ def _options(profile: Path) -> list[str]:
     ]
 
 
-def _run(command: list[str]) -> None:
+def _run(command: list[str]) -> str:
+    """What it printed."""
     try:
-        subprocess.run(command, capture_output=True, timeout=MOST_S, check=True)
+        done = subprocess.run(command, capture_output=True, timeout=MOST_S, check=True)
+        return done.stdout.decode(errors="replace")
     except subprocess.TimeoutExpired:
-        raise PdfError(f"{command[0]} did not print within {MOST_S} s") from None
+        raise BrowserError(f"{command[0]} did not draw within {MOST_S} s") from None
     except (OSError, subprocess.CalledProcessError) as error:
-        raise PdfError(f"{command[0]} could not print: {error}") from error
+        raise BrowserError(f"{command[0]} could not draw: {error}") from error

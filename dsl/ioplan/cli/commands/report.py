@@ -1,0 +1,149 @@
+"""`ioplan report`: sessions as a page, as sheets, or one of their charts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ioplan.cli.bundles import results_of
+from ioplan.cli.commands.sessions import asked_of
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
+from ioplan.cli.stores import STDOUT, opened
+from ioplan.compare.for_report import compared
+from ioplan.core.units import bytes_text
+from ioplan.core.version import __version__
+from ioplan.language.plan import CheckedPlan
+from ioplan.records.session import Session
+from ioplan.records.superseded import current_records
+from ioplan.report.build import document
+from ioplan.report.conformance.conformance import JudgedSession
+from ioplan.report.conformance.conformance import conformance as conformance_of
+from ioplan.report.document import Document, Facts
+from ioplan.report.html.browser import BrowserError, picture
+from ioplan.report.html.browser import pdf as pdf_of
+from ioplan.report.html.one_chart import chart_named, chart_page
+from ioplan.report.html.page import NO_COVER, page
+from ioplan.report.html.sheet import cover
+from ioplan.report.terminal.conformance import print_conformance
+from ioplan.share.recorded_plan import recorded_plans
+from ioplan.store.store import Store
+
+USUAL_REPORT = Path("report.html")
+PICTURES = ("svg", "png")
+
+
+def write_report(
+    sessions: list[str],
+    output: Path,
+    force: bool,
+    conformance: bool,
+    pdf: bool,
+    chart: str | None,
+    sponsor: str | None,
+    vendor: str | None,
+    store: str | None,
+) -> int:
+    """Write one HTML file, PDF or chart on all sessions.
+
+    Raises UsageError, StoreError, NoChartError.
+    """
+    if conformance:
+        return _print_conformance(sessions or ["last"], store)
+    kind = _picture_kind(chart, pdf, output)
+    with results_of(store, sessions or ["last"]) as (known, keys):
+        named = [word for key in keys for word in key.split(",")]
+        found = report_document(known, _sessions(known, named))
+    on = cover(sponsor or "", vendor or "")
+    if chart:
+        data = _drawn(chart_page(found, chart_named(found, chart)), kind)
+    else:
+        data = _drawn(page(found, on), "pdf") if pdf else page(found, on).encode()
+    if output == USUAL_REPORT and (pdf or chart):
+        output = output.with_suffix(f".{kind}")
+    written_report(data, output, force)
+    if output != STDOUT:
+        size = bytes_text(len(data))
+        Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)
+    return HELD
+
+
+def _picture_kind(chart: str | None, pdf: bool, output: Path) -> str:
+    """What Chromium has to make. Raises UsageError for a name that says otherwise."""
+    if pdf and chart:
+        raise UsageError("--chart is one picture, --pdf the whole report: choose one")
+    if not chart:
+        return "pdf"
+    kind = output.suffix.lower().removeprefix(".")
+    if output in (USUAL_REPORT, STDOUT):
+        return "svg"
+    if kind not in PICTURES:
+        raise UsageError(f"a chart is an SVG or a PNG: -o {output.stem}.svg")
+    return kind
+
+
+def written_report(data: bytes, output: Path, force: bool) -> None:
+    """Write a page or a PDF. Raises UsageError for a file that is there already."""
+    with opened(output, force) as out:
+        out.write(data)
+
+
+def _drawn(page: str, kind: str) -> bytes:
+    """By a browser. Raises UsageError where there is none."""
+    try:
+        return pdf_of(page) if kind == "pdf" else picture(page, kind)
+    except BrowserError as error:
+        raise UsageError(str(error)) from None
+
+
+def _print_conformance(words: list[str], store: str | None) -> int:
+    """What SNIA's specification asks; 1 if anything deviates."""
+    with results_of(store, words) as (known, keys):
+        named = [word for key in keys for word in key.split(",")]
+        judged = [
+            JudgedSession(one, one.id, current_records(list(known.records(one.id))))
+            for one in _sessions(known, named)
+        ]
+        found = list(conformance_of(known, judged))
+    if not found:
+        raise UsageError(
+            "no test claims conformance with SNIA's specification; a plan or a test "
+            'does by its title, for example plan "PTS latency"'
+        )
+    for one in found:
+        print_conformance(Terminal(highlight=False), one)
+    return EXPECTATION_FAILED if any(one.deviates for one in found) else HELD
+
+
+def report_page(known: Store, sessions: list[Session], on: Facts = NO_COVER) -> bytes:
+    """The HTML page on some sessions of a store."""
+    return page(report_document(known, sessions), on).encode()
+
+
+def report_document(known: Store, sessions: list[Session]) -> Document:
+    """What the report of some sessions of a store says."""
+    made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
+    found = document(known, sessions, _plans(sessions), made)
+    if len(sessions) < 2:
+        return found
+    return replace(found, compared=compared(known, sessions))
+
+
+def _sessions(store: Store, keys: list[str]) -> list[Session]:
+    """Each session once. Raises UsageError for one without a run."""
+    found = {session.id: session for session in map(store.session, keys)}
+    for session in found.values():
+        if not store.count(session.id):
+            raise UsageError(
+                f"session {session.id} has no run to report: it is {session.status}"
+            )
+    return list(found.values())
+
+
+def _plans(sessions: list[Session]) -> dict[str, CheckedPlan | None]:
+    """The plan of each session, with the tests that were asked for."""
+    plans = recorded_plans(sessions)
+    return {one.id: asked_of(plans[one.id], one) for one in sessions}

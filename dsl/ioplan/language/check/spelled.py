@@ -1,0 +1,26 @@
+"""A step as it is shown: the values stand where the plan has their names."""
+
+from __future__ import annotations
+
+from ioplan.language.check.scope import Scope
+from ioplan.language.quantity import Quantity
+from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Source, Span
+
+
+def spelled(spec: tree.Spec, span: Span, scope: Scope) -> str:
+    """What stands at `span` in one line; a name that an axis varies stays."""
+    text = span.text
+    atoms = [atom for clause in spec.clauses for atom in clause.atoms]
+    named = [atom for atom in atoms if _is_of_params(atom, scope)]
+    for atom in sorted(named, key=lambda atom: -atom.span.start):
+        value = scope.amount(atom)
+        if isinstance(value, Quantity):
+            before, after = atom.span.start - span.start, atom.span.end - span.start
+            text = text[:before] + value.text + text[after:]
+    return Span(Source("", text), 0, len(text)).one_line
+
+
+def _is_of_params(atom: tree.Atom, scope: Scope) -> bool:
+    names = list(tree.names_in(atom))
+    return bool(names) and all(map(scope.param, names))
