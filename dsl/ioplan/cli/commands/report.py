@@ -19,6 +19,7 @@ from ioplan.core.version import __version__
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
+from ioplan.report.badge import badge as badge_of
 from ioplan.report.build import document
 from ioplan.report.conformance.conformance import JudgedSession
 from ioplan.report.conformance.conformance import conformance as conformance_of
@@ -43,6 +44,7 @@ def write_report(
     conformance: bool,
     pdf: bool,
     chart: str | None,
+    badge: bool,
     sponsor: str | None,
     vendor: str | None,
     store: str | None,
@@ -53,16 +55,18 @@ def write_report(
     """
     if conformance:
         return _print_conformance(sessions or ["last"], store)
-    kind = _picture_kind(chart, pdf, output)
+    kind = _kind(chart, pdf, badge, output)
     with results_of(store, sessions or ["last"]) as (known, keys):
         named = [word for key in keys for word in key.split(",")]
         found = report_document(known, _sessions(known, named))
     on = cover(sponsor or "", vendor or "")
     if chart:
         data = _drawn(chart_page(found, chart_named(found, chart)), kind)
+    elif badge:
+        data = badge_of(found).encode()
     else:
         data = _drawn(page(found, on), "pdf") if pdf else page(found, on).encode()
-    if output == USUAL_REPORT and (pdf or chart):
+    if output == USUAL_REPORT:
         output = output.with_suffix(f".{kind}")
     written_report(data, output, force)
     if output != STDOUT:
@@ -71,18 +75,20 @@ def write_report(
     return HELD
 
 
-def _picture_kind(chart: str | None, pdf: bool, output: Path) -> str:
-    """What Chromium has to make. Raises UsageError for a name that says otherwise."""
-    if pdf and chart:
-        raise UsageError("--chart is one picture, --pdf the whole report: choose one")
-    if not chart:
-        return "pdf"
+def _kind(chart: str | None, pdf: bool, badge: bool, output: Path) -> str:
+    """The ending of what is written. Raises UsageError for a name that has another."""
+    asked = {"--chart": bool(chart), "--pdf": pdf, "--badge": badge}
+    wanted = [name for name, given in asked.items() if given]
+    if len(wanted) > 1:
+        raise UsageError(f"{' and '.join(wanted)} are different files: choose one")
+    if not chart and not badge:
+        return "pdf" if pdf else "html"
     kind = output.suffix.lower().removeprefix(".")
-    if output in (USUAL_REPORT, STDOUT):
-        return "svg"
-    if kind not in PICTURES:
-        raise UsageError(f"a chart is an SVG or a PNG: -o {output.stem}.svg")
-    return kind
+    kinds = PICTURES if chart else ("svg",)
+    if output not in (USUAL_REPORT, STDOUT) and kind not in kinds:
+        what = "a chart is an SVG or a PNG" if chart else "a badge is an SVG"
+        raise UsageError(f"{what}: -o {output.stem}.svg")
+    return kind if kind in kinds else "svg"
 
 
 def written_report(data: bytes, output: Path, force: bool) -> None:

@@ -131,6 +131,7 @@ RESULT_COMMANDS = (
                 "PNG, using Chromium. [default: report.svg]",
                 "NAME",
             ),
+            flag("--badge", "Write the outcome as a badge. [default: report.svg]"),
             option(
                 "--sponsor", "The test sponsor, shown on each page.", "TEXT", default=""
             ),
