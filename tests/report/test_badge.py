@@ -12,7 +12,7 @@ from ioplan.report.badge import COLORS, OTHER
 
 HELD = "\n  expect errors == 0"
 FAILS = "\n  expect p99 < 1ns"
-OPEN = "\n  expect p99.99 < 1s"
+OPEN = "\n  expect p99.9 < 1s"
 SVG = "{http://www.w3.org/2000/svg}"
 
 

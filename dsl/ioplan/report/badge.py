@@ -41,9 +41,7 @@ def _outcome(found: Document) -> str:
     judged = [one for section in found.sections for one in section.judgements]
     counts = dict(sorted(outcomes_of(judged).items(), key=lambda one: one[0] == "held"))
     doubted = found.verdict.outcome == "undecided" and {*counts} <= {"held"}
-    return ", ".join(
-        filter(None, (outcomes_text(counts) or "measured", doubted and "in doubt"))
-    )
+    return (outcomes_text(counts) or "measured") + ", in doubt" * doubted
 
 
 def _simulated(found: Document) -> str:
