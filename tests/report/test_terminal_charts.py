@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from rich.console import Console
+from rich.text import Text
 
 from ioplan.report.charts.encoding import Datum, framed
 from ioplan.report.document import Channels, ChartSpec, Column, Frame, Scale
@@ -69,9 +70,11 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     for name in ("plot", "scatter"):
         kept = getattr(plotext, name)
 
-        def both(*at: Any, marker: str = "", kept: Any = kept) -> None:
+        def both(
+            *at: Any, marker: str = "", kept: Any = kept, color: Any = None
+        ) -> None:
             keep(*at, marker=marker)
-            kept(*at, marker=marker)
+            kept(*at, marker=marker, color=color)
 
         monkeypatch.setattr(plotext, name, both)
     return found
@@ -307,3 +310,36 @@ def test_ticks_are_round_figures_around_the_values(
     found = axis(column, "linear", [low, high], zero=True)
     assert [text for _, text in y_ticks(found)] == texts
     assert found.low <= low <= high <= found.high
+
+
+def curves_of(count: int) -> ChartSpec:
+    rows = [
+        ({"size": f"{n}KiB"}, (float(qd), n * qd))
+        for n in range(1, count + 1)
+        for qd in (1, 2, 4)
+    ]
+    return picture(rows, x_scale="log")
+
+
+@pytest.mark.parametrize(("count", "fine"), [(2, True), (6, True), (7, False)])
+def test_few_curves_have_colours_and_more_have_letters(count: int, fine: bool) -> None:
+    out = io.StringIO()
+    console = Console(
+        file=out, width=80, force_terminal=True, color_system="256", no_color=False
+    )
+    for part in drawn(curves_of(count), console):
+        console.print(part)
+    text = Text.from_ansi(out.getvalue())
+    colors = {str(span.style) for span in text.spans} - {"bold", "none"}
+    assert (len(colors) == count) == fine == ("aaaa" not in text.plain)
+    assert all(f"{n}KiB" in text.plain for n in range(1, count + 1))
+    assert max(map(len, text.plain.splitlines())) <= 80
+
+
+def test_without_colours_curves_have_letters() -> None:
+    assert any("aaaa" in line for line in printed(curves_of(2)))
+    out = io.StringIO()
+    console = Console(file=out, width=80, force_terminal=True, no_color=True)
+    for part in drawn(curves_of(2), console):
+        console.print(part)
+    assert "aaaa" in out.getvalue()

@@ -51,4 +51,5 @@ def _drawn(
     elif picture.kind == "bars" or len({row[picture.x] for row in part.rows}) < 2:
         yield bars(picture, part, console.width)
     else:
-        yield from plots(picture, part, console.width)
+        colored = bool(console.color_system) and not console.no_color
+        yield from plots(picture, part, console.width, colored)

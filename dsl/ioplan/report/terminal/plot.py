@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby, repeat
 from string import ascii_lowercase, ascii_uppercase
 
 import plotext
@@ -18,6 +18,14 @@ HEIGHT = 15
 WIDEST = 100
 MARKERS = ascii_lowercase + ascii_uppercase
 """Each curve is drawn with its letter; more curves than letters take several plots."""
+RICH_COLORS = {
+    **{"blue+": "bright_blue", "orange": "yellow", "green": "green"},
+    **{"magenta+": "bright_magenta", "cyan": "cyan", "red+": "bright_red"},
+}
+"""plotext's names, and rich's of the same colours."""
+COLORS = tuple(RICH_COLORS)
+"""Of so few curves each has a colour, where there are colours."""
+STROKE = "⠒⠒"
 GAP = "   "
 MOST_LABELS = 24
 FEW_POINTS = 100
@@ -34,31 +42,49 @@ LIMIT = {"limit": "─"}
 LINE_NAMES = {"─": "mean", "╌": "limits of the range", "·": "least-squares fit"}
 
 
-def plots(picture: ChartSpec, part: Part, width: int) -> Iterator[Text]:
-    """The curves of a part, in as many plots as they need letters for."""
+def plots(
+    picture: ChartSpec, part: Part, width: int, colored: bool = False
+) -> Iterator[Text]:
+    """The curves of a part, in as many plots as they need letters for.
+
+    Where there are colours, few curves are drawn finely, each in its own.
+    """
     found = curves(picture, part)
+    fine = colored and 1 < len(found) <= len(COLORS)
     for start in range(0, len(found), len(MARKERS)):
         some = found[start : start + len(MARKERS)]
-        yield _plot(picture, part, some, min(width, WIDEST))
+        yield _plot(picture, part, some, min(width, WIDEST), fine)
 
 
-def _plot(picture: ChartSpec, part: Part, some: list[Curve], width: int) -> Text:
+def _plot(
+    picture: ChartSpec, part: Part, some: list[Curve], width: int, fine: bool
+) -> Text:
     """One plot, and the legend below it, where it hides nothing."""
     x, y = _axes(picture, part, some)
     _begin(width, x, y)
     for segment in _overlays(picture, part):
         _segment(x, y, *segment)
-    for curve, letter in zip(some, MARKERS, strict=False):
-        _draw(picture, curve, x, y, letter if len(some) > 1 else _lone(picture, curve))
+    for curve, letter, color in _marked(some):
+        if fine:
+            _draw(picture, curve, x, y, _lone(picture, curve), color)
+        else:
+            lone = len(some) < 2
+            _draw(picture, curve, x, y, _lone(picture, curve) if lone else letter)
     if picture.kind == "hockey" and len(part.rows) <= MOST_LABELS:
         _label(part, x, y)
     for curve in some:
         _mark_failed(curve, x, y)
     _set_ticks(some, x, y, width)
-    drawn = plotext.uncolorize(plotext.build())
-    lines = [text.rstrip() for text in drawn.splitlines()]
-    lines += legend(picture, some, width)
-    return Text("\n".join(lines), no_wrap=True, overflow="ignore")
+    drawn = Text.from_ansi(plotext.build(), no_wrap=True, overflow="ignore")
+    lines = [*drawn.split("\n"), *_legend(picture, some, width, fine)]
+    for line in lines:
+        line.rstrip()
+    return Text("\n", no_wrap=True, overflow="ignore").join(lines)
+
+
+def _marked(some: Sequence[Curve]) -> Iterator[tuple[Curve, str, str]]:
+    """With their letters and colours."""
+    return zip(some, MARKERS, chain(COLORS, repeat("")), strict=False)
 
 
 def _axes(picture: ChartSpec, part: Part, some: Sequence[Curve]) -> tuple[Axis, Axis]:
@@ -93,15 +119,23 @@ def _set_ticks(some: Sequence[Curve], x: Axis, y: Axis, width: int) -> None:
     plotext.xticks([at for at, _ in ticks], [text for _, text in ticks])
 
 
-def _draw(picture: ChartSpec, curve: Curve, x: Axis, y: Axis, marker: str) -> None:
+def _draw(
+    picture: ChartSpec,
+    curve: Curve,
+    x: Axis,
+    y: Axis,
+    marker: str,
+    color: str | None = None,
+) -> None:
     """A line, broken where a point failed; or points."""
     for xs, ys in unbroken(curve, x, y):
         if picture.marks.has_points:
-            plotext.scatter(xs, ys, marker=marker)
+            plotext.scatter(xs, ys, marker=marker, color=color)
         elif picture.kind == "histogram":
-            plotext.plot(*_steps(xs, ys, x.at(x.high)), marker=marker)
+            steps = _steps(xs, ys, x.at(x.high))
+            plotext.plot(*steps, marker=marker, color=color)
         else:
-            plotext.plot(xs, ys, marker=marker)
+            plotext.plot(xs, ys, marker=marker, color=color)
 
 
 def _lone(picture: ChartSpec, curve: Curve) -> str:
@@ -173,19 +207,22 @@ def _mark_failed(curve: Curve, x: Axis, y: Axis) -> None:
             plotext.scatter([x.at(at)], [y.at(y.low)], marker=FAILED)
 
 
-def legend(picture: ChartSpec, some: Sequence[Curve], width: int) -> Iterator[str]:
-    """Letters with the names of their curves, in lines that fit."""
+def _legend(
+    picture: ChartSpec, some: Sequence[Curve], width: int, fine: bool
+) -> Iterator[Text]:
+    """The letter, or a stroke in the colour, of each curve with its name, in lines."""
     entries = []
     if len(some) > 1:
-        pairs = zip(MARKERS, some, strict=False)
-        entries = [f"{letter} {curve.name}" for letter, curve in pairs]
+        for curve, letter, color in _marked(some):
+            sign = Text(STROKE, RICH_COLORS[color]) if fine else Text(letter)
+            entries.append(sign + f" {curve.name}")
     if picture.kind == "convergence" and picture.overlay:
-        entries += [f"{sign} {name}" for sign, name in LINE_NAMES.items()]
-    line = ""
+        entries += [Text(f"{sign} {name}") for sign, name in LINE_NAMES.items()]
+    line = Text()
     for entry in entries:
         if line and len(line) + len(GAP) + len(entry) > width:
             yield line
-            line = ""
-        line += GAP * bool(line) + entry
+            line = Text()
+        line = line + GAP + entry if line else entry
     if line:
         yield line
