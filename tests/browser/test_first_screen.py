@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
+
 import pytest
 from chromium import Browser, Report
 from command import ioplan
@@ -74,3 +77,40 @@ def test_a_league_names_the_base_and_ranks_each(
     assert "base, rank" in text
     assert text.count("rank ") == 2
     assert "×" in text
+
+
+def test_beside_a_long_page_its_tests_are_listed_and_the_one_read_is_marked(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    plan, page = tmp_path / "a.ioplan", tmp_path / "a.html"
+    tests = "".join(
+        f'test "T{n}" {{ run random 4KiB 100/0 for 20ms\n vary qd in 1, 2 }}\n'
+        for n in range(4)
+    )
+    plan.write_text(tests)
+    store = ("--store", tmp_path / "a.db")
+    assert (
+        ioplan("run", plan, "--backend", "sim", "--create", "16MiB", *store).code == 0
+    )
+    assert ioplan("report", "last", *store, "-o", page).code == 0
+    chromium.open(page, width=1600)
+    links = """
+      return [...document.querySelectorAll(".side a")].map((a) => a.textContent.trim())
+    """
+    assert chromium.run(links) == ["Results", "T0", "T1", "T2", "T3"]
+    apart = """
+      const [side, main] = [".side", "main"].map(
+        (name) => document.querySelector(name).getBoundingClientRect());
+      return side.width > 0 && side.right <= main.left + 1;
+    """
+    assert chromium.run(apart)
+    chromium.run("document.getElementById('test-3').scrollIntoView()")
+    current = (
+        "return document.querySelector('.side [aria-current]')?.textContent.trim()"
+    )
+    deadline_s = time.monotonic() + 20
+    while chromium.run(current) != "T2":
+        assert time.monotonic() < deadline_s
+        time.sleep(0.05)
+    chromium.size(390)
+    assert chromium.run("return document.querySelector('.side').offsetWidth") == 0

@@ -56,7 +56,7 @@ def _demand(node: tree.Comparison, sweep: Sweep) -> Demand | None:
         metric=metric,
         operator=node.operator.text,
         limit=value,
-        text=node.span.one_line,
+        text=f"{node.name.text} {node.operator.text} {limit.text}",
     )
 
 

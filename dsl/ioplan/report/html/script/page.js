@@ -108,6 +108,21 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => { printing = false; again(); });
 
+// Beside a long page the test that is read is marked.
+const sideLinks = [...document.querySelectorAll(".side a")];
+const sideWatcher = new IntersectionObserver((entries) => {
+  for (const { isIntersecting, target } of entries) {
+    if (!isIntersecting) continue;
+    for (const link of sideLinks) {
+      if (link.hash === `#${target.id}`) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
+    }
+  }
+}, { rootMargin: "-20% 0px -70% 0px" });
+if (sideLinks.length) {
+  document.querySelectorAll("section.test").forEach((one) => sideWatcher.observe(one));
+}
+
 // `?picture=svg`: only the first chart, as text for the program that asks for it.
 const asked = new URLSearchParams(location.search).get("picture");
 if (asked && figures.length) {
