@@ -71,7 +71,7 @@ SHORT: dict[str, tuple[str, set[str]]] = {
     "pts_iops": ("smoke", {"preconditioning", "matrix", "run time", "steady state"}),
     "pts_throughput": ("short", {"run time"}),
     "pts_latency": ("short", {"run time", "histogram"}),
-    "pts_write_saturation": ("smoke", {"end"}),
+    "pts_write_saturation": ("short", {"end"}),
     "pts_host_idle_recovery": ("short", {"steady state", "idle times", "between"}),
     "pts_cross_stimulus": ("short", {"stimuli"}),
     "pts_enterprise_composite": (
