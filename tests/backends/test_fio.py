@@ -28,7 +28,7 @@ from fio_jobs import (
     stand_in,
     stream,
 )
-from labs import needs_root
+from labs import loops_held, needs_root
 
 from ioplan.backends import TargetRequest
 from ioplan.job import SECOND_NS, Failure, Job, Progress, Result
@@ -407,10 +407,11 @@ def test_a_full_file_system(tmp_path: Path) -> None:
 def loop_device(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
     """A device, and the file behind it."""
     file = filled(tmp_path / "disk.bin", 16 * MIB)
-    made = subprocess.run(
-        ["losetup", "-f", "--show", "--direct-io=on", str(file)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    with loops_held():
+        made = subprocess.run(
+            ["losetup", "-f", "--show", "--direct-io=on", str(file)],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
     if made.returncode:
         pytest.skip(f"LEFT OUT: no loop device could be made: {made.stderr.strip()}")
     device = made.stdout.strip()

@@ -12,7 +12,16 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from kinds_of_data import put
-from labs import MIB, asked, lab_of_file, loop_device, mounted, needs_root, tell
+from labs import (
+    MIB,
+    asked,
+    lab_of_file,
+    loop_device,
+    mounted,
+    needs_root,
+    put_over,
+    tell,
+)
 from refused import refused
 from sight import WORDS
 
@@ -232,10 +241,9 @@ class TestLoopDevice:
         self, loop: Path, lab: Path, tmp_path: Path
     ) -> None:
         asked_before = asked(lab, "fast").model_copy(update={"writes": False})
-        tell("losetup", "-d", loop)
         other = tmp_path / "other"
         other.write_bytes(bytes(MIB))
-        tell("losetup", loop, other)
+        put_over(loop, other)
         with refused(
             TargetFault.IDENTITY_MISMATCH, "not the device that the lab names"
         ):

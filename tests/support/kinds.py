@@ -23,6 +23,7 @@ from labs import (
     lab_of_file,
     loop_device,
     mounted,
+    put_over,
     remove_partition,
     tell,
 )
@@ -325,11 +326,10 @@ def kernel_name_in_the_lab(folder: Path, stack: ExitStack) -> TargetRequest:
 def another_device_than_the_labs(folder: Path, stack: ExitStack) -> TargetRequest:
     device, backing = loop(folder, stack), folder / "disk.img"
     request = asked(lab_of_file(folder, backing), "fast", backing)
-    tell("losetup", "-d", device)
     other = folder / "other.img"
     with other.open("xb") as file:
         file.truncate(16 * MIB)
-    tell("losetup", device, other)
+    put_over(device, other)
     return request
 
 

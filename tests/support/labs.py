@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import subprocess
@@ -47,9 +48,25 @@ def tell(*command: str | Path) -> str:
 
 
 @contextmanager
+def loops_held() -> Iterator[None]:
+    """No other test takes a loop device meanwhile."""
+    with open("/dev/loop-control", "rb") as control:
+        fcntl.flock(control, fcntl.LOCK_EX)
+        yield
+
+
+def put_over(device: Path, other: Path) -> None:
+    """The loop device on another file; nobody can have it in between."""
+    with loops_held():
+        tell("losetup", "-d", device)
+        tell("losetup", device, other)
+
+
+@contextmanager
 def loop_device(backing: Path, *options: str) -> Iterator[Path]:
     """A loop device on a file or a device; given back whatever happens."""
-    device = Path(tell("losetup", "-f", "--show", *options, backing))
+    with loops_held():
+        device = Path(tell("losetup", "-f", "--show", *options, backing))
     try:
         _forget_partitions(device)
         yield device
