@@ -50,7 +50,7 @@ def tell(*command: str | Path) -> str:
 @contextmanager
 def loops_held() -> Iterator[None]:
     """No other test takes a loop device meanwhile."""
-    with open("/dev/loop-control", "rb") as control:
+    with Path("/dev/loop-control").open("rb") as control:
         fcntl.flock(control, fcntl.LOCK_EX)
         yield
 
