@@ -22,7 +22,7 @@ from ioplan_lab.desk.people.people import People
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.tables import TABLES
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 PLAN = """plan "By keyboard"
 test "T" {

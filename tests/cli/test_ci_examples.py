@@ -37,7 +37,7 @@ def measured(
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_branch_is_compared_with_the_main_branch(tmp_path: Path) -> None:
     out = tmp_path / "ioplan-report"
     for _ in range(3):
@@ -54,7 +54,7 @@ def test_a_branch_is_compared_with_the_main_branch(tmp_path: Path) -> None:
     assert listed.count("branch=feature_faster_reads") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_fails_ends_the_pipeline(tmp_path: Path) -> None:
     assert measured(tmp_path, "main").returncode == 0
     failed = measured(tmp_path, "slow", limit="1ns")

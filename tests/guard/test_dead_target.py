@@ -105,8 +105,15 @@ CALLS = {
 
 @needs_faulty
 @pytest.mark.slow
-@pytest.mark.parametrize("text", [PLAN, PURGED], ids=["filled", "purged"])
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(pytest.param(name, PLAN, id=f"{name}-filled") for name in ("run", "fio")),
+        *(pytest.param(name, PURGED, id=f"{name}-purged") for name in ("run", "fio")),
+        pytest.param("create", PLAN, id="create"),
+        pytest.param("crosscheck", PLAN, id="crosscheck", marks=pytest.mark.long),
+    ],
+)
 def test_a_target_that_vanishes_at_any_moment(
     name: str, text: str, tmp_path: Path, store_path: Path
 ) -> None:

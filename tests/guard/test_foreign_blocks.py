@@ -142,7 +142,7 @@ def test_what_ioplan_writes_is_not_taken_for_somebodys(
         f'test "T" {{ run sequential 16KiB 0/100, qd 4, {clause}, 1 pass\n'
         f"run random 4KiB 0/100, qd 4, {clause} for 100ms }}"
     )
-    words = ("--target", scratch, "--create", "64MiB", "--backend", backend)
+    words = ("--target", scratch, "--create", "16MiB", "--backend", backend)
     done = ioplan("run", plan_file(tmp_path, text), *words)
     assert done.code == 0, done.err
     assert seen(scratch) == ()

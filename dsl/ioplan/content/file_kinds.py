@@ -52,6 +52,15 @@ KINDS: tuple[tuple[str, int, bytes], ...] = (
 )
 
 
+MAGICS = {
+    place: tuple(magic for _, at, magic in KINDS if at == place)
+    for place in dict.fromkeys(at for _, at, _ in KINDS)
+}
+"""By where they stand: hardly any block has one, and most are asked for."""
+
+
 def kind_of(block: bytes) -> str:
     """The kind of file that begins with the block; empty if none is known."""
-    return next((name for name, at, magic in KINDS if block.startswith(magic, at)), "")
+    if not any(block.startswith(magics, at) for at, magics in MAGICS.items()):
+        return ""
+    return next(name for name, at, magic in KINDS if block.startswith(magic, at))
