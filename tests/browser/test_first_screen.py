@@ -114,3 +114,54 @@ def test_beside_a_long_page_its_tests_are_listed_and_the_one_read_is_marked(
         time.sleep(0.05)
     chromium.size(390)
     assert chromium.run("return document.querySelector('.side').offsetWidth") == 0
+
+
+RATIOS = """
+return [...document.querySelectorAll("#main > nav .glance tr")].map((row) =>
+  [...row.querySelectorAll("td small:not(.note)")].map((one) => one.textContent));
+"""
+
+
+def test_the_select_below_the_ranking_changes_its_ratios(
+    chromium: Browser, simulated: Report
+) -> None:
+    chromium.open(simulated.page, 1280, HEIGHT)
+    labels = chromium.run(
+        "return [...document.querySelectorAll('#sessions input')].map((one) => one.value)"
+    )
+    before = chromium.run(RATIOS)
+    choose = """
+      const select = [...document.querySelectorAll("select")].find(
+        (one) => [...one.options].some(({ text }) => text === "no ratios"));
+      select.value = arguments[0];
+      select.dispatchEvent(new Event("change"));
+    """
+    chromium.run(choose, labels[1])
+    after = chromium.run(RATIOS)
+    figures = [(a, b) for a, b in zip(before, after, strict=True) if len(a) == 2]
+    assert len(figures) > 4
+    for first, second in figures:
+        if first[1].endswith("×"):
+            assert first[0].startswith("base") and second[1].startswith("base")
+            product = float(first[1][:-1]) * float(second[0][:-1])
+            assert product == pytest.approx(1, abs=0.02)
+    note = chromium.run("return document.querySelector('.glance-note').textContent")
+    assert f"Ratios are to {labels[1]};" in note
+    chromium.run(choose, labels[0])
+    assert chromium.run(RATIOS) == before
+
+
+def test_on_a_phone_no_figure_of_a_session_is_cut_off(
+    chromium: Browser, simulated: Report
+) -> None:
+    chromium.open(simulated.page, 390, 844)
+    outside = """
+      const edge = document.querySelector("#main > nav").getBoundingClientRect().right;
+      const cells = [...document.querySelectorAll("#main > nav .glance td")];
+      return [cells.length, cells.filter((td) => td.scrollWidth > td.clientWidth
+        || td.getBoundingClientRect().right > edge).map((td) => td.textContent)];
+    """
+    count, cut = chromium.run(outside)
+    assert count > 8 and cut == []
+    named = "return [...document.querySelectorAll('#main > nav .glance td')].map((td) => td.dataset.label)"
+    assert all(chromium.run(named))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ioplan.core.text import did_you_mean
+from ioplan.language.check.spelled import spelled
 from ioplan.language.check.sweep import Sweep, check_support
 from ioplan.language.fields import of_kind
 from ioplan.language.metric import Metric, why_not_in_intervals
@@ -56,7 +57,7 @@ def _expectation(node: tree.Expect, sweep: Sweep) -> Expectation | None:
         of_baseline=_is_baseline(node),
         of_metric=of,
         when=when,
-        text=node.span.one_line,
+        text=spelled(node.span, [node.limit], sweep.scope),
     )
 
 

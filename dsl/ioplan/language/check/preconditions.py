@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ioplan.language.bind.bind import scaled_ns, workload_of
 from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.spelled import spelled
+from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.streams.hosts import check_unplaced
 from ioplan.language.check.streams.rules import check_streams
@@ -140,7 +140,9 @@ def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | Non
     limits = _limits(timing, step, scope, time_scale)
     if made is None or limits is None:
         return None
-    return WriteStep(workload=made, text=spelled(step.spec, step.span, scope), **limits)
+    return WriteStep(
+        workload=made, text=spelled(step.span, atoms_of(step.spec), scope), **limits
+    )
 
 
 def _written(

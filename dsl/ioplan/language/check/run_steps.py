@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ioplan.language.bind.matrix import MOST_CELLS
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.spelled import spelled
+from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.streams.hosts import check_placed
 from ioplan.language.check.streams.rules import check_streams
@@ -122,7 +122,7 @@ class StepChecker:
             override=override,
             warmup=warmup,
             name=node.name.text if node.name else "",
-            text=spelled(node.spec, node.span, self.scope),
+            text=spelled(node.span, atoms_of(node.spec), self.scope),
             span=node.span,
         )
         run = replace(run, **length)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from ioplan.language.check.scope import Scope
 from ioplan.language.quantity import Quantity
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span
 
 
-def spelled(spec: tree.Spec, span: Span, scope: Scope) -> str:
+def spelled(span: Span, atoms: Iterable[tree.Atom], scope: Scope) -> str:
     """What stands at `span` in one line; a name that an axis varies stays."""
     text = span.text
-    atoms = [atom for clause in spec.clauses for atom in clause.atoms]
     named = [atom for atom in atoms if _is_of_params(atom, scope)]
     for atom in sorted(named, key=lambda atom: -atom.span.start):
         value = scope.amount(atom)
@@ -24,3 +25,8 @@ def spelled(spec: tree.Spec, span: Span, scope: Scope) -> str:
 def _is_of_params(atom: tree.Atom, scope: Scope) -> bool:
     names = list(tree.names_in(atom))
     return bool(names) and all(map(scope.param, names))
+
+
+def atoms_of(spec: tree.Spec) -> Iterator[tree.Atom]:
+    """All values of a workload and its timing."""
+    return (atom for clause in spec.clauses for atom in clause.atoms)

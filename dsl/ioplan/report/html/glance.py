@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ioplan.core.text import counted
 from ioplan.core.units import ratio_text
@@ -19,6 +20,8 @@ from ioplan.report.headlines.wording import (
 
 MOST_BESIDE = 4
 """Up to so many sessions stand side by side; more are rows."""
+MOST_BASES = 8
+"""Of more sessions the ratios on the first screen have one base."""
 MOST_ACROSS = 6
 """Tests beside one another in a league of many sessions."""
 MOST_ROWS = 24
@@ -38,6 +41,10 @@ class Cell(Struct, frozen=True):
     title: str = ""
     notes: tuple[str, ...] = ()
     firm: bool = True
+    by_base: Mapping[str, str] = {}
+    """What `small` is with another session as the base of its ratio."""
+    mean_by_base: Mapping[str, str] = {}
+    """And what `text` is, where it is a mean of ratios."""
 
 
 class Row(Struct, frozen=True):
@@ -168,13 +175,26 @@ def _figure(one: Contest, label: str, base: str) -> Cell:
     found = one.of.get(label)
     if found is None:
         return Cell("–", "no figure")
-    ratio = one.ratio(label, base)
-    beside = ratio_text(ratio) if ratio else _no_ratio(one, label, base)
     rank = one.rank(label, base)
     title = found.definition + (f"; rank {rank} of {len(one.ranked)}" if rank else "")
     at = f", {found.where}" if one.differs and found.where else ""
-    small = ("base" if label == base else beside) + at
-    return _cell(found, small, title)
+    beside = _by_base(one.of, lambda other: _beside_figure(one, label, other) + at)
+    return replace(
+        _cell(found, _beside_figure(one, label, base) + at, title), by_base=beside
+    )
+
+
+def _by_base(labels: Iterable[str], text: Callable[[str], str]) -> dict[str, str]:
+    """The text for each session that the reader may choose as the base."""
+    some = [*labels]
+    return {one: text(one) for one in some} if len(some) <= MOST_BASES else {}
+
+
+def _beside_figure(one: Contest, label: str, base: str) -> str:
+    ratio = one.ratio(label, base)
+    if label == base:
+        return "base"
+    return ratio_text(ratio) if ratio else _no_ratio(one, label, base)
 
 
 def _no_ratio(one: Contest, label: str, base: str) -> str:
@@ -190,10 +210,20 @@ def _mean(one: Standing, found: League, ranked: bool = True) -> Cell:
     if one.geometric_mean is None or one.rank is None:
         measured = f"{one.measured} of {len(found.contests)} figures"
         return Cell("–", measured, notes=one.against)
-    base = ["base"] if one.label == found.base else []
+    mean, base = one.geometric_mean, found.base
     rank = [f"rank {one.rank}"] if ranked else []
-    text, small = ratio_text(one.geometric_mean), ", ".join(base + rank)
-    return Cell(text, small, notes=one.against, firm=not one.against)
+    small = ", ".join(["base"] * (one.label == base) + rank)
+    known = {s.label: s.geometric_mean for s in found.standings if s.geometric_mean}
+    return Cell(
+        ratio_text(mean),
+        small,
+        notes=one.against,
+        firm=not one.against,
+        mean_by_base=_by_base(known, lambda other: ratio_text(mean / known[other])),
+        by_base=_by_base(
+            known, lambda other: ", ".join(["base"] * (one.label == other) + rank)
+        ),
+    )
 
 
 def _standings(found: League, most: int) -> Glance:

@@ -4,6 +4,7 @@ const sessionBoxes = () => [...document.querySelectorAll("#sessions input")];
 
 const sessionsChanged = () => {
   for (const box of sessionBoxes()) box.checked = !hidden.has(box.value);
+  showLeague();
   again();
   document.querySelectorAll(".runs details[open]").forEach(fillTable);
   remember();

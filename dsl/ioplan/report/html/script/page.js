@@ -63,6 +63,7 @@ figures.forEach((figure) => watcher.observe(figure));
 
 document.body.append(box);
 readAddress();
+if (compared.base !== usualBase()) showLeague();
 sessionTools();
 document.querySelectorAll("details.data").forEach((details) => {
   if (details.open) fillTable(details);

@@ -40,3 +40,22 @@ const valueKeys = (columns, axes) => {
   const y = axes.y === "row" ? "y" : axes.y;
   return y ? [y] : columns.filter(({ unit }) => RATED.has(unit)).map(({ key }) => key);
 };
+
+// The ratios of the first screen, which have a base without a choice, too.
+const leagueNotes = [...document.querySelectorAll(".glance-note")].map((note) => ({
+  note, text: note.textContent, base: /^Ratios are to (.+?);/.exec(note.textContent)?.[1],
+}));
+const leagueFigures = [...document.querySelectorAll("[data-by-base]")].map((cell) => ({
+  cell, text: cell.textContent, texts: JSON.parse(cell.dataset.byBase),
+}));
+
+const showLeague = () => {
+  for (const { cell, text, texts } of leagueFigures) {
+    cell.textContent = texts[compared.base] ?? text;
+  }
+  for (const { note, text, base } of leagueNotes) {
+    if (base && leagueFigures.some(({ texts }) => compared.base in texts)) {
+      note.textContent = text.replace(`to ${base};`, () => `to ${compared.base};`);
+    } else note.textContent = text;
+  }
+};
