@@ -39,6 +39,23 @@ class PurgeCommand(Model):
         return self
 
 
+Command = Annotated[tuple[Words, ...], Field(min_length=1)]
+"""A program and its arguments."""
+Duration = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(ms|s|min|h)$")]
+
+
+class PowerControl(Model):
+    """Commands on this host: `off` cuts the target's power, `on` gives it back.
+
+    The target has to answer again within `back`; after `settle` I/O goes on.
+    """
+
+    off: Command
+    on: Command
+    settle: Duration = "0s"
+    back: Duration = "5min"
+
+
 METHOD, TABLE = "[method]", "[table]"
 
 
@@ -60,7 +77,8 @@ class LabTarget(Model):
     that nothing else uses it, though that cannot be seen there. `host` says where the
     target is, `hosts` lists those that share it, the first of which prepares it.
     Targets of a host with the same `lock` are used one at a time. `power` is the
-    target's own power meter; `cpus` are those that its I/O is done on.
+    target's own power meter, `power_control` what cuts its power; `cpus` are those
+    that its I/O is done on.
     """
 
     path: Words | None = None
@@ -74,6 +92,7 @@ class LabTarget(Model):
     cannot_see_users: Switch = False
     purge: Purge = "discard"
     power: PowerMeter | None = None
+    power_control: PowerControl | None = None
     cpus: CpuList | None = None
     host: Words | None = None
     hosts: tuple[Words, ...] = ()

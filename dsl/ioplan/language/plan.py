@@ -219,6 +219,13 @@ class SteadyRule(Checked, frozen=True, kw_only=True):
     least_passes: float = 0.0
 
 
+class PowerCut(Checked, frozen=True, kw_only=True):
+    """`cut power at 5s..110s`: when, since the first I/O; drawn from the range."""
+
+    earliest: Quantity
+    latest: Quantity
+
+
 class RunTemplate(Checked, frozen=True, kw_only=True):
     """`run …`. The first of `run`, `limit` and `passes` that is set ends it.
 
@@ -234,6 +241,7 @@ class RunTemplate(Checked, frozen=True, kw_only=True):
     warmup: Amount | None = None
     rule: SteadyRule | None = None
     every: Quantity | None = None
+    cut: PowerCut | None = None
     name: str = ""
     text: str
     span: Span

@@ -267,6 +267,15 @@ TIMING = (
         "warmup ${1:10s}",
     ),
     Statement(
+        "cut",
+        {
+            "`cut power at 30s`, `cut power at 5s..110s`": "cuts the target's power "
+            "this long after the first I/O, at a moment drawn from the range, and "
+            "gives it back; the lab file has the commands (`power_control`)"
+        },
+        "cut power at ${1:5s}..${2:50s}",
+    ),
+    Statement(
         "until",
         {
             "`until steady METRIC every T`": "ends when the metric is in steady "

@@ -76,8 +76,9 @@ class Run(Struct, frozen=True):
 
     `index` is its place among the runs and rests of the test, `context` a digest
     of what a cell does before it, empty where that is nothing. `every_ns` is set
-    where the run goes on until it is steady. What it `needs` is assumed to be the most
-    until it is known; then `planned_id` is the id that it had before.
+    where the run goes on until it is steady, `cut_ns` where the power is cut between
+    two moments since the first I/O. What it `needs` is assumed to be the most until it
+    is known; then `planned_id` is the id that it had before.
     """
 
     test: Test
@@ -92,6 +93,7 @@ class Run(Struct, frozen=True):
     writes: bool
     context: str = ""
     every_ns: int | None = None
+    cut_ns: tuple[int, int] | None = None
     probing: Probing | None = None
     needs: tuple[Needed, ...] = ()
     planned_id: str = ""
@@ -114,6 +116,8 @@ class Run(Struct, frozen=True):
         if self.template.rule:
             rule = rule_text(self.template.rule)
             parts.append(f"until={rule} every={self.every_ns}")
+        if self.cut_ns:
+            parts.append(f"cut={self.cut_ns[0]}..{self.cut_ns[1]}")
         if self.probing:
             phase, least_ns = self.probing.phase, self.probing.least_ns
             parts.append(f"seek={self.probing.seek} {phase} least={least_ns}")

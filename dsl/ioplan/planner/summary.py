@@ -24,13 +24,18 @@ class PlanSummary(Struct, frozen=True, dict=True):
 
     @cached_property
     def writes(self) -> bool:
-        """Whether any step changes what is stored on the target."""
-        return any(
+        """Whether any step changes what is stored on the target, or may lose it."""
+        return self.cuts_power or any(
             step.writes
             if isinstance(step, Run)
             else not isinstance(step.step, RestStep)
             for step in self.io_steps
         )
+
+    @cached_property
+    def cuts_power(self) -> bool:
+        """Whether any run cuts the power of the target."""
+        return any(isinstance(one, Run) and one.cut_ns for one in self.io_steps)
 
     @cached_property
     def hosts(self) -> tuple[str, ...]:

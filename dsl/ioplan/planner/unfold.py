@@ -220,6 +220,7 @@ class Unfolding:
             writes,
             self._context(step, cell),
             scaled_ns(step.every, self.time_scale) if step.every else None,
+            self._cut_ns(step),
             needs=self.needs.of(step, cell),
         )
 
@@ -251,6 +252,15 @@ class Unfolding:
 
     def _pause_ns(self, step: IdleTemplate, cell: Cell) -> int:
         return scaled_ns(amount_of(step.pause, cell), self.time_scale)
+
+    def _cut_ns(self, step: RunTemplate) -> tuple[int, int] | None:
+        if step.cut is None:
+            return None
+        ends = (step.cut.earliest, step.cut.latest)
+        return (
+            scaled_ns(ends[0], self.time_scale),
+            scaled_ns(ends[1], self.time_scale),
+        )
 
     def _length(self, step: RunTemplate, cell: Cell) -> Length:
         """Worked out once where no axis has a say in it."""

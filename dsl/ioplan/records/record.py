@@ -192,6 +192,15 @@ class BackendFacts(Model):
     facts: dict[str, Any] = {}
 
 
+class PowerCutMade(Model):
+    """When a run's target lost its power, and how long until it answered again."""
+
+    at_s: float = Field(description="since the first I/O, drawn from the plan's range")
+    off_s: float | None = Field(
+        description="from the cut to the first answer after it; none if none came"
+    )
+
+
 class RunRecord(Model):
     """One run."""
 
@@ -226,6 +235,9 @@ class RunRecord(Model):
         "its figures "
         "are those of the probe that confirmed it",
         default=None,
+    )
+    power_cut: PowerCutMade | None = Field(
+        description="of a run that ended with a power cut", default=None
     )
     verdicts: tuple[Verdict, ...] = ()
     telemetry: Telemetry | None = Field(

@@ -18,6 +18,7 @@ from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.observer import SessionObserver
 from ioplan.runner.placement import Placement
+from ioplan.runner.power_cut import PowerSupply
 from ioplan.store.store import Store
 
 
@@ -32,7 +33,8 @@ class SessionContext(Struct, frozen=True):
     reading only. `options` are the backend's own; `meter` is the lab's command for
     power; `placement` says on which CPUs; `lints` are what is told before the first
     run, and in the records; `left_out` are the tests that do not fit, a line each;
-    `clock` is this host's against its lab's, as it was measured last.
+    `clock` is this host's against its lab's, as it was measured last. `power` is what
+    cuts the target's, where the lab has it.
     """
 
     plan: CheckedPlan
@@ -52,3 +54,4 @@ class SessionContext(Struct, frozen=True):
     lints: tuple[Lint, ...] = ()
     left_out: tuple[str, ...] = ()
     clock: Callable[[], HostClock | None] = no_clock
+    power: PowerSupply | None = None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.job import Job
 from ioplan.language.plan import PurgeStep, RestStep, SteadyRule, WriteStep
@@ -28,6 +30,7 @@ from ioplan.runner.outcome import (
     SessionOutcome,
     TargetUnusable,
 )
+from ioplan.runner.power_cut import PowerCut
 from ioplan.runner.recorder import Recorder
 from ioplan.runner.seek.decision_watch import DecisionWatch
 from ioplan.runner.stamps import StampFile
@@ -77,9 +80,43 @@ class StepRunner:
         read_only = not self.context.summary.writes
         job = run_job(run, self.drive.facts, read_only, self.interval_ns)
         watch = self._steady_watch(run.template.rule, run.every_ns, job)
+        if run.cut_ns:
+            return self._cut(run, job, watch)
         job, outcome = self._execute(job, watch)
         record = self.recorder.record(run, run.workload, job, outcome)
         return self._with_steady(record, watch, run.test.title), outcome
+
+    def _cut(
+        self, run: Run, job: Job, watch: RunWatch | None
+    ) -> tuple[RunRecord, RunOutcome]:
+        """A run with a power cut; afterwards the target is there again, opened anew."""
+        assert self.context.power and run.cut_ns
+        seeds = run.run_id, self.recorder.seq
+        cut = PowerCut.drawn(self.context.power, run.cut_ns, *seeds)
+        facts, lost = self.drive.facts, None
+        try:
+            job, outcome = self._execute(job, watch, cut.begin)
+        finally:
+            cut.end()
+            if cut.cut_s:
+                self.stamps.power_was_cut()
+                lost = self._power_back(cut, facts)
+        outcome = cut.judged(outcome, lost)
+        record = self.recorder.record(run, run.workload, job, outcome)
+        record = record.model_copy(update={"power_cut": cut.made})
+        if lost:
+            with suppress(RunFailed):
+                self.store(record, outcome.detail)
+            raise lost
+        return record, outcome
+
+    def _power_back(self, cut: PowerCut, facts: TargetFacts) -> TargetUnusable | None:
+        """Open what comes back; the error where this is not the target."""
+        try:
+            self.drive = cut.back(facts, self.drive)
+        except TargetUnusable as error:
+            return error
+        return None
 
     def probe(self, run: Run, probed: Probed) -> tuple[RunRecord, RunOutcome]:
         """A run of a seek, which ends once it is decided, and its record."""
@@ -93,8 +130,13 @@ class StepRunner:
         asked = record.asked.model_copy(update={"kind": "probe", "seek": probed})
         return record.model_copy(update={"asked": asked}), outcome
 
-    def _execute(self, job: Job, watch: RunWatch | None) -> tuple[Job, RunOutcome]:
-        """The run, and the job as it was placed."""
+    def _execute(
+        self,
+        job: Job,
+        watch: RunWatch | None,
+        begun: Callable[[], None] = lambda: None,
+    ) -> tuple[Job, RunOutcome]:
+        """The run, and the job as it was placed; `begun` is called at its first I/O."""
         self._check_use()
         try:
             self.stamps.before(job, self.drive)
@@ -105,7 +147,8 @@ class StepRunner:
         limits, instruments = self.context.limits, self.instruments
         with self.context.placement.placed(job) as (placed, warnings):
             outcome = execute(
-                self.drive, placed, self.interrupt, reporter, limits, instruments
+                *(self.drive, placed, self.interrupt, reporter, limits, instruments),
+                begun=begun,
             )
         outcome = replace(outcome, warnings=(*outcome.warnings, *warnings))
         return placed, self._if_not_taken(outcome)

@@ -46,7 +46,7 @@ class Device(Struct, frozen=True):
         return self.folder / "disk"
 
     def tell(self, command: str) -> None:
-        """Give it a command: `cut`, `flush-log` or `stop`. Raises DeviceError."""
+        """Give it a command, as `cut`, `off`, `on` or `stop`. Raises DeviceError."""
         try:
             control = os.open(self.folder / "control", os.O_WRONLY)
         except OSError as error:

@@ -56,6 +56,7 @@
 "compressible"
 "confirm"
 "continue"
+"cut"
 "doubling"
 "drawn"
 (each)
@@ -83,6 +84,7 @@
 "per"
 "plan"
 (poisson)
+"power"
 "precondition"
 "profile"
 (purge)

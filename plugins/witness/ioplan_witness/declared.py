@@ -54,6 +54,22 @@ DEVICE = Group(
             needs_linux=True,
         ),
         Command(
+            "off",
+            "Take a device's power: it loses its cache, and answers no I/O.",
+            "ioplan_witness.commands.device:off",
+            (_FOLDER,),
+            examples=("ioplan device off /tmp/slow",),
+            needs_linux=True,
+        ),
+        Command(
+            "on",
+            "Give a device its power back.",
+            "ioplan_witness.commands.device:on",
+            (_FOLDER,),
+            examples=("ioplan device on /tmp/slow",),
+            needs_linux=True,
+        ),
+        Command(
             "log",
             "Show the I/O that arrived: by kind, and over time.",
             "ioplan_witness.commands.device:show_log",

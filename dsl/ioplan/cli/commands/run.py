@@ -26,6 +26,7 @@ from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import SIM, plan_path, simulated, size
 from ioplan.cli.lab_plugin import Lane, needed_lab_plugin
+from ioplan.cli.power import power_supply
 from ioplan.cli.run_options import RunCall, read_request, requested, requested_plan
 from ioplan.cli.selection import print_tests
 from ioplan.core.error_kinds import StoreFault, TargetFault
@@ -189,6 +190,7 @@ def run_session(
         if asked.fresh:
             forget_state(store, drive.facts, start.id)
         meter = choice.lab.meter_of(request.entry)
+        power = power_supply(summary, choice, request, stack)
         prepared = stack.enter_context(
             prepared_for(choice, drive.facts, start.id, _note_on(out))
         )
@@ -217,6 +219,7 @@ def run_session(
             lints=lints_on(plan, drive.facts, choice.backend.virtual_time),
             left_out=tuple(fit.summary for fit in left_out),
             clock=_clock(call),
+            power=power,
         )
         if choice.lab.results:
             from ioplan.store.delivery.outbox import Outbox  # noqa: PLC0415

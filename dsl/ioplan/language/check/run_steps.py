@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ioplan.language.bind.matrix import MOST_CELLS
+from ioplan.language.check.power_cuts import power_cut
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
@@ -34,7 +35,7 @@ from ioplan.language.syntax.source import Span
 from ioplan.workload import COUNTED
 
 MOST_RUNS = MOST_CELLS
-RUN_TIMING = ("for", "warmup", "passes", "until", *BELONGS)
+RUN_TIMING = ("for", "warmup", "passes", "until", "cut", *BELONGS)
 
 
 class StepChecker:
@@ -125,7 +126,7 @@ class StepChecker:
             text=spelled(node.span, atoms_of(node.spec), self.scope),
             span=node.span,
         )
-        run = replace(run, **length)
+        run = replace(run, cut=power_cut(timing, self.scope), **length)
         if sound:
             templates = list(alternatives(base, axes))
             check_placed(run, templates, self.scope)

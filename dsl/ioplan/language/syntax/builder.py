@@ -334,6 +334,7 @@ class Builder:
     verify = _clause("verify")
     errors = _clause("errors")
     hang = _clause("hang")
+    cut = _clause("cut")
     permuted = _clause("permuted")
     hotspots = _clause("hotspots")
     warmup = _clause("warmup")

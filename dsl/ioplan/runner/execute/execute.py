@@ -78,8 +78,9 @@ def execute(
     on_interval: OnInterval,
     limits: Limits = DEFAULT_LIMITS,
     instruments: Instruments | None = None,
+    begun: Callable[[], None] = lambda: None,
 ) -> RunOutcome:
-    """Run a job to its end, good or bad.
+    """Run a job to its end, good or bad; `begun` is called as its I/O begins.
 
     Nothing of it goes on when this returns, but for what is "stuck".
     """
@@ -88,6 +89,8 @@ def execute(
     with interrupt.tolerating(CRITICAL), watched, closing(run.events(drive)) as events:
         for event, interval in events:
             watched.on_event(event)
+            if isinstance(event, Started):
+                begun()
             if isinstance(event, Progress) and not run.is_over(event):
                 run.enough = on_interval(event, interval)
             if (run.enough or run.failed.exceeded) and interrupt.current:

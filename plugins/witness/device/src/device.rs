@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime};
 
@@ -33,6 +33,8 @@ pub struct Device {
     pub log: Arc<Log>,
     pub timer: Timer,
     pub outstanding: Arc<AtomicU64>,
+    /// Without power: nothing is answered but with an error.
+    pub off: Arc<AtomicBool>,
     pub started_ns: u64,
     pub stop: Sender<()>,
 }
@@ -48,13 +50,16 @@ impl Device {
         let arrived_ns = now_ns();
         let depth = self.outstanding.fetch_add(1, Ordering::Relaxed) + 1;
         let since_start_ns = arrived_ns - self.started_ns;
-        let fate = self.behaviour.decide(&Arrival {
+        let mut fate = self.behaviour.decide(&Arrival {
             kind,
             offset,
             size,
             depth,
             since_start_ns,
         });
+        if self.off.load(Ordering::SeqCst) {
+            (fate.errno, fate.delay_ns) = (libc::ENODEV, 0);
+        }
         let entry = Entry {
             arrived_ns,
             done_ns: 0,
@@ -77,10 +82,14 @@ impl Device {
     /// Answer when it is due. The log has it before the asker knows.
     fn answer(&self, mut io: Io, reply: impl FnOnce(Result<u32, Errno>) + Send + 'static) {
         let (log, outstanding) = (self.log.clone(), self.outstanding.clone());
+        let off = self.off.clone();
         let due_ns = io.entry.due_ns;
         let finish = move || {
             io.entry.done_ns = now_ns();
             outstanding.fetch_sub(1, Ordering::Relaxed);
+            if io.entry.errno == 0 && off.load(Ordering::SeqCst) {
+                io.entry.errno = libc::EIO as u16; // its power went meanwhile
+            }
             log.add(&io.entry);
             match io.entry.errno {
                 0 => reply(Ok(io.entry.moved)),
@@ -130,11 +139,20 @@ impl Device {
             .script
             .vanish_after_ns
             .is_some_and(|after_ns| since_ns >= after_ns)
+            || self.off.load(Ordering::SeqCst)
     }
 
     fn command(&self, text: &[u8]) -> Result<(), Errno> {
         match text.trim_ascii() {
             b"cut" => self.store.cut().map(|_| ()).map_err(Errno::from),
+            b"off" => {
+                self.off.store(true, Ordering::SeqCst);
+                self.store.cut().map(|_| ()).map_err(Errno::from)
+            }
+            b"on" => {
+                self.off.store(false, Ordering::SeqCst);
+                Ok(())
+            }
             b"flush-log" => {
                 self.log.flush();
                 Ok(())

@@ -15,7 +15,8 @@ mod timer;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, atomic::AtomicU64};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::thread;
 use std::time::Duration;
 
@@ -54,6 +55,7 @@ fn serve(folder: &Path, log: &Path, script: script::Script) -> io::Result<()> {
         log: log.clone(),
         timer: timer::Timer::start(),
         outstanding: Arc::new(AtomicU64::new(0)),
+        off: Arc::new(AtomicBool::new(false)),
         started_ns: timer::now_ns(),
         stop: stop.clone(),
     };

@@ -1,0 +1,183 @@
+"""A power cut in the midst of a run: the lab's commands, and what comes back."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from random import Random
+from threading import Timer
+from typing import Any
+
+from msgspec import Struct
+
+from ioplan.backends import BackendError, Drive, TargetFacts
+from ioplan.core.error_kinds import Cause, ExplainedError
+from ioplan.core.units import bytes_text, time_text
+from ioplan.job import SECOND_NS
+from ioplan.language.quantity import parse
+from ioplan.records.record import PowerCutMade
+from ioplan.runner.execute.execute import RunOutcome
+from ioplan.runner.outcome import TargetUnusable
+from ioplan.target_entry import PowerControl
+
+COMMAND_S = 60.0
+LOOK_S = 0.1
+LOST = (
+    *(Cause.DEVICE_ERROR, Cause.TARGET_LOST, Cause.MISSING_TARGET, Cause.OPEN),
+    *(Cause.HUNG, Cause.SHORT, Cause.ENDED_EARLY, Cause.BACKEND_DIED),
+    *(Cause.BACKEND_ERROR, Cause.NO_RESULT, Cause.READ_ONLY),
+)
+"""How a run may end whose target has lost its power."""
+
+
+class PowerSupply(Struct, frozen=True):
+    """The lab's `power_control` of the target, and how it is opened again."""
+
+    control: PowerControl
+    reopen: Callable[[], Drive]
+
+
+class PowerCut:
+    """One cut, `at_s` after `begin`; it is done by a thread while the run goes on."""
+
+    def __init__(self, supply: PowerSupply, at_s: float) -> None:
+        self.supply, self.at_s = supply, at_s
+        self.began_s = self.cut_s = self.back_s = 0.0
+        self.error = ""
+        self.timer = Timer(at_s, self._cut)
+
+    @classmethod
+    def drawn(
+        cls, supply: PowerSupply, cut_ns: tuple[int, int], *seeds: object
+    ) -> PowerCut:
+        """At a moment of the range: the same for the same run, another for each."""
+        draw = Random(" ".join(map(str, seeds)))
+        return cls(supply, draw.uniform(*cut_ns) / SECOND_NS)
+
+    def begin(self) -> None:
+        """The first I/O is issued."""
+        self.began_s = time.monotonic()
+        self.timer.start()
+
+    def _cut(self) -> None:
+        begun_s = time.monotonic()
+        self.error = _told(self.supply.control.off)
+        self.cut_s = begun_s
+
+    def end(self) -> None:
+        """The run is over: a cut that was not begun is not made."""
+        self.timer.cancel()
+        if self.timer.is_alive():
+            self.timer.join()
+
+    @property
+    def made(self) -> PowerCutMade | None:
+        """What the record says; None of a cut that was not made."""
+        if not self.cut_s:
+            return None
+        at_s = self.cut_s - self.began_s
+        off_s = self.back_s - self.cut_s if self.back_s else None
+        return PowerCutMade(at_s=at_s, off_s=off_s)
+
+    def judged(self, outcome: RunOutcome, lost: TargetUnusable | None) -> RunOutcome:
+        """A run that ended as its power was cut is the one that was asked for."""
+        if outcome.cause in (Cause.STUCK, Cause.INTERRUPTED):
+            return outcome
+        if lost:
+            return _changed(
+                outcome, status="failed", cause=lost.kind, message=str(lost)
+            )
+        if self.error:
+            return _failed(outcome, f"power_control.off: {self.error}")
+        if not self.cut_s:
+            return outcome if outcome.status == "failed" else _failed(outcome, NEVER)
+        if outcome.status == "ok":
+            return _failed(outcome, STILL_THERE)
+        if outcome.cause not in LOST:
+            return outcome
+        return _changed(outcome, status="ok", cause="", message="")
+
+    def back(self, before: TargetFacts, old: Drive) -> Drive:
+        """Give the power back, and open what comes back. Raises TargetUnusable."""
+        old.close()
+        if error := _told(self.supply.control.on):
+            raise TargetUnusable(f"power_control.on: {error}", Cause.NOT_CUT)
+        time.sleep(_seconds(self.supply.control.settle))
+        drive = self._reopened()
+        self.back_s = time.monotonic()
+        if wrong := _difference(before, drive.facts):
+            drive.close()
+            text = f"after the power cut the target is another one: {wrong}"
+            raise TargetUnusable(text, Cause.TARGET_LOST)
+        return drive
+
+    def _reopened(self) -> Drive:
+        within_s = _seconds(self.supply.control.back)
+        until_s = time.monotonic() + within_s
+        while True:
+            try:
+                return self.supply.reopen()
+            except (ExplainedError, BackendError, OSError) as error:
+                if time.monotonic() > until_s:
+                    raise TargetUnusable(
+                        f"{time_text(within_s)} after its power came back the target "
+                        f"cannot be opened: {error}",
+                        Cause.TARGET_LOST,
+                    ) from error
+            time.sleep(LOOK_S)
+
+
+NEVER = "the run ended before its power was cut"
+STILL_THERE = (
+    "the target still did I/O to the end of the run, after its power was cut: "
+    "power_control.off cuts the power of something else"
+)
+
+
+def _failed(outcome: RunOutcome, message: str) -> RunOutcome:
+    return _changed(outcome, status="failed", cause=Cause.NOT_CUT, message=message)
+
+
+def _changed(outcome: RunOutcome, **change: Any) -> RunOutcome:
+    fields = {name: getattr(outcome, name) for name in outcome.__struct_fields__}
+    return RunOutcome(**fields | change)
+
+
+def _told(command: tuple[str, ...]) -> str:
+    """Run one of the lab's commands; what went wrong, empty if nothing did."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=COMMAND_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return f"{command[0]} did not end within {COMMAND_S:g} s"
+    except OSError as error:
+        return f"{command[0]} cannot be started: {error.strerror}"
+    if not done.returncode:
+        return ""
+    said = (done.stderr or done.stdout).strip().splitlines()
+    return f"{command[0]} exited with {done.returncode}" + "".join(
+        f": {line}" for line in said[-1:]
+    )
+
+
+def _seconds(duration: str) -> float:
+    return parse(duration).value / SECOND_NS
+
+
+def _difference(before: TargetFacts, after: TargetFacts) -> str:
+    """Of capacity or identity; empty if it is the same device."""
+    if after.capacity_bytes != before.capacity_bytes:
+        sizes = (before.capacity_bytes, after.capacity_bytes)
+        return "it had {}, and has {}".format(*map(bytes_text, sizes))
+    for key in ("serial", "wwid", "model", "backing_file"):
+        old, new = before.identity.get(key), after.identity.get(key)
+        if old and new != old:
+            return f"its {key} was {old}, and is {new or 'unknown'}"
+    return ""
