@@ -157,6 +157,8 @@ STATEMENTS = (
             "10GiB`) or passes (`, 2 passes`)",
             "`run WORKLOAD, until steady METRIC every T, at most 4 passes`": "a run "
             "that ends when it is steady; `for 24h` also limits its time",
+            "`run WORKLOAD for T, cut power at T1..T2`": "a run in which the target "
+            "loses its power, see [`verify.md`](verify.md)",
             "`run … as NAME`": "names the step: its metrics are `NAME.iops` and so on",
         },
         "run    ${1:random} ${2:4KiB} ${3:100/0} for ${4:1min}",

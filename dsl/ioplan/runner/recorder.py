@@ -112,6 +112,15 @@ class Recorder:
         )
 
 
+FAILED = "I/Os failed"
+
+
+def without_failed_ios(record: RunRecord) -> RunRecord:
+    """Of a run whose power is cut: that I/Os fail then is no warning."""
+    kept = tuple(text for text in record.warnings if FAILED not in text)
+    return record.model_copy(update={"warnings": kept})
+
+
 def _run_id(step: Run | Prepare) -> str:
     if isinstance(step, Run):
         return step.run_id
@@ -126,7 +135,7 @@ def _warnings(outcome: RunOutcome, clock: HostClock | None) -> Iterator[str]:
     errors = sum(part.errors for part in measurement.directions.values())
     if errors:
         kinds = by_errno(measurement)
-        yield f"{errors} I/Os failed" + (f" ({kinds})" if kinds else "")
+        yield f"{errors} {FAILED}" + (f" ({kinds})" if kinds else "")
     if measurement.result:
         yield from measurement.result.warnings
     yield from map(str, measurement.inconsistencies())

@@ -31,7 +31,7 @@ from ioplan.runner.outcome import (
     TargetUnusable,
 )
 from ioplan.runner.power_cut import PowerCut
-from ioplan.runner.recorder import Recorder
+from ioplan.runner.recorder import Recorder, without_failed_ios
 from ioplan.runner.seek.decision_watch import DecisionWatch
 from ioplan.runner.stamps import StampFile
 from ioplan.store.errors import ReserveUsedError
@@ -103,6 +103,8 @@ class StepRunner:
                 lost = self._power_back(cut, facts)
         outcome = cut.judged(outcome, lost)
         record = self.recorder.record(run, run.workload, job, outcome)
+        if cut.cut_s:
+            record = without_failed_ios(record)
         record = record.model_copy(update={"power_cut": cut.made})
         if lost:
             with suppress(RunFailed):

@@ -4,6 +4,7 @@
 "align"
 "at"
 "burst"
+"cut"
 "data"
 "dedup"
 "ends"
@@ -56,7 +57,6 @@
 "compressible"
 "confirm"
 "continue"
-"cut"
 "doubling"
 "drawn"
 (each)

@@ -1,0 +1,175 @@
+"""`cut power at …`: a drive loses its power within a run, and comes back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Done, ioplan, plan_file
+
+from ioplan.witness.device import Device, is_mounted
+from ioplan.witness.log import read_log
+
+pytestmark = pytest.mark.slow
+Starts = Callable[..., Device]
+
+PLAN = """
+workload wal = random 4KiB 0/100, qd 4, region 0%..50%, flush every 16
+test "Cuts" {
+  repeat 2 {
+    run wal, verify for 2s, cut power at 100ms..300ms
+    run sequential 64KiB 100/0, region 0%..50%, verify, 1 pass as after
+  }
+  expect after.lost_flushed == 0
+}
+"""
+PROGRAM = [sys.executable, "-m", "ioplan.cli"]
+NOTHING = ["true"]
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later device may get the inode of an earlier one, and is another one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def told(command: str, one: Device) -> list[str]:
+    return [*PROGRAM, "device", command, str(one.folder)]
+
+
+def shell(text: str) -> list[str]:
+    return ["sh", "-c", text]
+
+
+def lab_of(one: Device, folder: Path, **control: Any) -> Path:
+    """A lab file that knows the device, and what cuts its power."""
+    commands = {"off": told("off", one), "on": told("on", one), **control}
+    lines = (f"{key} = {json.dumps(value)}" for key, value in commands.items())
+    entry = f'[targets.toy]\npath = "{one.disk}"\nwritable = true\n'
+    lab = folder / "lab.toml"
+    lab.write_text(entry + "[targets.toy.power_control]\n" + "\n".join(lines) + "\n")
+    return lab
+
+
+def cut(
+    one: Device, folder: Path, text: str = PLAN, *more: str, **control: Any
+) -> Done:
+    lab = lab_of(one, folder, **control)
+    words = ("--lab", lab, "--target", "toy", "--overwrite", one.disk, "--json")
+    plan = plan_file(folder, text)
+    return ioplan("run", plan, *words, "--store", folder / "store", *more)
+
+
+def records(done: Done) -> list[dict[str, Any]]:
+    return [line["record"] for line in done.of("record")]
+
+
+def test_a_drive_that_keeps_its_promise_is_not_accused(
+    device: Starts, tmp_path: Path
+) -> None:
+    done = cut(device(cache={"mode": "volatile"}), tmp_path)
+    assert done.code == 0, done.err
+    first, after, second, _ = records(done)
+    moments = [one["power_cut"]["at_s"] for one in (first, second)]
+    assert all(0.1 <= at_s <= 0.4 for at_s in moments), moments
+    assert moments[0] != moments[1] and after["power_cut"] is None
+    assert first["power_cut"]["off_s"] > 0 and first["run_s"] < 1
+    assert first["status"] == "ok" and first["directions"]["write"]["ios"] > 100
+    assert not any("failed" in text for text in first["warnings"])
+    found = after["backend"]["facts"]["verify"]
+    assert found["kept"] > 0 and found["lost_flushed"] == 0
+
+
+def test_the_same_plan_draws_the_same_moments(device: Starts, tmp_path: Path) -> None:
+    one = device(cache={"mode": "volatile"})
+    drawn = [
+        [round(r["power_cut"]["at_s"], 1) for r in records(cut(one, tmp_path))[::2]]
+        for _ in range(2)
+    ]
+    assert drawn[0] == pytest.approx(drawn[1], abs=0.11)
+
+
+def test_a_broken_promise_fails_the_run_after_the_cut(
+    device: Starts, tmp_path: Path
+) -> None:
+    done = cut(device(cache={"mode": "lying"}), tmp_path)
+    first, after = records(done)[:2]
+    assert (first["status"], after["status"]) == ("ok", "failed") and done.code == 3
+    assert after["backend"]["facts"]["verify"]["lost_flushed"] > 0
+
+
+FAULTS = {
+    "another thing is cut": ({"off": NOTHING}, "cuts the power of something else"),
+    "off fails": ({"off": shell("echo no such socket >&2; exit 3")}, "no such socket"),
+    "off is no program": ({"off": ["/nowhere/pdu"]}, "/nowhere/pdu cannot be started"),
+    "on fails": ({"on": shell("echo relay stuck >&2; exit 1")}, "relay stuck"),
+    "it stays away": ({"on": NOTHING, "back": "500ms"}, "cannot be opened"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_cut_that_goes_wrong_has_a_clear_end(
+    name: str, device: Starts, tmp_path: Path
+) -> None:
+    control, says = FAULTS[name]
+    one = device(cache={"mode": "volatile"})
+    done = cut(one, tmp_path, **control)
+    assert done.code not in (0, 2) and says in done.err, done.err
+    (record,) = records(done)
+    assert record["status"] == "failed" and says in record["message"]
+    assert record["directions"]["write"]["ios"] > 0, "what was measured is kept"
+
+
+def test_what_comes_back_smaller_is_another_device(
+    device: Starts, tmp_path: Path
+) -> None:
+    one = device(cache={"mode": "volatile"})
+    script = tmp_path / "small.toml"
+    script.write_text('size = "2MiB"\n')
+    start = " ".join([*PROGRAM, "device", "start", str(script), "-o", str(one.folder)])
+    stop = " ".join(told("stop", one))
+    done = cut(one, tmp_path, on=shell(f"{stop} && {start}"))
+    assert done.code not in (0, 2) and "it had 4.19 MB, and has 2.10 MB" in done.err
+    assert records(done)[0]["cause"] == "target-lost"
+
+
+@pytest.fixture
+def untouched(device: Starts) -> Iterator[Device]:
+    """A device to which nothing is written."""
+    one = device()
+    yield one
+    one.tell("flush-log")
+    assert is_mounted(one.folder)
+    assert not (read_log(one.log)["kind"] == 1).any(), "it has been written to"
+
+
+REFUSED = {
+    "no word": ("--overwrite", "name the target: --overwrite"),
+    "no commands": ("power_control", "nothing says how"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_without_commands_or_consent_nothing_begins(
+    name: str, untouched: Device, tmp_path: Path
+) -> None:
+    without, says = REFUSED[name]
+    lab = lab_of(untouched, tmp_path)
+    words: list[Any] = ["--target", "toy", "--overwrite", untouched.disk]
+    if without == "--overwrite":
+        words = words[:2]
+    else:
+        lab.write_text(lab.read_text().partition("[targets.toy.power_control]")[0])
+    done = ioplan("run", plan_file(tmp_path, PLAN), "--lab", lab, *words)
+    assert done.code == 2 and (says in done.err or "--overwrite" in done.err), done.err
+    assert without == "--overwrite" or says in done.err
+
+
+def test_a_simulated_drive_has_no_power_to_cut(tmp_path: Path) -> None:
+    sim = ("--backend", "sim", "--create", "64MiB")
+    done = ioplan("run", plan_file(tmp_path, PLAN), *sim)
+    assert done.code == 2 and "a simulated drive has none" in done.err
