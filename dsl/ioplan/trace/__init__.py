@@ -1,0 +1,1 @@
+"""Recorded I/O, to be replayed."""

@@ -1,0 +1,164 @@
+"""The trace file: what is written is what is mapped, and what is broken is refused."""
+
+from __future__ import annotations
+
+import os
+import struct
+import tracemalloc
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from ioplan.trace.prepared import DTYPE, Prepared, TraceError, write
+from ioplan.trace.survey import CHUNK, survey
+
+Rows = list[tuple[int, int, int, int, int, int]]
+ROWS: Rows = [
+    (0, 4096, 4096, 0, 0, 1),
+    (10, 8192, 512, 1, 1, 2),
+    (10, 0, 0, 2, 0, 2),
+    (90, 1 << 40, 65536, 3, 0, 0),
+]
+
+
+def made(path: Path, rows: Rows) -> Path:
+    write(path, [np.array(rows, DTYPE)])
+    return path
+
+
+def moved(draw: Any) -> Rows:
+    gaps = draw(some.lists(some.integers(0, 1 << 40), min_size=1, max_size=30))
+    times = np.cumsum([0, *gaps[1:]]).tolist()
+    offset, size = some.integers(0, 1 << 62), some.integers(1, (1 << 32) - 1)
+    kind, other = some.sampled_from((0, 1, 3)), some.integers(0, 1)
+    rest = some.tuples(offset, size, kind, other, some.integers(0, 65535))
+    return [(t, *draw(rest)) for t in times]
+
+
+@given(rows=some.composite(moved)(), cut=some.integers(0, 30))
+def test_what_is_written_in_any_chunks_is_mapped(
+    tmp_path_factory: pytest.TempPathFactory, rows: Rows, cut: int
+) -> None:
+    path = tmp_path_factory.mktemp("trace") / "a.iotrace"
+    ios = np.array(rows, DTYPE)
+    header = write(path, [ios[:cut], ios[cut:]])
+    found = Prepared.open(path)
+    assert found.header == header
+    assert found.ios.tolist() == rows
+    facts = survey(path)
+    assert facts.end_bytes == max(row[1] + row[2] for row in rows)
+    assert facts.span_ns == rows[-1][0]
+    assert facts.digest == sha256(path.read_bytes()).hexdigest()
+    assert all(row[1] % facts.grid_bytes == 0 for row in rows)
+    assert any((row[1] | row[2]) % (2 * facts.grid_bytes) for row in rows)
+
+
+def test_the_layout_is_the_documented_one(tmp_path: Path) -> None:
+    data = made(tmp_path / "a", ROWS).read_bytes()
+    assert data[:40] == struct.pack("<8sQQQQ", b"IOTRACE1", 4, 90, (1 << 40) + 65536, 0)
+    assert not any(data[40:64])
+    assert data[64 + 24 : 64 + 48] == struct.pack("<QQIBBH", 10, 8192, 512, 1, 1, 2)
+
+
+def test_a_survey_counts_each_kind(tmp_path: Path) -> None:
+    facts = survey(made(tmp_path / "a", ROWS))
+    kinds = facts.reads, facts.writes, facts.flushes, facts.discards
+    assert kinds == (1, 1, 1, 1)
+    assert (facts.grid_bytes, facts.largest_bytes) == (512, 65536)
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ((9, 0, 512, 0, 0, 0), "I/O 5, at byte 160, is earlier than the one before"),
+        ((91, 0, 512, 4, 0, 0), "I/O 5, at byte 160, is of an unknown kind"),
+        ((91, 0, 0, 1, 0, 0), "I/O 5, at byte 160, has a size"),
+        ((91, 0, 512, 2, 0, 0), "I/O 5, at byte 160, has a size"),
+        ((91, 512, 0, 2, 0, 0), "I/O 5, at byte 160, is a flush with an offset"),
+        ((91, (1 << 64) - 512, 512, 0, 0, 0), "I/O 5, at byte 160, ends beyond"),
+    ],
+)
+def test_an_impossible_io_is_named(
+    tmp_path: Path, row: tuple[int, int, int, int, int, int], why: str
+) -> None:
+    with pytest.raises(TraceError, match=why):
+        survey(made(tmp_path / "a", [*ROWS, row]))
+
+
+def test_a_fault_in_a_later_chunk_has_its_own_number(tmp_path: Path) -> None:
+    ios = np.zeros(CHUNK + 3, DTYPE)
+    ios["size"], ios["time_ns"] = 512, 7
+    ios["time_ns"][0], ios["time_ns"][CHUNK] = 0, 6  # earlier, across the edge
+    write(tmp_path / "a", [ios])
+    with pytest.raises(TraceError, match=f"I/O {CHUNK + 1}, .* earlier"):
+        survey(tmp_path / "a")
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "why"),
+    [(16, 91, "last time"), (24, 1 << 41, "end are"), (64, 5, "first time")],
+)
+def test_a_header_that_says_something_else_is_refused(
+    tmp_path: Path, at: int, value: int, why: str
+) -> None:
+    data = bytearray(made(tmp_path / "a", ROWS).read_bytes())
+    struct.pack_into("<Q", data, at, value)
+    (tmp_path / "b").write_bytes(data)
+    with pytest.raises(TraceError, match=why):
+        survey(tmp_path / "b")
+
+
+@pytest.mark.parametrize("length", [0, 7, 8, 63, 64, 65, 64 + 95, 64 + 97])
+def test_a_cut_off_file_is_refused(tmp_path: Path, length: int) -> None:
+    data = made(tmp_path / "a", ROWS).read_bytes() + b"\0"
+    (tmp_path / "b").write_bytes(data[:length])
+    with pytest.raises(TraceError):
+        Prepared.open(tmp_path / "b")
+
+
+def test_no_io_and_unknown_flags_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="no I/O"):
+        Prepared.open(made(tmp_path / "a", []))
+    data = bytearray(made(tmp_path / "b", ROWS).read_bytes())
+    data[32] = 1
+    (tmp_path / "b").write_bytes(data)
+    with pytest.raises(TraceError, match="newer"):
+        Prepared.open(tmp_path / "b")
+
+
+def test_what_is_broken_off_while_written_is_no_trace(tmp_path: Path) -> None:
+    def chunks() -> Iterator[npt.NDArray[Any]]:
+        yield np.array(ROWS, DTYPE)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write(tmp_path / "a", chunks())
+    with pytest.raises(TraceError, match="no ioplan trace"):
+        Prepared.open(tmp_path / "a")
+
+
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    path = made(tmp_path / "a", ROWS)
+    before = survey(path)
+    assert survey(path) is before
+    made(path, ROWS[:2])
+    os.utime(path, ns=(1, 1))
+    assert survey(path).digest != before.digest
+
+
+def test_a_survey_takes_no_more_memory_for_a_longer_trace(tmp_path: Path) -> None:
+    ios = np.zeros(CHUNK, DTYPE)
+    ios["size"] = 512
+    write(tmp_path / "a", (ios for _ in range(8)))
+    tracemalloc.start()
+    survey(tmp_path / "a")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 4 * ios.nbytes  # the trace is 8 times that
