@@ -91,7 +91,7 @@ class SurveyPass:
 
     def count(self, ios: Ios) -> None:
         """Add a chunk to the digest and to what is known."""
-        self.digest.update(ios.view(np.uint8))
+        self.digest.update(ios.view(np.uint8).data)
         self.kinds += np.bincount(ios["kind"], minlength=len(self.kinds))
         self.bits |= int(np.bitwise_or.reduce(ios["offset"] | ios["size"]))
         self.end_bytes = max(self.end_bytes, int((ios["offset"] + ios["size"]).max()))
