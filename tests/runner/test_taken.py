@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -65,14 +66,33 @@ def loop_over(target: Path, folder: Path, stack: ExitStack) -> Path:
 
 def file_system_over(target: Path, folder: Path, stack: ExitStack) -> None:
     device = loop_over(target, folder, stack)
-    tell("mkfs.ext4", "-q", "-F", device)
-    stack.enter_context(mounted(device, folder / "mnt"))
+
+    def take() -> None:
+        tell("mkfs.ext4", "-q", "-F", device)
+        stack.enter_context(mounted(device, folder / "mnt"))
+
+    until_taken(take)
+
+
+def until_taken(take: Callable[[], None], patience_s: float = 30) -> None:
+    """What the run writes may fall on what was made, before it is used."""
+    deadline_s = time.monotonic() + patience_s
+    while True:
+        try:
+            return take()
+        except AssertionError:
+            if time.monotonic() > deadline_s:
+                raise
 
 
 def swap_over(target: Path, folder: Path, stack: ExitStack) -> None:
     device = loop_over(target, folder, stack)
-    tell("mkswap", device)
-    tell("swapon", device)
+
+    def take() -> None:
+        tell("mkswap", device)
+        tell("swapon", device)
+
+    until_taken(take)
     stack.callback(tell, "swapoff", device)
 
 

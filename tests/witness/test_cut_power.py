@@ -75,9 +75,9 @@ def test_a_drive_that_keeps_its_promise_is_not_accused(
     assert done.code == 0, done.err
     first, after, second, _ = records(done)
     moments = [one["power_cut"]["at_s"] for one in (first, second)]
-    assert all(0.1 <= at_s <= 0.4 for at_s in moments), moments
+    assert all(0.1 <= at_s <= 0.5 for at_s in moments), moments
     assert moments[0] != moments[1] and after["power_cut"] is None
-    assert first["power_cut"]["off_s"] > 0 and first["run_s"] < 1
+    assert first["power_cut"]["off_s"] > 0 and first["run_s"] < 2
     assert first["status"] == "ok" and first["directions"]["write"]["ios"] > 100
     assert not any("failed" in text for text in first["warnings"])
     found = after["backend"]["facts"]["verify"]
@@ -172,4 +172,4 @@ def test_without_commands_or_consent_nothing_begins(
 def test_a_simulated_drive_has_no_power_to_cut(tmp_path: Path) -> None:
     sim = ("--backend", "sim", "--create", "64MiB")
     done = ioplan("run", plan_file(tmp_path, PLAN), *sim)
-    assert done.code == 2 and "a simulated drive has none" in done.err
+    assert done.code == 2 and "a simulated drive has no power to cut" in done.err

@@ -21,8 +21,6 @@ def power_supply(
     """None where no run cuts the power. Raises UsageError where nothing can."""
     if not plan.cuts_power:
         return None
-    if choice.backend.virtual_time:
-        raise UsageError("the plan cuts the target's power; a simulated drive has none")
     control = request.entry.power_control if request.entry else None
     if control is None:
         raise UsageError(

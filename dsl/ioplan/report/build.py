@@ -45,6 +45,7 @@ from ioplan.report.headlines.sentence import sentence
 from ioplan.report.judgements import judgements
 from ioplan.report.many_sessions import MOST_CARDS, first_lines
 from ioplan.report.points import Point, figures_of, points
+from ioplan.report.power_cuts import survived
 from ioplan.report.reader import Reader
 from ioplan.report.reported import Reported, reported
 from ioplan.report.sentences import prepare_line
@@ -162,7 +163,7 @@ def _section(
         headlines=_headlines(found, reader, test, known),
         judgements=tuple(chain.from_iterable(judged.values())),
         judged=judged_lines({label: some for label, some in judged.items() if some}),
-        remarks=(*_not_measured(missing), *remarks(both)),
+        remarks=(*_not_measured(missing), *survived(both), *remarks(both)),
         preparations=_preparations(prepared),
         headers=tuple(_headers(title, parts)),
         pictures=(

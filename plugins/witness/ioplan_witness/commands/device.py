@@ -36,18 +36,18 @@ def stop(*, folder: Path) -> int:
 def cut(*, folder: Path) -> int:
     """Take away what is in the volatile cache, and note it for `verify`."""
     one = _device(folder)
-    stamps = _stamps(one)
     one.tell("cut")
-    stamps.power_was_cut()
+    with one.disk.open("rb") as disk:
+        StampFile(file_facts(one.disk, disk.fileno())).power_was_cut()
     return 0
 
 
 def off(*, folder: Path) -> int:
-    """Take its power: it loses its volatile cache, and answers no I/O."""
-    one = _device(folder)
-    stamps = _stamps(one)
-    one.tell("off")
-    stamps.power_was_cut()
+    """Take its power: it loses its volatile cache, and answers no I/O.
+
+    Whoever asks for it, as a run that cuts the power, notes it for `verify`.
+    """
+    _device(folder).tell("off")
     return 0
 
 
@@ -55,11 +55,6 @@ def on(*, folder: Path) -> int:
     """Give it its power back."""
     _device(folder).tell("on")
     return 0
-
-
-def _stamps(one: device.Device) -> StampFile:
-    with one.disk.open("rb") as disk:
-        return StampFile(file_facts(one.disk, disk.fileno()))
 
 
 def show_log(*, path: Path, parquet: Path | None, json: bool) -> int:

@@ -250,7 +250,16 @@ impl Verifier {
         }
     }
 
-    /// The content is unknown from now on: it is trimmed, or a write of it failed.
+    /// A write failed: its block may be any of those written, as after a kill. What was
+    /// promised of it still holds if the power is cut.
+    fn failed(&mut self, offset_bytes: u64, size_bytes: u64) {
+        for number in self.blocks(offset_bytes, size_bytes) {
+            let entry = self.stamps.get(number) | IN_FLIGHT | UNKNOWN_BEFORE;
+            self.stamps.set(number, entry);
+        }
+    }
+
+    /// The content is unknown from now on: it is trimmed.
     pub fn forget(&mut self, offset_bytes: u64, size_bytes: u64) {
         for number in self.blocks(offset_bytes, size_bytes) {
             self.stamps.set(number, 0);
@@ -269,7 +278,7 @@ impl Verifier {
         self.end(offset_bytes, size_bytes);
         match direction {
             Direction::Write if success => self.acknowledge(offset_bytes, size_bytes),
-            Direction::Write => self.forget(offset_bytes, size_bytes),
+            Direction::Write => self.failed(offset_bytes, size_bytes),
             _ => {}
         }
         let read = data.filter(|_| success && direction == Direction::Read);
@@ -540,6 +549,31 @@ mod tests {
             vec![old]
         });
         assert_eq!(later.check(8192, &written[0]).rolled_back, 8);
+    }
+
+    /// As those do whose power goes while they are written.
+    #[test]
+    fn a_write_that_fails_takes_back_no_promise() {
+        let work = |verifier: &mut Verifier| {
+            let old = write(verifier, 8192);
+            let flushed = write(verifier, 8192);
+            flush(verifier);
+            let mut failed = vec![0xa5; 4096];
+            verifier.stamp(8192, &mut failed);
+            verifier.complete(Direction::Write, 8192, 4096, false, None);
+            assert_eq!(faults(verifier, 8192, &[0; 4096]), [], "not known yet");
+            assert_eq!(faults(verifier, 8192, &old), []);
+            vec![old, flushed, failed]
+        };
+        for (found, kept, rolled_back) in [(2, 8, 0), (1, 0, 8)] {
+            let (later, written) = cut(false, work);
+            let verdict = later.check(8192, &written[found]);
+            assert_eq!((verdict.kept, verdict.rolled_back), (kept, rolled_back));
+        }
+        let (later, written) = cut(false, work);
+        assert_eq!(faults(&later, 8192, &written[0]), [Fault::LostFlushed; 8]);
+        let (later, _) = cut(false, work);
+        assert_eq!(faults(&later, 8192, &[0; 4096]), [Fault::LostFlushed; 8]);
     }
 
     #[test]

@@ -1,0 +1,50 @@
+"""What a report says of power cuts: the bound stands where the zero stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from run_data import record
+
+from ioplan.records.record import PowerCutMade, RunRecord
+from ioplan.report.document import Judged
+from ioplan.report.power_cuts import BROKEN, bound, survived
+
+
+def cut(seq: int) -> RunRecord:
+    made = PowerCutMade(at_s=1.0, off_s=2.0)
+    return record(seq).model_copy(update={"power_cut": made})
+
+
+def read(seq: int, **found: int) -> RunRecord:
+    one = record(seq)
+    facts: dict[str, Any] = {"verify": dict.fromkeys(BROKEN, 0) | found}
+    backend = one.backend.model_copy(update={"facts": facts})
+    return one.model_copy(update={"backend": backend})
+
+
+@pytest.mark.parametrize(
+    ("cuts", "text"),
+    [(1, "95 %"), (10, "26 %"), (59, "5.0 %"), (100, "3.0 %"), (1000, "0.30 %")],
+)
+def test_zero_losses_are_a_bound(cuts: int, text: str) -> None:
+    """As docs/verify.md has them; 59 is the well-known least number for 5 %."""
+    runs = [one for n in range(cuts) for one in (cut(2 * n + 1), read(2 * n + 2))]
+    (line,) = survived({"a": runs})
+    assert line.outcome == "held" and f"at most {text} of such cuts" in line.text
+    assert pytest.approx(1 - (1 - bound(cuts)) ** cuts) == 0.95
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_loss_is_counted_by_its_cut(name: str) -> None:
+    runs = [cut(1), read(2, **{name: 3}), read(3, **{name: 3}), cut(4), read(5)]
+    expected = Judged("failed", "a promise was broken by 1 of 2 power cuts")
+    assert list(survived({"a": runs})) == [expected]
+
+
+def test_what_was_not_read_says_nothing() -> None:
+    assert list(survived({"a": [cut(1), record(2), read(3, rolled_back=4)]})) == [
+        *survived({"a": [cut(1), read(2)]})
+    ]
+    assert list(survived({"a": [cut(1)], "b": [read(2, lost_fua=1)]})) == []
