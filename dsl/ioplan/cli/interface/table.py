@@ -9,6 +9,7 @@ from ioplan.cli.interface.plugins import with_plugins
 from ioplan.cli.interface.results import RESULT_COMMANDS
 from ioplan.cli.interface.runs import RUN_COMMANDS
 from ioplan.cli.interface.suites import PROJECT_COMMANDS, SUITES
+from ioplan.cli.interface.traces import TRACE
 
 READ_STORES = frozenset(("ls", "show", "export", "report", "compare", "history"))
 """What reads records once and ends. It keeps most of what it makes until then, so to
@@ -25,6 +26,7 @@ IOPLAN = Group(
             *HOST_COMMANDS,
             *PROJECT_COMMANDS,
             SUITES,
+            TRACE,
         )
     ),
     (

@@ -1,0 +1,142 @@
+"""`ioplan trace …`: recorded I/O, looked at, converted and cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ioplan.cli.display.output import print_line
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import HELD
+from ioplan.core.text import counted
+from ioplan.core.units import bytes_text, digits, iops_text, latency_text, time_text
+from ioplan.job import SECOND_NS
+from ioplan.language.quantity import QuantityError, parse, size_text
+from ioplan.trace.convert import convert, cut, source_of
+from ioplan.trace.prepared import Prepared, TraceError
+from ioplan.trace.rows import Found
+from ioplan.trace.summary import TraceSummary, summary
+from ioplan.trace.survey import survey
+
+MOST_SIZES = 6
+KINDS = ("read", "write", "flush", "discard")
+
+
+def info(*, path: Path, volume: str | None) -> int:
+    """Print what is in a trace."""
+    with _told(path), TemporaryDirectory() as folder:
+        name = source_of(path).name
+        prepared, found = _prepared(path, Path(folder), volume)
+        lines = [*_lines(name, summary(prepared)), *_counts(found)]
+    for line in lines:
+        print_line(line)
+    return HELD
+
+
+def convert_trace(*, path: Path, output: Path, volume: str | None, force: bool) -> int:
+    """Write a trace file of any trace."""
+    _check_new(output, force)
+    with _told(path):
+        header, found = convert(path, output, volume)
+    took = _span(header.span_ns)
+    print_line(f"{output}: {counted(header.count, 'I/O')} in {took}")
+    for line in _counts(found):
+        print_line(line)
+    return HELD
+
+
+def cut_trace(
+    *, path: Path, part: str, output: Path, volume: str | None, force: bool
+) -> int:
+    """Write a part of a trace."""
+    _check_new(output, force)
+    from_ns, to_ns = _ends(part)
+    with _told(path), TemporaryDirectory() as folder:
+        prepared, _ = _prepared(path, Path(folder), volume)
+        header = cut(prepared, from_ns, to_ns, output)
+    took = _span(header.span_ns)
+    print_line(f"{output}: {counted(header.count, 'I/O')} in {took}")
+    return HELD
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """A broken trace, or none, in the user's words."""
+    try:
+        yield
+    except TraceError as error:
+        raise UsageError(f"{path}: {error}") from None
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from None
+
+
+def _prepared(
+    path: Path, folder: Path, volume: str | None
+) -> tuple[Prepared, Found | None]:
+    """The trace as a trace file, which it may be already."""
+    if source_of(path).rows is None:
+        survey(path)
+        return Prepared.open(path), None
+    made = folder / "made.iotrace"
+    _, found = convert(path, made, volume)
+    return Prepared.open(made), found
+
+
+def _check_new(output: Path, force: bool) -> None:
+    if output.exists() and not force:
+        raise UsageError(f"{output} exists; add --force to replace it")
+
+
+def _ends(part: str) -> tuple[int, int]:
+    """`10min..20min` in nanoseconds."""
+    words = part.split("..")
+    try:
+        first, last = (parse(word.strip()) for word in words)
+    except (ValueError, QuantityError):
+        raise UsageError(
+            f"{part!r} is no part of a trace, as 10min..20min is"
+        ) from None
+    if {first.kind, last.kind} != {"time"} or first.value >= last.value:
+        raise UsageError(f"{part!r} is no part of a trace, as 10min..20min is")
+    return round(first.value), round(last.value)
+
+
+def _span(span_ns: int) -> str:
+    return time_text(span_ns / 1e9) if span_ns >= SECOND_NS else latency_text(span_ns)
+
+
+def _lines(name: str, found: TraceSummary) -> Iterator[str]:
+    span_s = found.span_ns / 1e9
+    yield f"{name}: {counted(found.ios, 'I/O')} in {_span(found.span_ns)}"
+    if span_s:
+        mean = f"{iops_text(found.ios / span_s)} IOPS"
+        rate = f"{digits(found.moved_bytes / span_s / 1e6)} MB/s"
+        peak = f"{iops_text(found.peak_iops)} IOPS"
+        yield f"rate        {mean}, {rate}; highest second {peak}"
+    kinds = zip(KINDS, found.kinds, strict=True)
+    told = ", ".join(counted(count, kind) for kind, count in kinds if count)
+    yield f"kinds       {told}; {digits(100 * found.read_share)} % reads"
+    total = max(1, found.sizes.total())
+    most = found.sizes.most_common(MOST_SIZES)
+    sizes = ", ".join(f"{size_text(s)} {digits(100 * n / total)} %" for s, n in most)
+    rest = len(found.sizes) - len(most)
+    yield f"sizes       {sizes}" + (f", {rest} more" if rest else "")
+    touched, end = bytes_text(found.touched_bytes), bytes_text(found.end_bytes)
+    yield f"places      up to {end}, {touched} touched (in units of 1 MiB)"
+    yield f"sequential  {digits(100 * found.sequential_share)} % begin where one ended"
+    yield (
+        f"arrivals    variation {digits(found.gap_variation)} "
+        "(0 fixed, 1 Poisson, more: bursts)"
+    )
+
+
+def _counts(found: Found | None) -> Iterator[str]:
+    """What is not an I/O of it, each with its number."""
+    if found is None:
+        return
+    for reason, count in sorted(found.left_out.items()):
+        yield f"left out: {count} {reason}"
+    if found.backwards:
+        yield f"sorted: {found.backwards} I/Os were earlier than one before them"

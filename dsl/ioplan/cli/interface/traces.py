@@ -1,0 +1,57 @@
+"""`ioplan trace …`."""
+
+from __future__ import annotations
+
+from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.declare import Command, Group, Parameter, option
+
+_PATH = Parameter(
+    key="path",
+    metavar="TRACE",
+    help="A trace; its format is told by its content.",
+    kind="path",
+    required=True,
+)
+_VOLUME = option(
+    "--volume", "Of a trace of several devices, this one.", "NAME", default=None
+)
+_OUTPUT = option("--output -o", "The trace file.", "FILE", kind="path", required=True)
+
+TRACE = Group(
+    "trace",
+    "Recorded I/O: look at a trace, convert it, cut a part out of it.",
+    (
+        Command(
+            "info",
+            "Show what is in a trace: rates, sizes, shares, places.",
+            "ioplan.cli.commands.traces:info",
+            (_PATH, _VOLUME),
+            examples=("ioplan trace info web.blkparse",),
+        ),
+        Command(
+            "convert",
+            "Write a trace as a trace file of ioplan.",
+            "ioplan.cli.commands.traces:convert_trace",
+            (_PATH, _OUTPUT, _VOLUME, use.FORCE),
+            examples=("ioplan trace convert msr/prxy_0.csv -o prxy.iotrace",),
+        ),
+        Command(
+            "cut",
+            "Write a part of a trace, from one time to another.",
+            "ioplan.cli.commands.traces:cut_trace",
+            (
+                _PATH,
+                Parameter(
+                    key="part",
+                    metavar="FROM..TO",
+                    help="As 10min..20min.",
+                    required=True,
+                ),
+                _OUTPUT,
+                _VOLUME,
+                use.FORCE,
+            ),
+            examples=("ioplan trace cut web.iotrace 10min..20min -o peak.iotrace",),
+        ),
+    ),
+)

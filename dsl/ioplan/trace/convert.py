@@ -1,0 +1,136 @@
+"""Any trace to a trace file: told by its content, sorted by time, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from msgspec import Struct
+
+from ioplan.trace import binaries, prepared
+from ioplan.trace.prepared import DTYPE, Header, Ios, Prepared, TraceError
+from ioplan.trace.rows import CHUNK, Found, Row, chunks
+from ioplan.trace.texts import FORMATS, text_rows
+
+LOOKED_AT = 4096
+Rows = Callable[[Path, Found], Iterator[Row]]
+
+
+class Source(Struct, frozen=True):
+    """The format of a file, and its I/Os; a trace file is one already."""
+
+    name: str
+    rows: Rows | None = None
+
+
+OURS = Source("ioplan trace")
+BEGINS: tuple[tuple[bytes, Source], ...] = (
+    (prepared.MAGIC, OURS),
+    (binaries.BLKTRACE_MAGIC, Source("blktrace", binaries.blktrace)),
+    (b"PAR1", Source("Parquet", binaries.parquet)),
+)
+KNOWN = (*(one.name for _, one in BEGINS), "vscsi", *(one.name for one in FORMATS))
+
+
+def source_of(path: Path) -> Source:
+    """What a file holds, by its content. Raises TraceError, OSError."""
+    with path.open("rb") as file:
+        start = file.read(LOOKED_AT)
+    if not start:
+        raise TraceError("the file is empty")
+    for begin, source in BEGINS:
+        if start.startswith(begin):
+            return source
+    if binaries.vscsi_layout(start):
+        return Source("vscsi", binaries.vscsi)
+    lines = start.decode("utf-8", "replace").splitlines()
+    first = next((line for line in lines if line.strip()), "")
+    for one in FORMATS:
+        if one.first.match(first.strip()):
+            return Source(one.name, partial(text_rows, one))
+    raise TraceError(f"no known trace; these are: {', '.join(KNOWN)}")
+
+
+def convert(path: Path, out: Path, volume: str | None = None) -> tuple[Header, Found]:
+    """Write a trace as a trace file; what there was besides its I/Os.
+
+    Raises TraceError for what is broken, for several devices of which none is named,
+    and OSError.
+    """
+    source, found = source_of(path), Found()
+    if source.rows is None:
+        raise TraceError("it is a trace file of ioplan already")
+    part = out.with_name(f".{out.name}.part")
+    try:
+        rows = source.rows(path, found)
+        prepared.write(part, _checked(chunks(rows, found, volume)))
+        _check_volumes(found, volume)
+        header = _sorted(part, out, found)
+    finally:
+        part.unlink(missing_ok=True)
+    return header, found
+
+
+def _checked(parts: Iterator[Ios]) -> Iterator[Ios]:
+    empty = True
+    for part in parts:
+        empty = False
+        yield part
+    if empty:
+        raise TraceError("there is no I/O in it")
+
+
+def _check_volumes(found: Found, volume: str | None) -> None:
+    if volume is None and len(found.volumes) > 1:
+        most = ", ".join(f"{name} ({n})" for name, n in found.volumes.most_common(5))
+        raise TraceError(
+            f"it has I/Os of {len(found.volumes)} devices; name one with --volume: "
+            f"{most}"
+        )
+
+
+def _sorted(part: Path, out: Path, found: Found) -> Header:
+    """By time, where it is not; times count from the earliest."""
+    ios = _mapped(part)
+    if not found.backwards:
+        part.replace(out)
+        return Prepared.open(out).header
+    times = ios["time_ns"].astype(np.int64)  # those before the first are below 0
+    order = np.argsort(times, kind="stable")
+    return prepared.write(out, _moved(ios, order, int(times.min())))
+
+
+def _mapped(path: Path) -> Ios:
+    """The records of a file that is not in order yet."""
+    size = path.stat().st_size - prepared.HEADER.size
+    shape = (size // DTYPE.itemsize,)
+    return np.memmap(path, DTYPE, "r", prepared.HEADER.size, shape)
+
+
+def _moved(ios: Ios, order: np.ndarray, first_ns: int) -> Iterator[Ios]:
+    for start in range(0, len(order), CHUNK):
+        some = ios[order[start : start + CHUNK]].copy()
+        some["time_ns"] = (some["time_ns"].astype(np.int64) - first_ns).astype("u8")
+        yield some
+
+
+def cut(trace: Prepared, from_ns: int, to_ns: int, out: Path) -> Header:
+    """The part of a trace from one time to another, which then begins at 0.
+
+    Raises TraceError where nothing is in it, and OSError.
+    """
+    times = trace.ios["time_ns"]
+    first, last = (int(np.searchsorted(times, at)) for at in (from_ns, to_ns))
+    if first >= last:
+        raise TraceError("there is no I/O in this part of it")
+    begin_ns = times[first]
+
+    def parts() -> Iterator[Ios]:
+        for start in range(first, last, CHUNK):
+            some = trace.ios[start : min(start + CHUNK, last)].copy()
+            some["time_ns"] -= begin_ns
+            yield some
+
+    return prepared.write(out, parts())

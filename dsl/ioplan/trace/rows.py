@@ -1,0 +1,116 @@
+"""I/Os as readers give them, gathered into the records of a trace file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct, field
+
+from ioplan.trace.prepared import DTYPE, FLUSH, READ, WRITE, TraceError
+
+SECTOR = 512
+FUA = 1
+"""Of the flags of a record."""
+MOST_BYTES = 2**63 - 1
+MOST_SIZE = 2**32 - 1
+CHUNK = 1 << 16
+DIRECTIONS = {"R": READ, "W": WRITE, "READ": READ, "WRITE": WRITE}
+
+
+class Row(NamedTuple):
+    """One I/O; its time counts from anywhere, `volume` is the device that it is for."""
+
+    time_ns: int
+    kind: int
+    offset: int
+    size: int
+    volume: str = ""
+    flags: int = 0
+
+
+class Found(Struct):
+    """What a reader found besides the I/Os: nothing is left out without a count.
+
+    `left_out` counts by reason, `volumes` the I/Os of each device, `backwards` those
+    with an earlier time than one before. `event` is that of the kernel's that is taken,
+    `waited_ns` the time that waits of fio's have reached.
+    """
+
+    left_out: Counter[str] = field(default_factory=Counter)
+    volumes: Counter[str] = field(default_factory=Counter)
+    backwards: int = 0
+    event: str = "Q"
+    waited_ns: int = 0
+    first_ns: int | None = None
+    last_ns: int = 0
+
+
+def direction(word: str) -> int:
+    """Raises TraceError."""
+    found = DIRECTIONS.get(word.upper())
+    if found is None:
+        raise TraceError(f"{word!r} is neither read nor write")
+    return found
+
+
+def number(text: str) -> int:
+    """A count, 0 or more. Raises TraceError: `nan` and `-1` are none."""
+    if not (text.isascii() and text.isdigit()):
+        raise TraceError(f"{text!r} is no number")
+    return int(text)
+
+
+def time_ns(text: str, unit_ns: int) -> int:
+    """A decimal number of units, to the nanosecond. Raises TraceError."""
+    whole, _, part = text.partition(".")
+    return number(whole) * unit_ns + number(part.ljust(9, "0")[:9]) * unit_ns // 10**9
+
+
+def chunks(
+    rows: Iterator[Row], found: Found, volume: str | None
+) -> Iterator[npt.NDArray[np.void]]:
+    """Records of the I/Os of one device, in the order in which they come.
+
+    Their times count from the first of them, whatever its clock said. Raises
+    TraceError for what no device could have.
+    """
+    kept: list[tuple[int, int, int, int, int, int]] = []
+    for row in rows:
+        found.volumes[row.volume] += 1
+        if volume is not None and row.volume != volume:
+            found.left_out["of other devices"] += 1
+        elif row.size == 0 and row.kind != FLUSH:
+            found.left_out["of 0 bytes"] += 1
+        else:
+            kept.append(_record(row, found))
+        if len(kept) == CHUNK:
+            yield np.array(kept, DTYPE)
+            kept = []
+    if kept:
+        yield np.array(kept, DTYPE)
+
+
+def checked(row: Row) -> Row:
+    """Raises TraceError for what no device could do."""
+    if row.offset + row.size > MOST_BYTES:
+        raise TraceError(f"the offset {row.offset} is beyond any device")
+    if row.size > MOST_SIZE:
+        raise TraceError(f"an I/O of {row.size} bytes")
+    return row
+
+
+def _record(row: Row, found: Found) -> tuple[int, int, int, int, int, int]:
+    checked(row)
+    if found.first_ns is None:
+        found.first_ns = found.last_ns = row.time_ns
+    found.backwards += row.time_ns < found.last_ns
+    found.last_ns = max(found.last_ns, row.time_ns)
+    since_ns = row.time_ns - found.first_ns
+    offset = 0 if row.kind == FLUSH else row.offset
+    size = 0 if row.kind == FLUSH else row.size
+    # an earlier one than the first is kept as negative until all are sorted
+    return since_ns % 2**64, offset, size, row.kind, row.flags, 0

@@ -1,0 +1,117 @@
+"""What a trace is like: rates, sizes, shares, places, gaps."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+from msgspec import Struct
+
+from ioplan.trace.prepared import FLUSH, READ, WRITE, Ios, Prepared
+
+SECOND_NS = 10**9
+UNIT = 20
+"""Places are told in units of 1 MiB, 2^20 bytes."""
+CHUNK = 1 << 18
+
+
+class TraceSummary(Struct, frozen=True):
+    """Figures of all I/Os; shares and the variation are from 0 and have no unit.
+
+    `kinds` counts reads, writes, flushes and discards, `sizes` the bytes of I/Os with
+    data. `gap_variation` is the standard deviation of the times between arrivals over
+    their mean: 1 for Poisson, more for bursts. `sequential_share` is of I/Os that begin
+    where the one before ended. `touched_bytes` is the footprint in units of 1 MiB.
+    """
+
+    ios: int
+    span_ns: int
+    end_bytes: int
+    moved_bytes: int
+    touched_bytes: int
+    kinds: tuple[int, int, int, int]
+    sizes: Counter[int]
+    peak_iops: int
+    gap_variation: float
+    sequential_share: float
+
+    @property
+    def read_share(self) -> float:
+        """Of reads among reads and writes."""
+        data = self.kinds[READ] + self.kinds[WRITE]
+        return self.kinds[READ] / data if data else 0.0
+
+
+class _Sums:
+    def __init__(self) -> None:
+        self.kinds = np.zeros(4, np.int64)
+        self.sizes: Counter[int] = Counter()
+        self.seconds: Counter[int] = Counter()
+        self.units: set[int] = set()
+        self.moved = self.sequential = self.gaps = 0
+        self.gap_sum = self.gap_squares = 0.0
+        self.last: tuple[int, int] | None = None
+
+    def add(self, ios: Ios) -> None:
+        self.kinds += np.bincount(ios["kind"], minlength=4)
+        self._add_times(ios["time_ns"])
+        data = ios[ios["kind"] != FLUSH]
+        for size, count in zip(
+            *np.unique(data["size"], return_counts=True), strict=True
+        ):
+            self.sizes[int(size)] += int(count)
+        self.moved += int(data["size"].astype("u8").sum())
+        ends = data["offset"] + data["size"]
+        edges = np.concatenate((data["offset"] >> UNIT, (ends - (ends > 0)) >> UNIT))
+        self.units.update(np.unique(edges).tolist())
+        starts, before = data["offset"], np.concatenate(([self._end()], ends[:-1]))
+        self.sequential += (
+            int((starts == before.astype("u8")).sum()) if len(data) else 0
+        )
+        if len(data):
+            self.last = (self._time(), int(ends[-1]))
+
+    def _end(self) -> int:
+        return self.last[1] if self.last else 2**63
+
+    def _time(self) -> int:
+        return self.last[0] if self.last else 0
+
+    def _add_times(self, times: np.ndarray) -> None:
+        for second, count in zip(
+            *np.unique(times // SECOND_NS, return_counts=True), strict=True
+        ):
+            self.seconds[int(second)] += int(count)
+        before = self.last[0] if self.last else int(times[0])
+        gaps = np.diff(times.astype(np.float64), prepend=float(before))
+        gaps = gaps if self.last else gaps[1:]
+        self.gaps += len(gaps)
+        self.gap_sum += float(gaps.sum())
+        self.gap_squares += float((gaps**2).sum())
+        self.last = (int(times[-1]), self._end())
+
+    def variation(self) -> float:
+        if not self.gaps or not self.gap_sum:
+            return 0.0
+        mean = self.gap_sum / self.gaps
+        return float(max(0.0, self.gap_squares / self.gaps - mean**2) ** 0.5 / mean)
+
+
+def summary(trace: Prepared) -> TraceSummary:
+    """All figures in one pass, in the memory of one part."""
+    sums, header = _Sums(), trace.header
+    for start in range(0, header.count, CHUNK):
+        sums.add(trace.ios[start : start + CHUNK])
+    reads, writes, flushes, discards = sums.kinds.tolist()
+    return TraceSummary(
+        ios=header.count,
+        span_ns=header.span_ns,
+        end_bytes=header.end_bytes,
+        moved_bytes=sums.moved,
+        touched_bytes=len(sums.units) << UNIT,
+        kinds=(reads, writes, flushes, discards),
+        sizes=sums.sizes,
+        peak_iops=max(sums.seconds.values()),
+        gap_variation=sums.variation(),
+        sequential_share=sums.sequential / max(1, sums.sizes.total()),
+    )

@@ -1,0 +1,335 @@
+"""Each format of traces: generated rows come back; broken ones have one clear error."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command import ioplan
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ioplan.trace.binaries import BLKTRACE, IS_FLUSH, VSCSI_1, VSCSI_2
+from ioplan.trace.convert import KNOWN, convert, cut, source_of
+from ioplan.trace.prepared import (
+    DISCARD,
+    DTYPE,
+    FLUSH,
+    READ,
+    WRITE,
+    Prepared,
+    TraceError,
+    write,
+)
+from ioplan.trace.rows import FUA
+from ioplan.trace.summary import summary
+from ioplan.trace.survey import survey
+
+IOS = [
+    (0, READ, 4096, 4096),
+    (1_000_000_000, WRITE, 8192, 512),
+    (3_000_000_000, READ, 1 << 40, 65536),
+]
+"""Time since the first in ns, kind, offset, size: whole seconds, which all can say."""
+LETTERS = "RW"
+
+
+def lines(form: str) -> bytes:
+    """A line for each I/O, by the names `s`, `us`, `ns`, `letter`, `kind`, …"""
+    made = []
+    for ns, kind, offset, size in IOS:
+        at = 1_500_000_000 * 10**9 + ns
+        values = {"s": at // 10**9, "us": at // 1000, "ns": at, "filetime": at // 100}
+        values |= {"letter": LETTERS[kind], "word": ("Read", "Write")[kind]}
+        values |= {"kind": kind, "other": 1 - kind, "since": ns / 1e9}
+        values |= {"offset": offset, "sector": offset // 512}
+        values |= {"size": size, "sectors": size // 512, "since_us": ns // 1000}
+        values |= {"fio": ("read", "write")[kind]}
+        made.append(form.format(**values))
+    return ("\n".join(made) + "\n").encode()
+
+
+def waits() -> bytes:
+    text = "fio version 2 iolog\n/dev/x add\n/dev/x open\n"
+    last_ns = 0
+    for ns, kind, offset, size in IOS:
+        if ns > last_ns:
+            text += f"/dev/x wait {(ns - last_ns) // 1000} 0\n"
+        last_ns = ns
+        text += f"/dev/x {('read', 'write')[kind]} {offset} {size}\n"
+    return text.encode()
+
+
+def blktrace(*, what: int = 1, category: int = 0) -> bytes:
+    made = b""
+    for number, (ns, kind, offset, size) in enumerate(IOS):
+        action = what | (1 << kind | category) << 16
+        fields = (number, ns + 77, offset // 512, size, action, 1, 8 << 20, 0, 0, 3)
+        made += BLKTRACE.pack(0x65617407, *fields) + b"pdu"
+    return made
+
+
+def vscsi(version: int) -> bytes:
+    made = b""
+    for number, (ns, kind, offset, size) in enumerate(IOS):
+        command, lbn, at_us = (0x28, 0x2A)[kind], offset // 512, ns // 1000 + 9
+        made += (
+            VSCSI_1.pack(number, size, 1, command, 1 << 8, lbn, at_us)
+            if version == 1
+            else VSCSI_2.pack(command, 2 << 8, number, size, 1, lbn, at_us, 5)
+        )
+    return made
+
+
+BLKPARSE = "  8,0    3        1 {since:14.9f}   697  {{event}}   {letter} {sector} + {sectors} [fio]"
+TRACES: dict[str, bytes] = {
+    "MSR Cambridge": lines("{filetime},hm,1,{word},{offset},{size},4131"),
+    "Alibaba block": lines("419,{letter},{offset},{size},{us}"),
+    "Tencent block": lines("{s},{sector},{sectors},{kind},1283"),
+    "SPC": lines("0,{sector},{size},{letter},{since:.6f}"),
+    "MQSim": lines("{ns} 0 {sector} {sectors} {other}"),
+    "biosnoop": b"TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n"
+    + lines("{since:.6f} a b 697 vda {letter} {sector} {size} 0.40"),
+    "fio iolog 2": waits(),
+    "fio iolog 3": b"fio version 3 iolog\n"
+    + lines("{since_us} /dev/x {fio} {offset} {size}"),
+    "blkparse": lines(BLKPARSE).replace(b"{event}", b"Q"),
+    "blktrace": blktrace(),
+    "vscsi": vscsi(1),
+}
+
+
+def file_of(data: bytes, folder: Path) -> Path:
+    path = folder / "trace"
+    path.write_bytes(data)
+    return path
+
+
+def read(data: bytes, folder: Path, volume: str | None = None) -> list[tuple[int, ...]]:
+    out = folder / "out.iotrace"
+    convert(file_of(data, folder), out, volume)
+    survey(out)
+    ios = Prepared.open(out).ios
+    return [(int(t), int(k), int(o), int(s)) for t, o, s, k, _, _ in ios.tolist()]
+
+
+@pytest.mark.parametrize("name", TRACES)
+def test_each_format_is_told_and_read(name: str, tmp_path: Path) -> None:
+    assert source_of(file_of(TRACES[name], tmp_path)).name == name
+    assert read(TRACES[name], tmp_path) == IOS
+
+
+def test_the_formats_are_all_tried() -> None:
+    assert {*KNOWN} == {*TRACES} | {"ioplan trace", "Parquet"}
+
+
+def test_parquet_is_read_by_its_columns(tmp_path: Path) -> None:
+    columns = list(zip(*IOS, strict=True))
+    kinds = [("read", "write")[kind] for kind in columns[1]]
+    table = pa.table(
+        {"time_ns": columns[0], "kind": kinds, "offset": columns[2], "size": columns[3]}
+    )
+    pq.write_table(table, tmp_path / "t")
+    assert read((tmp_path / "t").read_bytes(), tmp_path) == IOS
+    pq.write_table(table.drop(["size"]), tmp_path / "t")
+    with pytest.raises(TraceError, match="no column size"):
+        read((tmp_path / "t").read_bytes(), tmp_path)
+
+
+def test_the_second_version_of_vscsi(tmp_path: Path) -> None:
+    assert read(vscsi(2), tmp_path) == IOS
+    with pytest.raises(TraceError, match="cut off at byte 80"):
+        read(vscsi(2)[:-3], tmp_path)
+
+
+def test_issued_events_count_where_none_is_queued(tmp_path: Path) -> None:
+    issued = lines(BLKPARSE).replace(b"{event}", b"D")
+    assert read(issued, tmp_path) == IOS
+    both = issued + lines(BLKPARSE).replace(b"{event}", b"Q")
+    out = tmp_path / "o"
+    _, found = convert(file_of(both, tmp_path), out)
+    assert found.left_out == {"events D": 3} and Prepared.open(out).header.count == 3
+
+
+def test_flush_fua_and_discard_are_kept(tmp_path: Path) -> None:
+    row = "  8,0    3        1     {}.000000000   697  Q   {} 8 + 8 [fio]\n"
+    text = row.format(0, "FWFS") + row.format(1, "D") + row.format(2, "WFS")
+    text += "  8,0    3        1     3.000000000   697  Q   FN [fio]\n"
+    out = tmp_path / "o"
+    convert(file_of(text.encode(), tmp_path), out)
+    ios = Prepared.open(out).ios
+    assert ios["kind"].tolist() == [FLUSH, WRITE, DISCARD, WRITE, FLUSH]
+    assert ios["flags"].tolist() == [0, FUA, 0, FUA, 0]
+    flush = BLKTRACE.pack(
+        0x65617407, 9, 5, 0, 0, 1 | IS_FLUSH << 16, 1, 8 << 20, 0, 0, 0
+    )
+    assert read(flush + flush, tmp_path) == [(0, FLUSH, 0, 0)] * 2
+
+
+def test_files_of_several_cpus_are_one_trace(tmp_path: Path) -> None:
+    whole, size = blktrace(), BLKTRACE.size + 3
+    (tmp_path / "sda.blktrace.0").write_bytes(whole[size : 2 * size])
+    (tmp_path / "sda.blktrace.1").write_bytes(whole[:size] + whole[2 * size :])
+    _, found = convert(tmp_path / "sda.blktrace.0", tmp_path / "o")
+    assert found.backwards == 0
+    assert Prepared.open(tmp_path / "o").ios["time_ns"].tolist() == [
+        io[0] for io in IOS
+    ]
+
+
+BROKEN = {
+    "not a number": (b"419,R,nan,4096,1\n", "no known trace"),
+    "nan": (
+        TRACES["Alibaba block"] + b"419,R,nan,4096,1\n",
+        "line 4: 'nan' is no number",
+    ),
+    "below 0": (TRACES["SPC"] + b"0,-5,512,R,9.0\n", "line 4: '-5' is no number"),
+    "infinite": (TRACES["SPC"] + b"0,5,512,R,inf\n", "line 4: 'inf' is no number"),
+    "no direction": (TRACES["SPC"] + b"0,5,512,X,9.0\n", "line 4: 'X' is neither"),
+    "fields": (TRACES["MSR Cambridge"] + b"1,2,3\n", "line 4: 3 fields"),
+    "beyond any device": (
+        TRACES["Alibaba block"] + b"419,R,9223372036854775807,1,1600000000000000\n",
+        "line 4: the offset 9223372036854775807 is beyond any device",
+    ),
+    "too large": (
+        TRACES["Alibaba block"] + b"419,R,0,4294967296,1600000000000000\n",
+        "line 4: an I/O of",
+    ),
+    "cut off": (
+        TRACES["MSR Cambridge"] + b"128166372003061629,hm,1,Re",
+        "cut off there",
+    ),
+    "binary cut off": (blktrace()[:-1], "is cut off at byte 102"),
+    "binary garbage": (blktrace() + bytes(48), "no event of blktrace at byte 153"),
+    "no I/O": (b"fio version 3 iolog\n1 /dev/x add\n", "there is no I/O in it"),
+    "only zeros": (b"0,5,0,R,9.0\n", "there is no I/O in it"),
+    "empty": (b"", "the file is empty"),
+    "several devices": (
+        TRACES["Alibaba block"] + b"7,R,0,512,1600000000000000\n",
+        "I/Os of 2 devices; name one with --volume: 419 (3), 7 (1)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_trace_has_one_clear_error(name: str, tmp_path: Path) -> None:
+    data, says = BROKEN[name]
+    done = ioplan("trace", "info", file_of(data, tmp_path))
+    assert done.code == 2 and says in " ".join(done.err.split()), done.err
+    assert done.err.count("error: ") == 1
+    out = tmp_path / "x.iotrace"
+    done = ioplan("trace", "convert", tmp_path / "trace", "-o", out)
+    assert done.code == 2 and {*tmp_path.iterdir()} == {tmp_path / "trace"}
+
+
+@given(name=st.sampled_from(sorted(TRACES)), data=st.data())
+def test_damage_is_an_error_or_a_trace(
+    name: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Any bytes in the place of others: never anything else."""
+    whole, folder = TRACES[name], tmp_path_factory.mktemp("damaged")
+    at = data.draw(st.integers(0, len(whole)))
+    end = data.draw(st.integers(at, min(len(whole), at + 40)))
+    made = whole[:at] + data.draw(st.binary(max_size=20)) + whole[end:]
+    try:
+        found = read(made, folder)
+    except TraceError as error:
+        assert str(error)
+    else:
+        times = [io[0] for io in found]
+        assert times == sorted(times) and times[0] == 0
+
+
+def test_what_goes_backwards_is_sorted_and_counted(tmp_path: Path) -> None:
+    data = b"".join(reversed(TRACES["Alibaba block"].splitlines(keepends=True)))
+    assert read(data, tmp_path) == IOS
+    done = ioplan("trace", "info", tmp_path / "trace")
+    assert "sorted: 2 I/Os were earlier than one before them" in done.out
+
+
+def test_one_of_several_devices(tmp_path: Path) -> None:
+    data = TRACES["Alibaba block"] + b"7,W,0,512,1600000000000000\n"
+    assert read(data, tmp_path, volume="419") == IOS
+    done = ioplan("trace", "info", tmp_path / "trace", "--volume", "7")
+    assert "1 write" in done.out and "left out: 3 of other devices" in done.out
+
+
+def test_info_says_what_is_in_it(tmp_path: Path) -> None:
+    done = ioplan("trace", "info", file_of(TRACES["MSR Cambridge"], tmp_path))
+    assert done.code == 0 and max(map(len, done.out.splitlines())) <= 80
+    assert "MSR Cambridge: 3 I/Os in 3.00 s" in done.out
+    assert "2 reads, 1 write; 66.7 % reads" in done.out
+    for size in ("512B", "4KiB", "64KiB"):
+        assert f"{size} 33.3 %" in done.out
+
+
+def test_figures_are_those_of_known_arrivals(tmp_path: Path) -> None:
+    """Poisson arrivals have a variation of 1, fixed ones of 0; both over many parts."""
+    rng, count = np.random.default_rng(7), 600_000
+    for gaps, variation in (
+        (rng.exponential(1e6, count), 1.0),
+        (np.full(count, 1e6), 0.0),
+    ):
+        times = np.cumsum(gaps).astype("u8")
+        rows = np.zeros(count, DTYPE)
+        rows["time_ns"], rows["size"] = times - times[0], 4096
+        rows["offset"] = np.arange(count) * 4096
+        write(tmp_path / "x", [rows])
+        found = summary(Prepared.open(tmp_path / "x"))
+        assert found.gap_variation == pytest.approx(variation, abs=0.01)
+        assert found.sequential_share == pytest.approx(1, abs=1e-5)
+        assert found.touched_bytes == pytest.approx(count * 4096, rel=1e-3)
+        assert found.moved_bytes == count * 4096 and found.ios == count
+
+
+def test_a_part_begins_at_its_first(tmp_path: Path) -> None:
+    convert(file_of(TRACES["SPC"], tmp_path), tmp_path / "x")
+    header = cut(Prepared.open(tmp_path / "x"), 500_000_000, 10**10, tmp_path / "y")
+    assert (header.count, header.span_ns) == (2, 2_000_000_000)
+    done = ioplan("trace", "cut", tmp_path / "x", "10s..20s", "-o", tmp_path / "z")
+    assert done.code == 2 and "there is no I/O in this part" in done.err
+    for part in ("20s..10s", "1s", "1s..2GiB", "a..b"):
+        done = ioplan("trace", "cut", tmp_path / "x", part, "-o", tmp_path / "z")
+        assert done.code == 2 and "is no part of a trace" in done.err
+
+
+def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
+    with (tmp_path / "trace").open("w") as file:
+        for number in range(400_000):
+            file.write(f"419,R,{number * 4096},4096,{10**15 + number}\n")
+    tracemalloc.start()
+    convert(tmp_path / "trace", tmp_path / "x")
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 48 << 20, "records alone are 9.6 MB, as rows of Python 80 MB"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("fio"), reason="LEFT OUT: fio is not installed")
+def test_what_fio_writes_is_read(tmp_path: Path) -> None:
+    """Its own log of its I/O: as many, as large, and as long as it says."""
+    log = tmp_path / "log"
+    words = ("--rw=randrw", "--bs=4k", "--size=4M", "--rate_iops=200", "--fsync=8")
+    subprocess.run(
+        [
+            "fio",
+            "--name=a",
+            f"--filename={tmp_path / 'f'}",
+            *words,
+            f"--write_iolog={log}",
+        ],
+        check=True,
+        capture_output=True,
+    )
+    header, found = convert(log, tmp_path / "x")
+    ios = Prepared.open(tmp_path / "x").ios
+    data = ios[ios["kind"] != FLUSH]
+    assert len(data) == 1024 and set(data["size"].tolist()) == {4096}
+    assert header.span_ns == pytest.approx(2.56e9, rel=0.15), "two rates of 200"
+    assert found.left_out["lines 'open'"] >= 1
