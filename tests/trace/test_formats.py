@@ -257,7 +257,7 @@ def test_one_of_several_devices(tmp_path: Path) -> None:
     data = TRACES["Alibaba block"] + b"7,W,0,512,1600000000000000\n"
     assert read(data, tmp_path, volume="419") == IOS
     done = ioplan("trace", "info", tmp_path / "trace", "--volume", "7")
-    assert "1 write" in done.out and "left out: 3 of other devices" in done.out
+    assert "1 write" in done.out and "left out: of other devices: 3" in done.out
 
 
 def test_info_says_what_is_in_it(tmp_path: Path) -> None:
@@ -333,3 +333,20 @@ def test_what_fio_writes_is_read(tmp_path: Path) -> None:
     assert len(data) == 1024 and set(data["size"].tolist()) == {4096}
     assert header.span_ns == pytest.approx(2.56e9, rel=0.15), "two rates of 200"
     assert found.left_out["lines 'open'"] >= 1
+
+
+def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    """A file only with --force, and whole or not at all; a device never."""
+    trace, out = file_of(TRACES["SPC"], tmp_path), tmp_path / "x"
+    out.write_text("mine")
+    done = ioplan("trace", "convert", trace, "-o", out)
+    assert done.code == 2 and "--force" in done.err and out.read_text() == "mine"
+    broken = tmp_path / "broken"
+    broken.write_bytes(TRACES["SPC"] + b"nonsense\n")
+    done = ioplan("trace", "convert", broken, "-o", out, "--force")
+    assert done.code == 2 and out.read_text() == "mine"
+    for device in ("/dev/null", tmp_path):
+        done = ioplan("trace", "convert", trace, "-o", device, "--force")
+        assert done.code == 2 and "is no file" in done.err
+    assert ioplan("trace", "convert", trace, "-o", out, "--force").code == 0
+    assert {*tmp_path.iterdir()} == {trace, out, broken}

@@ -21,7 +21,12 @@ from ioplan.trace.summary import TraceSummary, summary
 from ioplan.trace.survey import survey
 
 MOST_SIZES = 6
-KINDS = ("read", "write", "flush", "discard")
+KINDS = (
+    ("read", "reads"),
+    ("write", "writes"),
+    ("flush", "flushes"),
+    ("discard", "discards"),
+)
 
 
 def info(*, path: Path, volume: str | None) -> int:
@@ -37,9 +42,8 @@ def info(*, path: Path, volume: str | None) -> int:
 
 def convert_trace(*, path: Path, output: Path, volume: str | None, force: bool) -> int:
     """Write a trace file of any trace."""
-    _check_new(output, force)
-    with _told(path):
-        header, found = convert(path, output, volume)
+    with _told(path), _replaced(output, force) as made:
+        header, found = convert(path, made, volume)
     took = _span(header.span_ns)
     print_line(f"{output}: {counted(header.count, 'I/O')} in {took}")
     for line in _counts(found):
@@ -51,11 +55,11 @@ def cut_trace(
     *, path: Path, part: str, output: Path, volume: str | None, force: bool
 ) -> int:
     """Write a part of a trace."""
-    _check_new(output, force)
     from_ns, to_ns = _ends(part)
-    with _told(path), TemporaryDirectory() as folder:
-        prepared, _ = _prepared(path, Path(folder), volume)
-        header = cut(prepared, from_ns, to_ns, output)
+    with _told(path), _replaced(output, force) as made:
+        with TemporaryDirectory() as folder:
+            prepared, _ = _prepared(path, Path(folder), volume)
+            header = cut(prepared, from_ns, to_ns, made)
     took = _span(header.span_ns)
     print_line(f"{output}: {counted(header.count, 'I/O')} in {took}")
     return HELD
@@ -84,9 +88,19 @@ def _prepared(
     return Prepared.open(made), found
 
 
-def _check_new(output: Path, force: bool) -> None:
+@contextmanager
+def _replaced(output: Path, force: bool) -> Iterator[Path]:
+    """A place to write beside it, which takes its place in the end: whole, or not."""
+    if output.exists() and not output.is_file():
+        raise UsageError(f"{output} is no file, and a trace is written to none else")
     if output.exists() and not force:
         raise UsageError(f"{output} exists; add --force to replace it")
+    made = output.with_name(f".{output.name}.made")
+    try:
+        yield made
+        made.replace(output)
+    finally:
+        made.unlink(missing_ok=True)
 
 
 def _ends(part: str) -> tuple[int, int]:
@@ -116,7 +130,7 @@ def _lines(name: str, found: TraceSummary) -> Iterator[str]:
         peak = f"{iops_text(found.peak_iops)} IOPS"
         yield f"rate        {mean}, {rate}; highest second {peak}"
     kinds = zip(KINDS, found.kinds, strict=True)
-    told = ", ".join(counted(count, kind) for kind, count in kinds if count)
+    told = ", ".join(f"{n} {name[n > 1]}" for name, n in kinds if n)
     yield f"kinds       {told}; {digits(100 * found.read_share)} % reads"
     total = max(1, found.sizes.total())
     most = found.sizes.most_common(MOST_SIZES)
@@ -137,6 +151,6 @@ def _counts(found: Found | None) -> Iterator[str]:
     if found is None:
         return
     for reason, count in sorted(found.left_out.items()):
-        yield f"left out: {count} {reason}"
+        yield f"left out: {reason}: {count}"
     if found.backwards:
         yield f"sorted: {found.backwards} I/Os were earlier than one before them"
