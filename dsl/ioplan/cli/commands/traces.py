@@ -56,10 +56,10 @@ def cut_trace(
 ) -> int:
     """Write a part of a trace."""
     from_ns, to_ns = _ends(part)
-    with _told(path), _replaced(output, force) as made:
-        with TemporaryDirectory() as folder:
-            prepared, _ = _prepared(path, Path(folder), volume)
-            header = cut(prepared, from_ns, to_ns, made)
+    new = _replaced(output, force)
+    with _told(path), new as made, TemporaryDirectory() as folder:
+        prepared, _ = _prepared(path, Path(folder), volume)
+        header = cut(prepared, from_ns, to_ns, made)
     took = _span(header.span_ns)
     print_line(f"{output}: {counted(header.count, 'I/O')} in {took}")
     return HELD
