@@ -11,13 +11,13 @@ from ioplan.core.text import did_you_mean
 
 Writer = TypeVar("Writer")
 
-RECORDS = ("json", "jsonl", "csv", "parquet")
+RECORDS = ("json", "jsonl", "csv", "parquet", "virtualclient", "pkb")
 COMPARISON = ("text", "json", "markdown", "junit", "github")
 HISTORY = ("text", "json", "html", "otava", "bencher")
 ENDINGS = {
-    ".json": ("json", "bencher"),
-    ".jsonl": ("jsonl",),
-    ".csv": ("csv", "otava"),
+    ".json": ("json", "bencher", "pkb"),
+    ".jsonl": ("jsonl", "pkb"),
+    ".csv": ("csv", "otava", "virtualclient"),
     ".parquet": ("parquet",),
     ".html": ("html",),
     ".htm": ("html",),

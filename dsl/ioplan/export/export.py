@@ -21,10 +21,11 @@ from msgspec.structs import asdict
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.formats import writer_of
 from ioplan.export.columns import Columns, Row, Source, missing_place
+from ioplan.export.csv_cells import csv_cell
+from ioplan.export.fleets import write_pkb, write_virtualclient
 from ioplan.language.plan import CheckedPlan
 from ioplan.store.store import Store
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
 ROWS_PER_GROUP = 50_000
 """How many rows a Parquet file holds in a group, and we in memory."""
 
@@ -151,15 +152,8 @@ def _write_csv(source: Tabular, out: BinaryIO) -> None:
     writer = csv.writer(_Lines(text), lineterminator="\r\n")
     writer.writerow(columns)
     for row in source.rows():
-        writer.writerow([_csv_cell(row.get(name)) for name in columns])
+        writer.writerow([csv_cell(row.get(name)) for name in columns])
     text.detach()  # flushes, and leaves the stream open
-
-
-def _csv_cell(value: Any) -> Any:
-    """A text that a spreadsheet would calculate gets a quote before it."""
-    if isinstance(value, str) and value.startswith(FORMULA):
-        return f"'{value}"
-    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _write_parquet(source: Tabular, out: BinaryIO) -> None:
@@ -194,9 +188,26 @@ def pyarrow() -> tuple[Any, Any]:
         ) from error
 
 
+def _write_pkb(source: Tabular, out: BinaryIO) -> None:
+    write_pkb(_run_rows(source), out)
+
+
+def _write_virtualclient(source: Tabular, out: BinaryIO) -> None:
+    write_virtualclient(_run_rows(source), out)
+
+
+def _run_rows(source: Tabular) -> Iterable[Row]:
+    """Raises ExportError for rows of anything else."""
+    if "scope" not in source.columns():
+        raise ExportError("metrics are of runs: leave --series out, or export as csv")
+    return source.rows()
+
+
 WRITERS: dict[str, Callable[[Tabular, BinaryIO], None]] = {
     "json": lambda source, out: source.write_json(out),
     "jsonl": _write_jsonl,
     "csv": _write_csv,
     "parquet": _write_parquet,
+    "virtualclient": _write_virtualclient,
+    "pkb": _write_pkb,
 }
