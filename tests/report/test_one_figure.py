@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from one_session import HEADLINES, Row, Shown, columns_of, rows_of, shown_of, squeezed
 from sim_batches import rough
-from suite_rows import PLANS
+from suite_rows import CUTS, PLANS
 
 from ioplan.core.units import metric_text
 from ioplan.report.charts.axis import axis_title
@@ -40,6 +40,7 @@ ALIKE = {
     params=[
         pytest.param(name, marks=[pytest.mark.long] if name in ALIKE else [])
         for name in PLANS
+        if name != CUTS
     ],
 )
 def shown(

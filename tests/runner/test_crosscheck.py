@@ -208,7 +208,8 @@ def test_another_session_gets_no_cpu_between_the_runs(
     with Store.open(store_path) as store:
         found = [list(store.records(one.id)) for one in store.sessions()]
     cpus = {tuple(r.backend.facts["cpus"]) for records in found for r in records}
-    assert len(rivals) == 8 and len(cpus) == 1
+    # two more for each pair that is measured again, as the hypervisor took more of it
+    assert len(rivals) in range(8, 17, 2) and len(cpus) == 1
     assert "different CPUs" not in done.out and "another session" not in done.out
 
 

@@ -11,6 +11,7 @@ import pytest
 from command import Done, ioplan, plan_file
 from suite_rows import (
     CELLS,
+    CUTS,
     PLANS,
     SMOKE_BYTES,
     TB,
@@ -190,10 +191,6 @@ def _texts(tests: list[list[Cell]], but: set[str]) -> list[list[dict[str, str]]]
         ]
         for cells in tests
     ]
-
-
-CUTS = "durability/powercut"
-"""A run has to last until its power is gone."""
 
 
 @pytest.mark.parametrize("name", PLANS)

@@ -39,6 +39,8 @@ CELLS = {
 """Each row of the published methods, and the cells of its tests."""
 
 PLANS = {suite.name: suite for suite in suites() if suite.is_plan}
+CUTS = "durability/powercut"
+"""A simulated drive has no power to cut, and a run has to last until it is gone."""
 
 
 def plan_of(suite: Suite, profile: str = "full") -> CheckedPlan:
