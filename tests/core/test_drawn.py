@@ -81,3 +81,12 @@ def test_what_a_soak_finds_stands_in_the_test(tmp_path: Path) -> None:
     done = called(tmp_path, 1000, program, "60", "-p", "drawn", "test_it.py")
     assert done.returncode == 1, done.stdout + done.stderr
     assert "@example(\n    n=1000,\n)" in (tmp_path / "test_it.py").read_text()
+
+
+def test_what_fails_as_the_time_ends_is_found(tmp_path: Path) -> None:
+    """The only test takes longer than there is time, and fails."""
+    words = ("-m", "pytest", "-p", "drawn", "-q", "--seconds=0.01", "test_it.py")
+    done = called(tmp_path, 0, *words)
+    assert "the time is over" in done.stdout + done.stderr
+    assert done.returncode == 1, done.stdout
+    assert called(tmp_path, 10**7, *words).returncode == 0

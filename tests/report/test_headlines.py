@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from command import ioplan
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from run_data import measurement, record, session, workload
@@ -263,6 +263,7 @@ COLUMNS = {"iops": "iops", "bandwidth": "bandwidth_bytes_per_s", "mean": "mean_n
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
+@example(axes={}, seed=39, failing=0)  # too few I/Os for a p99
 @given(axes=AXES, seed=st.integers(1, 50), failing=st.integers(0, 3))
 def test_each_headline_is_a_figure_of_the_export(
     tmp_path_factory: pytest.TempPathFactory,
@@ -289,7 +290,8 @@ def test_each_headline_is_a_figure_of_the_export(
             pair for pair in made if tuple(pair[0].asked.cell.items()) in one.among
         ]
         if one.value is None:
-            assert any(record.status != "ok" for record, _ in among)
+            failed = any(record.status != "ok" for record, _ in among)
+            assert failed or "needs 1_000 I/Os" in one.why, one
             continue
         exported = _exported(one, among)
         choose = min if one.name.startswith(("lowest", "worst")) else max

@@ -30,13 +30,18 @@ class Budget:
 
     def __init__(self, seconds: float) -> None:
         self.end_s = time.monotonic() + seconds
+        self.failed = False
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         random.shuffle(items)
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.failed |= report.failed
+
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         if time.monotonic() > self.end_s:
-            pytest.exit(f"the time is over, {nodeid} was the last", returncode=0)
+            text = f"the time is over, {nodeid} was the last"
+            pytest.exit(text, returncode=int(self.failed))
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -173,3 +173,16 @@ def test_a_simulated_drive_has_no_power_to_cut(tmp_path: Path) -> None:
     sim = ("--backend", "sim", "--create", "64MiB")
     done = ioplan("run", plan_file(tmp_path, PLAN), *sim)
     assert done.code == 2 and "a simulated drive has no power to cut" in done.err
+
+
+def test_what_cannot_cut_power_says_so_before_it_makes_anything(tmp_path: Path) -> None:
+    plan, scratch = plan_file(tmp_path, PLAN), tmp_path / "scratch"
+    create = ("--target", scratch, "--create", "16MiB")
+    for words in (
+        ("run", plan, *create),
+        ("crosscheck", plan, "--backends", "io_uring,fio", *create),
+        ("plan", plan, "--rehearse", "--capacity", "1GiB"),
+    ):
+        done = ioplan(*words)
+        assert done.code == 2 and "the plan cuts the power of its target" in done.err
+        assert not scratch.exists()

@@ -15,14 +15,14 @@ HOW = """add to its entry in the lab file, with commands of your own:
 power_control = { off = ["…"], on = ["…"], settle = "20s" }"""
 
 
-def power_supply(
-    plan: PlanSummary, choice: Choice, request: TargetRequest, stack: ExitStack
-) -> PowerSupply | None:
-    """None where no run cuts the power. Raises UsageError where nothing can."""
-    if not plan.cuts_power:
-        return None
-    control = request.entry.power_control if request.entry else None
-    if control is None:
+def check_power(plan: PlanSummary, choice: Choice, request: TargetRequest) -> None:
+    """Before anything is made or opened. Raises UsageError where nothing can cut it.
+
+    What a simulated drive cannot do, its gaps say.
+    """
+    if not plan.cuts_power or choice.backend.virtual_time:
+        return
+    if not (request.entry and request.entry.power_control):
         raise UsageError(
             f"the plan cuts the power of its target, and nothing says how: {HOW}"
         )
@@ -30,6 +30,21 @@ def power_supply(
         raise UsageError(
             "a power cut may destroy data; name the target: --overwrite TARGET"
         )
+
+
+def no_power_cuts(plan: PlanSummary, command: str) -> None:
+    """Raises UsageError for a plan that cuts the power."""
+    if plan.cuts_power:
+        raise UsageError(f"the plan cuts the power of its target, and {command} cannot")
+
+
+def power_supply(
+    plan: PlanSummary, choice: Choice, request: TargetRequest, stack: ExitStack
+) -> PowerSupply | None:
+    """None where no run cuts the power."""
+    control = request.entry.power_control if request.entry else None
+    if not plan.cuts_power or control is None:
+        return None
 
     def reopen() -> Drive:
         known = (*request.overwrite_data, *request.overwrite)

@@ -26,7 +26,7 @@ from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import SIM, plan_path, simulated, size
 from ioplan.cli.lab_plugin import Lane, needed_lab_plugin
-from ioplan.cli.power import power_supply
+from ioplan.cli.power import check_power, power_supply
 from ioplan.cli.run_options import RunCall, read_request, requested, requested_plan
 from ioplan.cli.selection import print_tests
 from ioplan.core.error_kinds import StoreFault, TargetFault
@@ -172,6 +172,7 @@ def run_session(
     )
     request = resolved_request(request, choice, asked.lab)
     out = line_output(call.quiet or call.json)
+    check_power(summary, choice, request)
     with ExitStack() as stack:
         if not start.before:
             make_target(choice.backend, request, out)
