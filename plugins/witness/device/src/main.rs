@@ -14,9 +14,9 @@ mod timer;
 
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::mpsc::{Sender, channel};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::Duration;
 
