@@ -21,7 +21,7 @@ WARNED = "warned"
 UNPREPARED = "unprepared"
 FEW = "few samples"
 CHANGED = "changed during the run"
-BEFORE = "before the drive slowed down"
+BEFORE = "before a slowdown"
 
 
 class Doubts(Struct, frozen=True):
