@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -59,6 +58,9 @@ def main() -> int:
         work.mkdir(parents=True, exist_ok=True)
         with browser(work) as chromium:
             parts = [shown(chromium, suite, work) for suite in asked.suite]
+            if ON_A_FILE in asked.suite:
+                page = report(ON_A_FILE, work, _on_a_file(work))
+                parts.append(taken(chromium, f"{ON_A_FILE} on a file", page, "file"))
     if tuple(asked.suite) == SUITES:
         DOCUMENT.write_text("\n".join([HEAD, *parts]))
     else:
@@ -67,9 +69,15 @@ def main() -> int:
 
 
 def shown(chromium: Browser, suite: str, work: Path) -> str:
-    """The part of the document on a suite; its pictures are in FOLDER."""
-    page = report(suite, work)
+    """The part of the document on a suite."""
+    store = store_of(suite, work)
+    page = report(suite, work, [session(store, suite, drive) for drive in DRIVES])
     name = suite.partition("/")[2].removeprefix("pts_")
+    return taken(chromium, suite, page, name)
+
+
+def taken(chromium: Browser, suite: str, page: Path, name: str) -> str:
+    """Its pictures, which are in FOLDER, and its sentence."""
     for width, height in WINDOWS:
         chromium.open(page, width, height)
         chromium.run(FORGET)
@@ -82,30 +90,30 @@ def shown(chromium: Browser, suite: str, work: Path) -> str:
         f"![{suite}, {width} pixels wide](gallery/first_{name}_{width}.png)"
         for width, _ in WINDOWS
     ]
-    return f"## `{suite}`\n\n> {sentence}\n\n" + "\n\n".join(pictures) + "\n"
+    return f"## {suite}\n\n> {sentence}\n\n" + "\n\n".join(pictures) + "\n"
 
 
-def report(suite: str, work: Path) -> Path:
-    """The page of a suite on all drives."""
-    slug = suite.replace("/", "-")
-    store = work / f"{slug}.db"
-    sessions = [session(store, suite, drive) for drive in DRIVES]
-    sessions += _on_a_file(store, suite, work)
-    page = work / f"{slug}-first.html"
+def store_of(suite: str, work: Path) -> Path:
+    return work / f"{suite.replace('/', '-')}.db"
+
+
+def report(suite: str, work: Path, sessions: list[str]) -> Path:
+    """The page of some sessions of a suite."""
+    store = store_of(suite, work)
+    page = store.with_suffix(f".{len(sessions)}.html")
     done = ioplan("report", *sessions, "--store", store, "-o", page, "--force")
     assert done.code == 0, done.err
     return page
 
 
-def _on_a_file(store: Path, suite: str, work: Path) -> Iterator[str]:
+def _on_a_file(work: Path) -> list[str]:
     """By the io_uring engine; of the suite that is made for it."""
-    if suite != ON_A_FILE:
-        return
+    store = store_of(ON_A_FILE, work)
     file = ("--target", work / "scratch.bin", "--create", "1GiB")
-    done = ioplan("run", suite, *file, "--store", store, "-q")
+    done = ioplan("run", ON_A_FILE, *file, "--store", store, "-q")
     assert done.code in (0, 1), done.err
     with Store.open(store) as opened:
-        yield opened.session("last").id
+        return [opened.session("last").id]
 
 
 if __name__ == "__main__":
