@@ -201,6 +201,23 @@ class PowerCutMade(Model):
     )
 
 
+class EventMade(Model):
+    """A command of the lab that was run in the midst of a run."""
+
+    name: str
+    start_s: float = Field(
+        description="since the measured part began, as `t_s` of an interval; before 0 "
+        "in the warm-up"
+    )
+    end_s: float
+    host: str = Field(description="of the lab; empty: where the session ran")
+    exit_code: int | None = Field(
+        description="none if it could not be started, or was killed after its time"
+    )
+    output: str = Field(description="the first 4 KiB of what it printed")
+    error: str = Field(description="what went wrong; empty if nothing did", default="")
+
+
 class RunRecord(Model):
     """One run."""
 
@@ -238,6 +255,9 @@ class RunRecord(Model):
     )
     power_cut: PowerCutMade | None = Field(
         description="of a run that ended with a power cut", default=None
+    )
+    events: tuple[EventMade, ...] = Field(
+        description="what the lab did during the run, as the plan says", default=()
     )
     verdicts: tuple[Verdict, ...] = ()
     telemetry: Telemetry | None = Field(

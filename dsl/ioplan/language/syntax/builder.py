@@ -335,6 +335,11 @@ class Builder:
     errors = _clause("errors")
     hang = _clause("hang")
     cut = _clause("cut")
+
+    def event(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+        name, *moment = parts
+        return self.clause_of("event", meta, [self.quoted(name), *moment])
+
     permuted = _clause("permuted")
     hotspots = _clause("hotspots")
     warmup = _clause("warmup")

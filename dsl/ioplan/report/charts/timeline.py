@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ioplan.language.metric import Metric, why_not_in_intervals
 from ioplan.measure.metrics import RATIO_METRICS
 from ioplan.measure.tally import READ_WRITE, moved
-from ioplan.records.record import Interval, RunRecord
+from ioplan.records.record import EventMade, Interval, RunRecord
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.report.points import Point
 from ioplan.report.reader import Reader
@@ -90,12 +90,20 @@ class Failure(Struct, frozen=True):
     run: RunRecord
 
 
+class Mark(Struct, frozen=True):
+    """Where in its timeline an event began."""
+
+    t_s: float
+    event: EventMade
+
+
 class Timeline(Struct):
     """The runs of a point as one series; `t_s` is since the first of its cell began."""
 
     point: Point
     instants: list[Instant] = []
     failures: list[Failure] = []
+    marks: list[Mark] = []
 
 
 def timelines(points: Sequence[Point], reader: Reader) -> Iterator[Timeline]:
@@ -132,6 +140,7 @@ def _steps(points: Sequence[Point], reader: Reader) -> Iterator[Timeline]:
             line.instants.append(Instant(t_s, written, interval, readings))
         if is_cut_short([interval for interval, _ in series]):
             line.instants.pop()
+        line.marks += [Mark(start_s + one.start_s, one) for one in run.events]
         end_s = start_s + run.run_s
         if run.status != "ok":
             line.failures.append(Failure(end_s, written, run))
@@ -155,7 +164,8 @@ def joined(lines: Sequence[Timeline]) -> Iterator[Timeline]:
         instants.sort(key=lambda instant: instant.t_s)
         failures = [failure for line in found for failure in line.failures]
         point = replace(found[0].point, dimensions=dict(cell))
-        yield Timeline(point, instants, failures)
+        marks = [mark for line in found for mark in line.marks]
+        yield Timeline(point, instants, failures, marks)
 
 
 def _moment(text: str) -> datetime:
