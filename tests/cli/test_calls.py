@@ -231,7 +231,7 @@ class TestHelp:
             )
             for example in entry.examples:
                 assert example.startswith(f"ioplan {words}".strip())
-                call = shlex.split(example.split(" > ")[0].split(" < ")[0])
+                call = shlex.split(re.split(r" [<>] (?=[\w.-]+$)", example)[0])
                 assert isinstance(parse(call[1:], IOPLAN).entry, Command)
 
     def test_it_is_as_wide_as_the_terminal(

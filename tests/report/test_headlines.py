@@ -22,6 +22,7 @@ from ioplan.export.columns import counted_of, run_rows, series_rows
 from ioplan.language.metric import parse_metric
 from ioplan.records.record import Asked, BackendFacts, RunDetail, RunRecord, Steady
 from ioplan.records.seek import Found
+from ioplan.report.headlines.doubts import BEFORE, Doubts
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.headlines import headlines
 from ioplan.report.headlines.league import contests, league, overall
@@ -103,6 +104,39 @@ def runs_of(cells: Sequence[Mapping[str, str]], **more: Any) -> Made:
         made_run(seq, cell, ios=150 + 20 * seq, **more)
         for seq, cell in enumerate(cells, start=1)
     ]
+
+
+def falling(seq: int, cell: Mapping[str, str]) -> tuple[RunRecord, RunDetail]:
+    """A run whose rate falls from 2400 to 670 I/Os per second within it."""
+    made, detail = made_run(seq, cell, seconds=60)
+    rates = [2400 if n < 11 else 670 for n in range(60)]
+    series = tuple(
+        one.model_copy(update={"ios": dict.fromkeys(one.ios, rate)})
+        for one, rate in zip(detail.series, rates, strict=True)
+    )
+    return made, detail.model_copy(update={"series": series})
+
+
+@pytest.mark.parametrize(
+    ("read", "prepared", "doubted"),
+    [("0%", (), True), ("0%", (2,), False), ("100%", (), False)],
+)
+def test_a_cell_before_the_cache_was_full_is_doubted(
+    tmp_path: Path, read: str, prepared: tuple[int, ...], doubted: bool
+) -> None:
+    """Unless the drive was prepared between, or the cell writes nothing."""
+    first = made_run(1, {"qd": "1", "read": read}, seconds=60)
+    made = [first, falling(3, {"qd": "4", "read": "0%"})]
+    with Store.open(tmp_path / "s.db") as store:
+        store.begin(session())
+        for one in made:
+            store.add(*one)
+        known = Doubts(frozenset(), 0, prepared)
+        found = points({"A": [record for record, _ in made]})
+        all_of = headlines(found, Reader(store), None, known)
+    of_first = [one for one in all_of if one.cell["qd"] == "1"]
+    assert of_first
+    assert all((BEFORE in one.against) is doubted for one in of_first)
 
 
 def told(found: Sequence[Headline]) -> list[str]:

@@ -29,7 +29,7 @@ from ioplan.report.html.axes import x_choices
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
 from ioplan.store.store import Store
-from ioplan.workload import COUNTED, DIRECTIONS, Direction
+from ioplan.workload import COUNTED, DIRECTIONS, Direction, Rate
 
 SCOPES: list[tuple[str | None, Direction | None]] = [
     (stream, direction) for stream in (None, "log") for direction in (None, *COUNTED)
@@ -107,6 +107,33 @@ def test_points_of_steps_are_one_curve_with_one_window(store: Store) -> None:
     assert found.overlay
     assert found.overlay.rows == [(81.0, 100.0, 200.0, 200.0, 200.0)]
     assert found.notes[-1] == "A, 1 min 21 s to 1 min 40 s: IOPS 200, deviation 0 %"
+
+
+@pytest.mark.parametrize(("metric", "first"), [("iops", 2400.0), ("p99", 200.0)])
+def test_each_level_of_a_run_is_marked(store: Store, metric: str, first: float) -> None:
+    """A cache that is full after 11 s, with the latencies of the same intervals."""
+    rates = [2400 if n <= 11 else 670 for n in range(1, 61)]
+    series = tuple(interval(n, rate) for n, rate in enumerate(rates, 1))
+    store.add(record(1), RunDetail(series=series))
+    found = drawn(store, "lines", ("time",), metrics=(metric,))
+    assert found.overlay
+    assert [row[:2] for row in found.overlay.rows] == [(1.0, 11.0), (12.0, 60.0)]
+    assert found.overlay.rows[0][2] == first
+    assert "before and after the rate changed" in found.notes[0]
+    assert " 1.00 s to 11 s: " in found.notes[1]
+
+
+def test_a_rate_that_the_plan_changes_has_no_levels(store: Store) -> None:
+    ramp = Rate(iops=1500, first_per_s=2400, last_per_s=670)
+    series = tuple(interval(n, 2400 if n <= 11 else 670) for n in range(1, 61))
+    made = record(1)
+    (asked_of,) = made.asked.workload.streams
+    phased = asked_of.model_copy(update={"rate": ramp})
+    workload = made.asked.workload.model_copy(update={"streams": (phased,)})
+    asked = made.asked.model_copy(update={"workload": workload})
+    store.add(made.model_copy(update={"asked": asked}), RunDetail(series=series))
+    found = drawn(store, "lines", ("time",))
+    assert found.overlay and len(found.overlay.rows) == 1
 
 
 @pytest.mark.parametrize(

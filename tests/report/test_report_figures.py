@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
 
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from report_charts import ID, asked_for, column, composed, drawn, interval
 from run_data import (
     counts,
+    measurement,
     progress,
     record,
     result,
@@ -225,6 +227,24 @@ def test_the_largest_latency_is_averaged_over_the_sweep(
     mean_ns = fmean(part.max_ns for part in parts if part)
     (note,) = found.notes
     assert note.endswith(f"averaged over the queue depths: {latency_text(mean_ns)}")
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ((2400, 670, 660, 690), "falls from 3.60k at QD 2 to 1.00k at QD 4"),
+        ((300, 400, 390, 395), "95 % of the largest at QD 4"),
+        ((300, 400, 200, 395), "95 % of the largest at QD 4"),
+    ],
+)
+def test_what_falls_for_good_is_not_saturated(
+    store: Store, rates: Sequence[int], said: str
+) -> None:
+    for seq, rate in enumerate(rates, 1):
+        made = record(seq, cell={"qd": str(2**seq)}, made=measurement(seq, 2, rate))
+        store.add(made, RunDetail())
+    (found,) = asked_for(store, chart("lines", ("iops",), ("qd",)))
+    assert found.notes[-1] == f"A: {said}"
 
 
 def test_a_table_has_a_column_a_figure_and_tells_what_is_missing(store: Store) -> None:

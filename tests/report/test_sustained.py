@@ -8,7 +8,8 @@ from statistics import fmean
 
 import pytest
 
-from ioplan.report.headlines.over_time import OverTime, levels
+from ioplan.report.charts.levels import levels
+from ioplan.report.headlines.over_time import OverTime
 
 
 def noisy(mean: float, count: int, draw: random.Random, share: float) -> list[float]:

@@ -14,6 +14,7 @@ from ioplan.planner.steps import Run
 from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
+from ioplan.report.answers.measured import measured
 from ioplan.report.charts.charts import pictures
 from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.power import absent
@@ -73,7 +74,9 @@ def document(
     judged = [one for p in parts for one in judgements(p.records, p.places)]
     missing = sum(len(part.missing) for part in parts)
     known = all(part.is_known for part in parts)
-    sections = tuple(_sections(parts, Reader(store)))
+    reader = Reader(store)
+    sections = tuple(_sections(parts, reader))
+    doubts = {part.label: part.doubts for part in parts}
     sources = tuple(source(p.label, p.session, p.records) for p in parts)
     found = overall(
         {one.title: one.headlines for one in sections}, [p.label for p in parts]
@@ -95,6 +98,7 @@ def document(
         absent=absent(everything),
         sources=sources,
         sentence=sentence(found, _each(sections)),
+        measured=measured([one.points for one in sections], reader, doubts),
         conformance=tuple(_conformance(store, parts)),
     )
 

@@ -12,6 +12,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ioplan.measure.histogram import DIGITS
+from ioplan.report.answers.load import Measured
 from ioplan.report.conformance.conformance import Conformance
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.league import League
@@ -171,7 +172,8 @@ class Document(Struct, frozen=True):
     """A whole report. `sessions` has a row for each session, under its label.
 
     `sources` has what its pictures name of each. Several sessions have a `league` of
-    the first headline of each test. `conformance` is what each has done of the tests of
+    the first headline of each test. `measured` are the loads that the page answers
+    questions from. `conformance` is what each has done of the tests of
     SNIA's specification that it claims. `compared` has the judgement of two sides.
     """
 
@@ -187,3 +189,4 @@ class Document(Struct, frozen=True):
     compared: tuple[Judged, ...] = ()
     simulated: str = ""
     sentence: tuple[Part, ...] = ()
+    measured: tuple[Measured, ...] = ()

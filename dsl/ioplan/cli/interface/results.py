@@ -147,6 +147,33 @@ RESULT_COMMANDS = (
         ),
     ),
     Command(
+        "answer",
+        "Show how much of a load each drive holds under a limit of latency.",
+        "ioplan.cli.commands.answer:answer_question",
+        (
+            Parameter(
+                key="question",
+                metavar="QUESTION",
+                help="A load as in a plan, or a workload of std/workloads, and a "
+                "limit: 'oltp, p99 < 1ms'.",
+                required=True,
+            ),
+            Parameter(
+                key="sessions",
+                metavar="SESSION",
+                help="Session ids or prefixes, 'last', jobs, or bundles.",
+                many=True,
+                values="sessions",
+            ),
+            flag("--test", "Print a test that expects the best answer, too."),
+            use.ANY_STORE,
+        ),
+        examples=(
+            "ioplan answer 'database 70/30 8KiB, p99 < 1ms' 20261120 20261121",
+            "ioplan answer 'random 4KiB 100/0, p99.9 < 500us'",
+        ),
+    ),
+    Command(
         "compare",
         "Show what is better or worse; exit with 1 if anything is worse.",
         "ioplan.cli.commands.compare:compare_sessions",

@@ -11,7 +11,9 @@ from ioplan.cli.interface.runs import RUN_COMMANDS
 from ioplan.cli.interface.suites import PROJECT_COMMANDS, SUITES
 from ioplan.cli.interface.traces import TRACE
 
-READ_STORES = frozenset(("ls", "show", "export", "report", "compare", "history"))
+READ_STORES = frozenset(
+    ("ls", "show", "export", "report", "answer", "compare", "history")
+)
 """What reads records once and ends. It keeps most of what it makes until then, so to
 look through all of that for garbage again and again takes half of the time."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import inf
 from statistics import fmean, pstdev
 
 from msgspec import Struct
@@ -17,6 +19,7 @@ from ioplan.report.charts.encoding import (
     together,
 )
 from ioplan.report.charts.events import with_events
+from ioplan.report.charts.levels import changes, is_steered
 from ioplan.report.charts.request import (
     Request,
     left_out,
@@ -48,6 +51,12 @@ FAR = 4
 BANDS = ("p50", "p99", "p99.9", "max")
 WRITTEN = Column("x", "written", "B")
 ELAPSED = Column("x", "time", "s")
+
+
+RATE = Metric(name="iops")
+"""What is looked at for changes: latencies change where it does."""
+
+Measured = Sequence[tuple[float, float]]
 
 
 class _Drawn(Struct):
@@ -103,7 +112,7 @@ def _scatter(
 
 
 def _add(drawn: _Drawn, line: Timeline, metric: Metric, x: Column) -> None:
-    """The measured intervals, where the line ends early, and its last fifth."""
+    """The measured intervals, where the line ends early, and its level at last."""
     dimensions = {**line.point.dimensions, "metric": str(metric)}
     measured = _measured(line.instants, metric, x)
     kept, step = _thinned(measured, metric, drawn.most)
@@ -111,7 +120,8 @@ def _add(drawn: _Drawn, line: Timeline, metric: Metric, x: Column) -> None:
     drawn.data += [Datum(dimensions, values) for values in kept]
     drawn.data += _failures(line, dimensions, x, 1)
     if not line.failures:
-        drawn.windows += [Datum(dimensions, w) for w in _window(measured)]
+        parts = _levels(line, measured, x)
+        drawn.windows += [Datum(dimensions, _window(part)) for part in parts]
 
 
 def _failures(
@@ -162,14 +172,27 @@ def _is_peak(metric: Metric) -> bool:
     return metric.percent is not None or metric.name in ("max", "errors", "temperature")
 
 
-def _window(measured: list[tuple[float, float]]) -> Iterator[tuple[Value, ...]]:
-    """Begin and end of the last fifth, its mean, and the mean -+ the deviation."""
-    last = measured[-(len(measured) // WINDOW) :]
+def _levels(line: Timeline, measured: Measured, x: Column) -> list[Measured]:
+    """What it measured, apart where the rate changes; else its last fifth."""
+    found = _measured(line.instants, RATE, x)
+    cuts = [] if is_steered(line.point) else changes([value for _, value in found])
+    if cuts:
+        ends = (*(found[cut][0] for cut in cuts), inf)
+        parts = [
+            [one for one in measured if a <= one[0] < b]
+            for a, b in pairwise((-inf, *ends))
+        ]
+        return [part for part in parts if part]
     if len(measured) < LEAST_FOR_SPREAD:
-        return
-    values = [value for _, value in last]
+        return []
+    return [measured[-(len(measured) // WINDOW) :]]
+
+
+def _window(part: Measured) -> tuple[Value, ...]:
+    """Begin and end of a part, its mean, and the mean -+ the deviation."""
+    values = [value for _, value in part]
     mean, spread = fmean(values), pstdev(values)
-    yield (last[0][0], last[-1][0], mean, max(0.0, mean - spread), mean + spread)
+    return (part[0][0], part[-1][0], mean, max(0.0, mean - spread), mean + spread)
 
 
 def _overlay(
@@ -198,10 +221,18 @@ def _notes(
     if drawn.coarse > 1:
         notes.append(f"each point stands for {drawn.coarse} intervals")
     if overlay:
-        notes.append("line and band: mean and standard deviation of the last fifth")
+        notes.append(f"line and band: mean and standard deviation {_of_what(drawn)}")
     if len(drawn.windows) <= MOST_SPREADS:
         notes += [_spread(window, request) for window in drawn.windows]
     return tuple(notes)
+
+
+def _of_what(drawn: _Drawn) -> str:
+    """Of several parts of one curve where its rate has changed."""
+    curves = {tuple(window.dimensions.items()) for window in drawn.windows}
+    if len(curves) == len(drawn.windows):
+        return "of the last fifth"
+    return "before and after the rate changed, else of the last fifth"
 
 
 def _spread(window: Datum, request: Request) -> str:

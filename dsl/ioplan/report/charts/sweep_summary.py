@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import fmean
 
-from ioplan.core.units import latency_text
+from ioplan.core.units import latency_text, metric_text
 from ioplan.report.charts.axis import numbers
 from ioplan.report.charts.encoding import Datum, framed, together
 from ioplan.report.charts.request import Request
@@ -13,6 +13,8 @@ from ioplan.report.document import ChartSpec, Column
 
 ENOUGH = 0.95
 """Throughput is saturated where it first reaches this share of its largest."""
+FALL = 0.7
+"""A curve that stays below this share of its largest value has fallen."""
 RATES = ("iops", "bandwidth")
 LEAST = 3
 """So many values make a sweep."""
@@ -75,14 +77,30 @@ def saturation_notes(request: Request, unit: str) -> tuple[str, ...]:
     for place, curve in _curves(request, by, str(names[0])).items():
         if len(curve) < LEAST:
             continue
-        most = max(value for _, value in curve.values())
-        at = next(
-            text for _, (text, value) in sorted(curve.items()) if value >= ENOUGH * most
-        )
         where = together({n: t for n, t in place if n != "session"})
         label = dict(place)["session"] + (f", {where}" if where else "")
-        notes.append(f"{label}: {100 * ENOUGH:g} % of the largest at QD {at}")
+        notes.append(
+            f"{label}: {_saturation([*dict(sorted(curve.items())).values()], unit)}"
+        )
     return tuple(notes) if len(notes) <= 6 else ()
+
+
+def _saturation(curve: list[tuple[str, float]], unit: str) -> str:
+    """Where a curve is flat; or from where on it has less than before.
+
+    A drive whose cache is full, or that is hot, has less at each later queue depth:
+    the largest value then says nothing of what more I/Os outstanding bring.
+    """
+    most = max(value for _, value in curve)
+    last = max(k for k, (_, value) in enumerate(curve) if value > FALL * most)
+    if last + 1 < len(curve):
+        (at, high), (first, low) = curve[last], curve[last + 1]
+        return (
+            f"falls from {metric_text(high, unit)} at QD {at} to "
+            f"{metric_text(low, unit)} at QD {first}"
+        )
+    at = next(text for text, value in curve if value >= ENOUGH * most)
+    return f"{100 * ENOUGH:g} % of the largest at QD {at}"
 
 
 def _curves(request: Request, by: str, metric: str) -> Curves:

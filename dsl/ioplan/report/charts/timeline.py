@@ -163,8 +163,9 @@ def joined(lines: Sequence[Timeline]) -> Iterator[Timeline]:
         instants = [instant for line in found for instant in line.instants]
         instants.sort(key=lambda instant: instant.t_s)
         failures = [failure for line in found for failure in line.failures]
-        point = replace(found[0].point, dimensions=dict(cell))
+        runs = [run for line in found for run in line.point.runs]
         marks = [mark for line in found for mark in line.marks]
+        point = replace(found[0].point, dimensions=dict(cell), runs=runs)
         yield Timeline(point, instants, failures, marks)
 
 

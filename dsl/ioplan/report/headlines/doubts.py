@@ -21,6 +21,7 @@ WARNED = "warned"
 UNPREPARED = "unprepared"
 FEW = "few samples"
 CHANGED = "changed during the run"
+BEFORE = "before a slowdown"
 
 
 class Doubts(Struct, frozen=True):
@@ -30,6 +31,8 @@ class Doubts(Struct, frozen=True):
     """Preparations that did not become steady, by test and name."""
     prepared_from: float
     """The number of the first run that prepared anything."""
+    prepared: tuple[int, ...] = ()
+    """The numbers of all of these."""
 
     def of(self, point: Point) -> Iterator[str]:
         """Of the runs of a cell."""
@@ -65,12 +68,13 @@ NOTHING_KNOWN = Doubts(frozenset(), 0)
 def doubts(records: Sequence[RunRecord]) -> Doubts:
     """Of the records of a session."""
     prepared = [one for one in records if one.asked.kind == "prepare"]
+    numbers = tuple(one.seq for one in prepared)
     missed = unsteady(prepared)
     names = ((r.asked.test, r.asked.after.name) for r in missed if r.asked.after)
-    first = min((one.seq for one in prepared), default=float("inf"))
+    first = min(numbers, default=float("inf"))
     if not any(one.seq == 1 for one in records):
         first = 0  # a part of a session does not tell what was before it
-    return Doubts(frozenset(names), first)
+    return Doubts(frozenset(names), first, numbers)
 
 
 def _is_busy(run: RunRecord) -> bool:

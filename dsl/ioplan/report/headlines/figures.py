@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from statistics import fmean
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.report.charts.request import MEANINGS as HOST_MEANINGS
 from ioplan.report.charts.request import metric_name, unit_of
-from ioplan.report.headlines.doubts import CHANGED, FEW, Doubts, is_virtual
+from ioplan.report.headlines.doubts import BEFORE, CHANGED, FEW, Doubts, is_virtual
 from ioplan.report.headlines.headline import Burst, Headline
 from ioplan.report.headlines.over_time import OverTime, over_time, steady_of
 from ioplan.report.headlines.places import (
@@ -21,6 +22,7 @@ from ioplan.report.headlines.places import (
     load,
     place,
     where,
+    writes,
 )
 from ioplan.report.points import Point, only_trims
 from ioplan.report.reader import Reader
@@ -94,7 +96,7 @@ class Figures(Struct, frozen=True, dict=True):
         if point.failed:
             return Value(None, point.status)
         found = self.reader.figure(metric, point.counted)
-        against = tuple(self.doubts.of(point))
+        against = (*self.doubts.of(point), *([BEFORE] * self._is_before_fall(point)))
         if found.value is None:
             few = (FEW,) if found.why.startswith("needs ") else ()
             return Value(None, found.why, against=(*against, *few))
@@ -125,6 +127,29 @@ class Figures(Struct, frozen=True, dict=True):
             )
         spread = "±" if found.spread_percent is not None else ""
         return replace(told, spread_percent=found.spread_percent, spread=spread)
+
+    def _is_before_fall(self, point: Point) -> bool:
+        """Whether a later cell used up what made this one fast, as a cache of writes.
+
+        None where anything was prepared between them.
+        """
+        if point.failed or not writes(point) or self._falls(point):
+            return False
+        last = point.counted[-1].seq
+        later = [seq for seq in self._fallen if seq > last]
+        return bool(later) and not any(
+            last < seq < later[0] for seq in self.doubts.prepared
+        )
+
+    @cached_property
+    def _fallen(self) -> list[int]:
+        """The numbers of the writing runs whose rate fell within them."""
+        written = [one for one in self.points if not one.failed and writes(one)]
+        return sorted(one.counted[0].seq for one in written if self._falls(one))
+
+    def _falls(self, point: Point) -> bool:
+        over = self._over_time(Metric(name="iops"), point)
+        return over.burst is not None and over.burst.value > fmean(over.sustained)
 
     def _over_time(self, metric: Metric, point: Point) -> OverTime:
         key = metric, id(point)

@@ -38,6 +38,11 @@ def load(point: Point) -> int:
     return sum(one.threads * one.qd for one in _streams(point))
 
 
+def writes(point: Point) -> bool:
+    """Whether it fills what caches writes."""
+    return any(one.read_percent < 100 for one in _streams(point))
+
+
 def is_rated(point: Point) -> bool:
     """Whether the plan says how fast it goes, so that throughput is no finding."""
     return all(one.rate or one.pause_ns for one in _streams(point))

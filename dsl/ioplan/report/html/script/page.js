@@ -50,7 +50,10 @@ const come = (figure) => {
   redraw(chartOf(figure));
 };
 
-const again = () => near.forEach((figure) => redraw(chartOf(figure)));
+const again = () => {
+  near.forEach((figure) => redraw(chartOf(figure)));
+  if (whichCard) showWhich();
+};
 
 const watcher = new IntersectionObserver((entries) => {
   for (const { isIntersecting, target } of entries) {
@@ -64,6 +67,7 @@ figures.forEach((figure) => watcher.observe(figure));
 document.body.append(box);
 readAddress();
 if (compared.base !== usualBase()) showLeague();
+startWhich();
 sessionTools();
 document.querySelectorAll("details.data").forEach((details) => {
   if (details.open) fillTable(details);
