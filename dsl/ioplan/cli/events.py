@@ -9,6 +9,7 @@ from ioplan.job import SECOND_NS
 from ioplan.lab.lab import Lab
 from ioplan.language.quantity import parse
 from ioplan.planner.summary import PlanSummary
+from ioplan.runner.lab_command import CommandCall
 from ioplan.runner.lab_events import EventCommand
 
 HOW = """add to it, with a command of your own:
@@ -37,8 +38,10 @@ def event_commands(plan: PlanSummary, lab: Lab) -> dict[str, EventCommand]:
     """What is run for each event of the plan that the lab has."""
     return {
         name: EventCommand(
-            words=lab.event_words(lab.events[name]),
-            timeout_s=parse(lab.events[name].timeout).value / SECOND_NS,
+            call=CommandCall(
+                words=lab.event_words(lab.events[name]),
+                timeout_s=parse(lab.events[name].timeout).value / SECOND_NS,
+            ),
             host=lab.events[name].host or "",
         )
         for name in plan.events

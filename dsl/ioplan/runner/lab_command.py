@@ -6,10 +6,12 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct
+from msgspec.json import decode, encode
 
 MOST_OUTPUT_BYTES = 4096
 PART_BYTES = 1 << 16
@@ -22,6 +24,51 @@ class CommandEnd(Struct, frozen=True):
     exit_code: int | None
     output: str
     error: str
+
+
+class CommandCall(Struct, frozen=True):
+    """A command, and how long it may take."""
+
+    words: tuple[str, ...]
+    timeout_s: float
+
+
+class Launcher:
+    """A process that waits, and then runs one command.
+
+    It is started while the target answers: what is started while the target hangs may
+    hang itself, as it closes the target's file.
+    """
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+
+    def run(self, call: CommandCall) -> CommandEnd:
+        """Run the command to its end."""
+        said, _ = self.process.communicate(encode(call))
+        try:
+            return decode(said, type=CommandEnd)
+        except DecodeError:
+            text = f"the process that ran {call.words[0]} was ended"
+            return CommandEnd(None, "", text)
+
+    def close(self) -> None:
+        """End it, if it has not run its command."""
+        if self.process.poll() is None:
+            self.process.communicate()
+
+
+def main() -> None:
+    """Run the command that comes by standard input; none, if nothing does."""
+    if said := sys.stdin.buffer.read():
+        call = decode(said, type=CommandCall)
+        end = run_command(call.words, call.timeout_s)
+        sys.stdout.buffer.write(encode(end))
 
 
 def run_command(words: tuple[str, ...], timeout_s: float) -> CommandEnd:
@@ -75,3 +122,7 @@ def _error(
         return ""
     said = "".join(f": {line}" for line in output.strip().splitlines()[-1:])
     return f"{words[0]} exited with {process.returncode}{said}"
+
+
+if __name__ == "__main__":
+    main()

@@ -14,15 +14,14 @@ from ioplan.job import SECOND_NS
 from ioplan.planner.steps import Run
 from ioplan.records.record import EventMade
 from ioplan.runner.execute.execute import RunOutcome
-from ioplan.runner.lab_command import CommandEnd, run_command
+from ioplan.runner.lab_command import CommandCall, CommandEnd, Launcher
 from ioplan.runner.timed import Timed, drawn_s
 
 
 class EventCommand(Struct, frozen=True):
-    """What the lab says of an event: the words to run, here or by way of a `host`."""
+    """What the lab says of an event: what to run, here or by way of a `host`."""
 
-    words: tuple[str, ...]
-    timeout_s: float
+    call: CommandCall
     host: str = ""
 
 
@@ -31,14 +30,14 @@ class LabEvent(Timed):
 
     def __init__(self, name: str, command: EventCommand, at_s: float) -> None:
         super().__init__(at_s, self.make)
-        self.name, self.command = name, command
+        self.name, self.command, self.launcher = name, command, Launcher()
         self.end_of: CommandEnd | None = None
         self.start_s = self.end_s = 0.0
 
     def make(self) -> None:
         """Run its command."""
         self.start_s = time.monotonic()
-        end = run_command(self.command.words, self.command.timeout_s)
+        end = self.launcher.run(self.command.call)
         self.end_s, self.end_of = time.monotonic(), end
 
 
@@ -79,6 +78,8 @@ class LabEvents:
         self.left = [event.name for event in left]
         for event in left if len(left) < len(self.events) else ():
             event.make()
+        for event in self.events:
+            event.launcher.close()
 
     @property
     def made(self) -> tuple[EventMade, ...]:

@@ -12,7 +12,7 @@ from ioplan.language.plan import Moment, NamedEvent
 from ioplan.language.quantity import Quantity
 from ioplan.language.syntax import tree
 
-MOST_EVENTS = 100
+MOST_EVENTS = 20
 
 
 class _Wording(NamedTuple):
