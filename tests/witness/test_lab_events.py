@@ -64,7 +64,7 @@ def run(
 
 
 def record_of(done: Done) -> dict[str, Any]:
-    (line,) = done.of("record")
+    (line,) = done.of("record") or pytest.fail(done.err)
     found: dict[str, Any] = line["record"]
     return found
 
@@ -116,6 +116,55 @@ def test_a_stalled_device_goes_on_after_the_event(
     assert [event["exit_code"] for event in record["events"]] == [0, 0]
     longest_ns = record["total"]["latency"]["max_ns"]
     assert 0.4e9 < longest_ns < 0.9e9
+
+
+@pytest.mark.parametrize("gap_s", [0.5, 2, pytest.param(10, marks=pytest.mark.long)])
+def test_a_gap_is_reported_as_long_as_it_was(
+    gap_s: float, device: Starts, tmp_path: Path
+) -> None:
+    """Each stream of two threads waits for the server, and nothing else ends it."""
+    one = device()
+    pid = server_of(one)
+    plan = f"""
+workload pair {{
+  a = random 4KiB 100/0, qd 2 each, threads 2, rate 300 iops total
+  b = random 4KiB 100/0, rate 200 iops
+}}
+test "Gap" {{
+  run pair for {3 + gap_s}s, event "stop" at 1s, event "go" at {1 + gap_s}s
+  expect a.gap < {gap_s + 0.4}s
+  expect gap >= {gap_s - 0.1}s
+  expect recovery of iops to 50% < {gap_s + 0.2}s
+  expect recovery of iops to 50% > {gap_s - 0.2}s
+  expect lost_work > {int(gap_s * 100)}
+}}
+"""
+    stop, go = ["kill", "-STOP", pid], ["kill", "-CONT", pid]
+    lab, store = lab_of(tmp_path, stop=stop, go=go), tmp_path / "store"
+    words = ("--target", one.disk, "--overwrite", one.disk, "--lab", lab)
+    more = ("--store", store, "--json", "--interval", "100ms")
+    done = ioplan("run", plan_file(tmp_path, plan), *words, *more)
+    record = record_of(done)
+    gaps_s = [stream["gap_ns"] / 1e9 for stream in record["streams"]]
+    assert gaps_s == pytest.approx([gap_s] * 2, abs=0.1)
+    failed = [v for v in record["verdicts"] if v["outcome"] != "held"]
+    assert not failed and done.code == 0
+
+
+def test_failed_ios_end_no_gap(device: Starts, tmp_path: Path) -> None:
+    """The device answers all the time, but with errors."""
+    one = device()
+    command = [sys.executable, "-m", "ioplan.cli", "device"]
+    down, up = ([*command, word, str(one.folder)] for word in ("off", "on"))
+    clauses = ', rate 500 iops, errors allowed, event "down" at 1s, event "up" at 3s'
+    target = ("--target", one.disk, "--overwrite", one.disk)
+    done = run(tmp_path, clauses, *target, length="6s", down=down, up=up)
+    record = record_of(done)
+    first, second = record["events"]
+    lasted_s = second["end_s"] - first["end_s"]
+    assert record["total"]["errors"] > 100
+    assert record["streams"][0]["gap_ns"] / 1e9 == pytest.approx(lasted_s, abs=1.0)
+    assert record["streams"][0]["gap_ns"] > 1e9
 
 
 def server_of(one: Device) -> str:

@@ -71,6 +71,11 @@ class StreamResult(Model):
     total: DirectionResult = Field(
         description="reads and writes together, without trims"
     )
+    gap_ns: int | None = Field(
+        description="the longest time without a completed I/O, from the begin of its "
+        "measured time to the end; none if the backend does not measure it",
+        default=None,
+    )
     sync_ios: int = Field(description="flushes", default=0)
     backlog_ios: int = Field(
         description="arrivals of a rated stream that were due and not issued at the "

@@ -10,8 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.language.metric import Metric, why_not_in_intervals
+from ioplan.measure.interval import value_at
 from ioplan.measure.metrics import RATIO_METRICS
-from ioplan.measure.tally import READ_WRITE, moved
 from ioplan.records.record import EventMade, Interval, RunRecord
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.report.points import Point
@@ -35,31 +35,14 @@ Cells = dict[tuple[tuple[str, str], ...], list[Point]]
 def metric_at(
     metric: Metric, interval: Interval, readings: TelemetryPoint | None = None
 ) -> float | None:
-    """The metric, or None where the series does not have it.
-
-    As in the record, I/Os and bytes are those of reads and writes; trims count only
-    where they are asked for.
-    """
+    """The metric, or None where the series does not have it."""
     if why_not_in_intervals(metric):
         return None
     if metric.name in READ:
         return READ[metric.name](readings) if readings else None
     if metric.name in RATIO_METRICS:
         return _ratio(metric, interval, readings)
-    amounts = {"iops": interval.ios, "bandwidth": interval.bytes}
-    if metric.name in amounts:
-        asked = (metric.direction,) if metric.direction else READ_WRITE
-        amount = moved(amounts[metric.name], asked)
-        return amount / interval.length_s if interval.length_s else None
-    kept = {
-        "errors": float(interval.errors),
-        "mean": interval.mean_ns,
-        "max": float(interval.max_ns),
-        "p50": interval.p50_ns,
-        "p99": interval.p99_ns,
-        "p99.9": interval.p99_9_ns,
-    }
-    return kept.get(metric.name)
+    return value_at(metric, interval)
 
 
 def _ratio(
