@@ -1,57 +1,53 @@
-"""Makes the pictures of first screens in docs/gallery.md: of 1280 x 900, in Chromium.
+"""Makes the pictures of docs/first-screens.md: what reports of suites open with.
 
-    .venv/bin/python tests/benchmarks/first_screens.py [--name after] [--work FOLDER]
+    .venv/bin/python tests/benchmarks/first_screens.py [SUITE…] [--work FOLDER]
 
-A suite of a review on two drives, twenty drives, and a session in which nothing that was
-expected held; all of them simulated. The sessions stay in FOLDER for the next call, also
-of another state of the tree: the pictures `before_…` were made so.
+Each suite runs on the three simulated drives of examples/sim; quick/laptop on a file,
+too. Needs chromium, chromedriver and pngquant. The sessions stay in FOLDER for the
+next call; without it they are run again.
 """
 
 from __future__ import annotations
 
 import argparse
-import base64
-import random
-import re
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [
+    str(ROOT / "tests" / part) for part in ("support", "browser", "benchmarks")
+]
 
-from gallery import DRIVES, FOLDER, FORGET, Browser, browser, ioplan, missing
+from chromium import Browser, browser  # noqa: E402
+from command import ioplan  # noqa: E402
+from gallery import FORGET, missing, session, squeezed  # noqa: E402
 
-from ioplan.store.store import Store
+from ioplan.store.store import Store  # noqa: E402
 
-WIDTH, HEIGHT, SCALE = 1280, 900, 0.6
-TWENTY = 20
-SEED = 7
-FAILS = """plan "Nothing holds"
+DOCUMENT = ROOT / "docs" / "first-screens.md"
+FOLDER = ROOT / "docs" / "gallery"
+DRIVES = ("datacentre", "client", "crosspoint")
+SUITES = (
+    *("quick/laptop", "quick/capacity", "quick/datasheet"),
+    *("pts/pts_iops", "pts/pts_latency", "pts/pts_throughput"),
+    *("reviews/p3700", "reviews/p4800x", "reviews/m9100"),
+)
+ON_A_FILE = "quick/laptop"
+WINDOWS = ((1440, 900), (390, 844))
+SENTENCE = "return document.querySelector('.sentence')?.textContent ?? ''"
+HEAD = """# First screens
 
-test "Random I/O" {
-  run    random 4KiB, qd 1 for 1s
-  vary   qd in 1..128 doubling
-  vary   read in 100%, 70%, 0%
-  vary   size in 4KiB, 16KiB, 64KiB
-  expect iops >= 5_000_000 iops
-  expect p99 <= 5us
-}
-
-test "Sequential I/O" {
-  run    sequential 128KiB, qd 1 for 1s
-  vary   qd in 1..128 doubling
-  vary   read in 100%, 0%
-  expect bandwidth >= 50_000MB/s
-}
+What the report of each suite opens with, on the simulated drives of `examples/sim`, which
+are models of no product: its sentence, and its first screen in a window of 1440 pixels and
+on a phone. `tests/benchmarks/first_screens.py` makes them.
 """
 
 
 def main() -> int:
-    """Take the three pictures; 1 if there is no browser."""
+    """Make the pictures and the document; 1 if that is not possible here."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--name", default="after")
+    parser.add_argument("suite", nargs="*", default=SUITES)
     parser.add_argument("--work", type=Path)
     asked = parser.parse_args()
     if why := missing():
@@ -61,66 +57,63 @@ def main() -> int:
         work = asked.work or Path(scratch)
         work.mkdir(parents=True, exist_ok=True)
         with browser(work) as chromium:
-            for what, page in pages(work):
-                taken(chromium, page, FOLDER / f"{asked.name}_{what}.png")
+            parts = [shown(chromium, suite, work) for suite in asked.suite]
+            if ON_A_FILE in asked.suite:
+                page = report(ON_A_FILE, work, _on_a_file(work))
+                parts.append(taken(chromium, f"{ON_A_FILE} on a file", page, "file"))
+    if tuple(asked.suite) == SUITES:
+        DOCUMENT.write_text("\n".join([HEAD, *parts]))
+    else:
+        print("\n".join(parts))
     return 0
 
 
-def pages(work: Path) -> Iterator[tuple[str, Path]]:
-    """Each with what it is of."""
-    two = [DRIVES / f"{name}.toml" for name in ("datacentre", "client")]
-    plan = work / "nothing-holds.ioplan"
-    plan.write_text(FAILS)
-    yield "suite", page(work / "suite.db", "reviews/p3700", two)
-    yield "twenty", page(work / "twenty.db", "quick/datasheet", variants(work, TWENTY))
-    yield "failed", page(work / "failed.db", plan, two[1:])
+def shown(chromium: Browser, suite: str, work: Path) -> str:
+    """The part of the document on a suite."""
+    store = store_of(suite, work)
+    page = report(suite, work, [session(store, suite, drive) for drive in DRIVES])
+    name = suite.partition("/")[2].removeprefix("pts_")
+    return taken(chromium, suite, page, name)
 
 
-def variants(work: Path, count: int) -> list[Path]:
-    """The data-centre drive in variants: latencies, commands, bandwidth."""
-    text, drawn = (DRIVES / "datacentre.toml").read_text(), random.Random(SEED)
-    made = []
-    for number in range(1, count + 1):
-        changed = {
-            'model = ".*"': f'model = "drive {number:02}"',
-            'read = "70us"': f'read = "{70 * drawn.uniform(0.8, 1.3):.0f}us"',
-            'commands = ".*"': f'commands = "{450e3 * drawn.uniform(0.8, 1.2):.0f} iops"',
-            'bandwidth = "3.2GB/s"': f'bandwidth = "{drawn.uniform(2.6, 3.6):.2f}GB/s"',
-        }
-        variant = text
-        for old, new in changed.items():
-            variant = re.sub(old, new, variant, count=1)
-        made.append(work / f"drive-{number:02}.toml")
-        made[-1].write_text(variant)
-    return made
+def taken(chromium: Browser, suite: str, page: Path, name: str) -> str:
+    """Its pictures, which are in FOLDER, and its sentence."""
+    for width, height in WINDOWS:
+        chromium.open(page, width, height)
+        chromium.run(FORGET)
+        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        shot = chromium.tell("Page.captureScreenshot", clip=clip)
+        squeezed(shot["data"], FOLDER / f"first_{name}_{width}.png")
+    sentence = chromium.run(SENTENCE).strip()
+    print(f"{suite}: {sentence}", flush=True)
+    pictures = [
+        f"![{suite}, {width} pixels wide](gallery/first_{name}_{width}.png)"
+        for width, _ in WINDOWS
+    ]
+    return f"## {suite}\n\n> {sentence}\n\n" + "\n\n".join(pictures) + "\n"
 
 
-def page(store: Path, plan: str | Path, drives: list[Path]) -> Path:
-    """The report of a plan on each of the drives; sessions of an earlier call are kept."""
-    if not store.exists():
-        profile = ("--profile", "short") if isinstance(plan, str) else ()
-        for drive in drives:
-            sim = ("--backend", "sim", "--sim", drive, "--store", store)
-            done = ioplan("run", plan, *profile, *sim, "-q")
-            assert done.code in (0, 1), done.err  # 1: an expectation did not hold
-    with Store.open(store) as opened:
-        sessions = [session.id for session in opened.sessions()][::-1]
-    made = store.with_suffix(".html")
-    done = ioplan("report", *sessions, "--store", store, "-o", made, "--force")
+def store_of(suite: str, work: Path) -> Path:
+    return work / f"{suite.replace('/', '-')}.db"
+
+
+def report(suite: str, work: Path, sessions: list[str]) -> Path:
+    """The page of some sessions of a suite."""
+    store = store_of(suite, work)
+    page = store.with_suffix(f".{len(sessions)}.html")
+    done = ioplan("report", *sessions, "--store", store, "-o", page, "--force")
     assert done.code == 0, done.err
-    return made
+    return page
 
 
-def taken(chromium: Browser, page: Path, file: Path) -> None:
-    """What stands in the window before anybody scrolls."""
-    chromium.open(page, WIDTH, HEIGHT)
-    chromium.run(FORGET)
-    clip = {"x": 0, "y": 0, "width": WIDTH, "height": HEIGHT, "scale": SCALE}
-    shot = chromium.tell("Page.captureScreenshot", clip=clip)
-    file.write_bytes(base64.b64decode(shot["data"]))
-    squeeze = ("pngquant", "--force", "--strip", "--speed", "1", "--output", file, "64")
-    subprocess.run([*squeeze, file], check=True)
-    print(f"{file.name}: {file.stat().st_size / 1e3:.0f} kB")
+def _on_a_file(work: Path) -> list[str]:
+    """By the io_uring engine; of the suite that is made for it."""
+    store = store_of(ON_A_FILE, work)
+    file = ("--target", work / "scratch.bin", "--create", "1GiB")
+    done = ioplan("run", ON_A_FILE, *file, "--store", store, "-q")
+    assert done.code in (0, 1), done.err
+    with Store.open(store) as opened:
+        return [opened.session("last").id]
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Makes the pictures of docs/gallery.md anew: suites on simulated drives, in Chromium.
+"""Makes the pictures of docs/gallery.md again: suites on simulated drives, in Chromium.
 
     .venv/bin/python tests/benchmarks/gallery.py [NAME…] [--work FOLDER]
 
 Needs chromium, chromedriver and pngquant. The sessions stay in FOLDER for the next
-call; without it they are run anew.
+call; without it they are run again.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def session(store: Path, suite: str, drive: str) -> str:
 
 
 def taken(chromium: Browser, picture: ChartSpec, page: Path) -> None:
-    """Take one picture, in as few colours as it needs."""
+    """Take one picture."""
     chromium.open(page, WIDTH)
     chromium.run(FORGET)
     place = "header.top, main > .card"
@@ -199,14 +199,19 @@ def taken(chromium: Browser, picture: ChartSpec, page: Path) -> None:
     shot = chromium.tell(
         "Page.captureScreenshot", clip={**clip, "scale": 1}, captureBeyondViewport=True
     )
-    file = FOLDER / f"{picture.name}.png"
+    size = squeezed(shot["data"], FOLDER / f"{picture.name}.png")
+    print(f"{picture.name}: {WIDTH} x {clip['height']}, {size / 1e3:.0f} kB")
+
+
+def squeezed(data: str, file: Path) -> int:
+    """Write a picture in as few colours as it needs; its size in bytes."""
     FOLDER.mkdir(exist_ok=True)
-    file.write_bytes(base64.b64decode(shot["data"]))
+    file.write_bytes(base64.b64decode(data))
     squeeze = ("pngquant", "--force", "--strip", "--speed", "1", "--output", file, "96")
     subprocess.run([*squeeze, file], check=True)
     size = file.stat().st_size
-    print(f"{picture.name}: {WIDTH} x {clip['height']}, {size / 1e3:.0f} kB")
     assert size < MOST_BYTES, f"{file} is too large: show fewer charts"
+    return size
 
 
 if __name__ == "__main__":

@@ -10,6 +10,9 @@ from chromium import Browser, Report
 from command import ioplan
 from sim_batches import rough
 
+from ioplan.report.headlines.summary import league_of
+from ioplan.store.store import Store
+
 pytestmark = pytest.mark.slow
 
 HEIGHT = 900
@@ -165,3 +168,51 @@ def test_on_a_phone_no_figure_of_a_session_is_cut_off(
     assert count > 8 and cut == []
     named = "return [...document.querySelectorAll('#main > nav .glance td')].map((td) => td.dataset.label)"
     assert all(chromium.run(named))
+
+
+RANKED = """
+const by = document.getElementById("ranked-by");
+by.closest("details").open = true;
+return [...by.options].map((option) => {
+  by.value = option.value;
+  by.dispatchEvent(new Event("change"));
+  const shown = [...document.querySelectorAll(".ranked > div")].filter((div) => !div.hidden);
+  return [option.textContent, shown.length, shown[0].textContent.includes("More is better"),
+    [...shown[0].querySelectorAll("li")].map((li) => [
+      li.dataset.label, li.querySelector("b").textContent, li.querySelector("rect").getBBox().width,
+    ])];
+});
+"""
+
+
+def test_sessions_are_ranked_by_any_headline(
+    chromium: Browser, simulated: Report
+) -> None:
+    """The lengths of the bars are as the figures of the store, the best first."""
+    with Store.open(simulated.store) as store:
+        sessions = [store.session(one) for one in simulated.sessions]
+        league = league_of(store, sessions)
+    assert league
+    known = {
+        f"{one.test}: {one.name}": {
+            label: headline.value for label, headline in one.of.items()
+        }
+        for one in league.contests
+    }
+    chromium.open(simulated.page, 1280, HEIGHT)
+    found = chromium.run(RANKED)
+    assert len(found) > 3
+    for name, shown, more, bars in found:
+        assert shown == 1
+        values = [known[name][label] for label, _, _ in bars]
+        assert values == sorted(values, reverse=more)
+        (first, second), widths = values[:2], [width for _, _, width in bars]
+        assert widths[0] / widths[1] == pytest.approx(first / second, rel=0.01)
+
+
+def test_a_hidden_session_has_no_bar(chromium: Browser, simulated: Report) -> None:
+    chromium.open(simulated.page, 1280, HEIGHT)
+    chromium.run("document.querySelector('#sessions input').click()")
+    bars = "return [...document.querySelectorAll('.bars li')].filter((li) => !li.hidden).length"
+    every = chromium.run("return document.querySelectorAll('.bars li').length")
+    assert chromium.run(bars) == every / 2

@@ -258,3 +258,40 @@ def test_the_keyboard_reaches_every_point(chromium: Browser, single: Report) -> 
     ]
     ring = f"#{id} .plot path[aria-roledescription='point'][stroke='#888888']"
     assert len(chromium.driver.find_elements(By.CSS_SELECTOR, ring)) == 1
+
+
+LANDMARKS = """
+const named = [...document.querySelectorAll("aside, nav, section[aria-label]")];
+return named.map((one) => `${one.localName} ${one.getAttribute("aria-label")
+  ?? document.getElementById(one.getAttribute("aria-labelledby"))?.textContent}`);
+"""
+UNREACHED = """
+return [...document.querySelectorAll(".scroll")]
+  .filter((one) => one.scrollWidth > one.clientWidth && one.tabIndex < 0)
+  .map((one) => one.textContent.slice(0, 80));
+"""
+
+
+def test_landmarks_have_names_of_their_own(
+    chromium: Browser, simulated: Report
+) -> None:
+    chromium.open(simulated.page)
+    found = chromium.run(LANDMARKS)
+    assert len(found) > 3 and len(set(found)) == len(found)
+
+
+def test_what_scrolls_sideways_is_reached_by_keyboard(
+    chromium: Browser, simulated: Report
+) -> None:
+    drawn(chromium, simulated.page)
+    chromium.size(390, 844)
+    chromium.run(
+        "document.querySelectorAll('details').forEach((d) => { d.open = true; })"
+    )
+    time.sleep(0.5)
+    scrolled = "return document.querySelectorAll('.scroll[tabindex=\"0\"]').length"
+    assert chromium.run(UNREACHED) == []
+    assert chromium.run(scrolled) > 2
+    chromium.size(2400, 900)
+    time.sleep(0.5)
+    assert chromium.run(UNREACHED) == []

@@ -68,6 +68,18 @@ def test_what_is_within_its_own_error_is_equal() -> None:
     assert unsure == "B is equal, compared with A."
 
 
+def test_a_drive_is_not_compared_with_a_simulated_one() -> None:
+    sim = {"is_simulated": True, "against": ("simulated",)}
+    beside = {"A": headline(10.0), "S": headline(400.0, **sim)}
+    assert said(t=beside) == ""
+    three = said(t={**beside, "B": headline(20.0)})
+    assert three == "B is 2.0 times faster, compared with A, the next of them."
+    doubted = {**beside, "A": headline(10.0, against=("warned",))}
+    assert said(t=doubted) == "A: warned."
+    alone = {"S": headline(400.0, **sim), "T": headline(100.0, **sim)}
+    assert said(t=alone) == "S is 4.0 times faster, compared with T."
+
+
 def test_both_sides_are_told() -> None:
     """Neither a mean that hides them, nor the better half alone."""
     writes = {"access": "random writes"}

@@ -13,6 +13,8 @@ from rich.console import Console
 from run_data import measurement, overview, record, session
 from shown import shown
 
+from ioplan.cli.display.live_lines import LiveLines
+from ioplan.cli.display.terminal import Terminal
 from ioplan.core.text import aligned
 from ioplan.core.units import latency_text
 from ioplan.records.record import Interval, RunRecord
@@ -101,12 +103,44 @@ def three(tmp_path: Path, store_path: Path) -> list[RunRecord]:
         return list(store.records(store.session("last").id))
 
 
-def printed(records: list[RunRecord], store_path: Path) -> str:
-    console = Console(file=io.StringIO(), width=80)
+def printed(records: list[RunRecord], store_path: Path, width: int = 80) -> str:
+    console = Console(file=io.StringIO(), width=width)
     with Store.open(store_path) as store:
         show_records(console, store, store.session("last"), records)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("width", "lacking"),
+    [(200, ()), (80, ()), (60, ("max",)), (45, ("max", "p99.9", "MB/s"))],
+)
+def test_a_narrow_table_leaves_figures_out_and_breaks_no_word(
+    tmp_path: Path, store_path: Path, width: int, lacking: tuple[str, ...]
+) -> None:
+    text = 'test "T" { run random 4KiB for 1s vary qd in 1, 64 vary read in 70%, 100% }'
+    shown(tmp_path, text)
+    with Store.open(store_path) as store:
+        records = list(store.records(store.session("last").id))
+    lines = printed(records, store_path, width).splitlines()
+    assert max(map(len, lines)) <= width
+    head = next(line.split() for line in lines if "IOPS" in line and "qd" in line)
+    wanted = ["qd", "read", "scope", "IOPS", "MB/s", "mean", "p99", "p99.9", "max"]
+    assert [word for word in head if word in wanted] == [
+        word for word in wanted if word not in lacking
+    ]
+    assert {"100%", "70%"} <= {word for line in lines for word in line.split()}
+
+
+def test_the_line_of_what_runs_keeps_its_figures() -> None:
+    """A long step is cut, not the figures behind it."""
+    for width in (60, 80, 200):
+        terminal = Terminal(file=io.StringIO(), width=width)
+        lines = LiveLines(terminal)
+        lines.text = "12  a_name_of_a_step qd=64 threads=16 read=70% size=128KiB"
+        found = lines._line(point(1000), warmup=False).plain
+        assert len(found) <= width and found.endswith("1.00k IOPS  0 MB/s  p99 –")
+        assert ("…" in found) == (width < 90)
 
 
 def test_warnings_of_one_kind_are_one_line_with_the_worst(

@@ -25,6 +25,7 @@ PLAN = """
 test "Path" {{
   run random 4KiB 100/0, qd 4{clauses} for {length}
   chart lines iops over time
+  expect lost_work < 1
 }}
 """
 DOWN_UP = ', event "path down" at 400ms, event "path up" at 900ms'
@@ -74,7 +75,7 @@ def test_events_are_marked_with_their_moments_and_output(tmp_path: Path) -> None
     down = shell(f"echo going down; echo down >>{log}; sleep 0.2")
     up = shell(f"echo up >>{log}")
     done = run(tmp_path, DOWN_UP, path_down=down, path_up=up)
-    assert done.code == 0, done.err
+    assert done.code in (0, 1), done.err
     first, second = record_of(done)["events"]
     assert (first["name"], second["name"]) == ("path down", "path up")
     assert first["start_s"] == pytest.approx(0.4, abs=0.15)
@@ -111,8 +112,8 @@ def test_a_stalled_device_goes_on_after_the_event(
     target = ("--target", one.disk, "--overwrite", one.disk)
     stop, go = ["kill", "-STOP", pid], ["kill", "-CONT", pid]
     done = run(tmp_path, DOWN_UP, *target, path_down=stop, path_up=go)
-    assert done.code == 0, done.err
     record = record_of(done)
+    assert record["status"] == "ok"
     assert [event["exit_code"] for event in record["events"]] == [0, 0]
     longest_ns = record["total"]["latency"]["max_ns"]
     assert 0.4e9 < longest_ns < 0.9e9
@@ -136,7 +137,7 @@ test "Gap" {{
   expect gap >= {gap_s - 0.1}s
   expect recovery of iops to 50% < {gap_s + 0.2}s
   expect recovery of iops to 50% > {gap_s - 0.2}s
-  expect lost_work > {int(gap_s * 100)}
+  expect lost_work < 50  # the open loop catches up
 }}
 """
     stop, go = ["kill", "-STOP", pid], ["kill", "-CONT", pid]
@@ -165,6 +166,9 @@ def test_failed_ios_end_no_gap(device: Starts, tmp_path: Path) -> None:
     assert record["total"]["errors"] > 100
     assert record["streams"][0]["gap_ns"] / 1e9 == pytest.approx(lasted_s, abs=1.0)
     assert record["streams"][0]["gap_ns"] > 1e9
+    (lost,) = record["verdicts"]
+    assert lost["outcome"] == "failed"
+    assert lost["actual"] == pytest.approx(record["total"]["errors"], rel=0.15)
 
 
 def server_of(one: Device) -> str:

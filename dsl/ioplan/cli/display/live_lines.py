@@ -64,11 +64,15 @@ class LiveLines(Lines):
         seconds = interval.length_s or 1.0
         iops = moved(interval.ios) / seconds
         bandwidth = moved(interval.bytes) / seconds
-        return Text.assemble(
-            (self.text, "bold"),
+        figures = (
             f"  {iops_text(iops)} IOPS  {bandwidth_text(bandwidth)} MB/s"
-            f"  p99 {latency_text(interval.p99_ns)}",
+            f"  p99 {latency_text(interval.p99_ns)}"
         )
+        step = Text(self.text, "bold")
+        step.truncate(
+            max(1, self.live.console.width - len(figures)), overflow="ellipsis"
+        )
+        return step + figures
 
     def _bar(self, done: float | None) -> Table:
         left_s = max(0.0, self.left_s - (monotonic() - self.left_at))

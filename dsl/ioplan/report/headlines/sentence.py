@@ -44,7 +44,13 @@ def sentence(
     """
     if found is None:
         return tuple(_alone(list(alone)))
-    return tuple(_compared(found)) + tuple(_doubts(found))
+    if compared := tuple(_compared(found)):
+        return (*compared, *_doubts(found))
+    apart = tuple(_doubts(found))  # as they begin behind something
+    return tuple(
+        Part(one.text.removeprefix("; ") if not number else one.text)
+        for number, one in enumerate(apart)
+    )
 
 
 def text(parts: Sequence[Part]) -> str:
@@ -117,9 +123,13 @@ def _part(some: Sequence[Contest], other: str, base: str) -> Part:
 
 
 def _sides(found: League) -> tuple[str, str] | None:
-    """The best and the next; the base is one of two that have no rank."""
-    labels = [one.label for one in found.standings if one.rank]
-    labels += [one.label for one in found.standings if one.measured and not one.rank]
+    """The best and the next; the base is one of two that have no rank.
+
+    A simulated drive beside real ones is none of them.
+    """
+    drives = [one for one in found.standings if one.label not in found.unranked]
+    labels = [one.label for one in drives if one.rank]
+    labels += [one.label for one in drives if one.measured and not one.rank]
     return (labels[0], labels[1]) if len(labels) > 1 else None
 
 

@@ -18,6 +18,7 @@ from ioplan.report.document import ChartSpec, Document, Facts, Section
 from ioplan.report.html.glance import MOST_BESIDE, glance, section_glance
 from ioplan.report.html.modes import has_many_series
 from ioplan.report.html.payload import about_json, loads_json, picture_json, runs_json
+from ioplan.report.html.ranked import rankings
 from ioplan.report.html.sheet import sheet_style
 from ioplan.report.html.window import Window, windows
 from ioplan.report.judgements import outcomes_of, outcomes_text
@@ -101,6 +102,7 @@ def page(document: Document, on: Facts = NO_COVER) -> str:
         many=many_sessions(document.sessions),
         about=Markup(about_json(document)),
         loads=Markup(loads_json(document.measured)),
+        ranked=rankings(document),
         glance=glance,
         section_glance=section_glance,
         ids={one.title: one.id for one in document.sections},

@@ -40,6 +40,8 @@ FIGURES = {
     "verified": "verified",
 }
 """Of the columns of `run_frame`, those that have room, under short names."""
+LEFT_OUT = ("max", "p99.9", "bandwidth", "mean")
+"""Of these the first are left out where there is no room."""
 SOUGHT = (FOUND, BEYOND_IT)
 PLACES = ("scope", "rounds")
 
@@ -59,7 +61,11 @@ def run_table(
     table = _run_table(frame, axes, (), shown)
     if not fits(table, console):
         table.padding = TIGHT
-    return table if fits(table, console) else _run_table(frame, axes, (), shown, False)
+    for count in range(len(LEFT_OUT) + 1):
+        if fits(table, console):
+            break
+        table = _run_table(frame, axes, (), shown, False, LEFT_OUT[:count])
+    return table
 
 
 def _run_table(
@@ -68,6 +74,7 @@ def _run_table(
     sparks: Sequence[str],
     shown: int,
     points: bool = True,
+    left_out: Sequence[str] = (),
 ) -> Table:
     """With `points` those of a column's figures are aligned; without, it is narrow."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -78,7 +85,11 @@ def _run_table(
     for name in (*axes, *places[len(axes) :]):
         table.add_column(line(name), justify="right", overflow="fold")
     found = {key: frame.column(key).title for key in SOUGHT if key in keys}
-    named = found | {key: name for key, name in FIGURES.items() if key in keys}
+    named = found | {
+        key: name
+        for key, name in FIGURES.items()
+        if key in keys and key not in left_out
+    }
     rows = list(islice(frame.records(), shown))
     columns = [frame.column(key) for key in named]
     shape = aligned if points else flush_right

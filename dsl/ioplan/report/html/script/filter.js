@@ -5,6 +5,7 @@ const sessionBoxes = () => [...document.querySelectorAll("#sessions input")];
 const sessionsChanged = () => {
   for (const box of sessionBoxes()) box.checked = !hidden.has(box.value);
   showLeague();
+  for (const bar of document.querySelectorAll(".bars li")) bar.hidden = hidden.has(bar.dataset.label);
   again();
   document.querySelectorAll(".runs details[open]").forEach(fillTable);
   remember();
@@ -25,6 +26,14 @@ const showOnly = (words) => {
   for (const box of sessionBoxes()) box.parentElement.hidden = hidden.has(box.value);
   sessionsChanged();
 };
+
+const rankedBy = document.getElementById("ranked-by");
+const showRanked = () => {
+  for (const { value } of rankedBy.options) {
+    document.getElementById(value).hidden = value !== rankedBy.value;
+  }
+};
+if (rankedBy) rankedBy.onchange = showRanked;
 
 const searchField = (label, value, action) => {
   const field = document.createElement("input");

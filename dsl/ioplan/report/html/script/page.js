@@ -128,6 +128,14 @@ if (sideLinks.length) {
   document.querySelectorAll("section.test").forEach((one) => sideWatcher.observe(one));
 }
 
+// What scrolls sideways can be reached with the keyboard.
+const reachable = ({ target }) => {
+  if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+  else target.removeAttribute("tabindex");
+};
+const scrollWatcher = new ResizeObserver((entries) => entries.forEach(reachable));
+document.querySelectorAll(".scroll").forEach((one) => scrollWatcher.observe(one));
+
 // `?picture=svg`: only the first chart, as text for the program that asks for it.
 const asked = new URLSearchParams(location.search).get("picture");
 if (asked && figures.length) {
