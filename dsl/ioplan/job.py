@@ -117,12 +117,14 @@ class Counts(Model):
 class StreamCounts(Model):
     """One stream's counts by direction; a direction that did nothing is absent.
 
-    In a Result, `run_ns` is the stream's own measured time, where that is known.
+    In a Result, `run_ns` is the stream's own measured time, where that is known, and
+    `gap_ns` the longest time in it without a completed read, write or trim.
     `backlog_ios` are the arrivals of a rated stream that were due and not issued.
     """
 
     name: str
     run_ns: int | None = None
+    gap_ns: int | None = None
     directions: dict[Direction, Counts] = {}
     sync_ios: int = 0
     backlog_ios: int = 0

@@ -32,10 +32,12 @@ def check_power(plan: PlanSummary, choice: Choice, request: TargetRequest) -> No
         )
 
 
-def no_power_cuts(plan: PlanSummary, command: str) -> None:
-    """Raises UsageError for a plan that cuts the power."""
+def nothing_in_the_midst(plan: PlanSummary, command: str) -> None:
+    """Raises UsageError for a plan that cuts the power, or has events."""
     if plan.cuts_power:
         raise UsageError(f"the plan cuts the power of its target, and {command} cannot")
+    if plan.events:
+        raise UsageError(f"the plan has events, and {command} makes none")
 
 
 def power_supply(

@@ -63,6 +63,7 @@ class Cause(Kind):
     IO_URING_FORBIDDEN = "io-uring-forbidden", "io_uring is disabled on this system"
     MEMORY = "memory", "there is not enough memory, or it may not be locked"
     NOT_CUT = "not-cut", "the power was not cut as the plan asks"
+    NOT_MADE = "not-made", "an event of the plan was not made, or its command failed"
     NOTHING_FOUND = "nothing-found", "the test whose result it uses found nothing"
     HOST_LOST = "host-lost", "a host of a multi-host session does not answer"
     INTERNAL = "internal", "a bug in ioplan or its engine"

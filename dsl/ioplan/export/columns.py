@@ -111,13 +111,17 @@ WEAR: Columns = {
 """Of the drive's log, so in the row of the total only."""
 
 
+GAP: Columns = {"gap_ns": int}
+"""The longest of all streams, in the row of the total only."""
+
+
 def run_columns(axes: Iterable[str]) -> Columns:
     """The columns of `run_rows`."""
     columns = _place_columns(axes) | FIGURES
     for percent in PERCENTILES:
         columns[f"p{percent:g}_ns"] = float
         columns[f"p{percent:g}_supported"] = bool
-    return columns | TELEMETRY | WEAR
+    return columns | TELEMETRY | WEAR | GAP
 
 
 def series_columns(axes: Iterable[str]) -> Columns:
@@ -135,7 +139,7 @@ def run_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
     Of several streams, there is one for each direction of each of them as well.
     """
     place = _place(record, counted)
-    whole = _readings(record.telemetry) | _wear(record.wear)
+    whole = _readings(record.telemetry) | _wear(record.wear) | _gap(record)
     yield place | _figures("total", record.total) | whole
     for direction in COUNTED:
         if direction in record.directions:
@@ -190,6 +194,11 @@ def _seek(record: RunRecord) -> Row:
 def _figures(scope: str, result: DirectionResult) -> Row:
     figures = {"scope": scope, **result.model_dump(exclude={"latency"})}
     return figures | (_latency(result.latency) if result.latency else {})
+
+
+def _gap(record: RunRecord) -> Row:
+    known = [one.gap_ns for one in record.streams if one.gap_ns is not None]
+    return {"gap_ns": max(known)} if known else {}
 
 
 def _latency(latency: Latency) -> Row:

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from ioplan.core.text import did_you_mean
 from ioplan.lab.hosts import LabHost
-from ioplan.lab.lab import Lab
+from ioplan.lab.lab import Lab, LabEvent
 from ioplan.target_entry import NAMING, LabTarget
 
 Fault = tuple[tuple[str, ...], str]
@@ -50,6 +50,10 @@ def reference_faults(lab: Lab) -> Iterator[Fault]:
             if host not in lab.hosts:
                 near = did_you_mean(host, lab.hosts)
                 yield ("targets", name, "hosts"), _unknown("host", host, near)
+    for name, event in lab.events.items():
+        if event.host is not None and event.host not in lab.hosts:
+            near = did_you_mean(event.host, lab.hosts)
+            yield ("events", name, "host"), _unknown("host", event.host, near)
     for name, words in lab.groups.items():
         yield from _group_faults(lab, name, words)
 
@@ -97,6 +101,7 @@ def for_host(lab: Lab, host: str) -> Lab:
         "cpus": entry.cpus or lab.cpus,
         "prepare": entry.prepare.over(lab.prepare) if entry.prepare else lab.prepare,
         "targets": _targets(lab, host),
+        "events": {name: _event(lab, one, host) for name, one in lab.events.items()},
         "hosts": {},
         "groups": {},
         "scheduler": None,
@@ -111,6 +116,13 @@ def _options(lab: Lab, entry: LabHost) -> dict[str, dict[str, object]]:
         name: {**lab.backends.get(name, {}), **entry.backends.get(name, {})}
         for name in names
     }
+
+
+def _event(lab: Lab, event: LabEvent, host: str) -> LabEvent:
+    """The event as a host runs it: by itself, or by way of another host."""
+    if event.host == host:
+        return event.model_copy(update={"host": None})
+    return event.model_copy(update={"command": lab.event_words(event)})
 
 
 def _targets(lab: Lab, host: str) -> dict[str, LabTarget]:

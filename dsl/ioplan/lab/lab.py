@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -10,7 +11,14 @@ from ioplan.core.error_kinds import ExplainedError, LabFault
 from ioplan.core.model import Model
 from ioplan.lab.host_settings import HostSettings
 from ioplan.lab.hosts import LabHost
-from ioplan.target_entry import CpuList, LabTarget, PowerMeter, Words
+from ioplan.target_entry import (
+    Command,
+    CpuList,
+    Duration,
+    LabTarget,
+    PowerMeter,
+    Words,
+)
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 
@@ -23,6 +31,18 @@ class LabError(ExplainedError):
 
     def __init__(self, text: str, kind: LabFault) -> None:
         super().__init__(text, kind)
+
+
+class LabEvent(Model):
+    """`[events."path A down"]`: what is run for `event "path A down"` in a plan.
+
+    `command` is a program with its arguments, run without a shell, where the session
+    runs or on a `host`; after `timeout` it is killed.
+    """
+
+    command: Command
+    timeout: Duration = "1min"
+    host: Words | None = None
 
 
 class Lab(Model):
@@ -38,6 +58,7 @@ class Lab(Model):
     prepare: HostSettings | None = None
     hosts: dict[Name, LabHost] = {}
     groups: dict[Name, tuple[Words, ...]] = {}
+    events: dict[Words, LabEvent] = {}
     scheduler: Words | None = None
     results: Words | None = None
     delivery_s: Annotated[float, Field(ge=0)] = 60
@@ -53,6 +74,16 @@ class Lab(Model):
     def cpus_of(self, entry: LabTarget | None) -> str | None:
         """The CPUs of the target, else of the lab; None if neither names any."""
         return (entry and entry.cpus) or self.cpus
+
+    def event_words(self, event: LabEvent) -> tuple[str, ...]:
+        """The words to run here, also of an event on another host."""
+        host = self.hosts.get(event.host) if event.host else None
+        if event.host is None or host is None:
+            return event.command
+        there = event.command
+        if not host.reach:
+            there = tuple(map(shlex.quote, there))  # ssh passes them to a shell
+        return (*host.command(event.host), *there)
 
     @property
     def here(self) -> dict[str, LabTarget]:

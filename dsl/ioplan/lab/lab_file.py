@@ -28,7 +28,7 @@ from ioplan.core.text import did_you_mean
 from ioplan.lab.cross_references import Fault, reference_faults
 from ioplan.lab.host_settings import HostSettings
 from ioplan.lab.hosts import LabHost
-from ioplan.lab.lab import Lab, LabError
+from ioplan.lab.lab import Lab, LabError, LabEvent
 from ioplan.lab.owners import check_owners
 from ioplan.target_entry import (
     METHOD,
@@ -180,7 +180,11 @@ NOT_WRITTEN = ("[key]", TABLE, METHOD)
 """Parts of an error's location that are pydantic's own."""
 OTHER_KEYS = dict.fromkeys(("device", "dev", "file", "filename"), "path")
 """Other programs' words for a key."""
-KNOWN: dict[str, type[Model]] = {"targets": LabTarget, "hosts": LabHost}
+KNOWN: dict[str, type[Model]] = {
+    "targets": LabTarget,
+    "hosts": LabHost,
+    "events": LabEvent,
+}
 """The models of the tables in a table."""
 
 

@@ -10,7 +10,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.core.text import did_you_mean
-from ioplan.language.quantity import Kind
+from ioplan.core.units import time_text
+from ioplan.language.quantity import Kind, QuantityError, parse
 from ioplan.workload import COUNTED, SYNCS, Direction
 
 METRICS: dict[str, tuple[str, Kind]] = {
@@ -22,6 +23,7 @@ METRICS: dict[str, tuple[str, Kind]] = {
     "stddev": ("ns", "time"),
     "errors": ("", "number"),
     "verified": ("%", "share"),
+    "gap": ("ns", "time"),
     "cpu": ("%", "share"),
     "iops_per_cpu": ("1/s per %", "number"),
     "system_cpu": ("%", "share"),
@@ -35,6 +37,8 @@ METRICS: dict[str, tuple[str, Kind]] = {
     "waf": ("x", "number"),
     "media_written": ("B", "size"),
     "dwpd": ("DWPD", "number"),
+    "recovery": ("ns", "time"),
+    "lost_work": ("", "number"),
     **dict.fromkeys(
         (
             *("kept", "rolled_back", "lost_flushed", "lost_fua"),
@@ -52,6 +56,8 @@ IN_INTERVALS = (
     *HOST[: HOST.index("waf")],
 )
 """What is known of each interval of a run, besides rates."""
+OF_SERIES = ("recovery", "lost_work")
+"""What a run lost by an event: made of its intervals."""
 SURVIVAL = tuple(METRICS)[list(METRICS).index("kept") :]
 """Blocks after a power cut, by what became of them."""
 FOREIGN = {
@@ -64,6 +70,11 @@ FOREIGN = {
 PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)")
 
 
+RECOVERING = ("iops", "bandwidth", "mean", "max", "p50", "p99", "p99.9")
+"""What a recovery may be of."""
+RECOVERY = re.compile(r"(\S*) of (\S+) to ([0-9_.]+) ?%(?: for (\S+))?")
+
+
 class MetricError(ValueError):
     """There is no such metric."""
 
@@ -73,6 +84,15 @@ UNITS: dict[Kind, str] = {
     **{"share": "%", "mix": "%", "passes": "", "number": ""},
 }
 """The units in which quantities are kept."""
+
+
+class Recovery(Struct, frozen=True):
+    """Until `of` is at most, of a rate at least, this percentage of its level before
+    an event, and stays so for this time."""
+
+    of: str = "p99"
+    to_percent: float = 120.0
+    held_ns: float = 0.0
 
 
 class Metric(Struct, frozen=True, kw_only=True):
@@ -87,6 +107,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     direction: Direction | None = None
     sought: Kind | None = None
     step: str | None = None
+    recovery: Recovery | None = None
 
     @property
     def percent(self) -> float | None:
@@ -109,7 +130,17 @@ class Metric(Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         parts = (self.step, self.stream, self.direction, self.name)
-        return ".".join(part for part in parts if part)
+        name = ".".join(part for part in parts if part)
+        return f"{name}{_spoken(self.recovery)}" if self.recovery else name
+
+
+def _spoken(recovery: Recovery) -> str:
+    """As a plan writes it, behind the word."""
+    held = (
+        time_text(recovery.held_ns / 1e9).replace(" ", "") if recovery.held_ns else ""
+    )
+    held = f" for {held}" if held else ""
+    return f" of {recovery.of} to {recovery.to_percent:g}%{held}"
 
 
 def why_not_in_intervals(metric: Metric) -> str:
@@ -142,10 +173,13 @@ def parse_metric(
     text: str, streams: Collection[str] = (), steps: Collection[str] = ()
 ) -> Metric:
     """`p99`, `read.p99.999`, `reader.iops`, `later.reader.iops`. Raises MetricError."""
+    if found := RECOVERY.fullmatch(text):
+        return replace(
+            parse_metric(found[1], streams, steps), recovery=_recovery(*found.groups())
+        )
     named, dot, after = text.partition(".")
     if dot and named in steps:
-        found = parse_metric(after, streams)
-        return replace(found, step=named)
+        return replace(parse_metric(after, streams), step=named)
     stream, direction, rest = None, None, text
     if re.match(r"p[0-9]", text) and not PERCENTILE.fullmatch(text):
         raise MetricError(
@@ -171,6 +205,28 @@ def parse_metric(
         raise MetricError(
             f"{rest!r} is measured for the whole run, so write it without a prefix"
         )
+    if direction and rest == "gap":
+        raise MetricError("a gap is of all I/Os of a stream, so write it without those")
     if direction in SYNCS and rest in MOVED:
         raise MetricError(f"a {direction} has no {rest!r}, but latencies and iops")
     return Metric(name=rest, stream=stream, direction=direction)
+
+
+def _recovery(name: str, of: str, to: str, held: str | None) -> Recovery:
+    """Raises MetricError."""
+    if name.rpartition(".")[2] != "recovery":
+        raise MetricError(f"only 'recovery' is of another metric, not {name!r}")
+    if of not in RECOVERING:
+        known = ", ".join(RECOVERING)
+        raise MetricError(f"a recovery is of one of {known}, not of {of!r}")
+    try:
+        percent, held_for = float(to), parse(held) if held else None
+    except (ValueError, QuantityError) as error:
+        raise MetricError(f"{to} % for {held}: {error}") from error
+    is_rate = of in ("iops", "bandwidth")
+    if held_for and held_for.kind != "time":
+        raise MetricError(f"a recovery is held for a time, not for {held}")
+    if not percent or ((percent > 100) == is_rate and percent != 100):
+        wanted = "at most, as to 80%" if is_rate else "at least, as to 120%"
+        raise MetricError(f"a recovery of {of} is to 100 % {wanted}")
+    return Recovery(of, percent, held_for.value if held_for else 0.0)

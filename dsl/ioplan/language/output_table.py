@@ -13,6 +13,7 @@ METRIC_MEANINGS = {
     "stddev": "standard deviation of the latencies",
     "errors": "I/Os that failed",
     "verified": "share of the data read whose content was verified",
+    "gap": "longest time without a completed I/O",
     "cpu": "CPU time of the load generator, in percent of one CPU",
     "iops_per_cpu": "I/Os per second for each percent of `cpu`",
     "system_cpu": "CPU time of the whole machine, in percent of one CPU",
@@ -28,6 +29,11 @@ METRIC_MEANINGS = {
     "waf": "write amplification: bytes written to flash per byte written by the host",
     "media_written": "bytes that the drive wrote to flash, from its log",
     "dwpd": "drive writes per day at the write rate of the run",
+    "recovery": (
+        "time from an event until p99 stays within 120 % of its level before; "
+        "`recovery of p99 to 120% for 10s` says it otherwise"
+    ),
+    "lost_work": "I/Os that were not done since an event, at the rate before it",
     "kept": "blocks that a power cut left as they were last written",
     "rolled_back": "blocks that it took back to an older content, as it may",
     "lost_flushed": "blocks that it took back although they were flushed",

@@ -219,11 +219,19 @@ class SteadyRule(Checked, frozen=True, kw_only=True):
     least_passes: float = 0.0
 
 
-class PowerCut(Checked, frozen=True, kw_only=True):
-    """`cut power at 5s..110s`: when, since the first I/O; drawn from the range."""
+class Moment(Checked, frozen=True, kw_only=True):
+    """`at 5s..110s`, since the first I/O of a run; drawn from the range."""
 
     earliest: Quantity
     latest: Quantity
+
+
+class NamedEvent(Checked, frozen=True, kw_only=True):
+    """`event "path A down" at 60s`: a command of the lab file, and when it is run."""
+
+    name: str
+    moment: Moment
+    span: Span
 
 
 class RunTemplate(Checked, frozen=True, kw_only=True):
@@ -241,7 +249,8 @@ class RunTemplate(Checked, frozen=True, kw_only=True):
     warmup: Amount | None = None
     rule: SteadyRule | None = None
     every: Quantity | None = None
-    cut: PowerCut | None = None
+    cut: Moment | None = None
+    events: tuple[NamedEvent, ...] = ()
     name: str = ""
     text: str
     span: Span

@@ -159,6 +159,8 @@ STATEMENTS = (
             "that ends when it is steady; `for 24h` also limits its time",
             "`run WORKLOAD for T, cut power at T1..T2`": "a run in which the target "
             "loses its power, see [`verify.md`](verify.md)",
+            '`run WORKLOAD for T, event "NAME" at T1..T2`': "a run during which the "
+            "lab does something, see [`events.md`](events.md)",
             "`run … as NAME`": "names the step: its metrics are `NAME.iops` and so on",
         },
         "run    ${1:random} ${2:4KiB} ${3:100/0} for ${4:1min}",
@@ -276,6 +278,15 @@ TIMING = (
             "gives it back; the lab file has the commands (`power_control`)"
         },
         "cut power at ${1:5s}..${2:50s}",
+    ),
+    Statement(
+        "event",
+        {
+            '`event "path A down" at 60s`, `event "rebuild" at 30s..90s`': "runs a "
+            "command of the lab file (`[events]`) this long after the first I/O, at a "
+            "moment drawn from the range"
+        },
+        'event "${1:path A down}" at ${2:60s}',
     ),
     Statement(
         "until",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ioplan.job import SECOND_NS, Counts, Progress
+from ioplan.language.metric import Metric
 from ioplan.measure.histogram import Histogram
-from ioplan.measure.tally import READ_WRITE, clamp
+from ioplan.measure.tally import READ_WRITE, clamp, moved
 from ioplan.records.record import Interval
 from ioplan.workload import DIRECTIONS, Direction
 
@@ -40,6 +41,28 @@ def interval(progress: Progress, bins: Bins) -> Interval:
         p99_9_ns=p99_9_ns,
         max_ns=max((part.max_ns for part in measured), default=0),
     )
+
+
+def value_at(metric: Metric, interval: Interval) -> float | None:
+    """A rate, a latency or the errors of an interval; None where it has none.
+
+    As in the record, I/Os and bytes are those of reads and writes; trims count only
+    where they are asked for.
+    """
+    amounts = {"iops": interval.ios, "bandwidth": interval.bytes}
+    if metric.name in amounts:
+        asked = (metric.direction,) if metric.direction else READ_WRITE
+        amount = moved(amounts[metric.name], asked)
+        return amount / interval.length_s if interval.length_s else None
+    kept = {
+        "errors": float(interval.errors),
+        "mean": interval.mean_ns,
+        "max": float(interval.max_ns),
+        "p50": interval.p50_ns,
+        "p99": interval.p99_ns,
+        "p99.9": interval.p99_9_ns,
+    }
+    return kept.get(metric.name)
 
 
 def _sums(pairs: Iterable[tuple[Direction, int]]) -> dict[Direction, int]:

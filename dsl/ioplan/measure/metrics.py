@@ -6,11 +6,19 @@ from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import NamedTuple, Protocol
 
+from ioplan.job import SECOND_NS
 from ioplan.language.metric import SURVIVAL, Metric
 from ioplan.measure.histogram import Histogram
+from ioplan.measure.recovery import lost_ios, recovery
 from ioplan.measure.tally import READ_WRITE, clamp
 from ioplan.measure.wear import WEAR_METRICS, wear_value
-from ioplan.records.record import BEYOND, DirectionResult, RunDetail, StreamResult
+from ioplan.records.record import (
+    BEYOND,
+    DirectionResult,
+    EventMade,
+    RunDetail,
+    StreamResult,
+)
 from ioplan.records.telemetry import Telemetry
 from ioplan.workload import DIRECTIONS, SYNCS, Direction
 
@@ -61,6 +69,8 @@ class Figure(NamedTuple):
 
     value: float | None
     why: str = ""
+    at_least: float | None = None
+    """Of a figure without a value, where that much is known."""
 
 
 class Part:
@@ -241,6 +251,46 @@ def _survival(metric: Metric, part: Part) -> Figure:
     return Figure(float(sum(int(one.get(metric.name, 0)) for one in judged)))
 
 
+def _gap(metric: Metric, part: Part) -> Figure:
+    """The longest of all streams, or of one."""
+    runs = [one.record.streams for one in part.samples]
+    found = [
+        one.gap_ns for run in runs for one in run if metric.stream in (None, one.name)
+    ]
+    known = [one for one in found if one is not None]
+    if not known or len(known) < len(found):
+        return Figure(None, "the backend does not measure gaps")
+    return Figure(float(max(known)))
+
+
+def _recovery(metric: Metric, part: Part) -> Figure:
+    """The longest of all runs."""
+    found = [
+        recovery(metric, one.detail.series, _events(one.record)) for one in part.samples
+    ]
+    if not found:
+        return Figure(None, "nothing was measured")
+    unknown = [one for one in found if one.took_s is None]
+    worst = max(unknown or found, key=lambda one: one.took_s or one.at_least_s or 0.0)
+    least_ns = None if worst.at_least_s is None else worst.at_least_s * SECOND_NS
+    took_ns = None if worst.took_s is None else worst.took_s * SECOND_NS
+    return Figure(took_ns, worst.why, least_ns)
+
+
+def _lost_work(_: Metric, part: Part) -> Figure:
+    """Of all runs together."""
+    found = [lost_ios(one.detail.series, _events(one.record)) for one in part.samples]
+    unknown = [one for one in found if isinstance(one, str)]
+    if unknown or not found:
+        return Figure(None, (unknown or ["nothing was measured"])[0])
+    return Figure(sum(one for one in found if isinstance(one, float)))
+
+
+def _events(record: Measured) -> tuple[EventMade, ...]:
+    """Those of a run; a part of one has none."""
+    return getattr(record, "events", ())
+
+
 def _ratio(metric: Metric, part: Part) -> Figure:
     """One metric for each percent of one CPU, or for each watt."""
     numerator, denominator = RATIO_METRICS[metric.name]
@@ -326,6 +376,9 @@ MEASURED: dict[str, Callable[[Metric, Part], Figure]] = {
     **dict.fromkeys(("mean", "min", "max", "stddev"), _latency),
     "errors": _errors,
     "verified": _verified,
+    "gap": _gap,
+    "recovery": _recovery,
+    "lost_work": _lost_work,
     "cpu": _cpu,
     **dict.fromkeys(TELEMETRY_METRICS, _telemetry),
     **dict.fromkeys(WEAR_METRICS, _wear),

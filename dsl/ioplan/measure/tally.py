@@ -193,6 +193,7 @@ class StreamCountsBuilder:
     ) -> None:
         self.name, self.directions = name, directions or {}
         self.run_ns: int | None = None
+        self.gap_ns: int | None = None
         self.sync_ios = self.backlog_ios = 0
         self.verified_bytes = self.verify_errors = 0
 
@@ -200,7 +201,7 @@ class StreamCountsBuilder:
         """Add an interval or a whole run."""
         for direction, part in counts.directions.items():
             self.direction(direction).add(part, bins[direction])
-        self.run_ns = counts.run_ns
+        self.run_ns, self.gap_ns = counts.run_ns, counts.gap_ns
         self._add_sums(counts)
 
     def merge(self, other: StreamCountsBuilder) -> None:
@@ -239,6 +240,7 @@ class StreamCountsBuilder:
             run_s=self.run_ns / SECOND_NS if self.run_ns else None,
             directions={d: t.result(run_ns) for d, t in self.directions.items()},
             total=CountsBuilder.merged(self.read_write()).result(run_ns),
+            gap_ns=self.gap_ns,
             sync_ios=self.sync_ios,
             backlog_ios=self.backlog_ios,
             verified_bytes=self.verified_bytes,

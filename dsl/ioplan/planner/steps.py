@@ -71,6 +71,17 @@ class Needed(NamedTuple):
     digest: str
 
 
+class PlannedEvent(NamedTuple):
+    """A command of the lab, run at a moment between two since the first I/O."""
+
+    name: str
+    earliest_ns: int
+    latest_ns: int
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.earliest_ns}..{self.latest_ns}"
+
+
 class Run(Struct, frozen=True):
     """One run of one cell.
 
@@ -94,6 +105,7 @@ class Run(Struct, frozen=True):
     context: str = ""
     every_ns: int | None = None
     cut_ns: tuple[int, int] | None = None
+    events: tuple[PlannedEvent, ...] = ()
     probing: Probing | None = None
     needs: tuple[Needed, ...] = ()
     planned_id: str = ""
@@ -118,6 +130,7 @@ class Run(Struct, frozen=True):
             parts.append(f"until={rule} every={self.every_ns}")
         if self.cut_ns:
             parts.append(f"cut={self.cut_ns[0]}..{self.cut_ns[1]}")
+        parts += [f"event={event}" for event in self.events]
         if self.probing:
             phase, least_ns = self.probing.phase, self.probing.least_ns
             parts.append(f"seek={self.probing.seek} {phase} least={least_ns}")

@@ -7,6 +7,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from ioplan.language.plan import CheckedPlan, RestStep
+from ioplan.language.syntax.source import Span
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.unfold import unfold
@@ -25,7 +26,7 @@ class PlanSummary(Struct, frozen=True, dict=True):
     @cached_property
     def writes(self) -> bool:
         """Whether any step changes what is stored on the target, or may lose it."""
-        return self.cuts_power or any(
+        return bool(self.cuts_power or self.events) or any(
             step.writes
             if isinstance(step, Run)
             else not isinstance(step.step, RestStep)
@@ -36,6 +37,16 @@ class PlanSummary(Struct, frozen=True, dict=True):
     def cuts_power(self) -> bool:
         """Whether any run cuts the power of the target."""
         return any(isinstance(one, Run) and one.cut_ns for one in self.io_steps)
+
+    @cached_property
+    def events(self) -> dict[str, Span]:
+        """The lab's commands that runs need, with the first place that names each."""
+        runs = (one.template for one in self.io_steps if isinstance(one, Run))
+        named = (event for run in runs for event in run.events)
+        found: dict[str, Span] = {}
+        for event in named:
+            found.setdefault(event.name, event.span)
+        return found
 
     @cached_property
     def hosts(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from ioplan.language.plan import (
     Amount,
     CheckedPlan,
     IdleTemplate,
+    Moment,
     RepeatTemplate,
     RunTemplate,
     Seek,
@@ -28,6 +29,7 @@ from ioplan.planner.seeking import Probes, bounds_of
 from ioplan.planner.steps import (
     Idle,
     Length,
+    PlannedEvent,
     Prepare,
     RoundsOf,
     Run,
@@ -220,7 +222,11 @@ class Unfolding:
             writes,
             self._context(step, cell),
             scaled_ns(step.every, self.time_scale) if step.every else None,
-            self._cut_ns(step),
+            self._between_ns(step.cut) if step.cut else None,
+            tuple(
+                PlannedEvent(one.name, *self._between_ns(one.moment))
+                for one in step.events
+            ),
             needs=self.needs.of(step, cell),
         )
 
@@ -253,14 +259,10 @@ class Unfolding:
     def _pause_ns(self, step: IdleTemplate, cell: Cell) -> int:
         return scaled_ns(amount_of(step.pause, cell), self.time_scale)
 
-    def _cut_ns(self, step: RunTemplate) -> tuple[int, int] | None:
-        if step.cut is None:
-            return None
-        ends = (step.cut.earliest, step.cut.latest)
-        return (
-            scaled_ns(ends[0], self.time_scale),
-            scaled_ns(ends[1], self.time_scale),
-        )
+    def _between_ns(self, moment: Moment) -> tuple[int, int]:
+        ends = (moment.earliest, moment.latest)
+        earliest_ns, latest_ns = (scaled_ns(one, self.time_scale) for one in ends)
+        return earliest_ns, latest_ns
 
     def _length(self, step: RunTemplate, cell: Cell) -> Length:
         """Worked out once where no axis has a say in it."""

@@ -71,6 +71,11 @@ class StreamResult(Model):
     total: DirectionResult = Field(
         description="reads and writes together, without trims"
     )
+    gap_ns: int | None = Field(
+        description="the longest time without a completed I/O, from the begin of its "
+        "measured time to the end; none if the backend does not measure it",
+        default=None,
+    )
     sync_ios: int = Field(description="flushes", default=0)
     backlog_ios: int = Field(
         description="arrivals of a rated stream that were due and not issued at the "
@@ -201,6 +206,23 @@ class PowerCutMade(Model):
     )
 
 
+class EventMade(Model):
+    """A command of the lab that was run in the midst of a run."""
+
+    name: str
+    start_s: float = Field(
+        description="since the measured part began, as `t_s` of an interval; before 0 "
+        "in the warm-up"
+    )
+    end_s: float
+    host: str = Field(description="of the lab; empty: where the session ran")
+    exit_code: int | None = Field(
+        description="none if it could not be started, or was killed after its time"
+    )
+    output: str = Field(description="the first 4 KiB of what it printed")
+    error: str = Field(description="what went wrong; empty if nothing did", default="")
+
+
 class RunRecord(Model):
     """One run."""
 
@@ -238,6 +260,9 @@ class RunRecord(Model):
     )
     power_cut: PowerCutMade | None = Field(
         description="of a run that ended with a power cut", default=None
+    )
+    events: tuple[EventMade, ...] = Field(
+        description="what the lab did during the run, as the plan says", default=()
     )
     verdicts: tuple[Verdict, ...] = ()
     telemetry: Telemetry | None = Field(

@@ -94,7 +94,8 @@ class ChartSpec(Struct, frozen=True):
     """One chart: `x` and `y` are keys of the frame, `line` the plan's own words.
 
     `overlay` is a second frame with the same text columns, drawn over the first.
-    `limits` are those of expectations: at a value of x, or from side to side.
+    `limits` are those of expectations: at a value of x, or from side to side. One
+    without a y is an event, from bottom to top.
     """
 
     kind: str

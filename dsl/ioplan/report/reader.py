@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ioplan.language.metric import Metric
+from ioplan.language.metric import OF_SERIES, Metric
 from ioplan.measure.metrics import Figure, Part, Sample, figure, figure_of
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import (
@@ -50,9 +50,10 @@ class Reader:
         self, metric: Metric, measured: Sequence[RunRecord], part: Part
     ) -> Figure:
         percent = metric.percent
-        if percent is None:
+        if percent is None and metric.name not in OF_SERIES:
             return figure_of(metric, part)
-        if len(measured) == 1 and (known := _recorded(percent, part)):
+        known = _recorded(percent, part) if percent and len(measured) == 1 else None
+        if known:
             return known
         return figure(metric, self.samples(measured))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ioplan.core.text import printable
 from ioplan.core.units import (
     bandwidth_text,
     bytes_text,
@@ -14,7 +15,7 @@ from ioplan.language.quantity import size_text
 from ioplan.measure.metrics import verified_of_read_bytes
 from ioplan.measure.steady_state import TOLERANCE
 from ioplan.measure.wear import wear_value
-from ioplan.records.record import DirectionResult, RunRecord, Steady
+from ioplan.records.record import DirectionResult, EventMade, RunRecord, Steady
 from ioplan.workload import Stream
 
 PERCENTS = (99.0, 99.9)
@@ -74,6 +75,16 @@ def verified_line(run: RunRecord) -> str:
     verified, read = verified_of_read_bytes(run.streams)
     block = run.asked.job.block_bytes
     return f"verified {verified // block} of {read // block} blocks" if read else ""
+
+
+def event_line(event: EventMade) -> str:
+    """What the lab did, when, how long that took, and how it ended."""
+    where = f" on {event.host}" if event.host else ""
+    ended = event.error or f"exit code {event.exit_code}"
+    took = time_text(event.end_s - event.start_s)
+    is_measured = event.start_s >= 0
+    at = f"at {time_text(event.start_s)}" if is_measured else "in the warm-up"
+    return f'event "{printable(event.name)}"{where} {at}, took {took}: {ended}'
 
 
 def steady_line(steady: Steady) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -16,6 +16,7 @@ from ioplan.records.session import Session
 from ioplan.runner.baseline import BaselineSession
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.finished_runs import FinishedRuns
+from ioplan.runner.lab_events import EventCommand
 from ioplan.runner.observer import SessionObserver
 from ioplan.runner.placement import Placement
 from ioplan.runner.power_cut import PowerSupply
@@ -34,7 +35,7 @@ class SessionContext(Struct, frozen=True):
     power; `placement` says on which CPUs; `lints` are what is told before the first
     run, and in the records; `left_out` are the tests that do not fit, a line each;
     `clock` is this host's against its lab's, as it was measured last. `power` is what
-    cuts the target's, where the lab has it.
+    cuts the target's, where the lab has it; `events` are its commands by their names.
     """
 
     plan: CheckedPlan
@@ -55,3 +56,4 @@ class SessionContext(Struct, frozen=True):
     left_out: tuple[str, ...] = ()
     clock: Callable[[], HostClock | None] = no_clock
     power: PowerSupply | None = None
+    events: Mapping[str, EventCommand] = {}

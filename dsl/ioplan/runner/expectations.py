@@ -70,9 +70,12 @@ def _outcome(
     if limit.value is None:
         absent = limit.why in (NO_BASELINE, NOT_IN_BASELINE)
         return "no baseline" if expectation.of_baseline and absent else "undecided"
-    if actual.value is None:
-        return "failed" if expectation.metric.sought else "undecided"
     compare = OPERATORS[expectation.operator]
+    if actual.value is None:
+        least = actual.at_least
+        missed = expectation.operator in ("<", "<=") and least is not None
+        missed = missed and not compare(least or 0.0, limit.value)
+        return "failed" if expectation.metric.sought or missed else "undecided"
     holds = compare(actual.value, limit.value)
     if beyond is not None and compare(beyond, limit.value) != holds:
         return "undecided"

@@ -132,7 +132,7 @@ def shortfalls(
     """All gaps over all runs and preconditions, each place and reason once."""
     found: dict[tuple[object, ...], Shortfall] = {}
     for step, job in all_jobs(plan.io_steps, facts, not plan.writes):
-        for gap in (*_without_power(step, backend), *gaps_of(backend, job, options)):
+        for gap in (*_in_virtual_time(step, backend), *gaps_of(backend, job, options)):
             span = _span(step, gap)
             place = (span.source.name, span.start) if span else str(step)
             key = (place, gap.field, gap.reason)
@@ -140,11 +140,17 @@ def shortfalls(
     return list(found.values())
 
 
-def _without_power(step: Run | Prepare, backend: Backend) -> Iterator[Gap]:
-    if isinstance(step, Run) and step.cut_ns and backend.virtual_time:
-        stream = step.workload.streams[0].name
+def _in_virtual_time(step: Run | Prepare, backend: Backend) -> Iterator[Gap]:
+    """What nobody can do to a simulated drive."""
+    if not isinstance(step, Run) or not backend.virtual_time:
+        return
+    stream = step.workload.streams[0].name
+    if step.cut_ns:
         reason = "a simulated drive has no power to cut"
         yield Gap(stream=stream, field="cut", reason=reason)
+    if step.events:
+        reason = "the lab's commands cannot act on a simulated drive"
+        yield Gap(stream=stream, field="event", reason=reason)
 
 
 def gaps_of(backend: Backend, job: Job, options: dict[str, Any]) -> list[Gap]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
-from random import Random
-from threading import Timer
 from typing import Any
 
 from msgspec import Struct
@@ -18,7 +15,9 @@ from ioplan.job import SECOND_NS
 from ioplan.language.quantity import parse
 from ioplan.records.record import PowerCutMade
 from ioplan.runner.execute.execute import RunOutcome
+from ioplan.runner.lab_command import run_command
 from ioplan.runner.outcome import TargetUnusable
+from ioplan.runner.timed import Timed, drawn_s
 from ioplan.target_entry import PowerControl
 
 COMMAND_S = 60.0
@@ -38,45 +37,33 @@ class PowerSupply(Struct, frozen=True):
     reopen: Callable[[], Drive]
 
 
-class PowerCut:
+class PowerCut(Timed):
     """One cut, `at_s` after `begin`; it is done by a thread while the run goes on."""
 
     def __init__(self, supply: PowerSupply, at_s: float) -> None:
-        self.supply, self.at_s = supply, at_s
-        self.began_s = self.cut_s = self.back_s = 0.0
+        super().__init__(at_s, self._cut)
+        self.supply = supply
+        self.cut_s = self.back_s = 0.0
         self.error = ""
-        self.timer = Timer(at_s, self._cut)
 
     @classmethod
     def drawn(
         cls, supply: PowerSupply, cut_ns: tuple[int, int], *seeds: object
     ) -> PowerCut:
         """At a moment of the range: the same for the same run, another for each."""
-        draw = Random(" ".join(map(str, seeds)))
-        return cls(supply, draw.uniform(*cut_ns) / SECOND_NS)
-
-    def begin(self) -> None:
-        """The first I/O is issued."""
-        self.began_s = time.monotonic()
-        self.timer.start()
+        return cls(supply, drawn_s(cut_ns, *seeds))
 
     def _cut(self) -> None:
         begun_s = time.monotonic()
         self.error = _told(self.supply.control.off)
         self.cut_s = begun_s
 
-    def end(self) -> None:
-        """The run is over: a cut that was not begun is not made."""
-        self.timer.cancel()
-        if self.timer.is_alive():
-            self.timer.join()
-
     @property
     def made(self) -> PowerCutMade | None:
         """What the record says; None of a cut that was not made."""
         if not self.cut_s:
             return None
-        at_s = self.cut_s - self.began_s
+        at_s = self.cut_s - self.begun_s
         off_s = self.back_s - self.cut_s if self.back_s else None
         return PowerCutMade(at_s=at_s, off_s=off_s)
 
@@ -146,25 +133,7 @@ def _changed(outcome: RunOutcome, **change: Any) -> RunOutcome:
 
 def _told(command: tuple[str, ...]) -> str:
     """Run one of the lab's commands; what went wrong, empty if nothing did."""
-    try:
-        done = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=COMMAND_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return f"{command[0]} did not end within {COMMAND_S:g} s"
-    except OSError as error:
-        return f"{command[0]} cannot be started: {error.strerror}"
-    if not done.returncode:
-        return ""
-    said = (done.stderr or done.stdout).strip().splitlines()
-    return f"{command[0]} exited with {done.returncode}" + "".join(
-        f": {line}" for line in said[-1:]
-    )
+    return run_command(command, COMMAND_S).error
 
 
 def _seconds(duration: str) -> float:

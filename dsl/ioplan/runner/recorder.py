@@ -9,7 +9,7 @@ from ioplan.job import SECOND_NS, Job
 from ioplan.planner.run_id import digest, prepare_digest
 from ioplan.planner.steps import Prepare, Run
 from ioplan.records.host_clock import HostClock
-from ioplan.records.record import Asked, BackendFacts, RunRecord
+from ioplan.records.record import Asked, BackendFacts, EventMade, RunRecord
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.io_errors import by_errno
@@ -28,7 +28,12 @@ class Recorder:
         self.lints = texts_by_run(context.lints)
 
     def record(
-        self, step: Run | Prepare, workload: Workload, job: Job, outcome: RunOutcome
+        self,
+        step: Run | Prepare,
+        workload: Workload,
+        job: Job,
+        outcome: RunOutcome,
+        events: tuple[EventMade, ...] = (),
     ) -> RunRecord:
         """The record of a run or of a precondition's write."""
         self.seq += 1
@@ -54,6 +59,7 @@ class Recorder:
             cpu=measurement.cpu,
             cpu_percent=measurement.cpu_percent,
             clock=clock,
+            events=events,
             telemetry=outcome.telemetry.means,
             wear=measurement.wear or outcome.telemetry.wear,
             warnings=(*self._mistakes(step), *_warnings(outcome, clock)),

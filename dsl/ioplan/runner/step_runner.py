@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -24,6 +24,7 @@ from ioplan.runner.execute.execute import RunOutcome, execute, format_error, now
 from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
 from ioplan.runner.execute.other_use import other_use
 from ioplan.runner.execute.progress import ProgressReporter, RunWatch
+from ioplan.runner.lab_events import NO_EVENTS, LabEvents
 from ioplan.runner.outcome import (
     UNUSABLE,
     RunFailed,
@@ -34,6 +35,7 @@ from ioplan.runner.power_cut import PowerCut
 from ioplan.runner.recorder import Recorder, without_failed_ios
 from ioplan.runner.seek.decision_watch import DecisionWatch
 from ioplan.runner.stamps import StampFile
+from ioplan.runner.timed import Timed
 from ioplan.store.errors import ReserveUsedError
 from ioplan.telemetry.instruments import Instruments
 
@@ -80,14 +82,15 @@ class StepRunner:
         read_only = not self.context.summary.writes
         job = run_job(run, self.drive.facts, read_only, self.interval_ns)
         watch = self._steady_watch(run.template.rule, run.every_ns, job)
+        events = LabEvents.of(run, self.context.events, self.recorder.seq)
         if run.cut_ns:
-            return self._cut(run, job, watch)
-        job, outcome = self._execute(job, watch)
-        record = self.recorder.record(run, run.workload, job, outcome)
+            return self._cut(run, job, watch, events)
+        job, outcome = self._execute(job, watch, events)
+        record = self.recorder.record(run, run.workload, job, outcome, events.made)
         return self._with_steady(record, watch, run.test.title), outcome
 
     def _cut(
-        self, run: Run, job: Job, watch: RunWatch | None
+        self, run: Run, job: Job, watch: RunWatch | None, events: LabEvents
     ) -> tuple[RunRecord, RunOutcome]:
         """A run with a power cut; afterwards the target is there again, opened anew."""
         assert self.context.power and run.cut_ns
@@ -95,14 +98,14 @@ class StepRunner:
         cut = PowerCut.drawn(self.context.power, run.cut_ns, *seeds)
         facts, lost = self.drive.facts, None
         try:
-            job, outcome = self._execute(job, watch, cut.begin)
+            job, outcome = self._execute(job, watch, events, cut)
         finally:
             cut.end()
             if cut.cut_s:
                 self.stamps.power_was_cut()
                 lost = self._power_back(cut, facts)
         outcome = cut.judged(outcome, lost)
-        record = self.recorder.record(run, run.workload, job, outcome)
+        record = self.recorder.record(run, run.workload, job, outcome, events.made)
         if cut.cut_s:
             record = without_failed_ios(record)
         record = record.model_copy(update={"power_cut": cut.made})
@@ -136,24 +139,43 @@ class StepRunner:
         self,
         job: Job,
         watch: RunWatch | None,
-        begun: Callable[[], None] = lambda: None,
+        events: LabEvents = NO_EVENTS,
+        *others: Timed,
     ) -> tuple[Job, RunOutcome]:
-        """The run, and the job as it was placed; `begun` is called at its first I/O."""
+        """The run, and the job as placed; its first I/O begins the others."""
         self._check_use()
         try:
             self.stamps.before(job, self.drive)
         except OSError as error:
             text = f"{self.stamps.path}: {error.strerror}"
             raise RunFailed(text, Cause.BACKEND_ERROR) from error
+
+        def begun() -> None:
+            events.begin()
+            for one in others:
+                one.begin()
+
         reporter = ProgressReporter(job, self.observer, watch)
         limits, instruments = self.context.limits, self.instruments
-        with self.context.placement.placed(job) as (placed, warnings):
+        with (
+            self._made_to_the_end(events),
+            self.context.placement.placed(job) as (placed, warnings),
+        ):
             outcome = execute(
                 *(self.drive, placed, self.interrupt, reporter, limits, instruments),
                 begun=begun,
             )
         outcome = replace(outcome, warnings=(*outcome.warnings, *warnings))
-        return placed, self._if_not_taken(outcome)
+        return placed, events.judged(self._if_not_taken(outcome))
+
+    @contextmanager
+    def _made_to_the_end(self, events: LabEvents) -> Iterator[None]:
+        """Whatever happens, what an event has taken away is given back."""
+        try:
+            yield
+        finally:
+            with self.interrupt.tolerating(CRITICAL):
+                events.end()
 
     def _check_use(self) -> None:
         """Raises TargetUnusable."""

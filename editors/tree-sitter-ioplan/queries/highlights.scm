@@ -9,6 +9,7 @@
 "dedup"
 "ends"
 "errors"
+"event"
 "flush"
 (fua)
 "hang"

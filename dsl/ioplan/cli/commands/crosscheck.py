@@ -29,7 +29,7 @@ from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.fitting import accepted, check_fit
 from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import checked_plan, size
-from ioplan.cli.power import no_power_cuts
+from ioplan.cli.power import nothing_in_the_midst
 from ioplan.core.text import line
 from ioplan.core.units import metric_text
 from ioplan.lab.lab_file import read_lab
@@ -190,7 +190,7 @@ def crosscheck(options: Options, console: Console) -> int:
     choices = _choices(options)
     with Store.open(options.store) as store:
         summary = summary_of(plan)
-        no_power_cuts(summary, "crosscheck")
+        nothing_in_the_midst(summary, "crosscheck")
         sides = [Side(plan, summary, choice, store, options) for choice in choices]
         make_target(choices[0].backend, sides[0].request, line_output(quiet=False))
         with ExitStack() as stack:

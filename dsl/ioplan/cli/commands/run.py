@@ -21,6 +21,7 @@ from ioplan.cli.consents import with_listed
 from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.plain import LineOutput, line_output
 from ioplan.cli.errors import UsageError
+from ioplan.cli.events import check_events, event_commands
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.host_settings import prepared_for, with_prepared
@@ -173,6 +174,7 @@ def run_session(
     request = resolved_request(request, choice, asked.lab)
     out = line_output(call.quiet or call.json)
     check_power(summary, choice, request)
+    check_events(summary, choice)
     with ExitStack() as stack:
         if not start.before:
             make_target(choice.backend, request, out)
@@ -221,6 +223,7 @@ def run_session(
             left_out=tuple(fit.summary for fit in left_out),
             clock=_clock(call),
             power=power,
+            events=event_commands(summary, choice.lab),
         )
         if choice.lab.results:
             from ioplan.store.delivery.outbox import Outbox  # noqa: PLC0415

@@ -69,6 +69,8 @@ class Lines(SessionObserver):
         self._tell_streams(record)
         if verified := sentences.verified_line(record):
             self.say(f"       {verified}", "dim")
+        for event in record.events:
+            self.say(f"       {sentences.event_line(event)}", "dim")
         for warning in record.warnings:
             if warning not in self.warnings:
                 self.say(f"       warning: {warning}", "yellow")

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ioplan.language.bind.matrix import MOST_CELLS
-from ioplan.language.check.power_cuts import power_cut
+from ioplan.language.check.moments import events, power_cut
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
@@ -35,7 +35,7 @@ from ioplan.language.syntax.source import Span
 from ioplan.workload import COUNTED
 
 MOST_RUNS = MOST_CELLS
-RUN_TIMING = ("for", "warmup", "passes", "until", "cut", *BELONGS)
+RUN_TIMING = ("for", "warmup", "passes", "until", "cut", "event", *BELONGS)
 
 
 class StepChecker:
@@ -126,7 +126,12 @@ class StepChecker:
             text=spelled(node.span, atoms_of(node.spec), self.scope),
             span=node.span,
         )
-        run = replace(run, cut=power_cut(timing, self.scope), **length)
+        run = replace(
+            run,
+            cut=power_cut(timing, self.scope),
+            events=events(node.spec.clauses, timing, self.scope),
+            **length,
+        )
         if sound:
             templates = list(alternatives(base, axes))
             check_placed(run, templates, self.scope)

@@ -14,7 +14,7 @@ from ioplan.language.syntax import tree
 
 TIMING = (
     *("for", "warmup", "until", "at least", "at most", "over", "range", "slope"),
-    *("passes", "cut"),
+    *("passes", "cut", "event"),
 )
 """Clauses that say how long, not what; the step that they stand in takes them."""
 LEAST_WINDOW = 3
@@ -23,14 +23,14 @@ Timing = dict[str, tree.Clause]
 
 
 def split(spec: tree.Spec, scope: Scope) -> tuple[list[tree.Clause], Timing]:
-    """What a workload is, and how long it goes on; each said once."""
+    """What a workload is, and how long it goes on; each but events said once."""
     asked: list[tree.Clause] = []
     timing: Timing = {}
     for clause in spec.clauses:
         kind = _kind(clause, scope)
         if kind not in TIMING:
             asked.append(clause)
-        elif kind in timing:
+        elif kind in timing and kind != "event":
             scope.findings.twice(repr(kind), clause.span, timing[kind].span)
         else:
             timing[kind] = clause

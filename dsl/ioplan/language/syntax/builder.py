@@ -184,15 +184,27 @@ class Builder:
         return found
 
     def expect(self, meta: Meta, parts: list[Any]) -> tree.Expect:
-        metric, operator, limit, of, condition = parts
+        metric, recovery, operator, limit, of, condition = parts
         return tree.Expect(
             self.at(meta),
-            self.word(metric),
+            self.recovering(self.word(metric), recovery),
             self.word(operator),
             limit,
             of,
             condition,
         )
+
+    def recovering(self, metric: tree.Word, of: tree.Word | None) -> tree.Word:
+        """The whole name of a metric, with what it is of."""
+        if of is None:
+            return metric
+        span = Span(metric.span.source, metric.span.start, of.span.end)
+        return tree.Word(span, f"{metric.text} {of.text}")
+
+    def recovery(self, meta: Meta, parts: list[Any]) -> tree.Word:
+        of, to, held = parts
+        held = f" for {held.span.text}" if held else ""
+        return tree.Word(self.at(meta), f"of {of} to {to.span.text}{held}")
 
     def baseline(self, meta: Meta, parts: list[Any]) -> tree.Word:
         return self.word(parts[0])
@@ -335,6 +347,11 @@ class Builder:
     errors = _clause("errors")
     hang = _clause("hang")
     cut = _clause("cut")
+
+    def event(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+        name, *moment = parts
+        return self.clause_of("event", meta, [self.quoted(name), *moment])
+
     permuted = _clause("permuted")
     hotspots = _clause("hotspots")
     warmup = _clause("warmup")

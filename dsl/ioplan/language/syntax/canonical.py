@@ -188,7 +188,7 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"{node.kind} {between} {atoms}".rstrip()]
         case "pause":
             return [f"pause {' every '.join(map(atom, node.atoms))}"]
-        case "burst" | "ramp" | "starts" | "ends" | "cut":
+        case "burst" | "ramp" | "starts" | "ends" | "cut" | "event":
             return [_over_time(node, words)]
         case "hosts":
             return [f"on hosts {', '.join(map(host, node.words))}"]
@@ -209,8 +209,9 @@ def _until(node: tree.Clause, words: str, atoms: str) -> list[str]:
 
 def _over_time(node: tree.Clause, words: str) -> str:
     """A rate that changes, or a part or a moment of a run."""
-    if node.kind == "cut":
-        return f"cut power at {'..'.join(map(atom, node.atoms))}"
+    if node.kind in ("cut", "event"):
+        what = "power" if node.kind == "cut" else node.words[0].span.text
+        return f"{node.kind} {what} at {'..'.join(map(atom, node.atoms))}"
     if node.kind == "burst":
         phases = (" of ".join(map(atom, phase)) for phase in node.pairs)
         return f"burst {', then '.join(phases)} {words}".rstrip()

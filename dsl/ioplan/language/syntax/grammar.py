@@ -19,7 +19,7 @@ PATTERNS = ("random", "sequential")
 """Words that begin a workload, and so are no names either."""
 CLAUSE_WORDS = (
     *(word for word in BY_WORD if word not in ("pattern", "random share", "mix")),
-    *("for", "warmup", "cut", "until", "at least", "at most", "over", "range"),
+    *("for", "warmup", "cut", "event", "until", "at least", "at most", "over", "range"),
     "slope",
 )
 

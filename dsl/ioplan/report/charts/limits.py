@@ -68,7 +68,8 @@ def with_limits(request: Request, picture: ChartSpec) -> ChartSpec:
         picture.frame.column(picture.y),
         Column("limit", "expectation"),
     )
-    return replace(picture, limits=Frame(columns, rows))
+    events = picture.limits.rows if picture.limits else ()
+    return replace(picture, limits=Frame(columns, [*events, *rows]))
 
 
 def _along(picture: ChartSpec) -> set[Value]:

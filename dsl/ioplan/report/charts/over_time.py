@@ -18,6 +18,7 @@ from ioplan.report.charts.encoding import (
     same_dimensions,
     together,
 )
+from ioplan.report.charts.events import with_events
 from ioplan.report.charts.levels import changes, is_steered
 from ioplan.report.charts.request import (
     Request,
@@ -94,7 +95,7 @@ def _scatter(
     frame, channels = framed(drawn.data, columns, request.per, True, dashes)
     overlay = _overlay(drawn.windows, frame, request, dashes)
     over = "bytes written" if x is WRITTEN else "time"
-    return ChartSpec(
+    picture = ChartSpec(
         kind="lines" if request.marks == "lines" else "scatter",
         title=f"{metrics_title(metrics)} over {over}{request.when}",
         line=request.line,
@@ -107,6 +108,7 @@ def _scatter(
         overlay=overlay,
         notes=_notes(request, drawn, overlay),
     )
+    return picture if x is WRITTEN else with_events(picture, lines)
 
 
 def _add(drawn: _Drawn, line: Timeline, metric: Metric, x: Column) -> None:
@@ -273,7 +275,7 @@ def bands_over_time(request: Request) -> Iterator[ChartSpec]:
         drawn.data += _failures(line, line.point.dimensions, ELAPSED, len(metrics))
     named = [Column(f"y{n}", m.name, "ns") for n, m in enumerate(metrics)]
     frame, channels = framed(drawn.data, (ELAPSED, *named), colored=False)
-    yield ChartSpec(
+    picture = ChartSpec(
         kind="bands",
         title=f"Latency percentiles over time{request.when}",
         line=request.line,
@@ -284,6 +286,7 @@ def bands_over_time(request: Request) -> Iterator[ChartSpec]:
         y_scale=_spread_scale(drawn.data),
         notes=_notes(request, drawn),
     )
+    yield with_events(picture, lines)
 
 
 def _spread_scale(data: Sequence[Datum]) -> Scale:

@@ -10,9 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.language.metric import Metric, why_not_in_intervals
+from ioplan.measure.interval import value_at
 from ioplan.measure.metrics import RATIO_METRICS
-from ioplan.measure.tally import READ_WRITE, moved
-from ioplan.records.record import Interval, RunRecord
+from ioplan.records.record import EventMade, Interval, RunRecord
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.report.points import Point
 from ioplan.report.reader import Reader
@@ -35,31 +35,14 @@ Cells = dict[tuple[tuple[str, str], ...], list[Point]]
 def metric_at(
     metric: Metric, interval: Interval, readings: TelemetryPoint | None = None
 ) -> float | None:
-    """The metric, or None where the series does not have it.
-
-    As in the record, I/Os and bytes are those of reads and writes; trims count only
-    where they are asked for.
-    """
+    """The metric, or None where the series does not have it."""
     if why_not_in_intervals(metric):
         return None
     if metric.name in READ:
         return READ[metric.name](readings) if readings else None
     if metric.name in RATIO_METRICS:
         return _ratio(metric, interval, readings)
-    amounts = {"iops": interval.ios, "bandwidth": interval.bytes}
-    if metric.name in amounts:
-        asked = (metric.direction,) if metric.direction else READ_WRITE
-        amount = moved(amounts[metric.name], asked)
-        return amount / interval.length_s if interval.length_s else None
-    kept = {
-        "errors": float(interval.errors),
-        "mean": interval.mean_ns,
-        "max": float(interval.max_ns),
-        "p50": interval.p50_ns,
-        "p99": interval.p99_ns,
-        "p99.9": interval.p99_9_ns,
-    }
-    return kept.get(metric.name)
+    return value_at(metric, interval)
 
 
 def _ratio(
@@ -90,12 +73,20 @@ class Failure(Struct, frozen=True):
     run: RunRecord
 
 
+class Mark(Struct, frozen=True):
+    """Where in its timeline an event began."""
+
+    t_s: float
+    event: EventMade
+
+
 class Timeline(Struct):
     """The runs of a point as one series; `t_s` is since the first of its cell began."""
 
     point: Point
     instants: list[Instant] = []
     failures: list[Failure] = []
+    marks: list[Mark] = []
 
 
 def timelines(points: Sequence[Point], reader: Reader) -> Iterator[Timeline]:
@@ -132,6 +123,7 @@ def _steps(points: Sequence[Point], reader: Reader) -> Iterator[Timeline]:
             line.instants.append(Instant(t_s, written, interval, readings))
         if is_cut_short([interval for interval, _ in series]):
             line.instants.pop()
+        line.marks += [Mark(start_s + one.start_s, one) for one in run.events]
         end_s = start_s + run.run_s
         if run.status != "ok":
             line.failures.append(Failure(end_s, written, run))
@@ -155,8 +147,9 @@ def joined(lines: Sequence[Timeline]) -> Iterator[Timeline]:
         instants.sort(key=lambda instant: instant.t_s)
         failures = [failure for line in found for failure in line.failures]
         runs = [run for line in found for run in line.point.runs]
+        marks = [mark for line in found for mark in line.marks]
         point = replace(found[0].point, dimensions=dict(cell), runs=runs)
-        yield Timeline(point, instants, failures)
+        yield Timeline(point, instants, failures, marks)
 
 
 def _moment(text: str) -> datetime:

@@ -115,7 +115,7 @@ def missed(picture: ChartSpec, size: int = 190) -> Spec:
     }
 
 
-LIMIT = role("limit")
+LIMIT, EVENT = role("limit"), role("event")
 ACROSS = {"filter": "datum.across"}
 SPOT = {"filter": "!datum.across"}
 
@@ -136,4 +136,21 @@ def limits(picture: ChartSpec) -> list[Spec]:
         {"transform": [LIMIT, ACROSS], "mark": rule, "encoding": whole},
         {"transform": [LIMIT, ACROSS], "mark": words, "encoding": text},
         {"transform": [LIMIT, SPOT], "mark": spot, "encoding": {"color": WARNING}},
+        *events(),
+    ]
+
+
+def events() -> list[Spec]:
+    """Lines from bottom to top, with their names beside them."""
+    rule = {"type": "rule", "strokeWidth": 1.5, "strokeDash": [2, 3]}
+    words: Spec = {
+        **{"type": "text", "align": "right", "baseline": "bottom", "angle": 270},
+        **{"dx": -4, "dy": -3, "fontSize": 11, "limit": 180},
+    }
+    ink, top = {"value": {"expr": "ink"}}, {"value": 0}
+    whole = {"y": top, "y2": {"value": "height"}, "color": ink}
+    text = {"y": top, "text": {"field": "limit"}, "color": ink}
+    return [
+        {"transform": [EVENT], "mark": rule, "encoding": whole},
+        {"transform": [EVENT], "mark": words, "encoding": text},
     ]

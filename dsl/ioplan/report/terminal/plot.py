@@ -37,6 +37,7 @@ CONVERGENCE = {
     ("fit", "fit2"): "·",
     ("mean", "mean"): "─",
 }
+EVENT = "┊"
 LIMIT = {"limit": "─"}
 """What a seek asks for."""
 LINE_NAMES = {"─": "mean", "╌": "limits of the range", "·": "least-squares fit"}
@@ -64,6 +65,8 @@ def _plot(
     _begin(width, x, y)
     for segment in _overlays(picture, part):
         _segment(x, y, *segment)
+    for at in _events(picture):
+        _segment(x, y, at, y.low, at, y.high, EVENT)
     for curve, letter, color in _marked(some):
         if fine:
             _draw(picture, curve, x, y, _lone(picture, curve), color)
@@ -180,6 +183,13 @@ def _overlays(
         chosen = CONVERGENCE if picture.kind == "convergence" else names
         for (start, end), sign in chosen.items():
             yield found["x"], found[start], found["x2"], found[end], sign
+
+
+def _events(picture: ChartSpec) -> Iterator[float]:
+    """Where lines stand from bottom to top."""
+    for row in picture.limits.records() if picture.limits else ():
+        if row[picture.y] is None:
+            yield float(row[picture.x] or 0)
 
 
 def _segment(

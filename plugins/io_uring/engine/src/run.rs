@@ -251,7 +251,9 @@ impl Run {
         let result = Event::Result {
             run_ns: self.run_ns(&runs_ns),
             stopped: self.stopped,
-            streams: self.timeline.total_reports(&runs_ns),
+            streams: self
+                .timeline
+                .total_reports(&runs_ns, &self.gaps_ns(&runs_ns)),
             cpu: record::cpu_between(self.before.map(|before| before.0), after.0),
             warnings: [self.warnings(&ends), conditions.warnings()].concat(),
             facts: self.result_facts(&conditions, &ends),
@@ -296,6 +298,18 @@ impl Run {
                 let by_passes = self.job.passes.is_some();
                 let start_ns = self.schedule.start_ns + stream.starts_ns;
                 record::stream_run_ns(stream, &of(at), start_ns, by_passes)
+            })
+            .collect()
+    }
+
+    /// The longest time that each stream went without a completed I/O.
+    fn gaps_ns(&self, runs_ns: &[u64]) -> Vec<u64> {
+        let streams = self.job.streams.iter().zip(runs_ns).enumerate();
+        streams
+            .map(|(at, (stream, run_ns))| {
+                let begin_ns = self.schedule.start_ns + stream.starts_ns;
+                let gap = self.shared.gap(at);
+                gap.longest_until(begin_ns, begin_ns + run_ns)
             })
             .collect()
     }

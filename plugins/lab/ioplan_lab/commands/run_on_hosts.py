@@ -43,12 +43,18 @@ def backend_on_hosts(plan: PlanSummary, asked: RunRequest, session: str) -> Choi
     return Choice(_backend(name, calls, options_of, lab), options_of[hosts[0]], here)
 
 
-def check_lanes(plan: CheckedPlan, lab: Lab, targets: Iterable[str]) -> None:
+def check_lanes(plan: CheckedPlan, lab: Lab, targets: Sequence[str]) -> None:
     """Of a plan with hosts each lane needs a target that they share.
 
-    Raises UsageError before any lane begins.
+    Each lane would make the events anew. Raises UsageError before any lane begins.
     """
-    if wanted := summary_of(plan).hosts:
+    summary = summary_of(plan)
+    if summary.events and len(targets) > 1:
+        raise UsageError(
+            f"the plan has events, which each of {len(targets)} targets would have "
+            "made for itself; name one target"
+        )
+    if wanted := summary.hosts:
         for target in targets:
             _shared(wanted, lab, target)
 

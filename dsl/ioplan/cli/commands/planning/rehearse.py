@@ -18,7 +18,7 @@ from ioplan.backends import TargetFacts, TargetRequest, find
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import SIM
-from ioplan.cli.power import no_power_cuts
+from ioplan.cli.power import nothing_in_the_midst
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import CheckedPlan
@@ -104,7 +104,7 @@ def rehearse(
     backend, found = find(SIM), Rehearsal()
     options = {"drive": str(sim)} if sim else {}
     summary = summary_of(plan)
-    no_power_cuts(summary, "a rehearsal on a simulated drive")
+    nothing_in_the_midst(summary, "a rehearsal on a simulated drive")
     request = TargetRequest(
         create_bytes=capacity_bytes, writes=summary.writes, options=options
     )

@@ -127,6 +127,13 @@ def _check_steps(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -> No
             run.span,
             "write for example: for 30s",
         )
+    if run.cut or run.events:
+        what = "cuts the power" if run.cut else "has an event"
+        sweep.findings.error(
+            f"a run of a seek {what}, and ends once it is decided",
+            run.span,
+            "put it in a test of its own",
+        )
     for template in alternatives(run.workload, sweep.matrix.axes):
         check_untimed(
             (overridden_by(stream, run.override) for stream in template.streams),

@@ -51,8 +51,10 @@ const shownOverlay = (chart) =>
 // Limits hold in every panel.
 const shownLimits = (chart, rows) => {
   const { panel } = chart.channels;
-  const { x } = chart.axes;
-  const limits = chart.limits.map((row) => ({ ...row, role: "limit", across: row[x] === null }));
+  const { x, y } = chart.axes;
+  const limits = chart.limits.map((row) => ({
+    ...row, role: row[y] === null ? "event" : "limit", across: row[x] === null,
+  }));
   if (!panel) return limits;
   const panels = [...new Set(rows.map((row) => row[panel]))];
   return panels.flatMap((text) => limits.map((row) => ({ ...row, [panel]: text })));

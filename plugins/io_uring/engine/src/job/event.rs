@@ -60,6 +60,9 @@ pub struct StreamReport {
     /// The stream's own time; only in the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_ns: Option<u64>,
+    /// The longest time without a completed I/O; only in the result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap_ns: Option<u64>,
     pub directions: BTreeMap<&'static str, CountsReport>,
     pub sync_ios: u64,
     pub backlog_ios: u64,

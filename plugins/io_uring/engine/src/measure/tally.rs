@@ -212,6 +212,7 @@ impl StreamCounts {
         StreamReport {
             name: name.to_owned(),
             run_ns: None,
+            gap_ns: None,
             directions,
             sync_ios: self.sync_ios,
             backlog_ios,

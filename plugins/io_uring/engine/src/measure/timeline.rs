@@ -152,11 +152,13 @@ impl Timeline {
         &self.totals
     }
 
-    /// The totals of streams that took these times.
-    pub fn total_reports(&self, runs_ns: &[u64]) -> Vec<StreamReport> {
+    /// The totals of streams that took these times, and had these gaps.
+    pub fn total_reports(&self, runs_ns: &[u64], gaps_ns: &[u64]) -> Vec<StreamReport> {
         let mut reports = self.reports(&self.totals);
-        for (report, run_ns) in reports.iter_mut().zip(runs_ns) {
+        let times = runs_ns.iter().zip(gaps_ns);
+        for (report, (run_ns, gap_ns)) in reports.iter_mut().zip(times) {
             report.run_ns = Some(*run_ns);
+            report.gap_ns = Some(*gap_ns);
         }
         reports
     }

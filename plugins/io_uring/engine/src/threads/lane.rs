@@ -19,6 +19,7 @@ use crate::target::data::Filler;
 use crate::target::stamps::Stamps;
 use crate::target::verify::Verifier;
 use crate::threads::commits::Commits;
+use crate::threads::gaps::LaneGap;
 use crate::threads::interval_counts::IntervalCounts;
 use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
 use crate::threads::message::Message;
@@ -59,6 +60,7 @@ pub struct Lane {
     succeeded: bool,
     over_ns: Option<u64>,
     counts: IntervalCounts,
+    gap: LaneGap,
     slots: SlotTimes,
     lost_ios: u64,
     /// Of the warm-up as well.
@@ -109,6 +111,7 @@ impl Lane {
             succeeded: false,
             over_ns: None,
             counts: IntervalCounts::new(id.lane, schedule, messages),
+            gap: LaneGap::new(shared.gap(id.stream), id.thread),
             slots: SlotTimes::new(stream.qd),
             lost_ios: 0,
             verified_bytes: 0,
@@ -123,6 +126,7 @@ impl Lane {
         self.begun_ns = self.shared.clock.now_ns();
         self.schedule = schedule.part(self.part_ns.0, self.part_ns.1);
         self.counts.begin(schedule);
+        self.gap.begin(self.schedule.start_ns);
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.start(&self.schedule);
         }
@@ -386,6 +390,7 @@ impl Lane {
         }
         if op.measured {
             self.slots.completed(slot, now_ns);
+            self.gap.completed(now_ns);
         }
         let latency_ns = now_ns.saturating_sub(op.start_ns);
         let tally = &mut self.counts.tally;
@@ -426,7 +431,12 @@ impl Lane {
             let latency_ns = now_ns.saturating_sub(op.start_ns);
             let tally = &mut self.counts.tally;
             match op.kind {
-                Kind::Io(direction) => tally.record(direction, latency_ns, op.size_bytes),
+                Kind::Io(direction) => {
+                    tally.record(direction, latency_ns, op.size_bytes);
+                    if op.measured {
+                        self.gap.completed(now_ns);
+                    }
+                }
                 Kind::Flush => {
                     let from_ns = commit_from_ns.filter(|&ns| ns >= self.schedule.start_ns);
                     tally.record_flush(latency_ns, from_ns.map(|ns| now_ns.saturating_sub(ns)));

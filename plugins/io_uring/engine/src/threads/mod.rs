@@ -6,6 +6,7 @@ pub mod conditions;
 pub mod cpus;
 pub mod crew;
 pub mod failures;
+pub mod gaps;
 pub mod gate;
 mod interval_counts;
 pub mod lane;

@@ -2,7 +2,7 @@
 //! contend for it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
 
@@ -14,6 +14,7 @@ use crate::pattern::op::{Kind, Op};
 use crate::target::verify::{FAULTS, Mismatch};
 use crate::threads::apart::Apart;
 use crate::threads::failures::Failures;
+use crate::threads::gaps::StreamGap;
 
 /// A run with more errors is stopped: it measures errors.
 const MOST_ERRORS: u64 = 1000;
@@ -78,6 +79,8 @@ pub struct Shared {
     too_many_errors: AtomicBool,
     first_error: Mutex<Option<IoError>>,
     failures: Failures,
+    /// By stream.
+    gaps: Vec<Arc<StreamGap>>,
     drain_ns: u64,
     mismatches: Mutex<Mismatches>,
 }
@@ -95,17 +98,27 @@ impl Shared {
             too_many_errors: AtomicBool::new(false),
             first_error: Mutex::new(None),
             failures: Failures::default(),
+            gaps: Vec::new(),
             drain_ns: END_DRAIN_NS,
             mismatches: Mutex::default(),
         }
     }
 
-    /// With the failures that these streams may have, and the longest of their hangs.
+    /// With the failures that these streams may have, the longest of their hangs, and
+    /// their gaps.
     pub fn of_streams(mut self, streams: &[Stream]) -> Self {
         let hangs = streams.iter().map(|stream| stream.hang_ns);
         self.drain_ns = hangs.max().unwrap_or(0).max(END_DRAIN_NS);
         self.failures = Failures::of(streams);
+        let gap = |stream: &Stream| Arc::new(StreamGap::new(stream.threads));
+        self.gaps = streams.iter().map(gap).collect();
         self
+    }
+
+    /// The gap of a stream.
+    pub fn gap(&self, stream: usize) -> Arc<StreamGap> {
+        let known = self.gaps.get(stream).cloned();
+        known.unwrap_or_else(|| Arc::new(StreamGap::new(1)))
     }
 
     /// How long I/Os in flight at the end have to complete.

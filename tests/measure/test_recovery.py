@@ -1,0 +1,149 @@
+"""Recovery and lost work, from series whose truth is known."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ioplan.language.metric import MetricError, parse_metric
+from ioplan.measure.recovery import lost_ios, recovery
+from ioplan.records.record import EventMade, Interval
+
+LENGTH_S = 0.5
+LATENCY_NS, IOS = 1_000_000, 1000
+
+
+def interval(number: int, slow: float = 1.0, ios: int = IOS) -> Interval:
+    """The interval that ends at `number` half seconds, `slow` times as slow as usual."""
+    p99_ns = LATENCY_NS * slow if ios else None
+    return Interval(
+        t_s=number * LENGTH_S,
+        length_s=LENGTH_S,
+        ios={"read": ios},
+        bytes={"read": 4096 * ios},
+        errors=0,
+        mean_ns=p99_ns,
+        p50_ns=p99_ns,
+        p99_ns=p99_ns,
+        p99_9_ns=p99_ns,
+        max_ns=int(p99_ns or 0),
+    )
+
+
+def event(start_s: float) -> EventMade:
+    return EventMade(
+        name="down", start_s=start_s, end_s=start_s, host="", exit_code=0, output=""
+    )
+
+
+def series(bad: range, count: int = 60, slow: float = 3.0) -> list[Interval]:
+    return [interval(n, slow if n in bad else 1.0) for n in range(1, count + 1)]
+
+
+def took_s(text: str, found: list[Interval], *starts_s: float) -> float | None:
+    return recovery(parse_metric(text), found, [event(s) for s in starts_s]).took_s
+
+
+@pytest.mark.parametrize("gap_s", [0.5, 2, 10])
+def test_a_gap_is_found_within_one_interval(gap_s: float) -> None:
+    """Nothing completes for that long, from a moment in the midst of an interval on."""
+    last = int((10.2 + gap_s) / LENGTH_S)
+    found = [interval(n, ios=0 if 20 < n <= last else IOS) for n in range(1, 80)]
+    took = took_s("recovery of iops to 90%", found, 10.2)
+    assert took is not None and abs(took - gap_s) <= LENGTH_S
+    assert took == pytest.approx(took_s("recovery of p99 to 120%", found, 10.2))
+
+
+def test_the_word_alone_is_p99_to_120_percent() -> None:
+    found = series(range(21, 31))
+    assert took_s("recovery", found, 10.0) == pytest.approx(5.0)
+    assert took_s("recovery of p99 to 400%", found, 10.0) == 0.0
+    assert took_s("recovery of iops to 90%", found, 10.0) == 0.0
+
+
+def test_a_short_return_is_no_recovery() -> None:
+    found = series(range(21, 31))
+    found[24:27] = [interval(n) for n in range(25, 28)]  # 1.5 s as before
+    assert took_s("recovery", found, 10.0) == pytest.approx(5.0)
+
+
+def test_it_is_held_for_the_stated_time() -> None:
+    found = series(range(21, 31))
+    found[40] = interval(41, 3.0)  # 5 s later, once more
+    assert took_s("recovery of p99 to 120%", found, 10.0) == pytest.approx(5.0)
+    assert took_s("recovery of p99 to 120% for 6s", found, 10.0) == pytest.approx(10.5)
+
+
+def test_the_longest_of_several_events_counts() -> None:
+    found = series(range(21, 25))
+    found[40:48] = [interval(n, 3.0) for n in range(41, 49)]
+    assert took_s("recovery", found, 10.0, 20.0) == pytest.approx(4.0)
+    assert took_s("recovery", found, 10.0) == pytest.approx(2.0)
+
+
+def test_noise_from_before_is_allowed_afterwards_and_no_more() -> None:
+    draw = random.Random(3)
+    noisy = [interval(n, 3.0 if draw.random() < 0.08 else 1.0) for n in range(1, 201)]
+    slow = [interval(n, 3.0) for n in range(101, 111)]
+    found = [*noisy[:100], *slow, *noisy[110:]]
+    took = took_s("recovery of p99 to 120% for 20s", found, 50.0)
+    assert took is not None and 5.0 <= took < 10.0
+    too_noisy = [interval(n, 3.0 if n % 3 == 0 else 1.0) for n in range(1, 60)]
+    unknown = recovery(parse_metric("recovery of p50 to 120%"), too_noisy, [event(10)])
+    assert unknown.took_s is None and "of the intervals before" in unknown.why
+
+
+def test_what_does_not_recover_says_how_long_at_least() -> None:
+    found = recovery(parse_metric("recovery"), series(range(21, 61)), [event(10.0)])
+    assert found.took_s is None and found.at_least_s == pytest.approx(20.0)
+    assert "until the run's end" in found.why
+
+
+@pytest.mark.parametrize(
+    ("starts_s", "says"), [((), "no event"), ((1.0,), "needs 5 intervals")]
+)
+def test_without_an_event_or_a_level_there_is_none(
+    starts_s: tuple[float, ...], says: str
+) -> None:
+    events = [event(at_s) for at_s in starts_s]
+    assert says in recovery(parse_metric("recovery"), series(range(0)), events).why
+    assert says in str(lost_ios(series(range(0)), events))
+
+
+def test_lost_work_is_what_was_not_caught_up() -> None:
+    """2000 I/Os a second, nothing for 2 s, then 3000 I/Os more than usual."""
+    found = [interval(n, ios=0 if 20 < n <= 24 else IOS) for n in range(1, 61)]
+    assert lost_ios(found, [event(10.0)]) == pytest.approx(4 * IOS)
+    found[30] = interval(31, ios=4 * IOS)
+    assert lost_ios(found, [event(10.0)]) == pytest.approx(IOS)
+    found[31] = interval(32, ios=4 * IOS)
+    assert lost_ios(found, [event(10.0)]) == 0.0
+
+
+def test_each_prints_as_a_plan_writes_it() -> None:
+    for text in (
+        *("gap", "log.gap", "recovery", "lost_work", "recovery of p99 to 120%"),
+        *("recovery of iops to 80% for 10s", "after.recovery of p99.9 to 150%"),
+    ):
+        assert str(parse_metric(text, ["log"], ["after"])) == text
+
+
+WRONG = {
+    "iops of p99 to 120%": "only 'recovery'",
+    "recovery of p95 to 120%": "is of one of",
+    "recovery of p99 to 80%": "at least, as to 120%",
+    "recovery of iops to 120%": "at most, as to 80%",
+    "recovery of p99 to 0%": "at least",
+    "recovery of p99 to 120% for 3passes": "held for a time",
+    "recovery of p99 to 120% for 4KiB": "held for a time",
+    "read.gap": "of all I/Os",
+    "read.recovery": "whole run",
+    "log.lost_work": "whole run",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(MetricError, match=WRONG[text]):
+        parse_metric(text, ["log"], ["after"])

@@ -1,0 +1,275 @@
+"""Events of the lab within a run: made, marked, refused, and never left half done."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Done, ioplan, plan_file
+
+from ioplan.runner.lab_command import MOST_OUTPUT_BYTES, run_command
+from ioplan.store.store import Store
+from ioplan.witness.device import Device
+
+pytestmark = pytest.mark.slow
+Starts = Callable[..., Device]
+
+PLAN = """
+test "Path" {{
+  run random 4KiB 100/0, qd 4{clauses} for {length}
+  chart lines iops over time
+  expect lost_work < 1
+}}
+"""
+DOWN_UP = ', event "path down" at 400ms, event "path up" at 900ms'
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later device may get the inode of an earlier one, and is another one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+def shell(text: str) -> list[str]:
+    return ["sh", "-c", text]
+
+
+def lab_of(folder: Path, **events: Any) -> Path:
+    """A lab with events; `_` in a name is a space."""
+    lab = folder / "lab.toml"
+    tables = []
+    for name, entry in events.items():
+        whole = entry if isinstance(entry, dict) else {"command": entry}
+        lines = (f"{key} = {json.dumps(value)}" for key, value in whole.items())
+        tables.append(f'[events."{name.replace("_", " ")}"]\n' + "\n".join(lines))
+    lab.write_text("\n".join(tables) + "\n")
+    return lab
+
+
+def run(
+    folder: Path, clauses: str, *more: object, length: str = "1500ms", **events: Any
+) -> Done:
+    """A run on a new scratch file, or on the target that `more` names."""
+    plan = plan_file(folder, PLAN.format(clauses=clauses, length=length))
+    target = more or ("--target", folder / "scratch", "--create", "16MiB")
+    lab, store = lab_of(folder, **events), folder / "store"
+    words = ("--lab", lab, "--store", store, "--json", "--interval", "100ms")
+    return ioplan("run", plan, *target, *words)
+
+
+def record_of(done: Done) -> dict[str, Any]:
+    (line,) = done.of("record") or pytest.fail(done.err)
+    found: dict[str, Any] = line["record"]
+    return found
+
+
+def test_events_are_marked_with_their_moments_and_output(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    down = shell(f"echo going down; echo down >>{log}; sleep 0.2")
+    up = shell(f"echo up >>{log}")
+    done = run(tmp_path, DOWN_UP, path_down=down, path_up=up)
+    assert done.code in (0, 1), done.err
+    first, second = record_of(done)["events"]
+    assert (first["name"], second["name"]) == ("path down", "path up")
+    assert first["start_s"] == pytest.approx(0.4, abs=0.15)
+    assert second["start_s"] == pytest.approx(0.9, abs=0.15)
+    assert 0.2 <= first["end_s"] - first["start_s"] < 0.5
+    assert first["output"] == "going down\n" and first["exit_code"] == 0
+    assert log.read_text() == "down\nup\n"
+    (record,) = list_records(tmp_path)
+    shown = ioplan("show", record.session, "--store", tmp_path / "store")
+    assert "┊ path down, at 0.4" in shown.out and shown.out.count("┊") > 5, shown.out
+
+
+def list_records(folder: Path) -> list[Any]:
+    with Store.open(folder / "store") as store:
+        return [record for one in store.sessions() for record in store.records(one.id)]
+
+
+def test_a_moment_counts_from_the_first_io_and_is_marked_from_the_measured_part(
+    tmp_path: Path,
+) -> None:
+    clauses = ', warmup 500ms, event "early" at 200ms, event "late" at 1s..1200ms'
+    done = run(tmp_path, clauses, early=["true"], late=["true"])
+    early, late = record_of(done)["events"]
+    assert early["start_s"] == pytest.approx(-0.3, abs=0.15)
+    assert 0.4 < late["start_s"] < 0.85
+
+
+def test_a_stalled_device_goes_on_after_the_event(
+    device: Starts, tmp_path: Path
+) -> None:
+    """Its server is stopped for half a second, and completes nothing meanwhile."""
+    one = device()
+    pid = server_of(one)
+    target = ("--target", one.disk, "--overwrite", one.disk)
+    stop, go = ["kill", "-STOP", pid], ["kill", "-CONT", pid]
+    done = run(tmp_path, DOWN_UP, *target, path_down=stop, path_up=go)
+    record = record_of(done)
+    assert record["status"] == "ok"
+    assert [event["exit_code"] for event in record["events"]] == [0, 0]
+    longest_ns = record["total"]["latency"]["max_ns"]
+    assert 0.4e9 < longest_ns < 0.9e9
+
+
+@pytest.mark.parametrize("gap_s", [0.5, 2, pytest.param(10, marks=pytest.mark.long)])
+def test_a_gap_is_reported_as_long_as_it_was(
+    gap_s: float, device: Starts, tmp_path: Path
+) -> None:
+    """Each stream of two threads waits for the server, and nothing else ends it."""
+    one = device()
+    pid = server_of(one)
+    plan = f"""
+workload pair {{
+  a = random 4KiB 100/0, qd 2 each, threads 2, rate 300 iops total
+  b = random 4KiB 100/0, rate 200 iops
+}}
+test "Gap" {{
+  run pair for {3 + gap_s}s, event "stop" at 1s, event "go" at {1 + gap_s}s
+  expect a.gap < {gap_s + 0.4}s
+  expect gap >= {gap_s - 0.1}s
+  expect recovery of iops to 50% < {gap_s + 0.2}s
+  expect recovery of iops to 50% > {gap_s - 0.2}s
+  expect lost_work < 50  # the open loop catches up
+}}
+"""
+    stop, go = ["kill", "-STOP", pid], ["kill", "-CONT", pid]
+    lab, store = lab_of(tmp_path, stop=stop, go=go), tmp_path / "store"
+    words = ("--target", one.disk, "--overwrite", one.disk, "--lab", lab)
+    more = ("--store", store, "--json", "--interval", "100ms")
+    done = ioplan("run", plan_file(tmp_path, plan), *words, *more)
+    record = record_of(done)
+    gaps_s = [stream["gap_ns"] / 1e9 for stream in record["streams"]]
+    assert gaps_s == pytest.approx([gap_s] * 2, abs=0.1)
+    failed = [v for v in record["verdicts"] if v["outcome"] != "held"]
+    assert not failed and done.code == 0
+
+
+def test_failed_ios_end_no_gap(device: Starts, tmp_path: Path) -> None:
+    """The device answers all the time, but with errors."""
+    one = device()
+    command = [sys.executable, "-m", "ioplan.cli", "device"]
+    down, up = ([*command, word, str(one.folder)] for word in ("off", "on"))
+    clauses = ', rate 500 iops, errors allowed, event "down" at 1s, event "up" at 3s'
+    target = ("--target", one.disk, "--overwrite", one.disk)
+    done = run(tmp_path, clauses, *target, length="6s", down=down, up=up)
+    record = record_of(done)
+    first, second = record["events"]
+    lasted_s = second["end_s"] - first["end_s"]
+    assert record["total"]["errors"] > 100
+    assert record["streams"][0]["gap_ns"] / 1e9 == pytest.approx(lasted_s, abs=1.0)
+    assert record["streams"][0]["gap_ns"] > 1e9
+    (lost,) = record["verdicts"]
+    assert lost["outcome"] == "failed"
+    assert lost["actual"] == pytest.approx(record["total"]["errors"], rel=0.15)
+
+
+def server_of(one: Device) -> str:
+    """The process that serves the device."""
+    for place in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            words = place.read_bytes().split(b"\0")
+            if "ioplan-device" in str(words[0]) and bytes(one.folder) in words:
+                return place.parent.name
+    raise AssertionError(f"nothing serves {one.folder}")
+
+
+FAILS = {
+    "it fails": (shell("echo no such path; exit 3"), "exited with 3: no such path", 3),
+    "no program": (["/nowhere/pathctl"], "/nowhere/pathctl cannot be started", None),
+    "it hangs": (
+        {"command": ["sleep", "60"], "timeout": "200ms"},
+        "sleep did not end within 0.2 s",
+        None,
+    ),
+    "a shell's words": (["false; true"], "cannot be started", None),
+}
+
+
+@pytest.mark.parametrize("name", FAILS)
+def test_a_run_whose_event_fails_has_failed(name: str, tmp_path: Path) -> None:
+    command, says, code = FAILS[name]
+    done = run(tmp_path, DOWN_UP, path_down=command, path_up=["true"])
+    record = record_of(done)
+    assert record["status"] == "failed" and record["cause"] == "not-made"
+    assert says in record["message"] and '"path down"' in record["message"]
+    down, up = record["events"]
+    assert (down["exit_code"], up["exit_code"]) == (code, 0)
+    assert record["total"]["ios"] > 0, "what was measured is kept"
+
+
+def test_what_was_taken_away_is_given_back_when_the_run_fails(
+    device: Starts, tmp_path: Path
+) -> None:
+    """The device fails all I/O from the first event on, and the run ends with it."""
+    one, given = device(), tmp_path / "given"
+    command = [sys.executable, "-m", "ioplan.cli", "device"]
+    down = [*command, "off", str(one.folder)]
+    up = shell(f"{shlex.join([*command, 'on', str(one.folder)])} && touch {given}")
+    target = ("--target", one.disk, "--overwrite", one.disk)
+    began_s = time.monotonic()
+    done = run(
+        *(tmp_path, ', event "down" at 300ms, event "up" at 20s', *target),
+        **{"length": "30s", "down": down, "up": up},
+    )
+    record = record_of(done)
+    assert record["status"] == "failed" and record["cause"] != "not-made"
+    assert given.exists() and len(record["events"]) == 2
+    assert time.monotonic() - began_s < 15
+
+
+def test_without_the_labs_entry_nothing_begins(tmp_path: Path) -> None:
+    done = run(tmp_path, DOWN_UP, path_down=["true"])
+    assert done.code == 2
+    assert "plan.ioplan:3:" in done.err
+    assert 'the lab file has no event "path up", did you mean' in done.err
+    assert '[events."path up"]' in done.err
+    assert not (tmp_path / "scratch").exists()
+
+
+def test_events_need_the_consent_of_a_purge(device: Starts, tmp_path: Path) -> None:
+    """A plan that only reads writes nothing, but its events may do anything."""
+    one, noted = device(), tmp_path / "noted"
+    events = {"path_down": ["touch", str(noted)], "path_up": ["true"]}
+    done = run(tmp_path, DOWN_UP, "--target", one.disk, **events)
+    assert done.code == 2 and f"add --overwrite {one.disk}" in done.err
+    assert not noted.exists()
+
+
+def test_a_simulated_drive_refuses_events(tmp_path: Path) -> None:
+    sim = ("--backend", "sim", "--create", "64MiB")
+    done = run(tmp_path, DOWN_UP, *sim, path_down=["true"], path_up=["true"])
+    assert done.code == 2 and "cannot act on a simulated drive" in done.err
+
+
+def test_another_host_is_reached_as_the_lab_says(tmp_path: Path) -> None:
+    """`reach` runs the words after it: here by a program that notes them."""
+    there = {"command": ["multipath", "-f", "a b"], "host": "h1"}
+    lab = lab_of(tmp_path, down=there)
+    hosts = '[hosts.h1]\nreach = ["printf", "%s|"]\n'
+    lab.write_text(lab.read_text() + hosts)
+    plan = PLAN.format(clauses=', event "down" at 100ms', length="500ms")
+    words = ("--target", tmp_path / "scratch", "--create", "16MiB", "--lab", lab)
+    store = ("--store", tmp_path / "store", "--json")
+    done = ioplan("run", plan_file(tmp_path, plan), *words, *store)
+    (event,) = record_of(done)["events"]
+    assert event["host"] == "h1" and event["output"] == "multipath|-f|a b|"
+    lab.write_text(lab.read_text().replace("hosts.h1", "hosts.h2"))
+    refused = ioplan("run", plan_file(tmp_path, plan), *words)
+    assert refused.code == 2 and "the lab has no host 'h1'" in refused.err
+
+
+def test_output_and_time_of_a_command_are_bounded() -> None:
+    began_s = time.monotonic()
+    found = run_command(("yes",), 0.3)
+    assert len(found.output) == MOST_OUTPUT_BYTES and "within 0.3 s" in found.error
+    left = run_command(("sh", "-c", "sleep 30 & echo told"), 20)
+    assert left.output == "told\n" and not left.error
+    assert time.monotonic() - began_s < 5
