@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -90,7 +91,8 @@ def taken(chromium: Browser, suite: str, page: Path, name: str) -> str:
         f"![{suite}, {width} pixels wide](gallery/first_{name}_{width}.png)"
         for width, _ in WINDOWS
     ]
-    return f"## {suite}\n\n> {sentence}\n\n" + "\n\n".join(pictures) + "\n"
+    said = textwrap.fill(sentence, 88, initial_indent="> ", subsequent_indent="> ")
+    return f"## {suite}\n\n{said}\n\n" + "\n\n".join(pictures) + "\n"
 
 
 def store_of(suite: str, work: Path) -> Path:

@@ -8,11 +8,12 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from ioplan.cli.bundles import results_of
+from ioplan.cli.commands.drive_report import drive_page
 from ioplan.cli.commands.sessions import asked_of
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cli.stores import STDOUT, opened
+from ioplan.cli.stores import STDOUT, opened, results_at
 from ioplan.compare.for_report import compared
 from ioplan.core.units import bytes_text
 from ioplan.core.version import __version__
@@ -45,6 +46,7 @@ def write_report(
     pdf: bool,
     chart: str | None,
     badge: bool,
+    drive: str | None,
     sponsor: str | None,
     vendor: str | None,
     store: str | None,
@@ -56,9 +58,7 @@ def write_report(
     if conformance:
         return _print_conformance(sessions or ["last"], store)
     kind = _kind(chart, pdf, badge, output)
-    with results_of(store, sessions or ["last"]) as (known, keys):
-        named = [word for key in keys for word in key.split(",")]
-        found = report_document(known, _sessions(known, named))
+    found = _document(sessions, drive, store)
     on = cover(sponsor or "", vendor or "")
     if chart:
         data = _drawn(chart_page(found, chart_named(found, chart)), kind)
@@ -73,6 +73,18 @@ def write_report(
         size = bytes_text(len(data))
         Terminal(highlight=False).print(f"{output} ({size})", soft_wrap=True)
     return HELD
+
+
+def _document(sessions: list[str], drive: str | None, store: str | None) -> Document:
+    """Of some sessions, or of a drive. Raises UsageError, StoreError."""
+    if drive is None:
+        with results_of(store, sessions or ["last"]) as (known, keys):
+            named = [word for key in keys for word in key.split(",")]
+            return report_document(known, _sessions(known, named))
+    if sessions:
+        raise UsageError("--drive is a page of all sessions of a drive: name no other")
+    with results_at(store) as known:
+        return drive_page(known, drive)
 
 
 def _kind(chart: str | None, pdf: bool, badge: bool, output: Path) -> str:

@@ -131,6 +131,12 @@ RESULT_COMMANDS = (
                 "PNG, using Chromium. [default: report.svg]",
                 "NAME",
             ),
+            option(
+                "--drive",
+                "Instead, all that the store knows of a drive: sessions, wear, place "
+                "among other drives, history.",
+                "NAME",
+            ),
             flag("--badge", "Write the outcome as a badge. [default: report.svg]"),
             option(
                 "--sponsor", "The test sponsor, shown on each page.", "TEXT", default=""
@@ -144,6 +150,7 @@ RESULT_COMMANDS = (
             "ioplan report last --pdf --sponsor 'ACME Labs' -o pts.pdf",
             "ioplan report last --chart 'IOPS by queue depth' -o iops.svg",
             "ioplan report 20261120 20261121 -o both.html",
+            "ioplan report --drive S4EVNX0R123456 -o drive.html",
         ),
     ),
     Command(

@@ -73,6 +73,7 @@ def glance(document: Document) -> Glance:
     """What the first screen shows of a report."""
     sections, labels = document.sections, [one.heading for one in document.sessions]
     if document.league is None:
+        sections = tuple(one for one in sections if one.points or one.headlines)
         cells = [_alone(one) for one in sections]
         width = max(map(len, cells), default=1)
         rows = tuple(
