@@ -29,9 +29,13 @@ from ioplan.store.store import Store  # noqa: E402
 DOCUMENT = ROOT / "docs" / "first-screens.md"
 FOLDER = ROOT / "docs" / "gallery"
 DRIVES = ("datacentre", "client", "crosspoint")
+PTS = (
+    *("iops", "latency", "throughput", "write_saturation", "host_idle_recovery"),
+    *("cross_stimulus", "enterprise_composite", "demand_intensity"),
+)
 SUITES = (
-    *("quick/laptop", "quick/capacity", "quick/datasheet"),
-    *("pts/pts_iops", "pts/pts_latency", "pts/pts_throughput"),
+    *("quick/laptop", "quick/health", "quick/capacity", "quick/datasheet"),
+    *(f"pts/pts_{name}" for name in PTS),
     *("reviews/p3700", "reviews/p4800x", "reviews/m9100"),
 )
 ON_A_FILE = "quick/laptop"
