@@ -30,3 +30,15 @@ def _is_of_params(atom: tree.Atom, scope: Scope) -> bool:
 def atoms_of(spec: tree.Spec) -> Iterator[tree.Atom]:
     """All values of a workload and its timing."""
     return (atom for clause in spec.clauses for atom in clause.atoms)
+
+
+def atoms_in(node: object) -> Iterator[tree.Atom]:
+    """All values anywhere in a statement."""
+    if isinstance(node, tree.Atom):
+        yield node
+    elif isinstance(node, tree.Node):
+        for name in node.__struct_fields__:
+            yield from atoms_in(getattr(node, name))
+    elif isinstance(node, tuple):
+        for part in node:
+            yield from atoms_in(part)

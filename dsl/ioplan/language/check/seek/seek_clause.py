@@ -10,6 +10,7 @@ from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.sought import CONFIRM_RUNS
 from ioplan.language.check.axes.names import kind_of, values_of
 from ioplan.language.check.seek.demands import demands_of
+from ioplan.language.check.spelled import atoms_in, spelled
 from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.times import check_untimed
 from ioplan.language.check.streams.varied import alternatives
@@ -72,7 +73,7 @@ def seek_of(
         highest=values[-1],
         values=() if is_range else tuple(values),
         where=where,
-        text=node.span.one_line,
+        text=spelled(node.span, atoms_in(node), sweep.scope),
         span=node.span,
         **options,
     )
