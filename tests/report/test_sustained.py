@@ -8,7 +8,7 @@ from statistics import fmean
 
 import pytest
 
-from ioplan.report.charts.levels import levels
+from ioplan.measure.levels import levels
 from ioplan.report.headlines.over_time import OverTime
 
 

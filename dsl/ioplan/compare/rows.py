@@ -18,10 +18,10 @@ from ioplan.compare.needed import ASSUMED, Aim, sessions_needed
 from ioplan.compare.noise import percent
 from ioplan.compare.side import CellRuns
 from ioplan.core.shared_variance import Variance
-from ioplan.language.metric import Metric
+from ioplan.language.metric import THROTTLED, Metric
 from ioplan.measure.metrics import RATIO_METRICS
 
-MORE_IS_BETTER = ("iops", "bandwidth", *RATIO_METRICS)
+MORE_IS_BETTER = ("iops", "bandwidth", *THROTTLED, *RATIO_METRICS)
 
 Pair = tuple[CellRuns, CellRuns]
 

@@ -39,6 +39,10 @@ METRICS: dict[str, tuple[str, Kind]] = {
     "dwpd": ("DWPD", "number"),
     "recovery": ("ns", "time"),
     "lost_work": ("", "number"),
+    "sustained": ("1/s", "iops"),
+    "sustained_bandwidth": ("B/s", "bandwidth"),
+    "burst": ("", "number"),
+    "burst_bytes": ("B", "size"),
     **dict.fromkeys(
         (
             *("kept", "rolled_back", "lost_flushed", "lost_fua"),
@@ -56,8 +60,10 @@ IN_INTERVALS = (
     *HOST[: HOST.index("waf")],
 )
 """What is known of each interval of a run, besides rates."""
-OF_SERIES = ("recovery", "lost_work")
-"""What a run lost by an event: made of its intervals."""
+THROTTLED = ("sustained", "sustained_bandwidth", "burst", "burst_bytes")
+"""What a throttled volume does: at last, and before that beyond it."""
+OF_SERIES = ("recovery", "lost_work", *THROTTLED)
+"""Made of a run's intervals."""
 SURVIVAL = tuple(METRICS)[list(METRICS).index("kept") :]
 """Blocks after a power cut, by what became of them."""
 FOREIGN = {

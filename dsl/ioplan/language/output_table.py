@@ -34,6 +34,10 @@ METRIC_MEANINGS = {
         "`recovery of p99 to 120% for 10s` says it otherwise"
     ),
     "lost_work": "I/Os that were not done since an event, at the rate before it",
+    "sustained": "IOPS of the last level of a run, when its burst is used up",
+    "sustained_bandwidth": "bytes per second of the last level of a run",
+    "burst": "I/Os that were done before that beyond `sustained`",
+    "burst_bytes": "bytes that were moved before that beyond `sustained_bandwidth`",
     "kept": "blocks that a power cut left as they were last written",
     "rolled_back": "blocks that it took back to an older content, as it may",
     "lost_flushed": "blocks that it took back although they were flushed",

@@ -283,7 +283,7 @@ TIMING = (
         "event",
         {
             '`event "path A down" at 60s`, `event "rebuild" at 30s..90s`': "runs a "
-            "command of the lab file (`[events]`) this long after the first I/O, at a "
+            "command of the lab file (`events`) this long after the first I/O, at a "
             "moment drawn from the range"
         },
         'event "${1:path A down}" at ${2:60s}',

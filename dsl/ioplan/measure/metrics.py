@@ -7,7 +7,8 @@ from math import sqrt
 from typing import NamedTuple, Protocol
 
 from ioplan.job import SECOND_NS
-from ioplan.language.metric import SURVIVAL, Metric
+from ioplan.language.metric import SURVIVAL, THROTTLED, Metric
+from ioplan.measure.burst import throttled
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.recovery import lost_ios, recovery
 from ioplan.measure.tally import READ_WRITE, clamp
@@ -286,6 +287,19 @@ def _lost_work(_: Metric, part: Part) -> Figure:
     return Figure(sum(one for one in found if isinstance(one, float)))
 
 
+def _throttled(metric: Metric, part: Part) -> Figure:
+    """Of the last run: the burst of another has another beginning."""
+    if not part.samples:
+        return Figure(None, "nothing was measured")
+    of_bytes = metric.name in ("sustained_bandwidth", "burst_bytes")
+    name = "bandwidth" if of_bytes else "iops"
+    found = throttled(name, part.samples[-1].detail.series)
+    if found.why:
+        return Figure(None, found.why)
+    is_rate = metric.name.startswith("sustained")
+    return Figure(found.per_s if is_rate else float(round(found.burst)))
+
+
 def _events(record: Measured) -> tuple[EventMade, ...]:
     """Those of a run; a part of one has none."""
     return getattr(record, "events", ())
@@ -379,6 +393,7 @@ MEASURED: dict[str, Callable[[Metric, Part], Figure]] = {
     "gap": _gap,
     "recovery": _recovery,
     "lost_work": _lost_work,
+    **dict.fromkeys(THROTTLED, _throttled),
     "cpu": _cpu,
     **dict.fromkeys(TELEMETRY_METRICS, _telemetry),
     **dict.fromkeys(WEAR_METRICS, _wear),

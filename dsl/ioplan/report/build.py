@@ -15,6 +15,7 @@ from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.report.answers.measured import measured
+from ioplan.report.burst_credits import credits
 from ioplan.report.charts.charts import pictures
 from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.power import absent
@@ -167,7 +168,12 @@ def _section(
         headlines=_headlines(found, reader, test, known),
         judgements=tuple(chain.from_iterable(judged.values())),
         judged=judged_lines({label: some for label, some in judged.items() if some}),
-        remarks=(*_not_measured(missing), *survived(both), *remarks(both)),
+        remarks=(
+            *_not_measured(missing),
+            *survived(both),
+            *credits(both, reader),
+            *remarks(both),
+        ),
         preparations=_preparations(prepared),
         headers=tuple(_headers(title, parts)),
         pictures=(

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from ioplan.core.units import bytes_text, digits, metric_text, time_text
 from ioplan.language.metric import Metric, parse_metric
+from ioplan.measure.levels import changes
 from ioplan.report.charts.encoding import (
     MOST_DASHES,
     Datum,
@@ -19,7 +20,7 @@ from ioplan.report.charts.encoding import (
     together,
 )
 from ioplan.report.charts.events import with_events
-from ioplan.report.charts.levels import changes, is_steered
+from ioplan.report.charts.levels import is_steered
 from ioplan.report.charts.request import (
     Request,
     left_out,

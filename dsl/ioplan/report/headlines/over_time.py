@@ -10,8 +10,9 @@ from msgspec import Struct
 
 from ioplan.core.units import digits, time_text
 from ioplan.language.metric import Metric
+from ioplan.measure.levels import levels
 from ioplan.records.record import Steady
-from ioplan.report.charts.levels import is_steered, levels
+from ioplan.report.charts.levels import is_steered
 from ioplan.report.charts.over_time import LEAST_FOR_SPREAD
 from ioplan.report.charts.timeline import is_cut_short, metric_at
 from ioplan.report.headlines.headline import Burst

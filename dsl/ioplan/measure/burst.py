@@ -1,0 +1,47 @@
+"""What a throttled volume sustains, and how large a burst it gave before that.
+
+A bucket of tokens is full at first. Until it is empty the volume does as much as it
+can, and then as much as flows in: all that was done is a line over time, whose slope
+is the limit, and which began at the size of the burst.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import pstdev
+from typing import NamedTuple
+
+from ioplan.language.metric import Metric
+from ioplan.measure.interval import value_at
+from ioplan.measure.levels import LEAST, changes
+from ioplan.records.record import Interval
+
+SURE = 3.0
+"""A burst of fewer standard errors than this is none."""
+
+
+class Throttled(NamedTuple):
+    """The sustained rate and the burst beyond it, or why they are unknown."""
+
+    per_s: float = 0.0
+    burst: float = 0.0
+    why: str = ""
+
+
+def throttled(name: str, series: Sequence[Interval]) -> Throttled:
+    """Of `iops` or `bandwidth`: the last level of a run, and what came before it."""
+    metric = Metric(name=name)
+    whole = [one for one in series if one.length_s][:-1]  # the last may be cut short
+    rates = [value_at(metric, one) or 0.0 for one in whole]
+    begin = (changes(rates) or [0])[-1] + 1  # a level may begin within an interval
+    last, lengths_s = rates[begin:], [one.length_s for one in whole]
+    if len(last) < LEAST:
+        return Throttled(why=f"its last level has {len(last)} intervals, needs {LEAST}")
+    amounts = [rate * length for rate, length in zip(rates, lengths_s, strict=True)]
+    per_s = sum(amounts[begin:]) / sum(lengths_s[begin:])
+    burst = sum(amounts) - per_s * sum(lengths_s)
+    error = sum(lengths_s) * pstdev(last) / sqrt(len(last))
+    if burst < -SURE * error:
+        return Throttled(why="the rate rose during the run")
+    return Throttled(per_s, burst if burst > SURE * error else 0.0)

@@ -1,0 +1,58 @@
+"""Sustained rates and bursts, from buckets whose truth is known."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from ioplan.measure.burst import throttled
+from ioplan.records.record import Interval
+
+
+def series(
+    limit: float, burst: float, speed: float, length_s: float, noise: float = 0.0
+) -> list[Interval]:
+    """What a bucket lets through of a load at this speed, in 60 intervals."""
+    draw, tokens, found = random.Random(1), burst, []
+    for number in range(1, 61):
+        able = speed * length_s * (1 + draw.gauss(0, noise))
+        done = min(able, tokens + limit * length_s)
+        tokens += limit * length_s - done
+        found.append(
+            Interval(
+                t_s=number * length_s,
+                length_s=length_s,
+                ios={"read": round(done)},
+                bytes={"read": 4096 * round(done)},
+                errors=0,
+                mean_ns=1.0,
+                p50_ns=1.0,
+                p99_ns=1.0,
+                p99_9_ns=1.0,
+                max_ns=1,
+            )
+        )
+    return found
+
+
+@pytest.mark.parametrize("burst", [1_000, 30_000, 200_000])
+@pytest.mark.parametrize("limit", [500, 3_000])
+@pytest.mark.parametrize("length_s", [0.5, 1.0])
+def test_limit_and_burst_are_found(limit: float, burst: float, length_s: float) -> None:
+    found = throttled("iops", series(limit, burst, 16_000, length_s, noise=0.05))
+    assert found.per_s == pytest.approx(limit, rel=0.02), found
+    assert found.burst == pytest.approx(burst, rel=0.05)
+    as_bytes = throttled("bandwidth", series(limit, burst, 16_000, length_s))
+    assert as_bytes.burst == pytest.approx(4096 * burst, rel=0.05)
+
+
+def test_a_steady_volume_has_no_burst() -> None:
+    found = throttled("iops", series(10**9, 0, 16_000, 1.0, noise=0.03))
+    assert found.burst == 0.0 and found.per_s == pytest.approx(16_000, rel=0.02)
+
+
+def test_what_tells_nothing_says_so() -> None:
+    assert "its last level" in throttled("iops", series(500, 0, 9_000, 1.0)[:4]).why
+    rising = series(500, 90_000, 9_000, 1.0)[::-1]
+    assert throttled("iops", rising).why
