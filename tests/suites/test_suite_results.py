@@ -54,6 +54,20 @@ RESULTS: dict[str, list[Rule]] = {
         for size in (1024, 128)
         for share in ("100%", "0%")
     ],
+    # the saturated end, and the response time of one I/O at a time.
+    "pts/pts_enterprise_composite": [
+        ("D7 enterprise composite", "iops", {"threads": "LAST", "qd": "LAST"}),
+        ("D7 enterprise composite", "mean", {"threads": "1", "qd": "1"}),
+    ],
+    "pts/pts_demand_intensity": [
+        ("D8 demand intensity", "iops", {"threads": "LAST", "qd": "LAST"}),
+        ("D8 demand intensity", "mean", {"threads": "1", "qd": "1"}),
+    ],
+    "pts/pts_write_saturation": [("D4 write saturation", "iops", {})],
+    "quick/health": [
+        ("Under load", "iops", {"size": "4KiB"}),
+        ("Under load", "p99", {"size": "4KiB"}),
+    ],
     # data sheets claim: IOPS of 4 KiB at QD 32, latencies at QD 1.
     "quick/datasheet": [
         ("Random I/O in steady state", "iops", {"qd": "32", "read": "100%"}),
