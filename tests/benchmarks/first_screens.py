@@ -95,7 +95,8 @@ def taken(chromium: Browser, suite: str, page: Path, name: str) -> str:
         f"![{suite}, {width} pixels wide](gallery/first_{name}_{width}.png)"
         for width, _ in WINDOWS
     ]
-    said = textwrap.fill(sentence, 88, initial_indent="> ", subsequent_indent="> ")
+    lines = textwrap.wrap(sentence, 86, break_on_hyphens=False)
+    said = "\n".join(f"> {line}" for line in lines)
     return f"## {suite}\n\n{said}\n\n" + "\n\n".join(pictures) + "\n"
 
 

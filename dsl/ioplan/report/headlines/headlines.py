@@ -57,13 +57,15 @@ def headlines(
     every = [*run, *(one for one in points if not one.runs)]
     figures = Figures(every, reader, known)
     if test and test.headlines:
-        return tuple(_named(figures, test))
+        whole = Figures([*points], reader, known)
+        return tuple(_named(figures, whole, test))
     return tuple(islice(_by_rule(figures, run), MOST))
 
 
-def _named(figures: Figures, test: Test) -> Lines:
-    """Those that the plan names."""
+def _named(usual: Figures, every: Figures, test: Test) -> Lines:
+    """Those that the plan names; a step that it names may be any of a cell's."""
     for line in test.headlines:
+        figures = every if line.metric.step else usual
         points = meeting(figures.points, line.when, test)
         points = [one for one in points if _is_of(line.metric.step, one)]
         if line.metric.sought:
