@@ -27,6 +27,7 @@ SAME = (
     (r"state D(, in [\w.]+)?", "state D, in submit_bio_wait"),
     (r"EINVAL \(Invalid argument", "EIO (Input/output error"),
     ("err=22", "err=5"),
+    ("; the target cannot do I/O of this size or offset, or is gone", ""),
     (r"[\d.]+%", "30.0%"),
     (r"[+][\d.]+ s", "+3600.0 s"),
     (r"fio \d+\.\d+[\w.-]*", "fio 3.33"),

@@ -31,7 +31,7 @@ CAUSES = {
 HINTS = {
     errno.ENODATA: "; the target ended early, or could not read the place",
     errno.ENOTTY: "; the target does not support this kind of I/O",
-    errno.EINVAL: "; the target does not support I/O of this size or offset",
+    errno.EINVAL: "; the target cannot do I/O of this size or offset, or is gone",
 }
 MESSAGE_CAUSES = (
     ("file creation disallowed", "missing-target"),
