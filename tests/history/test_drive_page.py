@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import ioplan
+from run_data import record
 
 from ioplan.cli.commands.drive_report import drive_page
 from ioplan.cli.commands.ls import listed
+from ioplan.history.drive_page import _wear_table, smart_at_end
+from ioplan.records.telemetry import Telemetry
 from ioplan.report.document import Document
 from ioplan.report.headlines.summary import by_test
 from ioplan.store.overview import SessionFilter, SessionOverview
@@ -37,6 +41,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         assert done.code == 0, done.err
     with Store.open(folder / "s.db") as opened:
         yield opened
+
+
+def told(**more: Any) -> Telemetry:
+    return Telemetry(covered_s=1.0, intervals=1, **more)
 
 
 def of_drive(store: Store) -> tuple[list[SessionOverview], Document]:
@@ -69,6 +77,22 @@ def test_its_wear_is_what_the_records_have(store: Store) -> None:
         assert row["host"] == host > 0
         media = sum(each.media_written_bytes or 0 for each in wear)
         assert row["waf"] == pytest.approx(media / host)
+
+
+def test_its_health_is_that_of_the_last_log(store: Store) -> None:
+    """The newest log of a session; a drive without one has no such column."""
+    logs: list[dict[str, float]] = [{"percent_used": 3}, {"percent_used": 4}, {}]
+    runs = [
+        record(n, telemetry=told(smart_after=log, temperature_max_celsius=40 + n))
+        for n, log in enumerate(logs, 1)
+    ]
+    assert smart_at_end(runs) == {"percent_used": 4}
+    assert smart_at_end([record(9)]) == {}
+    (one,) = listed(store, SessionFilter())[:1]
+    frame = _wear_table([one], [runs])
+    (row,) = frame.records()
+    assert (row["percent_used"], row["hottest"]) == (4, 43)
+    assert "media_errors" not in row
 
 
 def test_its_place_is_that_of_its_figures(store: Store) -> None:

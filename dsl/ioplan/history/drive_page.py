@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -31,7 +31,15 @@ WEAR = (
     *(Column("firmware", "firmware"), Column("host", "host writes", "B")),
     *(Column("media", "media writes", "B"), Column("waf", "write amplification", "")),
     *(Column("errors", "failed I/Os", ""), Column("warned", "runs with warnings", "")),
+    Column("hottest", "hottest", "°C"),
 )
+HEALTH = {
+    "percent_used": Column("percent_used", "life used", "%"),
+    "avail_spare": Column("avail_spare", "spare left", "%"),
+    "media_errors": Column("media_errors", "media errors", ""),
+    "critical_warning": Column("critical_warning", "critical warning", ""),
+}
+"""Of the SMART log, as `nvme smart-log` names it: what any session has."""
 FLEET = (
     *(Column("test", "test"), Column("name", "headline"), Column("mine", "this drive")),
     *(Column("rank", "place"), Column("best", "best of them"), Column("by", "drive")),
@@ -54,7 +62,7 @@ def drive_document(
     each = [current_records(list(store.records(one.id))) for one in own]
     tables = [
         ("Sessions", Frame(SESSIONS, list(_sessions(store, own)))),
-        ("Wear and health", Frame(WEAR, list(_wear(own, each)))),
+        ("Wear and health", _wear_table(own, each)),
         *_fleet(store, own[0], others),
     ]
     history = history_document(found, made).sections if found else ()
@@ -106,6 +114,30 @@ def _sessions(
         )
 
 
+def _wear_table(
+    own: Sequence[SessionOverview], each: Sequence[Sequence[RunRecord]]
+) -> Frame:
+    """What the drive counts, and what it says of its health as a session ends."""
+    logs = [smart_at_end(records) for records in each]
+    known = [name for name in HEALTH if any(name in log for log in logs)]
+    rows = [
+        (*row, *(log.get(name) for name in known))
+        for row, log in zip(_wear(own, each), logs, strict=True)
+    ]
+    return Frame((*WEAR, *(HEALTH[name] for name in known)), rows)
+
+
+def smart_at_end(records: Sequence[RunRecord]) -> Mapping[str, float]:
+    """The last SMART log of a session; empty where the drive has none."""
+    logs = [run.telemetry.smart_after for run in records if run.telemetry]
+    return next((log for log in reversed(logs) if log), {})
+
+
+def _hottest(records: Sequence[RunRecord]) -> float | None:
+    each = (run.telemetry.temperature_max_celsius for run in records if run.telemetry)
+    return max((one for one in each if one is not None), default=None)
+
+
 def _wear(
     own: Sequence[SessionOverview], each: Sequence[Sequence[RunRecord]]
 ) -> Iterator[tuple[str | float | None, ...]]:
@@ -121,6 +153,7 @@ def _wear(
             _amplification(counts),
             float(sum(run.total.errors for run in records)),
             float(sum(bool(run.warnings) for run in records)),
+            _hottest(records),
         )
 
 
