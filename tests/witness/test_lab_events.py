@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shlex
 import sys
@@ -148,8 +149,18 @@ test "Gap" {{
     record = record_of(done)
     gaps_s = [stream["gap_ns"] / 1e9 for stream in record["streams"]]
     assert gaps_s == pytest.approx([gap_s] * 2, abs=0.1)
+    (total,) = exported(store)
+    lost = next(v for v in record["verdicts"] if "lost_work" in v["expectation"])
+    assert float(total["lost_work_ios"]) == lost["actual"]
     failed = [v for v in record["verdicts"] if v["outcome"] != "held"]
     assert not failed and done.code == 0
+
+
+def exported(store: Path) -> list[dict[str, str]]:
+    """The rows of totals."""
+    done = ioplan("export", "last", "--format", "csv", "--store", store)
+    rows = csv.DictReader(done.out.splitlines())
+    return [row for row in rows if row["scope"] == "total"]
 
 
 def test_failed_ios_end_no_gap(device: Starts, tmp_path: Path) -> None:
@@ -273,3 +284,41 @@ def test_output_and_time_of_a_command_are_bounded() -> None:
     left = run_command(("sh", "-c", "sleep 30 & echo told"), 20)
     assert left.output == "told\n" and not left.error
     assert time.monotonic() - began_s < 5
+
+
+SEEK = """
+test "S" {{
+  seek highest qd in 1..2 where {condition}
+  run random 4KiB 100/0, rate 200 iops, event "stop" at 500ms, event "go" at 900ms
+      for 2s
+}}
+"""
+SOUGHT = {
+    "all hold": ("gap <= 600ms and recovery of iops to 50% < 1s", "qd ≥ 2", 0),
+    "a gap is too long": ("gap <= 200ms", "nothing", 1),
+    "it recovers too late": ("recovery of iops to 50% < 100ms", "nothing", 1),
+}
+
+
+@pytest.mark.parametrize("name", SOUGHT)
+def test_a_seek_asks_for_what_an_event_costs(
+    name: str, device: Starts, tmp_path: Path
+) -> None:
+    """Each of its runs has the events, and goes on until they were made."""
+    condition, says, code = SOUGHT[name]
+    one = device()
+    pid = server_of(one)
+    stop, go = ["kill", "-STOP", pid], ["kill", "-CONT", pid]
+    lab = lab_of(tmp_path, stop=stop, go=go)
+    done = ioplan(
+        *("run", plan_file(tmp_path, SEEK.format(condition=condition))),
+        *("--target", one.disk, "--overwrite", one.disk, "--lab", lab),
+        *("--store", tmp_path / "store", "--interval", "50ms"),
+    )
+    assert done.code == code, done.out + done.err
+    assert says in done.out
+    probes = [record for record in list_records(tmp_path) if record.asked.seek]
+    assert probes and all(len(one.events) == 2 for one in probes)
+    assert all(0.3e9 < one.streams[0].gap_ns < 0.7e9 for one in probes)
+    (asked, *_) = [d for d in probes[0].asked.seek.demands if "rate" not in d.demand]
+    assert asked.figure and asked.method == "comparison"

@@ -13,7 +13,9 @@ from typing import Any
 from msgspec import Struct
 
 from ioplan.job import Wear
+from ioplan.language.metric import Metric
 from ioplan.language.plan import CheckedPlan
+from ioplan.measure.metrics import Sample, figure
 from ioplan.measure.wear import wear_value
 from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
 from ioplan.planner.steps import Run
@@ -113,6 +115,8 @@ WEAR: Columns = {
 
 GAP: Columns = {"gap_ns": int}
 """The longest of all streams, in the row of the total only."""
+EVENT_COSTS: Columns = {"recovery_ns": float, "lost_work_ios": float}
+"""In the row of the total of a run with events; the recovery is of p99 to 120 %."""
 
 
 def run_columns(axes: Iterable[str]) -> Columns:
@@ -121,7 +125,7 @@ def run_columns(axes: Iterable[str]) -> Columns:
     for percent in PERCENTILES:
         columns[f"p{percent:g}_ns"] = float
         columns[f"p{percent:g}_supported"] = bool
-    return columns | TELEMETRY | WEAR | GAP
+    return columns | TELEMETRY | WEAR | GAP | EVENT_COSTS
 
 
 def series_columns(axes: Iterable[str]) -> Columns:
@@ -349,4 +353,17 @@ class Source(Struct, frozen=True, dict=True):
                 series, telemetry = detail.series, detail.telemetry
                 yield from series_rows(record, self.counted, series, telemetry)
             else:
-                yield from run_rows(record, self.counted)
+                total, *others = run_rows(record, self.counted)
+                yield total | self._event_costs(record)
+                yield from others
+
+    def _event_costs(self, record: RunRecord) -> Row:
+        """What is not known, such as of a run that did not recover, has no value."""
+        if not record.events:
+            return {}
+        sample = Sample(record, self.store.detail(record.session, record.seq))
+        found = {
+            "recovery_ns": figure(Metric(name="recovery"), [sample]).value,
+            "lost_work_ios": figure(Metric(name="lost_work"), [sample]).value,
+        }
+        return {name: value for name, value in found.items() if value is not None}

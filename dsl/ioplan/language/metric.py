@@ -64,6 +64,8 @@ THROTTLED = ("sustained", "sustained_bandwidth", "burst", "burst_bytes")
 """What a throttled volume does: at last, and before that beyond it."""
 OF_SERIES = ("recovery", "lost_work", *THROTTLED)
 """Made of a run's intervals."""
+AT_THE_END = ("gap", "recovery", "lost_work")
+"""What an event costs: a run has to reach its end, though a seek may ask for it."""
 SURVIVAL = tuple(METRICS)[list(METRICS).index("kept") :]
 """Blocks after a power cut, by what became of them."""
 FOREIGN = {

@@ -13,6 +13,7 @@ from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.job import Job
 from ioplan.language.plan import PurgeStep, RestStep, SteadyRule, WriteStep
+from ioplan.measure.metrics import Sample
 from ioplan.measure.steady_state import steady_watch
 from ioplan.planner.jobs import run_job, write_job
 from ioplan.planner.steps import Prepare, Run
@@ -128,10 +129,11 @@ class StepRunner:
         read_only = not self.context.summary.writes
         job = run_job(run, self.drive.facts, read_only, self.interval_ns)
         watch = DecisionWatch(run, job)
-        job, outcome = self._execute(job, watch)
-        record = self.recorder.record(run, run.workload, job, outcome)
+        events = LabEvents.of(run, self.context.events, self.recorder.seq)
+        job, outcome = self._execute(job, watch, events)
+        record = self.recorder.record(run, run.workload, job, outcome, events.made)
         if record.status == "ok":
-            probed = watch.decided(probed)
+            probed = watch.decided(probed, Sample(record, outcome.detail))
         asked = record.asked.model_copy(update={"kind": "probe", "seek": probed})
         return record.model_copy(update={"asked": asked}), outcome
 

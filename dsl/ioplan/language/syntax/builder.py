@@ -430,8 +430,9 @@ class Builder:
         return tree.Junction(self.at(meta), "not", tuple(parts))
 
     def comparison(self, meta: Meta, parts: list[Any]) -> tree.Comparison:
-        left, operator, value = parts
+        left, recovery, operator, value = parts
         name = tree.Word(left.span, canonical.atom(left))
+        name = self.recovering(name, recovery)
         reckoned = None if left.kind == "name" else left
         return tree.Comparison(
             self.at(meta), name, self.word(operator), value, reckoned

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ioplan.job import SECOND_NS, Counts, Job, JobStream, Progress, StreamCounts
-from ioplan.language.metric import Metric
+from ioplan.language.metric import AT_THE_END, Metric
 from ioplan.language.plan import OPERATORS, Demand, Seek
 from ioplan.measure.histogram import Histogram, bucket_index
 from ioplan.measure.measurement import Measurement
@@ -39,11 +39,12 @@ class Judged(NamedTuple):
 
 
 def judged(seek: Seek, job: Job) -> list[Judged]:
-    """All that a probe is judged by: nothing, if it is one of a knee."""
+    """All that intervals judge a probe by: nothing, if it is one of a knee."""
     if seek.goal == "knee":
         return []
     rated = [one for stream in job.streams if stream.rate for one in _rate(stream)]
-    return [*map(_demand, seek.where), *rated]
+    asked = (one for one in seek.where if one.metric.name not in AT_THE_END)
+    return [*map(_demand, asked), *rated]
 
 
 def _demand(demand: Demand) -> Judged:

@@ -2,47 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ioplan.job import SECOND_NS, Job, Progress
+from ioplan.language.metric import AT_THE_END
+from ioplan.language.plan import OPERATORS, Demand
+from ioplan.measure.metrics import Figure, Sample, figure
 from ioplan.planner.steps import Run
 from ioplan.records.seek import DemandResult, Probed
-from ioplan.runner.seek.claims import judged
-from ioplan.seek.decide import Decider, Decision, Part
+from ioplan.runner.seek.claims import AT_MOST, judged
+from ioplan.seek.decide import SLACK_S, Decider, Decision, Part
+from ioplan.seek.search import Answer
 
 
 class DecisionWatch:
-    """Takes the intervals of a probe; ends it when it is decided."""
+    """Takes the intervals of a probe; ends it when it is decided.
+
+    A probe with events, or of which a figure is asked that only its end tells, goes on
+    for at least the time that the plan says.
+    """
 
     def __init__(self, run: Run, job: Job) -> None:
         assert run.probing and run.test.seek and job.run_ns
         self.claims = judged(run.test.seek, job)
+        where = run.test.seek.where
+        self.later = [one for one in where if one.metric.name in AT_THE_END]
+        self.least_s = run.probing.least_ns / SECOND_NS
         longest_s = job.run_ns / SECOND_NS
-        self.decider = Decider(
-            [one.claim for one in self.claims],
-            run.probing.least_ns / SECOND_NS,
-            longest_s,
-        )
+        claims = [one.claim for one in self.claims]
+        self.decider = Decider(claims, self.least_s, longest_s)
         self.decision: Decision | None = None
+        self.whole = bool(self.later or run.events)
+        self.time_s = 0.0
 
     def add(self, progress: Progress) -> bool:
         """Take an interval; True once the probe is decided."""
-        if self.claims and not progress.warmup and self.decision is None:
+        if progress.warmup or not (self.claims or self.later):
+            return False
+        length_s = progress.interval_ns / SECOND_NS
+        self.time_s += length_s
+        if self.claims and self.decision is None:
             points = [one.read(progress) for one in self.claims]
-            length_s = progress.interval_ns / SECOND_NS
             self.decision = self.decider.add(length_s, points)
-        return self.decision is not None
+        known = self.decision is not None or not self.claims
+        return known and (not self.whole or self.time_s >= self.least_s - SLACK_S)
 
-    def decided(self, probed: Probed) -> Probed:
+    def decided(self, probed: Probed, sample: Sample) -> Probed:
         """The probe with what came out; time has ended one that is not decided."""
-        if not self.claims:
+        if not (self.claims or self.later):
             return probed.model_copy(update={"decision": "measured"})
         decision = self.decision or self.decider.decision()
+        afterwards = [_judged(one, sample) for one in self.later]
+        answers = [decision.answer] if self.claims else []
+        answers += [one.decision for one in afterwards]
         return probed.model_copy(
             update={
-                "decision": decision.answer,
+                "decision": _joined(answers),
                 "p_value": decision.p_value,
-                "demands": tuple(map(_result, decision.parts)),
+                "demands": (*map(_result, decision.parts), *afterwards),
             }
         )
+
+
+def _joined(answers: Sequence[Answer]) -> Answer:
+    """Each part must be yes."""
+    if "no" in answers:
+        return "no"
+    return "yes" if set(answers) == {"yes"} else "undecided"
+
+
+def _judged(demand: Demand, sample: Sample) -> DemandResult:
+    """A figure of the whole probe, compared with its limit."""
+    found = figure(demand.metric, [sample])
+    return DemandResult(
+        demand=demand.text,
+        decision=_answer(demand, found),
+        method=METHODS["comparison"],
+        figure=found.value,
+        limit=demand.limit,
+        p_value=None,
+    )
+
+
+def _answer(demand: Demand, found: Figure) -> Answer:
+    """What has no value may be known to be too much."""
+    if found.value is not None:
+        holds = OPERATORS[demand.operator](found.value, demand.limit)
+        return "yes" if holds else "no"
+    beyond = (found.at_least or 0.0) > demand.limit
+    return "no" if beyond and demand.operator in AT_MOST else "undecided"
 
 
 def _result(part: Part) -> DemandResult:
