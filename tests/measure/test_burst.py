@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ioplan.measure.burst import throttled
+from ioplan.measure.burst import spent, throttled
 from ioplan.records.record import Interval
 
 
@@ -56,3 +56,28 @@ def test_what_tells_nothing_says_so() -> None:
     assert "its last level" in throttled("iops", series(500, 0, 9_000, 1.0)[:4]).why
     rising = series(500, 90_000, 9_000, 1.0)[::-1]
     assert throttled("iops", rising).why
+
+
+def test_a_burst_that_was_spent_is_told_of() -> None:
+    text = spent(series(500, 20_000, 2_500, 1.0, noise=0.05))
+    assert text.startswith("reads fell from 2.49k") and "to 500 IOPS at 10" in text
+
+
+@pytest.mark.parametrize(
+    "quiet",
+    [
+        series(500, 0, 2_500, 1.0),
+        series(3_000, 20_000, 2_500, 1.0, noise=0.05),
+        series(2_100, 20_000, 2_500, 1.0),
+    ],
+    ids=["at its limit all the time", "never at a limit", "hardly slower"],
+)
+def test_nothing_is_said_where_no_limit_shows(quiet: list[Interval]) -> None:
+    assert not spent(quiet)
+
+
+def test_a_slowdown_that_is_not_flat_is_no_limit() -> None:
+    """As of heat, or of a busy neighbour."""
+    fast = series(5_000, 0, 2_500, 1.0, noise=0.05)[:20]
+    slow = series(5_000, 0, 1_000, 1.0, noise=0.1)[20:]
+    assert not spent([*fast, *slow])

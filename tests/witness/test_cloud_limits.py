@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ioplan
+from command import ioplan, plan_file
+from labs import loop_device
 
 from ioplan.witness.device import Device
 
@@ -96,3 +101,81 @@ def test_a_promise_that_is_not_kept_fails(device: Starts, tmp_path: Path) -> Non
         *("--interval", "250ms", "--store", tmp_path / "store"),
     )
     assert done.code == 1 and "drained.sustained" in done.out
+
+
+CGROUPS = Path("/sys/fs/cgroup/blkio")
+NEEDS_CGROUPS = pytest.mark.skipif(
+    os.geteuid() != 0 or not (CGROUPS / "cgroup.procs").exists(),
+    reason="LEFT OUT: limits of a cgroup need root and a blkio hierarchy",
+)
+SUSTAINS = re.compile(
+    r"sustains (\S+) IOPS \((\S+) MB/s\)(?:, with no burst before that"
+    r"| after a burst of (\S+) I/Os \((\S+) ([kM]?B)\))"
+)
+LIMITS = {
+    "IOPS": ("L1 IOPS", "read_iops_device", 800, False),
+    "bytes": ("L2 bandwidth", "read_bps_device", 60_000_000, True),
+}
+
+
+@contextmanager
+def throttled_by_kernel(device: Path, name: str, limit: int) -> Iterator[list[str]]:
+    """What has a command run where the kernel lets so much through."""
+    group, number = CGROUPS / f"ioplan-{os.getpid()}", device.stat().st_rdev
+    group.mkdir()
+    try:
+        rule = f"{os.major(number)}:{os.minor(number)} {limit}"
+        (group / f"blkio.throttle.{name}").write_text(rule)
+        yield ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(group)]
+    finally:
+        group.rmdir()
+
+
+@NEEDS_CGROUPS
+@pytest.mark.parametrize("name", LIMITS)
+def test_the_kernels_own_throttle_is_found(name: str, tmp_path: Path) -> None:
+    """It gives no burst: what was not used of a tenth of a second is lost."""
+    test, rule, limit, of_bytes = LIMITS[name]
+    (tmp_path / "disk").write_bytes(bytes(64 << 20))
+    with (
+        loop_device(tmp_path / "disk", "--direct-io=on") as device,
+        throttled_by_kernel(device, rule, limit) as within,
+    ):
+        words = ["run", "cloud/limits", "--target", device, "--test", test]
+        words += ["--set", "drain=8s", "--set", "rest=1s", "--set", "again=3s"]
+        words += ["--set", "depth=8", "--interval", "500ms"]
+        words += ["--store", tmp_path / "store"]
+        command = [*within, sys.executable, "-m", "ioplan.cli", *map(str, words)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = SUSTAINS.search(" ".join(done.stdout.split()))
+    assert found, done.stdout
+    iops, megabytes, burst, size, unit = found.groups()
+    rate = number(megabytes) * 1e6 if of_bytes else number(iops)
+    assert rate == pytest.approx(limit, rel=0.05)
+    more = number(size or "0") * {"kB": 1e3, "MB": 1e6}.get(unit, 1)
+    assert (more if of_bytes else number(burst or "0")) < limit / 4
+
+
+READS = """test "R" {{
+  run random 4KiB 100/0, qd 8{rate} for 8s
+}}
+"""
+SLOW_BUCKET = {"iops": "500 iops", "burst_ios": 8_000}
+WARNED = {"closed": ("", True), "below the limit": (", rate 300 iops", False)}
+
+
+@pytest.mark.parametrize("name", WARNED)
+def test_other_plans_are_warned_of_a_burst_that_ran_out(
+    name: str, device: Starts, tmp_path: Path
+) -> None:
+    rate, warned = WARNED[name]
+    one = device(size="64MiB", latency=[{"value": "1ms"}], throttle=SLOW_BUCKET)
+    done = ioplan(
+        *("run", plan_file(tmp_path, READS.format(rate=rate))),
+        *("--target", one.disk, "--interval", "250ms", "--json"),
+        *("--store", tmp_path / "store"),
+    )
+    (line,) = done.of("record")
+    said = [text for text in line["record"]["warnings"] if "burst credits" in text]
+    assert bool(said) == warned, line["record"]["warnings"]

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import sqrt
-from statistics import pstdev
+from statistics import fmean, median, pstdev
 from typing import NamedTuple
 
+from ioplan.core.units import iops_text, time_text
 from ioplan.language.metric import Metric
 from ioplan.measure.interval import value_at
 from ioplan.measure.levels import LEAST, changes
@@ -45,3 +46,30 @@ def throttled(name: str, series: Sequence[Interval]) -> Throttled:
     if burst < -SURE * error:
         return Throttled(why="the rate rose during the run")
     return Throttled(per_s, burst if burst > SURE * error else 0.0)
+
+
+SPENT = 0.8
+"""A last level above this share of the one before is no limit that was reached."""
+FLAT = 0.02
+"""A bucket's refill scatters less; what heat or a busy neighbour leaves, more."""
+
+
+def spent(series: Sequence[Interval]) -> str:
+    """That reads fell to a level that looks like a volume's limit; empty if not."""
+    whole = [one for one in series if one.length_s][:-1]
+    rates = [value_at(Metric(name="iops"), one) or 0.0 for one in whole]
+    cut = (changes(rates) or [0])[-1]
+    before, last = rates[:cut], rates[cut + 1 :]
+    if not before or len(last) < LEAST or not median(last):
+        return ""
+    usual = median(last)
+    off = median(abs(one - usual) for one in last)  # what comes late is caught up
+    if usual > SPENT * fmean(before) or off > FLAT * usual:
+        return ""
+    high, low = iops_text(fmean(before)), iops_text(usual)
+    at = time_text(whole[cut].t_s - whole[cut].length_s)
+    return (
+        f"reads fell from {high} to {low} IOPS at {at}, and stayed there: if this is a "
+        "throttled volume, its burst credits are used up, and what ran before is not "
+        "what it sustains; the suite cloud/limits tells"
+    )

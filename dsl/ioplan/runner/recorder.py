@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from ioplan.core.version import __version__
 from ioplan.job import SECOND_NS, Job
+from ioplan.language.metric import THROTTLED
+from ioplan.measure.burst import spent
 from ioplan.planner.run_id import digest, prepare_digest
 from ioplan.planner.steps import Prepare, Run
 from ioplan.records.host_clock import HostClock
@@ -62,7 +64,11 @@ class Recorder:
             events=events,
             telemetry=outcome.telemetry.means,
             wear=measurement.wear or outcome.telemetry.wear,
-            warnings=(*self._mistakes(step), *_warnings(outcome, clock)),
+            warnings=(
+                *self._mistakes(step),
+                *_warnings(outcome, clock),
+                *_spent_burst(step, job, outcome),
+            ),
             substitutions=self._substitutions(job),
         )
 
@@ -131,6 +137,17 @@ def _run_id(step: Run | Prepare) -> str:
     if isinstance(step, Run):
         return step.run_id
     return digest("prepare", prepare_digest(step.step))
+
+
+def _spent_burst(step: Run | Prepare, job: Job, outcome: RunOutcome) -> Iterator[str]:
+    """Of closed loops that read: what writes slows down for reasons of its own."""
+    reads = all(one.read_percent == 100 and not one.trim_percent for one in job.streams)
+    free = not any(one.rate or one.starts_ns or one.ends_ns for one in job.streams)
+    asked = any(one.metric.name in THROTTLED for one in step.test.expectations)
+    if isinstance(step, Prepare) or step.events or asked or not (reads and free):
+        return
+    if text := spent(outcome.measurement.detail.series):
+        yield text
 
 
 def _warnings(outcome: RunOutcome, clock: HostClock | None) -> Iterator[str]:
