@@ -178,6 +178,7 @@ class Stream(Model):
     verify: bool = False
     errors_allowed: Annotated[int, Field(ge=1)] | None = None
     errors_allowed_percent: Percent | None = None
+    retries: Annotated[int, Field(ge=0, le=100)] = 0
     hang_ns: Annotated[int, Field(ge=0)] = 0
     hosts: tuple[str, ...] = ()
 

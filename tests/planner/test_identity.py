@@ -199,6 +199,7 @@ OTHERS = {
     "verify": [True],
     "errors_allowed": [1, 100],
     "errors_allowed_percent": [1.0, 100.0],
+    "retries": [1, 3],
     "hang_ns": [1_000, 120_000_000_000],
 }
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import paths
 import pytest
 from command import Done, ioplan, plan_file
 
 from ioplan.witness.device import Device
+from ioplan_io_uring.engine import engine_path
 
 EVERY_TENTH = [{"error": "EIO", "every": 10, "nth": 10}]
 
@@ -56,3 +59,71 @@ def test_allowed_errors_are_counted_by_errno(
     assert read["errors"] == pytest.approx(read["ios"] / 9, abs=2)
     assert errors["main"]["EIO"]["mean_ns"] >= 2_000_000
     assert any("main:" in one and "EIO" in one for one in record["warnings"])
+
+
+@pytest.mark.slow
+def test_what_failed_is_issued_again(
+    device: Callable[..., Device], tmp_path: Path
+) -> None:
+    """Each attempt arrives at the device; the I/O counts once, and took as long as both."""
+    slow = [{"shape": "fixed", "value": "2ms"}]
+    made = device(fault=EVERY_TENTH, latency=slow)
+    done = run(made, tmp_path, ", retry 2")
+    assert done.code == 0, done.out
+    record: dict[str, Any] = done.of("record")[0]["record"]
+    read = record["directions"]["read"]
+    attempts = record["backend"]["facts"]["retried"]["main"]["EIO"]
+    assert not read["errors"] and "errors" not in record["backend"]["facts"]
+    assert attempts == pytest.approx((read["ios"] + attempts) / 10, abs=2)
+    points = {p["percent"]: p["latency_ns"] for p in read["latency"]["percentiles"]}
+    assert points[50] < 3_900_000 and points[95] > 4_000_000
+    (said,) = [one for one in record["warnings"] if "repeated" in one]
+    assert f"main: {attempts} EIO" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("retries", [1, 3])
+def test_what_fails_each_time_has_failed(
+    retries: int, device: Callable[..., Device], tmp_path: Path
+) -> None:
+    made = device(fault=[{"error": "EIO", "range": ["0B", "1MiB"], "every": 1}])
+    done = run(made, tmp_path, f", errors allowed, retry {retries}")
+    record: dict[str, Any] = done.of("record")[0]["record"]
+    facts, errors = record["backend"]["facts"], record["directions"]["read"]["errors"]
+    assert errors and facts["errors"]["main"]["EIO"]["ios"] == errors
+    assert facts["retried"]["main"]["EIO"] == pytest.approx(retries * errors, abs=12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["io_uring", "sync"])
+@pytest.mark.parametrize(
+    "clause", [", qd 4, rate 500 iops", ", qd 4, pause 1ms", ", qd 2 each, threads 2"]
+)
+def test_a_repeated_io_leaves_the_rest_as_it_was(
+    clause: str,
+    mode: str,
+    device: Callable[..., Device],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """No arrival, pause or I/O of a limit is lost by it, in either mode."""
+    if mode == "sync":
+        monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
+    made = device(fault=EVERY_TENTH)
+    plan = f'test "A" {{ run random 4KiB 100/0{clause}, retry 3 for 4MiB }}'
+    target = ("--target", made.disk, "--backend", "io_uring", "--json")
+    done = ioplan("run", plan_file(tmp_path, plan), *target)
+    assert done.code == 0, done.out + done.err
+    record = done.of("record")[0]["record"]
+    read = record["directions"]["read"]
+    assert record["backend"]["mode"] == mode
+    assert (read["ios"], read["errors"]) == (1024, 0)
+
+
+def engine_without_io_uring(folder: Path) -> str:
+    """A program that is the engine where the kernel forbids it a ring."""
+    forbid = f"exec {sys.executable} {paths.SUPPORT}/forbid_io_uring.py"
+    script = folder / "engine"
+    script.write_text(f'#!/bin/sh\n{forbid} {engine_path()} "$@"\n')
+    script.chmod(0o755)
+    return str(script)

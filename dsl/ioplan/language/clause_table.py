@@ -501,11 +501,26 @@ CLAUSES: tuple[Clause, ...] = (
             "`errors allowed`, `errors allowed up to 100`, `errors allowed up to 1%`",
             "failed I/Os do not end the run, up to this number, or this share of the "
             "stream's I/O. They are in no figure but `errors`, are counted by errno "
-            "with their own latencies, and are not retried",
+            "with their own latencies, and are not retried without `retry`",
             "none",
         ),
         convert=to.errors_allowed,
         is_axis=False,
+    ),
+    Clause(
+        word="retry",
+        forms={"retry": "retry 3"},
+        sets={"retry": ("retries",)},
+        reference=(
+            "`retry 3`",
+            "a read, write or trim that fails is issued again at once, up to so many "
+            "times; it counts once, its latency ends with the last attempt, and it has "
+            "failed if all have. What was retried is in the record by errno",
+            "not retried",
+        ),
+        convert=to.retry,
+        is_axis=False,
+        feature="run random 4KiB 100/0, retry 3 for 2s",
     ),
     Clause(
         word="hang",

@@ -27,6 +27,7 @@ MOST_THREADS = 4096
 
 MOST_SYNC = 1_000_000_000
 MOST_ERRORS = 1_000_000_000
+MOST_RETRIES = 100
 MOST_HANG_NS = 3600 * 1_000_000_000
 
 Attributes = dict[str, Any]
@@ -225,6 +226,11 @@ def errors_allowed(quantity: Quantity) -> Attributes:
     if not share:
         raise QuantityError("errors allowed must be more than 0 %", "or leave it out")
     return {"errors_allowed_percent": share}
+
+
+def retry(quantity: Quantity) -> Attributes:
+    """How often an I/O that fails is issued again. Raises QuantityError."""
+    return {"retries": count(quantity, "retry", MOST_RETRIES)}
 
 
 def hang(quantity: Quantity) -> Attributes:

@@ -14,7 +14,7 @@ from ioplan.records.host_clock import HostClock
 from ioplan.records.record import Asked, BackendFacts, EventMade, RunRecord
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome
-from ioplan.runner.execute.io_errors import by_errno
+from ioplan.runner.execute.io_errors import by_errno, retried
 from ioplan.runner.fit import described, gaps_of
 from ioplan.runner.lints import run_key, texts_by_run
 from ioplan.workload import Workload
@@ -159,6 +159,8 @@ def _warnings(outcome: RunOutcome, clock: HostClock | None) -> Iterator[str]:
     if errors:
         kinds = by_errno(measurement)
         yield f"{errors} {FAILED}" + (f" ({kinds})" if kinds else "")
+    if again := retried(measurement):
+        yield again
     if measurement.result:
         yield from measurement.result.warnings
     yield from map(str, measurement.inconsistencies())

@@ -30,6 +30,7 @@
 "read random"
 "read sizes"
 "region"
+"retry"
 "size"
 "sizes"
 "slope"

@@ -25,6 +25,7 @@ SPEAKS = speaking(
     "burst",
     "ramp",
     "errors allowed",
+    "retry",
     "hang",
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""

@@ -320,6 +320,7 @@ CLAUSES: dict[str, Apply] = {
     "fua": _fua,
     "verify": _verify,
     "errors": _errors,
+    "retry": _when("retry"),
     "hang": _when("hang"),
     "permuted": _permuted,
     "hotspots": hotspots,

@@ -345,6 +345,7 @@ class Builder:
     fua = _clause("fua")
     verify = _clause("verify")
     errors = _clause("errors")
+    retry = _clause("retry")
     hang = _clause("hang")
     cut = _clause("cut")
 

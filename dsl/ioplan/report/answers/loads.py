@@ -20,7 +20,7 @@ FREE = frozenset(
     (
         *("name", "qd", "threads", "rate", "starts_ns", "ends_ns"),
         *("read_percent", "read_sizes", "write_sizes"),
-        *("errors_allowed", "errors_allowed_percent", "hang_ns"),
+        *("errors_allowed", "errors_allowed_percent", "retries", "hang_ns"),
     )
 )
 """In what a cell may differ from a question: the first are its place on a curve."""

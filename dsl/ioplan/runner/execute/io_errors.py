@@ -93,6 +93,19 @@ def by_errno(measurement: Measurement) -> str:
     )
 
 
+def retried(measurement: Measurement) -> str:
+    """Attempts that failed and were followed by another one, as `by_errno`."""
+    found = measurement.facts.get("retried")
+    if not isinstance(found, dict) or not found:
+        return ""
+    kinds = ", ".join(
+        f"{stream}: {ios} {name}"
+        for stream, attempts in found.items()
+        for name, ios in attempts.items()
+    )
+    return f"attempts failed and were repeated ({kinds}); latencies include them"
+
+
 def device_failure(target: str, seen: int, measurement: Measurement) -> Failure | None:
     """The failure of a run with failed I/Os; `seen` were counted in its intervals."""
     counted = sum(part.errors for part in measurement.directions.values())

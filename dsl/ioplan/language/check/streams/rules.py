@@ -37,6 +37,7 @@ def check_streams(
             _check_pattern(whole, axes, given, where, scope)
             _check_permuted(whole, axes, given, where, scope)
             _check_random_share(whole, axes, where, scope)
+            _check_retries(whole, where, scope)
             _check_room(whole, given, where, scope)
             check_depth(whole, axes, where, scope)
             _check_loop(whole, given, where, scope)
@@ -178,6 +179,17 @@ def _check_permuted(
     if "size" not in given_by(stream.name, axes) and len({*sizes}) > 1:
         scope.findings.error(
             "only I/O of one size can be permuted", span, "write one size"
+        )
+
+
+def _check_retries(stream: StreamTemplate, where: Span, scope: Scope) -> None:
+    """Nobody knows what a write that failed has stored."""
+    if stream.attributes.get("retries") and stream.attributes.get("verify"):
+        scope.findings.error(
+            "'retry' is not allowed with 'verify': what a write that failed has stored "
+            "is unknown",
+            stream.spans.get("retry", where),
+            "remove one of them",
         )
 
 

@@ -278,6 +278,13 @@ fn check_room(job: &Job, stream: &Stream) -> Checked {
 /// No other stream may write where a stream verifies.
 fn check_verify(job: &Job) -> Checked {
     for (at, stream) in job.streams.iter().enumerate().filter(|(_, s)| s.verify) {
+        if stream.retries > 0 {
+            return Err(Failure::bad_job(format!(
+                "stream {} verifies: what a write that failed has stored is unknown; \
+                 leave out retry, or verify",
+                stream.name
+            )));
+        }
         let others = job.streams.iter().enumerate();
         let mut others = others.filter(|(other, s)| *other != at && s.modifies());
         let overlap = others.find(|(_, other)| {

@@ -149,6 +149,9 @@ pub struct Stream {
     pub errors_allowed: Option<u64>,
     #[serde(default)]
     pub errors_allowed_percent: Option<f64>,
+    /// How often an I/O that fails is issued again.
+    #[serde(default)]
+    pub retries: u8,
     /// How long an I/O may take, where that is longer than the engine waits for others.
     #[serde(default)]
     pub hang_ns: u64,

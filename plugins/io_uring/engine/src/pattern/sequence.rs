@@ -52,6 +52,7 @@ impl Sequence {
                 size_bytes: *size_bytes,
                 start_ns,
                 measured,
+                attempts: 0,
             });
         }
         self.draw_in_general(direction, start_ns, measured)
@@ -82,6 +83,7 @@ impl Sequence {
             size_bytes: place.size_bytes,
             start_ns,
             measured,
+            attempts: 0,
         })
     }
 

@@ -97,6 +97,7 @@ impl Worker {
             size_bytes: 0,
             start_ns: 0,
             measured: false,
+            attempts: 0,
         };
         let fixed = Fixed {
             file: ring.register_file(target.io_fd()),
@@ -163,12 +164,26 @@ impl Worker {
     #[inline(always)]
     fn fill(&mut self, now_ns: u64) -> Option<Next> {
         if self.lane.is_over(now_ns) {
-            return Some(Next::Over);
+            return Some(self.fill_after_end());
         }
         if self.simple && self.lane.only_draws(now_ns) {
             return self.fill_by_draws(now_ns);
         }
         self.fill_in_general(now_ns)
+    }
+
+    #[cold]
+    fn fill_after_end(&mut self) -> Next {
+        while let Some(slot) = self.slots.take() {
+            match self.lane.next_after_end() {
+                Next::Op(op) => self.start(slot, op),
+                other => {
+                    self.slots.undo_take(1);
+                    return other;
+                }
+            }
+        }
+        Next::Blocked
     }
 
     #[inline(never)]

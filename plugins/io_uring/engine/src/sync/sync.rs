@@ -170,7 +170,7 @@ impl IoThread {
             if !self.await_start(&mut op) {
                 return None;
             }
-        } else {
+        } else if op.attempts == 0 {
             // After the lock: the wait for it is no latency of the device.
             op.start_ns = self.clock.now_ns();
         }

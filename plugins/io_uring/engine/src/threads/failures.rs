@@ -23,6 +23,8 @@ struct StreamFailures {
     allowed: Option<u64>,
     ios: AtomicU64,
     by_errno: Mutex<BTreeMap<i32, Failed>>,
+    /// Attempts that failed and were followed by another one.
+    retried: Mutex<BTreeMap<i32, u64>>,
 }
 
 #[derive(Default)]
@@ -37,6 +39,7 @@ impl Failures {
                 .or(stream.errors_allowed_percent.map(|_| u64::MAX)),
             ios: AtomicU64::new(0),
             by_errno: Mutex::default(),
+            retried: Mutex::default(),
         });
         Self(by_stream.collect())
     }
@@ -57,6 +60,25 @@ impl Failures {
         failed.ios += 1;
         failed.sum_ns += u128::from(latency_ns);
         failed.max_ns = failed.max_ns.max(latency_ns);
+    }
+
+    /// One more attempt, of the warm-up as well.
+    pub fn retried(&self, stream: usize, errno: i32) {
+        if let Some(of) = self.0.get(stream) {
+            *lock(&of.retried).entry(errno).or_default() += 1;
+        }
+    }
+
+    /// By stream and errno, those of streams that had any.
+    pub fn retried_facts(&self) -> Value {
+        let streams = self.0.iter().filter_map(|of| {
+            let retried = lock(&of.retried);
+            let named = retried
+                .iter()
+                .map(|(errno, ios)| (errno_name(*errno), json!(ios)));
+            (!retried.is_empty()).then(|| (of.name.clone(), named.collect::<Value>()))
+        });
+        streams.collect()
     }
 
     /// By stream and errno.

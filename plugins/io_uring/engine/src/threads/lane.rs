@@ -23,6 +23,7 @@ use crate::threads::gaps::LaneGap;
 use crate::threads::interval_counts::IntervalCounts;
 use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
 use crate::threads::message::Message;
+use crate::threads::retries::{Retries, errno_of};
 use crate::threads::shared::{IoError, Shared};
 
 const REDRAWS: usize = 100;
@@ -52,6 +53,7 @@ pub struct Lane {
     filler: Filler,
     verifier: Option<Verifier>,
     deferred: Option<Op>,
+    retries: Retries,
     sync_every: Option<u64>,
     unsynced_writes: u64,
     commits: Option<Commits>,
@@ -86,6 +88,7 @@ impl Lane {
             || stream.pauses()
             || stream.starts_ns > 0
             || stream.sync_every.is_some()
+            || stream.retries > 0
             || stream.verify;
         let schedule = Schedule::new(0, 0, None, job.interval_ns);
         Self {
@@ -103,6 +106,7 @@ impl Lane {
             plain: !limited && !more,
             tracked: stream.verify || stream.pauses() || stream.sync_every.is_some(),
             deferred: None,
+            retries: Retries::of(stream),
             sync_every: stream.sync_every,
             unsynced_writes: 0,
             commits: stream.sync_every.map(|_| Commits::new(stream.qd)),
@@ -171,9 +175,15 @@ impl Lane {
     /// the caller waits.
     pub fn next(&mut self, now_ns: u64, reserve: bool) -> Next {
         if self.is_over(now_ns) {
-            return Next::Over;
+            return self.next_after_end();
         }
         self.next_unless_over(now_ns, reserve)
+    }
+
+    /// What has begun is brought to its end, also by another attempt.
+    #[cold]
+    pub fn next_after_end(&mut self) -> Next {
+        self.retries.next().map_or(Next::Over, Next::Op)
     }
 
     /// The same for a caller that has checked `is_over`, once for a batch.
@@ -202,7 +212,9 @@ impl Lane {
     #[inline(never)]
     fn next_in_general(&mut self, now_ns: u64, reserve: bool) -> Next {
         let next = self.choose(now_ns, reserve);
-        if let (Some(pause), Next::Op(op)) = (&mut self.pause, &next) {
+        if let (Some(pause), Next::Op(op)) = (&mut self.pause, &next)
+            && op.attempts == 0
+        {
             pause.issue(op);
         }
         next
@@ -211,6 +223,9 @@ impl Lane {
     fn choose(&mut self, now_ns: u64, reserve: bool) -> Next {
         if now_ns < self.schedule.warmup_start_ns {
             return Next::Wait(self.schedule.warmup_start_ns);
+        }
+        if let Some(op) = self.retries.next() {
+            return Next::Op(op);
         }
         if let Some(op) = self.deferred.take() {
             return self.admit(op);
@@ -300,6 +315,7 @@ impl Lane {
             size_bytes: 0,
             start_ns: now_ns,
             measured: now_ns >= self.schedule.start_ns,
+            attempts: 0,
         }
     }
 
@@ -355,7 +371,7 @@ impl Lane {
     /// The I/O is about to be submitted.
     #[inline(always)]
     pub fn issue(&mut self, slot: usize, op: &mut Op, now_ns: u64) {
-        if self.starts_when_issued(op) {
+        if self.starts_when_issued(op) && op.attempts == 0 {
             op.start_ns = now_ns;
         }
         if op.measured {
@@ -416,6 +432,9 @@ impl Lane {
             _ => 0,
         };
         let success = result == expected;
+        if !success && self.retries.again(op, result) {
+            return self.shared.retried(self.id.stream, errno_of(result));
+        }
         let mut commit_from_ns = None;
         if self.tracked {
             commit_from_ns = self.follow_up(slot, op, success, now_ns, data);
@@ -447,7 +466,7 @@ impl Lane {
 
     #[cold]
     fn error(&mut self, op: &Op, result: i64, now_ns: u64) {
-        let errno = if result < 0 { -result as i32 } else { 0 };
+        let errno = errno_of(result);
         self.count_error(op, errno, now_ns);
         self.shared.failed(self.id.stream, IoError::of(op, errno));
     }
@@ -562,6 +581,9 @@ impl Lane {
     /// Sends the remaining counts and the lane's end.
     pub fn finish(&mut self, now_ns: u64) {
         self.tick(now_ns);
+        while let Some((op, result)) = self.retries.left() {
+            self.error(&op, result, now_ns);
+        }
         let over_ns = self.over_ns.unwrap_or(now_ns);
         let end = LaneEnd {
             begun_ns: self.begun_ns,

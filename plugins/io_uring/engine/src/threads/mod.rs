@@ -14,5 +14,6 @@ pub mod lane_end;
 pub mod lifeline;
 pub mod message;
 pub mod mode;
+pub mod retries;
 pub mod shared;
 pub mod signals;

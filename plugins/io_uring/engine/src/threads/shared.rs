@@ -183,6 +183,11 @@ impl Shared {
         self.failures.count(stream, errno, latency_ns);
     }
 
+    /// An attempt failed, and another one follows.
+    pub fn retried(&self, stream: usize, errno: i32) {
+        self.failures.retried(stream, errno);
+    }
+
     /// An I/O never completed. It is recorded; the run has ended anyway.
     pub fn lost(&self, error: IoError) {
         lock(&self.first_error).get_or_insert(error);
@@ -219,6 +224,10 @@ impl Shared {
         if let Some(error) = lock(&self.first_error).as_ref() {
             facts.insert("first_error".into(), error.facts());
             facts.insert("errors".into(), self.failures.facts());
+        }
+        let retried = self.failures.retried_facts();
+        if retried.as_object().is_some_and(|found| !found.is_empty()) {
+            facts.insert("retried".into(), retried);
         }
         facts
     }

@@ -121,7 +121,7 @@ class MultiHostBackend:
         self.inner, self.calls, self.connect = inner, calls, connect
         self.options = options
         self.name, self.version = inner.name, ""
-        self.speaks = (inner.speaks - {"errors allowed"}) | {"on hosts"}
+        self.speaks = (inner.speaks - {"errors allowed", "retry"}) | {"on hosts"}
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """The version is that of the hosts, once the target is open."""
