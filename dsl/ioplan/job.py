@@ -16,6 +16,9 @@ from pydantic import Field, GetPydanticSchema, PlainSerializer, TypeAdapter
 from ioplan.core.model import Model
 from ioplan.workload import Direction, Stream, Workload
 
+PROTOCOL = 1
+"""The version of jobs and events as JSON: docs/protocol.md. A field that old programs
+can ignore leaves it as it is; anything else makes it the next one."""
 SECOND_NS = 1_000_000_000
 MIN_INTERVAL_NS = 10_000_000
 """Of the reports of a run."""
@@ -133,9 +136,13 @@ class StreamCounts(Model):
 
 
 class Started(Model):
-    """The target is open and I/O begins. `facts` are the backend's own."""
+    """The target is open and I/O begins. `facts` are the backend's own.
+
+    `protocol` is what another program speaks.
+    """
 
     event: Literal["started"] = "started"
+    protocol: int | None = None
     mode: str
     reason: str = ""
     facts: dict[str, Any] = {}

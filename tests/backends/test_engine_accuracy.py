@@ -29,7 +29,8 @@ from accuracy import (
     seen_of_log,
 )
 from calm import needs_idle_cpu
-from faulty import Faulty, faulty, needs_faulty, wait_for
+from faulty import NEEDS_FUSE, Faulty, faulty, needs_faulty, slow, wait_for
+from labs import loop_device, needs_root
 
 from ioplan_io_uring.engine import engine_path
 
@@ -68,14 +69,15 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
     return last
 
 
-@needs_faulty
+@NEEDS_FUSE
+@needs_root
 @pytest.mark.parametrize("qd", [1, 4, 8])
 @needs_idle_cpu(ms=50)
 def test_a_known_latency_is_reported(qd: int, tmp_path: Path) -> None:
-    with faulty(tmp_path, "--filter=delay", "rdelay=5ms") as device:
-        began_ns, before = time.monotonic_ns(), Kernel.of(device.path)
-        result = run(job(device.path, 600, qd))
-        took_ns, after = time.monotonic_ns() - began_ns, Kernel.of(device.path)
+    with slow(tmp_path, "5ms") as disk, loop_device(disk, "--direct-io=on") as device:
+        began_ns, before = time.monotonic_ns(), Kernel.of(str(device))
+        result = run(job(str(device), 600, qd))
+        took_ns, after = time.monotonic_ns() - began_ns, Kernel.of(str(device))
     check_run_time(result, 600 * MS, took_ns)
     check_latencies(result, qd, 5 * MS, after.less(before))
 
@@ -214,11 +216,11 @@ def test_a_generator_at_its_limit_is_named() -> None:
     assert "the generator, not the drive" in warnings(run(zero(300, qd=32)))
 
 
-@needs_faulty
+@NEEDS_FUSE
 @needs_idle_cpu(ms=50)
 def test_a_drive_at_its_limit_is_none_of_the_generator(tmp_path: Path) -> None:
-    with faulty(tmp_path, "--filter=delay", "rdelay=5ms") as device:
-        assert "the generator" not in warnings(run(job(device.path, 300, 1)))
+    with slow(tmp_path, "5ms") as disk:
+        assert "the generator" not in warnings(run(job(str(disk), 300, 1)))
 
 
 def test_a_core_that_others_use_is_named() -> None:

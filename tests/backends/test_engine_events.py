@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from ioplan.job import Event, Progress, Started
-from ioplan_io_uring.execution import read_event
+from ioplan.process.lines import read_event
 
 STARTED = b'{"event":"started",%s}\n'
 READ = TypeAdapter(Event).validate_json
@@ -18,6 +18,7 @@ READ = TypeAdapter(Event).validate_json
         b'"mode":"io_uring","reason":"","facts":{"cpus":[0,1],"depth":4}',
         b'"mode":"sync","reason":"no io_uring here"',
         b'"mode":"io_uring"',
+        b'"protocol":1,"mode":"io_uring"',
     ],
 )
 def test_the_first_event_is_read_as_pydantic_reads_it(fields: bytes) -> None:

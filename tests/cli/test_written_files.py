@@ -175,6 +175,7 @@ OWN = {
     "dsl/ioplan/guard/output.py": "the gate",
     "dsl/ioplan/guard/target.py": "targets, behind the guard",
     "dsl/ioplan/guard/heartbeat.py": "how much was written, in the state folder",
+    "dsl/ioplan/runner/witnessed.py": "what was witnessed, in the state folder",
     "dsl/ioplan/guard/scratch_file.py": "scratch files and their marks",
     "dsl/ioplan/guard/purge/marks.py": "the target, to prove a purge",
     "dsl/ioplan/guard/purge/command.py": "a pipe to a purge's program",

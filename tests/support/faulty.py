@@ -17,6 +17,9 @@ import pytest
 from labs import loop_device, marked
 from msgspec import Struct
 
+from ioplan.witness.device import running
+from ioplan.witness.script import Script
+
 SIZE = "64M"
 PROGRAMS = ("nbdkit", "nbdfuse", "losetup")
 MISSING = [program for program in PROGRAMS if not shutil.which(program)]
@@ -31,6 +34,13 @@ NEEDS_FAULTY = [
         reason=f"LEFT OUT: devices that fail are made with {', '.join(MISSING)}",
     ),
 ]
+
+
+NEEDS_FUSE = pytest.mark.skipif(
+    not os.access("/dev/fuse", os.R_OK | os.W_OK)
+    or not (os.geteuid() == 0 or shutil.which("fusermount3")),
+    reason="LEFT OUT: there is no FUSE for this user",
+)
 
 
 def needs_faulty(test: Any) -> Any:
@@ -60,6 +70,14 @@ def faulty(
         loop_device(Path(file.path), "--direct-io=on") as device,
     ):
         yield Faulty(str(device), file.path, file.storage)
+
+
+@contextmanager
+def slow(folder: Path, latency: str) -> Iterator[Path]:
+    """A file of ioplan's own device, each of whose reads takes so long."""
+    script = {"size": "64MiB", "latency": [{"direction": "read", "value": latency}]}
+    with running(Script.model_validate(script), folder / "slow") as device:
+        yield device.disk
 
 
 class Served(Struct, frozen=True):

@@ -16,6 +16,7 @@ from ioplan.language.plan import CheckedPlan, Test
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.runner.fit import Accepted, Misfit, Shortfall, misfits, shortfalls
+from ioplan.runner.witnessed import words_of
 
 Grade = Literal["exact", "near", "approximate", "impossible"]
 GRADES: tuple[Grade, ...] = ("exact", "near", "approximate", "impossible")
@@ -31,6 +32,8 @@ class Fit(NamedTuple):
     shortfalls: tuple[Shortfall, ...]
     done_by: tuple[str, ...] = ()
     """The programs that do its runs, of a backend that has several."""
+    words: frozenset[str] = frozenset()
+    """What its runs say, and those of its preconditions."""
 
     @property
     def grade(self) -> Grade:
@@ -107,7 +110,8 @@ def _fit(
     short = shortfalls(alone, backend, facts, options)
     here = tuple(one for one in short if slot(one.gap.field) != OF_THE_LAB)
     done_by = _programs(alone, backend, facts, options)
-    return Fit(test, tuple(misfits(alone.io_steps, facts)), here, done_by)
+    said = words_of(job for _, job in all_jobs(alone.io_steps, facts, not alone.writes))
+    return Fit(test, tuple(misfits(alone.io_steps, facts)), here, done_by, said)
 
 
 def _programs(

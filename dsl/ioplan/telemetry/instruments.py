@@ -11,6 +11,7 @@ from ioplan.backends import TargetFacts
 from ioplan.job import Event, Job, Wear
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.telemetry.cpu_facts import cpu_throttles
+from ioplan.telemetry.device_check import Told, device_counts, differences
 from ioplan.telemetry.disk import Disk, disk_of
 from ioplan.telemetry.other_programs import filled_in
 from ioplan.telemetry.power_meter import Meter
@@ -72,6 +73,7 @@ class InstrumentedRun:
 
     def __init__(self, instruments: Instruments | None, job: Job) -> None:
         self.instruments, self.telemetry = instruments, RunTelemetry()
+        self.job, self.told = job, Told()
         if instruments:
             meter = Meter(instruments.meter) if instruments.meter else None
             self.sampler = Sampler(instruments.sensors, job, meter)
@@ -80,11 +82,13 @@ class InstrumentedRun:
         """An event of the run."""
         if self.instruments:
             self.sampler.on_event(event)
+            self.told.add(event)
 
     def __enter__(self) -> Self:
         if self.instruments:
             self.logs, self.throttles = _read_outside_run(self.instruments)
             self.sampler.start()
+            self.counted = device_counts(self.instruments.disk)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -111,6 +115,7 @@ class InstrumentedRun:
         warnings = list(self._problems())
         if telemetry:
             warnings += heat_warnings(telemetry, instruments.sensors.temperature)
+        warnings += differences(self.job, self.told, self.counted, instruments.disk)
         written = wear_between(self.logs, logs, instruments.capacity_bytes)
         return RunTelemetry(telemetry, points(samples, known), tuple(warnings), written)
 

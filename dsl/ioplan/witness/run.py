@@ -48,6 +48,11 @@ class Witnessed(Struct, frozen=True):
         """What was not as asked."""
         return [one for one in self.clauses if one.verdict == "differs"]
 
+    @property
+    def open_clauses(self) -> list[Clause]:
+        """What was not judged."""
+        return [one for one in self.clauses if one.verdict == "not judged"]
+
 
 def witness(
     backend: Backend,

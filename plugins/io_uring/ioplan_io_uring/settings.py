@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from ioplan.backends import BackendError, Gap
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job
+from ioplan.process.execution import job_text
 
 
 class Settings(Model):
@@ -74,10 +74,6 @@ def engine_job(
 
     `stamps` is the file that remembers what was written with `verify`.
     """
-    fields = job.model_dump(mode="json")
-    for stream in fields["streams"]:
-        del stream["hosts"]
-    fields |= dict.fromkeys(settings.enabled, True)
-    if stamps:
-        fields["stamps"] = str(stamps)
-    return json.dumps(fields, indent=indent)
+    own = {name: True for name in settings.enabled}
+    stored = {"stamps": str(stamps)} if stamps else {}
+    return job_text(job, {**own, **stored}, indent)

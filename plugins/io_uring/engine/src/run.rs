@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::job::check;
 use crate::job::event::{self, Cpu, Event, Facts};
 use crate::job::failure::{Cause, Failure, describe_errno};
+use crate::job::protocol::{self, PROTOCOL};
 use crate::job::record;
 use crate::job::{Job, Mode, Stream};
 use crate::measure::clock::{self, Calibration};
@@ -43,9 +44,7 @@ pub enum Outcome {
 /// `starts` gives the start time of a job that awaits it.
 pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure> {
     let calibration = Calibration::start();
-    let job: Job = serde_json::from_str(text).map_err(|error| {
-        Failure::bad_job(format!("the job is not what the engine knows: {error}"))
-    })?;
+    let job: Job = protocol::parse(text)?;
     check::check(&job)?;
     signals::block();
     signals::exact_timers();
@@ -77,6 +76,7 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     };
     crew.await_ready(&context.shared, &receiver)?;
     let started = Event::Started {
+        protocol: PROTOCOL,
         mode: if mode == Mode::Sync {
             "sync"
         } else {

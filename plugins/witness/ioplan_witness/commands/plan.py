@@ -26,6 +26,7 @@ from ioplan.planner.jobs import run_job
 from ioplan.planner.places import runs_of
 from ioplan.planner.steps import Run
 from ioplan.planner.unfold import unfold
+from ioplan.runner.witnessed import keep, nothing_kept, words_of
 from ioplan.witness.device import DeviceError, program
 from ioplan.witness.run import Witnessed, short, witness
 
@@ -43,14 +44,16 @@ def witness_plan(*, plan: Path, json: bool, **words: Any) -> int:
     checked = requested_plan(plan, asked)
     choice = chosen_backend(asked.backend, asked.lab, asked.options)
     _check(choice)
-    differ = 0
+    differ, said = 0, Said()
     console = Terminal(quiet=json, highlight=False)
     print_version(console, choice)
     with TemporaryDirectory(prefix="ioplan-witness-") as name:
         for number, run in enumerate(ends(runs_of(unfold(checked)))):
-            found = _witnessed(choice, run, Path(name) / str(number))
+            found, spoken = _witnessed(choice, run, Path(name) / str(number))
+            said.add(found, spoken)
             differ += bool(found.failure or found.differences)
             _show(console, run, found, json)
+    said.keep(choice)
     return EXPECTATION_FAILED if differ else HELD
 
 
@@ -83,14 +86,41 @@ def ends(runs: Iterable[Run]) -> Iterator[Run]:
             yield cells[-1]
 
 
-def _witnessed(choice: Choice, run: Run, folder: Path) -> Witnessed:
+class Said:
+    """The words of runs that were as asked, and of those that were not."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+        self.differed: set[str] = set()
+
+    def add(self, found: Witnessed, words: frozenset[str]) -> None:
+        """A run. One that failed says nothing, nor does one that is not judged."""
+        if found.differences:
+            self.differed |= words
+        elif found.clauses and not found.open_clauses:
+            self.seen |= words
+
+    def keep(self, choice: Choice) -> None:
+        """For `ioplan plan`."""
+        version = choice.backend.availability(choice.options).version
+        programs = nothing_kept(choice.backend.name, version, choice.options)
+        keep(programs, self.seen, self.differed)
+
+
+def _witnessed(
+    choice: Choice, run: Run, folder: Path
+) -> tuple[Witnessed, frozenset[str]]:
+    jobs: list[Job] = []
+
     def made(facts: TargetFacts) -> Job:
-        return short(run_job(run, facts, read_only=False), RUN_NS)
+        jobs.append(short(run_job(run, facts, read_only=False), RUN_NS))
+        return jobs[-1]
 
     folder.mkdir()
     request = TargetRequest(options=choice.options, folder=str(folder / "session"))
     rated = any(stream.rate for stream in run.workload.streams)
-    return witness(choice.backend, request, made, folder, rated)
+    found = witness(choice.backend, request, made, folder, rated)
+    return found, words_of(jobs)
 
 
 def _show(console: Console, run: Run, found: Witnessed, json: bool) -> None:

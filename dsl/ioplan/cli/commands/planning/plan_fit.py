@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 from msgspec.structs import replace
@@ -19,6 +21,7 @@ from ioplan.language.lints.kinds import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
 from ioplan.runner.fit import Accepted
 from ioplan.runner.fit_report import GRADES, Fit, fits_of
+from ioplan.runner.witnessed import kept_words, nothing_kept
 
 STYLES = {
     "exact": "green",
@@ -79,9 +82,34 @@ class PlanFit:
             "target": self.facts.model_dump(),
             "refused": self.refused,
             "tests": [
-                fit.as_json() | {"runs": fit.runs(self.allowed)} for fit in self.fits
+                fit.as_json()
+                | {"runs": fit.runs(self.allowed), "witnessed": self._is_witnessed(fit)}
+                for fit in self.fits
             ],
         }
+
+    @cached_property
+    def _seen(self) -> frozenset[str]:
+        """The words that a witness saw of this version, with these options."""
+        choice, version = self.choice, self._here().version
+        return kept_words(nothing_kept(choice.backend.name, version, choice.options))
+
+    def _is_witnessed(self, fit: Fit) -> bool:
+        return fit.grade == "exact" and bool(fit.words) and fit.words <= self._seen
+
+    def _exact(self) -> Iterator[str]:
+        """Which tests are exact, and who says so."""
+        backend = self.choice.backend
+        exact = [fit for fit in self.fits if fit.grade == "exact"]
+        if backend.virtual_time or not exact:
+            return
+        seen = [fit.test.title for fit in exact if self._is_witnessed(fit)]
+        told = [fit.test.title for fit in exact if not self._is_witnessed(fit)]
+        if seen:
+            name = f"{backend.name} {self._here().version}"
+            yield f"exact, witnessed on {name}: {', '.join(seen)}"
+        if told:
+            yield f"exact by declaration: {', '.join(told)}"
 
     def _run(self) -> list[Fit]:
         return [
@@ -105,7 +133,7 @@ class PlanFit:
         if not here.usable:
             text = f"it cannot run here: {here.reason}"
             console.print(Text(printable(text), style="dim"))
-        for line in self._programs():
+        for line in (*self._programs(), *self._exact()):
             console.print(Text(printable(line)), soft_wrap=True)
         for fit in self.fits:
             if fit.grade != "exact":

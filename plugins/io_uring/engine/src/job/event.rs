@@ -15,6 +15,7 @@ pub type Facts = Map<String, Value>;
 #[serde(tag = "event", rename_all = "lowercase")]
 pub enum Event {
     Started {
+        protocol: u64,
         mode: &'static str,
         reason: String,
         facts: Facts,

@@ -2,11 +2,15 @@
 
 use serde::Deserialize;
 
+use crate::job::protocol::PROTOCOL;
+
 const SECOND_NS: u64 = 1_000_000_000;
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
+    #[serde(default = "default_protocol", rename = "protocol")]
+    pub _protocol: u64,
     pub target: String,
     pub capacity_bytes: u64,
     pub block_bytes: u64,
@@ -48,6 +52,10 @@ impl Job {
     pub fn verifies(&self) -> bool {
         self.streams.iter().any(|stream| stream.verify)
     }
+}
+
+fn default_protocol() -> u64 {
+    PROTOCOL
 }
 
 fn default_interval_ns() -> u64 {

@@ -4,6 +4,7 @@ pub mod check;
 pub mod event;
 pub mod failure;
 mod job;
+pub mod protocol;
 pub mod record;
 
 pub use job::*;

@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use serde::Deserialize;
 
 use crate::job::failure::Failure;
+use crate::job::protocol;
 use crate::threads::signals;
 
 /// The second line of stdin, for a job with `await_start`.
@@ -22,12 +23,7 @@ struct Start {
 /// The job, which is the first line, and the start times that follow. From then on the
 /// end of stdin ends the process.
 pub fn job() -> Result<(String, Receiver<u64>), Failure> {
-    let mut text = String::new();
-    let read = std::io::stdin().lock().read_line(&mut text);
-    read.map_err(|error| Failure::bad_job(format!("the job cannot be read: {error}")))?;
-    if !text.ends_with('\n') {
-        return Err(Failure::bad_job("the job's line has no end"));
-    }
+    let text = protocol::read_line(std::io::stdin().lock())?;
     signals::block();
     let (sender, starts) = mpsc::channel();
     std::thread::spawn(move || end_with_stdin(&sender));

@@ -1,0 +1,208 @@
+"""Programs that speak the protocol of jobs and events, and those that only seem to."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import paths
+import pytest
+
+from ioplan.backends import BackendError, TargetRequest
+from ioplan.job import PROTOCOL, Event, Failure
+from ioplan.process.backend import ProcessBackend
+from ioplan.process.execution import job_text
+from ioplan.testing.subject import job
+from ioplan_io_uring.engine import engine_path
+
+pytestmark = pytest.mark.slow
+
+EXAMPLE = paths.ROOT / "examples" / "process_backend"
+NEEDS_CC = pytest.mark.skipif(
+    shutil.which("cc") is None, reason="LEFT OUT: there is no C compiler"
+)
+START = """echo '{"event":"started","protocol":1,"mode":"x"}';"""
+PART = """echo '{"event":"progress","t_ns":1,"interval_ns":1,"streams":[]}';"""
+RESULT = """echo '{"event":"result","run_ns":1,"streams":[]}';"""
+LIARS = {
+    "garbage": ("echo Bus error;", "backend-garbage", "no event: 'Bus error'"),
+    "garbage later": (f"{START} echo '[]'; {RESULT}", "backend-garbage", "'[]'"),
+    "no end": (f"{START} {PART}", "backend-died", "exited with code 0 before"),
+    "nothing": ("true", "backend-died", "exited with code 0 before its result"),
+    "too long": (
+        f"{START} head -c 17000000 /dev/zero | tr '\\0' x; {RESULT}",
+        "backend-garbage",
+        "more than 16 MiB, which begins with 'xxx",
+    ),
+    "endless": (f"{START} cat /dev/zero", "backend-garbage", "more than 16 MiB"),
+    "dies": (f"{START} kill -9 $$", "backend-died", "ended by signal 9"),
+    "dies in a line": (
+        f"{START} printf '{{\"event\"'; echo no memory >&2; exit 3",
+        "backend-died",
+        "exited with code 3 before its result, and said: no memory",
+    ),
+    "fails after all": (f"{START} {RESULT} exit 4", "backend-died", "code 4 after"),
+    "goes on": (f"{START} {RESULT} sleep 60", "backend-died", "did not exit within"),
+    "no start": (f"{PART} {RESULT}", "backend-garbage", "'progress' as its first"),
+    "two starts": (f"{START} {START}", "backend-garbage", "'started' after 'started'"),
+    "more": (f"{START} {RESULT} {PART}", "backend-garbage", "after 'result'"),
+    "another version": (START.replace("1", "2"), "bad-backend", "speaks protocol 2"),
+    "no version": (
+        START.replace('"protocol":1,', ""),
+        "bad-backend",
+        "does not say which protocol",
+    ),
+}
+
+
+class ShellBackend(ProcessBackend):
+    """A shell in place of a program."""
+
+    name, version = "shell", "1"
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def command(self, options: dict[str, Any]) -> Sequence[str | Path]:
+        return ["sh", "-c", f"read -r job; {self.text}"]
+
+
+def scratch(folder: Path) -> TargetRequest:
+    path = folder / "scratch.bin"
+    path.write_bytes(bytes(1 << 20))
+    return TargetRequest(path=str(path))
+
+
+def events_of(backend: ProcessBackend, folder: Path) -> list[Event]:
+    drive = backend.open(scratch(folder))
+    try:
+        with drive.start(job(drive.facts)) as execution:
+            return list(execution)
+    finally:
+        drive.close()
+
+
+@pytest.mark.parametrize("liar", LIARS)
+def test_a_liar_gets_one_clear_error(liar: str, tmp_path: Path) -> None:
+    text, cause, said = LIARS[liar]
+    *others, last = events_of(ShellBackend(text), tmp_path)
+    assert isinstance(last, Failure), last
+    assert last.cause == cause and said in last.message, last
+    assert last.message.startswith("the program sh ") and len(last.message) < 600
+    assert not any(isinstance(one, Failure) for one in others)
+
+
+def test_its_own_failure_is_the_end(tmp_path: Path) -> None:
+    failure = '{"event":"failure","cause":"open","message":"no such lake"}'
+    (last,) = events_of(ShellBackend(f"echo '{failure}'; exit 1"), tmp_path)
+    assert last == Failure(cause="open", message="no such lake")
+
+
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
+    class Missing(ProcessBackend):
+        def command(self, options: dict[str, Any]) -> Sequence[str | Path]:
+            return ["ioplan-is-not-there"]
+
+    assert not Missing().availability({}).usable
+    with pytest.raises(BackendError, match="no program ioplan-is-not-there"):
+        Missing().open(scratch(tmp_path))
+
+
+def engine_says(line: str) -> tuple[int, list[dict[str, Any]]]:
+    """What the engine does with a line; the end of its stdin would end it as well."""
+    command = [engine_path(), "run", "--lifeline"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as engine:
+        assert engine.stdin and engine.stdout
+        with contextlib.suppress(BrokenPipeError):
+            engine.stdin.write(line)
+            engine.stdin.flush()
+        if not line.endswith("\n"):
+            with contextlib.suppress(BrokenPipeError):
+                engine.stdin.close()
+        events = [json.loads(one) for one in engine.stdout]
+    return engine.returncode, events
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"protocol": 2, "new": {}}\n', "is of protocol 2, and this engine speaks"),
+        ("x" * (17 << 20), "longer than 16777216 bytes"),
+        ("{}", "has no end"),
+    ],
+)
+def test_the_engine_refuses_such_a_job(line: str, said: str) -> None:
+    code, (event,) = engine_says(line)
+    assert (code, event["event"], event["cause"]) == (1, "failure", "bad-job")
+    assert said in event["message"], event
+
+
+def test_a_job_names_its_protocol(tmp_path: Path) -> None:
+    drive = ShellBackend("").open(scratch(tmp_path))
+    drive.close()
+    told = json.loads(job_text(job(drive.facts)))
+    assert told["protocol"] == PROTOCOL and "hosts" not in told["streams"][0]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the example's package, and its program."""
+    folder, copy = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("source")
+    shutil.copytree(EXAMPLE, copy / "x", ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    command += ["--no-build-isolation", "--target", folder, copy / "x"]
+    subprocess.run(command, check=True)
+    program, source = folder / "ioplan-pthreads", EXAMPLE / "pthreads.c"
+    flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
+    subprocess.run(["cc", *flags, "-o", program, source], check=True)
+    return folder
+
+
+def call(site: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    """Python with the example on its path."""
+    path = f"{site}:{os.environ['PATH']}"
+    environment = {**os.environ, "PYTHONPATH": str(site), "PATH": path}
+    return subprocess.run(
+        [sys.executable, "-m", *command],
+        env=environment, capture_output=True, text=True, timeout=250, check=False,
+    )  # fmt: skip
+
+
+def test_the_example_is_short() -> None:
+    lengths = {p.name: len(p.read_text().splitlines()) for p in EXAMPLE.iterdir()}
+    assert lengths["ioplan_pthreads.py"] <= 20 and lengths["pthreads.c"] <= 230
+
+
+@NEEDS_CC
+def test_a_plan_runs_with_the_example(installed: Path, tmp_path: Path) -> None:
+    plan, target = tmp_path / "p.ioplan", tmp_path / "disk"
+    plan.write_text(
+        "precondition filled { write sequential 64KiB, qd 4, 1 pass }\n"
+        'test "Mixed" { after filled run random 4KiB 70/30, qd 8 for 300ms }'
+    )
+    arguments = ["--backend", "pthreads", "--target", target, "--create", "8MiB"]
+    arguments += ["--store", tmp_path / "r.db", "--json"]
+    done = call(installed, "ioplan.cli", "run", plan, *arguments)
+    assert done.returncode == 0, done.stderr
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    filled, mixed = (one["record"] for one in lines if one["type"] == "record")
+    assert filled["total"]["bytes"] == 8 << 20 and mixed["total"]["ios"] > 100
+
+
+@pytest.mark.long
+@NEEDS_CC
+def test_the_example_conforms(installed: Path, tmp_path: Path) -> None:
+    for name in ("test_pthreads.py", "pthreads.c", "json.h"):
+        shutil.copy(EXAMPLE / name, tmp_path)
+    done = call(installed, "pytest", "-q", "-p", "no:cacheprovider", tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout

@@ -1,0 +1,255 @@
+"""What a backend tells against what the kernel counted: on loop and zram devices."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+from labs import asked as asked_target
+from labs import lab_file, loop_device, needs_root, remove_partition, tell
+
+from ioplan.backends import Drive, TargetFacts, find
+from ioplan.job import Event, Job, Result, StreamCounts
+from ioplan.runner.execute.execute import execute
+from ioplan.runner.execute.interrupt import Interrupt
+from ioplan.telemetry.device_check import device_counts
+from ioplan.telemetry.disk import Disk, disk_of
+from ioplan.telemetry.instruments import Instruments
+from ioplan.telemetry.procfs import Tree
+from ioplan.testing.subject import job, stream
+
+pytestmark = [pytest.mark.slow, pytest.mark.machine]
+
+BYTES = 64 << 20
+MIX: dict[str, Any] = {"read_percent": 70, "qd": 8}
+JOBS: dict[str, dict[str, Any]] = {
+    "reads": {"qd": 16},
+    "mix": MIX,
+    "sequential writes": {"pattern": "sequential", "read_percent": 0, "qd": 4},
+    "syncs": {"read_percent": 0, "sync_every": 8, "qd": 2},
+    "trims": {"read_percent": 50, "trim_percent": 20, "qd": 8},
+    "verify": {"read_percent": 50, "verify": True, "qd": 4},
+}
+
+
+@contextmanager
+def zram(folder: Path) -> Iterator[Path]:
+    control = Path("/sys/class/zram-control")
+    if not control.exists():
+        pytest.skip("LEFT OUT: this kernel has no zram")
+    number = (control / "hot_add").read_text().strip()
+    try:
+        Path(f"/sys/block/zram{number}/disksize").write_text(str(BYTES))
+        yield Path(f"/dev/zram{number}")
+    finally:
+        again(lambda: (control / "hot_remove").write_text(number))
+
+
+def again(act: Callable[[], object], patience_s: float = 10) -> None:
+    """Other programs look at a device for a moment when it is closed."""
+    deadline_s = time.monotonic() + patience_s
+    while True:
+        try:
+            act()
+            return
+        except OSError:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(0.05)
+
+
+@contextmanager
+def loop(folder: Path) -> Iterator[Path]:
+    backing = folder / "disk"
+    with backing.open("wb") as file:
+        file.truncate(BYTES)
+    with loop_device(backing) as device:
+        yield device
+
+
+DEVICES = {"loop": loop, "zram": zram}
+
+
+class LyingDrive:
+    """A drive whose runs do one thing, and tell another."""
+
+    def __init__(self, inner: Drive, asked: Job, told: Any) -> None:
+        self.inner, self.asked, self.told = inner, asked, told
+        self.facts = inner.facts
+
+    def start(self, job: Job) -> LyingRun:
+        return LyingRun(self.inner.start(self.asked), self.told)
+
+
+class LyingRun:
+    def __init__(self, inner: Any, told: Any) -> None:
+        self.inner, self.told = inner, told
+
+    def __iter__(self) -> Iterator[Event]:
+        for event in self.inner:
+            if isinstance(event, Result):
+                streams = tuple(map(self.told, event.streams))
+                yield event.model_copy(update={"streams": streams})
+            else:
+                yield event
+
+    def stop(self) -> None:
+        self.inner.stop()
+
+    def kill(self) -> None:
+        self.inner.kill()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *why: Any) -> None:
+        self.inner.__exit__(*why)
+
+
+@contextmanager
+def opened(backend: str, device: Path, folder: Path) -> Iterator[Drive]:
+    backing = Path("/sys/block", device.name, "loop/backing_file")
+    named = {"path": device}
+    if backing.exists():
+        named = {"backing_file": Path(backing.read_text().strip())}
+    lab = lab_file(
+        folder, device.name, writable=True, **{k: str(v) for k, v in named.items()}
+    )
+    words = (device.name, *named.values())
+    drive = find(backend).open(asked_target(lab, device.name, *words))
+    try:
+        yield drive
+    finally:
+        drive.close()
+
+
+def asked_of(facts: TargetFacts, fields: dict[str, Any], **more: Any) -> Job:
+    return job(facts, stream(facts, **fields), read_only=False, **more)
+
+
+def warnings_of(drive: Any, asked: Job) -> tuple[str, ...]:
+    instruments = Instruments(drive.facts)
+    with Interrupt() as interrupt:
+        outcome = execute(
+            drive, asked, interrupt, lambda *_: False, instruments=instruments
+        )
+    assert outcome.measurement.result, outcome
+    return outcome.telemetry.warnings
+
+
+@needs_root
+@pytest.mark.parametrize("kind", DEVICES)
+@pytest.mark.parametrize("backend", ["io_uring", "fio"])
+def test_true_backends_are_not_doubted(backend: str, kind: str, tmp_path: Path) -> None:
+    with DEVICES[kind](tmp_path) as device, opened(backend, device, tmp_path) as drive:
+        for fields in JOBS.values():
+            asked = asked_of(drive.facts, fields, run_ns=10**9)
+            if not find(backend).gaps(asked, {}):
+                assert warnings_of(drive, asked) == (), fields
+        warm = asked_of(drive.facts, MIX, run_ns=10**9, warmup_ns=10**9)
+        assert warnings_of(drive, warm) == ()
+
+
+def half(told: StreamCounts) -> StreamCounts:
+    """All directions with half of what they did."""
+    parts = {
+        way: one.model_copy(update={"ios": one.ios // 2, "bytes": one.bytes // 2})
+        for way, one in told.directions.items()
+    }
+    return told.model_copy(update={"directions": parts})
+
+
+def double(told: StreamCounts) -> StreamCounts:
+    parts = {
+        way: one.model_copy(update={"ios": one.ios * 2, "bytes": one.bytes * 2})
+        for way, one in told.directions.items()
+    }
+    return told.model_copy(update={"directions": parts})
+
+
+def as_trims(told: StreamCounts) -> StreamCounts:
+    """Writes that are told as discards."""
+    (counts,) = told.directions.values()
+    return told.model_copy(update={"directions": {"trim": counts}})
+
+
+def flushed(told: StreamCounts) -> StreamCounts:
+    return told.model_copy(update={"sync_ios": 500})
+
+
+def no_change(told: StreamCounts) -> StreamCounts:
+    return told
+
+
+WRITES = {"read_percent": 0, "qd": 8}
+LIES = {
+    "half as much is told": (WRITES, half, ("writes",)),
+    "twice as much is told": (MIX, double, ("reads", "writes")),
+    "flushes are told": (WRITES, flushed, ("500 flushes",)),
+    "writes are told as discards": (WRITES, as_trims, ("writes", "discards")),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+@needs_root
+def test_a_lie_is_told_with_both_figures(lie: str, tmp_path: Path) -> None:
+    fields, told, words = LIES[lie]
+    with loop(tmp_path) as device, opened("io_uring", device, tmp_path) as drive:
+        asked = asked_of(drive.facts, fields, limit_bytes=32 << 20)
+        found = warnings_of(LyingDrive(drive, asked, told), asked)
+        assert warnings_of(LyingDrive(drive, asked, no_change), asked) == ()
+    assert len(found) == len(words), found
+    for text, word in zip(found, words, strict=True):
+        assert word in text and f"on {device.name}" in text, text
+        assert text.startswith("the backend tells ") and "the kernel counted" in text
+
+
+@needs_root
+def test_on_zram_a_lie_is_found_too(tmp_path: Path) -> None:
+    with zram(tmp_path) as device, opened("io_uring", device, tmp_path) as drive:
+        asked = asked_of(drive.facts, WRITES, limit_bytes=32 << 20)
+        (found,) = warnings_of(LyingDrive(drive, asked, double), asked)
+    assert found.startswith("the backend tells 16384 writes of 67108864 bytes"), found
+    assert "kernel counted 8192 of 33554432 bytes" in found
+
+
+@needs_root
+def test_a_partition_has_its_own_counters(tmp_path: Path) -> None:
+    """What goes through the whole device, past the partition, is not its I/O."""
+    with loop(tmp_path) as whole:
+        tell("addpart", whole, "1", "2048", "20480")
+        folder = Path("/sys/block", whole.name, f"{whole.name}p1")
+        disk = Disk(folder, is_target=True)
+        assert disk.whole.name == whole.name
+        before = device_counts(disk)
+        with whole.open("rb") as file:
+            file.seek(16 << 20)
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+            file.read(1 << 20)
+        after = device_counts(disk)
+        remove_partition(whole, 1)
+    assert before and after and after.since(before).bytes["read"] == 0
+
+
+def test_a_file_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(bytes(1 << 20))
+    assert device_counts(disk_of(Tree(), str(path))) is None
+    assert device_counts(None) is None
+
+
+@needs_root
+def test_a_device_that_does_not_count_has_none(tmp_path: Path) -> None:
+    with loop(tmp_path) as device:
+        disk = disk_of(Tree(), str(device))
+        assert disk and device_counts(disk)
+        (disk.folder / "queue/iostats").write_text("0")
+        try:
+            assert device_counts(disk) is None
+        finally:
+            (disk.folder / "queue/iostats").write_text("1")
