@@ -34,6 +34,7 @@ JOBS: dict[str, dict[str, Any]] = {
     "syncs": {"read_percent": 0, "sync_every": 8, "qd": 2},
     "trims": {"read_percent": 50, "trim_percent": 20, "qd": 8},
     "verify": {"read_percent": 50, "verify": True, "qd": 4},
+    "fua": {"read_percent": 50, "fua": True, "qd": 4},
 }
 
 
