@@ -8,12 +8,12 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import Done, ioplan, plan_file
+from serving import server_of
 
 from ioplan.runner.lab_command import MOST_OUTPUT_BYTES, run_command
 from ioplan.store.store import Store
@@ -180,16 +180,6 @@ def test_failed_ios_end_no_gap(device: Starts, tmp_path: Path) -> None:
     (lost,) = record["verdicts"]
     assert lost["outcome"] == "failed"
     assert lost["actual"] == pytest.approx(record["total"]["errors"], rel=0.15)
-
-
-def server_of(one: Device) -> str:
-    """The process that serves the device."""
-    for place in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            words = place.read_bytes().split(b"\0")
-            if "ioplan-device" in str(words[0]) and bytes(one.folder) in words:
-                return place.parent.name
-    raise AssertionError(f"nothing serves {one.folder}")
 
 
 FAILS = {
