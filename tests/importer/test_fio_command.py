@@ -82,6 +82,49 @@ def test_fields_and_kinds_of_values_are_fio_s(folder: Path) -> None:
         assert mine["job options"] == other["job options"]
 
 
+ASKED = "percentile_list=99.9:25:50:75:1"
+READ_BY = {
+    "PerfKitBenchmarker": (
+        *("io_bytes", "bw", "bw_min", "bw_max", "bw_dev", "bw_agg", "bw_mean", "iops"),
+        *(f"clat_ns.{name}" for name in ("min", "max", "mean", "stddev", "percentile")),
+    ),
+    "fio-plot": (
+        *("iops", "bw", "iops_stddev", "bw_dev", "lat_ns.mean", "lat_ns.stddev"),
+        *("clat_ns.percentile", "total_ios"),
+    ),
+}
+"""The fields of a direction, as these programs' sources read them; both were run by hand
+on our output, and had its figures."""
+
+
+@NEEDS_FIO
+@pytest.mark.slow
+def test_the_percentiles_are_those_that_the_job_asks_for(folder: Path) -> None:
+    (folder / "both.fio").write_text(BOTH.replace("bs=4k", f"bs=4k\n{ASKED}"))
+    call = ["fio", "--output-format=json", "both.fio"]
+    theirs = json.loads(subprocess.run(call, check=True, capture_output=True).stdout)
+    (folder / "scratch.bin").unlink()
+    ours = documents(ioplan(*call))
+    for mine, other in zip(ours["jobs"], theirs["jobs"], strict=True):
+        for way in ("read", "write"):
+            if other[way]["total_ios"]:
+                found = [one[way]["clat_ns"]["percentile"] for one in (mine, other)]
+                assert list(found[0]) == list(found[1])
+                assert len(found[0]) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", READ_BY)
+def test_what_other_programs_read_is_there(program: str, folder: Path) -> None:
+    (job, *_) = documents(ioplan("fio", "both.fio", "--output-format=json"))["jobs"]
+    for way in ("read", "write"):
+        for name in READ_BY[program]:
+            first, _, second = name.partition(".")
+            value = job[way][first]
+            assert (value[second] if second else value) is not None
+    assert {"rw", "iodepth"} <= set(job["job options"])
+
+
 @pytest.mark.slow
 def test_figures_are_those_of_the_records(folder: Path) -> None:
     told = documents(ioplan("fio", "both.fio", "--output-format=json+"))

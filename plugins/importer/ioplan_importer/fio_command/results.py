@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -18,6 +19,8 @@ FIO_BITS = 6
 PERCENTILES = (
     *(1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99),
 )
+MOST_PERCENTS = 20
+"""`FIO_IO_U_LIST_MAX_LEN` of fio's stat.h."""
 EDGES = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 """Upper edges of fio's table of latencies, in ns, us and ms."""
 
@@ -56,6 +59,7 @@ class DirectionFigures(Struct, frozen=True):
     buckets: Mapping[int, int]
     bandwidth: Rates
     iops: Rates
+    asked_percents: tuple[float, ...] = PERCENTILES
 
     @property
     def ios(self) -> int:
@@ -79,11 +83,12 @@ class DirectionFigures(Struct, frozen=True):
     def percentiles(self) -> dict[float, int]:
         """The middle of the bucket that each falls into, as fio tells it."""
         middles, counts = [*self.buckets], np.cumsum([*self.buckets.values()])
+        asked = self.asked_percents
         if not middles:
-            return dict.fromkeys(PERCENTILES, 0)
-        ranks = [max(1, np.ceil(one / 100 * counts[-1])) for one in PERCENTILES]
+            return dict.fromkeys(asked, 0)
+        ranks = [max(1, np.ceil(one / 100 * counts[-1])) for one in asked]
         found = np.searchsorted(counts, ranks)
-        return {one: middles[at] for one, at in zip(PERCENTILES, found, strict=True)}
+        return {one: middles[at] for one, at in zip(asked, found, strict=True)}
 
 
 class JobFigures(Struct, frozen=True):
@@ -100,10 +105,10 @@ class JobFigures(Struct, frozen=True):
 def job_figures(
     places: Sequence[JobPlace], runs: Mapping[str, tuple[RunRecord, RunDetail]]
 ) -> Iterator[JobFigures]:
-    """Each job of which the run was done; `runs` are by the titles of tests."""
+    """Each job of which the run did I/O; `runs` are by the titles of tests."""
     alone = {p.test for p in places if sum(o.test == p.test for o in places) == 1}
     for place in places:
-        if place.test in runs:
+        if place.test in runs and runs[place.test][0].streams:
             record, detail = runs[place.test]
             yield _job(place, record, detail, place.test in alone)
 
@@ -118,6 +123,7 @@ def _job(
     series = detail.series if alone else ()
     generator = record.telemetry.generator_cpu_percent if record.telemetry else None
     user = record.telemetry.generator_user_percent if record.telemetry else None
+    asked = asked_percents(place.job.text("percentile_list") or "")
     whole = generator if generator is not None else record.cpu_percent or 0.0
     return JobFigures(
         place=place,
@@ -129,6 +135,7 @@ def _job(
                 buckets=_buckets(detail, stream.name, name),
                 bandwidth=_rates(series, lambda one, of=name: one.bytes.get(of, 0)),
                 iops=_rates(series, lambda one, of=name: one.ios.get(of, 0)),
+                asked_percents=asked,
             )
             for name in DIRECTIONS
         },
@@ -136,6 +143,13 @@ def _job(
         user_percent=user or 0.0,
         system_percent=whole - (user or 0.0),
     )
+
+
+def asked_percents(text: str) -> tuple[float, ...]:
+    """A `percentile_list`, in order of size as fio tells it; without one, fio's own."""
+    words = [word.strip() for word in text.split(":")]
+    found = sorted({float(word) for word in words if re.fullmatch(r"[\d.]+", word)})
+    return tuple(found[:MOST_PERCENTS]) or PERCENTILES
 
 
 def _rates(series: Iterable[Interval], of: object) -> Rates:
