@@ -8,5 +8,7 @@ pytestmark = NEEDS_VMLAB
 
 
 def test_guard(renew: bool) -> None:
-    ended = run_in_vm("guest_guard.py", "nvme", "small", "multi", "zoned", "pi")
+    ended = run_in_vm(
+        "guest_guard.py guest_paths.py", "nvme", "small", "multi", "zoned", "pi"
+    )
     check("guard", ended, renew)

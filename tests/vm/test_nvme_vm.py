@@ -8,5 +8,5 @@ pytestmark = NEEDS_VMLAB
 
 
 def test_purges_and_ways_to_a_drive(renew: bool) -> None:
-    scripts = "guest_purge.py guest_engine.py guest_host.py guest_paths.py"
-    check("nvme", run_in_vm(scripts, "nvme", "pi", "multi"), renew)
+    scripts = "guest_purge.py guest_engine.py guest_host.py"
+    check("nvme", run_in_vm(scripts, "nvme", "pi"), renew)
