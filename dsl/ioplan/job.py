@@ -135,6 +135,11 @@ class StreamCounts(Model):
     verify_errors: int = 0
 
 
+NOTHING_ISSUED = "nothing_issued"
+"""A fact of `started`: what has arrived at the target so far is of no stream, such as
+SPDK's look at the partitions of a device as it attaches it."""
+
+
 class Started(Model):
     """The target is open and I/O begins. `facts` are the backend's own.
 

@@ -26,8 +26,8 @@ HEAD = """# Witnessed clauses
 What `ioplan witness witness/clauses` saw of each backend, on the [test device](witness.md):
 whether what arrived is what the clause asks. "differs" is followed by what did; behind it stands what
 the backend had declared before (`ioplan plan --backend`), so that a plan with the clause is refused, or
-needs `--allow`. The simulated drive has no I/O that a device could see.
-`tests/benchmarks/witnessed_clauses.py` makes this page.
+needs `--allow`. "–" is a run that was refused. The simulated drive has no I/O that a device could
+see. `tests/benchmarks/witnessed_clauses.py` makes this page.
 
 """
 

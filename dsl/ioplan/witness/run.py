@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from ioplan.backends import Backend, BackendError, Drive, TargetFacts, TargetRequest
-from ioplan.job import Event, Failure, Job, Result
+from ioplan.job import NOTHING_ISSUED, Event, Failure, Job, Result, Started
 from ioplan.witness.data import data_clauses
 from ioplan.witness.device import Device, running
 from ioplan.witness.flow import flow_clauses
@@ -95,20 +95,29 @@ def opened(backend: Backend, device: Device, request: TargetRequest) -> Drive:
 
 def witness_run(drive: Drive, device: Device, job: Job) -> Witnessed:
     """One run on an open drive, whose file is the device's."""
-    before = len(seen(device))
-    last = _last_event(drive, job)
+    before = [len(seen(device))]
+
+    def started(event: Started) -> None:
+        if event.facts.get(NOTHING_ISSUED):
+            before.append(len(seen(device)))
+
+    last = _last_event(drive, job, started)
     if not isinstance(last, Result):
         why = last.message if isinstance(last, Failure) else "it ended without a Result"
         return Witnessed((), why)
-    return Witnessed(tuple(clauses(job, last, seen(device)[before:], device.disk)))
+    return Witnessed(tuple(clauses(job, last, seen(device)[before[-1] :], device.disk)))
 
 
-def _last_event(drive: Drive, job: Job) -> Event | None:
+def _last_event(
+    drive: Drive, job: Job, started: Callable[[Started], None] = lambda _: None
+) -> Event | None:
     last: Event | None = None
     try:
         with drive.start(job) as execution:
             for event in execution:
                 last = event
+                if isinstance(event, Started):
+                    started(event)
     except BackendError as error:
         return Failure(cause="backend-error", message=str(error))
     return last

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ioplan.core.context import Closing
-from ioplan.job import Event, Failure, Job, Result, Started
+from ioplan.job import NOTHING_ISSUED, Event, Failure, Job, Result, Started
 from ioplan_spdk.bdevperf.exits import why
 from ioplan_spdk.bdevperf.kept_process import KeptProcess
 from ioplan_spdk.bdevperf.outcome import NotBegun, UnsoundTest
@@ -129,6 +129,7 @@ class SpdkExecution(Closing):
             reason="without hugepages" if self.options.no_huge else "",
             facts={
                 "driver": "bdevperf",
+                NOTHING_ISSUED: True,
                 "spdk": str(version),
                 "command": " ".join(session.arguments),
                 "bdev": self.script.run_on,
