@@ -47,6 +47,20 @@ def test_limit_and_burst_are_found(limit: float, burst: float, length_s: float) 
     assert as_bytes.burst == pytest.approx(4096 * burst, rel=0.05)
 
 
+@pytest.mark.parametrize("late", [True, False])
+def test_a_burst_of_one_interval_is_found_where_the_load_began_late(late: bool) -> None:
+    """As on a busy machine: nothing, then all of the burst at once."""
+    quick = series(500, 2_000, 16_000, 0.5)
+    began = [changed(quick[0], 0), *quick] if late else quick
+    found = throttled("iops", began)
+    assert found.per_s == pytest.approx(500, rel=0.02), found
+    assert found.burst == pytest.approx(2_000, rel=0.05)
+
+
+def changed(one: Interval, ios: int) -> Interval:
+    return one.model_copy(update={"ios": {"read": ios}, "bytes": {"read": 4096 * ios}})
+
+
 def test_a_steady_volume_has_no_burst() -> None:
     found = throttled("iops", series(10**9, 0, 16_000, 1.0, noise=0.03))
     assert found.burst == 0.0 and found.per_s == pytest.approx(16_000, rel=0.02)

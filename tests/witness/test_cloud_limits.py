@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calm import needs_idle_cpu
 from command import ioplan, plan_file
 from labs import loop_device
 
@@ -37,6 +38,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", BUCKETS)
+@needs_idle_cpu(50)
 def test_limit_burst_and_refill_are_found(
     name: str, device: Starts, tmp_path: Path
 ) -> None:

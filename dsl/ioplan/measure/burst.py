@@ -36,16 +36,32 @@ def throttled(name: str, series: Sequence[Interval]) -> Throttled:
     whole = [one for one in series if one.length_s][:-1]  # the last may be cut short
     rates = [value_at(metric, one) or 0.0 for one in whole]
     begin = (changes(rates) or [0])[-1] + 1  # a level may begin within an interval
+    begin = _settled(rates, begin)
     last, lengths_s = rates[begin:], [one.length_s for one in whole]
     if len(last) < LEAST:
         return Throttled(why=f"its last level has {len(last)} intervals, needs {LEAST}")
     amounts = [rate * length for rate, length in zip(rates, lengths_s, strict=True)]
     per_s = sum(amounts[begin:]) / sum(lengths_s[begin:])
-    burst = sum(amounts) - per_s * sum(lengths_s)
+    idle = int(rates[0] < per_s)
+    burst = sum(amounts[idle:]) - per_s * sum(lengths_s[idle:])  # a full bucket waits
     error = sum(lengths_s) * pstdev(last) / sqrt(len(last))
     if burst < -SURE * error:
         return Throttled(why="the rate rose during the run")
     return Throttled(per_s, burst if burst > SURE * error else 0.0)
+
+
+OFF = 0.1
+"""A first interval further from the others' median still belongs to the burst."""
+
+
+def _settled(rates: Sequence[float], begin: int) -> int:
+    """Where the level begins: a burst of one interval is too short to be one."""
+    usual = median(rates[begin:]) if rates[begin:] else 0.0
+    scatter = median([abs(rate - usual) for rate in rates[begin:]] or [0.0])
+    far = max(OFF * usual, 2 * SURE * scatter)
+    while begin < len(rates) and abs(rates[begin] - usual) > far:
+        begin += 1
+    return begin
 
 
 SPENT = 0.8

@@ -183,7 +183,7 @@ impl Worker {
                 }
             }
         }
-        Next::Blocked
+        Next::Over // also where no slot is free, so that what hangs is given up
     }
 
     #[inline(never)]
