@@ -272,6 +272,9 @@ CACHES: dict[str, tuple[dict[str, Any], bytes]] = {
     "volatile": ({"mode": "volatile"}, b"ff\0u"),
     "FUA ignored": ({"mode": "volatile", "fua_ignored": True}, b"ff\0\0"),
     "lying": ({"mode": "lying"}, b"\0\0\0u"),
+    "capacitor": ({"mode": "capacitor"}, b"ffuu"),
+    "flushes later": ({"mode": "volatile", "flush_delay": "1min"}, b"\0\0\0u"),
+    "flushes soon": ({"mode": "volatile", "flush_delay": "1ns"}, b"ff\0u"),
     "small": ({"mode": "volatile", "size": "4KiB"}, b"ffuu"),
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.command import Done, ioplan, plan_file
+from command import Done, ioplan, plan_file
 
 from ioplan.core.state_folder import state_folder
 from ioplan.witness.device import Device
@@ -23,6 +23,8 @@ CACHES: dict[str, dict[str, Any]] = {
     "honest": {"mode": "volatile"},
     "reordered": {"mode": "volatile", "reordered": True},
     "torn 4KiB": {"mode": "volatile", "torn": "4KiB"},
+    "capacitor": {"mode": "capacitor"},
+    "flushes later": {"mode": "volatile", "flush_delay": "1min"},
     "lying": {"mode": "lying"},
     "FUA ignored": {"mode": "volatile", "fua_ignored": True},
 }
@@ -66,13 +68,15 @@ def lost(found: dict[str, Any]) -> set[str]:
 
 
 @pytest.mark.parametrize("promise", [FLUSH, FUA, NEITHER])
-@pytest.mark.parametrize("cache", ["none", "honest", "reordered", "torn 4KiB"])
+@pytest.mark.parametrize(
+    "cache", ["none", "honest", "reordered", "torn 4KiB", "capacitor"]
+)
 def test_who_keeps_its_promise_is_not_accused(
     cache: str, promise: str, device: Starts, tmp_path: Path
 ) -> None:
     found = survived(tmp_path, device(cache=CACHES[cache]), promise)
     assert lost(found) == set() and found["status"] == "ok", found
-    if cache == "none":
+    if cache in ("none", "capacitor"):
         assert found["kept"] > 0 and found["rolled_back"] == 0
     if cache == "honest" and promise == FUA:
         assert found["kept"] > 0 and found["rolled_back"] == 0
@@ -84,6 +88,7 @@ def test_who_keeps_its_promise_is_not_accused(
     ("cache", "promise", "broken"),
     [
         ("lying", FLUSH, {"lost_flushed"}),
+        ("flushes later", FLUSH, {"lost_flushed"}),
         ("FUA ignored", FUA, {"lost_fua"}),
     ],
 )

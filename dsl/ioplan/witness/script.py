@@ -195,22 +195,24 @@ class Throttle(Model):
 class Cache(Model):
     """What `cut` takes back: nothing of `write-through`.
 
-    `volatile` keeps up to `size` of writes until a flush; `lying` says that it flushed.
+    `volatile` keeps up to `size` of writes until a flush; `lying` says that it flushed;
+    `capacitor` writes all down that it holds. What a flush covers is kept `flush_delay`
+    after its answer.
     `torn` writes survive in part, in whole units; `reordered` ones survive by chance.
     """
 
-    mode: Literal["write-through", "volatile", "lying"] = "write-through"
+    mode: Literal["write-through", "volatile", "lying", "capacitor"] = "write-through"
     size: SomeSize = 16 << 20
     fua_ignored: Annotated[bool, Field(strict=True)] = False
+    flush_delay: Time = 0
     torn: SomeSize | None = None
     reordered: Annotated[bool, Field(strict=True)] = False
 
     @model_validator(mode="after")
     def _only_caches_lose(self) -> Self:
-        if self.mode == "write-through" and (
-            self.fua_ignored or self.torn or self.reordered
-        ):
-            raise ValueError("a write-through cache loses nothing: set mode")
+        loses = self.fua_ignored or self.flush_delay or self.torn or self.reordered
+        if loses and self.mode in ("write-through", "capacitor"):
+            raise ValueError(f"a {self.mode} cache loses nothing: set another mode")
         return self
 
     def native(self) -> dict[str, Any]:
@@ -219,6 +221,8 @@ class Cache(Model):
             "volatile": self.mode != "write-through",
             "size_bytes": self.size,
             "flush_lies": self.mode == "lying",
+            "flush_delay_ns": self.flush_delay,
+            "capacitor": self.mode == "capacitor",
             "fua_ignored": self.fua_ignored,
             "torn_bytes": self.torn,
             "reordered": self.reordered,

@@ -139,6 +139,10 @@ pub struct Cache {
     pub volatile: bool,
     pub size_bytes: u64,
     pub flush_lies: bool,
+    /// A flush answers at once, and what it covers is kept so much later.
+    pub flush_delay_ns: u64,
+    /// Without power, all that it holds is written down.
+    pub capacitor: bool,
     pub fua_ignored: bool,
     /// What is written whole, or not at all, when the power is cut.
     pub torn_bytes: Option<u64>,

@@ -6,6 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::FileExt;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 
@@ -49,8 +50,14 @@ struct Written {
     offset: u64,
     before: Vec<u8>,
     after: Vec<u8>,
-    /// Past the cache: it survives.
-    durable: bool,
+    /// Past the cache from then on: it survives.
+    durable: Option<Instant>,
+}
+
+impl Written {
+    fn is_durable(&self, now: Instant) -> bool {
+        self.durable.is_some_and(|from| from <= now)
+    }
 }
 
 impl Store {
@@ -87,11 +94,12 @@ impl Store {
         let mut volatile = self.volatile.lock().unwrap();
         let before = self.read(offset, data.len())?;
         self.file.write_all_at(data, offset)?;
+        let durable = self.cache.capacitor || (fua && !self.cache.fua_ignored);
         volatile.push(Written {
             offset,
             before,
             after: data.to_vec(),
-            durable: fua && !self.cache.fua_ignored,
+            durable: durable.then(Instant::now),
         });
         volatile.destage(self.cache.size_bytes);
         Ok(())
@@ -116,8 +124,7 @@ impl Store {
     pub fn flush(&self) {
         if !self.cache.flush_lies {
             let mut volatile = self.volatile.lock().unwrap();
-            volatile.writes.clear();
-            volatile.bytes = 0;
+            volatile.flush(Duration::from_nanos(self.cache.flush_delay_ns));
         }
     }
 
@@ -132,18 +139,22 @@ impl Store {
             self.file.write_all_at(&one.before, one.offset)?;
         }
         let mut lost = 0;
+        let now = Instant::now();
         for one in &writes {
-            let kept = self.kept_bytes(one, &mut rng);
+            let kept = match one.is_durable(now) {
+                true => one.after.len(),
+                false => self.kept_bytes(one, &mut rng),
+            };
             self.file.write_all_at(&one.after[..kept], one.offset)?;
             lost += u64::from(kept < one.after.len());
         }
         Ok(lost)
     }
 
-    /// How much of a write had reached the medium.
+    /// How much of a write had reached the medium, by chance.
     fn kept_bytes(&self, one: &Written, rng: &mut Rng) -> usize {
         let size = one.after.len();
-        if one.durable || (self.cache.reordered && rng.bool()) {
+        if self.cache.reordered && rng.bool() {
             return size;
         }
         match self.cache.torn_bytes {
@@ -159,14 +170,26 @@ impl Volatile {
         self.writes.push_back(written);
     }
 
+    /// What is there is kept, now or after a while.
+    fn flush(&mut self, delay: Duration) {
+        let now = Instant::now();
+        for one in &mut self.writes {
+            one.durable.get_or_insert(now + delay);
+        }
+        while self.writes.front().is_some_and(|one| one.is_durable(now)) {
+            self.pop();
+        }
+    }
+
+    fn pop(&mut self) -> Option<()> {
+        let oldest = self.writes.pop_front()?;
+        self.bytes -= oldest.after.len() as u64;
+        Some(())
+    }
+
     /// What is beyond the cache's size has reached the medium.
     fn destage(&mut self, most_bytes: u64) {
-        while self.bytes > most_bytes {
-            let Some(oldest) = self.writes.pop_front() else {
-                return;
-            };
-            self.bytes -= oldest.after.len() as u64;
-        }
+        while self.bytes > most_bytes && self.pop().is_some() {}
     }
 }
 
