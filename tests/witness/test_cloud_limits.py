@@ -135,6 +135,7 @@ def throttled_by_kernel(device: Path, name: str, limit: int) -> Iterator[list[st
 
 @NEEDS_CGROUPS
 @pytest.mark.parametrize("name", LIMITS)
+@needs_idle_cpu(50)
 def test_the_kernels_own_throttle_is_found(name: str, tmp_path: Path) -> None:
     """It gives no burst: what was not used of a tenth of a second is lost."""
     test, rule, limit, of_bytes = LIMITS[name]
@@ -168,6 +169,7 @@ WARNED = {"closed": ("", True), "below the limit": (", rate 300 iops", False)}
 
 
 @pytest.mark.parametrize("name", WARNED)
+@needs_idle_cpu(50)
 def test_other_plans_are_warned_of_a_burst_that_ran_out(
     name: str, device: Starts, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
 from serving import server_of
 
@@ -121,6 +122,7 @@ def test_a_stalled_device_goes_on_after_the_event(
 
 
 @pytest.mark.parametrize("gap_s", [0.5, 2, pytest.param(10, marks=pytest.mark.long)])
+@needs_idle_cpu(50)
 def test_a_gap_is_reported_as_long_as_it_was(
     gap_s: float, device: Starts, tmp_path: Path
 ) -> None:
