@@ -63,7 +63,7 @@ ROWS = (
     Row("lying", {"mode": "lying"}, FLUSH, "lost_flushed"),
 )
 PROMISES_OF_FIO = {FLUSH: ["--fsync=16"], FUA: ["--sync=dsync"], NEITHER: []}
-CLASSES_OF_FIO = [
+CHECK_OF_FIO = [
     "--verify=crc32c",
     "--ioengine=libaio",
     "--direct=1",
@@ -100,7 +100,7 @@ def judged(row: Row, seed: int) -> dict[str, int]:
 def accused_by_fio(row: Row, seed: int) -> bool:
     """Whether its own check after a cut fails."""
     with made(row, seed) as device:
-        load = [*LOAD_OF_FIO, *CLASSES_OF_FIO, f"--filename={device.disk}"]
+        load = [*LOAD_OF_FIO, *CHECK_OF_FIO, f"--filename={device.disk}"]
         load += [f"--io_size={1024 + seed % 64 * 16}k", *PROMISES_OF_FIO[row.promise]]
         assert _fio(device, *load, "--do_verify=0") == 0
         device.tell("cut")
@@ -109,14 +109,17 @@ def accused_by_fio(row: Row, seed: int) -> bool:
 
 def _fio(device: Device, *words: str) -> int:
     place = device.folder.parent
-    return subprocess.run(["fio", *words], cwd=place, stderr=-3, check=False).returncode
+    done = subprocess.run(
+        ["fio", *words], cwd=place, stderr=subprocess.DEVNULL, check=False
+    )
+    return done.returncode
 
 
 def _writes(row: Row, seed: int) -> str:
     return PLAN.format(run=f"{WRITES}, {row.promise} for {1024 + seed % 97 * 16}KiB")
 
 
-def main(cuts: int, cuts_of_fio: int) -> int:
+def main(cuts: int = 1000, cuts_of_fio: int = 100) -> int:
     """The table; 1 if a device was accused wrongly, or a defect was not found."""
     print("| cache | asked | accused wrongly | cuts until found | 95 % bound | fio |")
     print("|---|---|---|---|---|---|")
@@ -139,4 +142,4 @@ def _classes(found: dict[str, int]) -> set[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(int, [*sys.argv[1:], *("1000", "100")[len(sys.argv) - 1 :]])))
+    sys.exit(main(*map(int, sys.argv[1:])))
