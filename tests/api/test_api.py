@@ -175,7 +175,7 @@ def test_importing_it_loads_nothing() -> None:
         ioplan.chek  # noqa: B018
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_notebook_shows_report_and_chart(folder: Path) -> None:
     book = nbformat.v4.new_notebook()
     cells = (

@@ -33,6 +33,7 @@ def test_other():
 """
 
 
+@pytest.mark.long
 def test_it_fails_with_the_verdict_s_text(pytester: pytest.Pytester) -> None:
     pytester.makefile(".ioplan", holds=HOLDS, fails=FAILS)
     pytester.makepyfile(TESTS)
@@ -48,6 +49,7 @@ def test_it_fails_with_the_verdict_s_text(pytester: pytest.Pytester) -> None:
     assert "Traceback" not in done.stdout.str()
 
 
+@pytest.mark.long
 def test_the_document_s_example_is_collected(pytester: pytest.Pytester) -> None:
     text = (ROOT / "docs" / "python.md").read_text().split("```python\n")[2]
     pytester.makefile(".ioplan", nightly=HOLDS)

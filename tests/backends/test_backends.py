@@ -29,6 +29,7 @@ def records_of(backend: str, folder: Path) -> list[dict[str, Any]]:
     return [line["record"] for line in done.of("record")]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("fio"), reason="LEFT OUT: fio is not installed")
 def test_one_plan_on_every_backend(tmp_path: Path, store_path: Path) -> None:
     schema = jsonschema.Draft202012Validator(json.loads(ioplan("schema").out))

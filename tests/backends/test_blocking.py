@@ -142,6 +142,7 @@ def test_single_errors_are_counted(tmp_path: Path) -> None:
     assert first["name"] == "bad sector" and first["direction"] == "read"
 
 
+@pytest.mark.long
 def test_what_hangs_does_not_outlast_stop(tmp_path: Path) -> None:
     freed = threading.Event()
 

@@ -310,6 +310,7 @@ DEFECTS: dict[type[Defect], tuple[str, tuple[Any, ...], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("defect", DEFECTS, ids=lambda one: one.__name__)
 def test_a_defect_is_found(defect: type[Defect], tmp_path: Path) -> None:
     name, arguments, said = DEFECTS[defect]
@@ -325,6 +326,7 @@ def test_a_defect_is_found(defect: type[Defect], tmp_path: Path) -> None:
         Orphan.pids.clear()
 
 
+@pytest.mark.long
 def test_a_backend_without_a_defect_passes_the_same(tmp_path: Path) -> None:
     sound = {d: test for d, test in DEFECTS.items() if not d.claims}
     for place, (name, arguments, _) in enumerate(sound.values()):

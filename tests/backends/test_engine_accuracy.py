@@ -112,6 +112,7 @@ def stand_still(device: Faulty) -> float:
         os.kill(device.server, signal.SIGCONT)
 
 
+@pytest.mark.long
 @needs_faulty
 @needs_idle_cpu(ms=50)
 def test_a_stall_is_seen_by_all_that_were_under_way(tmp_path: Path) -> None:
@@ -120,6 +121,7 @@ def test_a_stall_is_seen_by_all_that_were_under_way(tmp_path: Path) -> None:
     check_under_way(reads(result), stall_ms, 8)
 
 
+@pytest.mark.long
 @needs_faulty
 @needs_idle_cpu(ms=50)
 def test_a_stall_is_seen_by_all_that_should_have_started(tmp_path: Path) -> None:
@@ -132,6 +134,7 @@ def test_a_stall_is_seen_by_all_that_should_have_started(tmp_path: Path) -> None
     check_due([*seen_of(lines)], GAP_NS)
 
 
+@pytest.mark.long
 @needs_faulty
 @pytest.mark.skipif(not shutil.which("fio"), reason="LEFT OUT: fio is not installed")
 @needs_idle_cpu(ms=50)
@@ -178,6 +181,7 @@ def resident_kib(pid: int) -> int:
     return int(line.split()[1])
 
 
+@pytest.mark.long
 def test_an_engine_with_short_intervals_does_not_grow() -> None:
     asked = {**zero(4000, qd=32), "interval_ns": MS}
     with subprocess.Popen(

@@ -90,6 +90,7 @@ def children(pid: int) -> list[int]:
     return [int(one) for one in text.split()]
 
 
+@pytest.mark.long
 @needs_idle_cpu(ms=50)
 def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
     path = plan_file(tmp_path, SWEEP)
@@ -141,6 +142,7 @@ PAUSES = {"each": (1, 1, 1), "groups": (8, 32, 1), "few": (32, 8, 2)}
 """Queue depth, I/Os between two pauses, threads."""
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", PAUSES)
 @needs_idle_cpu(ms=50)
 def test_pauses(name: str, data: Path) -> None:
@@ -454,6 +456,7 @@ def long_run(tmp_path: Path, scratch: Path) -> tuple[subprocess.Popen[str], list
     return process, children(process.pid)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_what_is_done(
     number: signal.Signals, tmp_path: Path, scratch: Path, store_path: Path
@@ -582,6 +585,7 @@ def test_reads_that_come_back_empty_end_the_run(tmp_path: Path) -> None:
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("start_bytes", [0, 3 * MIB])
 def test_reads_and_writes_of_a_size_each_are_aligned_to_it(
     start_bytes: int, tmp_path: Path

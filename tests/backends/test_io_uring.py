@@ -116,6 +116,7 @@ def test_littles_law_holds_on_a_real_file(
         assert held == pytest.approx(qd, rel=0.02)
 
 
+@pytest.mark.long
 def test_without_io_uring_it_says_so_and_goes_on(
     tmp_path: Path, scratch: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +156,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_engine_that_dies_is_a_failed_run(
     fault: str,
@@ -194,6 +196,7 @@ def test_the_partial_data_of_an_engine_that_is_killed_is_kept(
     assert record["cause"] == "backend-died" and record["total"]["ios"] > 0
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(
     number: signal.Signals, tmp_path: Path, scratch: Path, store_path: Path

@@ -182,6 +182,7 @@ def test_the_example_is_short() -> None:
     assert lengths["ioplan_pthreads.py"] <= 20 and lengths["pthreads.c"] <= 230
 
 
+@pytest.mark.long
 @NEEDS_CC
 def test_a_plan_runs_with_the_example(installed: Path, tmp_path: Path) -> None:
     plan, target = tmp_path / "p.ioplan", tmp_path / "disk"

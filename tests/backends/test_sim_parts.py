@@ -82,6 +82,7 @@ def test_a_burst_has_the_ios_of_its_phases() -> None:
     assert result.streams[0].directions["read"].ios == pytest.approx(6600, abs=8)
 
 
+@pytest.mark.long
 def test_a_ramp_has_the_ios_below_its_line_until_the_drive_can_do_no_more() -> None:
     """Latencies count from the intended start, and so grow where the drive is behind."""
     bench = filled("datacentre")

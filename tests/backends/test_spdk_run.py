@@ -267,6 +267,7 @@ def test_why_it_died_in_a_test(transcript: str, tmp_path: Path) -> None:
     assert DEATHS[transcript] in last.message
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     "transcript", ["err/config_empty", "err/target_dies_bdevperf_nvme_infinite"]
 )

@@ -38,6 +38,7 @@ def shown(chromium: Browser, id: str) -> Any:
     return chromium.run(DRAWN, id)
 
 
+@pytest.mark.long
 def test_many_drives_are_a_median_a_band_and_named_outliers(
     chromium: Browser, drives: Report
 ) -> None:
@@ -64,6 +65,7 @@ def test_many_drives_are_a_median_a_band_and_named_outliers(
     assert chromium.said() == []
 
 
+@pytest.mark.long
 def test_fewer_take_a_panel_each_and_few_share_one(
     chromium: Browser, drives: Report
 ) -> None:
@@ -85,6 +87,7 @@ def test_fewer_take_a_panel_each_and_few_share_one(
     assert chromium.said() == []
 
 
+@pytest.mark.long
 def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
     """By its name at the chart, or its entry in the legend."""
     drawn(chromium, drives.page)
@@ -107,6 +110,7 @@ def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
     ) == ("Drive 01")
 
 
+@pytest.mark.long
 def test_names_at_ends_do_not_cover_one_another(
     chromium: Browser, drives: Report
 ) -> None:
@@ -157,6 +161,7 @@ def test_arrows_go_along_a_series_and_to_the_next(
     assert chromium.said() == []
 
 
+@pytest.mark.long
 def test_a_screen_reader_gets_a_summary_and_not_the_drawing(
     chromium: Browser, drives: Report
 ) -> None:

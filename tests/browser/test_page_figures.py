@@ -50,6 +50,7 @@ def downloaded(chromium: Browser, name: str) -> bytes:
     raise AssertionError(sorted(chromium.downloads.iterdir()))
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("title", "test"),
     [
@@ -244,6 +245,7 @@ def test_a_point_tells_its_figures(chromium: Browser, single: Report) -> None:
     assert "queue depth" in hint
 
 
+@pytest.mark.long
 def test_the_keyboard_reaches_every_point(chromium: Browser, single: Report) -> None:
     drawn(chromium, single.page)
     id = figure(chromium, "Throughput by queue depth")
@@ -280,6 +282,7 @@ def test_landmarks_have_names_of_their_own(
     assert len(found) > 3 and len(set(found)) == len(found)
 
 
+@pytest.mark.long
 def test_what_scrolls_sideways_is_reached_by_keyboard(
     chromium: Browser, simulated: Report
 ) -> None:

@@ -58,6 +58,7 @@ def test_tables_sort_and_filter(chromium: Browser, drives: Report) -> None:
     assert {row[0] for row in chromium.run(TABLE)} == {f"Drive {SLOW:02}"}
 
 
+@pytest.mark.long
 def test_the_address_keeps_what_was_chosen(chromium: Browser, drives: Report) -> None:
     """Sessions, scale, way of drawing, highlight, zoom, and the table's order."""
     drawn(chromium, drives.page)

@@ -48,6 +48,7 @@ return [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
 """
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("which", ["simulated", "single"])
 def test_every_chart_is_drawn_and_nothing_is_said_or_fetched(
     chromium: Browser, which: str, request: pytest.FixtureRequest
@@ -90,6 +91,7 @@ def test_only_what_is_near_is_drawn(chromium: Browser, single: Report) -> None:
     assert few < chromium.run(count) < chromium.run("return figures.length")
 
 
+@pytest.mark.long
 def test_each_switch_changes_its_chart(chromium: Browser, single: Report) -> None:
     switched = set()
     for id in drawn(chromium, single.page):
@@ -191,6 +193,7 @@ def test_it_fits_and_no_label_is_cut(
     assert chromium.run(CUT) == []
 
 
+@pytest.mark.long
 def test_a_session_can_be_left_out(chromium: Browser, simulated: Report) -> None:
     drawn(chromium, simulated.page)
     id = figure(chromium, "Throughput by queue depth")
@@ -217,6 +220,7 @@ def test_dark_and_light(chromium: Browser, single: Report) -> None:
     chromium.tell("Emulation.setEmulatedMedia", features=[])
 
 
+@pytest.mark.long
 def test_it_prints_with_all_its_charts(chromium: Browser, single: Report) -> None:
     chromium.open(single.page)
     before = chromium.run("return near.size")
@@ -225,6 +229,7 @@ def test_it_prints_with_all_its_charts(chromium: Browser, single: Report) -> Non
     assert before < chromium.run(count) == chromium.run("return figures.length")
 
 
+@pytest.mark.long
 def test_a_pdf_has_sheets_of_all_tests(
     chromium: Browser, single: Report, tmp_path: Path
 ) -> None:
@@ -242,6 +247,7 @@ def test_a_pdf_has_sheets_of_all_tests(
     )
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_a_chart_alone_is_the_picture_that_the_page_saves(
     kind: str, chromium: Browser, single: Report, tmp_path: Path

@@ -48,6 +48,7 @@ def measured(report: Report, kind: str) -> list[list[Load]]:
         return [loads(stream, metrics, one, reader, doubts(one)) for one in each]
 
 
+@pytest.mark.long
 def test_the_page_says_what_the_command_says(
     chromium: Browser, simulated: Report
 ) -> None:

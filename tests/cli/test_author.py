@@ -296,7 +296,7 @@ class TestNew:
         assert "no quotes" in ioplan("new", "b", stdin='1\n"\n').err
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_plan_is_watched_with_its_library(plan: Path) -> None:
     pytest.importorskip("watchfiles")
     call = [sys.executable, "-m", "ioplan.cli", "watch", str(plan), "--scale-time"]

@@ -68,6 +68,7 @@ def package(folder: Path, name: str, text: str) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_a_strangers_command_works_as_ours(installed: Path, tmp_path: Path) -> None:
     call = caller(tmp_path, installed)
     (tmp_path / "p.ioplan").write_text(PLAN)
@@ -107,6 +108,7 @@ def test_a_bad_one_is_left_out_and_stops_nothing(
         assert done.returncode == 0 and "Reads" in done.stdout
 
 
+@pytest.mark.long
 def test_the_main_job_needs_none_of_ours(tmp_path: Path) -> None:
     """From plan to report with the folders of the plug-ins deleted."""
     ignored = shutil.ignore_patterns("__pycache__")

@@ -166,7 +166,7 @@ def site(folder: Path, added: str = "") -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_site_fetches_nothing(tmp_path: Path) -> None:
     done = site(tmp_path)
     assert done.returncode == 0, done.stderr
@@ -179,7 +179,7 @@ def test_the_site_fetches_nothing(tmp_path: Path) -> None:
     assert not [name for name, text in pages.items() if FETCHED.search(text)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_broken_links_and_what_is_not_in_the_navigation_fail_the_site(
     tmp_path: Path,
 ) -> None:

@@ -50,6 +50,7 @@ def elsewhere(folder: Path, *calls: str) -> dict[str, Done]:
     }
 
 
+@pytest.mark.long
 def test_other_systems(
     tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

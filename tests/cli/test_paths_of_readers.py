@@ -55,6 +55,7 @@ def test_a_pair_is_what_is_imported(
     assert "".join(line for line in lines if not line.startswith("#")) == plan
 
 
+@pytest.mark.long_but_first
 @needs_root
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", SECTIONS)

@@ -246,7 +246,7 @@ def test_an_option_works_in_a_lane(tmp_path: Path, store_path: Path) -> None:
     assert found.job and "own" in found.resolved.drive_file
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_option_works_in_the_queue(tmp_path: Path, store_path: Path) -> None:
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
     lab.write_text(LAB)
@@ -288,7 +288,7 @@ def targets_of(store_path: Path) -> list[str]:
         return sorted(store.session(id).target for id in store.ids())
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_several_targets_are_a_group_also_without_a_lab(
     tmp_path: Path, store_path: Path
 ) -> None:

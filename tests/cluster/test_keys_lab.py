@@ -106,6 +106,7 @@ def desk(made: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return made
 
 
+@pytest.mark.long
 def test_no_port_is_random(desk: Desk) -> None:
     for service, address in (("scheduler", desk.address), ("worker", desk.worker)):
         held = psutil.Process(desk.pid(service)).net_connections()
@@ -186,6 +187,7 @@ def test_another_desk_does_not_get_the_host(
     assert desk.says("worker").accepted and desk.serial("worker") == before
 
 
+@pytest.mark.long
 def test_a_worker_with_new_keys_starts_anew(desk: Desk) -> None:
     before, pid = desk.serial("worker"), desk.pid("worker")
     made = enrol("h1", desk.lab.hosts["h1"], PROGRAMS, renew=True)
@@ -194,6 +196,7 @@ def test_a_worker_with_new_keys_starts_anew(desk: Desk) -> None:
     assert desk.pid("worker") == pid, "it is the same service"
 
 
+@pytest.mark.long
 def test_who_is_revoked_is_refused_from_then_on(desk: Desk) -> None:
     assert shake_hands(desk.address, desk.as_host()).accepted
     Authority.open().revoke("h1")

@@ -155,6 +155,7 @@ def test_the_gravest_lane_is_the_exit_code(tmp_path: Path) -> None:
     assert "/nowhere" in Path(where.removeprefix("  all of it: ")).read_text()
 
 
+@pytest.mark.long
 def test_cancel_ends_the_io_and_resume_goes_on(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -194,6 +195,7 @@ def test_a_path_must_hold_from_every_folder(tmp_path: Path) -> None:
     assert (done.code, done.err.count("write the absolute path")) == (2, 1)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("data", [False, True], ids=["unnamed", "with data"])
 def test_no_file_is_written_before_each_may_be(
     data: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -219,6 +221,7 @@ def test_no_file_is_written_before_each_may_be(
     assert after[0] != before[0] and after[1] != before[1]
 
 
+@pytest.mark.long
 def test_ctrl_c_ends_all_lanes(tmp_path: Path, store_path: Path) -> None:
     lab = lab_file(tmp_path, "a", "b")
     words = ["run", plan_file(tmp_path, SLOW), "--lab", lab, "--target", "all"]
@@ -232,6 +235,7 @@ def test_ctrl_c_ends_all_lanes(tmp_path: Path, store_path: Path) -> None:
     assert not any(one.is_running() for one in lane_folders(lanes_root()))
 
 
+@pytest.mark.long
 def test_a_killed_lane_is_begun_again_but_not_for_ever(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -251,6 +255,7 @@ def test_a_killed_lane_is_begun_again_but_not_for_ever(
     assert len(found) == 3 and set(found.values()) == {1}
 
 
+@pytest.mark.long
 def test_lanes_share_memory_with_a_parent_and_outlive_it(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -280,6 +285,7 @@ def proc(pid: int, name: str) -> str:
     return Path(f"/proc/{pid}/{name}").read_text()
 
 
+@pytest.mark.long
 def test_a_lane_that_is_cancelled_before_it_has_a_process_does_nothing(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -302,6 +308,7 @@ def test_a_lane_that_is_cancelled_before_it_has_a_process_does_nothing(
     assert sum(runs(job, store_path).values()) == 6
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("lock", ["", "shelf"])
 def test_a_drive_is_never_used_by_two(
     lock: str, tmp_path: Path, store_path: Path
@@ -317,6 +324,7 @@ def test_a_drive_is_never_used_by_two(
         assert sooner.ended_at and sooner.ended_at <= later.started_at
 
 
+@pytest.mark.long_but_first
 @needs_root
 @pytest.mark.parametrize("name", ["jobs", "lanes"])
 def test_a_job_that_another_user_may_change_is_not_believed(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from netlab import NEEDS_NETNS, NetLab, netlab, wait_for
 from test_netlab import FEW_CELLS, attached, audit, detached, plan, stored, up
 
@@ -27,6 +28,7 @@ def no_drive_is_written_before_all_may_be(lab: NetLab, folder: Path) -> None:
         disk.write(bytes(4096))
 
 
+@pytest.mark.long
 def test_a_worker_is_killed_in_a_job(tmp_path: Path) -> None:
     with netlab(tmp_path, "h1", "h2", shared=True) as lab:
         lab.close_ports()

@@ -164,6 +164,7 @@ def check_record(shared: Shared, backend: str) -> None:
     assert shared.is_free()
 
 
+@pytest.mark.long
 def test_two_hosts_make_one_record(shared: Shared, tmp_path: Path) -> None:
     merges = Path("/sys/block", shared.device.name, "queue/nomerges")
     before = merges.read_text()

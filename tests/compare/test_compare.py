@@ -145,7 +145,7 @@ def test_more_is_better_of_all_that_is_per_something() -> None:
     assert more | {*THROTTLED} == {*MORE_IS_BETTER}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_idle_cpu(ms=50)
 def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A/A on a real disk, whose sessions differ by more than their runs."""

@@ -120,6 +120,7 @@ def noise_on(share: float) -> Callable[[Path], None]:
     return write
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.01, 0.4])
 def test_noise_is_data_and_its_share_is_estimated(share: float, tmp_path: Path) -> None:

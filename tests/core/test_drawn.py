@@ -83,6 +83,7 @@ def test_what_a_soak_finds_stands_in_the_test(tmp_path: Path) -> None:
     assert "@example(\n    n=1000,\n)" in (tmp_path / "test_it.py").read_text()
 
 
+@pytest.mark.long
 def test_what_fails_as_the_time_ends_is_found(tmp_path: Path) -> None:
     """The only test takes longer than there is time, and fails."""
     words = ("-m", "pytest", "-p", "drawn", "-q", "--seconds=0.01", "test_it.py")

@@ -106,6 +106,7 @@ def test_what_is_no_form_is_an_error_not_a_defect(desk: Desk, body: bytes) -> No
     assert found.status_code in (400, 403)
 
 
+@pytest.mark.long
 def test_too_many_requests_are_told_to_wait(desk: Desk) -> None:
     browser = client(desk)
     codes = [browser.get("/static/0/desk.js").status_code for _ in range(601)]

@@ -65,7 +65,7 @@ def test_mistakes_are_shown_at_their_lines(lab_desk: Desk) -> None:
     assert "randum" in page and page.count("</textarea>") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_plan_is_checked_shown_started_watched_and_reported(lab_desk: Desk) -> None:
     browser = signed_in(lab_desk, "operator")
     form = browser.get("/start", params={"plan": "lab/look"}).text

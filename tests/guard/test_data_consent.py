@@ -79,7 +79,7 @@ def test_a_file_of_another_size_has_another_content(file: Path) -> None:
         opened(file)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_resume_asks_for_what_came_after_a_kill(
     file: Path, tmp_path: Path, store_path: Path
 ) -> None:
@@ -101,8 +101,8 @@ def test_resume_asks_for_what_came_after_a_kill(
     assert done.code == 0, done.err
 
 
+@pytest.mark.long
 @needs_root
-@pytest.mark.slow
 def test_a_device_is_asked_for_once(tmp_path: Path, store_path: Path) -> None:
     disk = tmp_path / "disk.img"
     disk.write_bytes(bytes(32 * MIB))

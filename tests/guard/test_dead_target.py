@@ -103,6 +103,7 @@ CALLS = {
 }
 
 
+@pytest.mark.long_but_first
 @needs_faulty
 @pytest.mark.slow
 @pytest.mark.parametrize(

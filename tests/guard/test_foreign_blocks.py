@@ -124,6 +124,7 @@ def test_nothing_is_seen_in_zeros_and_noise(image: Path) -> None:
     assert seen(image) == ()
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("backend", "clause"),

@@ -153,6 +153,7 @@ def test_a_large_target_is_read_with_its_progress(
     assert evidence(image) == CONSTANT
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [None, 48 * MIB])
 def test_a_run_reads_it_and_says_how_far_it_is(
@@ -295,6 +296,7 @@ class TestDevice:
         target.close()
         assert target.facts.evidence == KILLED
 
+    @pytest.mark.long
     def test_much_noise_after_a_kill_is_somebodys(
         self,
         lab: Path,

@@ -355,6 +355,7 @@ def test_what_a_program_leaves_running_is_ended(tmp_path: Path) -> None:
         check_ends(int(told.read_text()))
 
 
+@pytest.mark.long_but_first
 @needs_root
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_nothing_is_erased_for_who_is_gone(

@@ -131,6 +131,7 @@ def run(
     )
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("where", ELSEWHERE)
 def test_elsewhere_a_file_of_others_is_kept(where: str, plan: Path, file: Path) -> None:
     words = ("--target", file, "--overwrite", file)
@@ -146,6 +147,7 @@ def test_elsewhere_a_file_of_others_is_kept(where: str, plan: Path, file: Path) 
     assert any(file.read_bytes())
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("where", ELSEWHERE)
 def test_elsewhere_a_scratch_file_needs_no_word(
     where: str, plan: Path, tmp_path: Path

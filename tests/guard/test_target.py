@@ -120,7 +120,7 @@ def test_a_link_does_not_lend_its_mark(scratch: Path, foreign: Path) -> None:
         open_target(request(link))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_second_user_of_a_target_is_refused(scratch: Path) -> None:
     first = open_target(request(scratch))
     with refused(TargetFault.LOCKED, "another ioplan uses"):

@@ -63,8 +63,8 @@ def shape(value: Any, name: str = "") -> Any:
     return type(value).__name__
 
 
+@pytest.mark.long
 @NEEDS_FIO
-@pytest.mark.slow
 def test_fields_and_kinds_of_values_are_fio_s(folder: Path) -> None:
     theirs = subprocess.run(
         ["fio", "--output-format=json+", "both.fio"], check=True, capture_output=True
@@ -97,8 +97,8 @@ READ_BY = {
 on our output, and had its figures."""
 
 
+@pytest.mark.long
 @NEEDS_FIO
-@pytest.mark.slow
 def test_the_percentiles_are_those_that_the_job_asks_for(folder: Path) -> None:
     (folder / "both.fio").write_text(BOTH.replace("bs=4k", f"bs=4k\n{ASKED}"))
     call = ["fio", "--output-format=json", "both.fio"]

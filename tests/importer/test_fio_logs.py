@@ -162,7 +162,7 @@ def of_fio(folder: Path) -> ImportedSession:
     return made
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @NEEDS_FIO
 def test_real_logs_add_up_to_the_document(tmp_path: Path) -> None:
     every, means, histograms = of_fio(tmp_path).records

@@ -81,7 +81,7 @@ def test_what_the_plan_does_not_have_is_no_equality() -> None:
     assert "left out: zonemode, zonesize" in str(lossy)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @NEEDS_FIO
 def test_fio_makes_the_same_ios_of_both() -> None:
     done = ioplan("import", GOLDEN / "clauses.fio", "--prove")

@@ -131,6 +131,7 @@ def _fio(words: list[str], folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.long_but_first
 @NEEDS_FIO
 @pytest.mark.slow
 @pytest.mark.parametrize(

@@ -147,6 +147,7 @@ def test_huge(name: str, own_heap: None) -> None:
     assert time.process_time() - between < MOST_S
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["range", "axes", "listed", "states", "mistakes"])
 def test_memory(name: str) -> None:

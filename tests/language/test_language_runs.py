@@ -159,7 +159,7 @@ def short_example(folder: Path) -> Path:
     return plan_file(folder, text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("rough_sim")
 def test_the_whole_example_runs_on_sim(tmp_path: Path, store_path: Path) -> None:
     done = run_on("sim", short_example(tmp_path), tmp_path, "--scale-time", "0.001")

@@ -57,6 +57,6 @@ def test_the_judge_of_error_rates_refuses_an_interval_at_each_look() -> None:
     assert max(rates) > MOST_WRONG_PERCENT
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_document_has_the_table(renew: bool) -> None:
     check_part(ROOT / "docs/language.md", "rounds by cell", table(), renew)

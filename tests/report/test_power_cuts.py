@@ -24,6 +24,7 @@ def read(seq: int, **found: int) -> RunRecord:
     return one.model_copy(update={"backend": backend})
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("cuts", "text"),
     [(1, "95 %"), (10, "26 %"), (59, "5.0 %"), (100, "3.0 %"), (1000, "0.30 %")],

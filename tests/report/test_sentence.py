@@ -132,7 +132,7 @@ def test_a_ratio_in_words(gain: float, told: str) -> None:
     assert faster(gain) == told
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_message_of_a_review_is_the_first_sentence(tmp_path: Path) -> None:
     """In-place memory against flash: far ahead in random reads at QD 1, not at 64."""
     store, page = tmp_path / "r.db", tmp_path / "r.html"

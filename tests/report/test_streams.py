@@ -115,6 +115,7 @@ def test_the_export_has_a_row_for_each(done: str, store_path: Path) -> None:
     assert float(log["iops"]) == rows["Streams"][3]["iops"]
 
 
+@pytest.mark.long
 def test_many_cells_are_cut_off_by_cells_and_not_by_rows(
     tmp_path: Path, store_path: Path
 ) -> None:

@@ -184,8 +184,8 @@ def test_only_agreement_is_a_success(
     assert ("more --rounds" in done.out) == (word == "undecided")
 
 
+@pytest.mark.long
 @NEEDS_FIO
-@pytest.mark.slow
 def test_another_session_gets_no_cpu_between_the_runs(
     tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,6 +99,7 @@ def scratch(place: Place) -> Path:
 # devices
 
 
+@pytest.mark.long_but_first
 @needs_faulty
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_device_with_read_errors(backend: str, place: Place) -> None:
@@ -116,6 +117,7 @@ def test_a_device_with_read_errors(backend: str, place: Place) -> None:
     assert "as far as it came" in row["kept"]
 
 
+@pytest.mark.long_but_first
 @needs_faulty
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_device_without_space(backend: str, place: Place) -> None:
@@ -134,6 +136,7 @@ def test_a_device_without_space(backend: str, place: Place) -> None:
     assert row["cause"] == "device-error" and "ENOSPC" in row["message"]
 
 
+@pytest.mark.long_but_first
 @needs_faulty
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_device_that_vanishes(backend: str, place: Place) -> None:
@@ -158,6 +161,7 @@ def fails_when(happens: Callable[[], None], words: list[str | Path]) -> float:
         return time.monotonic() - began_s
 
 
+@pytest.mark.long
 def test_a_target_that_loses_its_end(place: Place, scratch: Path) -> None:
     fails_when(lambda: os.truncate(scratch, 1 << 20), place.words(READS, scratch))
     row = place.survived("shrunk", "the target shrinks", "`truncate` in mid-run")
@@ -206,6 +210,7 @@ def row_of_finished(done: RunOutcome, folder: Path) -> Row:
     }
 
 
+@pytest.mark.long_but_first
 @needs_faulty
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_device_that_hangs(backend: str, place: Place) -> None:
@@ -221,6 +226,7 @@ def test_a_device_that_hangs(backend: str, place: Place) -> None:
     assert (row["status"], row["cause"]) == ("failed", "hung")
 
 
+@pytest.mark.long
 @needs_faulty
 @NEEDS_FIO
 def test_a_process_that_nothing_ends_is_given_up(place: Place) -> None:
@@ -261,6 +267,7 @@ def refused_row(said: str, place: Place) -> Row:
     return {"status": "refused", "cause": "", "message": message, "kept": "all before"}
 
 
+@pytest.mark.long
 def test_a_backend_that_does_not_answer_any_more(place: Place, scratch: Path) -> None:
     def stop() -> None:
         os.kill(engine_of_this_process(), signal.SIGSTOP)
@@ -272,6 +279,7 @@ def test_a_backend_that_does_not_answer_any_more(place: Place, scratch: Path) ->
     assert "only when killed" in row["message"]
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_backend_that_stood_still_is_named(
     backend: str, place: Place, scratch: Path
@@ -290,6 +298,7 @@ def test_a_backend_that_stood_still_is_named(
     assert "stood still" in late
 
 
+@pytest.mark.long
 @needs_faulty
 def test_a_device_that_stood_still_is_no_late_report(place: Place) -> None:
     with (
@@ -318,6 +327,7 @@ def engine_of_this_process() -> int:
     return engine
 
 
+@pytest.mark.long
 @needs_faulty
 def test_a_signal_ends_a_session_on_a_device_that_hangs(place: Place) -> None:
     with (
@@ -336,6 +346,7 @@ def test_a_signal_ends_a_session_on_a_device_that_hangs(place: Place) -> None:
 # backends
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_backend_that_is_killed(backend: str, place: Place, scratch: Path) -> None:
     with started(*place.words(READS, scratch, "--backend", backend)) as run:
@@ -356,6 +367,7 @@ case "$1" in probe) exec {engine} "$@";; esac
 """
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("name", "fault", "then", "cause"),
     [
@@ -392,6 +404,7 @@ def test_a_backend_that_ends_early(place: Place, scratch: Path) -> None:
 # ioplan itself
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_nothing_goes_on_without_ioplan(
     backend: str, place: Place, scratch: Path
@@ -430,6 +443,7 @@ def test_an_engine_outlives_the_thread_that_started_it(scratch: Path) -> None:
     assert last.event == "result"
 
 
+@pytest.mark.long
 @needs_faulty
 @NEEDS_FIO
 def test_what_a_killed_ioplan_left_behind_holds_the_target(place: Place) -> None:
@@ -449,6 +463,7 @@ def test_what_a_killed_ioplan_left_behind_holds_the_target(place: Place) -> None
     assert refused.code == 2 and f"fio (process {pid})" in refused.err
 
 
+@pytest.mark.long
 def test_two_ioplans_on_one_target(place: Place, scratch: Path) -> None:
     with started(*place.words(READS, scratch)) as run:
         run.until("progress")
@@ -489,6 +504,7 @@ def fill(folder: Path) -> None:
             file.write(bytes(4096))
 
 
+@pytest.mark.long_but_first
 @needs_root
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_full_results_disk(backend: str, place: Place, scratch: Path) -> None:

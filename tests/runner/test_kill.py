@@ -183,6 +183,7 @@ KINDS: dict[str, tuple[Callable[[Path], tuple[str, ...]], Clock]] = {
 }
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_session_that_is_killed_ends_as_an_undisturbed_one(

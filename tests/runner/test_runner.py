@@ -991,7 +991,7 @@ def test_a_backend_that_goes_on_is_broken_off(bench: Bench) -> None:
     assert record.run_s == pytest.approx(5, abs=1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_backend_that_nothing_ends_is_left(bench: Bench) -> None:
     """Not even its last words are waited for."""
     freed = threading.Event()

@@ -43,6 +43,7 @@ def check_capacity(store: Path, *reads: str) -> None:
     assert all(one.verdicts for one in runs[-6:] if one.asked.name == "later")
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("rough_sim")
 def test_the_example_runs_on_the_simulated_drive(store_path: Path) -> None:
     size = ("--create", "256MiB", "--scale-time", "0.02")
@@ -51,6 +52,7 @@ def test_the_example_runs_on_the_simulated_drive(store_path: Path) -> None:
     check_capacity(store_path, "100%", "70%", "50%")
 
 
+@pytest.mark.long
 def test_the_example_runs_on_a_scratch_file(tmp_path: Path, store_path: Path) -> None:
     """In much shorter time, and with a limit that a shared machine can keep."""
     text = CAPACITY.read_text().replace("p99 <= 1ms", "p99 <= 10s")
@@ -74,6 +76,7 @@ test "Share" {
 """
 
 
+@pytest.mark.long
 def test_a_seek_that_is_killed_goes_on_at_its_probe(tmp_path: Path) -> None:
     """On the simulated drive, where the same probe has the same answer each time."""
     plan = plan_file(tmp_path, KILLED)

@@ -23,6 +23,7 @@ MIB = 1 << 20
 RUNS = 'test "W" { run random 4KiB 0/100, pause 2ms every 8 for 300ms vary qd in 1, 2, 3, 4 }'
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("backend", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
 def test_what_was_checked_is_what_is_written(
     backend: str, tmp_path: Path, store_path: Path

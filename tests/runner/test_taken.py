@@ -182,6 +182,7 @@ def check_ended(run: Started, text: str) -> None:
     assert [one.status for one in kept] == [one["status"] for one in records]
 
 
+@pytest.mark.long_but_first
 @needs_root
 @BACKENDS
 @pytest.mark.parametrize("how", ON_FILES)
@@ -197,6 +198,7 @@ def test_a_file_is_taken(
         check_ended(run, text)
 
 
+@pytest.mark.long_but_first
 @needs_root
 @pytest.mark.parametrize("how", ON_DEVICES)
 def test_a_device_is_taken(how: str, device: Path, plan: Path, tmp_path: Path) -> None:
@@ -220,6 +222,7 @@ def test_a_plan_that_goes_on_after_failures_ends_too(
         check_ended(run, "is used by the loop device")
 
 
+@pytest.mark.long
 @needs_root
 def test_what_was_made_on_it_is_not_taken_for_ours(
     scratch: Path, plan: Path, tmp_path: Path
@@ -243,6 +246,7 @@ def test_what_was_made_on_it_is_not_taken_for_ours(
     assert gone.code == 0, gone.err
 
 
+@pytest.mark.long_but_first
 @BACKENDS
 def test_who_only_reads_or_looks_for_a_moment_ends_nothing(
     backend: str, scratch: Path, plan: Path
@@ -257,6 +261,7 @@ def test_who_only_reads_or_looks_for_a_moment_ends_nothing(
             one.communicate()
 
 
+@pytest.mark.long_but_first
 @needs_root
 @BACKENDS
 def test_a_session_does_not_take_its_own_programs_for_others(

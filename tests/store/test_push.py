@@ -232,7 +232,7 @@ with Store.open(sys.argv[1]) as local, Store.at(sys.argv[2]) as shared:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_postgres
 def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
     """Killed twice, each time as soon as some of its runs have arrived."""
@@ -269,7 +269,7 @@ def test_tags_join_those_that_are_there(tmp_path: Path) -> None:
         assert there.sessions() == [made.model_copy(update=words)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_postgres
 def test_a_server_that_is_killed_in_the_middle_gets_the_rest(
     tmp_path: Path, database: str, server: Server
@@ -317,7 +317,7 @@ def test_a_lab_shares_what_its_hosts_run(
     assert ioplan("report", *shared, "-o", tmp_path / "r.html").code == 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_postgres
 def test_each_lane_of_a_group_is_shared(
     tmp_path: Path, database: str, store_path: Path

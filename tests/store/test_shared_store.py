@@ -135,6 +135,7 @@ def lab(
     yield address, home / "ioplan/results.db"
 
 
+@pytest.mark.long
 @needs_postgres
 def test_the_results_of_the_lab_are_read_without_being_told(
     lab: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -81,6 +81,7 @@ RESULTS: dict[str, list[Rule]] = {
 }
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("suite", RESULTS)
 def test_the_ranking_is_of_what_the_source_calls_its_result(
     suite: str, tmp_path: Path

@@ -321,6 +321,7 @@ SMOKED = [
 """What a test has time for; benchmarks/suites.py runs them all."""
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SMOKED)
 def test_smoke_on_a_scratch_file(name: str, tmp_path: Path, store_path: Path) -> None:

@@ -79,6 +79,7 @@ PROMISED = {"sync", "fua", "verify"}
 """What the suites of durability ask for, of which fio and SPDK can do little."""
 
 
+@pytest.mark.long
 def test_all_suites_but_these_run_whole_on_fio_and_on_spdk(fits: Fits) -> None:
     """Two draw arrivals, which fio does not time from their intended start."""
     for heading in ("`fio`", "`spdk`", "… fio plug-in"):
@@ -157,6 +158,7 @@ def _markdown(rows: list[list[str]]) -> str:
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @NEEDS_FIO
 @pytest.mark.parametrize("backend", ["io_uring", "fio", "sim"])

@@ -1,4 +1,8 @@
-"""The markers are kept: who is neither `slow`, `machine` nor `long` starts no process."""
+"""What the markers mean.
+
+Who is neither `slow`, `machine` nor `long` starts no process. Of a test with several
+cases that is `long_but_first`, `make test` has the first, and `make test-long` the rest.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +39,21 @@ def is_marked(item: pytest.Item) -> bool:
     return any(item.get_closest_marker(name) for name in MARKERS)
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
     """What takes its time begins first, so that no worker is left with it at the end."""
+    _mark_all_but_first(items)  # before `-m` selects
+    yield
     items.sort(key=is_marked, reverse=True)
+
+
+def _mark_all_but_first(items: list[pytest.Item]) -> None:
+    seen: set[str] = set()
+    for item in items:
+        if item.get_closest_marker("long_but_first"):
+            test = item.nodeid.partition("[")[0]
+            item.add_marker("long" if test in seen else "slow")
+            seen.add(test)
 
 
 @pytest.hookimpl(wrapper=True)

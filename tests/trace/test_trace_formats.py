@@ -299,6 +299,7 @@ def test_a_part_begins_at_its_first(tmp_path: Path) -> None:
         assert done.code == 2 and "is no part of a trace" in done.err
 
 
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
     with (tmp_path / "trace").open("w") as file:
         for number in range(400_000):
@@ -310,7 +311,7 @@ def test_memory_does_not_grow_with_the_trace(tmp_path: Path) -> None:
     assert peak_bytes < 48 << 20, "records alone are 9.6 MB, as rows of Python 80 MB"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not shutil.which("fio"), reason="LEFT OUT: fio is not installed")
 def test_what_fio_writes_is_read(tmp_path: Path) -> None:
     """Its own log of its I/O: as many, as large, and as long as it says."""

@@ -37,6 +37,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", BUCKETS)
 @needs_idle_cpu(50)
 def test_limit_burst_and_refill_are_found(
@@ -86,6 +87,7 @@ def number(text: str) -> float:
     )
 
 
+@pytest.mark.long
 def test_a_promise_that_is_not_kept_fails(device: Starts, tmp_path: Path) -> None:
     one = device(size="64MiB", throttle={"iops": "400 iops", "burst_ios": 800})
     sets: list[Any] = [
@@ -133,6 +135,7 @@ def throttled_by_kernel(device: Path, name: str, limit: int) -> Iterator[list[st
         group.rmdir()
 
 
+@pytest.mark.long_but_first
 @NEEDS_CGROUPS
 @pytest.mark.parametrize("name", LIMITS)
 @needs_idle_cpu(50)
@@ -168,6 +171,7 @@ SLOW_BUCKET = {"iops": "500 iops", "burst_ios": 8_000}
 WARNED = {"closed": ("", True), "below the limit": (", rate 300 iops", False)}
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", WARNED)
 @needs_idle_cpu(50)
 def test_other_plans_are_warned_of_a_burst_that_ran_out(

@@ -60,6 +60,7 @@ def median_ns(directions: dict[str, dict[str, Any]], direction: str) -> float:
     return float(next(p["latency_ns"] for p in percentiles if p["percent"] == 50))
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(("qd", "every"), [(1, 1), (1, 4), (4, 8)])
 def test_flushes_and_commits_took_as_long_as_the_device_saw(
     qd: int, every: int, device: Starts, tmp_path: Path

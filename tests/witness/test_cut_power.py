@@ -68,6 +68,7 @@ def records(done: Done) -> list[dict[str, Any]]:
     return [line["record"] for line in done.of("record")]
 
 
+@pytest.mark.long
 def test_a_drive_that_keeps_its_promise_is_not_accused(
     device: Starts, tmp_path: Path
 ) -> None:
@@ -84,6 +85,7 @@ def test_a_drive_that_keeps_its_promise_is_not_accused(
     assert found["kept"] > 0 and found["lost_flushed"] == 0
 
 
+@pytest.mark.long
 def test_the_same_plan_draws_the_same_moments(device: Starts, tmp_path: Path) -> None:
     one = device(cache={"mode": "volatile"})
     drawn = [
@@ -111,6 +113,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_cut_that_goes_wrong_has_a_clear_end(
     name: str, device: Starts, tmp_path: Path

@@ -94,6 +94,7 @@ def test_what_fails_each_time_has_failed(
     assert facts["retried"]["main"]["EIO"] == pytest.approx(retries * errors, abs=12)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["io_uring", "sync"])
 @pytest.mark.parametrize(

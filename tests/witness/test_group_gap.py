@@ -45,7 +45,7 @@ class Stall:
         self.lasted_s = time.monotonic() - since_s
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_stall_of_one_target_is_in_its_record_only(
     device: Callable[..., Device],
     tmp_path: Path,

@@ -74,7 +74,7 @@ def test_simulated_io_has_no_witness(tmp_path: Path) -> None:
     assert exact_lines(plan_file(tmp_path, PLAN), "--backend", "sim") == []
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("can_mount")
 def test_a_witness_is_believed(tmp_path: Path) -> None:
     plan = plan_file(tmp_path, PLAN.splitlines()[1])

@@ -95,6 +95,7 @@ def list_records(folder: Path) -> list[Any]:
         return [record for one in store.sessions() for record in store.records(one.id)]
 
 
+@pytest.mark.long
 def test_a_moment_counts_from_the_first_io_and_is_marked_from_the_measured_part(
     tmp_path: Path,
 ) -> None:
@@ -121,6 +122,7 @@ def test_a_stalled_device_goes_on_after_the_event(
     assert 0.4e9 < longest_ns < 0.9e9
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("gap_s", [0.5, 2, pytest.param(10, marks=pytest.mark.long)])
 @needs_idle_cpu(50)
 def test_a_gap_is_reported_as_long_as_it_was(
@@ -165,6 +167,7 @@ def exported(store: Path) -> list[dict[str, str]]:
     return [row for row in rows if row["scope"] == "total"]
 
 
+@pytest.mark.long
 def test_failed_ios_end_no_gap(device: Starts, tmp_path: Path) -> None:
     """The device answers all the time, but with errors."""
     one = device()
@@ -196,6 +199,7 @@ FAILS = {
 }
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", FAILS)
 def test_a_run_whose_event_fails_has_failed(name: str, tmp_path: Path) -> None:
     command, says, code = FAILS[name]
@@ -292,6 +296,7 @@ SOUGHT = {
 }
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", SOUGHT)
 def test_a_seek_asks_for_what_an_event_costs(
     name: str, device: Starts, tmp_path: Path

@@ -214,6 +214,7 @@ def said_of(kit: Kit, case: str, folder: Path) -> str:
     return ""
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_is_found_by_its_clause(name: str, tmp_path: Path) -> None:
     """A busy host does few I/Os, which tell little: then the run is a longer one."""

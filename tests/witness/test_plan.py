@@ -16,6 +16,7 @@ test "Log" { run sequential 16KiB 0/100, sync every 8 for 5s }
 """
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "backend",
