@@ -302,7 +302,10 @@ def test_a_plan_is_watched_with_its_library(plan: Path) -> None:
     call = [sys.executable, "-m", "ioplan.cli", "watch", str(plan), "--scale-time"]
     library = plan.parent / "lib/w.ioplan"
     with subprocess.Popen(
-        [*call, "0.01"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [*call, "0.01"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
     ) as process:
         assert process.stdout
 

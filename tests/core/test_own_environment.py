@@ -30,7 +30,7 @@ NONSENSE = {
     **{"SUDO_UID": "4711", "SUDO_USER": "nobody", "SHELL": "/bin/nonsense"},
     **{"SOURCE_DATE_EPOCH": "1", "PYTHONHASHSEED": "7", "PYTHONUTF8": "0"},
 }
-QUICK = ("-x", "-m", "not slow and not machine", "-p", "no:cacheprovider")
+QUICK = ("-x", "-m", "not slow and not machine and not long", "-p", "no:cacheprovider")
 NO_OTHERS = ("-p", "no:pytest_lsp", "-p", "no:asyncio", "-p", "no:anyio")
 """Plug-ins that the sample has no use for."""
 SAMPLE = (
