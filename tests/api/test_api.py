@@ -156,7 +156,7 @@ def test_a_file_that_is_not_ours_is_not_overwritten(folder: Path) -> None:
     assert (folder / "data.bin").read_bytes() == data
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_scratch_file_by_the_engine(folder: Path) -> None:
     found = ioplan.run(PLAN, target="s.bin", create="8MiB", store="r.db", test="R")
     assert found.status == "ok" and found.model.backend == "io_uring"

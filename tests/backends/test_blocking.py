@@ -66,6 +66,7 @@ def named(folder: Path) -> TargetRequest:
     return TargetRequest(path=str(path), overwrite=(str(path),), writes=True)
 
 
+@pytest.mark.long
 class TestFile(Conformance):
     def backend(self) -> FileBackend:
         return FileBackend()

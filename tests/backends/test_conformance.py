@@ -31,6 +31,7 @@ class TestIoUring(Conformance):
         return TargetRequest(path=path, create_bytes=SIZE_BYTES, writes=True)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     shutil.which("fio") is None, reason="LEFT OUT: fio is not installed"
 )

@@ -65,6 +65,7 @@ def test_it_is_short() -> None:
     assert len(text.splitlines()) < 60
 
 
+@pytest.mark.long
 def test_it_is_listed(installed: Path) -> None:
     done = call(installed, "ioplan.cli", "backends")
     assert done.returncode == 0, done.stderr
@@ -72,6 +73,7 @@ def test_it_is_listed(installed: Path) -> None:
     assert line.split() == ["nbd", "0.1", "yes"]
 
 
+@pytest.mark.long
 @NEEDS_NBDKIT
 def test_a_plan_runs_on_a_server(installed: Path, server: str, tmp_path: Path) -> None:
     plan = tmp_path / "p.ioplan"
@@ -99,6 +101,7 @@ def test_what_it_cannot_do_is_refused_before(
     assert done.returncode == 2 and "closed loops" in done.stderr, done
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("uri", "said"),
     [

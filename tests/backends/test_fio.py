@@ -113,6 +113,7 @@ def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
         assert held == pytest.approx(float(record["asked"]["cell"]["qd"]), rel=0.15)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("engine", ["io_uring", "libaio", "psync"])
 @needs_idle_cpu(ms=50)
 def test_littles_law(engine: str, data: Path) -> None:
@@ -234,6 +235,7 @@ PASSES: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", PASSES)
 def test_a_run_by_bytes_moves_just_those(name: str, data: Path) -> None:
     fields, limit, expected_mib = PASSES[name]
@@ -305,6 +307,7 @@ def test_a_size_distribution(data: Path) -> None:
     assert counts.bytes / counts.ios == pytest.approx(0.7 * 4096 + 0.3 * 65536, rel=0.1)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     "fields",
     [{"rate": {"iops": 400}, "threads": 2}, {"rate": {"iops": 400}, "read_percent": 75},
@@ -487,6 +490,7 @@ def test_no_fio_outlives_a_killed_ioplan(
     process.stdout.close()
 
 
+@pytest.mark.long
 def test_a_killed_fio_is_a_failed_run_that_keeps_its_series(
     tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:

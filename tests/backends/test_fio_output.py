@@ -289,6 +289,7 @@ def test_no_document_at_all(said: str, tmp_path: Path, target: Path) -> None:
     assert (said.strip() or "Segmentation fault") in told.message
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     "field",
     ["jobname", "error", "job_runtime", "usr_cpu", "lat_ns", "clat_ns", "read", "sync", "N",

@@ -64,6 +64,7 @@ def is_running(pid: int) -> bool:
     return state != "Z"
 
 
+@pytest.mark.long
 def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
     path = plan_file(tmp_path, SWEEP)
     done = ioplan("run", path, "--target", scratch, "--create", "32MiB", "--json")
@@ -80,6 +81,7 @@ def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
         assert record["run_s"] == pytest.approx(0.2, rel=0.5)  # a stall may end it
 
 
+@pytest.mark.long
 def test_a_stream_that_is_done_first_has_its_own_time(
     tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:
@@ -178,6 +180,7 @@ def test_an_engine_that_dies_is_a_failed_run(
     assert len(ioplan("ls", "--format", "jsonl").lines) == 2
 
 
+@pytest.mark.long
 def test_the_partial_data_of_an_engine_that_is_killed_is_kept(
     tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:

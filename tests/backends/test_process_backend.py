@@ -89,6 +89,7 @@ def events_of(backend: ProcessBackend, folder: Path) -> list[Event]:
         drive.close()
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("liar", LIARS)
 def test_a_liar_gets_one_clear_error(liar: str, tmp_path: Path) -> None:
     text, cause, said = LIARS[liar]

@@ -380,6 +380,7 @@ def test_stop_ends_at_the_present_time() -> None:
     assert seen[-1].stopped and seen[-1].run_ns == 3 * SECOND_NS
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(
     limit=st.integers(1, 3 * GIB),
@@ -398,6 +399,7 @@ def test_limit_bytes_is_exact(
     assert result.run_ns > 0
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("passes", [0.3, 1, 2])
 @pytest.mark.parametrize("plain", [WRITE, MIX, stream(read_percent=0, qd=1)])
 def test_passes_are_exact_for_each_stream(plain: Stream, passes: float) -> None:

@@ -54,6 +54,7 @@ def test_a_few_writes_do_not_halve_the_reads() -> None:
     assert mixed == pytest.approx(alone, rel=0.05)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize(("read_percent", "name", "qd"), PAIRWISE)
 def test_a_batch_is_long_enough(

@@ -143,7 +143,7 @@ def aged(**fields: Any) -> float:
     return float(result.facts["write_amplification"])
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_where_writes_fall_changes_what_they_cost() -> None:
     """Writing only half of the drive leaves more spare; a skew helps less or more."""
     uniform = aged()

@@ -79,6 +79,7 @@ def share(target: Path, window_bytes: int) -> float:
     return int(found[1]) / SIZE
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("way", WRITES)
 def test_random_data_does_not_compress(
     way: str, backend: Backend, tmp_path: Path
@@ -90,6 +91,7 @@ def test_random_data_does_not_compress(
     assert all(one > 0.99 for one in shares.values()), shares
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("way", "data"),
     [("random", {"kind": "compressible", "percent": 50}), ("sequential", RANDOM)],
@@ -105,6 +107,7 @@ def test_whole_writes_repeat_by_their_share(
     assert abs(len(found) - 0.7 * count) < 5 * (0.3 * 0.7 * count) ** 0.5
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("way", "percent"), [("random", 20), ("sequential", 50), ("sequential large", 80)]
 )

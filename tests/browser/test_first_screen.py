@@ -63,6 +63,7 @@ def test_each_test_has_a_figure_on_the_first_screen(
     assert all(row["figures"] for row in shown)
 
 
+@pytest.mark.long
 def test_what_failed_is_told_in_a_few_lines(chromium: Browser, unmet: Report) -> None:
     """56 expectations did not hold; the first chart is on the second screen."""
     chromium.open(unmet.page, 1280, HEIGHT)

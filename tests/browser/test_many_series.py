@@ -128,6 +128,7 @@ def test_names_at_ends_do_not_cover_one_another(
     assert all(after - before > 11 for before, after in itertools.pairwise(tops))
 
 
+@pytest.mark.long
 def test_arrows_go_along_a_series_and_to_the_next(
     chromium: Browser, drives: Report
 ) -> None:

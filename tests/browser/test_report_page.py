@@ -184,6 +184,7 @@ def test_everything_has_a_name(chromium: Browser, simulated: Report) -> None:
     assert all(b - a <= 1 for a, b in pairwise(levels))
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("width", [390, 768, 1280, 1700])
 def test_it_fits_and_no_label_is_cut(
     chromium: Browser, simulated: Report, width: int
@@ -247,7 +248,7 @@ def test_a_pdf_has_sheets_of_all_tests(
     )
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_a_chart_alone_is_the_picture_that_the_page_saves(
     kind: str, chromium: Browser, single: Report, tmp_path: Path

@@ -84,6 +84,7 @@ def test_a_strangers_command_works_as_ours(installed: Path, tmp_path: Path) -> N
     assert "--count" in done.stderr
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -84,6 +84,7 @@ def test_commands_name_the_format_that_is_meant(
         assert "it is one of" in " ".join(near.err.split())
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", ["x.html", "x.HTM", "x.svg", "x.xhtml"])
 @pytest.mark.parametrize(
     "words",

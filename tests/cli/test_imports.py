@@ -89,6 +89,7 @@ def test_completion_imports_no_more_than_help(shell: str) -> None:
     assert imported(**asked) & LIBRARIES == set()
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("words", [("check",), ("fmt", "--check")], ids=" ".join)
 def test_checking_imports_nothing_of_results(
     words: tuple[str, ...], tmp_path: Path

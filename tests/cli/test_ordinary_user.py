@@ -124,7 +124,7 @@ def records(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     return [line["record"] for line in lines if line["type"] == "record"]
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["io_uring", "fio"])
 def test_the_group_is_enough(home: Home, backend: str) -> None:
     words = ("--backend", backend, "--overwrite-data", home.backing)

@@ -55,9 +55,8 @@ def test_a_pair_is_what_is_imported(
     assert "".join(line for line in lines if not line.startswith("#")) == plan
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @needs_root
-@pytest.mark.slow
 @pytest.mark.parametrize("reader", SECTIONS)
 def test_each_step_of_a_path_works(
     reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store_path: Path

@@ -99,6 +99,7 @@ class OneSession:
         return measurement(1, 1, 20).detail
 
 
+@pytest.mark.long
 @settings(max_examples=60)
 @given(
     st.text(min_size=1),
@@ -317,6 +318,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.long_but_first
 @NEEDS_FIO
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
@@ -350,6 +352,7 @@ def job_with(names: list[str], target: str = "/data/t.bin") -> Job:
     return job.model_copy(update={"streams": streams, "target": target})
 
 
+@pytest.mark.long
 @given(st.lists(st.text(), min_size=1, max_size=3))
 def test_stream_names_stay_within_their_line(names: list[str]) -> None:
     """A job file has a section for each stream, and no line that a name brought."""

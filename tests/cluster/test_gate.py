@@ -44,6 +44,7 @@ def awaiting(target: str) -> Job:
     return job(*streams, target=target, run_ns=100 * MS_NS, await_start=True)
 
 
+@pytest.mark.long
 def test_it_begins_when_it_is_told_to(begun: Any) -> None:
     events = iter(begun)
     assert isinstance(next(events), Started)

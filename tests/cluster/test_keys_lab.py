@@ -129,6 +129,7 @@ async def asked(
     return answers
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     "message",
     [

@@ -164,6 +164,7 @@ MOST_FALSE = 13
 """Of 120 at 5 %, 6 are expected; 14 and more come once in 260 times."""
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("kind", "design", "shared"),
     [
@@ -185,6 +186,7 @@ def test_no_difference_is_called_on_noise(
     assert sum(map(alarms, found)) <= MOST_FALSE
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("design", [Design("ABABAB"), Design("ABABAB", 5)])
 def test_a_common_loss_is_found(design: Design) -> None:
     """5 %, of sessions that differ by 2 % in each cell, three a side."""

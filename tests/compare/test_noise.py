@@ -219,6 +219,7 @@ def learned_by(store: Store, base: int, new: int) -> tuple[MetricNoise, set[str]
     return noise_of(RunFigures(Reader(store), NOISE), peers), {*learned_from(peers)}
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("other", ELSEWHERE)
 def test_another_setup_tells_nothing(store: Store, other: str) -> None:
     """Not even where there is nothing else, and however many newer ones there are."""

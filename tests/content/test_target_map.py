@@ -58,6 +58,7 @@ def made(image: Path, kind: str, at: int) -> Path:
     return image
 
 
+@pytest.mark.long_but_first
 @needs_root
 @pytest.mark.slow
 @pytest.mark.parametrize(
@@ -81,6 +82,7 @@ def test_a_file_system_is_found_where_it_begins(
     assert "label photos" in found.what
 
 
+@pytest.mark.long_but_first
 @needs_root
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", MAKERS)

@@ -59,6 +59,7 @@ def pytest_of(folder: Path, text: str, *options: str) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+@pytest.mark.long
 def test_what_was_disturbed_passes_alone_and_is_named(tmp_path: Path) -> None:
     code, text = pytest_of(tmp_path, DISTURBED, "--again", "-n", "1")
     assert code == 0, text

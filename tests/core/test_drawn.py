@@ -46,6 +46,7 @@ def called(folder: Path, limit: int, *words: str) -> subprocess.CompletedProcess
     )
 
 
+@pytest.mark.long
 def test_two_runs_draw_the_same(tmp_path: Path) -> None:
     drawn = []
     for _ in range(2):
@@ -57,6 +58,7 @@ def test_two_runs_draw_the_same(tmp_path: Path) -> None:
     assert drawn[0] == drawn[1] and len(drawn[0].splitlines()) > 50
 
 
+@pytest.mark.long
 def test_a_soak_draws_others_until_its_time_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,6 +77,7 @@ def test_a_soak_draws_others_until_its_time_is_over(
     assert len(numbers) == 200 and len(set(numbers)) > 150
 
 
+@pytest.mark.long
 def test_what_a_soak_finds_stands_in_the_test(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     program = str(paths.SUPPORT / "soak.py")

@@ -39,6 +39,7 @@ SAMPLE = (
 )
 
 
+@pytest.mark.long
 def test_nothing_of_the_user_reaches_a_test(tmp_path: Path) -> None:
     (tmp_path / ".gitconfig").write_text("[core]\n\tnonsense\n[user\n")
     (tmp_path / ".config/ioplan").mkdir(parents=True)

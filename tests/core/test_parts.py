@@ -11,7 +11,7 @@ import pytest
 from _pytest.mark.expression import Expression
 
 PARTS = ("test-python", "test-long", "test-vm")
-MARKERS = ("slow", "durable", "long", "machine")
+MARKERS = ("slow", "durable", "long", "long_but_first", "machine")
 VM = "tests/vm"
 
 

@@ -112,6 +112,7 @@ def test_a_route_is_for_its_role_and_those_above(
             assert code == 403, role
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("route", [one for one in FOR if not one.startswith("GET")])
 def test_a_form_is_taken_from_its_own_page_only(route: str, shared: Desk) -> None:
     browser = signed_in(shared, "admin")

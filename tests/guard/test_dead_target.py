@@ -103,9 +103,8 @@ CALLS = {
 }
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @needs_faulty
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -164,6 +164,7 @@ def overlay(tmp_path: Path) -> Iterator[Overlay]:
     tell("umount", "-l", made.where)
 
 
+@pytest.mark.long_but_first
 @needs_root
 @pytest.mark.slow
 @pytest.mark.parametrize("turned", [False, True])

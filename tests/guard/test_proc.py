@@ -33,7 +33,7 @@ def processes_that_end() -> Iterator[None]:
         one.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.usefixtures("processes_that_end")
 def test_processes_may_end_while_the_guard_looks() -> None:
     until_s = time.monotonic() + LOOKS_S

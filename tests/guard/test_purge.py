@@ -301,6 +301,7 @@ def test_a_program_of_the_lab_erases(tmp_path: Path) -> None:
         assert purge(target) == "erased by dd; 128 marks read back as zeros"
 
 
+@pytest.mark.long_but_first
 @needs_root
 @pytest.mark.parametrize(
     ("command", "message"),

@@ -88,6 +88,7 @@ def test_figures_that_are_all_the_same_are_one_level() -> None:
     assert steps([]) == steps([1.0]) == steps([1.0, 1.0, 2.0]) == []
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("kind", KINDS)
 def test_150_looks_confirm_hardly_anything_in_series_that_do_not_change(
     kind: str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -113,6 +114,7 @@ def test_the_percentiles_are_those_that_the_job_asks_for(folder: Path) -> None:
                 assert len(found[0]) == 5
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("program", READ_BY)
 def test_what_other_programs_read_is_there(program: str, folder: Path) -> None:
@@ -157,7 +159,7 @@ def test_figures_are_those_of_the_records(folder: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(
-    not shutil.which("fio_jsonplus_clat2csv"),
+    not shutil.which("fio_jsonplus_clat2csv", path=os.defpath),
     reason="LEFT OUT: there is no fio_jsonplus_clat2csv, which comes with fio",
 )
 def test_fio_s_own_program_reads_the_bins(folder: Path) -> None:
@@ -168,6 +170,7 @@ def test_fio_s_own_program_reads_the_bins(folder: Path) -> None:
             ["fio_jsonplus_clat2csv", *words, "o.json", "o.csv"],
             check=True,
             capture_output=True,
+            env={"PATH": os.defpath},  # it imports what the system's Python has
         )
     rows = (folder / "o_job1.csv").read_text().splitlines()[1:]
     told = json.loads((folder / "o.json").read_text())["jobs"][1]["read"]

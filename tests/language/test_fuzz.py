@@ -136,6 +136,7 @@ def own_heap() -> None:
     gc.freeze()
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TEXTS)
 def test_huge(name: str, own_heap: None) -> None:

@@ -107,6 +107,7 @@ def run_on(backend: str, plan: Path, folder: Path, *more: str) -> Done:
     return ioplan("run", plan, "--backend", backend, *target, *more, "--json")
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("workload", CLAUSES)
 def test_each_clause_runs(

@@ -42,6 +42,7 @@ def test_tables_are_made_once(kept: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert _stop() == made
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("cut", [0, 10, 65, 100, -1])
 def test_half_of_the_tables_is_made_again(kept: Path, cut: int) -> None:
     made = _stop()
@@ -51,6 +52,7 @@ def test_half_of_the_tables_is_made_again(kept: Path, cut: int) -> None:
     assert kept.stat().st_size == pytest.approx(whole, rel=0.01)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", ["WORD_END", "grammar_text", "lark"])
 def test_tables_of_another_grammar_are_made_again(
     kept: Path, monkeypatch: pytest.MonkeyPatch, name: str

@@ -33,6 +33,7 @@ def edits(text: str, count: int) -> list[str]:
     ]
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
 def test_a_tree_after_an_edit_is_that_of_the_text(path: Path) -> None:
     text = path.read_text("utf-8")
@@ -52,6 +53,7 @@ def test_a_tree_after_an_edit_is_that_of_the_text(path: Path) -> None:
     assert known or len(before.items) < 3
 
 
+@pytest.mark.long
 def test_what_is_checked_after_edits_is_what_a_new_check_says() -> None:
     text = (paths.ROOT / "examples/review.ioplan").read_text("utf-8")
     files, path = Workspace(), paths.ROOT / "examples/review.ioplan"

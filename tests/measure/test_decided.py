@@ -37,6 +37,7 @@ def test_a_failed_round_is_forgotten_with_its_third() -> None:
     assert not known(None, 100, 100, 100)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("spread", SPREADS)

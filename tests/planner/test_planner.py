@@ -195,7 +195,7 @@ def test_order_number_and_states(states: list[list[str]], tests: list[Written]) 
     assert [row for step in unfold(plan) for row in said(step)] == expected
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(states, st.lists(tests, min_size=1, max_size=3))
 def test_unfolding_one_part_changes_no_other(
     states: list[list[str]], tests: list[Written]

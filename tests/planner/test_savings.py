@@ -31,6 +31,7 @@ def test_preparing_once_saves_something() -> None:
     assert sum(saved) > TB
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
 def test_equal_states_are_equal_to_the_drive(suite: str, tmp_path: Path) -> None:

@@ -87,6 +87,7 @@ SLOW = ("D1", "D8")  # of some 250 runs each
 EACH = [pytest.param(t, marks=[pytest.mark.slow] * (t in SLOW)) for t in FULL]
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("test", EACH)
 def test_a_suite_does_what_the_specification_asks(
     test: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -168,6 +169,7 @@ def own(**changed: Any) -> str:
     return OWN % tuple(({**dict(zip(names, RIGHT, strict=True)), **changed}).values())
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("changed", "clause", "said"),
     [

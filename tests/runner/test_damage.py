@@ -322,6 +322,7 @@ def test_a_reader_that_verifies_nothing_fails(place: Place) -> None:
     assert record.message.startswith("verified 0 of 2048 blocks: nothing that was read")
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
 def test_who_writes_without_stamps_makes_blocks_unknown(by: str, place: Place) -> None:
@@ -355,7 +356,7 @@ def test_a_purge_forgets_all(place: Place) -> None:
     assert place.message().startswith(f"verified 0 of {BLOCKS} blocks")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_after_a_kill_either_generation_is_right_and_no_other(place: Place) -> None:
     place.good(FILL, "--create", "4MiB")
     endless = 'test "T" { run random 16KiB 0/100, qd 16, verify for 60s }'

@@ -279,7 +279,7 @@ def test_a_backend_that_does_not_answer_any_more(place: Place, scratch: Path) ->
     assert "only when killed" in row["message"]
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_backend_that_stood_still_is_named(
     backend: str, place: Place, scratch: Path
@@ -392,6 +392,7 @@ def test_a_backend_that_breaks_its_word(
     assert row["cause"] == cause and "as far as it came" in row["kept"]
 
 
+@pytest.mark.long
 def test_a_backend_that_ends_early(place: Place, scratch: Path) -> None:
     with started(*place.words(READS, scratch)) as run:
         run.until("progress")

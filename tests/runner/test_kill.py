@@ -183,8 +183,7 @@ KINDS: dict[str, tuple[Callable[[Path], tuple[str, ...]], Clock]] = {
 }
 
 
-@pytest.mark.long_but_first
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_session_that_is_killed_ends_as_an_undisturbed_one(
     kind: str, plan: Path, tmp_path: Path, renew: bool

@@ -123,6 +123,7 @@ def test_a_plan_that_is_lost_does_not_become_one_without_expectations(
     )
 
 
+@pytest.mark.long
 def test_judgements_are_counted_and_not_lines(bench: Bench) -> None:
     """All cells fail: one line."""
     text = """test "A" {

@@ -121,6 +121,7 @@ def test_a_longer_way_to_a_state_goes_on_from_it(
     assert kinds == [("prepare", 1), ("run", 0)]
 
 
+@pytest.mark.long
 @needs_root
 def test_the_write_counter_of_a_device_proves_it(
     tmp_path: Path, store_path: Path, file: Path
@@ -236,6 +237,7 @@ def test_a_plan_that_is_gone(stopped: Path, store_path: Path, tmp_path: Path) ->
     assert "was edited" not in done.err
 
 
+@pytest.mark.long
 def test_a_session_goes_on_on_its_own_target_only(
     stopped: Path, store_path: Path, file: Path
 ) -> None:
@@ -304,6 +306,7 @@ def test_a_resume_whose_target_is_refused_leaves_no_event(
         assert store.events(before.id) == []
 
 
+@pytest.mark.long
 def test_what_another_process_did_meanwhile_is_not_done_again(
     stopped: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +325,7 @@ def test_what_another_process_did_meanwhile_is_not_done_again(
     assert [cell["qd"] for cell in runs] == [*"1248"]
 
 
+@pytest.mark.long
 def test_an_interrupted_preparation_is_done_again(
     stopped: Path, store_path: Path, file: Path
 ) -> None:

@@ -271,6 +271,7 @@ def test_later_tests_take_a_share_of_what_was_found(bench: Bench) -> None:
     assert rate and rate.iops == pytest.approx(500, rel=0.01)
 
 
+@pytest.mark.long
 def test_the_id_of_a_share_is_of_the_plan_not_of_what_was_found(bench: Bench) -> None:
     bench.go(LOAD, by_depth(100))
     before = [one.run_id for one in bench.records if one.asked.kind == "run"]

@@ -246,7 +246,7 @@ def test_what_was_made_on_it_is_not_taken_for_ours(
     assert gone.code == 0, gone.err
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @BACKENDS
 def test_who_only_reads_or_looks_for_a_moment_ends_nothing(
     backend: str, scratch: Path, plan: Path
@@ -261,7 +261,7 @@ def test_who_only_reads_or_looks_for_a_moment_ends_nothing(
             one.communicate()
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @needs_root
 @BACKENDS
 def test_a_session_does_not_take_its_own_programs_for_others(

@@ -29,6 +29,7 @@ def psql(address: str, script: str, *words: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 @needs_postgres
 def test_roles_and_retention_do_what_they_say(tmp_path: Path) -> None:
     import psycopg

@@ -92,7 +92,7 @@ def tables_walked(file: Path, statement: str) -> list[str]:
     return [step for step in steps if step.startswith("SCAN")]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @needs_postgres
 def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None:
     with filled(tmp_path / "a.db", 60) as local, Store.at(database) as shared:

@@ -28,7 +28,7 @@ def installed(source: Path, folder: Path) -> Path:
     return folder / "site"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_its_wheel_is_a_suite_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -224,6 +224,7 @@ def test_a_session_tells_which_versions_its_runs_are_of(source: Path) -> None:
     assert done.code == 1 and "0 of 6 runs" in done.out
 
 
+@pytest.mark.long
 def test_ioplans_own_suites_are_as_published(renew: bool) -> None:
     """Old results of a suite's name are compared with new ones."""
     own = next(collections())

@@ -170,6 +170,7 @@ def test_percentiles_are_of_the_mix_that_oltp_is_measured_with() -> None:
 # profiles
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", PLANS)
 def test_short_keeps_the_matrix(name: str) -> None:
     full, short = (
@@ -193,6 +194,7 @@ def _texts(tests: list[list[Cell]], but: set[str]) -> list[list[dict[str, str]]]
     ]
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", PLANS)
 def test_profiles(name: str) -> None:
     """All are right; a smoke is over in seconds even on a scratch file."""
@@ -342,6 +344,7 @@ SIMULATED = [
 ]
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATED)
 def test_full_on_the_simulated_drive(name: str, store_path: Path) -> None:
@@ -410,6 +413,7 @@ def test_what_the_pts_report_asks_for_is_kept(store_path: Path) -> None:
 # what is done again is done each time
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("mix", ["100/0", "0/100"])
 def test_then_is_never_left_out(mix: str, tmp_path: Path, store_path: Path) -> None:

@@ -97,6 +97,7 @@ def test_all_suites_but_these_run_whole_on_fio_and_on_spdk(fits: Fits) -> None:
         assert {clause for *_, clause in durable} <= PROMISED
 
 
+@pytest.mark.long
 def test_the_tables_of_backends_are_current(fits: Fits, renew: bool) -> None:
     check_part(DOCUMENT, "suites by backend", suites_table(fits), renew)
     check_part(DOCUMENT, "inexact clauses", clauses_table(fits), renew)

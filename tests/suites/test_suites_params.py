@@ -29,6 +29,7 @@ USED = {
 """Of the params of std/preconditions, those that each suite reaches."""
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("name", PLANS)
 def test_only_what_tests_use_is_listed(name: str) -> None:
     listed = {one for one in plan_of(PLANS[name]).parameters if one.startswith("pre.")}

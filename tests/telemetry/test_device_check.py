@@ -143,7 +143,7 @@ def warnings_of(drive: Any, asked: Job) -> tuple[str, ...]:
     return outcome.telemetry.warnings
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @needs_root
 @pytest.mark.parametrize("kind", DEVICES)
 @pytest.mark.parametrize("backend", ["io_uring", "fio"])

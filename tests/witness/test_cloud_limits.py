@@ -37,7 +37,7 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("name", BUCKETS)
 @needs_idle_cpu(50)
 def test_limit_burst_and_refill_are_found(
@@ -135,7 +135,7 @@ def throttled_by_kernel(device: Path, name: str, limit: int) -> Iterator[list[st
         group.rmdir()
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @NEEDS_CGROUPS
 @pytest.mark.parametrize("name", LIMITS)
 @needs_idle_cpu(50)
@@ -171,7 +171,7 @@ SLOW_BUCKET = {"iops": "500 iops", "burst_ios": 8_000}
 WARNED = {"closed": ("", True), "below the limit": (", rate 300 iops", False)}
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("name", WARNED)
 @needs_idle_cpu(50)
 def test_other_plans_are_warned_of_a_burst_that_ran_out(

@@ -95,6 +95,7 @@ def test_the_same_plan_draws_the_same_moments(device: Starts, tmp_path: Path) ->
     assert drawn[0] == pytest.approx(drawn[1], abs=0.11)
 
 
+@pytest.mark.long
 def test_a_broken_promise_fails_the_run_after_the_cut(
     device: Starts, tmp_path: Path
 ) -> None:
@@ -113,7 +114,7 @@ FAULTS = {
 }
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_cut_that_goes_wrong_has_a_clear_end(
     name: str, device: Starts, tmp_path: Path
@@ -127,6 +128,7 @@ def test_a_cut_that_goes_wrong_has_a_clear_end(
     assert record["directions"]["write"]["ios"] > 0, "what was measured is kept"
 
 
+@pytest.mark.long
 def test_what_comes_back_smaller_is_another_device(
     device: Starts, tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ def test_more_errors_than_allowed_fail_the_run(
     assert says in record["message"], record["message"]
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("clause", ["", " up to 15%", " up to 1_000_000"])
 def test_allowed_errors_are_counted_by_errno(
@@ -81,6 +82,7 @@ def test_what_failed_is_issued_again(
     assert f"main: {attempts} EIO" in said
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("retries", [1, 3])
 def test_what_fails_each_time_has_failed(

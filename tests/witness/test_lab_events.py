@@ -122,7 +122,7 @@ def test_a_stalled_device_goes_on_after_the_event(
     assert 0.4e9 < longest_ns < 0.9e9
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("gap_s", [0.5, 2, pytest.param(10, marks=pytest.mark.long)])
 @needs_idle_cpu(50)
 def test_a_gap_is_reported_as_long_as_it_was(
@@ -212,6 +212,7 @@ def test_a_run_whose_event_fails_has_failed(name: str, tmp_path: Path) -> None:
     assert record["total"]["ios"] > 0, "what was measured is kept"
 
 
+@pytest.mark.long
 def test_what_was_taken_away_is_given_back_when_the_run_fails(
     device: Starts, tmp_path: Path
 ) -> None:
@@ -296,7 +297,7 @@ SOUGHT = {
 }
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("name", SOUGHT)
 def test_a_seek_asks_for_what_an_event_costs(
     name: str, device: Starts, tmp_path: Path

@@ -67,6 +67,7 @@ def lost(found: dict[str, Any]) -> set[str]:
     return {name for name in (*names, *more) if found[name]}
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("promise", [FLUSH, FUA, NEITHER])
 @pytest.mark.parametrize(
     "cache", ["none", "honest", "reordered", "torn 4KiB", "capacitor"]
