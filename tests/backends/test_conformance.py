@@ -21,7 +21,7 @@ class TestSim(Conformance):
         return TargetRequest(path="sim", create_bytes=SIZE_BYTES, writes=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 class TestIoUring(Conformance):
     def backend(self) -> Backend:
         return find("io_uring")
@@ -31,7 +31,6 @@ class TestIoUring(Conformance):
         return TargetRequest(path=path, create_bytes=SIZE_BYTES, writes=True)
 
 
-@pytest.mark.long
 @pytest.mark.skipif(
     shutil.which("fio") is None, reason="LEFT OUT: fio is not installed"
 )

@@ -199,7 +199,7 @@ def test_the_partial_data_of_an_engine_that_is_killed_is_kept(
     assert record["cause"] == "backend-died" and record["total"]["ios"] > 0
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(
     number: signal.Signals, tmp_path: Path, scratch: Path, store_path: Path

@@ -48,7 +48,7 @@ def unmet(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return Report(page, store, ["last"])
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("which", ["single", "simulated", "failed", "unmet"])
 def test_each_test_has_a_figure_on_the_first_screen(
     chromium: Browser, which: str, request: pytest.FixtureRequest

@@ -73,6 +73,7 @@ def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
             at += 1
 
 
+@pytest.mark.long
 def test_the_table_of_runs_is_that_of_the_export(shown: Shown) -> None:
     """Rates, means and extremes, made anew of the rows that the export marks."""
     compared = 0

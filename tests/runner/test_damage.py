@@ -288,7 +288,7 @@ def test_damage_is_found(damage: Damage, sound: tuple[Place, Disk]) -> None:
     assert place.message() == damage.said
 
 
-@pytest.mark.slow
+@pytest.mark.long_but_first
 @needs_faulty
 @pytest.mark.parametrize("device", UNFAITHFUL, ids=lambda one: one.name)
 def test_an_unfaithful_device_is_found(device: Unfaithful, place: Place) -> None:
