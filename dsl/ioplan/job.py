@@ -33,6 +33,8 @@ class JobStream(Stream):
     @property
     def region_bytes(self) -> int:
         """What one pass of it covers."""
+        if self.replay:
+            return self.replay.moved_bytes
         return self.region_end_bytes - self.region_start_bytes
 
 

@@ -35,6 +35,12 @@ def _stream_refusal(stream: JobStream, job: Job, facts: TargetFacts) -> Failure 
     if job.read_only and stream.writes:
         text = f"{name} writes but the target is read-only; allow writing"
         return Failure(cause="bad-job", message=text)
+    if stream.replay and stream.replay.end_bytes > facts.capacity_bytes:
+        text = (
+            f"{name}: the trace goes up to byte {stream.replay.end_bytes}, and the "
+            f"target has {facts.capacity_bytes}; use a larger target"
+        )
+        return Failure(cause="too-small", message=text)
     if any(edge % block for edge in (*sizes, start, end, stream.align_bytes or 0)):
         text = f"{name}: sizes, alignment and region must be multiples of {block} B"
         return Failure(cause="unaligned", message=text)

@@ -135,6 +135,17 @@ class Region(Model):
         )
 
 
+class Replay(Model):
+    """A recorded trace, told by the SHA-256 of its file, and what planning needs of it:
+    its I/Os, from the first to the last in ns, the largest end of one, the bytes moved."""
+
+    digest: str
+    ios: Annotated[int, Field(gt=0)]
+    span_ns: Annotated[int, Field(ge=0)]
+    end_bytes: Annotated[int, Field(ge=0)]
+    moved_bytes: Annotated[int, Field(ge=0)]
+
+
 class Stream(Model):
     """One stream of I/O.
 
@@ -149,7 +160,9 @@ class Stream(Model):
     thread, after `pause_every` I/Os, lets those outstanding complete and waits so
     long. The stream's part of the run is from `starts_ns` to `ends_ns` of the run's
     measured time, with a warm-up of its own before it, as long as the run's. Each of
-    the `hosts` does the whole stream; without any it is the host of the target.
+    the `hosts` does the whole stream; without any it is the host of the target. With a
+    `replay` its I/Os and their times are those of a trace, `speed` times as fast; mix
+    and sizes then only describe it, and a pass is once through it.
     """
 
     name: str = "main"
@@ -181,6 +194,8 @@ class Stream(Model):
     retries: Annotated[int, Field(ge=0, le=100)] = 0
     hang_ns: Annotated[int, Field(ge=0)] = 0
     hosts: tuple[str, ...] = ()
+    replay: Replay | None = None
+    speed: Annotated[float, Field(gt=0)] = 1.0
 
     @property
     def writes(self) -> bool:

@@ -233,6 +233,14 @@ def retry(quantity: Quantity) -> Attributes:
     return {"retries": count(quantity, "retry", MOST_RETRIES)}
 
 
+def speed(quantity: Quantity) -> Attributes:
+    """How many times as fast a trace is replayed. Raises QuantityError."""
+    factor = of_kind(quantity, "a speed", "number").value
+    if not 0.001 <= factor <= 1000:
+        raise QuantityError(f"a speed is from 0.001 to 1000, not {quantity.text}")
+    return {"speed": float(factor)}
+
+
 def hang(quantity: Quantity) -> Attributes:
     """How long an I/O may take. Raises QuantityError."""
     hang_ns = round(of_kind(quantity, "a hang", "time").value)

@@ -16,7 +16,7 @@ from ioplan.core.model import Model, defaults_of
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job
 from ioplan.language.clause_table import CLAUSES, slot
-from ioplan.workload import Stream
+from ioplan.workload import Replay, Stream
 
 WORDS = {
     member: form
@@ -98,7 +98,9 @@ def _members(model: Model, prefix: str = "") -> Iterator[str]:
         if name in NOT_SAID or defaults.get(name, REQUIRED) == value:
             continue
         path = prefix + name
-        if isinstance(value, Model):
+        if isinstance(value, Replay):
+            yield path
+        elif isinstance(value, Model):
             kind = getattr(value, "kind", None)
             yield from [f"{path} {kind}"] if kind else []
             yield from _members(value, f"{path}.")

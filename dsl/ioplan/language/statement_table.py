@@ -56,6 +56,15 @@ ITEMS = (
         'use "${1:std/preconditions.ioplan}" as ${2:pre}',
     ),
     Statement(
+        "trace",
+        {
+            '`trace web = "web.iotrace"`': "a recorded trace, which `replay web` "
+            "replays ([traces.md](traces.md)). The file is searched for as by `use`; "
+            "`ioplan trace convert` makes one of other formats"
+        },
+        'trace ${1:web} = "${2:web.iotrace}"',
+    ),
+    Statement(
         "param",
         {
             "`param run_time = 3min`": "a named value; `--set run_time=10s` "

@@ -181,6 +181,8 @@ class Estimator:
         return (passes or 0) * sum(self._region(stream) for stream in workload.streams)
 
     def _region(self, stream: Stream) -> float:
+        if stream.replay:
+            return stream.replay.moved_bytes
         start, end = stream.region.edges_percent(self.capacity_bytes)
         return self.capacity_bytes * max(0.0, end - start) / 100
 
@@ -215,6 +217,9 @@ class Estimator:
         iops = self._iops(stream, size)
         if stream.rate:
             iops = min(iops, iops_of(stream.rate, size))
+        if stream.replay:
+            span_s = max(stream.replay.span_ns, 1) / SECOND_NS / stream.speed
+            iops = min(iops, stream.replay.ios / span_s)
         return iops * size, iops * (1 - reads - trims) * write_bytes
 
     def _iops(self, stream: Stream, mean_size_bytes: float) -> float:

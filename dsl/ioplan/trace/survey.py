@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from hashlib import sha256
@@ -17,6 +18,7 @@ from ioplan.trace.prepared import (
     FLUSH,
     HEADER,
     Ios,
+    READ,
     Prepared,
     TraceError,
 )
@@ -26,7 +28,7 @@ CHUNK = 1 << 18
 
 
 class TraceFacts(Struct, frozen=True):
-    """What planning knows of a trace.
+    """What planning knows of a trace; of its sizes, how many I/Os have each.
 
     All its offsets and sizes are multiples of `grid_bytes`, a power of two, or 0 where
     there are only flushes. `digest` is SHA-256 of the file.
@@ -41,6 +43,14 @@ class TraceFacts(Struct, frozen=True):
     writes: int
     flushes: int
     discards: int
+    moved_bytes: int = 0
+    read_sizes: dict[int, int] = {}
+    write_sizes: dict[int, int] = {}
+
+    @property
+    def ios(self) -> int:
+        """Of all kinds."""
+        return self.reads + self.writes + self.flushes + self.discards
 
 
 def survey(path: Path) -> TraceFacts:
@@ -70,6 +80,8 @@ class SurveyPass:
             self.digest = sha256(file.read(HEADER.size))
         self.last_ns = self.bits = self.largest = self.end_bytes = 0
         self.kinds = np.zeros(DISCARD + 1, np.int64)
+        self.moved = 0
+        self.sizes: tuple[Counter[int], Counter[int]] = Counter(), Counter()
 
     def chunks(self) -> Iterator[tuple[int, Ios]]:
         """Parts of the trace, each with the number of its first I/O, from 0."""
@@ -96,6 +108,13 @@ class SurveyPass:
         self.bits |= int(np.bitwise_or.reduce(ios["offset"] | ios["size"]))
         self.end_bytes = max(self.end_bytes, int((ios["offset"] + ios["size"]).max()))
         self.largest = max(self.largest, int(ios["size"].max()))
+        self.moved += int(ios["size"].sum(dtype=np.uint64))
+        is_read, is_flush = ios["kind"] == READ, ios["kind"] == FLUSH
+        for found, chosen in zip(
+            self.sizes, (is_read, ~(is_read | is_flush)), strict=True
+        ):
+            sizes, counts = np.unique(ios["size"][chosen], return_counts=True)
+            found.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
 
     def facts(self) -> TraceFacts:
         """What was found. Raises TraceError where the header says something else."""
@@ -118,6 +137,9 @@ class SurveyPass:
             writes=writes,
             flushes=flushes,
             discards=discards,
+            moved_bytes=self.moved,
+            read_sizes=dict(self.sizes[0]),
+            write_sizes=dict(self.sizes[1]),
         )
 
 

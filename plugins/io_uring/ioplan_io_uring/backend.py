@@ -27,6 +27,8 @@ SPEAKS = speaking(
     "errors allowed",
     "retry",
     "hang",
+    "replay",
+    "speed",
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 

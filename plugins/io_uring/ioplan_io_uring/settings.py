@@ -12,6 +12,8 @@ from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job
 from ioplan.process.execution import job_text
+from ioplan.trace.known import file_of
+from ioplan.trace.prepared import TraceError
 
 
 class Settings(Model):
@@ -76,4 +78,17 @@ def engine_job(
     """
     own = {name: True for name in settings.enabled}
     stored = {"stamps": str(stamps)} if stamps else {}
-    return job_text(job, {**own, **stored}, indent)
+    return job_text(job, {**own, **stored, **_traces(job)}, indent)
+
+
+def _traces(job: Job) -> dict[str, Any]:
+    """The files of the traces that are replayed, by their digests.
+
+    Raises BackendError for one that is not there any more, or has changed.
+    """
+    digests = [stream.replay.digest for stream in job.streams if stream.replay]
+    try:
+        files = {digest: str(file_of(digest)) for digest in digests}
+    except TraceError as error:
+        raise BackendError(f"the trace: {error}") from error
+    return {"traces": files} if files else {}

@@ -35,6 +35,7 @@ from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.search.search_path import Folders, RecordedFiles, no_folders
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span
+from ioplan.trace.known import facts_of
 
 CheckTest = Callable[[tree.Test, Scope, float], Test | None]
 NO_SETTINGS: Mapping[str, str] = {}
@@ -92,7 +93,12 @@ def check_recorded(
     profile: str,
 ) -> CheckedPlan:
     """Check a plan of a record, with the texts of its files. Raises as `check` does."""
-    loader = Loader((), Findings(), read=lambda path: files[str(path)])
+    loader = Loader(
+        (),
+        Findings(),
+        read=lambda path: files[str(path)],
+        survey=lambda path: facts_of(files[str(path)]),
+    )
     loader.path = RecordedFiles(files)
     found = examine(loader, source, settings, time_scale, None, profile)
     if found.errors or found.plan is None:

@@ -15,6 +15,7 @@ from ioplan.language.check.clause_values import (
 )
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.distributions import hotspots, sizes
+from ioplan.language.check.streams.replay import replay
 from ioplan.language.check.streams.stream_builder import StreamBuilder
 from ioplan.language.clause_table import BY_WORD, CONVERTED, SIMPLE_WORDS, slot
 from ioplan.language.fields import MOST_SYNC, count
@@ -299,6 +300,7 @@ def _quoted(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
 CLAUSES: dict[str, Apply] = {
     **{word: _one(word) for word in SIMPLE_WORDS},
     "pattern": _pattern,
+    "replay": replay,
     "value": _value,
     "read random": _one("read random"),
     "write random": _one("write random"),

@@ -24,18 +24,26 @@ from ioplan.language.search.search_path import (
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source, Span
+from ioplan.trace.known import as_text, known_survey
+from ioplan.trace.prepared import TraceError
+from ioplan.trace.survey import TraceFacts
 
 MOST_BYTES = 4 << 20
 MOST_FILES = 100
 
-Definition = tree.Param | tree.Workload | tree.Precondition
+Definition = tree.Param | tree.Trace | tree.Workload | tree.Precondition
 TAKEN: dict[type, tuple[str, ...]] = {
     tree.Param: ("size", "random", "sequential", "verify", "permuted"),
-    tree.Workload: ("random", "sequential"),
+    tree.Trace: (),
+    tree.Workload: ("random", "sequential", "replay"),
     tree.Precondition: ("purge", "write", "idle"),
 }
 """Words that the grammar reads as its own where such a name could be used."""
 MOST_NAMES = 200
+NEEDS_FILE: dict[type, tuple[str, str]] = {
+    tree.Use: ("'use'", 'use "std/workloads.ioplan"'),
+    tree.Trace: ("a trace", 'trace web = "web.iotrace"'),
+}
 
 
 def sort_of(definition: Definition) -> str:
@@ -68,6 +76,7 @@ class Module(Struct, frozen=True):
     name: str = ""
     own: dict[str, Definition] = {}
     used: list[tuple[str | None, Module]] = []
+    traces: dict[str, TraceFacts] = {}
 
     def find(self, name: str) -> tuple[Definition, Module] | None:
         """What a name means here, and the module that it comes from."""
@@ -107,7 +116,9 @@ class Loader:
         read: Callable[[Path], str] | None = None,
         parse: Callable[[Source], tuple[tree.File, list[Diagnostic]]] = parse,
         more: Folders = no_folders,
+        survey: Callable[[Path], TraceFacts] = known_survey,
     ) -> None:
+        self.survey = survey
         self.path = SearchPath(roots, more)
         self.findings = findings
         self.read, self.parse = read or read_text, parse
@@ -132,6 +143,8 @@ class Loader:
         for item in file.items:
             if isinstance(item, tree.Use):
                 self._use(module, item)
+            elif isinstance(item, tree.Trace):
+                self._trace(module, item)
         if path:
             self.under_way.pop()
         return module
@@ -195,6 +208,25 @@ class Loader:
         self._check_clash(module, used, use, alias)
         module.used.append((alias, used))
 
+    def _trace(self, module: Module, trace: tree.Trace) -> None:
+        """What planning knows of a trace is kept like the text of a used file."""
+        found = self._find(module, trace)
+        if found is None:
+            return
+        name, path = found
+        try:
+            facts = self.survey(path)
+        except (OSError, TraceError) as error:
+            why = (isinstance(error, OSError) and error.strerror) or str(error)
+            self.findings.error(
+                f"the trace {trace.path.text!r}: {why}",
+                trace.path.span,
+                f"make one: ioplan trace convert {trace.path.text} -o NAME.iotrace",
+            )
+            return
+        module.traces[trace.name.text] = facts
+        self.texts[name] = as_text(facts)
+
     def _load(self, use: tree.Use, name: str, path: Path) -> Module | None:
         if len(self.loaded) >= MOST_FILES:
             self.findings.error(
@@ -212,14 +244,16 @@ class Loader:
             return None
         return self.module(Source(name, text), path, name)
 
-    def _find(self, module: Module, use: tree.Use) -> tuple[str, Path] | None:
+    def _find(
+        self, module: Module, use: tree.Use | tree.Trace
+    ) -> tuple[str, Path] | None:
         """The file and its name, if it is inside one of the roots."""
         text = use.path.text
         if not text:
             self.findings.error(
-                "'use' needs a file name",
+                f"{NEEDS_FILE[type(use)][0]} needs a file name",
                 use.path.span,
-                'for example use "std/workloads.ioplan"',
+                f"for example {NEEDS_FILE[type(use)][1]}",
             )
             return None
         if not goes_down(text):
@@ -238,7 +272,7 @@ class Loader:
             self._not_found(text, use)
         return found
 
-    def _not_found(self, text: str, use: tree.Use) -> None:
+    def _not_found(self, text: str, use: tree.Use | tree.Trace) -> None:
         if led := self.path.link_out(text):
             self.findings.error(
                 f"{text!r} is a link to a file outside, {led}",

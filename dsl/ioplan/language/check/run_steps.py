@@ -13,6 +13,7 @@ from ioplan.language.check.scope import Scope
 from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.streams.hosts import check_placed
+from ioplan.language.check.streams.replay import is_replayed
 from ioplan.language.check.streams.rules import check_streams
 from ioplan.language.check.streams.times import check_times
 from ioplan.language.check.streams.varied import alternatives
@@ -29,7 +30,7 @@ from ioplan.language.plan import (
     RunTemplate,
     StepTemplate,
 )
-from ioplan.language.quantity import Kind, Quantity
+from ioplan.language.quantity import Kind, Quantity, make
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
 from ioplan.workload import COUNTED
@@ -108,13 +109,17 @@ class StepChecker:
         self._check_name(node.name)
         clauses, timing = split(node.spec, self.scope)
         only(timing, RUN_TIMING, "a run", self.scope)
-        length = _how_long(timing, node, self.scope)
         warmup = self._warmup(timing)
         before = self.findings.error_count
         base, override = workload(clauses, node.spec, self.scope)
         if base is None:
+            _how_long(timing, node, self.scope)
             return None
         sound = self.findings.error_count == before and self.sweep.whole
+        if is_replayed(base, override):
+            length = _of_trace(timing, self.scope)
+        else:
+            length = _how_long(timing, node, self.scope)
         axes = self.sweep.matrix.axes if sound else ()
         if sound:
             check_streams(base, override, axes, node.spec.span, self.scope)
@@ -157,6 +162,22 @@ def _how_long(timing: Timing, node: tree.Run, scope: Scope) -> dict[str, object]
     if lasting is not None and scope.kind_of(lasting) == "size":
         return {"limit": lasting}
     return {"run": lasting}
+
+
+def _of_trace(timing: Timing, scope: Scope) -> dict[str, object]:
+    """Once through the trace, or a time of it."""
+    for name in ("warmup", "passes", "until", "cut"):
+        if name in timing:
+            scope.findings.error(
+                f"{name!r} is not allowed with a replay",
+                timing[name].span,
+                "a replay is once through its trace, or a time of it: for 10s",
+            )
+    check_without(timing, scope)
+    lasting = amount_of(timing, "for", scope, "time")
+    if lasting is not None:
+        return {"run": lasting}
+    return {"passes": make("passes", 1)}
 
 
 def _until(timing: Timing, scope: Scope) -> dict[str, object]:

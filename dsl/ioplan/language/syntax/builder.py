@@ -84,6 +84,9 @@ class Builder:
         alias = self.word(parts[1]) if parts[1] else None
         return tree.Use(self.at(meta), self.quoted(parts[0]), alias)
 
+    def trace(self, meta: Meta, parts: list[Any]) -> tree.Trace:
+        return tree.Trace(self.at(meta), self.word(parts[0]), self.quoted(parts[1]))
+
     def param(self, meta: Meta, parts: list[Any]) -> tree.Param:
         return tree.Param(self.at(meta), self.word(parts[0]), parts[1])
 
@@ -332,6 +335,7 @@ class Builder:
 
     each = total = poisson = plus = flag
     base = _clause("base")
+    replay = _clause("replay")
     qd = _clause("qd")
     rate = _clause("rate")
     burst = _clause("burst")

@@ -26,6 +26,8 @@ def item(node: tree.Item) -> list[str]:
     if isinstance(node, tree.Use):
         alias = f" as {node.alias.text}" if node.alias else ""
         return [f"use {node.path.span.text}{alias}"]
+    if isinstance(node, tree.Trace):
+        return [f"trace {node.name.text} = {node.path.span.text}"]
     if isinstance(node, tree.Param):
         return [f"param {node.name.text} = {atom(node.value)}"]
     if isinstance(node, tree.Profile):
@@ -173,6 +175,8 @@ def clause(node: tree.Clause) -> list[str]:
             return [words]
         case "value":
             return [atoms]
+        case "replay":
+            return [f"replay {words}"]
         case "sizes" | "read sizes" | "write sizes" if node.atoms:
             first, last, step = map(atom, node.atoms)
             return [f"{node.kind} {first}..{last} step {step}"]

@@ -8,14 +8,14 @@ from ioplan.language.clause_table import BY_WORD, SIMPLE_WORDS
 
 GRAMMAR = Path(__file__).with_name("grammar.lark")
 ITEM_WORDS = (
-    *("plan", "use", "param", "profile", "on failure", "on unsteady"),
+    *("plan", "use", "trace", "param", "profile", "on failure", "on unsteady"),
     *("on nothing found", "accept", "workload", "precondition", "test"),
 )
 STATEMENT_WORDS = (
     *("after", "run", "idle", "repeat", "vary", "skip", "rounds", "expect"),
     *("seek", "headline", "chart", "purge", "write"),
 )
-PATTERNS = ("random", "sequential")
+PATTERNS = ("random", "sequential", "replay")
 """Words that begin a workload, and so are no names either."""
 CLAUSE_WORDS = (
     *(word for word in BY_WORD if word not in ("pattern", "random share", "mix")),

@@ -228,6 +228,13 @@ class Use(Node, frozen=True):
     alias: Word | None
 
 
+class Trace(Node, frozen=True):
+    """`trace web = "web.iotrace"`."""
+
+    name: Word
+    path: Word
+
+
 class Param(Node, frozen=True):
     """`param run_time = 3min`."""
 
@@ -303,7 +310,18 @@ class Test(Node, frozen=True):
 
 
 Outcome = OnFailure | OnUnsteady | OnNothingFound
-Item = Plan | Use | Param | Profile | Outcome | Accept | Workload | Precondition | Test
+Item = (
+    Plan
+    | Use
+    | Trace
+    | Param
+    | Profile
+    | Outcome
+    | Accept
+    | Workload
+    | Precondition
+    | Test
+)
 
 
 class File(Struct, frozen=True):

@@ -32,6 +32,8 @@ def _limit_bytes(job: Job) -> float:
 
 
 def _covered_bytes(stream: JobStream) -> int:
+    if stream.replay:
+        return stream.region_bytes
     sizes = (*stream.read_sizes, *stream.write_sizes)
     left_out = stream.threads * max(size.size_bytes for size in sizes)
     return stream.region_bytes - left_out

@@ -15,6 +15,7 @@ use crate::job::{Job, Mode, Stream};
 use crate::measure::clock::{self, Calibration};
 use crate::measure::schedule::Schedule;
 use crate::measure::timeline::Timeline;
+use crate::pattern::trace::Replayed;
 use crate::target::Target;
 use crate::target::buffers;
 use crate::target::stamps::Stamps;
@@ -62,7 +63,9 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     gate::forward_start(&job, starts, sender.clone())?;
     let context = RunContext {
         shared: Arc::new(
-            Shared::new(calibration.finish(), job.limit_bytes).of_streams(&job.streams),
+            Shared::new(calibration.finish(), job.limit_bytes)
+                .of_streams(&job.streams)
+                .replaying(Replayed::all(&job)?),
         ),
         job: Arc::new(job),
         target: Arc::new(target),
@@ -362,8 +365,8 @@ impl Run {
                 qd: stream.qd,
                 busy_waits: self.job.polled
                     || stream.pauses()
-                    || stream.rate.is_some() && backlog.count() == 0,
-                timed: stream.rate.is_some() || stream.pauses(),
+                    || stream.is_open_loop() && backlog.count() == 0,
+                timed: stream.is_open_loop() || stream.pauses(),
             }
         };
         Conditions {
@@ -392,10 +395,25 @@ impl Run {
         facts.into()
     }
 
+    /// By stream, of those that replay a trace.
+    fn lateness_facts(&self, ends: &[LaneEnd]) -> Option<Value> {
+        let lanes = self.crew.lanes.iter().zip(ends);
+        let found: Facts = lanes
+            .filter_map(|(id, end)| {
+                let name = self.job.streams[id.stream].name.clone();
+                Some((name, end.lateness.as_ref()?.facts()))
+            })
+            .collect();
+        (!found.is_empty()).then(|| found.into())
+    }
+
     fn result_facts(&self, conditions: &Conditions, ends: &[LaneEnd]) -> Facts {
         let mut facts = self.shared.error_facts();
         if self.job.verifies() {
             facts.insert("verify".into(), self.verify_facts(ends));
+        }
+        if let Some(lateness) = self.lateness_facts(ends) {
+            facts.insert("lateness".into(), lateness);
         }
         if self.job.await_start {
             facts.insert("started_ns".into(), json!(self.started_ns(ends)));

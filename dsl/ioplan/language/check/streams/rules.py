@@ -6,6 +6,7 @@ from typing import Any
 
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.queue_depth import check_depth
+from ioplan.language.check.streams.replay import check_replay
 from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.varied import alternatives, given_by, values_of
 from ioplan.language.clause_table import CLAUSES, slot
@@ -38,6 +39,7 @@ def check_streams(
             _check_permuted(whole, axes, given, where, scope)
             _check_random_share(whole, axes, where, scope)
             _check_retries(whole, where, scope)
+            check_replay(whole, given, where, scope)
             _check_room(whole, given, where, scope)
             check_depth(whole, axes, where, scope)
             _check_loop(whole, given, where, scope)

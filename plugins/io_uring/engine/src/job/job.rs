@@ -1,5 +1,7 @@
 //! The job: one run as it is requested, the JSON form of `ioplan.job.Job`.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
 use crate::job::protocol::PROTOCOL;
@@ -46,6 +48,9 @@ pub struct Job {
     /// The file that remembers what was written with `verify`.
     #[serde(default)]
     pub stamps: Option<String>,
+    /// The files of the traces that streams replay, by their digests.
+    #[serde(default)]
+    pub traces: BTreeMap<String, String>,
 }
 
 impl Job {
@@ -76,6 +81,10 @@ fn default_one() -> usize {
 
 fn default_percent() -> f64 {
     100.0
+}
+
+fn default_speed() -> f64 {
+    1.0
 }
 
 fn default_pause_every() -> u64 {
@@ -163,6 +172,12 @@ pub struct Stream {
     /// How long an I/O may take, where that is longer than the engine waits for others.
     #[serde(default)]
     pub hang_ns: u64,
+    /// The I/Os of a trace at their times, instead of drawn ones.
+    #[serde(default)]
+    pub replay: Option<Replay>,
+    /// How many times as fast as it was recorded a trace is replayed.
+    #[serde(default = "default_speed")]
+    pub speed: f64,
     pub region_start_bytes: u64,
     pub region_end_bytes: u64,
 }
@@ -189,6 +204,11 @@ impl Stream {
     pub fn drawn_percents(&self) -> [f64; 2] {
         let reads = self.random_percent;
         [reads, self.write_random_percent.unwrap_or(reads)]
+    }
+
+    /// Whether its I/Os have intended starts.
+    pub fn is_open_loop(&self) -> bool {
+        self.rate.is_some() || self.replay.is_some()
     }
 
     pub fn pauses(&self) -> bool {
@@ -227,6 +247,21 @@ pub enum Pattern {
 pub struct SizeShare {
     pub size_bytes: u64,
     pub percent: f64,
+}
+
+/// A recorded trace; the engine needs no more of it than is here.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Replay {
+    /// Of its file.
+    pub digest: String,
+    pub ios: u64,
+    #[serde(rename = "span_ns")]
+    pub _span_ns: u64,
+    #[serde(rename = "end_bytes")]
+    pub _end_bytes: u64,
+    #[serde(rename = "moved_bytes")]
+    pub _moved_bytes: u64,
 }
 
 /// Where it changes, `iops` or `bytes_per_s` is its mean, and gives the unit of the others.

@@ -59,7 +59,7 @@ pub fn stream_run_ns(stream: &Stream, ends: &[LaneEnd], start_ns: u64, by_passes
         let first_ns = ends.iter().filter_map(|end| end.first_ns).min();
         return last_ns.unwrap_or(0).saturating_sub(first_ns.unwrap_or(0));
     }
-    if stream.rate.is_some() {
+    if stream.is_open_loop() {
         let over_ns = ends.iter().map(|end| end.over_ns).max();
         return over_ns.unwrap_or(0).saturating_sub(start_ns);
     }

@@ -9,6 +9,7 @@
 use crate::job::{ArrivalKind, Rate, SizeShare, Stream};
 use crate::measure::schedule::Schedule;
 use crate::pattern::pace::Pace;
+use crate::pattern::trace::Replayed;
 
 #[derive(Debug, Clone)]
 pub struct Arrivals {
@@ -19,6 +20,8 @@ pub struct Arrivals {
     pace: Option<Pace>,
     /// Of the next arrival, where there is a pace.
     paced_ns: u64,
+    /// The recorded arrivals of a trace, instead of a rate.
+    trace: Option<Replayed>,
     by_bytes: bool,
     poisson: bool,
     mean_bytes: f64,
@@ -34,6 +37,19 @@ impl Arrivals {
         let rate = stream.rate.as_ref()?;
         let mean_bytes = mean_bytes(stream);
         Some(Self::new(rate, thread, stream.threads, mean_bytes, rng))
+    }
+
+    /// When the I/Os of a trace are due.
+    pub fn of_trace(trace: Replayed) -> Self {
+        let rate = Rate {
+            iops: Some(1.0),
+            ..Rate::default()
+        };
+        let rng = fastrand::Rng::with_seed(0);
+        Self {
+            trace: Some(trace),
+            ..Self::new(&rate, 0, 1, 0.0, rng)
+        }
     }
 
     /// One thread's part of a stream's rate. Threads with fixed arrivals take turns.
@@ -52,6 +68,7 @@ impl Arrivals {
             ns_per_unit: 1e9 * threads as f64 / per_s,
             pace: Pace::of(rate, 1.0 / threads as f64),
             paced_ns: 0,
+            trace: None,
             by_bytes,
             poisson: rate.arrivals == ArrivalKind::Poisson,
             mean_bytes,
@@ -69,6 +86,10 @@ impl Arrivals {
     /// A rate that changes has its clock from the start of the measured part on; what
     /// is before is the warm-up.
     pub fn start(&mut self, schedule: &Schedule) {
+        if self.trace.is_some() {
+            self.base_ns = schedule.start_ns;
+            return;
+        }
         self.base_ns = schedule.warmup_start_ns;
         if let Some(pace) = &mut self.pace {
             pace.set_length(schedule.end_ns - schedule.start_ns);
@@ -91,12 +112,18 @@ impl Arrivals {
         if self.pace.is_some() {
             return self.paced_ns;
         }
+        if let Some(trace) = &self.trace {
+            return self.base_ns + trace.due_ns();
+        }
         self.base_ns + (self.work * self.ns_per_unit).round() as u64
     }
 
     /// Moves on to the next arrival, after an I/O of that many bytes.
     #[inline]
     pub fn advance(&mut self, bytes: u64) {
+        if let Some(trace) = &mut self.trace {
+            return trace.advance();
+        }
         let unit = if self.by_bytes { bytes as f64 } else { 1.0 };
         self.work += if self.poisson { self.gap(unit) } else { unit };
         self.set_paced();
@@ -117,6 +144,9 @@ impl Arrivals {
     /// How many arrivals before `now_ns` have not been issued. A rate in bytes is counted
     /// with the mean size, because the sizes to come are not drawn yet.
     pub fn backlog(&self, now_ns: u64) -> u64 {
+        if let Some(trace) = &self.trace {
+            return trace.due_before(now_ns.saturating_sub(self.base_ns));
+        }
         if self.next_ns() >= now_ns {
             return 0;
         }

@@ -11,5 +11,6 @@ pub mod seed;
 pub mod sequence;
 pub mod sizes;
 pub mod span;
+pub mod trace;
 pub mod walk;
 mod zipf;

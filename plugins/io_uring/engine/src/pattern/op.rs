@@ -19,6 +19,8 @@ pub struct Op {
     pub start_ns: u64,
     /// Whether it started in the measured part.
     pub measured: bool,
+    /// Of a write: it is durable when it is acknowledged, though its stream's are not.
+    pub fua: bool,
     /// How often it has failed so far.
     pub attempts: u8,
 }

@@ -73,6 +73,7 @@ mod tests {
             size_bytes: 512,
             start_ns: 0,
             measured: true,
+            fua: false,
             attempts: 0,
         }
     }

@@ -6,6 +6,7 @@ use crate::pattern::op::{Kind, Op};
 use crate::pattern::seed::{self, Purpose};
 use crate::pattern::sizes::{Direction, Mix, Sizes};
 use crate::pattern::span::Span;
+use crate::pattern::trace::Replayed;
 use crate::pattern::walk::{Place, ThreadShare, Walk};
 
 pub struct Sequence {
@@ -15,6 +16,8 @@ pub struct Sequence {
     /// Instead of sizes and walk, where a draw needs no more.
     uniform: Option<(u64, Span)>,
     walk: Walk,
+    /// Instead of all of these: what was recorded.
+    replayed: Option<Replayed>,
     /// A copy of the walk at its beginning, where the measured part starts.
     fresh_walk: Walk,
 }
@@ -36,9 +39,19 @@ impl Sequence {
             mix: Mix::new(stream),
             uniform: walk.uniform().filter(|_| single),
             sizes,
+            replayed: None,
             fresh_walk: walk.clone(),
             walk,
         }
+    }
+
+    /// The same with the I/Os of a trace, if there is one.
+    pub fn replaying(mut self, replayed: Option<Replayed>) -> Self {
+        if replayed.is_some() {
+            self.uniform = None;
+        }
+        self.replayed = replayed;
+        self
     }
 
     /// The next I/O; None when the passes are done.
@@ -52,6 +65,7 @@ impl Sequence {
                 size_bytes: *size_bytes,
                 start_ns,
                 measured,
+                fua: false,
                 attempts: 0,
             });
         }
@@ -65,6 +79,9 @@ impl Sequence {
         start_ns: u64,
         measured: bool,
     ) -> Option<Op> {
+        if let Some(replayed) = &mut self.replayed {
+            return replayed.take(start_ns, measured);
+        }
         let sizes = &self.sizes[usize::from(direction != Direction::Read)];
         let size_bytes = sizes.pick(&mut self.rng);
         let place = match self.next_place(direction, size_bytes) {
@@ -83,6 +100,7 @@ impl Sequence {
             size_bytes: place.size_bytes,
             start_ns,
             measured,
+            fua: false,
             attempts: 0,
         })
     }
@@ -98,7 +116,8 @@ impl Sequence {
 
     /// Whether the passes are done.
     pub fn is_finished(&self) -> bool {
-        self.walk.is_finished()
+        let replayed = self.replayed.as_ref().map(Replayed::is_finished);
+        replayed.unwrap_or_else(|| self.walk.is_finished())
     }
 
     /// Starts the passes again.

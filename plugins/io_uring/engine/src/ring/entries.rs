@@ -72,6 +72,15 @@ impl Entries {
         &self.transfers[buffer]
     }
 
+    /// The same of a write that is durable when it is acknowledged.
+    #[cold]
+    pub fn durable(&self, buffer: usize) -> Sqe {
+        Sqe {
+            op_flags: WRITE_DSYNC,
+            ..self.transfers[buffer]
+        }
+    }
+
     /// The entry for a command of `passthrough`, without the command itself.
     #[inline(always)]
     pub fn command(&self, buffer: usize) -> Sqe {

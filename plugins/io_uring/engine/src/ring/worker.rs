@@ -97,6 +97,7 @@ impl Worker {
             size_bytes: 0,
             start_ns: 0,
             measured: false,
+            fua: false,
             attempts: 0,
         };
         let fixed = Fixed {
@@ -219,7 +220,15 @@ impl Worker {
         if self.target.namespace.is_some() {
             return self.start_command(slot, &op, buffer);
         }
-        let (entry, size_bytes) = (self.entries.transfer(buffer), op.size_bytes as u32);
+        let (mut entry, size_bytes) = (self.entries.transfer(buffer), op.size_bytes as u32);
+        let durable = if op.fua {
+            Some(self.entries.durable(buffer))
+        } else {
+            None
+        };
+        if let Some(durable) = &durable {
+            entry = durable;
+        }
         // SAFETY: the entry points into `buffers`, at the buffer of a slot that is not
         // free. It is not touched before the completion makes the slot free again,
         // and is leaked if it never completes.
@@ -239,7 +248,7 @@ impl Worker {
             Kind::Flush => namespace.flush(),
             Kind::Io(_) => {
                 let command = namespace.transfer(write, op.offset_bytes, address, op.size_bytes);
-                match write && self.fua {
+                match write && (self.fua || op.fua) {
                     true => passthrough::Namespace::forced(command),
                     false => command,
                 }

@@ -77,6 +77,7 @@ pub struct IoThread {
     target: Arc<Target>,
     buffers: Buffers,
     open_loop: bool,
+    replays: bool,
     fua: bool,
     spin: bool,
 }
@@ -111,7 +112,8 @@ impl IoThread {
             shared,
             target,
             buffers,
-            open_loop: stream.rate.is_some(),
+            open_loop: stream.is_open_loop(),
+            replays: stream.replay.is_some(),
             fua: stream.fua,
             spin,
         })
@@ -166,7 +168,7 @@ impl IoThread {
     /// stopped before.
     #[inline]
     fn perform(&mut self, mut op: Op) -> Option<Completion> {
-        if self.open_loop && op.kind != Kind::Flush {
+        if self.open_loop && (self.replays || op.kind != Kind::Flush) {
             if !self.await_start(&mut op) {
                 return None;
             }
@@ -203,7 +205,7 @@ impl IoThread {
             }
             Kind::Io(Direction::Write) => {
                 let data = self.buffers.slice(1, op.size_bytes);
-                target::write_at(fd, data, offset_bytes, self.fua)
+                target::write_at(fd, data, offset_bytes, self.fua || op.fua)
             }
             Kind::Io(Direction::Trim) => {
                 target::discard(fd, self.target.kind, offset_bytes, op.size_bytes)

@@ -22,6 +22,7 @@ use crate::threads::commits::Commits;
 use crate::threads::gaps::LaneGap;
 use crate::threads::interval_counts::IntervalCounts;
 use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
+use crate::threads::lateness::LaneLateness;
 use crate::threads::message::Message;
 use crate::threads::retries::{Retries, errno_of};
 use crate::threads::shared::{IoError, Shared};
@@ -64,6 +65,7 @@ pub struct Lane {
     counts: IntervalCounts,
     gap: LaneGap,
     slots: SlotTimes,
+    lateness: Option<LaneLateness>,
     lost_ios: u64,
     /// Of the warm-up as well.
     verified_bytes: u64,
@@ -84,7 +86,8 @@ impl Lane {
         let generator = |purpose| seed::generator(job.seed, id.stream, id.thread, purpose);
         let smallest_bytes = stream.used_sizes().min().unwrap_or(job.block_bytes);
         let limited = job.limit_bytes.is_some();
-        let more = stream.rate.is_some()
+        let trace = shared.trace(id.stream);
+        let more = stream.is_open_loop()
             || stream.pauses()
             || stream.starts_ns > 0
             || stream.sync_every.is_some()
@@ -96,8 +99,12 @@ impl Lane {
             schedule,
             part_ns: (stream.starts_ns, stream.ends_ns),
             begun_ns: 0,
-            sequence: Sequence::new(job, id.stream, id.thread),
-            arrivals: Arrivals::of(stream, id.thread, generator(Purpose::Arrivals)),
+            sequence: Sequence::new(job, id.stream, id.thread).replaying(trace.clone()),
+            arrivals: match trace {
+                Some(trace) => Some(Arrivals::of_trace(trace)),
+                None => Arrivals::of(stream, id.thread, generator(Purpose::Arrivals)),
+            },
+            lateness: stream.replay.as_ref().map(|_| LaneLateness::new()),
             filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),
             verifier: stamps
                 .filter(|_| stream.verify)
@@ -315,6 +322,7 @@ impl Lane {
             size_bytes: 0,
             start_ns: now_ns,
             measured: now_ns >= self.schedule.start_ns,
+            fua: false,
             attempts: 0,
         }
     }
@@ -365,7 +373,7 @@ impl Lane {
     /// Whether its latency starts when it is issued, and not at an intended start.
     #[inline]
     pub fn starts_when_issued(&self, op: &Op) -> bool {
-        self.arrivals.is_none() || op.kind == Kind::Flush
+        self.arrivals.is_none() || (op.kind == Kind::Flush && self.lateness.is_none())
     }
 
     /// The I/O is about to be submitted.
@@ -376,6 +384,9 @@ impl Lane {
         }
         if op.measured {
             self.slots.issued(slot, now_ns);
+        }
+        if let (Some(lateness), 0) = (&mut self.lateness, op.attempts) {
+            lateness.issued(op.start_ns, now_ns);
         }
         if let (Some(commits), Kind::Flush) = (&mut self.commits, op.kind) {
             commits.flushing(slot);
@@ -595,6 +606,7 @@ impl Lane {
             verified_bytes: self.verified_bytes,
             verify_read_bytes: self.verify_read_bytes,
             load: self.load.end(over_ns),
+            lateness: self.lateness.as_mut().map(LaneLateness::end),
             ..self.slots_end(over_ns)
         };
         self.counts.finish(end);

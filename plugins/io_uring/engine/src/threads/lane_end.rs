@@ -2,6 +2,7 @@
 
 use crate::threads::apart::ApartSlice;
 use crate::threads::conditions::{Load, Usage};
+use crate::threads::lateness::Lateness;
 
 /// What a lane reports at its end.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +24,8 @@ pub struct LaneEnd {
     /// Of the warm-up as well: what was found right, and what it is part of.
     pub verified_bytes: u64,
     pub verify_read_bytes: u64,
+    /// Where a trace is replayed.
+    pub lateness: Option<Lateness>,
     /// None where several threads share the lane.
     pub load: Option<Load>,
 }

@@ -11,6 +11,7 @@ pub mod gate;
 mod interval_counts;
 pub mod lane;
 pub mod lane_end;
+pub mod lateness;
 pub mod lifeline;
 pub mod message;
 pub mod mode;

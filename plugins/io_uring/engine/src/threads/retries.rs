@@ -59,6 +59,7 @@ mod tests {
             size_bytes: 512,
             start_ns: 7,
             measured: true,
+            fua: false,
             attempts: 0,
         }
     }

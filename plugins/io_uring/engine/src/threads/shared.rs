@@ -11,6 +11,7 @@ use crate::job::event::Facts;
 use crate::job::failure::errno_name;
 use crate::measure::clock::Clock;
 use crate::pattern::op::{Kind, Op};
+use crate::pattern::trace::{Replayed, Traces};
 use crate::target::verify::{FAULTS, Mismatch};
 use crate::threads::apart::Apart;
 use crate::threads::failures::Failures;
@@ -81,6 +82,8 @@ pub struct Shared {
     failures: Failures,
     /// By stream.
     gaps: Vec<Arc<StreamGap>>,
+    /// By stream.
+    traces: Traces,
     drain_ns: u64,
     mismatches: Mutex<Mismatches>,
 }
@@ -99,6 +102,7 @@ impl Shared {
             first_error: Mutex::new(None),
             failures: Failures::default(),
             gaps: Vec::new(),
+            traces: Traces::new(),
             drain_ns: END_DRAIN_NS,
             mismatches: Mutex::default(),
         }
@@ -113,6 +117,17 @@ impl Shared {
         let gap = |stream: &Stream| Arc::new(StreamGap::new(stream.threads));
         self.gaps = streams.iter().map(gap).collect();
         self
+    }
+
+    /// With the traces that they replay.
+    pub fn replaying(mut self, traces: Traces) -> Self {
+        self.traces = traces;
+        self
+    }
+
+    /// The trace of a stream, from its beginning.
+    pub fn trace(&self, stream: usize) -> Option<Replayed> {
+        self.traces.get(stream).cloned().flatten()
     }
 
     /// The gap of a stream.
