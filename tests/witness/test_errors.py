@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import paths
 import pytest
 from command import Done, ioplan, plan_file
+from without_io_uring import engine_without_io_uring
 
 from ioplan.witness.device import Device
-from ioplan_io_uring.engine import engine_path
 
 EVERY_TENTH = [{"error": "EIO", "every": 10, "nth": 10}]
 
@@ -121,12 +119,3 @@ def test_a_repeated_io_leaves_the_rest_as_it_was(
     read = record["directions"]["read"]
     assert record["backend"]["mode"] == mode
     assert (read["ios"], read["errors"]) == (1024, 0)
-
-
-def engine_without_io_uring(folder: Path) -> str:
-    """A program that is the engine where the kernel forbids it a ring."""
-    forbid = f"exec {sys.executable} {paths.SUPPORT}/forbid_io_uring.py"
-    script = folder / "engine"
-    script.write_text(f'#!/bin/sh\n{forbid} {engine_path()} "$@"\n')
-    script.chmod(0o755)
-    return str(script)

@@ -24,6 +24,7 @@ METRICS: dict[str, tuple[str, Kind]] = {
     "errors": ("", "number"),
     "verified": ("%", "share"),
     "gap": ("ns", "time"),
+    "lateness": ("ns", "time"),
     "cpu": ("%", "share"),
     "iops_per_cpu": ("1/s per %", "number"),
     "system_cpu": ("%", "share"),
@@ -213,8 +214,10 @@ def parse_metric(
         raise MetricError(
             f"{rest!r} is measured for the whole run, so write it without a prefix"
         )
-    if direction and rest == "gap":
-        raise MetricError("a gap is of all I/Os of a stream, so write it without those")
+    if direction and rest in ("gap", "lateness"):
+        raise MetricError(
+            f"a {rest} is of all I/Os of a stream, so write it without those"
+        )
     if direction in SYNCS and rest in MOVED:
         raise MetricError(f"a {direction} has no {rest!r}, but latencies and iops")
     return Metric(name=rest, stream=stream, direction=direction)

@@ -14,6 +14,10 @@ METRIC_MEANINGS = {
     "errors": "I/Os that failed",
     "verified": "share of the data read whose content was verified",
     "gap": "longest time without a completed I/O",
+    "lateness": (
+        "p99 of how much later than recorded the I/Os of a replay were issued; what "
+        "waits for a place in the queue depth is late, too"
+    ),
     "cpu": "CPU time of the load generator, in percent of one CPU",
     "iops_per_cpu": "I/Os per second for each percent of `cpu`",
     "system_cpu": "CPU time of the whole machine, in percent of one CPU",

@@ -264,6 +264,21 @@ def _gap(metric: Metric, part: Part) -> Figure:
     return Figure(float(max(known)))
 
 
+def _lateness(metric: Metric, part: Part) -> Figure:
+    """The longest of all streams that replay a trace, or of one."""
+    backends = [getattr(one.record, "backend", None) for one in part.samples]
+    facts = [one.facts.get("lateness") or {} for one in backends if one]
+    found = [
+        stream["p99_ns"]
+        for one in facts
+        for name, stream in one.items()
+        if metric.stream in (None, name)
+    ]
+    if not found:
+        return Figure(None, "no trace was replayed")
+    return Figure(float(max(found)))
+
+
 def _recovery(metric: Metric, part: Part) -> Figure:
     """The longest of all runs."""
     found = [
@@ -391,6 +406,7 @@ MEASURED: dict[str, Callable[[Metric, Part], Figure]] = {
     "errors": _errors,
     "verified": _verified,
     "gap": _gap,
+    "lateness": _lateness,
     "recovery": _recovery,
     "lost_work": _lost_work,
     **dict.fromkeys(THROTTLED, _throttled),

@@ -1,0 +1,19 @@
+"""The engine where the kernel forbids it a ring: in its sync mode."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import paths
+
+from ioplan_io_uring.engine import engine_path
+
+
+def engine_without_io_uring(folder: Path) -> str:
+    """A program in the folder that is that engine."""
+    forbid = f"exec {sys.executable} {paths.SUPPORT}/forbid_io_uring.py"
+    script = folder / "engine"
+    script.write_text(f'#!/bin/sh\n{forbid} {engine_path()} "$@"\n')
+    script.chmod(0o755)
+    return str(script)

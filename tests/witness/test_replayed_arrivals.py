@@ -1,0 +1,130 @@
+"""`replay`: the I/Os of a trace at its times, by what arrived at a test device."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from calm import needs_idle_cpu
+from command import Done, ioplan, plan_file
+from without_io_uring import engine_without_io_uring
+
+from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
+from ioplan.witness.device import Device
+from ioplan.witness.log import seen
+
+pytestmark = [pytest.mark.slow, pytest.mark.machine]
+
+MS_NS = 1_000_000
+Starts = Callable[..., Device]
+FIELDS = ("kind", "offset", "size")
+
+
+def recorded(folder: Path, ios: int = 500, mean_gap_ns: float = 2 * MS_NS) -> Ios:
+    """A trace of Poisson arrivals; a tenth of its writes has FUA."""
+    random = np.random.default_rng(ios)
+    made = np.zeros(ios, DTYPE)
+    times = np.cumsum(random.exponential(mean_gap_ns, ios)).astype("u8")
+    made["time_ns"] = times - times[0]
+    made["kind"] = random.choice(4, ios, p=(0.55, 0.35, 0.05, 0.05))
+    made["size"] = random.choice([4096, 8192, 65536], ios)
+    made["offset"] = random.integers(0, 200, ios) * 4096
+    flushes = made["kind"] == FLUSH
+    made["size"][flushes] = made["offset"][flushes] = 0
+    made["flags"] = (made["kind"] == WRITE) & (random.random(ios) < 0.1)
+    write(folder / "web.iotrace", [made])
+    return made
+
+
+def run(device: Device, folder: Path, step: str) -> Done:
+    plan = f'trace web = "web.iotrace"\ntest "A" {{ {step} }}'
+    target = ("--target", device.disk, "--overwrite-data", device.disk)
+    words = (*target, "--backend", "io_uring", "--json")
+    return ioplan("run", plan_file(folder, plan), *words)
+
+
+def record_of(done: Done) -> dict[str, Any]:
+    assert done.of("record"), done.err
+    found: dict[str, Any] = done.of("record")[0]["record"]
+    assert found["status"] == "ok", found["message"]
+    return found
+
+
+def keys(ios: Any, *kinds: int) -> list[tuple[int, ...]]:
+    some = ios[np.isin(ios["kind"], kinds)]
+    return list(zip(*(some[field].tolist() for field in FIELDS), strict=True))
+
+
+@pytest.mark.parametrize("mode", ["io_uring", "sync"])
+def test_what_arrives_is_the_trace(
+    mode: str, device: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each I/O once: its kind, its place, its size, and whether it has FUA."""
+    if mode == "sync":
+        monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
+    trace, made = recorded(tmp_path, mean_gap_ns=MS_NS / 2), device()
+    record = record_of(run(made, tmp_path, "run replay web"))
+    entries = seen(made)
+    assert record["backend"]["mode"] == mode
+    assert record["backend"]["facts"]["lateness"]["main"]["ios"] == len(trace)
+    assert Counter(keys(entries, WRITE, DISCARD)) == Counter(keys(trace, WRITE, DISCARD))
+    looked_at = Counter(keys(entries, READ, FLUSH))  # by the guard, too
+    assert not Counter(keys(trace, READ, FLUSH)) - looked_at
+    assert entries["fua"].sum() == trace["flags"].sum()
+
+
+@needs_idle_cpu(200)
+@pytest.mark.parametrize("speed", [1, 4])
+def test_it_arrives_when_it_was_recorded(
+    speed: int, device: Starts, tmp_path: Path
+) -> None:
+    trace, made = recorded(tmp_path, mean_gap_ns=2 * MS_NS * speed), device()
+    record = record_of(run(made, tmp_path, f"run replay web, speed {speed}"))
+    late_ns = lateness_ns(trace, seen(made), speed)
+    assert np.quantile(np.abs(late_ns), 0.9) < MS_NS
+    told = record["backend"]["facts"]["lateness"]["main"]
+    assert told["within_1ms"] > 0.9 and told["p50_ns"] < MS_NS
+    span_s = int(trace["time_ns"][-1]) / speed / 1e9
+    assert record["run_s"] == pytest.approx(span_s, rel=0.02)
+
+
+def lateness_ns(trace: Ios, entries: Any, speed: float) -> Any:
+    """Of each write, against the trace, the median being 0."""
+    due: dict[tuple[int, ...], list[float]] = {}
+    written = trace[trace["kind"] == WRITE]
+    for key, time_ns in zip(keys(written, WRITE), written["time_ns"], strict=True):
+        due.setdefault(key, []).append(float(time_ns) / speed)
+    some = entries[entries["kind"] == WRITE]
+    late = [
+        float(at_ns) - due[key].pop(0)
+        for key, at_ns in zip(keys(some, WRITE), some["arrived_ns"], strict=True)
+    ]
+    return np.array(late) - np.median(late)
+
+
+@needs_idle_cpu(200)
+@pytest.mark.parametrize("qd", [8, 256])
+def test_what_a_stall_delays_counts_from_its_recorded_time(
+    qd: int, device: Starts, tmp_path: Path
+) -> None:
+    """One I/O each 2 ms for 2 s, and a device that stalls for 1 s: half of them wait,
+    from 1 s down to none, whatever the queue depth."""
+    trace = np.zeros(1000, DTYPE)
+    trace["time_ns"] = np.arange(1000) * 2 * MS_NS
+    trace["size"], trace["offset"] = 4096, np.arange(1000) * 4096
+    write(tmp_path / "web.iotrace", [trace])
+    made = device(stall=[{"at": "500ms", "length": "1s"}])
+    record = record_of(run(made, tmp_path, f"run replay web, qd {qd}"))
+    read = record["directions"]["read"]
+    points = {p["percent"]: p["latency_ns"] for p in read["latency"]["percentiles"]}
+    assert read["ios"] == 1000
+    assert read["latency"]["mean_ns"] / 1e9 == pytest.approx(0.25, abs=0.02)
+    assert points[90] / 1e9 == pytest.approx(0.8, abs=0.02)
+    assert points[95] / 1e9 == pytest.approx(0.9, abs=0.02)
+    late = record["backend"]["facts"]["lateness"]["main"]
+    waited = (500 - qd) / 1000
+    assert 1 - late["within_1ms"] == pytest.approx(waited, abs=0.06)
