@@ -19,6 +19,7 @@ from ioplan.workload import (
     Rate,
     RatePhase,
     Region,
+    Replay,
     SizeShare,
     Stream,
     Workload,
@@ -146,6 +147,7 @@ OTHER_SIZES = (
     SizeShare(size_bytes=4096, percent=50),
     SizeShare(size_bytes=8192, percent=50),
 )
+REPLAY = Replay(digest="a", ios=1, span_ns=0, end_bytes=8, moved_bytes=8)
 OTHERS = {
     "name": ["reader", "writer"],
     "pattern": ["sequential"],
@@ -201,6 +203,8 @@ OTHERS = {
     "errors_allowed_percent": [1.0, 100.0],
     "retries": [1, 3],
     "hang_ns": [1_000, 120_000_000_000],
+    "replay": [REPLAY, REPLAY.model_copy(update={"digest": "b"})],
+    "speed": [0.5, 2.0],
 }
 
 

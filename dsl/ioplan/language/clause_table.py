@@ -79,37 +79,6 @@ CLAUSES: tuple[Clause, ...] = (
         },
     ),
     Clause(
-        word="replay",
-        in_head=True,
-        is_feature=False,
-        is_axis=False,
-        forms={"replay": "replay web"},
-        sets={"replay": ("replay",)},
-        slot="pattern",
-        reference=(
-            "`replay web`",
-            "the I/Os of a trace, each at its recorded time, and its latency from then "
-            "on, so that what a slow device delays is included ([traces.md](traces.md)). "
-            "The trace says the mix, the sizes and the offsets; `qd` is how many may be "
-            "outstanding (256). Without a length, the run is once through the trace",
-            "",
-        ),
-    ),
-    Clause(
-        word="speed",
-        is_feature=False,
-        is_simple=True,
-        forms={"speed": "speed 2"},
-        sets={"speed": ("speed",)},
-        reference=(
-            "`speed 2`",
-            "how many times as fast as it was recorded a trace is replayed",
-            "1",
-        ),
-        convert=to.speed,
-        kinds=("number",),
-    ),
-    Clause(
         word="random share",
         in_head=True,
         forms={"random share": "random 65%"},
@@ -565,6 +534,37 @@ CLAUSES: tuple[Clause, ...] = (
         convert=to.hang,
         is_axis=False,
         feature="run random 4KiB 100/0, hang 2min for 2s",
+    ),
+    Clause(
+        word="replay",
+        in_head=True,
+        feature="run replay sampled",
+        is_axis=False,
+        forms={"replay": "replay web"},
+        sets={"replay": ("replay",)},
+        slot="pattern",
+        reference=(
+            "`replay web`",
+            "the I/Os of a trace, each at its recorded time, and its latency from then "
+            "on, so that what a slow device delays is included ([traces.md](traces.md)). "
+            "The trace says the mix, the sizes and the offsets; `qd` is how many may be "
+            "outstanding (256). Without a length, the run is once through the trace",
+            "",
+        ),
+    ),
+    Clause(
+        word="speed",
+        feature="run replay sampled, speed 2",
+        is_simple=True,
+        forms={"speed": "speed 2"},
+        sets={"speed": ("speed",)},
+        reference=(
+            "`speed 2`",
+            "how many times as fast as it was recorded a trace is replayed",
+            "1",
+        ),
+        convert=to.speed,
+        kinds=("number",),
     ),
     Clause(
         word="on hosts",

@@ -11,6 +11,7 @@ from ioplan.backends import Backend, Gap, TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.job import Job, JobStream, job_streams
 from ioplan.language.check.check import check
+from ioplan.language.check.modules import installed_plans
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.plan import StreamTemplate, WriteStep
@@ -207,6 +208,7 @@ FEATURES = {
     "bytes": "run random 4KiB 100/0 for 1GiB",
 }
 MIXED_WORKLOAD = (
+    'trace sampled = "std/sample.iotrace"\n'
     "workload mixed { reader = random 4KiB 100/0, qd 1 "
     "writer = sequential 128KiB 0/100, qd 4 }\n"
     "workload joined { reader = random 4KiB 100/0, qd 1 "
@@ -222,7 +224,7 @@ SAMPLE_TARGET = TargetFacts(
 def feature_support(backend: Backend, options: dict[str, Any], feature: str) -> Support:
     """How well a backend can do a feature of the language."""
     text = f'{MIXED_WORKLOAD}test "T" {{ {FEATURES[feature]} }}'
-    plan = check(Source(feature, text))
+    plan = check(Source(feature, text), (installed_plans(),))
     ((_, job),) = all_jobs(unfold(plan), SAMPLE_TARGET, read_only=False)
     gaps = gaps_of(backend, job, options)
     if not gaps:

@@ -14,6 +14,7 @@ from ioplan.backends import Backend, BackendError, Drive, TargetFacts, TargetReq
 from ioplan.guard.target import make_scratch
 from ioplan.job import Event, Failure, Job, JobStream
 from ioplan.language.check.check import check
+from ioplan.language.check.modules import installed_plans
 from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.unfold import unfold
@@ -85,7 +86,8 @@ def job(
 def feature_job(facts: TargetFacts, feature: str, times: Times = SHORT) -> Job:
     """A feature of the language as `ioplan backends` asks for it, made short."""
     text = f'{MIXED_WORKLOAD}test "T" {{ {FEATURES[feature]} }}'
-    ((_, asked),) = all_jobs(unfold(check(Source(feature, text))), facts, False)
+    plan = check(Source(feature, text), (installed_plans(),))
+    ((_, asked),) = all_jobs(unfold(plan), facts, False)
     short: dict[str, Any] = {
         "interval_ns": times.interval_ns,
         "warmup_ns": min(asked.warmup_ns, times.warmup_ns),

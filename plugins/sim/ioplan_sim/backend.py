@@ -19,6 +19,7 @@ from ioplan.core.version import __version__
 from ioplan.job import Job
 from ioplan.language.spoken import COMMON, speaking
 from ioplan_sim.execution import SimExecution
+from ioplan_sim.replayed import gaps_of, with_rates
 from ioplan_sim.spec import DriveSpec, read_spec
 from ioplan_sim.ssd import Ssd
 
@@ -41,6 +42,8 @@ SPEAKS = speaking(
     "errors allowed",
     "retry",
     "hang",
+    "replay",
+    "speed",
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 
@@ -57,11 +60,11 @@ class SimBackend:
         return Availability(usable=True, version=__version__)
 
     def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
-        """None: all of a workload is in the model (see docs/sim.md). The drive does not
-        compress, so that data is all alike to it, and it loses none. Raises
-        BackendError for an option that it does not have."""
+        """Of replays only: all else of a workload is in the model (see docs/sim.md).
+        The drive does not compress, so that data is all alike to it, and it loses
+        none. Raises BackendError for an option that it does not have."""
         _drive_file(options)
-        return []
+        return gaps_of(job)
 
     def native(self, job: Job, options: dict[str, Any]) -> str:
         """The job itself; there is no other program to tell."""
@@ -112,7 +115,7 @@ class SimDrive:
 
     def start(self, job: Job) -> SimExecution:
         """Begin a run; virtual time passes as its events are taken."""
-        return SimExecution(job, self.facts, self.ssd)
+        return SimExecution(with_rates(job), self.facts, self.ssd)
 
     def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
         """Make the drive as new."""

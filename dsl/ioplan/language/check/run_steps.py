@@ -169,11 +169,12 @@ def _of_trace(timing: Timing, scope: Scope) -> dict[str, object]:
     for name in ("warmup", "passes", "until", "cut"):
         if name in timing:
             scope.findings.error(
-                f"{name!r} is not allowed with a replay",
+                f"{name!r} does not go with a replay",
                 timing[name].span,
                 "a replay is once through its trace, or a time of it: for 10s",
             )
-    check_without(timing, scope)
+    if "until" not in timing:
+        check_without(timing, scope)
     lasting = amount_of(timing, "for", scope, "time")
     if lasting is not None:
         return {"run": lasting}

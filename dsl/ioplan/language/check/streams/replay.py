@@ -29,6 +29,7 @@ BESIDE = frozenset(
 def replay(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """All that the trace of that name says."""
     word = clause.words[0]
+    draft.attributes["replay"] = None  # meant to be one, whatever is wrong with it
     found = scope.module.find(word.text)
     if found is None or not isinstance(found[0], tree.Trace):
         near = scope.module.suggestion(word.text, tree.Trace)
@@ -100,10 +101,9 @@ def check_replay(
     for field, span in said.items():
         if field not in BESIDE:
             scope.findings.error(
-                f"{NAMED.get(field, repr(field))} is not allowed with a replay: "
-                f"the trace says it",
+                f"{NAMED.get(field, repr(field))} does not go with a replay",
                 span,
-                "remove it",
+                "remove it: the trace says it",
             )
 
 
@@ -111,6 +111,6 @@ NAMED = {"size": "a block size", "mix": "a mix", "read": "a mix"}
 
 
 def is_replayed(base: WorkloadTemplate, override: StreamTemplate) -> bool:
-    """Whether the workload is a replay, so that its length is that of the trace."""
-    streams = (override, *base.streams)
-    return any("replay" in stream.attributes for stream in streams)
+    """Whether all of the workload is, so that its length is that of the trace."""
+    said = "replay" in override.attributes
+    return said or all("replay" in stream.attributes for stream in base.streams)

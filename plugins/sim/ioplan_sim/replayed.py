@@ -1,0 +1,70 @@
+"""A replayed trace as the simulated drive takes it: its rate in steps.
+
+The drive works in slices of time in which little changes, and draws what chance decides
+in them; so a trace gives it how many I/Os arrive when, their sizes and their mix, but
+not the place of each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ioplan.backends import BackendError, Gap
+from ioplan.job import SECOND_NS, Job, JobStream
+from ioplan.trace.known import file_of
+from ioplan.trace.prepared import Prepared, TraceError
+from ioplan.workload import Rate, RatePhase
+
+STEPS = 200
+SHORTEST_NS = 1_000_000
+
+
+def gaps_of(job: Job) -> list[Gap]:
+    """What is done instead of each I/O at its place."""
+    return [
+        Gap(
+            stream=stream.name,
+            field="replay",
+            reason="the simulated drive does not place each I/O",
+            instead=f"the trace's rate in {STEPS} steps, with its sizes and its mix",
+            mild=True,
+        )
+        for stream in job.streams
+        if stream.replay
+    ]
+
+
+def with_rates(job: Job) -> Job:
+    """The job with the rates of its traces. Raises BackendError for one that is gone."""
+    if not any(stream.replay for stream in job.streams):
+        return job
+    streams = tuple(_rated(one) if one.replay else one for one in job.streams)
+    return job.model_copy(update={"streams": streams})
+
+
+def _rated(stream: JobStream) -> JobStream:
+    assert stream.replay
+    try:
+        trace = Prepared.open(file_of(stream.replay.digest))
+    except (TraceError, OSError) as error:
+        raise BackendError(f"the trace: {error}") from error
+    end_bytes = min(stream.region_end_bytes, max(stream.replay.end_bytes, 1 << 20))
+    rate = _rate(trace, stream.speed)
+    return stream.model_copy(update={"rate": rate, "region_end_bytes": end_bytes})
+
+
+def _rate(trace: Prepared, speed: float) -> Rate:
+    """Looked up by time, so that the trace is not read as a whole."""
+    span_ns = max(trace.header.span_ns, SHORTEST_NS)
+    steps = max(1, min(STEPS, span_ns // SHORTEST_NS))
+    edges = np.linspace(0, span_ns + 1, steps + 1).astype(np.uint64)
+    counts = np.diff(np.searchsorted(trace.ios["time_ns"], edges))
+    length_ns = max(1, round(span_ns / steps / speed))
+    return Rate(
+        iops=trace.header.count * SECOND_NS / (length_ns * steps),
+        arrivals="poisson",
+        phases=tuple(
+            RatePhase(length_ns=length_ns, per_s=count * SECOND_NS / length_ns)
+            for count in counts.tolist()
+        ),
+    )
