@@ -136,8 +136,8 @@ class Region(Model):
 
 
 class Replay(Model):
-    """A recorded trace, told by the SHA-256 of its file, and what planning needs of it:
-    its I/Os, from the first to the last in ns, the largest end of one, the bytes moved."""
+    """A recorded trace: the SHA-256 of its file, the number of its I/Os, the time from
+    the first to the last, the largest end of one, and what all of them move."""
 
     digest: str
     ios: Annotated[int, Field(gt=0)]

@@ -208,7 +208,8 @@ class TestExplain:
             if row.startswith("    run ") and "{ " not in row.replace("s { ", "")
         }
         assert len(runs) > 20
-        plan = "\n".join(
+        head = 'trace web = "std/sample.iotrace" trace sampled = "std/sample.iotrace"\n'
+        plan = head + "\n".join(
             f'test "{n}" {{ {run} }}' for n, run in enumerate(sorted(runs))
         )
         done = ioplan("check", "-", stdin=plan)

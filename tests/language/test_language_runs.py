@@ -52,6 +52,7 @@ CLAUSES = [
     "oltp, rate 2_000 iops poisson",
     "logging",
     "staggered",
+    "replay sampled, speed 2",
 ]
 STATEMENTS = [
     "run random 4KiB 100/0 for 100ms, warmup 50ms",
@@ -80,6 +81,7 @@ STATEMENTS = [
 ]
 BACKENDS = ["sim", pytest.param("io_uring", marks=pytest.mark.slow)]
 HEAD = """
+trace sampled = "std/sample.iotrace"
 workload oltp = random 8KiB 70/30, qd 4
 workload logging {
   reader = random 4KiB 100/0, qd 1

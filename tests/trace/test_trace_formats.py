@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from ioplan.trace.binaries import BLKTRACE, IS_FLUSH, VSCSI_1, VSCSI_2
 from ioplan.trace.convert import KNOWN, convert, cut, source_of
+from ioplan.trace.facts import TraceError
 from ioplan.trace.prepared import (
     DISCARD,
     DTYPE,
@@ -24,7 +25,6 @@ from ioplan.trace.prepared import (
     READ,
     WRITE,
     Prepared,
-    TraceError,
     write,
 )
 from ioplan.trace.rows import FUA

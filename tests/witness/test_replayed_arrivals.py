@@ -71,7 +71,9 @@ def test_what_arrives_is_the_trace(
     entries = seen(made)
     assert record["backend"]["mode"] == mode
     assert record["backend"]["facts"]["lateness"]["main"]["ios"] == len(trace)
-    assert Counter(keys(entries, WRITE, DISCARD)) == Counter(keys(trace, WRITE, DISCARD))
+    assert Counter(keys(entries, WRITE, DISCARD)) == Counter(
+        keys(trace, WRITE, DISCARD)
+    )
     looked_at = Counter(keys(entries, READ, FLUSH))  # by the guard, too
     assert not Counter(keys(trace, READ, FLUSH)) - looked_at
     assert entries["fua"].sum() == trace["flags"].sum()

@@ -546,8 +546,9 @@ CLAUSES: tuple[Clause, ...] = (
         reference=(
             "`replay web`",
             "the I/Os of a trace, each at its recorded time, and its latency from then "
-            "on, so that what a slow device delays is included ([traces.md](traces.md)). "
-            "The trace says the mix, the sizes and the offsets; `qd` is how many may be "
+            "on, so that what a slow device delays is included "
+            "([traces.md](traces.md)). The trace says the mix, the sizes and the "
+            "offsets; `qd` is how many may be "
             "outstanding (256). Without a length, the run is once through the trace",
             "",
         ),

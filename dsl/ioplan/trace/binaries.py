@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE, TraceError
+from ioplan.trace.facts import TraceError
+from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE
 from ioplan.trace.rows import FUA, SECTOR, Found, Row
 
 BLKTRACE_MAGIC = b"\x07\x74\x61\x65"

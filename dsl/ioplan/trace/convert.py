@@ -10,7 +10,8 @@ import numpy as np
 from msgspec import Struct
 
 from ioplan.trace import binaries, prepared
-from ioplan.trace.prepared import DTYPE, Header, Ios, Prepared, TraceError
+from ioplan.trace.facts import TraceError
+from ioplan.trace.prepared import DTYPE, Header, Ios, Prepared
 from ioplan.trace.rows import CHUNK, Found, Row, chunks
 from ioplan.trace.texts import FORMATS, text_rows
 

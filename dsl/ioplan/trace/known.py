@@ -1,24 +1,33 @@
-"""The traces of this process's plans: where the file of each is, and its facts as text.
+"""The traces of this process's plans: where their files are, and their facts as text.
 
 A plan says a trace by name, a job by its digest; only here is the file.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 import msgspec
 
-from ioplan.trace.prepared import TraceError
-from ioplan.trace.survey import TraceFacts, survey
+from ioplan.trace.facts import TraceError, TraceFacts
 
 FILES: dict[str, Path] = {}
 """By digest."""
 
 
+def surveyed(path: Path) -> TraceFacts:
+    """The facts of a file, by numpy, which only plans with traces wait for."""
+    found: TraceFacts = import_module("ioplan.trace.survey").survey(path)
+    return found
+
+
 def known_survey(path: Path) -> TraceFacts:
-    """The facts of a trace, whose file is found from now on. Raises as `survey` does."""
-    facts = survey(path)
+    """The facts of a trace, whose file is found from now on.
+
+    Raises TraceError and OSError.
+    """
+    facts = surveyed(path)
     FILES[facts.digest] = path.resolve()
     return facts
 
@@ -27,7 +36,7 @@ def file_of(digest: str) -> Path:
     """The file of a trace, looked at again. Raises TraceError."""
     path = FILES.get(digest)
     try:
-        if path and survey(path).digest == digest:
+        if path and surveyed(path).digest == digest:
             return path
     except OSError as error:
         raise TraceError(f"{path}: {error.strerror or error}") from error

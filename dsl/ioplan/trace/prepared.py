@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from ioplan.trace.facts import TraceError
+
 MAGIC = b"IOTRACE1"
 HEADER = struct.Struct("<8sQQQQ24x")
 """Magic, count of I/Os, time of the last, largest end of one in bytes, flags."""
@@ -26,10 +28,6 @@ DTYPE = np.dtype(
 )
 READ, WRITE, FLUSH, DISCARD = range(4)
 Ios = npt.NDArray[np.void]
-
-
-class TraceError(ValueError):
-    """A trace that cannot be replayed; the message says where it is broken."""
 
 
 class Header(Struct, frozen=True):

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-from ioplan.trace.prepared import DTYPE, FLUSH, READ, WRITE, TraceError
+from ioplan.trace.facts import TraceError
+from ioplan.trace.prepared import DTYPE, FLUSH, READ, WRITE
 
 SECTOR = 512
 FUA = 1

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE, TraceError
+from ioplan.trace.facts import TraceError
+from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE
 from ioplan.trace.rows import (
     FUA,
     SECTOR,

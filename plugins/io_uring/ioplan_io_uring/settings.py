@@ -12,8 +12,8 @@ from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job
 from ioplan.process.execution import job_text
+from ioplan.trace.facts import TraceError
 from ioplan.trace.known import file_of
-from ioplan.trace.prepared import TraceError
 
 
 class Settings(Model):

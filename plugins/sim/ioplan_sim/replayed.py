@@ -11,8 +11,9 @@ import numpy as np
 
 from ioplan.backends import BackendError, Gap
 from ioplan.job import SECOND_NS, Job, JobStream
+from ioplan.trace.facts import TraceError
 from ioplan.trace.known import file_of
-from ioplan.trace.prepared import Prepared, TraceError
+from ioplan.trace.prepared import Prepared
 from ioplan.workload import Rate, RatePhase
 
 STEPS = 200
@@ -35,7 +36,7 @@ def gaps_of(job: Job) -> list[Gap]:
 
 
 def with_rates(job: Job) -> Job:
-    """The job with the rates of its traces. Raises BackendError for one that is gone."""
+    """The job with its traces' rates. Raises BackendError for a trace that is gone."""
     if not any(stream.replay for stream in job.streams):
         return job
     streams = tuple(_rated(one) if one.replay else one for one in job.streams)

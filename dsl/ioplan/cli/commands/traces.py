@@ -15,7 +15,8 @@ from ioplan.core.units import bytes_text, digits, iops_text, latency_text, time_
 from ioplan.job import SECOND_NS
 from ioplan.language.quantity import QuantityError, parse, size_text
 from ioplan.trace.convert import convert, cut, source_of
-from ioplan.trace.prepared import Prepared, TraceError
+from ioplan.trace.facts import TraceError
+from ioplan.trace.prepared import Prepared
 from ioplan.trace.rows import Found
 from ioplan.trace.summary import TraceSummary, summary
 from ioplan.trace.survey import survey

@@ -24,9 +24,8 @@ from ioplan.language.search.search_path import (
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source, Span
+from ioplan.trace.facts import TraceError, TraceFacts
 from ioplan.trace.known import as_text, known_survey
-from ioplan.trace.prepared import TraceError
-from ioplan.trace.survey import TraceFacts
 
 MOST_BYTES = 4 << 20
 MOST_FILES = 100

@@ -175,8 +175,6 @@ def clause(node: tree.Clause) -> list[str]:
             return [words]
         case "value":
             return [atoms]
-        case "replay":
-            return [f"replay {words}"]
         case "sizes" | "read sizes" | "write sizes" if node.atoms:
             first, last, step = map(atom, node.atoms)
             return [f"{node.kind} {first}..{last} step {step}"]

@@ -231,7 +231,9 @@ def _apart(lines: list[Line]) -> set[int]:
 
 def _short(item: tree.Item) -> bool:
     """`use`, `param`, `on …` and `accept` may stand together."""
-    return isinstance(item, tree.Use | tree.Trace | tree.Param | tree.Outcome | tree.Accept)
+    return isinstance(
+        item, tree.Use | tree.Trace | tree.Param | tree.Outcome | tree.Accept
+    )
 
 
 # columns

@@ -30,6 +30,7 @@ VALUE = re.compile(
 )
 KINDS = {
     "param": tree.Param,
+    "trace": tree.Trace,
     "workload": tree.Workload,
     "precondition": tree.Precondition,
 }

@@ -105,6 +105,8 @@ def _in_statement(said: Statement, texts: list[str], compared: str) -> Wanted:
         return Wanted(("metric",))
     if opener == "expect":
         return _limit(compared)
+    if last == "replay":
+        return Wanted(("trace",))
     if last in ("run", "write") or (last == "=" and opener in ("workload",)):
         return Wanted(("workload",))
     if last == "=" and said.block == "workload":

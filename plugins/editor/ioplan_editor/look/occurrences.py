@@ -160,7 +160,7 @@ class _Walk:
         elif isinstance(node, tuple | list):
             for part in node:
                 yield from self._names(part)
-        elif isinstance(node, tree.Node):
+        elif isinstance(node, tree.Node) and not isinstance(node, tree.Trace):
             skipped = getattr(node, "name", None)
             for part in astuple(node):
                 if part is not skipped and not isinstance(part, Span):
@@ -171,7 +171,7 @@ class _Walk:
         for word in node.words:
             if node.kind == "until":
                 yield from self._metric(word)
-            elif node.kind == "base":
+            elif node.kind in ("base", "replay"):
                 yield from self._refer(word)
         yield from self._names((*node.atoms, *node.pairs))
         if node.condition:

@@ -37,6 +37,8 @@ def _item(item: tree.Item) -> Iterator[Outlined]:
     elif isinstance(item, tree.Use):
         named = item.alias or item.path
         yield Outlined(named.text or " ", sort, item.span, named.span, item.path.text)
+    elif isinstance(item, tree.Trace):
+        yield Outlined(item.name.text, sort, item.span, item.name.span, item.path.text)
     elif isinstance(item, tree.Param):
         yield Outlined(item.name.text, sort, item.span, item.name.span, item.value.text)
     elif isinstance(item, tree.Workload | tree.Profile | tree.Precondition):

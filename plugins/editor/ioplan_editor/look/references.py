@@ -20,7 +20,7 @@ from ioplan_editor.look.occurrences import (
 
 Place = tuple[Path, Span]
 NAME = re.compile(r"[A-Za-z_]\w*")
-SHARED = ("param", "workload", "precondition")
+SHARED = ("param", "trace", "workload", "precondition")
 """What other files can name."""
 
 

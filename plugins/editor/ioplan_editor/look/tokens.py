@@ -28,7 +28,12 @@ OF_TERMINALS = {
     **dict.fromkeys(("BOUND", "SETTING"), "variable"),
 }
 OF_SYMBOLS = {
-    **{"param": "variable", "workload": "function", "precondition": "class"},
+    **{
+        "param": "variable",
+        "trace": "variable",
+        "workload": "function",
+        "precondition": "class",
+    },
     **{
         "alias": "namespace",
         "stream": "parameter",
@@ -37,7 +42,11 @@ OF_SYMBOLS = {
     },
     **{"profile": "class"},
 }
-CLAUSES = {word.split()[0] for word in CLAUSE_WORDS} | {"random", "sequential"}
+CLAUSES = {word.split()[0] for word in CLAUSE_WORDS} | {
+    "random",
+    "sequential",
+    "replay",
+}
 
 
 class Coloured(Struct, frozen=True):

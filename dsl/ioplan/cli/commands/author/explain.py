@@ -152,6 +152,8 @@ BESIDE = "workload db {{\n  users = random 8KiB 70/30\n  copy = {}\n}}"
 WITHOUT = {
     **dict.fromkeys(("pattern", "random share"), "{} 4KiB 70/30"),
     "size": "random 70/30, {}",
+    "replay": "{}",
+    "speed": "replay web, {}",
     "mix": "random 4KiB, {}",
     "random share": "{} 4KiB 70/30",
 }
@@ -162,7 +164,8 @@ def _workload(clause: Clause) -> str:
     value = "every 64" if clause.is_count else "70%"
     example = next(iter(clause.forms.values()), f"{clause.word} {value}")
     plain = "random 4KiB 70/30, {}"
-    return WITHOUT.get(clause.slot or clause.word, plain).format(example)
+    around = WITHOUT.get(clause.word) or WITHOUT.get(clause.slot, plain)
+    return around.format(example)
 
 
 LIMITS = {

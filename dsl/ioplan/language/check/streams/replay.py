@@ -10,7 +10,7 @@ from ioplan.language.fields import Attributes
 from ioplan.language.plan import StreamTemplate, WorkloadTemplate
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
-from ioplan.trace.survey import TraceFacts
+from ioplan.trace.facts import TraceFacts
 from ioplan.workload import Replay, SizeShare
 
 OUTSTANDING = 256
