@@ -64,6 +64,13 @@ def _misfits(stream: JobStream, facts: TargetFacts) -> Iterator[Misfit]:
         text = f"its region begins at {start}, and ends at {size_text(end_bytes)}"
         yield Misfit(Cause.TOO_SMALL, text)
         return
+    if stream.replay and stream.replay.end_bytes > facts.capacity_bytes:
+        text = (
+            f"its trace ends at {size_text(stream.replay.end_bytes)}, and the target "
+            f"at {size_text(facts.capacity_bytes)}"
+        )
+        yield Misfit(Cause.TOO_SMALL, text)
+        return
     sizes = {s.size_bytes for s in (*stream.read_sizes, *stream.write_sizes)}
     for size in sorted(sizes):
         if size % block:

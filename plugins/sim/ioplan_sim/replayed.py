@@ -25,7 +25,7 @@ def gaps_of(job: Job) -> list[Gap]:
     return [
         Gap(
             stream=stream.name,
-            field="replay",
+            field="pattern",
             reason="the simulated drive does not place each I/O",
             instead=f"the trace's rate in {STEPS} steps, with its sizes and its mix",
             mild=True,

@@ -1,0 +1,112 @@
+"""What plans say of traces, and what becomes of a trace that is not as it was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command import Done, ioplan, plan_file
+
+from ioplan.language.check.streams.replay import MOST_SIZES, shares
+from ioplan.trace.facts import TraceError
+from ioplan.trace.known import file_of, known_survey
+from ioplan.trace.prepared import DTYPE, Ios, write
+
+PLAN = 'trace web = "web.iotrace"\ntest "A" { run replay web, speed 20 }'
+
+
+def recorded(folder: Path, **columns: Any) -> Ios:
+    made = np.zeros(1000, DTYPE)
+    made["time_ns"], made["size"] = np.arange(1000) * 1_000_000, 4096
+    for name, values in columns.items():
+        made[name] = values
+    write(folder / "web.iotrace", [made])
+    return made
+
+
+def run(folder: Path, backend: str, *more: object) -> Done:
+    target: tuple[object, ...] = ("--create", "4MiB")
+    if backend != "sim":
+        target = ("--target", folder / "scratch", *target)
+    return ioplan(
+        "run", plan_file(folder, PLAN), "--backend", backend, *target, *more, "--json"
+    )
+
+
+def record_of(done: Done) -> dict[str, Any]:
+    assert done.of("record"), done.err
+    found: dict[str, Any] = done.of("record")[0]["record"]
+    return found
+
+
+def test_the_simulated_drive_has_its_rate_sizes_and_mix(tmp_path: Path) -> None:
+    """A busy first half, a quiet second one: 900 I/Os, then 100, in 1 s."""
+    halves = np.concatenate((np.arange(900) / 900, 1 + np.arange(100) / 100))
+    times = (halves * 500_000_000).astype("u8")
+    kinds = np.arange(1000) % 4 == 0
+    recorded(tmp_path, time_ns=times, kind=kinds, size=np.where(kinds, 16384, 4096))
+    plan = PLAN.replace(", speed 20", "")
+    words = ("--backend", "sim", "--create", "4MiB", "--interval", "100ms", "--json")
+    done = ioplan("run", plan_file(tmp_path, plan), *words)
+    record = record_of(done)
+    by_direction = {name: one["ios"] for name, one in record["directions"].items()}
+    assert record["total"]["ios"] == pytest.approx(1000, rel=0.1)
+    assert by_direction["read"] / record["total"]["ios"] == pytest.approx(
+        0.75, abs=0.06
+    )
+    (series,) = [
+        line["intervals"] for line in done.of("record") if "intervals" in line
+    ] or [[]]
+    assert not series or series[0]["ios"] > series[-1]["ios"]
+
+
+def test_a_larger_trace_than_the_target_is_refused(tmp_path: Path) -> None:
+    recorded(tmp_path, offset=np.arange(1000) * 8192)
+    for backend in ("sim", "io_uring"):
+        done = run(tmp_path, backend)
+        assert done.code != 0
+        assert "its trace ends at 7996KiB, and the target at 4MiB" in done.err
+
+
+@pytest.mark.slow
+def test_blocks_smaller_than_the_targets_are_refused(tmp_path: Path) -> None:
+    recorded(tmp_path, size=100)
+    done = run(tmp_path, "io_uring")
+    assert done.code != 0 and "100 B is not a multiple" in done.err
+
+
+def test_what_no_backend_can_do_is_refused(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    done = run(tmp_path, "fio")
+    assert done.code != 0 and "does not support 'replay'" in done.err
+
+
+def test_a_trace_that_changes_after_the_check_is_not_replayed(tmp_path: Path) -> None:
+    """The engine is asked for the trace that the plan was checked with."""
+    recorded(tmp_path)
+    facts = known_survey(tmp_path / "web.iotrace")
+    assert file_of(facts.digest) == tmp_path / "web.iotrace"
+    recorded(tmp_path, size=8192)
+    with pytest.raises(TraceError, match="has changed"):
+        file_of(facts.digest)
+
+
+def test_a_record_is_checked_without_the_trace(
+    tmp_path: Path, store_path: Path
+) -> None:
+    recorded(tmp_path)
+    assert run(tmp_path, "sim").code == 0
+    (tmp_path / "web.iotrace").unlink()
+    assert ioplan("report", "-o", tmp_path / "r.html").code == 0
+    missing = ioplan("check", tmp_path / "plan.ioplan")
+    assert missing.code == 2 and "there is no file 'web.iotrace'" in missing.err
+
+
+def test_rare_sizes_count_as_the_largest() -> None:
+    counts = {4096 * (number + 1): 1000 - number for number in range(100)}
+    found = shares(counts)
+    assert len(found) <= MOST_SIZES and found[-1].size_bytes == 409600
+    assert sum(one.percent for one in found) == pytest.approx(100)
+    assert found[0].size_bytes == 4096
