@@ -122,11 +122,11 @@ def cut(trace: Prepared, from_ns: int, to_ns: int, out: Path) -> Header:
 
     Raises TraceError where nothing is in it, and OSError.
     """
-    times = trace.ios["time_ns"]
-    first, last = (int(np.searchsorted(times, at)) for at in (from_ns, to_ns))
+    count = trace.header.count
+    first, last = prepared.numbers_at(trace.path, count, (from_ns, to_ns))
     if first >= last:
         raise TraceError("there is no I/O in this part of it")
-    begin_ns = times[first]
+    begin_ns = trace.ios["time_ns"][first]
 
     def parts() -> Iterator[Ios]:
         for start in range(first, last, CHUNK):

@@ -6,8 +6,10 @@ order of their times, which count from the first one.
 
 from __future__ import annotations
 
+import os
 import struct
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,21 @@ class Prepared(Struct, frozen=True):
         header = _header(first, size)
         ios = np.memmap(path, DTYPE, "r", HEADER.size, (header.count,))
         return cls(path, header, ios)
+
+
+def numbers_at(path: Path, count: int, times_ns: Sequence[int]) -> list[int]:
+    """How many of a trace's I/Os are before each of these times. Raises OSError.
+
+    Looked up in the file: to map it, or to search a column of it, would take as much
+    memory as the trace has.
+    """
+    with path.open("rb") as file:
+
+        def time_ns(number: int) -> int:
+            at = HEADER.size + number * DTYPE.itemsize
+            return int.from_bytes(os.pread(file.fileno(), 8, at), "little")
+
+        return [bisect_left(range(count), at, key=time_ns) for at in times_ns]
 
 
 def _header(first: bytes, size: int) -> Header:

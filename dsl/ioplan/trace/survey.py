@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -22,6 +23,8 @@ from ioplan.trace.prepared import (
     Prepared,
 )
 
+BLOCK_BITS = 9
+"""Sizes are nearly always multiples of 512."""
 CHUNK = 1 << 18
 """I/Os that are looked at together; more would only take memory."""
 
@@ -38,9 +41,12 @@ def survey(path: Path) -> TraceFacts:
 @lru_cache(maxsize=64)
 def _surveyed(path: Path, *changed: int) -> TraceFacts:
     one = SurveyPass(Prepared.open(path))
-    for first, ios in one.chunks():
-        one.check(first, ios)
-        one.count(ios)
+    with ThreadPoolExecutor(1) as beside:
+        for first, ios in one.chunks():
+            hashed = beside.submit(one.digest.update, ios.view(np.uint8).data)
+            one.check(first, ios)
+            one.count(ios)
+            hashed.result()
     return one.facts()
 
 
@@ -57,9 +63,15 @@ class SurveyPass:
         self.sizes: tuple[Counter[int], Counter[int]] = Counter(), Counter()
 
     def chunks(self) -> Iterator[tuple[int, Ios]]:
-        """Parts of the trace, each with the number of its first I/O, from 0."""
-        for first in range(0, self.header.count, CHUNK):
-            yield first, self.trace.ios[first : first + CHUNK]
+        """Parts of the trace, each with the number of its first I/O, from 0.
+
+        They are read and not mapped: mapped ones would count as this program's memory.
+        """
+        with self.trace.path.open("rb") as file:
+            file.seek(HEADER.size)
+            for first in range(0, self.header.count, CHUNK):
+                ios = np.fromfile(file, DTYPE, min(CHUNK, self.header.count - first))
+                yield first, ios
 
     def check(self, first: int, ios: Ios) -> None:
         """Raises TraceError for the first I/O of each fault."""
@@ -75,8 +87,7 @@ class SurveyPass:
         self.last_ns = int(times[-1])
 
     def count(self, ios: Ios) -> None:
-        """Add a chunk to the digest and to what is known."""
-        self.digest.update(ios.view(np.uint8).data)
+        """Add a chunk to what is known."""
         self.kinds += np.bincount(ios["kind"], minlength=len(self.kinds))
         self.bits |= int(np.bitwise_or.reduce(ios["offset"] | ios["size"]))
         self.end_bytes = max(self.end_bytes, int((ios["offset"] + ios["size"]).max()))
@@ -86,8 +97,7 @@ class SurveyPass:
         for found, chosen in zip(
             self.sizes, (is_read, ~(is_read | is_flush)), strict=True
         ):
-            sizes, counts = np.unique(ios["size"][chosen], return_counts=True)
-            found.update(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))
+            found.update(_counted(ios["size"][chosen]))
 
     def facts(self) -> TraceFacts:
         """What was found. Raises TraceError where the header says something else."""
@@ -114,6 +124,21 @@ class SurveyPass:
             read_sizes=dict(self.sizes[0]),
             write_sizes=dict(self.sizes[1]),
         )
+
+
+def _counted(sizes: npt.NDArray[np.uint32]) -> dict[int, int]:
+    """How often each occurs; by blocks, where that is faster than to sort them."""
+    if not len(sizes):
+        return {}
+    blocks = sizes >> BLOCK_BITS
+    if int(blocks.max()) > CHUNK or ((blocks << BLOCK_BITS) != sizes).any():
+        found, counts = np.unique(sizes, return_counts=True)
+        return dict(zip(found.tolist(), counts.tolist(), strict=True))
+    by_blocks = np.bincount(blocks)
+    return {
+        number << BLOCK_BITS: int(by_blocks[number])
+        for number in np.flatnonzero(by_blocks).tolist()
+    }
 
 
 def _refuse(first: int, wrong: npt.NDArray[np.bool_], why: str) -> None:

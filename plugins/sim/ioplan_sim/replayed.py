@@ -7,13 +7,13 @@ not the place of each.
 
 from __future__ import annotations
 
-import numpy as np
+from itertools import pairwise
 
 from ioplan.backends import BackendError, Gap
 from ioplan.job import SECOND_NS, Job, JobStream
 from ioplan.trace.facts import TraceError
 from ioplan.trace.known import file_of
-from ioplan.trace.prepared import Prepared
+from ioplan.trace.prepared import Prepared, numbers_at
 from ioplan.workload import Rate, RatePhase
 
 STEPS = 200
@@ -58,14 +58,15 @@ def _rate(trace: Prepared, speed: float) -> Rate:
     """Looked up by time, so that the trace is not read as a whole."""
     span_ns = max(trace.header.span_ns, SHORTEST_NS)
     steps = max(1, min(STEPS, span_ns // SHORTEST_NS))
-    edges = np.linspace(0, span_ns + 1, steps + 1).astype(np.uint64)
-    counts = np.diff(np.searchsorted(trace.ios["time_ns"], edges))
+    edges = [(span_ns + 1) * number // steps for number in range(steps + 1)]
+    numbers = numbers_at(trace.path, trace.header.count, edges)
+    counts = [after - before for before, after in pairwise(numbers)]
     length_ns = max(1, round(span_ns / steps / speed))
     return Rate(
         iops=trace.header.count * SECOND_NS / (length_ns * steps),
         arrivals="poisson",
         phases=tuple(
             RatePhase(length_ns=length_ns, per_s=count * SECOND_NS / length_ns)
-            for count in counts.tolist()
+            for count in counts
         ),
     )

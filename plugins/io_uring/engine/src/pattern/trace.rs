@@ -18,6 +18,9 @@ const MAGIC: &[u8; 8] = b"IOTRACE1";
 const HEADER_BYTES: usize = 64;
 const RECORD_BYTES: usize = 24;
 const FLAG_FUA: u8 = 1;
+const PAGE_BYTES: usize = 4096;
+/// After so many I/Os, the memory of those before is released.
+const RELEASED_IOS: usize = 1 << 18;
 
 #[derive(Debug)]
 pub struct TraceFile {
@@ -107,6 +110,16 @@ impl TraceFile {
     }
 }
 
+impl TraceFile {
+    /// Those before that number are in the kernel's memory only, until they are needed.
+    fn release(&self, number: usize) {
+        let length_bytes = (HEADER_BYTES + number * RECORD_BYTES) & !(PAGE_BYTES - 1);
+        let address = self.base.as_ptr().cast();
+        // SAFETY: inside the mapping of a file, whose pages come back when they are read.
+        unsafe { libc::madvise(address, length_bytes, libc::MADV_DONTNEED) };
+    }
+}
+
 impl Drop for TraceFile {
     fn drop(&mut self) {
         // SAFETY: nothing else refers to the mapping.
@@ -152,6 +165,7 @@ impl Replayed {
             next: 0,
         };
         found.check(job, stream).map_err(refused)?;
+        found.file.release(found.file.ios);
         Ok(found)
     }
 
@@ -215,6 +229,9 @@ impl Replayed {
     /// The next I/O, and on to the one after it.
     pub fn take(&mut self, start_ns: u64, measured: bool) -> Option<Op> {
         let io = (!self.is_finished()).then(|| self.file.get(self.next))?;
+        if self.next.is_multiple_of(RELEASED_IOS) {
+            self.file.release(self.next);
+        }
         self.advance();
         Some(Op {
             kind: io.kind,
