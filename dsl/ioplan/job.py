@@ -31,6 +31,12 @@ class JobStream(Stream):
     region_end_bytes: Annotated[int, Field(gt=0)]
 
     @property
+    def trace_end_bytes(self) -> int:
+        """How large a target must be for the places of a trace as they were recorded."""
+        as_recorded = self.replay and self.offsets == "recorded"
+        return self.replay.end_bytes if self.replay and as_recorded else 0
+
+    @property
     def region_bytes(self) -> int:
         """What one pass of it covers."""
         if self.replay:

@@ -35,9 +35,9 @@ def _stream_refusal(stream: JobStream, job: Job, facts: TargetFacts) -> Failure 
     if job.read_only and stream.writes:
         text = f"{name} writes but the target is read-only; allow writing"
         return Failure(cause="bad-job", message=text)
-    if stream.replay and stream.replay.end_bytes > facts.capacity_bytes:
+    if stream.trace_end_bytes > facts.capacity_bytes:
         text = (
-            f"{name}: the trace goes up to byte {stream.replay.end_bytes}, and the "
+            f"{name}: the trace goes up to byte {stream.trace_end_bytes}, and the "
             f"target has {facts.capacity_bytes}; use a larger target"
         )
         return Failure(cause="too-small", message=text)

@@ -162,7 +162,8 @@ class Stream(Model):
     measured time, with a warm-up of its own before it, as long as the run's. Each of
     the `hosts` does the whole stream; without any it is the host of the target. With a
     `replay` its I/Os and their times are those of a trace, `speed` times as fast; mix
-    and sizes then only describe it, and a pass is once through it.
+    and sizes then only describe it, and a pass is once through it. Its offsets are as
+    recorded, or `scaled` or `wrapped` into the target.
     """
 
     name: str = "main"
@@ -196,6 +197,7 @@ class Stream(Model):
     hosts: tuple[str, ...] = ()
     replay: Replay | None = None
     speed: Annotated[float, Field(gt=0)] = 1.0
+    offsets: Literal["recorded", "scaled", "wrapped"] = "recorded"
 
     @property
     def writes(self) -> bool:

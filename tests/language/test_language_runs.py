@@ -53,6 +53,7 @@ CLAUSES = [
     "logging",
     "staggered",
     "replay sampled, speed 2",
+    "replay sampled, offsets scaled",
 ]
 STATEMENTS = [
     "run random 4KiB 100/0 for 100ms, warmup 50ms",

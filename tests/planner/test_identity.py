@@ -205,6 +205,7 @@ OTHERS = {
     "hang_ns": [1_000, 120_000_000_000],
     "replay": [REPLAY, REPLAY.model_copy(update={"digest": "b"})],
     "speed": [0.5, 2.0],
+    "offsets": ["scaled", "wrapped"],
 }
 
 

@@ -79,6 +79,28 @@ def test_what_arrives_is_the_trace(
     assert entries["fua"].sum() == trace["flags"].sum()
 
 
+@pytest.mark.parametrize("how", ["wrapped", "scaled"])
+def test_a_trace_that_is_larger_has_a_place(
+    how: str, device: Starts, tmp_path: Path
+) -> None:
+    """By 64 GiB, on a device of 4 MiB: 1009 places for I/Os of 64 KiB at most."""
+    trace = recorded(tmp_path, mean_gap_ns=MS_NS / 2)
+    trace["offset"] = np.arange(len(trace)) * (64 << 30) // len(trace) // 4096 * 4096
+    trace["offset"][trace["kind"] == FLUSH] = 0
+    write(tmp_path / "web.iotrace", [trace])
+    end_bytes = int((trace["offset"] + trace["size"]).max())
+    made = device()
+    record_of(run(made, tmp_path, f"run replay web, offsets {how}"))
+    here, units = (4 << 20) // 4096 - 16 + 1, trace["offset"] // 4096
+    placed = trace.copy()
+    placed["offset"] = 4096 * (
+        units % here if how == "wrapped" else units * here // (end_bytes // 4096 + 1)
+    )
+    wanted, found = (Counter(keys(ios, WRITE, DISCARD)) for ios in (placed, seen(made)))
+    assert found == wanted
+    assert max(offset for _, offset, _ in wanted) > 3 << 20
+
+
 @needs_idle_cpu(200)
 @pytest.mark.parametrize("speed", [1, 4])
 def test_it_arrives_when_it_was_recorded(

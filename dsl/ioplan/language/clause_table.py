@@ -568,6 +568,26 @@ CLAUSES: tuple[Clause, ...] = (
         kinds=("number",),
     ),
     Clause(
+        word="offsets",
+        forms={
+            "offsets wrapped": "offsets wrapped",
+            "offsets scaled": "offsets scaled",
+        },
+        sets={
+            "offsets wrapped": ("offsets wrapped",),
+            "offsets scaled": ("offsets scaled",),
+        },
+        reference=(
+            "`offsets wrapped`, `offsets scaled`",
+            "places of a trace that is larger than the target: from its beginning again "
+            "behind its end, so that sequential I/O stays so; or moved together in "
+            "proportion, so that near places stay near, and some become one",
+            "as recorded",
+        ),
+        is_axis=False,
+        feature="run replay sampled, offsets wrapped",
+    ),
+    Clause(
         word="on hosts",
         is_feature=False,
         forms={"on hosts": "on hosts h1, h2"},

@@ -17,6 +17,7 @@
 "least"
 "most"
 "normal"
+"offsets"
 "on hosts"
 "over"
 "pareto"
@@ -93,10 +94,12 @@
 "profile"
 (purge)
 (random)
+"recorded"
 "repeat"
 "rounds"
 "run"
 "runs"
+"scaled"
 "seek"
 (sequential)
 "skip"
@@ -115,6 +118,7 @@
 "where"
 "within"
 "workload"
+"wrapped"
 "write"
 "zeros"
 ] @keyword

@@ -29,6 +29,8 @@ SPEAKS = speaking(
     "hang",
     "replay",
     "speed",
+    "offsets wrapped",
+    "offsets scaled",
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 

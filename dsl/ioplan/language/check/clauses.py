@@ -274,6 +274,10 @@ def _errors(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
         draft.put("errors", both | made, clause.span)
 
 
+def _offsets(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    draft.put("offsets", {"offsets": clause.words[0].text}, clause.span)
+
+
 def _permuted(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("permuted", {"permuted": True}, clause.span)
 
@@ -324,6 +328,7 @@ CLAUSES: dict[str, Apply] = {
     "errors": _errors,
     "retry": _when("retry"),
     "hang": _when("hang"),
+    "offsets": _offsets,
     "permuted": _permuted,
     "hotspots": hotspots,
     "hosts": _hosts,

@@ -351,6 +351,7 @@ class Builder:
     errors = _clause("errors")
     retry = _clause("retry")
     hang = _clause("hang")
+    offsets = _clause("offsets")
     cut = _clause("cut")
 
     def event(self, meta: Meta, parts: list[Any]) -> tree.Clause:

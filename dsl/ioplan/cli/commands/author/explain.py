@@ -153,7 +153,7 @@ WITHOUT = {
     **dict.fromkeys(("pattern", "random share"), "{} 4KiB 70/30"),
     "size": "random 70/30, {}",
     "replay": "{}",
-    "speed": "replay web, {}",
+    **dict.fromkeys(("speed", "offsets"), "replay web, {}"),
     "mix": "random 4KiB, {}",
     "random share": "{} 4KiB 70/30",
 }

@@ -20,7 +20,7 @@ MOST_SIZES = 32
 BESIDE = frozenset(
     (
         *("pattern", "speed", "qd", "data", "dedup", "fua", "errors", "retry", "hang"),
-        *("starts", "ends"),
+        *("starts", "ends", "offsets"),
     )
 )
 """What a trace leaves open."""
@@ -90,12 +90,13 @@ def check_replay(
 ) -> None:
     """A trace says itself what other clauses would, and only a trace has a speed."""
     if "replay" not in stream.attributes:
-        if "speed" in {*stream.spans, *given}:
-            scope.findings.error(
-                "only a replay has a speed",
-                stream.spans.get("speed", where),
-                "remove it, or write: replay NAME",
-            )
+        for field in ("speed", "offsets"):
+            if field in {*stream.spans, *given}:
+                scope.findings.error(
+                    f"only a replay has {field!r}",
+                    stream.spans.get(field, where),
+                    "remove it, or write: replay NAME",
+                )
         return
     said = {**dict.fromkeys(given, where), **stream.spans}
     for field, span in said.items():

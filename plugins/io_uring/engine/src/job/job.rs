@@ -178,6 +178,9 @@ pub struct Stream {
     /// How many times as fast as it was recorded a trace is replayed.
     #[serde(default = "default_speed")]
     pub speed: f64,
+    /// Where the I/Os of a trace are.
+    #[serde(default)]
+    pub offsets: Offsets,
     pub region_start_bytes: u64,
     pub region_end_bytes: u64,
 }
@@ -249,6 +252,15 @@ pub struct SizeShare {
     pub percent: f64,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Offsets {
+    #[default]
+    Recorded,
+    Scaled,
+    Wrapped,
+}
+
 /// A recorded trace; the engine needs no more of it than is here.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -258,8 +270,7 @@ pub struct Replay {
     pub ios: u64,
     #[serde(rename = "span_ns")]
     pub _span_ns: u64,
-    #[serde(rename = "end_bytes")]
-    pub _end_bytes: u64,
+    pub end_bytes: u64,
     #[serde(rename = "moved_bytes")]
     pub _moved_bytes: u64,
 }

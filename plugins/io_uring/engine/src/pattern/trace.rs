@@ -10,7 +10,7 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::job::failure::Failure;
-use crate::job::{Job, Stream};
+use crate::job::{Job, Offsets, Stream};
 use crate::pattern::op::{Kind, Op};
 use crate::pattern::sizes::Direction;
 
@@ -135,8 +135,46 @@ pub type Traces = Vec<Option<Replayed>>;
 pub struct Replayed {
     file: Arc<TraceFile>,
     speed: f64,
+    places: Places,
     /// The I/O that is next.
     next: usize,
+}
+
+/// How recorded offsets become those of the target, in units of `grid_bytes`, on which
+/// all of them are.
+#[derive(Debug, Clone, Copy)]
+struct Places {
+    offsets: Offsets,
+    grid_bytes: u64,
+    /// Where an I/O may begin on the target, and where it did in the trace.
+    here: u64,
+    there: u64,
+}
+
+impl Places {
+    fn of(job: &Job, stream: &Stream, end_bytes: u64) -> Self {
+        let grid_bytes = stream.align_bytes.unwrap_or(job.block_bytes).max(1);
+        let largest_bytes = stream.largest_bytes();
+        let units = |bytes: u64| bytes.saturating_sub(largest_bytes) / grid_bytes + 1;
+        Self {
+            offsets: stream.offsets,
+            grid_bytes,
+            here: units(job.capacity_bytes),
+            there: units(end_bytes.next_multiple_of(grid_bytes) + largest_bytes),
+        }
+    }
+
+    fn place(&self, offset_bytes: u64) -> u64 {
+        let unit = offset_bytes / self.grid_bytes;
+        let moved = match self.offsets {
+            Offsets::Recorded => return offset_bytes,
+            Offsets::Wrapped => unit % self.here,
+            Offsets::Scaled => {
+                (u128::from(unit) * u128::from(self.here) / u128::from(self.there)) as u64
+            }
+        };
+        moved * self.grid_bytes
+    }
 }
 
 impl Replayed {
@@ -162,6 +200,7 @@ impl Replayed {
         let found = Self {
             file: Arc::new(file),
             speed: stream.speed,
+            places: Places::of(job, stream, replay.end_bytes),
             next: 0,
         };
         found.check(job, stream).map_err(refused)?;
@@ -173,7 +212,8 @@ impl Replayed {
     fn check(&self, job: &Job, stream: &Stream) -> Result<(), String> {
         let mut last_ns = 0;
         for number in 0..self.file.ios {
-            let io = self.file.get(number);
+            let mut io = self.file.get(number);
+            io.offset_bytes = self.places.place(io.offset_bytes);
             let end = io.offset_bytes.checked_add(io.size_bytes);
             let whole = (io.offset_bytes | io.size_bytes).is_multiple_of(job.block_bytes);
             let allowed = match io.kind {
@@ -235,7 +275,7 @@ impl Replayed {
         self.advance();
         Some(Op {
             kind: io.kind,
-            offset_bytes: io.offset_bytes,
+            offset_bytes: self.places.place(io.offset_bytes),
             size_bytes: io.size_bytes,
             start_ns,
             measured,
@@ -270,8 +310,38 @@ mod tests {
         Replayed {
             file: Arc::new(file),
             speed,
+            places: AS_RECORDED,
             next: 0,
         }
+    }
+
+    const AS_RECORDED: Places = Places {
+        offsets: Offsets::Recorded,
+        grid_bytes: 4096,
+        here: 10,
+        there: 100,
+    };
+
+    #[test]
+    fn places_are_kept_wrapped_or_scaled() {
+        let placed = |offsets, unit: u64| {
+            Places {
+                offsets,
+                ..AS_RECORDED
+            }
+            .place(unit * 4096)
+                / 4096
+        };
+        let units = [0, 1, 9, 10, 57, 99];
+        assert_eq!(units.map(|unit| placed(Offsets::Recorded, unit)), units);
+        assert_eq!(
+            units.map(|unit| placed(Offsets::Wrapped, unit)),
+            [0, 1, 9, 0, 7, 9]
+        );
+        assert_eq!(
+            units.map(|unit| placed(Offsets::Scaled, unit)),
+            [0, 0, 0, 1, 5, 9]
+        );
     }
 
     const ROWS: [(u64, u64, u32, u8, u8); 4] = [
