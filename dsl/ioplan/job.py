@@ -32,9 +32,10 @@ class JobStream(Stream):
 
     @property
     def trace_end_bytes(self) -> int:
-        """How large a target must be for the places of a trace as they were recorded."""
-        as_recorded = self.replay and self.offsets == "recorded"
-        return self.replay.end_bytes if self.replay and as_recorded else 0
+        """How large a target must be for a trace in the places that it recorded."""
+        if self.replay and self.offsets == "recorded":
+            return self.replay.end_bytes
+        return 0
 
     @property
     def region_bytes(self) -> int:

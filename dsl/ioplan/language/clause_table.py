@@ -579,7 +579,7 @@ CLAUSES: tuple[Clause, ...] = (
         },
         reference=(
             "`offsets wrapped`, `offsets scaled`",
-            "places of a trace that is larger than the target: from its beginning again "
+            "places of a trace that is larger than the target: from its start again "
             "behind its end, so that sequential I/O stays so; or moved together in "
             "proportion, so that near places stay near, and some become one",
             "as recorded",
