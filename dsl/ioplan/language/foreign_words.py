@@ -107,7 +107,8 @@ ANSWERS = {
 """What is not said in a plan, or not by one word."""
 
 NOT_YET = {
-    **dict.fromkeys(("read_iolog", "replay_redirect", "replay", "trace"), ""),
+    "replay_redirect": "a replay is done on the one target",
+    "read_iolog": 'but of a converted one: trace web = "web.iotrace", replay web',
     **dict.fromkeys(("zonemode", "max_open_zones", "zonesize"), ""),
     **dict.fromkeys(("cmdprio_percentage", "cmdprio", "prioclass", "prio"), ""),
     **dict.fromkeys(("write_hint", "fdp", "dataplacement", "plids"), ""),

@@ -10,7 +10,10 @@ _WHERE = "a plan names no CPUs, classes or groups: set them around `ioplan run`"
 _FILES = "a plan is about one target with direct I/O, not about files"
 _STEADY = "write: run …, until steady iops every 1s, at most 4 passes"
 _TARGETED = "write: seek highest qd in 1..128 where p99 <= 1ms"
-_REPLAY = "a trace says which I/Os to do; a plan says of which kind"
+_REPLAY = (
+    "ioplan trace convert LOG -o web.iotrace makes a trace of it, and a plan with "
+    'trace web = "web.iotrace" and run replay web replays it'
+)
 _POLLED = "run the plan with --backend io_uring --option polled=true"
 _ERRORS = "write: expect errors == 0"
 _ENGINE = "its engine's way to the target: --target and the backend's options say it"
