@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
 
+from ioplan.cli.commands.author.watch import _stamp, _stamp_of
 from ioplan.language.check.streams.replay import MOST_SIZES, shares
 from ioplan.trace.facts import TraceError
-from ioplan.trace.known import file_of, known_survey
+from ioplan.trace.known import as_text, file_of, known_survey
 from ioplan.trace.prepared import DTYPE, Ios, write
 
 PLAN = 'trace web = "web.iotrace"\ntest "A" { run replay web, speed 20 }'
@@ -105,6 +106,29 @@ def test_a_record_is_checked_without_the_trace(
     assert ioplan("report", "-o", tmp_path / "r.html").code == 0
     missing = ioplan("check", tmp_path / "plan.ioplan")
     assert missing.code == 2 and "there is no file 'web.iotrace'" in missing.err
+
+
+def test_a_bundle_says_which_trace_it_lacks(tmp_path: Path, store_path: Path) -> None:
+    recorded(tmp_path)
+    digest = known_survey(tmp_path / "web.iotrace").digest
+    assert run(tmp_path, "sim").code == 0
+    bundle, folder = tmp_path / "b.bundle", tmp_path / "out"
+    assert ioplan("bundle", "last", "-o", bundle).code == 0
+    done = ioplan("unbundle", bundle, "-o", folder)
+    assert done.code == 0, done.err
+    assert "web.iotrace: a trace, not in the bundle" in done.out and digest in done.out
+    (plan,) = folder.glob("*/plan.ioplan")
+    assert ioplan("check", plan).code == 2
+    recorded(plan.parent)
+    assert ioplan("check", plan).code == 0
+
+
+def test_a_plan_with_a_trace_is_watched_quietly(tmp_path: Path) -> None:
+    """It is looked at again when something changes, and not because it has a trace."""
+    recorded(tmp_path)
+    path = tmp_path / "web.iotrace"
+    facts = as_text(known_survey(path))
+    assert _stamp_of(path, facts) == _stamp(path) is not None
 
 
 def test_rare_sizes_count_as_the_largest() -> None:

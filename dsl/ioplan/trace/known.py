@@ -49,6 +49,15 @@ def as_text(facts: TraceFacts) -> str:
     return msgspec.json.encode(facts).decode()
 
 
+def is_facts(text: str) -> bool:
+    """Whether a file of a record stands for a trace."""
+    try:
+        facts_of(text)
+    except TraceError:
+        return False
+    return True
+
+
 def facts_of(text: str) -> TraceFacts:
     """The same facts. Raises TraceError."""
     try:

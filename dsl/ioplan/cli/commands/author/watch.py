@@ -22,6 +22,7 @@ from ioplan.language.errors.diagnostic import PlanError, render_all
 from ioplan.language.lints.warnings import warnings_of
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.search.search_path import SearchPath
+from ioplan.trace.known import is_facts
 
 LOOK_MS = 2000
 """So often files are looked at even where the system tells of no change."""
@@ -91,6 +92,8 @@ def _stamps(files: Iterable[Path]) -> Stamps:
 def _stamp_of(path: Path, text: str) -> tuple[int, int] | None:
     """The stamp of a file when it said so; none where it says something else now."""
     stamp = _stamp(path)
+    if is_facts(text):  # a trace; what is known of it was read just now
+        return stamp
     try:
         return stamp if read_text(path) == text else None
     except (OSError, ValueError):

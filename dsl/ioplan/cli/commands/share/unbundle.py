@@ -18,6 +18,7 @@ from ioplan.share.container import BundleError
 from ioplan.share.contents import REPORT, Bundled, restore
 from ioplan.store.push import push
 from ioplan.store.store import Store, default_path
+from ioplan.trace.known import facts_of, is_facts
 
 
 def unbundle(
@@ -62,7 +63,12 @@ def _write(found: Bundle, store: Store, folder: Path) -> None:
     if os.path.lexists(folder):
         raise UsageError(f"{str(folder)!r} exists already; name a new folder")
     for one in found.sessions:
-        write_plan(one, folder / one.session.id)
+        path = write_plan(one, folder / one.session.id)
+        for used, text in one.files.items():
+            if is_facts(text):
+                digest = facts_of(text).digest
+                print_line(f"{path.parent / used}: a trace, not in the bundle; SHA-256")
+                print_line(f"  {digest}")
     page = report_page(store, [one.session for one in found.sessions])
     write_new(folder / REPORT, page)
     print_line(f"{folder}: plans, and {REPORT}")
@@ -76,7 +82,8 @@ def write_plan(one: Bundled, folder: Path) -> Path:
     for used, text in one.files.items():
         if not goes_down(used) or _is_setting(used):
             raise BundleError(f"the plan of the bundle uses a file {used!a}")
-        write_new(folder / used, text.encode())
+        if not is_facts(text):
+            write_new(folder / used, text.encode())
     for extra, text in (("drive.toml", one.drive), ("lab.json", one.lab)):
         if text and extra not in one.files:
             write_new(folder / extra, text.encode())
