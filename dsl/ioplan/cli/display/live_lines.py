@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import islice
 from time import monotonic
 
 from rich.console import Group, RenderableType
@@ -12,6 +14,7 @@ from rich.text import Text
 
 from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.terminal import Terminal
+from ioplan.core.bars import bars
 from ioplan.core.units import bandwidth_text, iops_text, latency_text, time_text
 from ioplan.job import Progress
 from ioplan.measure.tally import moved
@@ -19,9 +22,14 @@ from ioplan.planner.steps import Step
 from ioplan.records.record import Interval
 from ioplan.records.session import Session
 
+LEAST_DRAWN = 3
+MOST_DRAWN = 500
+"""Intervals, the last ones; more than half the columns of any terminal."""
+LABELS = "IOPS ", "  p99 "
+
 
 class LiveLines(Lines):
-    """Lines that scroll, and two more below them that are redrawn."""
+    """Lines that scroll, and three more below them that are redrawn."""
 
     def __init__(self, console: Terminal) -> None:
         super().__init__(console)
@@ -30,6 +38,8 @@ class LiveLines(Lines):
         self.total_s = 0.0
         self.left_at = monotonic()
         self.text = ""
+        self.rates = deque[float](maxlen=MOST_DRAWN)
+        self.p99s_ns = deque[float](maxlen=MOST_DRAWN)
 
     def session_started(self, session: Session, total_s: float) -> None:
         super().session_started(session, total_s)
@@ -39,11 +49,16 @@ class LiveLines(Lines):
     def step(self, step: Step, number: int) -> None:
         super().step(step, number)
         self.text = f"{number}  {step}"
+        self.rates.clear()
+        self.p99s_ns.clear()
         self._draw(None, None, warmup=False)
 
     def progress(
         self, progress: Progress, interval: Interval | None, done: float | None
     ) -> None:
+        if interval:
+            self.rates.append(_rate(interval))
+            self.p99s_ns.append(interval.p99_ns or 0.0)
         self._draw(interval, done, progress.warmup)
 
     def purged(self, done: float) -> None:
@@ -56,16 +71,29 @@ class LiveLines(Lines):
     def _draw(
         self, interval: Interval | None, done: float | None, warmup: bool
     ) -> None:
-        self.live.update(Group(self._line(interval, warmup), self._bar(done)))
+        rows: list[RenderableType] = [self._line(interval, warmup), self._bar(done)]
+        if len(self.rates) >= LEAST_DRAWN:
+            rows.insert(1, self._sparklines())
+        self.live.update(Group(*rows))
+
+    def _sparklines(self) -> Text:
+        """The last intervals of the run, a character each, the newest at the right.
+
+        Each of the two is drawn from 0 to its largest, in half of the columns.
+        """
+        width = (self.live.console.width - len("".join(LABELS))) // 2
+        row = Text(no_wrap=True)
+        for label, values in zip(LABELS, (self.rates, self.p99s_ns), strict=True):
+            last = list(islice(values, max(0, len(values) - max(1, width)), None))
+            row.append(label, "dim").append(bars(last))
+        return row
 
     def _line(self, interval: Interval | None, warmup: bool) -> Text:
         if interval is None:
             return Text(f"{self.text}{'  warming up' if warmup else ''}")
-        seconds = interval.length_s or 1.0
-        iops = moved(interval.ios) / seconds
-        bandwidth = moved(interval.bytes) / seconds
+        bandwidth = moved(interval.bytes) / (interval.length_s or 1.0)
         figures = (
-            f"  {iops_text(iops)} IOPS  {bandwidth_text(bandwidth)} MB/s"
+            f"  {iops_text(_rate(interval))} IOPS  {bandwidth_text(bandwidth)} MB/s"
             f"  p99 {latency_text(interval.p99_ns)}"
         )
         step = Text(self.text, "bold")
@@ -86,3 +114,7 @@ class LiveLines(Lines):
     def session_finished(self, status: str) -> None:
         super().session_finished(status)
         self.live.stop()
+
+
+def _rate(interval: Interval) -> float:
+    return moved(interval.ios) / (interval.length_s or 1.0)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from ioplan.core.bars import BARS, bars
 from ioplan.language.metric import Metric
 from ioplan.records.record import Interval
 from ioplan.report.charts.timeline import metric_at
 
-BARS = " ▁▂▃▄▅▆▇█"
 WIDTH = 8
 LEAST = 3
 IOPS = Metric(name="iops")
@@ -21,8 +21,7 @@ def sparkline(series: Sequence[Interval]) -> str:
     if len(values) < LEAST:
         return ""
     means = _means(values, min(WIDTH, len(values)))
-    top = max(means)
-    return "".join(_bar(value / top) for value in means) if top else ""
+    return bars(means) if max(means) else ""
 
 
 def level_line(values: Sequence[float], low: float, high: float, width: int) -> str:
@@ -38,9 +37,3 @@ def _means(values: Sequence[float], width: int) -> list[float]:
     edges = [round(n * len(values) / width) for n in range(width + 1)]
     parts = [values[a:b] for a, b in pairwise(edges)]
     return [sum(part) / len(part) for part in parts]
-
-
-def _bar(share: float) -> str:
-    """Only nothing at all is shown as nothing."""
-    step = round(share * (len(BARS) - 1))
-    return BARS[step if step or not share else 1]
