@@ -19,7 +19,7 @@ from rich.console import Console
 from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.cli.commands.inventory import print_target_rows
 from ioplan.core.error_kinds import TargetFault
-from ioplan.devices.device import Device
+from ioplan.devices.device import Device, NoDevice
 from ioplan.devices.identity import (
     Identity,
     differences,
@@ -28,6 +28,7 @@ from ioplan.devices.identity import (
     unstable_reason,
 )
 from ioplan.devices.inventory import Inventory
+from ioplan.devices.usage import Host
 from ioplan.guard.bare_drive import check_drive, check_lab
 from ioplan.guard.consent import check_device_consent
 from ioplan.guard.data_check import GIVEN_UP
@@ -287,6 +288,24 @@ def test_a_world_wide_name_that_two_drives_have_is_no_consent() -> None:
         with refused(TargetFault.AMBIGUOUS, "several devices: nvme0n1, nvme1n1; .*S1"):
             check_device_consent(device, inventory, said(word))
     check_device_consent(device, inventory, said("S1"))
+
+
+def test_a_device_that_is_removed_meanwhile_is_left_out() -> None:
+    """A partition ends with its table; sysfs then has no number of it."""
+    gone = Device(Path("/sys/devices/none/sdz/sdz1"))
+    inventory = Inventory()
+    inventory.host.devices = [gone, *inventory.host.devices]
+    assert list(inventory.identities) == inventory.host.devices[1:]
+    with pytest.raises(NoDevice, match="no block device sdz1 any more"):
+        list(inventory.host.obstacles(gone))
+
+
+def test_a_partition_that_is_removed_meanwhile_is_no_obstacle(tmp_path: Path) -> None:
+    disk = tmp_path / "sdz"
+    (disk / "sdz1").mkdir(parents=True)
+    (disk / "sdz1" / "partition").write_text("1")
+    (disk / "dev").write_text("8:400")
+    assert list(Device(disk).partitions) and not list(Host().obstacles(Device(disk)))
 
 
 def test_a_world_wide_name_without_a_digit_is_nobodys() -> None:

@@ -47,8 +47,10 @@ class Device(Struct, frozen=True, dict=True):
 
     @cached_property
     def number(self) -> int:
-        """Its device number, as `st_rdev` has it."""
+        """Its device number, as `st_rdev` has it. Raises NoDevice once it is gone."""
         major, _, minor = self.text("dev").partition(":")
+        if not minor:
+            raise NoDevice(f"sysfs has no block device {self.name} any more")
         return os.makedev(int(major), int(minor))
 
     @property

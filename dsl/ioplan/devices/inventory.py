@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cached_property
 
-from ioplan.devices.device import Device
+from ioplan.devices.device import Device, NoDevice
 from ioplan.devices.identity import (
     Identity,
     differences,
@@ -25,8 +26,12 @@ class Inventory:
 
     @cached_property
     def identities(self) -> dict[Device, Identity]:
-        """The identity of each device that has a size."""
-        return {one: identity_of(one) for one in self.host.devices}
+        """The identity of each device that has a size, and is still there."""
+        found: dict[Device, Identity] = {}
+        for one in self.host.devices:
+            with suppress(NoDevice):  # removed since the list was made
+                found[one] = identity_of(one)
+        return found
 
     @property
     def all(self) -> list[Identity]:

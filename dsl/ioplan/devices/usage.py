@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
@@ -68,13 +69,17 @@ class Host:
         if device.disks & self.root_disks:
             what = "is on the disk that contains /"
             yield Obstacle(TargetFault.ROOT_DISK, what, "use another target")
+        yield from self._uses_of(device)
         for one in _related(device):
-            suffix = f" (as {one.name})" if one != device else ""
-            yield from self._mounts_of(one, suffix)
-            yield from self._swaps_on(one.key, suffix)
-            yield from _holders_of(one, suffix)
-            yield from self._loops_on(one.key, suffix)
+            with suppress(NoDevice):  # what was removed meanwhile is not in use
+                yield from self._uses_of(one, f" (as {one.name})")
         yield from self._backing_obstacles(device.disk)
+
+    def _uses_of(self, device: Device, suffix: str = "") -> Iterator[Obstacle]:
+        yield from self._mounts_of(device, suffix)
+        yield from self._swaps_on(device.key, suffix)
+        yield from _holders_of(device, suffix)
+        yield from self._loops_on(device.key, suffix)
 
     def file_obstacles(self, file: Key) -> Iterator[Obstacle]:
         """Uses of a file."""
@@ -125,8 +130,7 @@ def _detach(loop: Device) -> str:
 
 
 def _related(device: Device) -> list[Device]:
-    others = [device.disk] if device.partition else device.partitions
-    return [device, *others]
+    return [device.disk] if device.partition else device.partitions
 
 
 def _holders_of(device: Device, suffix: str) -> Iterator[Obstacle]:

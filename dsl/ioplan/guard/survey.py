@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Literal
 
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
-from ioplan.devices.device import Device
+from ioplan.devices.device import Device, NoDevice
 from ioplan.devices.identity import Identity
 from ioplan.devices.inventory import Inventory
 from ioplan.devices.signatures import SignatureError, signatures
@@ -45,7 +46,8 @@ def survey(lab: Lab) -> Iterator[Surveyed]:
     for device in inventory.identities:
         names = inventory.lab_names(device, lab.here)
         here.update(names)
-        yield _device(device, names, lab, inventory)
+        with suppress(NoDevice):  # removed since the list was made
+            yield _device(device, names, lab, inventory)
     for name, entry in lab.here.items():
         if name not in here and (not entry.path or entry.path.startswith("/dev/")):
             yield _absent(name, entry, inventory)
