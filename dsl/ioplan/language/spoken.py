@@ -45,10 +45,12 @@ FIELDS["bytes"] = "for"
 
 OWN_WAY = (
     *("target", "capacity_bytes", "block_bytes", "streams", "interval_ns", "seed"),
-    *("read_only", "await_start", "cpus", "mode"),
+    *("read_only", "await_start", "cpus", "mode", "targets"),
 )
 """Members of a job that say how and where, not what."""
-NOT_SAID = frozenset(("name", "kind", "region_start_bytes", "region_end_bytes"))
+NOT_SAID = frozenset(
+    ("name", "kind", "region_start_bytes", "region_end_bytes", "target_numbers")
+)
 JOB_DEFAULTS = defaults_of(Job)
 REQUIRED = object()
 """Equal to no value: a member without a default is always said."""
