@@ -139,21 +139,23 @@ class Measurement:
     @cached_property
     def directions(self) -> dict[Direction, DirectionResult]:
         """The results by direction, over all streams."""
-        return {
-            direction: CountsBuilder.merged(parts).result(self.run_ns)
-            for direction in COUNTED
-            if (parts := self._tallies(direction))
-        }
+        return self._directions(self._totals)
 
     @cached_property
     def total(self) -> DirectionResult:
         """Reads and writes of all streams."""
-        parts = [tally for d in READ_WRITE for tally in self._tallies(d)]
-        return CountsBuilder.merged(parts).result(self.run_ns)
+        return self._total(self._totals)
 
-    def _tallies(self, direction: Direction) -> list[CountsBuilder]:
-        streams = self._totals.values()
-        return [s.directions[direction] for s in streams if direction in s.directions]
+    def _directions(self, streams: Streams) -> dict[Direction, DirectionResult]:
+        return {
+            direction: CountsBuilder.merged(parts).result(self.run_ns)
+            for direction in COUNTED
+            if (parts := _tallies(streams, direction))
+        }
+
+    def _total(self, streams: Streams) -> DirectionResult:
+        parts = [tally for d in READ_WRITE for tally in _tallies(streams, d)]
+        return CountsBuilder.merged(parts).result(self.run_ns)
 
     @cached_property
     def detail(self) -> RunDetail:
@@ -209,10 +211,10 @@ class Measurement:
         self._add_streams(found, counts)
         for name, tally in found.items():
             tally.run_ns = self._final[name].run_ns
-        parts = [part for one in found.values() for part in one.read_write()]
         return TargetResult(
             streams=tuple(one.result(self.run_ns) for one in found.values()),
-            total=CountsBuilder.merged(parts).result(self.run_ns),
+            directions=self._directions(found),
+            total=self._total(found),
         )
 
     def inconsistencies(self) -> list[Inconsistency]:
@@ -229,6 +231,11 @@ class Measurement:
         if self.result is not None and self._series:
             found += missing_in_series(self._seen, self._final)
         return found
+
+
+def _tallies(streams: Streams, direction: Direction) -> list[CountsBuilder]:
+    found = streams.values()
+    return [s.directions[direction] for s in found if direction in s.directions]
 
 
 def _stored(stream: str, direction: Direction, part: Histogram) -> StoredHistogram:

@@ -93,6 +93,7 @@ class TargetResult(Model):
     """What a run with several targets did on one of them."""
 
     streams: tuple[StreamResult, ...]
+    directions: dict[Direction, DirectionResult] = Field(description="over all streams")
     total: DirectionResult = Field(description="reads and writes of all streams")
 
 

@@ -19,6 +19,7 @@
 "normal"
 "offsets"
 "on hosts"
+"on targets"
 "over"
 "pareto"
 "pause"
@@ -52,6 +53,7 @@
 [
 "accept"
 "after"
+"all"
 "allowed"
 "and"
 "as"

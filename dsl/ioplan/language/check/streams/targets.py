@@ -37,5 +37,5 @@ def check_targets(stream: StreamTemplate, where: Span, scope: Scope) -> None:
             scope.findings.error(
                 f"{what!r} does not apply to a stream over all targets",
                 spans[what],
-                "remove it, or name one target: on targets NAME",
+                "remove one of them",
             )
