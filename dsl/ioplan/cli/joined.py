@@ -30,14 +30,7 @@ def opening_of(
     plan: PlanSummary, asked: RunRequest, choice: Choice, request: TargetRequest
 ) -> Requests:
     """What is to be opened, by name. Raises UsageError, BackendError, TargetError."""
-    names = _named(choice.lab, expanded(choice.lab, asked.targets))
-    for name in plan.targets:
-        if name not in names:
-            known = f"{did_you_mean(name, names)}; named are: {', '.join(names)}"
-            raise UsageError(
-                f"the plan has a stream on the target {name!r}, which no --target "
-                f"names{known if names else ''}"
-            )
+    names = named_targets(plan, choice.lab, asked.targets)
     if len(names) < 2:
         return {"": resolved_request(request, choice, asked.lab)}
     _check_joined(plan, choice, names)
@@ -49,9 +42,24 @@ def opening_of(
     }
 
 
+def named_targets(plan: PlanSummary, lab: Lab, words: Sequence[str]) -> dict[str, str]:
+    """The words behind `--target` by the names that results and streams have.
+
+    A target is called as the lab does, a file by its name, or by its path where several
+    have that name. Raises UsageError where the plan names another one.
+    """
+    names = _named(lab, expanded(lab, words))
+    for name in plan.targets:
+        if name not in names:
+            known = f"{did_you_mean(name, names)}; named are: {', '.join(names)}"
+            raise UsageError(
+                f"the plan has a stream on the target {name!r}, which no --target "
+                f"names{known if names else ''}"
+            )
+    return names
+
+
 def _named(lab: Lab, words: Sequence[str]) -> dict[str, str]:
-    """A target is called as the lab does, a file by its name, or by its path where
-    several have that name."""
     files = Counter(Path(word).name for word in words)
 
     def name(word: str) -> str:
@@ -72,8 +80,15 @@ def _check_joined(plan: PlanSummary, choice: Choice, names: Mapping[str, str]) -
         raise UsageError("a plan that cuts the power of its target is for one target")
     if plan.hosts:
         raise UsageError("a plan with streams on hosts is for one target")
+    locks: dict[str, str] = {}
     for name, word in names.items():
         entry = choice.lab.targets.get(word)
+        lock = entry.lock if entry else None
+        if lock and locks.setdefault(lock, name) != name:
+            raise UsageError(
+                f"the targets {locks[lock]} and {name} have the same lock in the lab, "
+                "so that they are not used at the same time"
+            )
         if where := entry and (entry.host or ", ".join(entry.hosts)):
             raise UsageError(
                 f"the target {name} is on the host {where}, and targets of one run "

@@ -79,6 +79,8 @@ def _gap(stream: Stream, word: str) -> Gap:
     reason = f"the backend does not support {word!r}"
     if stream.hosts and word == "on hosts":
         reason = f"this host alone cannot run streams on {', '.join(stream.hosts)}"
+    if word in ("over all", "on targets"):
+        reason = "a run of this backend has one target, which shares nothing"
     return Gap(stream=stream.name, field=FIELDS.get(word, word), reason=reason)
 
 

@@ -80,15 +80,14 @@ class PlanSummary(Struct, frozen=True, dict=True):
     @cached_property
     def has_rates(self) -> bool:
         """Whether any stream of a run has a rate."""
-        runs = (step for step in self.io_steps if isinstance(step, Run))
-        return any(one.rate for run in runs for one in run.workload.streams)
+        return any(one.rate for one in self._streams)
 
     def lanes_note(self, targets: int) -> str:
         """What people may take for shared and is not; empty where there is nothing.
 
         A load that several drives are to bear together is another plan.
         """
-        if targets < 2 or not self.has_rates:
+        if targets < 2 or self.joins_targets or not self.has_rates:
             return ""
         return f"note: each of the {targets} targets gets each rate of the plan in full"
 
