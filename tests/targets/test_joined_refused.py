@@ -101,3 +101,16 @@ def test_a_stream_on_a_target_of_another_host_is_refused(tmp_path: Path) -> None
     done = run(tmp_path, SHARED, "--lab", str(lab), words=("a", "b"))
     assert done.code == 2
     assert "on the host h1" in done.err
+
+
+def test_targets_that_are_not_used_at_once_are_refused(tmp_path: Path) -> None:
+    lab = tmp_path / "lab.toml"
+    lab.write_text(
+        "".join(
+            f'[targets.{n}]\npath = "{tmp_path}/{n}.bin"\nlock = "shelf"\n'
+            for n in "ab"
+        )
+    )
+    done = run(tmp_path, SHARED, "--lab", str(lab), words=("a", "b"))
+    assert done.code == 2
+    assert "have the same lock" in done.err

@@ -22,6 +22,7 @@ from ioplan.lab.lab import Lab
 from ioplan.planner.summary import PlanSummary
 from ioplan.records.run_request import RunRequest
 
+MOST = 256
 Requests = dict[str, TargetRequest]
 """By the names that results have."""
 
@@ -31,6 +32,10 @@ def opening_of(
 ) -> Requests:
     """What is to be opened, by name. Raises UsageError, BackendError, TargetError."""
     names = named_targets(plan, choice.lab, asked.targets)
+    if len(names) > MOST:
+        raise UsageError(
+            f"a run has at most {MOST} targets, and these are {len(names)}"
+        )
     if len(names) < 2:
         return {"": resolved_request(request, choice, asked.lab)}
     _check_joined(plan, choice, names)

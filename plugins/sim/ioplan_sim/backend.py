@@ -46,8 +46,10 @@ SPEAKS = speaking(
     "speed",
     "offsets wrapped",
     "offsets scaled",
+    "over all",
 )
-"""The words that it knows; what of them it cannot do exactly, `gaps` says."""
+"""The words that it knows; what of them it cannot do exactly, `gaps` says. What is over
+all is over its one drive: several are refused."""
 
 
 class SimBackend:

@@ -10,6 +10,8 @@ const LARGEST_BYTES: u64 = 0x7fff_f000;
 const SHORTEST_INTERVAL_NS: u64 = 1_000_000;
 const LARGEST_QD: usize = 16_384;
 const LARGEST_THREADS: usize = 4096;
+/// As many as `Op::target` tells apart.
+const MOST_TARGETS: usize = 256;
 
 type Checked = Result<(), Failure>;
 
@@ -52,6 +54,9 @@ fn check_targets(job: &Job) -> Checked {
         seen.sort_unstable();
         seen.dedup();
         let known = seen.iter().all(|target| *target < count);
+        require(seen.len() <= MOST_TARGETS, || {
+            format!("stream {name} has more than {MOST_TARGETS} targets")
+        })?;
         require(known && seen.len() == stream.targets().len(), || {
             format!("stream {name}: target_numbers has one that the job has not, or one twice")
         })?;

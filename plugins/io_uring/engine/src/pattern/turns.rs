@@ -20,7 +20,7 @@ impl Turns {
             let at = self.next;
             self.next = (at + 1) % self.sequences.len();
             if let Some(op) = self.sequences[at].draw(start_ns, measured) {
-                let target = at as u16;
+                let target = at as u8;
                 return Some(Op { target, ..op });
             }
         }
