@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.extras import needed
-from ioplan.lab.cross_references import for_host, members
+from ioplan.lab.cross_references import expanded, for_host
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import CheckedPlan
@@ -35,11 +35,7 @@ def fleet_targets(lab: Lab, words: Sequence[str]) -> list[str]:
 
     What is no name of the lab is a path of this host, or an address of a backend.
     """
-    found = (
-        members(lab, word) if word in lab.groups else [_named(lab, word)]
-        for word in words
-    )
-    return list(dict.fromkeys(name for names in found for name in names))
+    return list(dict.fromkeys(_named(lab, word) for word in expanded(lab, words)))
 
 
 def target_entry(lab: Lab, name: str) -> LabTarget:
