@@ -86,6 +86,10 @@ def new_job(
             request=request(target),
             locks=(target, *lock),
             store=host.store if host else str(store.absolute()),
+            title=plan.title,
+            where=", ".join(words),
+            drive=entry.serial or entry.wwid or entry.backing_file or "",
+            results=lab.results,
         )
         calls.append(call)
     scheduler = _scheduler_for(lab, calls)

@@ -171,9 +171,10 @@ class Starter:
         except (OSError, ValueError) as error:
             raise DeskError(f"the plan cannot be read: {error}") from error
 
-    async def cancel(self, job: str) -> None:
-        """End the I/O of a job. Raises DeskError."""
-        done = await self.calls.call(["cancel", job], limit_s=ENDING_S)
+    async def cancel(self, job: str, person: str) -> None:
+        """End the I/O of a job, as a person wants it. Raises DeskError."""
+        words = ["cancel", job, f"--person={person}"]
+        done = await self.calls.call(words, limit_s=ENDING_S)
         if done.code:
             raise DeskError(said(done))
 
