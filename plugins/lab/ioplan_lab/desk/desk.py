@@ -7,9 +7,11 @@ from typing import Self
 
 from msgspec import Struct
 
+from ioplan.lab.lab import Lab
 from ioplan.store.store import Store
 from ioplan_lab.desk.calls import Calls
 from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.drives import capacities
 from ioplan_lab.desk.inventory import Busy, Inventory, lanes_of
 from ioplan_lab.desk.people.audit import Audit
 from ioplan_lab.desk.people.people import People
@@ -17,6 +19,7 @@ from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.reports import Reports
 from ioplan_lab.desk.running import JobNow, Running
 from ioplan_lab.desk.start.starter import Starter
+from ioplan_lab.desk.surveyed import sizes
 
 
 class Desk(Struct, frozen=True):
@@ -48,7 +51,7 @@ class Desk(Struct, frozen=True):
     @property
     def starter(self) -> Starter:
         """What begins plans."""
-        return Starter(self.folder, self.lab_file, self.calls)
+        return Starter(self.folder, self.lab_file, self.calls, self.capacities)
 
     @property
     def inventory(self) -> Inventory:
@@ -82,6 +85,10 @@ class Desk(Struct, frozen=True):
         if found := [one.state.session for one in self.inventory.job(job)]:
             return found
         return self.running.sessions(job)
+
+    def capacities(self, lab: Lab) -> dict[str, int]:
+        """In bytes, of the targets whose drives are known. Raises StoreError."""
+        return capacities(self.store, lab, sizes(self.database))
 
     @property
     def queue(self) -> Queue:
