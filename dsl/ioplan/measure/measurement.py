@@ -25,22 +25,23 @@ from ioplan.measure.consistency import (
 )
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.interval import interval
-from ioplan.measure.tally import READ_WRITE, CountsBuilder, StreamCountsBuilder
+from ioplan.measure.interval_counts import IntervalPacker
+from ioplan.measure.tally import StreamCountsBuilder
+from ioplan.measure.totals import Totals
 from ioplan.records.record import (
     DirectionResult,
     Interval,
     RunDetail,
-    StoredHistogram,
     StreamResult,
     TargetResult,
 )
-from ioplan.workload import COUNTED, Direction
+from ioplan.workload import Direction
 
 Streams = dict[str, StreamCountsBuilder]
-FIGURES = ("streams", "directions", "total", "targets", "detail", "_faults")
+FIGURES = ("figures", "targets", "detail", "_faults")
+"""Made once for all that ask for them; each event makes them out of date."""
 TARGETS = "targets"
 """The fact of a Result with the counts of several targets."""
-"""Made once for all that ask for them; each event makes them out of date."""
 
 
 class Measurement:
@@ -55,6 +56,7 @@ class Measurement:
         self.result: Result | None = None
         self.failure: Failure | None = None
         self._series: list[Interval] = []
+        self._intervals = IntervalPacker()
         self._last_t_ns = 0
         self._seen: Streams = {}
         self._final: Streams = {}
@@ -81,6 +83,7 @@ class Measurement:
         bins = self._add_streams(self._seen, event.streams)
         point = interval(event, bins)
         self._series.append(point)
+        self._intervals.add(event, bins)
         self._last_t_ns = event.t_ns
         return point
 
@@ -132,41 +135,33 @@ class Measurement:
         return tuple(self._series)
 
     @cached_property
+    def figures(self) -> Totals:
+        """The results."""
+        return Totals(self._totals, self.run_ns)
+
+    @property
     def streams(self) -> tuple[StreamResult, ...]:
         """The results by stream."""
-        return tuple(s.result(self.run_ns) for s in self._totals.values())
+        return self.figures.streams
 
-    @cached_property
+    @property
     def directions(self) -> dict[Direction, DirectionResult]:
         """The results by direction, over all streams."""
-        return self._directions(self._totals)
+        return self.figures.directions
 
-    @cached_property
+    @property
     def total(self) -> DirectionResult:
         """Reads and writes of all streams."""
-        return self._total(self._totals)
-
-    def _directions(self, streams: Streams) -> dict[Direction, DirectionResult]:
-        return {
-            direction: CountsBuilder.merged(parts).result(self.run_ns)
-            for direction in COUNTED
-            if (parts := _tallies(streams, direction))
-        }
-
-    def _total(self, streams: Streams) -> DirectionResult:
-        parts = [tally for d in READ_WRITE for tally in _tallies(streams, d)]
-        return CountsBuilder.merged(parts).result(self.run_ns)
+        return self.figures.total
 
     @cached_property
     def detail(self) -> RunDetail:
-        """A histogram for each stream and direction, and the series."""
+        """A histogram for each stream and direction, the series, and the counts of
+        each interval."""
         return RunDetail(
-            histograms=tuple(
-                _stored(stream.name, direction, tally.histogram())
-                for stream in self._totals.values()
-                for direction, tally in stream.directions.items()
-            ),
+            histograms=self.figures.stored(),
             series=self.series,
+            intervals=self._intervals.packed(),
         )
 
     @property
@@ -211,10 +206,11 @@ class Measurement:
         self._add_streams(found, counts)
         for name, tally in found.items():
             tally.run_ns = self._final[name].run_ns
+        figures = Totals(found, self.run_ns)
         return TargetResult(
-            streams=tuple(one.result(self.run_ns) for one in found.values()),
-            directions=self._directions(found),
-            total=self._total(found),
+            streams=figures.streams,
+            directions=figures.directions,
+            total=figures.total,
         )
 
     def inconsistencies(self) -> list[Inconsistency]:
@@ -231,14 +227,3 @@ class Measurement:
         if self.result is not None and self._series:
             found += missing_in_series(self._seen, self._final)
         return found
-
-
-def _tallies(streams: Streams, direction: Direction) -> list[CountsBuilder]:
-    found = streams.values()
-    return [s.directions[direction] for s in found if direction in s.directions]
-
-
-def _stored(stream: str, direction: Direction, part: Histogram) -> StoredHistogram:
-    return StoredHistogram.model_construct(
-        stream=stream, direction=direction, bits=part.bits, bins=part.flat()
-    )

@@ -71,6 +71,7 @@
 "expect"
 "fail"
 "for"
+(gamma)
 "headline"
 "highest"
 "idle"

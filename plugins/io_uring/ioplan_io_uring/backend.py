@@ -23,6 +23,7 @@ SPEAKS = speaking(
     "fua",
     "random share",
     "random by direction",
+    "rate gamma",
     "burst",
     "ramp",
     "errors allowed",

@@ -101,7 +101,9 @@ impl Lane {
     ) -> Self {
         let stream = &job.streams[id.stream];
         let (number, targets) = (id.number(stream), id.targets(stream));
-        let generator = |purpose| seed::generator(job.seed, id.stream, number, purpose);
+        let first = number - id.thread;
+        let generator =
+            |thread| seed::generator(job.seed, id.stream, first + thread, Purpose::Arrivals);
         let smallest_bytes = stream.used_sizes().min().unwrap_or(job.block_bytes);
         let limited = job.limit_bytes.is_some();
         let trace = shared.trace(id.stream);
@@ -125,7 +127,7 @@ impl Lane {
             .replaying(trace.clone()),
             arrivals: match trace {
                 Some(trace) => Some(Arrivals::of_trace(trace)),
-                None => Arrivals::of(stream, id.thread, generator(Purpose::Arrivals)),
+                None => Arrivals::of(stream, id.thread, generator),
             },
             lateness: stream.replay.as_ref().map(|_| LaneLateness::new()),
             filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),
