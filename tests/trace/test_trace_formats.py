@@ -270,11 +270,12 @@ def test_info_says_what_is_in_it(tmp_path: Path) -> None:
 
 
 def test_figures_are_those_of_known_arrivals(tmp_path: Path) -> None:
-    """Poisson arrivals have a variation of 1, fixed ones of 0; both over many parts."""
+    """Fixed arrivals have a variation of 0, Poisson's of 1, gamma ones what a plan says."""
     rng, count = np.random.default_rng(7), 600_000
     for gaps, variation in (
         (rng.exponential(1e6, count), 1.0),
         (np.full(count, 1e6), 0.0),
+        (rng.gamma(1.33**-2, 1.33**2 * 1e6, count), 1.33),
     ):
         times = np.cumsum(gaps).astype("u8")
         rows = np.zeros(count, DTYPE)

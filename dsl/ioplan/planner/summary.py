@@ -55,6 +55,21 @@ class PlanSummary(Struct, frozen=True, dict=True):
         streams = (stream for run in runs for stream in run.workload.streams)
         return tuple(dict.fromkeys(host for one in streams for host in one.hosts))
 
+    @cached_property
+    def has_rates(self) -> bool:
+        """Whether any stream of a run has a rate."""
+        runs = (step for step in self.io_steps if isinstance(step, Run))
+        return any(one.rate for run in runs for one in run.workload.streams)
+
+    def lanes_note(self, targets: int) -> str:
+        """What people may take for shared and is not; empty where there is nothing.
+
+        A load that several drives are to bear together is another plan.
+        """
+        if targets < 2 or not self.has_rates:
+            return ""
+        return f"note: each of the {targets} targets gets each rate of the plan in full"
+
 
 def summary_of(plan: CheckedPlan) -> PlanSummary:
     """Unfold a plan once."""

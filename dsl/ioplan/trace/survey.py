@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from hashlib import sha256
@@ -14,6 +13,7 @@ import numpy.typing as npt
 
 from ioplan.trace.facts import TraceError, TraceFacts
 from ioplan.trace.prepared import (
+    CHUNK,
     DISCARD,
     DTYPE,
     FLUSH,
@@ -25,8 +25,6 @@ from ioplan.trace.prepared import (
 
 BLOCK_BITS = 9
 """Sizes are nearly always multiples of 512."""
-CHUNK = 1 << 18
-"""I/Os that are looked at together; more would only take memory."""
 
 
 def survey(path: Path) -> TraceFacts:
@@ -42,7 +40,7 @@ def survey(path: Path) -> TraceFacts:
 def _surveyed(path: Path, *changed: int) -> TraceFacts:
     one = SurveyPass(Prepared.open(path))
     with ThreadPoolExecutor(1) as beside:
-        for first, ios in one.chunks():
+        for first, ios in one.trace.chunks():
             hashed = beside.submit(one.digest.update, ios.view(np.uint8).data)
             one.check(first, ios)
             one.count(ios)
@@ -61,17 +59,6 @@ class SurveyPass:
         self.kinds = np.zeros(DISCARD + 1, np.int64)
         self.moved = 0
         self.sizes: tuple[Counter[int], Counter[int]] = Counter(), Counter()
-
-    def chunks(self) -> Iterator[tuple[int, Ios]]:
-        """Parts of the trace, each with the number of its first I/O, from 0.
-
-        They are read and not mapped: mapped ones would count as this program's memory.
-        """
-        with self.trace.path.open("rb") as file:
-            file.seek(HEADER.size)
-            for first in range(0, self.header.count, CHUNK):
-                ios = np.fromfile(file, DTYPE, min(CHUNK, self.header.count - first))
-                yield first, ios
 
     def check(self, first: int, ios: Ios) -> None:
         """Raises TraceError for the first I/O of each fault."""

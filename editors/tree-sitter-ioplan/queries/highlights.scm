@@ -69,6 +69,7 @@
 "expect"
 "fail"
 "for"
+(gamma)
 "headline"
 "highest"
 "idle"

@@ -12,6 +12,7 @@ from ioplan.cli.commands.planning.detect import print_detection
 from ioplan.cli.commands.planning.plan_fit import plan_fit
 from ioplan.cli.commands.planning.plan_target import planned_target
 from ioplan.cli.commands.planning.rehearse import print_rehearsal
+from ioplan.cli.display.output import print_message
 from ioplan.cli.display.plan_table import ProvenState, plan_json, plan_table
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
@@ -19,7 +20,9 @@ from ioplan.cli.inputs import checked_plan, simulated, size
 from ioplan.cli.run_options import requested
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.compare.detect import On
+from ioplan.lab.cross_references import expanded
 from ioplan.lab.lab_file import read_lab
+from ioplan.planner.summary import summary_of
 from ioplan.planner.unfold import UNKNOWN
 
 if TYPE_CHECKING:
@@ -32,7 +35,7 @@ def show_plan(
     plan: Path,
     tests: list[str],
     listed: bool,
-    target: str | None,
+    targets: list[str],
     capacity: str | None,
     settings: list[str],
     profile: str,
@@ -63,6 +66,7 @@ def show_plan(
         print_tests(planned)
         return
     backend, options = simulated(sim, backend, options)
+    target = next(iter(named := expanded(read_lab(lab), targets)), None)
     if detect:
         on = On(backend, target)
         print_detection(Terminal(highlight=False), planned, detect, store, on, json)
@@ -95,6 +99,8 @@ def show_plan(
         plan_json(planned, facts.capacity_bytes, state, told, within_s)
     else:
         plan_table(console, planned, facts.capacity_bytes, everything, state, within_s)
+    if len(named) > 1 and (note := summary_of(planned).lanes_note(len(named))):
+        print_message(note)
     if fit and not (rehearse or native):
         fit.conclude(None if json else console)
 
