@@ -83,17 +83,23 @@ class RatePhase(Model):
     per_s: Annotated[float, Field(ge=0)]
 
 
+Arrivals = Literal["fixed", "poisson", "gamma"]
+
+
 class Rate(Model):
     """An open-loop rate of a whole stream, in I/Os or in bytes per second.
 
     Where it changes, that is its mean: `phases` are repeated, the first one from the
     start of the stream's measured time on; or it goes evenly from `first_per_s` to
-    `last_per_s` over that time, and is the first before.
+    `last_per_s` over that time, and is the first before. Gaps between `gamma` arrivals
+    have the gamma distribution of which the standard deviation is `gap_variation` times
+    the mean: with 1 that of `poisson`.
     """
 
     iops: Annotated[float, Field(gt=0)] | None = None
     bytes_per_s: Annotated[float, Field(gt=0)] | None = None
-    arrivals: Literal["fixed", "poisson"] = "fixed"
+    arrivals: Arrivals = "fixed"
+    gap_variation: Annotated[float, Field(ge=0.01, le=100)] = 1.0
     phases: tuple[RatePhase, ...] = ()
     first_per_s: Annotated[float, Field(ge=0)] | None = None
     last_per_s: Annotated[float, Field(ge=0)] | None = None

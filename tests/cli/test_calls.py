@@ -283,7 +283,7 @@ class TestCompletion:
             ),
             ("ioplan run --set a=1 --pro", ["--profile"]),
             ("ioplan lab ch", ["check"]),
-            ("ioplan lab consent ", ["key", "sign", "show"]),
+            ("ioplan lab consent ", ["key", "drives", "sign", "show"]),
             ("ioplan lab unit h1 --l", ["--lab"]),
             ("ioplan run --target ", []),
             ("ioplan run --target --s", []),

@@ -25,6 +25,7 @@ CLAUSES = [
     "random 4KiB 100/0, rate 2_000 iops",
     "random 4KiB 70/30, rate 20MiB/s",
     "random 4KiB 100/0, qd 8, rate 2_000 iops poisson",
+    "random 4KiB 100/0, qd 8, rate 2_000 iops gamma 1.33",
     "random 4KiB 100/0, qd 8, burst 20ms of 5_000 iops, then 30ms of 500 iops poisson",
     "random 4KiB 100/0, threads 2, qd 4 each, ramp 2MiB/s..20MiB/s total",
     "random 4KiB 100/0, qd 4, pause 1ms",

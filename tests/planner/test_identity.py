@@ -167,6 +167,8 @@ OTHERS = {
         Rate(iops=100),
         Rate(bytes_per_s=100),
         Rate(iops=100, arrivals="poisson"),
+        Rate(iops=100, arrivals="gamma"),
+        Rate(iops=100, arrivals="gamma", gap_variation=2),
         Rate(iops=100, phases=(RatePhase(length_ns=5, per_s=100),)),
         Rate(iops=100, phases=(RatePhase(length_ns=5, per_s=0),)),
         Rate(iops=100, first_per_s=0, last_per_s=200),

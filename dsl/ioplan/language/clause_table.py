@@ -214,16 +214,19 @@ CLAUSES: tuple[Clause, ...] = (
         forms={
             "rate": "rate 1_000 iops",
             "rate poisson": "rate 1_000 iops poisson",
+            "rate gamma": "rate 1_000 iops gamma 1.33",
         },
         sets={
             "rate": ("rate.iops", "rate.bytes_per_s"),
             "rate poisson": ("rate.arrivals poisson",),
+            "rate gamma": ("rate.arrivals gamma", "rate.gap_variation"),
         },
         reference=(
-            "`rate R`, `rate R each`, `rate R total`, `… poisson`",
+            "`rate R`, `rate R each`, `rate R total`, `… poisson`, `… gamma 1.33`",
             "open loop: latency is measured from the intended start, so that "
             "queueing caused by a stalled device is included. With more than one "
-            "thread, `each` or `total` is required",
+            "thread, `each` or `total` is required. With `poisson` and `gamma` the "
+            "arrivals are drawn ([how](#arrivals))",
             "none",
         ),
         convert=to.rate,
@@ -236,8 +239,8 @@ CLAUSES: tuple[Clause, ...] = (
         reference=(
             "`burst 5s of 50_000 iops, then 5s of 5_000 iops`",
             "a rate in phases that repeat, starting with the first phase when the "
-            "stream's measured time starts. Latencies, `each`, `total` and `poisson` "
-            "are as for `rate`. A phase may have `0 iops`",
+            "stream's measured time starts. Latencies, `each`, `total`, `poisson` and "
+            "`gamma` are as for `rate`. A phase may have `0 iops`",
             "none",
         ),
         slot="rate",

@@ -26,7 +26,7 @@ from ioplan.store.store import Store
 PAGE = 50
 SESSIONS = 200
 """How many sessions are compared at once."""
-RUN_TABLES = ("run", "run_blob", "run_telemetry", "verdict")
+RUN_TABLES = ("run", "run_blob", "run_telemetry", "run_intervals", "verdict")
 SHARED_COLUMNS = ("tags", "note")
 """What people may have added there, too."""
 CHANGES = [

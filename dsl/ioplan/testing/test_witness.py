@@ -38,6 +38,10 @@ CASES: dict[str, dict[str, Any]] = {
     "normal": {"distribution": Normal(deviation_percent=10), "qd": 16},
     "rate": {"rate": Rate(iops=400), "qd": 8},
     "rate poisson": {"rate": Rate(iops=400, arrivals="poisson"), "qd": 8},
+    "rate gamma": {
+        "rate": Rate(iops=400, arrivals="gamma", gap_variation=2),
+        "qd": 32,
+    },
     "data random": WRITES,
     "data zeros": {**WRITES, "data": Data(kind="zeros")},
     "data compressible": {**WRITES, "data": Data(kind="compressible", percent=50)},

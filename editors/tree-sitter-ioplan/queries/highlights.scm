@@ -74,6 +74,7 @@
 "expect"
 "fail"
 "for"
+(gamma)
 "headline"
 "highest"
 "idle"

@@ -22,6 +22,7 @@ SPEAKS = speaking(
     "fua",
     "random share",
     "random by direction",
+    "rate gamma",
     "burst",
     "ramp",
     "errors allowed",

@@ -37,6 +37,7 @@ SPEAKS = speaking(
     "fua",
     "random share",
     "random by direction",
+    "rate gamma",
     "burst",
     "ramp",
     "errors allowed",

@@ -128,8 +128,8 @@ class IoSource:
 
     def _gaps(self, rng: np.random.Generator) -> list[float]:
         gap_ns, rate = 1 / self.load.rate_per_ns, self.load.stream.rate
-        if rate and rate.arrivals == "poisson":
-            drawn = rng.exponential(1.0, DRAWS)
+        if rate and rate.arrivals != "fixed":  # Poisson's vary by 1
+            drawn = rng.standard_gamma(rate.gap_variation**-2, DRAWS)
             made: list[float] = (drawn / drawn.mean() * gap_ns).tolist()
             return made
         return [gap_ns] * DRAWS

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ioplan.job import JobStream
 from ioplan.workload import DIRECTIONS, Direction, SizeShare
+from ioplan_sim.arrivals import GammaArrivals
 from ioplan_sim.latency import Pace
 from ioplan_sim.placement import Placement
 from ioplan_sim.rate_course import course_of
@@ -84,6 +85,7 @@ class StreamLoad:
         self.backlog_ios = self.carry_ios = 0.0
         self.max_per_ns = self.pace_per_ns = self.cycle_ns = 0.0
         self.writes = 0
+        self.gamma: GammaArrivals | None = None
         self.pace, self.factor = Pace((), 0.0, 0.0, 0.0), 1.0
         self.stored: tuple[float, float] | None = None
         self.stored_at_pages = 0.0
@@ -147,6 +149,11 @@ class StreamLoad:
         arrived, before = self._arrivals(time_ns), int(self.backlog_ios)
         if self.stream.rate.arrivals == "poisson":
             arrived = float(rng.poisson(arrived))
+        elif self.stream.rate.arrivals == "gamma":
+            self.gamma = self.gamma or GammaArrivals(
+                self.stream.rate.gap_variation, rng
+            )
+            arrived = float(self.gamma.count(arrived))
         ios = min(int(able), int(self.backlog_ios + arrived + 1e-6))
         self.backlog_ios = max(0.0, self.backlog_ios + arrived - ios)
         return ios, (before + int(self.backlog_ios)) / 2 / self.max_per_ns

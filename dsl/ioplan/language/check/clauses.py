@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from ioplan.language.check.clause_values import (
     data_from,
+    gamma_from,
     phases_from,
     ramp_from,
     region_of,
@@ -36,6 +37,8 @@ NAMED = {
     "distribution": "the distribution of random offsets",
 }
 """Slots that are no keywords; the others are."""
+FIXED = "fixed", 1.0
+"""How I/Os arrive where nothing is said of it."""
 KEEP = "keep one of them"
 TWICE = {"size": f"{KEEP}; how much a run moves is its length: for 10GiB"}
 """What to do where a slot is given twice."""
@@ -182,25 +185,27 @@ def _qd(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
 def _rate(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """Whose rate it is and how I/Os arrive go with it: an override gives both again."""
     _one("rate")(clause, scope, draft)
-    _arrive(clause, draft)
+    _arrive(clause, scope, draft)
 
 
 def _burst(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     if made := phases_from(clause, scope):
         draft.put("burst", made, clause.span)
-    _arrive(clause, draft)
+    _arrive(clause, scope, draft)
 
 
 def _ramp(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     if made := ramp_from(clause, scope):
         draft.put("ramp", made, clause.span)
-    _arrive(clause, draft)
+    _arrive(clause, scope, draft)
 
 
-def _arrive(clause: tree.Clause, draft: StreamBuilder) -> None:
+def _arrive(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     words = {word.text for word in clause.words}
-    draft.attributes["arrivals"] = "poisson" if "poisson" in words else "fixed"
-    draft.attributes["rate_scope"] = next(iter(words - {"poisson"}), None)
+    draft.attributes["rate_scope"] = next(iter(words & {"each", "total"}), None)
+    draft.attributes["arrivals"] = ("poisson", 1.0) if "poisson" in words else FIXED
+    if "gamma" in words:
+        draft.attributes["arrivals"] = gamma_from(clause.atoms[-1], scope) or FIXED
 
 
 def _pause(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:

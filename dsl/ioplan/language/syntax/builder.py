@@ -333,7 +333,7 @@ class Builder:
         words = (self.word(metric),) if metric else ()
         return tree.Clause(self.at(meta), "every cell", words=words, atoms=within.atoms)
 
-    each = total = poisson = plus = flag
+    each = total = poisson = gamma = plus = flag
     base = _clause("base")
     replay = _clause("replay")
     qd = _clause("qd")
@@ -469,6 +469,9 @@ class Builder:
 
     def poisson_rate(self, meta: Meta, parts: list[Any]) -> tree.Element:
         return self.element_of("poisson", meta, parts[:1])
+
+    def gamma_rate(self, meta: Meta, parts: list[Any]) -> tree.Element:
+        return self.element_of("gamma", meta, [parts[0], parts[-1]])
 
     def skewed(self, meta: Meta, parts: list[Any]) -> tree.Element:
         return self.element_of(str(parts[0]), meta, parts[1:])

@@ -12,6 +12,7 @@ from ioplan_importer.outline import (
     StreamOutline,
     TestOutline,
 )
+from ioplan_importer.trace_model.arrivals import FIXED, POISSON
 from ioplan_importer.trace_model.fit import PARTS, PLACE_PARTS, Fit, Sizes
 from ioplan_importer.trace_model.profile import CELLS
 
@@ -44,7 +45,7 @@ def _clauses(one: Fit, length_ns: int) -> Iterator[tuple[str, str]]:
     yield from _sizes(one.sizes)
     yield "mix", f"{_percent(one.reads)}/{_percent(PARTS - one.reads)}"
     yield "qd", f"qd {QD}"
-    yield "rate", f"rate {_number(one.iops)} iops{' poisson' * one.poisson}"
+    yield "rate", f"rate {_number(one.iops)} iops{_arrivals(one.variation)}"
     yield "region", "region 0%..space"
     if one.discards:
         yield "trim", f"trim {_percent(one.discards)}%"
@@ -57,6 +58,11 @@ def _clauses(one: Fit, length_ns: int) -> Iterator[tuple[str, str]]:
         yield "starts", f"starts after {make('time', start_ns).text}"
     if end_ns < length_ns:
         yield "ends", f"ends after {make('time', end_ns).text}"
+
+
+def _arrivals(variation: float) -> str:
+    known = {FIXED: "", POISSON: " poisson"}
+    return known.get(variation, f" gamma {_number(variation)}")
 
 
 def _pattern(one: Fit) -> Iterator[tuple[str, str]]:

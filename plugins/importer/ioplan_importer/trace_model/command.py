@@ -11,7 +11,6 @@ from ioplan.cli.display.output import print_line
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.stores import STDOUT, opened
 from ioplan.core.text import counted
-from ioplan.core.units import digits
 from ioplan.trace.convert import source_of
 from ioplan.trace.facts import TraceError
 from ioplan.trace.prepared import Prepared
@@ -21,9 +20,6 @@ from ioplan_importer.trace_model.fit import Fit, fit
 from ioplan_importer.trace_model.phases import phase_edges
 from ioplan_importer.trace_model.profile import Phase, phases
 from ioplan_importer.writer import plan_text
-
-BURSTS = 1.3
-"""Variation of the times between arrivals from which they are no longer Poisson's."""
 
 
 def model(*, path: Path, output: Path | None, volume: str | None, force: bool) -> int:
@@ -58,11 +54,8 @@ def _head(format_name: str, trace: Prepared) -> Iterator[str]:
 def _limits(counts: list[Phase], fits: list[Fit]) -> Iterator[str]:
     """What a plan cannot say, as far as it occurs."""
     yield "What it does not have:"
-    yield "- which I/O waited for which: arrivals are independent of each other"
+    yield "- which I/O waited for which: gaps are independent of each other"
     yield "- which places are used again, or read after they were written"
-    variation = max(one.gap_variation for one in counts)
-    if variation > BURSTS:
-        yield f"- bursts: the variation of the gaps is up to {digits(variation)}"
     if rare := sum(map(_rare, counts, fits)):
         yield f"- {counted(rare, 'I/O')} of rarer sizes, which have the nearest other"
 

@@ -13,7 +13,8 @@ from itertools import accumulate
 import numpy as np
 from msgspec import Struct
 
-from ioplan_importer.trace_model.fit import PARTS, PLACE_PARTS, Fit, gaps_below
+from ioplan_importer.trace_model.arrivals import gaps_below
+from ioplan_importer.trace_model.fit import PARTS, PLACE_PARTS, Fit
 from ioplan_importer.trace_model.profile import BINS, CELLS, Phase
 
 
@@ -54,7 +55,7 @@ def _gaps(phases: Sequence[Phase], fits: Sequence[Fit]) -> np.ndarray:
     """Times between arrivals that are below the end of each bin, of the model."""
     below = np.zeros(BINS)
     for phase, one in zip(phases, fits, strict=True):
-        below += phase.gaps.sum() * gaps_below(one.iops, one.poisson)
+        below += phase.gaps.sum() * gaps_below(one.iops, one.variation)
     return below
 
 

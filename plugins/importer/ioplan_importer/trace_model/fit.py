@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from ioplan.language.fields import MOST_IO_BYTES
 from ioplan.trace.prepared import DISCARD, WRITE
-from ioplan_importer.trace_model.profile import BINS, BINS_AN_OCTAVE, CELLS, Phase
+from ioplan_importer.trace_model.arrivals import variation_of
+from ioplan_importer.trace_model.profile import CELLS, Phase
 
 MOST_SIZES = 8
 """Of a direction: rarer ones count as the one that is nearest by ratio."""
@@ -30,6 +31,7 @@ Sizes = dict[int, int]
 class Fit(Struct, frozen=True):
     """A phase as a plan says it. Index 0 is of reads, 1 of writes and discards.
 
+    `variation` is that of the times between arrivals: 0 by the clock, 1 Poisson's.
     `reads` of the reads and writes, `random` of each direction and `discards` are
     shares in PARTS. `places` are consecutive: PLACE_PARTS of the random I/Os, and
     CELLS of the space that they fall in.
@@ -39,7 +41,7 @@ class Fit(Struct, frozen=True):
     end_ns: int
     ios: int
     iops: float
-    poisson: bool
+    variation: float
     reads: int
     random: tuple[int, int]
     sizes: tuple[Sizes, Sizes]
@@ -57,7 +59,7 @@ def fit(phase: Phase) -> Fit:
         end_ns=phase.end_ns,
         ios=phase.ios,
         iops=phase.iops,
-        poisson=_is_poisson(phase),
+        variation=variation_of(phase),
         reads=_part(reads, reads + writes),
         random=(_random(phase, 0), _random(phase, 1)),
         sizes=(_sizes(phase.sizes[0]), _sizes(phase.sizes[1])),
@@ -66,25 +68,6 @@ def fit(phase: Phase) -> Fit:
         flush_every=max(1, round(writes / flushes)) if flushes and writes else 0,
         fua=2 * phase.fua > writes > 0,
     )
-
-
-def gaps_below(iops: float, poisson: bool) -> np.ndarray:
-    """The share of the times between arrivals that is below the end of each bin."""
-    ends_ns = 2.0 ** (np.arange(1, BINS + 1) / BINS_AN_OCTAVE)
-    mean_ns = 1e9 / iops
-    share: np.ndarray = -np.expm1(-ends_ns / mean_ns) if poisson else ends_ns > mean_ns
-    return share
-
-
-def _is_poisson(phase: Phase) -> bool:
-    """Rather than a clock: by the nearer distribution, as few pauses alone make a
-    large variation."""
-    counted = np.cumsum(phase.gaps) / max(1, phase.gaps.sum())
-    by_clock, by_chance = (
-        np.abs(counted - gaps_below(phase.iops, poisson)).max()
-        for poisson in (False, True)
-    )
-    return bool(by_chance <= by_clock)
 
 
 def _part(some: int, of: int) -> int:

@@ -82,6 +82,25 @@ def lab_drives(store: Store, lab: Lab, states: list[DriveRow]) -> list[LabDrive]
     return [*found, *_others(left, health)]
 
 
+def capacities(
+    store: Store, lab: Lab, found: Mapping[tuple[str, str], int]
+) -> dict[str, int]:
+    """In bytes, of the lab's targets that were looked at, or that something ran on.
+
+    `found` has what hosts said, by host and name. Raises StoreError.
+    """
+    with store.reading() as connection:
+        known = {row["drive"]: row for row in connection.rows(KNOWN, most=MOST)}
+    sizes = {}
+    for name, entry in lab.targets.items():
+        row = _row_of(name, lab, known)
+        host = entry.host or next(iter(entry.hosts), "")
+        seen = found.get((host, name)) or (row and row["capacity_bytes"])
+        if seen:
+            sizes[name] = int(seen)
+    return sizes
+
+
 def _row_of(name: str, lab: Lab, known: Mapping[str, Row]) -> Row | None:
     """By what identifies it, else by its name."""
     entry = lab.targets[name]

@@ -118,6 +118,9 @@ fn check_rate(job: &Job, stream: &Stream) -> Checked {
     require(one && value > 0.0 && value.is_finite(), || {
         format!("stream {name}: a rate has either iops or bytes_per_s, above 0")
     })?;
+    require((0.01..=100.0).contains(&rate.gap_variation), || {
+        format!("stream {name}: gap_variation is from 0.01 to 100")
+    })?;
     let ends = [rate.first_per_s, rate.last_per_s];
     let all = rate.phases.iter().map(|phase| phase.per_s);
     let valid = all

@@ -320,6 +320,9 @@ pub struct Rate {
     pub bytes_per_s: Option<f64>,
     #[serde(default)]
     pub arrivals: ArrivalKind,
+    /// Of the gaps of gamma arrivals: their standard deviation over their mean.
+    #[serde(default = "poissons_variation")]
+    pub gap_variation: f64,
     /// Repeated, the first one from the start of the stream's measured part on.
     #[serde(default)]
     pub phases: Vec<RatePhase>,
@@ -343,6 +346,11 @@ pub enum ArrivalKind {
     #[default]
     Fixed,
     Poisson,
+    Gamma,
+}
+
+fn poissons_variation() -> f64 {
+    1.0
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]

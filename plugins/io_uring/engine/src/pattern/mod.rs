@@ -2,6 +2,7 @@
 
 mod alias;
 pub mod arrivals;
+pub mod gamma;
 pub mod op;
 pub mod pace;
 pub mod pause;

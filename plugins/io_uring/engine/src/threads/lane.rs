@@ -83,7 +83,7 @@ impl Lane {
         messages: Sender<Message>,
     ) -> Self {
         let stream = &job.streams[id.stream];
-        let generator = |purpose| seed::generator(job.seed, id.stream, id.thread, purpose);
+        let generator = |thread| seed::generator(job.seed, id.stream, thread, Purpose::Arrivals);
         let smallest_bytes = stream.used_sizes().min().unwrap_or(job.block_bytes);
         let limited = job.limit_bytes.is_some();
         let trace = shared.trace(id.stream);
@@ -102,7 +102,7 @@ impl Lane {
             sequence: Sequence::new(job, id.stream, id.thread).replaying(trace.clone()),
             arrivals: match trace {
                 Some(trace) if stream.replays_times() => Some(Arrivals::of_trace(trace)),
-                _ => Arrivals::of(stream, id.thread, generator(Purpose::Arrivals)),
+                _ => Arrivals::of(stream, id.thread, generator),
             },
             lateness: stream.replays_times().then(LaneLateness::new),
             filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),

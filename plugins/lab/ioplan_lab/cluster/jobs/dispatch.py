@@ -72,7 +72,7 @@ def new_job(
         entry = target_entry(lab, target)
         _check_path(target, entry)
         if entry.host not in labs:
-            labs[entry.host] = _lab_text(for_host(lab, str(entry.host)))
+            labs[entry.host] = lab_text(for_host(lab, str(entry.host)))
         host = lab.hosts.get(entry.host or "")
         lock = (f"lock {entry.lock}",) if entry.lock else ()
         call = LaneCall(
@@ -86,6 +86,10 @@ def new_job(
             request=request(target),
             locks=(target, *lock),
             store=host.store if host else str(store.absolute()),
+            title=plan.title,
+            where=", ".join(words),
+            drive=entry.serial or entry.wwid or entry.backing_file or "",
+            results=lab.results,
         )
         calls.append(call)
     scheduler = _scheduler_for(lab, calls)
@@ -130,7 +134,7 @@ def _scheduler_for(lab: Lab, calls: Sequence[LaneCall]) -> str | None:
     return lab.scheduler
 
 
-def _lab_text(lab: Lab) -> str:
+def lab_text(lab: Lab) -> str:
     """As a lab file."""
     with needed("lanes on other hosts need", "lab", missing_package):
         import tomli_w  # noqa: PLC0415

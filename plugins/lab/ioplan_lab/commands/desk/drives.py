@@ -16,9 +16,11 @@ from ioplan.cli.errors import UsageError
 from ioplan.core.text import counted, line
 from ioplan.lab.lab_file import read_lab
 from ioplan.runner.person import login_name
+from ioplan_lab.cluster.jobs.lane_folder import lanes_root
 from ioplan_lab.commands.desk.consent import usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.clock import stamp, time_in_words
+from ioplan_lab.desk.inventory import Busy, Inventory, ReportedLane, lanes_here
 from ioplan_lab.desk.queue.ask import drives_named
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.overview import drive_rows
@@ -27,8 +29,12 @@ from ioplan_lab.desk.queue.queue import Queue
 
 def list_drives(lab: Path | None, json: bool) -> None:
     """Print each drive of the lab. Raises LabError, StoreError."""
+    known = read_lab(lab)
     with desk_database(lab) as database:
-        rows = drive_rows(read_lab(lab), Drives(database).states(), Queue(database))
+        told = Inventory(database).running()
+        here = [] if told else _lanes_here()
+        states, queue = Drives(database).states(), Queue(database)
+        rows = drive_rows(known, states, queue, Busy([*here, *told]))
     if json:
         for row in rows:
             print_line(json_text.dumps(asdict(row)))
@@ -39,6 +45,14 @@ def list_drives(lab: Path | None, json: bool) -> None:
     for row in rows:
         table.add_row(*map(line, (row.drive, row.host, row.state, row.why)))
     Terminal(highlight=False).print(table)
+
+
+def _lanes_here() -> list[ReportedLane]:
+    """Without a database that the lab shares, all lanes are of this host."""
+    try:
+        return lanes_here(lanes_root())
+    except (OSError, ValueError):  # none was started yet, or one is being removed
+        return []
 
 
 def reserve(

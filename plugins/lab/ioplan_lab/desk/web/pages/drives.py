@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
 from starlette.responses import Response
 
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.drives import LabDrive, lab_drives
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue.drives import Drives
-from ioplan_lab.desk.queue.overview import DriveRow, drive_rows
+from ioplan_lab.desk.queue.overview import drive_rows
 from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 
@@ -24,24 +23,8 @@ async def page(context: RequestContext) -> Response:
 
 def _drives(desk: Desk) -> list[LabDrive]:
     lab = desk.starter.lab
-    states = drive_rows(lab, Drives(desk.database).states(), desk.queue)
-    return lab_drives(desk.store, lab, _with_jobs(states, desk))
-
-
-def _with_jobs(states: list[DriveRow], desk: Desk) -> list[DriveRow]:
-    """What runs beside the queue, as people start it at a shell, keeps a drive, too."""
-    busy = {
-        lane.target: f"{one.job.plan}, job {one.job.id}"
-        for one in desk.running.now()
-        for lane in one.states
-        if not lane.ended
-    }
-    return [
-        replace(one, state="busy", why=busy[one.drive])
-        if one.state in ("free", "reserved") and one.drive in busy
-        else one
-        for one in states
-    ]
+    states = Drives(desk.database).states()
+    return lab_drives(desk.store, lab, drive_rows(lab, states, desk.queue, desk.busy()))
 
 
 def _searched(one: LabDrive) -> str:

@@ -72,9 +72,12 @@ async def start(context: RequestContext) -> Response:
 @allowed(Role.OPERATOR)
 async def cancel(context: RequestContext) -> Response:
     """End the I/O of a job; what is finished is kept."""
-    job = (await context.blocking(context.desk.running.job, context.id)).id
-    await context.desk.starter.cancel(job)
-    await context.note(f"cancel job {job}", "done")
+    desk = context.desk
+    if await context.blocking(desk.running.jobs.has, context.id):
+        await desk.starter.cancel(context.id, context.name)
+    else:  # another desk or a shell has started it
+        await context.blocking(desk.inventory.cancel, context.id, context.name)
+    await context.note(f"cancel job {context.id}", "done")
     return RedirectResponse("/", 303)
 
 
