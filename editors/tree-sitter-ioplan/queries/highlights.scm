@@ -2,6 +2,8 @@
 
 [
 "align"
+"as"
+"as fast as possible"
 "at"
 "burst"
 "cut"
@@ -20,6 +22,7 @@
 "offsets"
 "on hosts"
 "on targets"
+"only"
 "over"
 "pareto"
 "pause"
@@ -31,6 +34,7 @@
 "read"
 "read random"
 "read sizes"
+"reads"
 "region"
 "replay"
 "retry"
@@ -47,6 +51,8 @@
 "warmup"
 "write random"
 "write sizes"
+"writes"
+"writes as reads"
 "zipf"
 ] @property
 
@@ -56,7 +62,6 @@
 "all"
 "allowed"
 "and"
-"as"
 "before"
 "by"
 "cell"
