@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from ioplan.core.error_kinds import ExplainedError, StoreFault
 from ioplan.job import Counts, Progress
 from ioplan.measure.histogram import Histogram, bucket_count
 from ioplan.measure.tally import StreamCountsBuilder
@@ -45,8 +46,10 @@ Key = tuple[str, Direction]
 Cell = tuple[Counts, Histogram]
 
 
-class IntervalsDamaged(ValueError):
+class IntervalsDamaged(ExplainedError, ValueError):
     """Bytes that are no packed intervals."""
+
+    kind = StoreFault.RECORD_DAMAGED
 
 
 class IntervalPacker:

@@ -94,8 +94,8 @@ BY_INTERVALS = ("axis", "intervals")
 """The renderers of charts that may have an axis of time or bytes."""
 BANDS = ("bands", "time")
 IN_INTERVALS = (
-    "over time: iops and bandwidth, also of a direction; mean p50 p99 p99.9 max errors "
-    "of all streams; cpu, watts and temperature"
+    "over time: iops, bandwidth, latencies and errors, also of a stream and direction; "
+    "cpu, watts and temperature"
 )
 AXES = {1: "one axis", 2: "two axes"}
 
