@@ -86,6 +86,10 @@ RECOVERING = ("iops", "bandwidth", "mean", "max", "p50", "p99", "p99.9")
 RECOVERY = re.compile(r"(\S*) of (\S+) to ([0-9_.]+) ?%(?: for (\S+))?")
 
 
+LATENCY = "latency"
+"""All latencies, which a heatmap draws over time: no figure."""
+
+
 class MetricError(ValueError):
     """There is no such metric."""
 

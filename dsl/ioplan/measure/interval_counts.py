@@ -18,6 +18,7 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -193,6 +194,9 @@ class IntervalCounts:
 
     def __len__(self) -> int:
         return sum(chunk.intervals for chunk in self._chunks)
+
+    def __iter__(self) -> Iterator[Slice]:
+        return self.between(-inf, inf)
 
     def between(self, begin_ns: float, end_ns: float) -> Iterator[Slice]:
         """The intervals that begin in [begin, end), in order."""

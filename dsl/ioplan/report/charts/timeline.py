@@ -109,11 +109,11 @@ def timelines(
     The steps of one cell share their time. A run begins when it began; on a simulated
     clock, which runs ahead of ours, when the one before has ended.
     """
-    for found in list(_cells(points).values())[:MOST_CELLS]:
+    for found in list(cells_of(points).values())[:MOST_CELLS]:
         yield from _steps(found, reader, [m for m in metrics if not in_series(m)])
 
 
-def _cells(points: Sequence[Point]) -> Cells:
+def cells_of(points: Sequence[Point]) -> Cells:
     """Points by their cell, whatever the step."""
     cells: Cells = {}
     for point in points:
@@ -126,12 +126,8 @@ def _steps(
     points: Sequence[Point], reader: Reader, metrics: Sequence[Metric]
 ) -> Iterator[Timeline]:
     """The steps of one cell, in the order of their runs."""
-    lines = [Timeline(point) for point in points]
-    runs = [(run, line) for line in lines for run in line.point.runs]
-    runs.sort(key=lambda pair: pair[0].seq)
-    begun, end_s, written = _moment(runs[0][0].started_at), 0.0, 0
-    for run, line in runs:
-        start_s = max(end_s, (_moment(run.started_at) - begun).total_seconds())
+    lines, written = [Timeline(point) for point in points], 0
+    for run, line, start_s in placed(lines):
         series = list(reader.series(run))
         counted = _counted(run, reader, metrics)
         for (interval, readings), values in zip(series, counted, strict=False):
@@ -140,11 +136,21 @@ def _steps(
             line.instants.append(Instant(t_s, written, interval, readings, values))
         if is_cut_short([interval for interval, _ in series]):
             line.instants.pop()
+        if run.status != "ok":
+            line.failures.append(Failure(start_s + run.run_s, written, run))
+    yield from lines
+
+
+def placed(lines: Sequence[Timeline]) -> Iterator[tuple[RunRecord, Timeline, float]]:
+    """The runs of a cell in their order, and when each began; its events are marked."""
+    runs = [(run, line) for line in lines for run in line.point.runs]
+    runs.sort(key=lambda pair: pair[0].seq)
+    begun, end_s = _moment(runs[0][0].started_at), 0.0
+    for run, line in runs:
+        start_s = max(end_s, (_moment(run.started_at) - begun).total_seconds())
         line.marks += [Mark(start_s + one.start_s, one) for one in run.events]
         end_s = start_s + run.run_s
-        if run.status != "ok":
-            line.failures.append(Failure(end_s, written, run))
-    yield from lines
+        yield run, line, start_s
 
 
 def _counted(
@@ -167,7 +173,7 @@ def joined(lines: Sequence[Timeline]) -> Iterator[Timeline]:
     """The steps of a cell as one timeline."""
     by_cell: dict[tuple[tuple[str, str], ...], list[Timeline]] = {}
     for line in lines:
-        (cell,) = _cells([line.point])
+        (cell,) = cells_of([line.point])
         by_cell.setdefault(cell, []).append(line)
     for cell, found in by_cell.items():
         instants = [instant for line in found for instant in line.instants]
