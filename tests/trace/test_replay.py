@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
+from fio_jobs import NEEDS_FIO
 
 from ioplan.cli.commands.author.watch import _stamp, _stamp_of
 from ioplan.language.check.streams.replay import MOST_SIZES, shares
@@ -81,6 +82,7 @@ def test_blocks_smaller_than_the_targets_are_refused(tmp_path: Path) -> None:
     assert done.code != 0 and "100 B is not a multiple" in done.err
 
 
+@NEEDS_FIO
 def test_what_no_backend_can_do_is_refused(tmp_path: Path) -> None:
     recorded(tmp_path)
     done = run(tmp_path, "fio")
