@@ -296,6 +296,12 @@ class RunDetail(Model):
     histograms: tuple[StoredHistogram, ...] = ()
     series: tuple[Interval, ...] = ()
     telemetry: tuple[TelemetryPoint, ...] = ()
+    intervals: bytes = Field(
+        description="what each stream and direction counted in each interval, packed "
+        "by `ioplan.measure.interval_counts`; left out where it is not asked for",
+        default=b"",
+        exclude=True,
+    )
 
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -250,7 +250,7 @@ class SessionRunner:
         )
         if confirming := seek.confirming:
             session = self.context.session.id
-            detail = self.context.store.detail(session, confirming.seq)
+            detail = self.context.store.whole_detail(session, confirming.seq)
         self.step_runner.store(self._judged(run, record, detail), detail)
         self.found.add(record)
 

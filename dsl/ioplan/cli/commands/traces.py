@@ -43,9 +43,9 @@ def info(*, path: Path, volume: str | None) -> int:
 
 def convert_trace(*, path: Path, output: Path, volume: str | None, force: bool) -> int:
     """Write a trace file of any trace."""
-    with trace_faults(path), _replaced(output, force) as made:
+    with trace_faults(path), replaced(output, force) as made:
         header, found = convert(path, made, volume)
-    took = _span(header.span_ns)
+    took = span(header.span_ns)
     print_line(f"{output}: {counted(header.count, 'I/O')} in {took}")
     for line in left_out(found):
         print_line(line)
@@ -57,11 +57,11 @@ def cut_trace(
 ) -> int:
     """Write a part of a trace."""
     from_ns, to_ns = _ends(part)
-    new = _replaced(output, force)
+    new = replaced(output, force)
     with trace_faults(path), new as made, TemporaryDirectory() as folder:
         prepared, _ = prepared_trace(path, Path(folder), volume)
         header = cut(prepared, from_ns, to_ns, made)
-    took = _span(header.span_ns)
+    took = span(header.span_ns)
     print_line(f"{output}: {counted(header.count, 'I/O')} in {took}")
     return HELD
 
@@ -90,7 +90,7 @@ def prepared_trace(
 
 
 @contextmanager
-def _replaced(output: Path, force: bool) -> Iterator[Path]:
+def replaced(output: Path, force: bool) -> Iterator[Path]:
     """A place to write beside it, which takes its place in the end: whole, or not."""
     if output.exists() and not output.is_file():
         raise UsageError(f"{output} is no file, and a trace is written to none else")
@@ -118,13 +118,14 @@ def _ends(part: str) -> tuple[int, int]:
     return round(first.value), round(last.value)
 
 
-def _span(span_ns: int) -> str:
+def span(span_ns: int) -> str:
+    """A time from the first I/O to the last."""
     return time_text(span_ns / 1e9) if span_ns >= SECOND_NS else latency_text(span_ns)
 
 
 def _lines(name: str, found: TraceSummary) -> Iterator[str]:
     span_s = found.span_ns / 1e9
-    yield f"{name}: {counted(found.ios, 'I/O')} in {_span(found.span_ns)}"
+    yield f"{name}: {counted(found.ios, 'I/O')} in {span(found.span_ns)}"
     if span_s:
         mean = f"{iops_text(found.ios / span_s)} IOPS"
         rate = f"{digits(found.moved_bytes / span_s / 1e6)} MB/s"
