@@ -94,6 +94,7 @@ FIELDS = {*RunRequest.model_fields}
 ONCE = {
     "overwrite_data": "a person permits it each time",
     "fresh": "what the session has prepared since holds",
+    "within": "what there was no time for is measured",
 }
 """What `resume` does not take up, and why."""
 LANES_OWN = {"lab": "each host has its own lab file"}
