@@ -275,7 +275,7 @@ def _lateness(metric: Metric, part: Part) -> Figure:
         if metric.stream in (None, name)
     ]
     if not found:
-        return Figure(None, "the backend issued no trace")
+        return Figure(None, "no trace was issued at its times")
     return Figure(float(max(found)))
 
 
