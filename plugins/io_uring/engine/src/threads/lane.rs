@@ -21,6 +21,7 @@ use crate::target::verify::Verifier;
 use crate::threads::commits::Commits;
 use crate::threads::gaps::LaneGap;
 use crate::threads::interval_counts::IntervalCounts;
+use crate::threads::kept::Kept;
 use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
 use crate::threads::lateness::LaneLateness;
 use crate::threads::message::Message;
@@ -47,7 +48,8 @@ pub struct Lane {
     sequence: Sequence,
     arrivals: Option<Arrivals>,
     pause: Option<Pause>,
-    /// A plain closed loop: no rate, pauses, limit, late start, flushes or verification.
+    /// A plain closed loop: no rate, pauses, limit, late start, flushes, verification or
+    /// trace.
     plain: bool,
     /// Whether the pause, the verifier or the commits need to know of completions.
     tracked: bool,
@@ -66,6 +68,7 @@ pub struct Lane {
     gap: LaneGap,
     slots: SlotTimes,
     lateness: Option<LaneLateness>,
+    kept: Option<Kept>,
     lost_ios: u64,
     /// Of the warm-up as well.
     verified_bytes: u64,
@@ -92,7 +95,8 @@ impl Lane {
             || stream.starts_ns > 0
             || stream.sync_every.is_some()
             || stream.retries > 0
-            || stream.verify;
+            || stream.verify
+            || job.keep.is_some();
         let schedule = Schedule::new(0, 0, None, job.interval_ns);
         Self {
             id,
@@ -105,6 +109,10 @@ impl Lane {
                 None => Arrivals::of(stream, id.thread, generator),
             },
             lateness: stream.replay.as_ref().map(|_| LaneLateness::new()),
+            kept: job
+                .keep
+                .as_ref()
+                .map(|prefix| Kept::new(prefix, id, stream.fua)),
             filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),
             verifier: stamps
                 .filter(|_| stream.verify)
@@ -138,6 +146,9 @@ impl Lane {
         self.schedule = schedule.part(self.part_ns.0, self.part_ns.1);
         self.counts.begin(schedule);
         self.gap.begin(self.schedule.start_ns);
+        if let Some(kept) = &mut self.kept {
+            kept.begin(schedule.start_ns);
+        }
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.start(&self.schedule);
         }
@@ -391,6 +402,9 @@ impl Lane {
         if let (Some(commits), Kind::Flush) = (&mut self.commits, op.kind) {
             commits.flushing(slot);
         }
+        if let Some(kept) = &mut self.kept {
+            kept.issued(op);
+        }
     }
 
     /// Whether issuing sets the start of an I/O, and nothing else.
@@ -594,6 +608,9 @@ impl Lane {
         self.tick(now_ns);
         while let Some((op, result)) = self.retries.left() {
             self.error(&op, result, now_ns);
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.finish();
         }
         let over_ns = self.over_ns.unwrap_or(now_ns);
         let end = LaneEnd {
