@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +19,7 @@ from sight import ELSEWHERE
 from ioplan.store.store import Store
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lane_folders, lanes_root
-from ioplan_lab.cluster.jobs.reporting import enter, reporting, unreported
+from ioplan_lab.cluster.jobs.reporting import UNREPORTED, enter, reporting, unreported
 from ioplan_lab.desk import inventory as module
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.desk import Desk
@@ -224,6 +225,7 @@ def test_a_host_lists_and_ends_jobs_by_itself(tmp_path: Path, store_path: Path) 
     (row,) = [json.loads(one) for one in ioplan("jobs", "--json").out.splitlines()]
     assert (row["job"], row["where"], sum(row["lanes"].values())) == (job, "all", 2)
     assert job in ioplan("jobs").out
+    shutil.rmtree(lanes_root() / UNREPORTED)  # or its reporter waits for a database
     done = ioplan("cancel", job[:-2], "--person", "olga")
     assert done.code == 0, done.err
     assert done.out.count("cancelled by olga") == 2

@@ -39,6 +39,7 @@ from ioplan.lab.lab_file import read_lab
 from ioplan.language.check.modules import read_text
 from ioplan.language.lints.kinds import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
+from ioplan.planner.budget import Share, shares_within
 from ioplan.planner.places import expected_count
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.drive import drive_of
@@ -59,7 +60,13 @@ from ioplan.runner.person import login_name
 from ioplan.runner.placement import placement_of
 from ioplan.runner.session import SessionRunner
 from ioplan.runner.signature import signed
-from ioplan.runner.state_ledger import forget_state, is_session_target, target_key
+from ioplan.runner.state_ledger import (
+    UNKNOWN,
+    forget_state,
+    is_session_target,
+    proven,
+    target_key,
+)
 from ioplan.store.database import BUSY_S, LANE_BUSY_S
 from ioplan.store.errors import StoreError
 from ioplan.store.session_folder import (
@@ -189,6 +196,7 @@ def run_session(
             plan, summary, left_out = only_fitting(plan, choice, drive.facts, allowed)
         check_fit(summary, choice, drive.facts, allowed)
         check_same_target(start.before, drive.facts)
+        shares = _shares(plan, asked, store, drive.facts)
         start.on_opened()
         if asked.fresh:
             forget_state(store, drive.facts, start.id)
@@ -224,6 +232,8 @@ def run_session(
             clock=_clock(call),
             power=power,
             events=event_commands(summary, choice.lab),
+            within_s=asked.within_s,
+            shares=shares,
         )
         if choice.lab.results:
             from ioplan.store.delivery.outbox import Outbox  # noqa: PLC0415
@@ -272,6 +282,14 @@ def check_same_target(before: Session | None, facts: TargetFacts) -> None:
         f"{before.resolved.target_key}; start a new session with `ioplan run`",
         TargetFault.IDENTITY_MISMATCH,
     )
+
+
+def _shares(
+    plan: CheckedPlan, asked: RunRequest, store: Store, facts: TargetFacts
+) -> tuple[Share, ...]:
+    """Of the time of --within, what each test has. Raises BudgetError."""
+    state = UNKNOWN if asked.fresh else proven(store, facts)[0]
+    return shares_within(asked.within_s, plan, facts.capacity_bytes, state)
 
 
 def _limits(choice: Choice) -> Limits:

@@ -86,6 +86,11 @@ class Desk(Struct, frozen=True):
             return found
         return self.running.sessions(job)
 
+    def ping(self) -> None:
+        """Ask the database for anything. Raises StoreError."""
+        with self.database.reading() as connection:
+            connection.rows("SELECT 1 AS one")
+
     def capacities(self, lab: Lab) -> dict[str, int]:
         """In bytes, of the targets whose drives are known. Raises StoreError."""
         return capacities(self.store, lab, sizes(self.database))

@@ -17,6 +17,7 @@ from ioplan.cli.display.plan_table import ProvenState, plan_json, plan_table
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import checked_plan, simulated, size
+from ioplan.cli.run_options import requested
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.compare.detect import On
 from ioplan.lab.cross_references import expanded
@@ -49,6 +50,7 @@ def show_plan(
     only_exact: bool,
     native: bool,
     rehearse: bool,
+    within: str | None,
     detect: str | None,
     json: bool,
     everything: bool,
@@ -70,6 +72,7 @@ def show_plan(
         print_detection(Terminal(highlight=False), planned, detect, store, on, json)
         return
     capacity_bytes = size(capacity, "--capacity")
+    within_s = requested({"within": within or ""}).within_s
     choice = _choice(backend, lab, options) if native or backend else None
     if not choice and (allow or allow_approximate or only_exact):
         raise UsageError("--allow and --only-exact are about a backend: add --backend")
@@ -87,14 +90,15 @@ def show_plan(
         known = facts.capacity_bytes if target or capacity or not sim else None
         if fit:
             fit.refuse_impossible()
-        print_rehearsal(console, planned, known, sim, json)
+        print_rehearsal(console, planned, known, sim, json, within_s)
     elif native and choice and fit:
         fit.refuse_impossible()
         print_native(console, planned, choice, facts)
     elif json:
-        plan_json(planned, facts.capacity_bytes, state, fit.as_json() if fit else None)
+        told = fit.as_json() if fit else None
+        plan_json(planned, facts.capacity_bytes, state, told, within_s)
     else:
-        plan_table(console, planned, facts.capacity_bytes, everything, state)
+        plan_table(console, planned, facts.capacity_bytes, everything, state, within_s)
     if len(named) > 1 and (note := summary_of(planned).lanes_note(len(named))):
         print_message(note)
     if fit and not (rehearse or native):

@@ -61,7 +61,7 @@ def start_reporter(root: Path) -> None:
     It is no child of a worker or a command for long, and ends with its last lane.
     """
     STARTED[:] = [child for child in STARTED if child.poll() is None]
-    if STARTED or not unreported(root):
+    if not unreported(root):
         return
     with reporting(root) as is_free:
         pass
