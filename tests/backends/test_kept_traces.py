@@ -127,3 +127,9 @@ def test_a_trace_that_is_not_whole_is_none(folder: Path, store_path: Path) -> No
         assert list(folder.iterdir()) == []
     finally:
         tell("umount", folder)
+
+
+def test_several_targets_are_no_trace(folder: Path, store_path: Path) -> None:
+    text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 50ms }'
+    done = run(text, folder, "--target", str(folder.parent / "other.bin"))
+    assert done.code != 0 and "one trace is of one target" in done.out + done.err

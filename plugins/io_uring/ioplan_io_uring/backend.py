@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
-from ioplan.guard.drive import FileDrive
+from ioplan.guard.drive import FileDrive, JoinedDrive
 from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
 from ioplan.language.spoken import COMMON, REPLAYS, speaking
@@ -29,6 +30,8 @@ SPEAKS = speaking(
     "errors allowed",
     "retry",
     "hang",
+    "on targets",
+    "over all",
     *REPLAYS,
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
@@ -52,9 +55,24 @@ class IoUringDrive(FileDrive):
         return EngineExecution(
             self.program,
             engine_job(job, self.settings, stamps=self.stamps, keep=keep),
-            self.target.fd,
+            [self.target.fd],
             kept,
         )
+
+
+class IoUringTargets(JoinedDrive[IoUringDrive]):
+    """Several targets that one engine runs on."""
+
+    def start(self, job: Job) -> EngineExecution:
+        """Begin a run. Raises BackendError."""
+        first, *_ = drives = self.drives.values()
+        if first.settings.traces:
+            raise BackendError(
+                "a run on several targets is not kept as a trace: one trace is of one "
+                "target; leave out the option traces"
+            )
+        fds = [drive.target.fd for drive in drives]
+        return EngineExecution(first.program, engine_job(job, first.settings), fds)
 
 
 class IoUringBackend:
@@ -92,3 +110,7 @@ class IoUringBackend:
         engine_path()
         settings = settings_of(request.options)
         return IoUringDrive(open_target(request), settings)
+
+    def joined(self, drives: Mapping[str, IoUringDrive]) -> IoUringTargets:
+        """Several targets as one."""
+        return IoUringTargets(drives)

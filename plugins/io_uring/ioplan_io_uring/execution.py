@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ioplan.job import Event, Result
@@ -15,15 +15,19 @@ class EngineExecution(ProcessExecution):
     """A running engine."""
 
     def __init__(
-        self, program: Path, job: str, held_fd: int, kept: KeptTrace | None = None
+        self,
+        program: Path,
+        job: str,
+        held_fds: Sequence[int],
+        kept: KeptTrace | None = None,
     ) -> None:
-        """`job` is JSON in one line; `held_fd` the locked target."""
+        """`job` is JSON in one line; `held_fds` the locked targets."""
         self.kept = kept
         super().__init__(
             [program, "run", "--lifeline"],
             job,
             who="the engine",
-            held_fd=held_fd,
+            held_fds=held_fds,
             environment=clock_reading(program),
         )
 
