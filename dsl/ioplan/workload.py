@@ -83,17 +83,23 @@ class RatePhase(Model):
     per_s: Annotated[float, Field(ge=0)]
 
 
+Arrivals = Literal["fixed", "poisson", "gamma"]
+
+
 class Rate(Model):
     """An open-loop rate of a whole stream, in I/Os or in bytes per second.
 
     Where it changes, that is its mean: `phases` are repeated, the first one from the
     start of the stream's measured time on; or it goes evenly from `first_per_s` to
-    `last_per_s` over that time, and is the first before.
+    `last_per_s` over that time, and is the first before. Gaps between `gamma` arrivals
+    have the gamma distribution of which the standard deviation is `gap_variation` times
+    the mean: with 1 that of `poisson`.
     """
 
     iops: Annotated[float, Field(gt=0)] | None = None
     bytes_per_s: Annotated[float, Field(gt=0)] | None = None
-    arrivals: Literal["fixed", "poisson"] = "fixed"
+    arrivals: Arrivals = "fixed"
+    gap_variation: Annotated[float, Field(ge=0.01, le=100)] = 1.0
     phases: tuple[RatePhase, ...] = ()
     first_per_s: Annotated[float, Field(ge=0)] | None = None
     last_per_s: Annotated[float, Field(ge=0)] | None = None
@@ -136,14 +142,17 @@ class Region(Model):
 
 
 class Replay(Model):
-    """A recorded trace: the SHA-256 of its file, the number of its I/Os, the time from
-    the first to the last, the largest end of one, and what all of them move."""
+    """A recorded trace, or the part of it from one time to another: the SHA-256 of the
+    whole file, the number of I/Os that are replayed, the time from the first to the
+    last, the largest end of one, and what all of them move."""
 
     digest: str
     ios: Annotated[int, Field(gt=0)]
     span_ns: Annotated[int, Field(ge=0)]
     end_bytes: Annotated[int, Field(ge=0)]
     moved_bytes: Annotated[int, Field(ge=0)]
+    from_ns: Annotated[int, Field(ge=0)] = 0
+    to_ns: Annotated[int, Field(gt=0)] | None = None
 
 
 class Stream(Model):
@@ -160,10 +169,14 @@ class Stream(Model):
     thread, after `pause_every` I/Os, lets those outstanding complete and waits so
     long. The stream's part of the run is from `starts_ns` to `ends_ns` of the run's
     measured time, with a warm-up of its own before it, as long as the run's. Each of
-    the `hosts` does the whole stream; without any it is the host of the target. With a
+    the `hosts` does the whole stream; without any it is the host of the target. Each of
+    the `targets`, or else of all that the run has, gets the whole stream; `over_all`
+    they get it together, and take its I/Os in turn. With a
     `replay` its I/Os and their times are those of a trace, `speed` times as fast; mix
     and sizes then only describe it, and a pass is once through it. Its offsets are as
-    recorded, or `scaled` or `wrapped` into the target.
+    recorded, or `scaled` or `wrapped` into the target; `only` its reads or its writes
+    are replayed, or its `writes_as_reads`. At the pace `fast`, each I/O starts as soon
+    as fewer than `qd` are outstanding.
     """
 
     name: str = "main"
@@ -195,9 +208,14 @@ class Stream(Model):
     retries: Annotated[int, Field(ge=0, le=100)] = 0
     hang_ns: Annotated[int, Field(ge=0)] = 0
     hosts: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    over_all: bool = False
     replay: Replay | None = None
     speed: Annotated[float, Field(gt=0)] = 1.0
     offsets: Literal["recorded", "scaled", "wrapped"] = "recorded"
+    only: Literal["all", "reads", "writes"] = "all"
+    writes_as_reads: bool = False
+    pace: Literal["recorded", "fast"] = "recorded"
 
     @property
     def writes(self) -> bool:

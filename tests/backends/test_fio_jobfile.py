@@ -62,6 +62,7 @@ JOBS: dict[str, Job] = {
     "rate-odd": job(stream(rate={"iops": 1000}, threads=3)),
     "rate-sizes": job(stream(rate={"iops": 1000}, read_sizes=split((4096, 50), (8192, 50)))),
     "rate-bandwidth": job(stream(rate={"bytes_per_s": 100 * MIB})),
+    "rate-gamma": job(stream(rate={"iops": 500, "arrivals": "gamma"})),
     "rate-poisson": job(stream(rate={"iops": 500, "arrivals": "poisson"})),
     "random-share": job(stream(random_percent=65)),
     "random-by-direction": job(

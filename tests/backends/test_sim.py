@@ -326,12 +326,12 @@ def test_shares_and_sizes_are_those_asked_within_statistics() -> None:
         assert abs(hits - among * share) > 0, f"{name} is not drawn"
 
 
-@pytest.mark.parametrize("arrivals", ["fixed", "poisson"])
+@pytest.mark.parametrize("arrivals", ["fixed", "poisson", "gamma"])
 @pytest.mark.parametrize(
     "rate", [{"iops": 5000.5}, {"bytes_per_s": 5000.5 * 4096}], ids=["iops", "bytes"]
 )
 def test_a_rate_is_kept(rate: dict[str, float], arrivals: Any) -> None:
-    asked = stream(qd=8, rate=Rate(**rate, arrivals=arrivals))
+    asked = stream(qd=8, rate=Rate(**rate, arrivals=arrivals, gap_variation=0.5))
     result = run(filled(), asked, run_ns=10 * SECOND_NS)
     slack = 1 if arrivals == "fixed" else 5 * 50_005**0.5
     assert result.run_ns == 10 * SECOND_NS

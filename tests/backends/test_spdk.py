@@ -83,6 +83,7 @@ GAPS: list[tuple[str, dict[str, Any], str]] = [
         {"distribution": Hotspots(spots=(Hotspot(io_percent=100, space_percent=100),))},
         "",
     ),
+    ("rate", {"rate": Rate(iops=1500, arrivals="gamma")}, ""),
     ("rate", {"rate": Rate(iops=1500)}, "2000 IOPS"),
     ("rate", {"rate": Rate(bytes_per_s=1.5e6)}, "2 MiB/s"),
     ("data", {"read_percent": 0, **DEVICE}, "-U"),

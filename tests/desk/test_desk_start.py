@@ -104,7 +104,7 @@ def test_a_plan_is_checked_shown_started_watched_and_reported(lab_desk: Desk) ->
     gone = browser.post(
         f"/jobs/{jobs[0]['id']}x/cancel", data={"form_token": hidden["form_token"]}
     )
-    assert gone.status_code == 400 and "no job" in gone.text
+    assert gone.status_code == 404 and "no job" in gone.text
 
 
 @pytest.mark.parametrize(

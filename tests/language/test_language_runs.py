@@ -25,6 +25,7 @@ CLAUSES = [
     "random 4KiB 100/0, rate 2_000 iops",
     "random 4KiB 70/30, rate 20MiB/s",
     "random 4KiB 100/0, qd 8, rate 2_000 iops poisson",
+    "random 4KiB 100/0, qd 8, rate 2_000 iops gamma 1.33",
     "random 4KiB 100/0, qd 8, burst 20ms of 5_000 iops, then 30ms of 500 iops poisson",
     "random 4KiB 100/0, threads 2, qd 4 each, ramp 2MiB/s..20MiB/s total",
     "random 4KiB 100/0, qd 4, pause 1ms",
@@ -54,6 +55,10 @@ CLAUSES = [
     "staggered",
     "replay sampled, speed 2",
     "replay sampled, offsets scaled",
+    "replay sampled 20ms..60ms as fast as possible, qd 4",
+    "replay logged, only reads",
+    "replay logged, only writes",
+    "replay logged, writes as reads",
 ]
 STATEMENTS = [
     "run random 4KiB 100/0 for 100ms, warmup 50ms",
@@ -83,6 +88,7 @@ STATEMENTS = [
 BACKENDS = ["sim", pytest.param("io_uring", marks=pytest.mark.slow)]
 HEAD = """
 trace sampled = "std/sample.iotrace"
+trace logged = "std/logged.iotrace"
 workload oltp = random 8KiB 70/30, qd 4
 workload logging {
   reader = random 4KiB 100/0, qd 1

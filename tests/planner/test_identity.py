@@ -163,10 +163,14 @@ OTHERS = {
     "qd": [2, 11],
     "threads": [2, 11],
     "hosts": [("h1",), ("h1", "h2")],
+    "targets": [("a",), ("a", "b")],
+    "over_all": [True],
     "rate": [
         Rate(iops=100),
         Rate(bytes_per_s=100),
         Rate(iops=100, arrivals="poisson"),
+        Rate(iops=100, arrivals="gamma"),
+        Rate(iops=100, arrivals="gamma", gap_variation=2),
         Rate(iops=100, phases=(RatePhase(length_ns=5, per_s=100),)),
         Rate(iops=100, phases=(RatePhase(length_ns=5, per_s=0),)),
         Rate(iops=100, first_per_s=0, last_per_s=200),
@@ -206,6 +210,9 @@ OTHERS = {
     "replay": [REPLAY, REPLAY.model_copy(update={"digest": "b"})],
     "speed": [0.5, 2.0],
     "offsets": ["scaled", "wrapped"],
+    "only": ["reads", "writes"],
+    "writes_as_reads": [True],
+    "pace": ["fast"],
 }
 
 

@@ -168,7 +168,7 @@ def stopped(tmp_path: Path, store_path: Path, file: Path) -> Iterator[Path]:
 def forget_runs(store: Store, session: str, above: int) -> None:
     """As if the process had been killed before they were stored."""
     with store.writing() as connection:
-        for table in ("verdict", "run_blob", "run_telemetry", "run"):
+        for table in ("verdict", "run_blob", "run_telemetry", "run_intervals", "run"):
             connection.change(
                 f"DELETE FROM {table} WHERE session = :session AND seq > :seq",
                 {"session": session, "seq": above},

@@ -10,6 +10,7 @@ import pytest
 from command import ioplan
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from packed import packed_in
 from run_data import run, session
 
 from ioplan.records.drive import Drive
@@ -92,8 +93,7 @@ def every_byte(path: Path) -> bytes:
     found = [path.read_bytes()]
     for name, data in read(found[0]).members.items():
         found += [name.encode(), data]
-        if "/details/" in name:
-            found.append(zlib.decompress(data[1:]))
+        found += map(zlib.decompress, packed_in(name, data))
     return b"\n".join(found)
 
 

@@ -168,8 +168,16 @@ def lose(outbox: Outbox, *tables: str) -> None:
 
 
 LOST = (
-    ("verdict", "run_blob", "run_telemetry", "event", "run"),
-    ("verdict", "run_blob", "run_telemetry", "event", "run", "session"),
+    ("verdict", "run_blob", "run_telemetry", "run_intervals", "event", "run"),
+    (
+        "verdict",
+        "run_blob",
+        "run_telemetry",
+        "run_intervals",
+        "event",
+        "run",
+        "session",
+    ),
 )
 
 

@@ -22,6 +22,7 @@ from ioplan.history.history import Question, history
 from ioplan.records.drive import Drive
 from ioplan.records.record import Verdict
 from ioplan.records.session import SessionEvent
+from ioplan.store import push as push_module
 from ioplan.store.delivery.outbox import Outbox
 from ioplan.store.delivery.sender import send_all
 from ioplan.store.errors import StoreError
@@ -102,6 +103,29 @@ def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None
         assert "\\x00" in str(before)
         assert str(there) == str(before).replace("\\x00", "\ufffd")
         assert list(push(local, shared)) == []
+
+
+@needs_postgres
+def test_a_session_looks_complete_only_when_all_its_runs_are_there(
+    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the database's disk is full once the session's row is there."""
+    with filled(tmp_path / "a.db", 3) as local, Store.at(database) as shared:
+        id = session().id
+        local.finish(id, "ok", NOW)
+        with monkeypatch.context() as broken:
+            broken.setattr(push_module, "_push_runs", _no_room)
+            with pytest.raises(StoreError, match="no room"):
+                list(push(local, shared))
+        (seen,) = shared.overview()
+        assert (seen.status, seen.runs, seen.ended_at) == ("running", 0, None)
+        assert [one.runs for one in push(local, shared)] == [3]
+        (seen,) = shared.overview()
+        assert (seen.status, seen.runs, seen.ended_at) == ("ok", 3, NOW)
+
+
+def _no_room(*stores: object) -> int:
+    raise StoreError("the store reports: no room")
 
 
 @needs_postgres

@@ -137,7 +137,7 @@ def test_what_is_added_comes_back(store: Store) -> None:
     for one in runs:
         assert store.add(*one)
     assert list(store.records(ID)) == [one for one, _ in runs]
-    assert store.detail(ID, 2) == runs[1][1]
+    assert store.whole_detail(ID, 2) == runs[1][1]
     assert store.count(ID) == 3
     assert store.session(ID) == session()
 
@@ -333,7 +333,7 @@ def test_a_record_without_a_schema_is_damaged() -> None:
 
 def test_a_store_of_the_future_is_refused(store: Store, path: Path) -> None:
     change(path, "update meta set value = '9'")
-    with pytest.raises(StoreError, match=r"layout 9, .*layout 4 only"):
+    with pytest.raises(StoreError, match=r"layout 9, .*layout 5 only"):
         Store.open(path)
 
 
@@ -362,7 +362,7 @@ def test_a_file_of_something_else(tmp_path: Path) -> None:
         ),
         (
             ("create table meta (name text, value text)", "insert into meta values"
-             " ('layout', '4')", "create table photos (name text)"),
+             " ('layout', '5')", "create table photos (name text)"),
             "of something else .it has a table 'photos'",
         ),
         (
@@ -655,7 +655,7 @@ def intact(path: Path, printed: set[int], kills: int) -> int:
         found = [r.seq for r in store.records(ID)]
         assert printed <= set(found)
         assert len(found) <= len(printed) + kills
-        assert all(store.detail(ID, seq) == run(1)[1] for seq in found[-3:])
+        assert all(store.whole_detail(ID, seq) == run(1)[1] for seq in found[-3:])
     return max(found, default=0)
 
 

@@ -265,7 +265,7 @@ def test_each_suite_says_what_it_costs(name: str, renew: bool) -> None:
         one.path.write_text(one.path.read_text().replace(head, fresh, 1))
         return
     assert one.about[-1] == cost_line(one)
-    source = ("AnandTech", "PC Perspective", "SNIA PTS 2.0", "ioplan's own")
+    source = ("AnandTech", "PC Perspective", "SNIA PTS 2.0", "ioplan's own", "Source")
     assert any(word in " ".join(one.about) for word in source)
 
 
@@ -319,6 +319,12 @@ SMOKED = [
     "pts/pts_demand_intensity",
     pytest.param("pts/pts_enterprise_composite", marks=pytest.mark.long),
     "quick/laptop",
+    "ai/kv_cache",
+    *(
+        pytest.param(f"ai/{name}", marks=pytest.mark.long)
+        for name in ("checkpoint", "loader")
+    ),
+    *(pytest.param(f"app/{name}", marks=pytest.mark.long) for name in ("oltp", "web")),
 ]
 """What a test has time for; benchmarks/suites.py runs them all."""
 

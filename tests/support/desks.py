@@ -25,15 +25,24 @@ FIELD = re.compile(r'name="form_token" value="([^"]+)"')
 
 
 @contextmanager
-def desk_in(folder: Path, lab: Path | None = None, tls: bool = False) -> Iterator[Desk]:
-    """A desk with a person of each role, called as the role is."""
-    local = folder / "results.db"
+def desk_in(
+    folder: Path,
+    lab: Path | None = None,
+    tls: bool = False,
+    results: str | None = None,
+    store: Path | None = None,
+) -> Iterator[Desk]:
+    """A desk with a person of each role, called as the role is.
+
+    `results` is the database that the lab shares, `store` this host's.
+    """
+    local = store or folder / "results.db"
     desk = Desk(
-        store=Store.open(local),
-        place=str(local),
+        store=Store.at(results or local),
+        place=results or str(local),
         lab_file=lab,
         folder=folder / "desk",
-        database=DeskDatabase.at(None, folder / "desk", TABLES),
+        database=DeskDatabase.at(results, folder / "desk", TABLES),
         running=Running(local, connect),
         calls=Calls(PROGRAMS.cli, {"IOPLAN_STORE": str(local)}),
         tls=tls,

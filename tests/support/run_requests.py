@@ -9,7 +9,11 @@ from pydantic import BaseModel
 
 from ioplan.records.run_request import RunRequest
 
-VALID: dict[str, Any] = {"lab": Path("/other.toml"), "interval": "250ms"}
+VALID: dict[str, Any] = {
+    "lab": Path("/other.toml"),
+    "interval": "250ms",
+    "within": "4h",
+}
 
 
 def other(model: type[BaseModel], name: str) -> Any:

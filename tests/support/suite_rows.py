@@ -190,8 +190,11 @@ def _check_written(test: Test, capacity_bytes: int, found: list[RunRecord]) -> N
     for record in (r for r in found if r.asked.kind == "prepare"):
         step = steps[record.asked.workload]
         if step.passes and not step.rule:
-            block = step.workload.streams[0].write_sizes[0].size_bytes
-            wanted = int(capacity_bytes * step.passes) // block * block
+            stream = step.workload.streams[0]
+            block = stream.write_sizes[0].size_bytes
+            start, end = stream.region.edges_percent(capacity_bytes)
+            wanted = int(capacity_bytes * (end - start) / 100 * step.passes)
+            wanted = wanted // block * block
             assert abs(record.total.bytes - wanted) <= block, record.asked.after
 
 

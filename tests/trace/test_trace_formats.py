@@ -88,6 +88,10 @@ def vscsi(version: int) -> bytes:
 
 
 BLKPARSE = "  8,0    3        1 {since:14.9f}   697  {{event}}   {letter} {sector} + {sectors} [fio]"
+FTRACE = (
+    "     a fio-1401    [001] ..... {since:.6f}: {{event}}: 7,0 {letter}S {sector} + "
+    "{sectors} [a fio]"
+)
 TRACES: dict[str, bytes] = {
     "MSR Cambridge": lines("{filetime},hm,1,{word},{offset},{size},4131"),
     "Alibaba block": lines("419,{letter},{offset},{size},{us}"),
@@ -100,6 +104,8 @@ TRACES: dict[str, bytes] = {
     "fio iolog 3": b"fio version 3 iolog\n"
     + lines("{since_us} /dev/x {fio} {offset} {size}"),
     "blkparse": lines(BLKPARSE).replace(b"{event}", b"Q"),
+    "ftrace": b"# tracer: nop\n#\n"
+    + lines(FTRACE).replace(b"{event}", b"block_bio_queue"),
     "blktrace": blktrace(),
     "vscsi": vscsi(1),
 }
@@ -155,6 +161,19 @@ def test_issued_events_count_where_none_is_queued(tmp_path: Path) -> None:
     out = tmp_path / "o"
     _, found = convert(file_of(both, tmp_path), out)
     assert found.left_out == {"events D": 3} and Prepared.open(out).header.count == 3
+
+
+ISSUED = b"        fio-9       [001] d..1. 0.5: block_rq_issue: 7,0 WS 4096 () 8 + 8 none,0,0 [fio]\n"
+LOST = b"CPU:1 [LOST 345 EVENTS]\n"
+
+
+def test_events_of_the_kernel_that_are_lost_are_counted(tmp_path: Path) -> None:
+    """Of issued ones with their bytes and priority those count that stand alone."""
+    assert read(ISSUED + LOST, tmp_path) == [(0, WRITE, 4096, 4096)]
+    data = TRACES["ftrace"] + LOST + ISSUED + LOST
+    _, found = convert(file_of(data, tmp_path), tmp_path / "o")
+    left = {"events that the kernel lost": 690, "events block_rq_issue": 1}
+    assert found.left_out == left and Prepared.open(tmp_path / "o").header.count == 3
 
 
 def test_flush_fua_and_discard_are_kept(tmp_path: Path) -> None:
@@ -270,11 +289,12 @@ def test_info_says_what_is_in_it(tmp_path: Path) -> None:
 
 
 def test_figures_are_those_of_known_arrivals(tmp_path: Path) -> None:
-    """Poisson arrivals have a variation of 1, fixed ones of 0; both over many parts."""
+    """Fixed arrivals have a variation of 0, Poisson's of 1, gamma ones what a plan says."""
     rng, count = np.random.default_rng(7), 600_000
     for gaps, variation in (
         (rng.exponential(1e6, count), 1.0),
         (np.full(count, 1e6), 0.0),
+        (rng.gamma(1.33**-2, 1.33**2 * 1e6, count), 1.33),
     ):
         times = np.cumsum(gaps).astype("u8")
         rows = np.zeros(count, DTYPE)

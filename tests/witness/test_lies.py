@@ -98,6 +98,9 @@ LIES = {
     "a fixed rate as Poisson": Lie(
         "rate", "arrivals", lambda job: with_arrivals(job, "poisson")
     ),
+    "gamma arrivals as Poisson": Lie(
+        "rate gamma", "arrivals", lambda job: with_arrivals(job, "poisson")
+    ),
     "half the rate": Lie("rate", "rate", lambda job: with_rate(job, 200)),
     "zeros written random": Lie("data zeros", "data", instead(data=Data(kind="random"))),
     "noise written as zeros": Lie("data random", "data", instead(data=Data(kind="zeros"))),

@@ -20,6 +20,12 @@ def members(lab: Lab, group: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def expanded(lab: Lab, words: Sequence[str]) -> list[str]:
+    """What the words after `--target` stand for: groups by their targets, each once."""
+    found = (members(lab, word) if word in lab.groups else [word] for word in words)
+    return list(dict.fromkeys(name for names in found for name in names))
+
+
 def _matching(lab: Lab, word: str) -> list[str]:
     """The target of that name, else all that match a pattern such as `gen5-*`."""
     if word in lab.targets:

@@ -57,7 +57,8 @@ class Clause(Struct, frozen=True):
         """Each form with a run that asks for it."""
         mix = "0/100" if self.writes_only else "100/0"
         for form, example in self.forms.items() if self.is_feature else ():
-            yield form, self.feature or f"run random 4KiB {mix}, {example} for 2s"
+            plain = f"run random 4KiB {mix}, {{}} for 2s"
+            yield form, (self.feature or plain).replace("{}", example)
 
 
 def _count(what: str, most: int, member: str) -> Callable[[Quantity], Attributes]:
@@ -178,12 +179,13 @@ CLAUSES: tuple[Clause, ...] = (
     Clause(
         word="qd",
         is_feature=False,
-        forms={"qd": "qd 32"},
-        sets={"qd": ("qd",)},
+        forms={"qd": "qd 32", "over all": "qd 32 over all"},
+        sets={"qd": ("qd",), "over all": ("over_all",)},
         reference=(
-            "`qd N`, `qd N each`, `qd N total`",
+            "`qd N`, `qd N each`, `qd N total`, `… over all`",
             "outstanding I/Os. With more than one thread, `each` or `total` is "
-            "required; an axis `qd` changes only the number",
+            "required; an axis `qd` changes only the number. `over all`: of all "
+            "targets of the run together, see [Several targets](#several-targets)",
             "1",
         ),
         convert=_count("a queue depth", to.MOST_QD, "qd"),
@@ -213,16 +215,20 @@ CLAUSES: tuple[Clause, ...] = (
         forms={
             "rate": "rate 1_000 iops",
             "rate poisson": "rate 1_000 iops poisson",
+            "rate gamma": "rate 1_000 iops gamma 1.33",
         },
         sets={
             "rate": ("rate.iops", "rate.bytes_per_s"),
             "rate poisson": ("rate.arrivals poisson",),
+            "rate gamma": ("rate.arrivals gamma", "rate.gap_variation"),
         },
         reference=(
-            "`rate R`, `rate R each`, `rate R total`, `… poisson`",
+            "`rate R`, `rate R each`, `rate R total`, `… over all`, `… poisson`, "
+            "`… gamma 1.33`",
             "open loop: latency is measured from the intended start, so that "
             "queueing caused by a stalled device is included. With more than one "
-            "thread, `each` or `total` is required",
+            "thread, `each` or `total` is required. With `poisson` and `gamma` the "
+            "arrivals are drawn ([how](#arrivals)). `over all` as for `qd`",
             "none",
         ),
         convert=to.rate,
@@ -235,8 +241,8 @@ CLAUSES: tuple[Clause, ...] = (
         reference=(
             "`burst 5s of 50_000 iops, then 5s of 5_000 iops`",
             "a rate in phases that repeat, starting with the first phase when the "
-            "stream's measured time starts. Latencies, `each`, `total` and `poisson` "
-            "are as for `rate`. A phase may have `0 iops`",
+            "stream's measured time starts. Latencies, `each`, `total`, `poisson` and "
+            "`gamma` are as for `rate`. A phase may have `0 iops`",
             "none",
         ),
         slot="rate",
@@ -538,7 +544,7 @@ CLAUSES: tuple[Clause, ...] = (
     Clause(
         word="replay",
         in_head=True,
-        feature="run replay sampled",
+        feature="run {}",
         is_axis=False,
         forms={"replay": "replay web"},
         sets={"replay": ("replay",)},
@@ -554,8 +560,35 @@ CLAUSES: tuple[Clause, ...] = (
         ),
     ),
     Clause(
+        word="part",
+        in_head=True,
+        is_axis=False,
+        forms={"replay part": "replay web 20ms..60ms"},
+        sets={"replay part": ("replay part",)},
+        feature="run {}",
+        reference=(
+            "`replay web 10min..20min`",
+            "the part of a trace from one time of it to another",
+            "all of it",
+        ),
+    ),
+    Clause(
+        word="as fast as possible",
+        in_head=True,
+        is_axis=False,
+        forms={"replay as fast as possible": "replay web as fast as possible"},
+        sets={"replay as fast as possible": ("pace fast",)},
+        feature="run {}",
+        reference=(
+            "`replay web as fast as possible`",
+            "a closed loop in the recorded order: an I/O starts as soon as fewer than "
+            "`qd` are outstanding, and its latency counts from then on",
+            "at the recorded times",
+        ),
+    ),
+    Clause(
         word="speed",
-        feature="run replay sampled, speed 2",
+        feature="run replay web, {}",
         is_simple=True,
         forms={"speed": "speed 2"},
         sets={"speed": ("speed",)},
@@ -585,7 +618,32 @@ CLAUSES: tuple[Clause, ...] = (
             "as recorded",
         ),
         is_axis=False,
-        feature="run replay sampled, offsets wrapped",
+        feature="run replay web, {}",
+    ),
+    Clause(
+        word="only",
+        forms={"only reads": "only reads", "only writes": "only writes"},
+        sets={"only reads": ("only reads",), "only writes": ("only writes",)},
+        reference=(
+            "`only reads`, `only writes`",
+            "the reads of a trace alone, or its writes, each at its time",
+            "all I/Os",
+        ),
+        is_axis=False,
+        feature="run replay logged, {}",
+    ),
+    Clause(
+        word="writes as reads",
+        forms={"writes as reads": "writes as reads"},
+        sets={"writes as reads": ("writes_as_reads",)},
+        reference=(
+            "`writes as reads`",
+            "each write of a trace is a read of the same place, flushes and discards "
+            "are left out: nothing is changed on the target",
+            "",
+        ),
+        is_axis=False,
+        feature="run replay logged, {}",
     ),
     Clause(
         word="on hosts",
@@ -599,6 +657,20 @@ CLAUSES: tuple[Clause, ...] = (
             "the host of the target",
         ),
         slot="hosts",
+        is_axis=False,
+    ),
+    Clause(
+        word="on targets",
+        is_feature=False,
+        forms={"on targets": "on targets a, b"},
+        sets={"on targets": ("targets",)},
+        reference=(
+            "`on targets a, b`",
+            "the targets of a run that have the stream, by their names in the lab; see "
+            "[Several targets](#several-targets)",
+            "all targets of the run",
+        ),
+        slot="targets",
         is_axis=False,
     ),
 )

@@ -25,6 +25,7 @@ MOST_IO_BYTES = 1 << 30
 MOST_QD = 65536
 MOST_THREADS = 4096
 
+VARIATIONS = 0.01, 100.0
 MOST_SYNC = 1_000_000_000
 MOST_ERRORS = 1_000_000_000
 MOST_RETRIES = 100
@@ -168,6 +169,21 @@ def rate(quantity: Quantity) -> Attributes:
     if quantity.value <= 0:
         raise QuantityError("a rate must be more than 0")
     return {"rate": (quantity.kind, float(quantity.value))}
+
+
+def gap_variation(quantity: Quantity) -> float:
+    """Of gamma arrivals, the standard deviation of a gap over the mean.
+
+    Raises QuantityError.
+    """
+    value = float(of_kind(quantity, "the variation of gaps", "number").value)
+    least, most = VARIATIONS
+    if not least <= value <= most:
+        raise QuantityError(
+            f"the variation of gaps is from {least:g} to {most:g}",
+            "1 is that of poisson, more are bursts",
+        )
+    return value
 
 
 def phase_rate(quantity: Quantity) -> tuple[Kind, float]:

@@ -15,7 +15,7 @@ from ioplan.backends import Gap
 from ioplan.core.model import Model, defaults_of
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job
-from ioplan.language.clause_table import CLAUSES, slot
+from ioplan.language.clause_table import BY_WORD, CLAUSES, slot
 from ioplan.workload import Replay, Stream
 
 WORDS = {
@@ -40,15 +40,26 @@ COMMON = (
     *LENGTHS.values(),
 )
 """What every backend of ioplan speaks; a new clause is named by each that has it."""
+REPLAYS = tuple(
+    form
+    for word in (
+        *("replay", "part", "as fast as possible", "speed", "offsets", "only"),
+        "writes as reads",
+    )
+    for form in BY_WORD[word].forms
+)
+"""All that can be said of a replay."""
 FIELDS = {form: slot(clause.word) for clause in CLAUSES for form in clause.sets}
 FIELDS["bytes"] = "for"
 
 OWN_WAY = (
     *("target", "capacity_bytes", "block_bytes", "streams", "interval_ns", "seed"),
-    *("read_only", "await_start", "cpus", "mode"),
+    *("read_only", "await_start", "cpus", "mode", "targets"),
 )
 """Members of a job that say how and where, not what."""
-NOT_SAID = frozenset(("name", "kind", "region_start_bytes", "region_end_bytes"))
+NOT_SAID = frozenset(
+    ("name", "kind", "region_start_bytes", "region_end_bytes", "target_numbers")
+)
 JOB_DEFAULTS = defaults_of(Job)
 REQUIRED = object()
 """Equal to no value: a member without a default is always said."""
@@ -77,6 +88,8 @@ def _gap(stream: Stream, word: str) -> Gap:
     reason = f"the backend does not support {word!r}"
     if stream.hosts and word == "on hosts":
         reason = f"this host alone cannot run streams on {', '.join(stream.hosts)}"
+    if word in ("over all", "on targets"):
+        reason = "a run of this backend has one target, which shares nothing"
     return Gap(stream=stream.name, field=FIELDS.get(word, word), reason=reason)
 
 
@@ -100,6 +113,7 @@ def _members(model: Model, prefix: str = "") -> Iterator[str]:
         path = prefix + name
         if isinstance(value, Replay):
             yield path
+            yield from ["replay part"] if value.to_ns else []
         elif isinstance(value, Model):
             kind = getattr(value, "kind", None)
             yield from [f"{path} {kind}"] if kind else []

@@ -25,19 +25,23 @@ from ioplan.measure.consistency import (
 )
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.interval import interval
-from ioplan.measure.tally import READ_WRITE, CountsBuilder, StreamCountsBuilder
+from ioplan.measure.interval_counts import IntervalPacker
+from ioplan.measure.tally import StreamCountsBuilder
+from ioplan.measure.totals import Totals
 from ioplan.records.record import (
     DirectionResult,
     Interval,
     RunDetail,
-    StoredHistogram,
     StreamResult,
+    TargetResult,
 )
-from ioplan.workload import COUNTED, Direction
+from ioplan.workload import Direction
 
 Streams = dict[str, StreamCountsBuilder]
-FIGURES = ("streams", "directions", "total", "detail", "_faults")
+FIGURES = ("figures", "targets", "detail", "_faults")
 """Made once for all that ask for them; each event makes them out of date."""
+TARGETS = "targets"
+"""The fact of a Result with the counts of several targets."""
 
 
 class Measurement:
@@ -52,6 +56,7 @@ class Measurement:
         self.result: Result | None = None
         self.failure: Failure | None = None
         self._series: list[Interval] = []
+        self._intervals = IntervalPacker()
         self._last_t_ns = 0
         self._seen: Streams = {}
         self._final: Streams = {}
@@ -78,6 +83,7 @@ class Measurement:
         bins = self._add_streams(self._seen, event.streams)
         point = interval(event, bins)
         self._series.append(point)
+        self._intervals.add(event, bins)
         self._last_t_ns = event.t_ns
         return point
 
@@ -129,39 +135,33 @@ class Measurement:
         return tuple(self._series)
 
     @cached_property
+    def figures(self) -> Totals:
+        """The results."""
+        return Totals(self._totals, self.run_ns)
+
+    @property
     def streams(self) -> tuple[StreamResult, ...]:
         """The results by stream."""
-        return tuple(s.result(self.run_ns) for s in self._totals.values())
+        return self.figures.streams
 
-    @cached_property
+    @property
     def directions(self) -> dict[Direction, DirectionResult]:
         """The results by direction, over all streams."""
-        return {
-            direction: CountsBuilder.merged(parts).result(self.run_ns)
-            for direction in COUNTED
-            if (parts := self._tallies(direction))
-        }
+        return self.figures.directions
 
-    @cached_property
+    @property
     def total(self) -> DirectionResult:
         """Reads and writes of all streams."""
-        parts = [tally for d in READ_WRITE for tally in self._tallies(d)]
-        return CountsBuilder.merged(parts).result(self.run_ns)
-
-    def _tallies(self, direction: Direction) -> list[CountsBuilder]:
-        streams = self._totals.values()
-        return [s.directions[direction] for s in streams if direction in s.directions]
+        return self.figures.total
 
     @cached_property
     def detail(self) -> RunDetail:
-        """A histogram for each stream and direction, and the series."""
+        """A histogram for each stream and direction, the series, and the counts of
+        each interval."""
         return RunDetail(
-            histograms=tuple(
-                _stored(stream.name, direction, tally.histogram())
-                for stream in self._totals.values()
-                for direction, tally in stream.directions.items()
-            ),
+            histograms=self.figures.stored(),
             series=self.series,
+            intervals=self._intervals.packed(),
         )
 
     @property
@@ -183,9 +183,35 @@ class Measurement:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The backend's own facts; later ones replace earlier ones."""
+        """The backend's own facts; later ones replace earlier ones.
+
+        The counts of targets are none: `targets` has what comes of them.
+        """
         before = self.started.facts if self.started else {}
-        return before | (self.result.facts if self.result else {})
+        facts = before | (self.result.facts if self.result else {})
+        return {name: fact for name, fact in facts.items() if name != TARGETS}
+
+    @cached_property
+    def targets(self) -> dict[str, TargetResult]:
+        """The results by target, where the run has several; they add up to the run's.
+
+        Each stream's are over its measured time in the run.
+        """
+        told = self.result.facts.get(TARGETS, {}) if self.result else {}
+        return {name: self._target(streams) for name, streams in told.items()}
+
+    def _target(self, told: list[Any]) -> TargetResult:
+        counts = tuple(StreamCounts.model_validate(one) for one in told)
+        found: Streams = {}
+        self._add_streams(found, counts)
+        for name, tally in found.items():
+            tally.run_ns = self._final[name].run_ns
+        figures = Totals(found, self.run_ns)
+        return TargetResult(
+            streams=figures.streams,
+            directions=figures.directions,
+            total=figures.total,
+        )
 
     def inconsistencies(self) -> list[Inconsistency]:
         """Where the figures contradict each other. Empty for a sound run."""
@@ -201,9 +227,3 @@ class Measurement:
         if self.result is not None and self._series:
             found += missing_in_series(self._seen, self._final)
         return found
-
-
-def _stored(stream: str, direction: Direction, part: Histogram) -> StoredHistogram:
-    return StoredHistogram.model_construct(
-        stream=stream, direction=direction, bits=part.bits, bins=part.flat()
-    )

@@ -104,11 +104,41 @@ class Part(Struct, frozen=True):
     telemetry: Telemetry | None = None
 
 
-class SteadyWatch:
-    """Collects intervals into windows of `every_ns`, and their values.
+class Windows:
+    """Collects the intervals of a run, without its warm-up, into windows.
 
-    A window ends with the interval that comes nearest to its length. Those that
-    begin before the rule's least passes are over do not count.
+    A window ends with the interval that comes nearest to `every_ns`.
+    """
+
+    def __init__(self, every_ns: int) -> None:
+        self.every_ns = every_ns
+        self._start()
+
+    def _start(self) -> None:
+        self.window, self.window_ns = Measurement(), 0
+
+    def add(self, progress: Progress) -> Sample | None:
+        """Take an interval; the window that has ended with it."""
+        if progress.warmup:
+            return None
+        self.window.add(progress)
+        self.window_ns += progress.interval_ns
+        if self.window_ns + progress.interval_ns // 2 < self.every_ns:
+            return None
+        found, part = self.window, self._part()
+        self._start()
+        return Sample(part, found.detail)
+
+    def _part(self) -> Part:
+        window = self.window
+        run_s = self.window_ns / SECOND_NS
+        return Part(run_s, window.total, window.directions, window.streams)
+
+
+class SteadyWatch:
+    """Assesses the values of windows of `every_ns`.
+
+    Those that begin before the rule's least passes are over do not count.
     """
 
     def __init__(
@@ -118,43 +148,27 @@ class SteadyWatch:
         on_assessment: Callable[[Steady, int], None],
         pass_bytes: int = 1,
     ) -> None:
-        self.rule, self.every_ns, self.on_assessment = rule, every_ns, on_assessment
+        self.rule, self.on_assessment = rule, on_assessment
         self.pass_bytes, self.moved_bytes = pass_bytes, 0
+        self.windows = Windows(every_ns)
         self.values: list[Figure] = []
         self.last = assess(rule, ())
-        self._start_window()
-
-    def _start_window(self) -> None:
-        self.window, self.window_ns = Measurement(), 0
 
     def add(self, progress: Progress) -> bool:
         """Take an interval; True once the values are steady."""
-        if progress.warmup:
+        window = self.windows.add(progress)
+        if window is None:
             return False
-        self.window.add(progress)
-        self.window_ns += progress.interval_ns
-        if self.window_ns + progress.interval_ns // 2 < self.every_ns:
-            return False
-        self.last = self._assess_window()
+        self.last = self._assessed(window)
         self.on_assessment(self.last, len(self.values))
-        self._start_window()
         return self.last.reached
 
-    def _assess_window(self) -> Steady:
+    def _assessed(self, window: Sample) -> Steady:
         """The assessment with the window that has ended."""
         passes = self.moved_bytes / self.pass_bytes
-        self.moved_bytes += sum(one.bytes for one in self.window.directions.values())
+        self.moved_bytes += sum(one.bytes for one in window.record.directions.values())
         if passes >= self.rule.least_passes:
-            self.values.append(self._value())
+            self.values.append(figure(self.rule.metric, [window]))
             return assess(self.rule, self.values)
         why = f"{passes:.2g} of at least {self.rule.least_passes:g} passes so far"
         return assess(self.rule, ()).model_copy(update={"why": why})
-
-    def _value(self) -> Figure:
-        part = Part(
-            self.window_ns / SECOND_NS,
-            self.window.total,
-            self.window.directions,
-            self.window.streams,
-        )
-        return figure(self.rule.metric, [Sample(part, self.window.detail)])

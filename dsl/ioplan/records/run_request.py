@@ -88,6 +88,13 @@ def _interval(text: str) -> str:
     return text
 
 
+def _within(text: str) -> str:
+    found = parse(text) if text else None
+    if found and (found.kind != "time" or found.value <= 0):
+        raise ValueError(f"takes a time, for example 4h, not {text!r}")
+    return text
+
+
 Tag = Annotated[str, AfterValidator(one_word)]
 Tags = Annotated[tuple[Tag, ...], AfterValidator(_each_once)]
 Note = Annotated[str, AfterValidator(short_note)]
@@ -193,6 +200,17 @@ class RunRequest(Model):
             example="1s",
         ),
     ] = ""
+    within: Annotated[
+        str,
+        AfterValidator(_within),
+        Option(
+            "--within",
+            "End on time: shorten runs and rounds, and say first what that tells.",
+            "TIME",
+            label="End within",
+            example="4h",
+        ),
+    ] = ""
     overwrite: Annotated[
         Texts, Option("--overwrite", "Permit overwriting this target (its ID).", "ID")
     ] = ()
@@ -274,6 +292,11 @@ class RunRequest(Model):
     def interval_ns(self) -> int | None:
         """The length of the reporting interval; None for the usual one."""
         return int(parse(self.interval).value) if self.interval else None
+
+    @property
+    def within_s(self) -> float | None:
+        """The time by which the session is to end."""
+        return int(parse(self.within).value) / SECOND_NS if self.within else None
 
 
 OPTIONS: dict[str, Option] = {

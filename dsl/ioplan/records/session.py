@@ -67,7 +67,15 @@ class Session(Model):
 
 
 EventKind = Literal[
-    "resumed", "edited", "state", "left-out", "purged", "failed", "tagged", "signal"
+    "resumed",
+    "edited",
+    "state",
+    "left-out",
+    "within",
+    "purged",
+    "failed",
+    "tagged",
+    "signal",
 ]
 
 

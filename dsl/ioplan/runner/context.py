@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from ioplan.backends import Backend, Drive
 from ioplan.language.lints.lints import Lint
 from ioplan.language.plan import CheckedPlan
+from ioplan.planner.budget import Share
 from ioplan.planner.summary import PlanSummary
 from ioplan.records.host_clock import HostClock
 from ioplan.records.session import Session
@@ -36,6 +37,7 @@ class SessionContext(Struct, frozen=True):
     run, and in the records; `left_out` are the tests that do not fit, a line each;
     `clock` is this host's against its lab's, as it was measured last. `power` is what
     cuts the target's, where the lab has it; `events` are its commands by their names.
+    With `within_s` the session ends by then, and `shares` are its tests' parts of it.
     """
 
     plan: CheckedPlan
@@ -57,3 +59,5 @@ class SessionContext(Struct, frozen=True):
     clock: Callable[[], HostClock | None] = no_clock
     power: PowerSupply | None = None
     events: Mapping[str, EventCommand] = {}
+    within_s: float | None = None
+    shares: tuple[Share, ...] = ()

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import cached_property
 
 from ioplan.language.plan import RestStep, Test
+from ioplan.planner.budget import share_lines
 from ioplan.planner.estimate import Estimator
 from ioplan.planner.steps import (
     Idle,
@@ -23,6 +24,7 @@ from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.seek import Probed
 from ioplan.records.session import SessionEvent
 from ioplan.runner import rounds
+from ioplan.runner.budget import TIME_IS_UP, Budget
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome, now
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
@@ -50,6 +52,7 @@ class SessionRunner:
         self.interrupt, self.outcome = Interrupt(), SessionOutcome()
         self.step_runner = StepRunner(context, self.interrupt, self.outcome)
         self.estimator = Estimator(context.drive.facts.capacity_bytes)
+        self.budget = self.step_runner.budget = self._budget()
         self.step_number = 0
         self.left_s = 0.0
         self.rounds: rounds.RoundTracker | None = None
@@ -58,6 +61,13 @@ class SessionRunner:
         self.abandoned: Test | None = None
         self.neighbours: cell_seek.Neighbours | None = None
         self.found = FoundValues()
+
+    def _budget(self) -> Budget | None:
+        context = self.context
+        if context.within_s is None:
+            return None
+        of_session = self.interrupt, self.estimator, context.backend.virtual_time
+        return Budget(context.within_s, context.shares, *of_session)
 
     @cached_property
     def ledger(self) -> StateLedger:
@@ -71,16 +81,21 @@ class SessionRunner:
         with self.interrupt:
             self.context.store.begin(self.context.session)
             try:
-                self.observer.session_started(self.context.session, self.left_s)
+                total_s = min(self.left_s, self.context.within_s or self.left_s)
+                self.observer.session_started(self.context.session, total_s)
                 self._report_host()
                 self._report_mistakes()
                 for text in self.context.left_out:
                     self.step_runner.note("left-out", f"skipped: {text}")
                 if self.ledger.why:
                     self.step_runner.note("state", self.ledger.why)
+                if within_s := self.context.within_s:
+                    for text in share_lines(self.context.shares, within_s):
+                        self.step_runner.note("within", text)
                 self._run_tests(unfold(self.context.plan))
             except KeyboardInterrupt:
                 self.outcome.interrupted = True
+                self._note_time()
             except (RunFailed, StoreError) as error:
                 self.outcome.fail(error)
             except BaseException as error:
@@ -89,6 +104,11 @@ class SessionRunner:
             finally:
                 self._finish()
         return self.outcome
+
+    def _note_time(self) -> None:
+        """Say it where not the user has ended the session, but its time."""
+        if self.interrupt.why == TIME_IS_UP:
+            self.step_runner.note("within", TIME_IS_UP)
 
     def _report_host(self) -> None:
         """Once a session, what distorts figures and what nothing here can measure."""
@@ -132,6 +152,8 @@ class SessionRunner:
             if self.expectations is None or self.expectations.test is not step.test:
                 self._finish_test()
                 self.expectations = ExpectationTracker(step.test, self.context.baseline)
+                if self.budget:
+                    self.budget.begin(step.test)
             if step.test is not self.abandoned:
                 self._try_step(step)
         self._finish_test()
@@ -185,10 +207,18 @@ class SessionRunner:
                 round_s = self.estimator.total(step.round(number + 1)).run_s
                 self._reduce_eta(round_s * (at_most - number))
                 break
+            if number < at_most and not self._allows_round(number + 1):
+                why = self.rounds.why()
+                text = f"{step.test.title}: {number} of at most {at_most} rounds: {why}"
+                self.step_runner.note("within", text)
+                break
         else:
             why = self.rounds.why()
             self.observer.note(f"not steady after {at_most} rounds: {why}")
         self.rounds = None
+
+    def _allows_round(self, number: int) -> bool:
+        return self.budget is None or self.budget.allows_round(number)
 
     def _run_round(
         self, step: RoundsOf, number: int, tracker: rounds.RoundTracker
@@ -250,7 +280,7 @@ class SessionRunner:
         )
         if confirming := seek.confirming:
             session = self.context.session.id
-            detail = self.context.store.detail(session, confirming.seq)
+            detail = self.context.store.whole_detail(session, confirming.seq)
         self.step_runner.store(self._judged(run, record, detail), detail)
         self.found.add(record)
 
@@ -271,6 +301,8 @@ class SessionRunner:
     def _at_work(self, run: Run) -> Iterator[None]:
         """What comes before a run and after it."""
         self._prepare_for(run)
+        if self.budget:
+            self.budget.allow(run)
         self._start(run)
         if run.writes:
             self._invalidate_state()
@@ -330,6 +362,8 @@ class SessionRunner:
             self._run_before(step)
 
     def _run_before(self, step: Prepare | Idle) -> None:
+        if self.budget:
+            self.budget.allow(step)
         self._start(step)
         if isinstance(step, Idle):
             self.step_runner.rest(step.pause_ns)
@@ -363,14 +397,17 @@ class SessionRunner:
         self.step_number += 1
         self.observer.step(step, self.step_number)
 
-    def _end(self, step: Step) -> None:
+    def _end(self, step: SingleStep) -> None:
         self.interrupt.check()
-        self._reduce_eta(self.estimator.cost(step).run_s)
+        self._skip([step])
 
-    def _skip(self, steps: Iterable[Step]) -> None:
+    def _skip(self, steps: Iterable[SingleStep]) -> None:
         for step in steps:
+            if self.budget:
+                self.budget.done(step)
             self._reduce_eta(self.estimator.cost(step).run_s)
 
     def _reduce_eta(self, estimated_s: float) -> None:
         self.left_s = max(0.0, self.left_s - estimated_s)
-        self.observer.eta(self.left_s)
+        most_s = max(0.0, self.budget.left_s) if self.budget else self.left_s
+        self.observer.eta(min(self.left_s, most_s))

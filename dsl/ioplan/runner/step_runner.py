@@ -20,6 +20,7 @@ from ioplan.planner.steps import Prepare, Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.seek import Probed
 from ioplan.records.session import EventKind, SessionEvent
+from ioplan.runner.budget import Budget
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import RunOutcome, execute, format_error, now
 from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
@@ -62,6 +63,7 @@ class StepRunner:
         self.recorder = Recorder(context)
         self.interval_ns = context.session.request.interval_ns
         self.stamps = StampFile(context.drive.facts)
+        self.budget: Budget | None = None
 
     @cached_property
     def instruments(self) -> Instruments | None:
@@ -157,6 +159,8 @@ class StepRunner:
             for one in others:
                 one.begin()
 
+        if self.budget:
+            watch = self.budget.watch(watch)
         reporter = ProgressReporter(job, self.observer, watch)
         limits, instruments = self.context.limits, self.instruments
         with (
@@ -168,6 +172,8 @@ class StepRunner:
                 begun=begun,
             )
         outcome = replace(outcome, warnings=(*outcome.warnings, *warnings))
+        if self.budget:
+            outcome = self.budget.judged(outcome)
         return placed, events.judged(self._if_not_taken(outcome))
 
     @contextmanager
@@ -229,6 +235,8 @@ class StepRunner:
     def rest(self, pause_ns: int) -> None:
         """Leave the target alone for a while. Raises RunFailed."""
         self._wait(lambda: self.drive.idle(pause_ns))
+        if self.budget:
+            self.budget.passed(pause_ns)
 
     def _write(self, prepare: Prepare, step: WriteStep) -> None:
         job = write_job(step, self.drive.facts, self.interval_ns)

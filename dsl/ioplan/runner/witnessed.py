@@ -24,6 +24,7 @@ JUDGED = frozenset(
     (
         *("random", "sequential", "random share", "random by direction", "mix", "trim"),
         *("size", "sizes", "align", "region", "qd", "threads", "rate", "rate poisson"),
+        "rate gamma",
         *("zipf", "pareto", "hotspots", "normal", "data zeros", "data compressible"),
         *("dedup", "sync", "fua", "verify"),
     )

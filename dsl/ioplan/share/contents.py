@@ -2,7 +2,7 @@
 
 report.html                  the report, for people without ioplan
 1/session.json, 1/plan.ioplan, 1/use/1.ioplan …
-1/runs.jsonl, 1/events.jsonl, 1/details/1.histograms, .series, .telemetry …
+1/runs.jsonl, 1/events.jsonl, 1/details/1.histograms, .series, .telemetry, .intervals …
 1/drive.toml, 1/lab.json     the simulated drive, or what the lab says of the target
 """
 
@@ -12,10 +12,12 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from math import inf
 
 from msgspec import Struct
 
 from ioplan.measure.histogram import Histogram
+from ioplan.measure.interval_counts import IntervalCounts
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session import Session, SessionEvent
@@ -73,7 +75,8 @@ class Bundled(Struct, frozen=True):
 def bundled(store: Store, session: Session, lab: str = "") -> Bundled:
     """A session of a store, without what is only for its own host."""
     runs = [
-        (one, store.detail(one.session, one.seq)) for one in store.records(session.id)
+        (one, store.whole_detail(one.session, one.seq))
+        for one in store.records(session.id)
     ]
     events = tuple(store.events(session.id))
     return Bundled(_portable(session), events, tuple(runs), lab)
@@ -129,6 +132,8 @@ def _members(one: Bundled) -> Iterator[tuple[str, bytes]]:
         yield f"{at}.series", encode_series(detail.series)
         if detail.telemetry:
             yield f"{at}.telemetry", encode_telemetry(detail.telemetry)
+        if detail.intervals:
+            yield f"{at}.intervals", detail.intervals
     for name, text in ((TOML, one.drive), ("lab.json", one.lab)):
         if text:
             yield name, text.encode()
@@ -178,9 +183,22 @@ class Details:
 
     def checked(self, blob: bytes) -> bytes:
         """The blob, once it is known that it does not become too large."""
+        self._count(blob[1:])
+        return blob
+
+    def checked_intervals(self, packed: bytes) -> bytes:
+        """The same of intervals, which can then be read to the last one."""
+        found = IntervalCounts(packed)
+        for body in found.bodies():
+            self._count(body)
+        for _ in found.between(-inf, inf):
+            pass
+        return packed
+
+    def _count(self, packed: bytes | memoryview) -> None:
         unpacker = zlib.decompressobj()
         try:
-            size = len(unpacker.decompress(blob[1:], MOST_DETAIL_BYTES + 1))
+            size = len(unpacker.decompress(packed, MOST_DETAIL_BYTES + 1))
         except zlib.error as error:
             raise ValueError(f"a series is damaged: {error}") from error
         if size > MOST_DETAIL_BYTES:
@@ -188,7 +206,6 @@ class Details:
         self.size += size
         if self.size > MOST_DETAILS_BYTES:
             raise ValueError(f"its series are larger than {MOST_DETAILS_BYTES} B")
-        return blob
 
 
 def _bundled(own: dict[str, bytes], details: Details) -> Bundled:
@@ -232,6 +249,7 @@ def _detail(own: dict[str, bytes], seq: int, details: Details) -> RunDetail:
         histograms=decode_histograms(details.checked(own.pop(f"{at}.histograms"))),
         series=decode_series(details.checked(own.pop(f"{at}.series"))),
         telemetry=decode_telemetry(details.checked(telemetry)) if telemetry else (),
+        intervals=details.checked_intervals(own.pop(f"{at}.intervals", b"")),
     )
     for one in detail.histograms:
         if not 0 < one.bits <= MOST_BITS:

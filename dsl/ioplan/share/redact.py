@@ -17,6 +17,7 @@ from msgspec import Struct
 from ioplan import backends
 from ioplan.language import clause_table, statement_table
 from ioplan.language.metric import METRICS
+from ioplan.measure.interval_counts import renamed
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.session import Session, SessionEvent
 from ioplan.share.container import BundleError
@@ -92,6 +93,8 @@ def names_in(
             _collect(record.model_dump(mode="json", include={"host", "target"}), found)
             for stream in record.asked.workload.streams:
                 found["host"] |= set(stream.hosts)
+            planned = {n for s in record.asked.workload.streams for n in s.targets}
+            found["host"] |= record.targets.keys() - planned
     short = {name.partition(".")[0] for name in found["host"]}
     return Names(
         hosts=_telling(found["host"] | short),
@@ -191,7 +194,11 @@ def _hidden_detail(detail: RunDetail, hide: Hide) -> RunDetail:
     named = (
         one.model_copy(update={"stream": hide(one.stream)}) for one in detail.histograms
     )
-    return detail.model_copy(update={"histograms": tuple(named)})
+    change = {
+        "histograms": tuple(named),
+        "intervals": renamed(detail.intervals, hide),
+    }
+    return detail.model_copy(update=change)
 
 
 def _hidden(value: Any, hide: Hide) -> Any:

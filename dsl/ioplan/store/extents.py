@@ -10,7 +10,10 @@ from typing import Any, NamedTuple
 
 from ioplan.store.connection import Connection
 
-COUNTED = ("run", "run_blob", "run_telemetry", "verdict", "event")
+COUNTED = (
+    *("run", "run_blob", "run_telemetry", "run_intervals"),
+    *("verdict", "event"),
+)
 CONSTANT_COLUMNS = ("started_at", "backend", "target", "env")
 """What a session never changes."""
 RUN_IDENTITY = ("run_id", "status", "env", "iops")

@@ -30,6 +30,8 @@ LIMITS = """SELECT set_config('lock_timeout', '30s', true),
 them meanwhile is told so. For one transaction: poolers pass connections on."""
 SCHEMA_LOCK = 0x696F706C616E
 """The advisory lock of those who make the tables: "ioplan" in ASCII."""
+ENDING = ("57P01", "57P02", "57P03")
+"""SQL states of a server that ends, or begins."""
 TABLE_NAMES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
 WORDS = {
     r" BLOB\b": " BYTEA",
@@ -143,7 +145,7 @@ def _errors(where: str) -> Iterator[None]:
 def _is_unreachable(error: DBAPIError) -> bool:
     """A server's own errors have an SQL state; without one it did not answer."""
     sqlstate = getattr(error.orig, "sqlstate", None)
-    return isinstance(error, OperationalError) and not sqlstate
+    return isinstance(error, OperationalError) and sqlstate in (None, *ENDING)
 
 
 def _unreachable(error: DBAPIError) -> str:

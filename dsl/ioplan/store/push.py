@@ -26,7 +26,7 @@ from ioplan.store.store import Store
 PAGE = 50
 SESSIONS = 200
 """How many sessions are compared at once."""
-RUN_TABLES = ("run", "run_blob", "run_telemetry", "verdict")
+RUN_TABLES = ("run", "run_blob", "run_telemetry", "run_intervals", "verdict")
 SHARED_COLUMNS = ("tags", "note")
 """What people may have added there, too."""
 CHANGES = [
@@ -34,6 +34,8 @@ CHANGES = [
     for name in COLUMNS["session"]
     if name not in ("id", *CONSTANT_COLUMNS, *SHARED_COLUMNS)
 ]
+BEGUN = {"status": "running", "ended_at": None}
+"""A session there until all of its runs are, so that none looks complete before."""
 UPDATE = f"""
     UPDATE session SET {", ".join(f"{name} = :{name}" for name in CHANGES)}
     WHERE id = :id"""
@@ -91,7 +93,7 @@ def push_session(local: Store, shared: Store, id: str) -> int:
         with shared.writing() as there:
             insert_missing(there, "env", *envs[0])
             insert_missing(there, "drive", *drives[0])
-            insert_missing(there, "session", *session)
+            insert_missing(there, "session", *(one | BEGUN for one in session))
             _check_same(there, session[0], shared.where)
         runs = _push_runs(local, shared, id)
         with shared.writing() as there:

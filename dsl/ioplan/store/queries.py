@@ -54,6 +54,7 @@ DETAIL = """
     FROM run_blob AS blob LEFT JOIN run_telemetry AS telemetry
     ON telemetry.session = blob.session AND telemetry.seq = blob.seq
     WHERE blob.session = :session AND blob.seq = :seq"""
+INTERVALS = f"SELECT packed FROM run_intervals WHERE {OF_RUN}"
 STATE = f"""
     SELECT {", ".join(COLUMNS["target_state"])} FROM target_state
     WHERE target = :target"""

@@ -27,6 +27,7 @@ from ioplan.store.errors import KeyViolation, StoreError
 from ioplan.store.layout.tables import insert
 from ioplan.store.queries import (
     DETAIL,
+    INTERVALS,
     PAGE,
     STATE,
     append_verdicts,
@@ -79,6 +80,9 @@ class Store(SessionStore):
                 if detail.telemetry:
                     points = {"points": codec.encode_telemetry(detail.telemetry)}
                     insert(connection, "run_telemetry", key | points)
+                if detail.intervals:
+                    packed = {"packed": detail.intervals}
+                    insert(connection, "run_intervals", key | packed)
                 append_verdicts(connection, record.session, record.seq, record.verdicts)
         except KeyViolation:
             self._expect_same(record)
@@ -144,6 +148,20 @@ class Store(SessionStore):
             rows = connection.rows(query, **values)
             verdicts = verdicts_of(connection, rows)
         return [record_of(row, verdicts.get(row["seq"], [])) for row in rows]
+
+    def intervals(self, session_id: str, seq: int) -> bytes:
+        """What each stream counted in each interval of a run, packed; maybe empty.
+
+        It is kept apart, as it is large: `measure.interval_counts` reads it.
+        """
+        with self.reading() as connection:
+            rows = connection.rows(INTERVALS, session=session_id, seq=seq)
+        return bytes(rows[0]["packed"]) if rows else b""
+
+    def whole_detail(self, session_id: str, seq: int) -> RunDetail:
+        """All that is kept of a run beside its record, with the intervals' counts."""
+        packed = {"intervals": self.intervals(session_id, seq)}
+        return self.detail(session_id, seq).model_copy(update=packed)
 
     def detail(self, session_id: str, seq: int) -> RunDetail:
         """The histograms, the series and the telemetry of a run."""

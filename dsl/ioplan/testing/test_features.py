@@ -58,7 +58,15 @@ def check_spread(
 
 
 FEATURES = (
-    *("several streams", "rate", "rate poisson", "hotspots", "zipf", "pareto"),
+    *(
+        "several streams",
+        "rate",
+        "rate poisson",
+        "rate gamma",
+        "hotspots",
+        "zipf",
+        "pareto",
+    ),
     *("normal", "align", "data zeros", "data compressible", "dedup"),
     *("trim", "sync", "verify"),
     *("pause", "pause every"),
@@ -117,10 +125,11 @@ def _sound(seen: Seen) -> None:
 
 
 def _rate(seen: Seen) -> None:
-    """1,000 IOPS; Poisson's deviation is the root of the count."""
+    """1,000 IOPS; the deviation is the root of the count, times that of the gaps."""
     expected = 1000 * seen.result.run_ns / 1e9
-    poisson = seen.job.streams[0].rate
-    allowed = SIGMAS * expected**0.5 if poisson and poisson.arrivals == "poisson" else 4
+    rate = seen.job.streams[0].rate
+    drawn = rate is not None and rate.arrivals != "fixed"
+    allowed = SIGMAS * rate.gap_variation * expected**0.5 if rate and drawn else 4
     found = ios_of(seen.result) + seen.result.streams[0].backlog_ios
     assert abs(found - expected) <= allowed, (
         f"{found} I/Os arrived, but {expected:.0f} were asked"
@@ -184,8 +193,7 @@ def _dedup(seen: Seen) -> None:
 
 
 MEASURES: dict[str, Callable[[Seen], None]] = {
-    "rate": _rate,
-    "rate poisson": _rate,
+    **dict.fromkeys(("rate", "rate poisson", "rate gamma"), _rate),
     "trim": _trim,
     "sync": _sync,
     "verify": _verify,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,8 @@ DTYPE = np.dtype(
     ]
 )
 READ, WRITE, FLUSH, DISCARD = range(4)
+CHUNK = 1 << 18
+"""I/Os that are looked at together; more would only take memory."""
 Ios = npt.NDArray[np.void]
 
 
@@ -55,6 +57,20 @@ class Prepared(Struct, frozen=True):
         header = _header(first, size)
         ios = np.memmap(path, DTYPE, "r", HEADER.size, (header.count,))
         return cls(path, header, ios)
+
+    def chunks(
+        self, start: int = 0, end: int | None = None
+    ) -> Iterator[tuple[int, Ios]]:
+        """Parts of the trace, each with the number of its first I/O, from 0.
+
+        They are read and not mapped: mapped ones would count as this program's memory.
+        """
+        with self.path.open("rb") as file:
+            file.seek(HEADER.size + start * DTYPE.itemsize)
+            end = self.header.count if end is None else end
+            for first in range(start, end, CHUNK):
+                ios = np.fromfile(file, DTYPE, min(CHUNK, end - first))
+                yield first, ios
 
 
 def numbers_at(path: Path, count: int, times_ns: Sequence[int]) -> list[int]:

@@ -28,12 +28,16 @@ Parse = Callable[[str, Found], Iterator[Row]]
 
 
 class TextFormat(Struct, frozen=True):
-    """A kind of lines, and what the first of them look like."""
+    """A kind of lines, and what the first of them look like.
+
+    `events` are of the kernel: those of what was queued, and of what was issued.
+    """
 
     name: str
     first: re.Pattern[str]
     parse: Parse
     heads: int = 0
+    events: tuple[str, str] | None = None
 
 
 def msr(line: str, found: Found) -> Iterator[Row]:
@@ -140,6 +144,31 @@ def blkparse(line: str, found: Found) -> Iterator[Row]:
             found.left_out["lines of the summary"] += 1
             return
         raise TraceError("no line of blkparse")
+    yield from _of_kernel(event, found)
+
+
+FTRACE = re.compile(
+    r"\s*.+-\d+\s+(\(.*?\)\s+)?\[\d+\]\s+(\S+\s+)?(?P<time>\d+\.\d+): "
+    r"(?P<action>block_\w+): (?P<device>\d+,\d+) (?P<rwbs>[A-Z]+) "
+    r"(\d+ \(.*?\) )?(?P<sector>\d+) \+ (?P<count>\d+)"
+)
+LOST = re.compile(r"CPU:\d+ \[LOST (\d+) EVENTS\]")
+
+
+def ftrace(line: str, found: Found) -> Iterator[Row]:
+    """The kernel's trace_pipe; of its block events the queued ones, else the issued."""
+    if line.startswith("#"):
+        return
+    if lost := LOST.match(line):
+        found.left_out["events that the kernel lost"] += int(lost[1])
+        return
+    event = FTRACE.match(line)
+    if event is None:
+        raise TraceError("no block event of the kernel")
+    yield from _of_kernel(event, found)
+
+
+def _of_kernel(event: re.Match[str], found: Found) -> Iterator[Row]:
     if event["action"] != found.event:
         found.left_out[f"events {event['action']}"] += 1
         return
@@ -159,10 +188,10 @@ def rwbs(
         yield Row(at_ns, FLUSH, 0, 0, volume)
     kinds = {"R": READ, "W": WRITE, "D": DISCARD}
     kind = kinds.get(rest[:1])
-    if kind is None or (flush and not size):
-        found.left_out["events without data"] += not flush
-        return
-    yield Row(at_ns, kind, offset, size, volume, FUA * ("F" in rest[1:]))
+    if kind is not None and (size or not flush):
+        yield Row(at_ns, kind, offset, size, volume, FUA * ("F" in rest[1:]))
+    elif not flush:
+        found.left_out["events without data"] += 1
 
 
 def _fields(
@@ -183,14 +212,18 @@ FORMATS = (
     TextFormat("Tencent block", re.compile(r"\d{10},\d+,\d+,[01],\d+\s*$"), tencent),
     TextFormat("SPC", re.compile(r"\d+,\d+,\d+,[rRwW],\d+(\.\d*)?\s*(,|$)"), spc),
     TextFormat("MQSim", re.compile(r"\d+\s+\d+\s+\d+\s+\d+\s+[01]\s*$"), mqsim),
-    TextFormat("blkparse", BLKPARSE, blkparse),
+    TextFormat("blkparse", BLKPARSE, blkparse, events=("Q", "D")),
+    TextFormat(
+        *("ftrace", re.compile(rf"# tracer: |{FTRACE.pattern}"), ftrace),
+        events=("block_bio_queue", "block_rq_issue"),
+    ),
 )
 
 
 def text_rows(format: TextFormat, path: Path, found: Found) -> Iterator[Row]:
     """All I/Os of a file, a line at a time. Raises TraceError with the line."""
-    if format.parse is blkparse:
-        found.event = _event(path)
+    if format.events:
+        found.event = _event(path, format.first, *format.events)
     with path.open(encoding="utf-8", errors="replace") as file:
         for place, line in enumerate(file, start=1):
             if place <= format.heads or not line.strip():
@@ -207,9 +240,8 @@ LOOKED_AT = 10_000
 """Lines that tell which events a trace has."""
 
 
-def _event(path: Path) -> str:
+def _event(path: Path, line: re.Pattern[str], queued: str, issued: str) -> str:
     """Whether its events show when I/Os were queued, or only when they were issued."""
     with path.open(encoding="utf-8", errors="replace") as file:
-        events = map(BLKPARSE.match, islice(file, LOOKED_AT))
-        seen = {event["action"] for event in events if event}
-    return "Q" if "Q" in seen else "D"
+        events = map(line.match, islice(file, LOOKED_AT))
+        return queued if any(e and e["action"] == queued for e in events) else issued

@@ -24,13 +24,14 @@ from ioplan.witness.statistics import (
     SIGMAS,
     Floats,
     chi_square_sigmas,
+    gamma_below,
     ks_distance,
     share_sigmas,
 )
 from ioplan.workload import Rate, SizeShare
 
 BEAT = 4.0
-"""Above it, arrivals have a beat, or gaps are not Poisson's: once in a million."""
+"""Above it, arrivals have a beat, or gaps are not of their law: once in a million."""
 FINEST_GAP_NS = 200_000
 """Of shorter gaps, the host's scheduling is the larger part."""
 MOST_TIMES, HOST_NS = 3.0, 5_000_000
@@ -169,7 +170,9 @@ def _arrivals(seen: StreamSighting, rate: Rate) -> Iterator[Clause]:
         return
     length_s = float(gaps_ns.sum()) / 1e9
     expected = rate.iops * length_s
-    spread = SIGMAS * sqrt(expected) if rate.arrivals == "poisson" else 0.02 * expected
+    spread = SIGMAS * rate.gap_variation * sqrt(expected)
+    if rate.arrivals == "fixed":
+        spread = 0.02 * expected
     backlog = seen.told.backlog_ios
     fits = abs(len(gaps_ns) + backlog - expected) <= spread + seen.outstanding + 2
     shown = f"{len(gaps_ns) / length_s:.0f} iops"
@@ -178,12 +181,13 @@ def _arrivals(seen: StreamSighting, rate: Rate) -> Iterator[Clause]:
 
 
 def _process(seen: StreamSighting, rate: Rate, gaps_ns: Floats) -> Clause:
-    """A fixed rate has a beat; Poisson's arrivals have none, and exponential gaps."""
+    """A fixed rate has a beat; drawn arrivals have none, and gaps of their law."""
     mean_ns = float(gaps_ns.mean())
     beat = _beat(seen, rate)
-    distance = ks_distance(gaps_ns, lambda gaps: 1 - np.exp(-gaps / mean_ns))
+    finest = FINEST_GAP_NS / mean_ns
+    distance = ks_distance(gaps_ns / mean_ns, gamma_below(rate.gap_variation), finest)
     late = latency_text(_lateness_ns(gaps_ns, mean_ns))
-    shown = f"beat {beat:.1f}, off Poisson's gaps {distance:.1f}, p99 late by {late}"
+    shown = f"beat {beat:.1f}, off their gaps {distance:.1f}, p99 late by {late}"
     if mean_ns < FINEST_GAP_NS:
         note = "so fast that the host decides"
         return seen.clause("arrivals", rate.arrivals, "", shown, None, note)

@@ -57,10 +57,22 @@ def _classes(expected: Floats) -> Ints:
     return np.asarray(classes, dtype=np.int64)
 
 
-def ks_distance(values: Floats, below: Callable[[Floats], Floats]) -> float:
-    """Kolmogorov's and Smirnov's, times the root of the count."""
+def gamma_below(gap_variation: float) -> Callable[[Floats], Floats]:
+    """What share of gamma variates of mean 1 is below some values: of a million."""
+    shape = gap_variation**-2
+    drawn = np.sort(np.random.default_rng(0).gamma(shape, 1 / shape, 1_000_000))
+    return lambda values: np.searchsorted(drawn, values) / len(drawn)
+
+
+def ks_distance(
+    values: Floats, below: Callable[[Floats], Floats], least: float = 0.0
+) -> float:
+    """Kolmogorov's and Smirnov's, times the root of the count; 0 without values.
+
+    Below `least` nothing is compared but how many there are.
+    """
     ordered, count = np.sort(values), len(values)
-    share = below(ordered)
-    steps = np.arange(count + 1) / count
-    largest = max(np.max(steps[1:] - share), np.max(share - steps[:-1]))
-    return float(largest) * sqrt(count)
+    steps = np.arange(count + 1) / max(1, count)
+    share, known = below(ordered), ordered >= least
+    off = np.maximum(steps[1:] - share, share - steps[:-1])[known]
+    return float(off.max(initial=0.0)) * sqrt(count)

@@ -2,6 +2,8 @@
 
 [
 "align"
+"as"
+"as fast as possible"
 "at"
 "burst"
 "cut"
@@ -19,6 +21,8 @@
 "normal"
 "offsets"
 "on hosts"
+"on targets"
+"only"
 "over"
 "pareto"
 "pause"
@@ -30,6 +34,7 @@
 "read"
 "read random"
 "read sizes"
+"reads"
 "region"
 "replay"
 "retry"
@@ -46,15 +51,17 @@
 "warmup"
 "write random"
 "write sizes"
+"writes"
+"writes as reads"
 "zipf"
 ] @property
 
 [
 "accept"
 "after"
+"all"
 "allowed"
 "and"
-"as"
 "before"
 "by"
 "cell"
@@ -69,6 +76,7 @@
 "expect"
 "fail"
 "for"
+(gamma)
 "headline"
 "highest"
 "idle"

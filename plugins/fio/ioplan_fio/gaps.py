@@ -202,6 +202,12 @@ def _rate(context: GapContext, stream: JobStream) -> Found:
         return None
     if stream.rate.changes:
         return "rate", "fio keeps one rate all the time", ""
+    if stream.rate.arrivals == "gamma":
+        return (
+            "rate",
+            "fio's I/Os arrive evenly or as Poisson's, with no other gaps",
+            "",
+        )
     reason = (
         "fio counts a latency from the issue, and its logs do not tell the intended "
         "start either, so that a stalled target hides the I/Os that had to wait"

@@ -44,6 +44,22 @@ COMMANDS = (
         examples=("ioplan import jobs.fio -o jobs.ioplan",),
     ),
     Command(
+        "model",
+        "Write a plan with the load of a recorded trace, and how far it is from it.",
+        "ioplan_importer.trace_model.command:model",
+        (
+            Parameter(
+                key="path", metavar="TRACE", help="A trace.", kind="path", required=True
+            ),
+            option(
+                "--output -o", "The plan file; default: stdout.", "FILE", kind="path"
+            ),
+            option("--volume", "The device, of a trace of several.", "NAME"),
+            use.FORCE,
+        ),
+        examples=("ioplan model web.log -o web.ioplan",),
+    ),
+    Command(
         "fio",
         "Run fio's jobs by any backend, and print what fio prints.",
         "ioplan_importer.fio_command.command:run_fio",

@@ -17,8 +17,9 @@ from ioplan.backends import (
 from ioplan.core.text import did_you_mean
 from ioplan.core.version import __version__
 from ioplan.job import Job
-from ioplan.language.spoken import COMMON, speaking
+from ioplan.language.spoken import COMMON, REPLAYS, speaking
 from ioplan_sim.execution import SimExecution
+from ioplan_sim.replay_execution import ReplayExecution, replays_only
 from ioplan_sim.replayed import gaps_of, with_rates
 from ioplan_sim.spec import DriveSpec, read_spec
 from ioplan_sim.ssd import Ssd
@@ -37,17 +38,17 @@ SPEAKS = speaking(
     "fua",
     "random share",
     "random by direction",
+    "rate gamma",
     "burst",
     "ramp",
     "errors allowed",
     "retry",
     "hang",
-    "replay",
-    "speed",
-    "offsets wrapped",
-    "offsets scaled",
+    "over all",
+    *REPLAYS,
 )
-"""The words that it knows; what of them it cannot do exactly, `gaps` says."""
+"""The words that it knows; what of them it cannot do exactly, `gaps` says. What is over
+all is over its one drive: several are refused."""
 
 
 class SimBackend:
@@ -117,6 +118,8 @@ class SimDrive:
 
     def start(self, job: Job) -> SimExecution:
         """Begin a run; virtual time passes as its events are taken."""
+        if replays_only(job):
+            return ReplayExecution(job, self.facts, self.ssd)
         return SimExecution(with_rates(job), self.facts, self.ssd)
 
     def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:

@@ -47,7 +47,7 @@ class IoSource:
         self.commits_ns, self.uncovered_ns = array("d"), inf
         self.last_page, self.ready_ns = -1, 0.0
         piece = max(1.0, min(stored[1], spec.page_pages))
-        self.reads = [_read_size(kind, piece) for kind in load.kinds]
+        self.reads = [read_size(kind, piece) for kind in load.kinds]
         self.sync_every = 1 if stream.fua else stream.sync_every
         self.draw()
 
@@ -128,14 +128,14 @@ class IoSource:
 
     def _gaps(self, rng: np.random.Generator) -> list[float]:
         gap_ns, rate = 1 / self.load.rate_per_ns, self.load.stream.rate
-        if rate and rate.arrivals == "poisson":
-            drawn = rng.exponential(1.0, DRAWS)
+        if rate and rate.arrivals != "fixed":  # Poisson's vary by 1
+            drawn = rng.standard_gamma(rate.gap_variation**-2, DRAWS)
             made: list[float] = (drawn / drawn.mean() * gap_ns).tolist()
             return made
         return [gap_ns] * DRAWS
 
 
-def _read_size(kind: IoKind, piece: float) -> tuple[int, int, float]:
+def read_size(kind: IoKind, piece: float) -> tuple[int, int, float]:
     """Of a read in bytes, in pages of the dies, and of what each of these gives."""
     count = max(1, round(kind.pages / piece))
     return kind.size_bytes, count, max(kind.size_bytes, MAP_BYTES) / count

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ioplan.job import JobStream
 from ioplan.workload import DIRECTIONS, Direction, SizeShare
+from ioplan_sim.arrivals import GammaArrivals
 from ioplan_sim.latency import Pace
 from ioplan_sim.placement import Placement
 from ioplan_sim.rate_course import course_of
@@ -38,7 +39,7 @@ def kinds(stream: JobStream) -> Iterator[IoKind]:
     for direction in DIRECTIONS:
         sizes = stream.read_sizes if direction == "read" else stream.write_sizes
         for size, share in _split(sizes, shares[direction]):
-            yield _kind(stream, direction, size, share)
+            yield kind_of(stream, direction, size, share)
 
 
 def _split(sizes: Sequence[SizeShare], share: float) -> Iterator[tuple[int, float]]:
@@ -47,7 +48,7 @@ def _split(sizes: Sequence[SizeShare], share: float) -> Iterator[tuple[int, floa
         yield from ((one.size_bytes, share * one.percent / total) for one in sizes)
 
 
-def _kind(stream: JobStream, direction: Direction, size: int, share: float) -> IoKind:
+def kind_of(stream: JobStream, direction: Direction, size: int, share: float) -> IoKind:
     """With offsets and ends on a grid of g bytes, an I/O touches
     1 + (size - g) / page pages in the mean. In order, the buffer merges them.
     """
@@ -84,6 +85,7 @@ class StreamLoad:
         self.backlog_ios = self.carry_ios = 0.0
         self.max_per_ns = self.pace_per_ns = self.cycle_ns = 0.0
         self.writes = 0
+        self.gamma: GammaArrivals | None = None
         self.pace, self.factor = Pace((), 0.0, 0.0, 0.0), 1.0
         self.stored: tuple[float, float] | None = None
         self.stored_at_pages = 0.0
@@ -147,6 +149,11 @@ class StreamLoad:
         arrived, before = self._arrivals(time_ns), int(self.backlog_ios)
         if self.stream.rate.arrivals == "poisson":
             arrived = float(rng.poisson(arrived))
+        elif self.stream.rate.arrivals == "gamma":
+            self.gamma = self.gamma or GammaArrivals(
+                self.stream.rate.gap_variation, rng
+            )
+            arrived = float(self.gamma.count(arrived))
         ios = min(int(able), int(self.backlog_ios + arrived + 1e-6))
         self.backlog_ios = max(0.0, self.backlog_ios + arrived - ios)
         return ios, (before + int(self.backlog_ios)) / 2 / self.max_per_ns

@@ -133,6 +133,7 @@ def _call(session: Session, resumed: ResumeOptions) -> RunCall:
         "cannot_see_users": session.request.cannot_see_users
         or resumed.cannot_see_users,
         "fresh": False,  # what it has prepared since holds
+        "within": "",  # to measure what there was no time for
     }
     return RunCall(
         request=session.request.model_copy(update=change),

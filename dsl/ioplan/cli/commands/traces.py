@@ -32,10 +32,10 @@ KINDS = (
 
 def info(*, path: Path, volume: str | None) -> int:
     """Print what is in a trace."""
-    with _told(path), TemporaryDirectory() as folder:
+    with trace_faults(path), TemporaryDirectory() as folder:
         name = source_of(path).name
-        prepared, found = _prepared(path, Path(folder), volume)
-        lines = [*_lines(name, summary(prepared)), *_counts(found)]
+        prepared, found = prepared_trace(path, Path(folder), volume)
+        lines = [*_lines(name, summary(prepared)), *left_out(found)]
     for line in lines:
         print_line(line)
     return HELD
@@ -43,11 +43,11 @@ def info(*, path: Path, volume: str | None) -> int:
 
 def convert_trace(*, path: Path, output: Path, volume: str | None, force: bool) -> int:
     """Write a trace file of any trace."""
-    with _told(path), _replaced(output, force) as made:
+    with trace_faults(path), replaced(output, force) as made:
         header, found = convert(path, made, volume)
-    took = _span(header.span_ns)
+    took = span(header.span_ns)
     print_line(f"{output}: {counted(header.count, 'I/O')} in {took}")
-    for line in _counts(found):
+    for line in left_out(found):
         print_line(line)
     return HELD
 
@@ -57,17 +57,17 @@ def cut_trace(
 ) -> int:
     """Write a part of a trace."""
     from_ns, to_ns = _ends(part)
-    new = _replaced(output, force)
-    with _told(path), new as made, TemporaryDirectory() as folder:
-        prepared, _ = _prepared(path, Path(folder), volume)
+    new = replaced(output, force)
+    with trace_faults(path), new as made, TemporaryDirectory() as folder:
+        prepared, _ = prepared_trace(path, Path(folder), volume)
         header = cut(prepared, from_ns, to_ns, made)
-    took = _span(header.span_ns)
+    took = span(header.span_ns)
     print_line(f"{output}: {counted(header.count, 'I/O')} in {took}")
     return HELD
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def trace_faults(path: Path) -> Iterator[None]:
     """A broken trace, or none, in the user's words."""
     try:
         yield
@@ -77,7 +77,7 @@ def _told(path: Path) -> Iterator[None]:
         raise UsageError(f"{path}: {error.strerror or error}") from None
 
 
-def _prepared(
+def prepared_trace(
     path: Path, folder: Path, volume: str | None
 ) -> tuple[Prepared, Found | None]:
     """The trace as a trace file, which it may be already."""
@@ -90,7 +90,7 @@ def _prepared(
 
 
 @contextmanager
-def _replaced(output: Path, force: bool) -> Iterator[Path]:
+def replaced(output: Path, force: bool) -> Iterator[Path]:
     """A place to write beside it, which takes its place in the end: whole, or not."""
     if output.exists() and not output.is_file():
         raise UsageError(f"{output} is no file, and a trace is written to none else")
@@ -118,13 +118,14 @@ def _ends(part: str) -> tuple[int, int]:
     return round(first.value), round(last.value)
 
 
-def _span(span_ns: int) -> str:
+def span(span_ns: int) -> str:
+    """A time from the first I/O to the last."""
     return time_text(span_ns / 1e9) if span_ns >= SECOND_NS else latency_text(span_ns)
 
 
 def _lines(name: str, found: TraceSummary) -> Iterator[str]:
     span_s = found.span_ns / 1e9
-    yield f"{name}: {counted(found.ios, 'I/O')} in {_span(found.span_ns)}"
+    yield f"{name}: {counted(found.ios, 'I/O')} in {span(found.span_ns)}"
     if span_s:
         mean = f"{iops_text(found.ios / span_s)} IOPS"
         rate = f"{digits(found.moved_bytes / span_s / 1e6)} MB/s"
@@ -147,7 +148,7 @@ def _lines(name: str, found: TraceSummary) -> Iterator[str]:
     )
 
 
-def _counts(found: Found | None) -> Iterator[str]:
+def left_out(found: Found | None) -> Iterator[str]:
     """What is not an I/O of it, each with its number."""
     if found is None:
         return

@@ -16,6 +16,7 @@ from rich.text import Text
 from ioplan.core.text import counted
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.language.plan import CheckedPlan, Test, WriteStep
+from ioplan.planner.budget import share_lines, shares_within
 from ioplan.planner.estimate import Cost, Estimator, with_repetitions
 from ioplan.planner.jobs import permutes
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
@@ -34,8 +35,12 @@ def plan_table(
     capacity_bytes: int,
     everything: bool,
     known: ProvenState = (UNKNOWN, ""),
+    within_s: float | None = None,
 ) -> None:
-    """Print the steps of each test, and what all of it costs, from a state on."""
+    """Print the steps of each test, and what all of it costs, from a state on.
+
+    Raises BudgetError where that is too much for the time.
+    """
     state, why = known
     if why:
         console.print(Text(f"{why}\n", style="dim"))
@@ -63,6 +68,9 @@ def plan_table(
         console.print(table)
         _below(console, test, hidden, writes)
     _totals(console, total, number, estimator)
+    if within_s:
+        shares = shares_within(within_s, plan, capacity_bytes, state)
+        console.print(Text("\n".join(["", *share_lines(shares, within_s)])))
 
 
 def _table() -> Table:
@@ -154,6 +162,7 @@ def plan_json(
     capacity_bytes: int,
     known: ProvenState = (UNKNOWN, ""),
     fit: dict[str, Any] | None = None,
+    within_s: float | None = None,
 ) -> None:
     """Print one document, written step by step so that it may be long."""
     state, why = known
@@ -175,6 +184,9 @@ def plan_json(
         "assumptions": estimator.assumptions.model_dump(),
     }
     out.write(f'\n], "total": {json.dumps(ends)}')
+    if within_s:
+        shares = shares_within(within_s, plan, capacity_bytes, state)
+        out.write(f', "within": {json.dumps([one.as_json() for one in shares])}')
     out.write(f', "fit": {json.dumps(fit)}}}\n' if fit else "}\n")
 
 

@@ -53,7 +53,14 @@ PLAN_COMMANDS = (
             use.PLAN,
             use.TESTS,
             use.LIST,
-            option("--target", "Use its capacity.", "TARGET", values="targets"),
+            option(
+                "--target",
+                "Use its capacity; of several or a group, that of the first.",
+                "TARGET",
+                values="targets",
+                key="targets",
+                many=True,
+            ),
             option("--capacity", "The target's capacity, for example 1TB.", "SIZE"),
             use.SETTINGS,
             use.PROFILE,
@@ -68,6 +75,7 @@ PLAN_COMMANDS = (
             use.STORE,
             flag("--show-native", "Print the backend's native input.", key="native"),
             flag("--rehearse", "Run the plan on the simulated drive."),
+            option("--within", "What each test can tell in this time.", "TIME"),
             option(
                 "--detect",
                 ("How many sessions it takes to detect a change of this size."),
@@ -81,6 +89,7 @@ PLAN_COMMANDS = (
             "ioplan plan review.ioplan --backend fio --target /dev/nvme1n1",
             "ioplan plan review.ioplan --test 'Random*' --rehearse",
             "ioplan plan review.ioplan --detect 5%",
+            "ioplan plan review.ioplan --within 4h",
         ),
     ),
     Command(

@@ -74,6 +74,13 @@ REQUEST_OPTIONS: dict[str, Parameter] = {
         key="interval",
         default="",
     ),
+    "within": option(
+        "--within",
+        "End on time: shorten runs and rounds, and say first what that tells.",
+        "TIME",
+        key="within",
+        default="",
+    ),
     "overwrite": option(
         "--overwrite",
         "Permit overwriting this target (its ID).",

@@ -19,7 +19,7 @@ _OUTPUT = option("--output -o", "The trace file.", "FILE", kind="path", required
 
 TRACE = Group(
     "trace",
-    "Recorded I/O: look at a trace, convert it, cut a part out of it.",
+    "Recorded I/O: record a trace, look at it, convert it, cut a part out of it.",
     (
         Command(
             "info",
@@ -52,6 +52,25 @@ TRACE = Group(
                 use.FORCE,
             ),
             examples=("ioplan trace cut web.iotrace 10min..20min -o peak.iotrace",),
+        ),
+        Command(
+            "record",
+            "Record what is asked of a block device, until Ctrl-C or for a time.",
+            "ioplan.cli.commands.trace_record:record_trace",
+            (
+                Parameter(
+                    key="device",
+                    metavar="DEVICE",
+                    help="A block device, but no partition.",
+                    kind="path",
+                    required=True,
+                ),
+                _OUTPUT,
+                option("--for", "Ends it.", "TIME", key="lasting", default=None),
+                use.FORCE,
+            ),
+            needs_linux=True,
+            examples=("ioplan trace record /dev/nvme0n1 -o web.iotrace --for 10min",),
         ),
     ),
 )

@@ -17,6 +17,7 @@ from ioplan.language.plan import (
     WorkloadTemplate,
 )
 from ioplan.language.quantity import Quantity
+from ioplan.language.replayed import PART, TRACE, with_trace
 from ioplan.workload import STREAM_DEFAULTS, Rate, RatePhase, Stream, Workload
 
 Cell = Mapping[str, CellValue]
@@ -40,19 +41,23 @@ class ResolvedAttributes(NamedTuple):
 
     attributes: Attributes
     refs: tuple[tuple[str, OpenAmount], ...]
-    arrivals: str
+    arrivals: tuple[str, float]
     rate_each: bool
     total: bool
 
 
 def _merged(base: StreamTemplate, override: StreamTemplate) -> ResolvedAttributes:
     """All attributes with their defaults; what the step says again closes a ref."""
-    attributes = {**base.attributes, **override.attributes}
+    attributes = {**with_trace({**base.attributes, **override.attributes})}
+    for name in (TRACE, PART):
+        attributes.pop(name, None)
     said = {*override.spans, *map(slot, override.refs)}
     kept = [(f, n) for f, n in base.refs.items() if slot(f) not in said]
-    arrivals = attributes.pop("arrivals", "fixed")
+    arrivals = attributes.pop("arrivals", ("fixed", 1.0))
     rate_each = attributes.pop("rate_scope", None) == "each"
     total = attributes.pop("qd_scope", "each") == "total"
+    shared = [attributes.pop(name, False) for name in ("qd_over_all", "rate_over_all")]
+    attributes["over_all"] = any(shared)
     whole = {**IN_ORDER, **_both_sizes(attributes), "name": base.name}
     refs = (*kept, *override.refs.items())
     return ResolvedAttributes(whole, refs, arrivals, rate_each, total)
@@ -108,10 +113,10 @@ def _converted(field: str, quantity: Quantity) -> Attributes:
 
 
 @lru_cache(maxsize=1024)
-def _rate(kind: str, value: float, arrivals: Any) -> Rate:
-    if kind == "iops":
-        return Rate.model_construct(iops=value, arrivals=arrivals)
-    return Rate.model_construct(bytes_per_s=value, arrivals=arrivals)
+def _rate(kind: str, value: float, arrivals: tuple[Any, float]) -> Rate:
+    process, variation = arrivals
+    per_s: Attributes = {"iops" if kind == "iops" else "bytes_per_s": value}
+    return Rate.model_construct(**per_s, arrivals=process, gap_variation=variation)
 
 
 def _shaped(rate: Rate, shape: tuple[str, tuple[Any, ...]], times: int) -> Rate:

@@ -10,6 +10,7 @@ from ioplan.language.fields import (
     WHOLE_PERCENT,
     Attributes,
     data_of,
+    gap_variation,
     percent,
     phase_length,
     phase_rate,
@@ -18,7 +19,7 @@ from ioplan.language.fields import (
 from ioplan.language.quantity import Kind, Quantity, make
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
-from ioplan.workload import Data, Region
+from ioplan.workload import Arrivals, Data, Region
 
 Made = TypeVar("Made")
 Edge = tuple[float, int]
@@ -96,6 +97,8 @@ def compressible_text(data: Data) -> str:
     return f"compressible {make('share', data.percent).text}"
 
 
+Arriving = tuple[Arrivals, float]
+"""How I/Os arrive, and for gamma arrivals how much their gaps vary."""
 RateShape = tuple[str, tuple[Any, ...]]
 """How a rate changes: in phases of ns and per second, or from the first to the last."""
 
@@ -123,7 +126,7 @@ def phases_from(clause: tree.Clause, scope: Scope) -> Attributes | None:
 
 def ramp_from(clause: tree.Clause, scope: Scope) -> Attributes | None:
     """`ramp 1_000 iops..100_000 iops`: the mean, and both ends."""
-    ends = [_judged(atom, "a rate", phase_rate, scope) for atom in clause.atoms]
+    ends = [_judged(atom, "a rate", phase_rate, scope) for atom in clause.atoms[:2]]
     known = [end for end in ends if end]
     if len(known) < len(ends):
         return None
@@ -137,6 +140,12 @@ def ramp_from(clause: tree.Clause, scope: Scope) -> Attributes | None:
         return None
     shape = ("ramp", (first, last))
     return _changing({kind, other}, (first + last) / 2, shape, clause.span, scope)
+
+
+def gamma_from(atom: tree.Atom, scope: Scope) -> Arriving | None:
+    """`gamma 1.33`: gaps with that coefficient of variation."""
+    variation = _judged(atom, "the variation of gaps", gap_variation, scope)
+    return None if variation is None else ("gamma", variation)
 
 
 def _judged(

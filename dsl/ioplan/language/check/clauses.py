@@ -9,13 +9,14 @@ from msgspec.structs import replace
 
 from ioplan.language.check.clause_values import (
     data_from,
+    gamma_from,
     phases_from,
     ramp_from,
     region_of,
 )
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.distributions import hotspots, sizes
-from ioplan.language.check.streams.replay import replay
+from ioplan.language.check.streams.replay import as_reads, fast, only, part, replay
 from ioplan.language.check.streams.stream_builder import StreamBuilder
 from ioplan.language.clause_table import BY_WORD, CONVERTED, SIMPLE_WORDS, slot
 from ioplan.language.fields import MOST_SYNC, count
@@ -36,6 +37,8 @@ NAMED = {
     "distribution": "the distribution of random offsets",
 }
 """Slots that are no keywords; the others are."""
+FIXED = "fixed", 1.0
+"""How I/Os arrive where nothing is said of it."""
 KEEP = "keep one of them"
 TWICE = {"size": f"{KEEP}; how much a run moves is its length: for 10GiB"}
 """What to do where a slot is given twice."""
@@ -176,31 +179,36 @@ def _one(field: str) -> Apply:
 def _qd(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """Whose depth it is goes with the number: an override gives both again."""
     _one("qd")(clause, scope, draft)
-    draft.attributes["qd_scope"] = clause.words[0].text if clause.words else None
+    words = {word.text for word in clause.words}
+    draft.attributes["qd_scope"] = next(iter(words - {"over all"}), None)
+    draft.attributes["qd_over_all"] = "over all" in words
 
 
 def _rate(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """Whose rate it is and how I/Os arrive go with it: an override gives both again."""
     _one("rate")(clause, scope, draft)
-    _arrive(clause, draft)
+    _arrive(clause, scope, draft)
 
 
 def _burst(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     if made := phases_from(clause, scope):
         draft.put("burst", made, clause.span)
-    _arrive(clause, draft)
+    _arrive(clause, scope, draft)
 
 
 def _ramp(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     if made := ramp_from(clause, scope):
         draft.put("ramp", made, clause.span)
-    _arrive(clause, draft)
+    _arrive(clause, scope, draft)
 
 
-def _arrive(clause: tree.Clause, draft: StreamBuilder) -> None:
+def _arrive(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     words = {word.text for word in clause.words}
-    draft.attributes["arrivals"] = "poisson" if "poisson" in words else "fixed"
-    draft.attributes["rate_scope"] = next(iter(words - {"poisson"}), None)
+    draft.attributes["rate_scope"] = next(iter(words & {"each", "total"}), None)
+    draft.attributes["rate_over_all"] = "over all" in words
+    draft.attributes["arrivals"] = ("poisson", 1.0) if "poisson" in words else FIXED
+    if "gamma" in words:
+        draft.attributes["arrivals"] = gamma_from(clause.atoms[-1], scope) or FIXED
 
 
 def _pause(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
@@ -282,22 +290,22 @@ def _permuted(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("permuted", {"permuted": True}, clause.span)
 
 
-def _hosts(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
-    """Which they are is the lab's to say; here each is named once."""
+def _named(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    """Hosts, targets. Which they are is the lab's to say; here each is named once."""
     seen: dict[str, Span] = {}
     for word in clause.words:
         if word.text in seen:
-            host = f"the host {word.text!r}"
-            scope.findings.twice(host, word.span, seen[word.text])
+            one = f"the {clause.kind.removesuffix('s')} {word.text!r}"
+            scope.findings.twice(one, word.span, seen[word.text])
         seen.setdefault(word.text, word.span)
-    draft.put("hosts", {"hosts": tuple(seen)}, clause.span)
+    draft.put(clause.kind, {clause.kind: tuple(seen)}, clause.span)
 
 
 def _quoted(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     scope.findings.error(
         f"{clause.span.text} has no meaning here",
         clause.span,
-        'only names of hosts are quoted: on hosts h1, "rack-2"',
+        'only names of hosts and targets are quoted: on hosts h1, "rack-2"',
     )
 
 
@@ -329,8 +337,13 @@ CLAUSES: dict[str, Apply] = {
     "retry": _when("retry"),
     "hang": _when("hang"),
     "offsets": _offsets,
+    "part": part,
+    "as fast as possible": fast,
+    "only": only,
+    "writes as reads": as_reads,
     "permuted": _permuted,
     "hotspots": hotspots,
-    "hosts": _hosts,
+    "hosts": _named,
+    "targets": _named,
     "quoted": _quoted,
 }

@@ -180,9 +180,10 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"{node.kind} {first}..{last} step {step}"]
         case "sizes" | "read sizes" | "write sizes" | "hotspots":
             return [f"{node.kind} {_pairs(node)}"]
-        case "region":
+        case "part" | "region":
             first, last = map(atom, node.atoms)
-            return [f"region {first}..{words}{last}"]
+            part = f"{first}..{words}{last}"
+            return [part if node.kind == "part" else f"region {part}"]
         case "data":
             return [f"data {words} {atoms}".rstrip()]
         case "sync" | "flush" | "errors":
@@ -190,10 +191,10 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"{node.kind} {between} {atoms}".rstrip()]
         case "pause":
             return [f"pause {' every '.join(map(atom, node.atoms))}"]
-        case "burst" | "ramp" | "starts" | "ends" | "cut" | "event":
+        case "rate" | "burst" | "ramp" | "starts" | "ends" | "cut" | "event":
             return [_over_time(node, words)]
-        case "hosts":
-            return [f"on hosts {', '.join(map(host, node.words))}"]
+        case "hosts" | "targets":
+            return [f"on {node.kind} {', '.join(map(host, node.words))}"]
         case "quoted":
             return [node.words[0].span.text]
         case "until" | "every cell":
@@ -210,16 +211,17 @@ def _until(node: tree.Clause, words: str, atoms: str) -> list[str]:
 
 
 def _over_time(node: tree.Clause, words: str) -> str:
-    """A rate that changes, or a part or a moment of a run."""
+    """A rate, or a part or a moment of a run."""
     if node.kind in ("cut", "event"):
         what = "power" if node.kind == "cut" else node.words[0].span.text
         return f"{node.kind} {what} at {'..'.join(map(atom, node.atoms))}"
-    if node.kind == "burst":
-        phases = (" of ".join(map(atom, phase)) for phase in node.pairs)
-        return f"burst {', then '.join(phases)} {words}".rstrip()
-    if node.kind == "ramp":
-        return f"ramp {'..'.join(map(atom, node.atoms))} {words}".rstrip()
-    return f"{node.kind} after {atom(node.atoms[0])}"
+    if node.kind in ("starts", "ends"):
+        return f"{node.kind} after {atom(node.atoms[0])}"
+    count = {"rate": 1, "ramp": 2, "burst": 0}[node.kind]
+    rates = "..".join(map(atom, node.atoms[:count]))
+    phases = ", then ".join(" of ".join(map(atom, phase)) for phase in node.pairs)
+    variation = map(atom, node.atoms[count:])
+    return " ".join(filter(None, (node.kind, rates, phases, words, *variation)))
 
 
 def host(node: tree.Word) -> str:
@@ -283,6 +285,8 @@ def element(node: tree.Element) -> str:
             return f"compressible {atoms[0]}..{atoms[1]} step {atoms[2]}"
         case "poisson":
             return f"{atoms[0]} poisson"
+        case "gamma":
+            return f"{atoms[0]} gamma {atoms[1]}"
         case "hotspots":
             pairs = zip(atoms[::2], atoms[1::2], strict=True)
             return f"{{ {', '.join(f'{io} in {space}' for io, space in pairs)} }}"

@@ -162,7 +162,7 @@ class _Run:
         self.measurement = _sanitized(self.measurement)
         failure = self._failure()
         if failure and self.interrupt.signals and _is_conditional(failure):
-            return "interrupted", Cause.INTERRUPTED, "stopped by the user"
+            return "interrupted", Cause.INTERRUPTED, self.interrupt.why
         failure = failure or _contradiction(self.job, self.measurement)
         return ("failed", failure.cause, failure.message) if failure else ("ok", "", "")
 

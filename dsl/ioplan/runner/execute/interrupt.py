@@ -26,7 +26,7 @@ class Interrupt(Closing):
     """Signals while a plan runs. The first one stops the current run cleanly."""
 
     def __init__(self) -> None:
-        self.signals = 0
+        self.signals, self.why = 0, "stopped by the user"
         self.tolerance = RUNNING
         self.current: Stoppable | None = None
         self.before: dict[signal.Signals, Any] = {}
@@ -63,6 +63,13 @@ class Interrupt(Closing):
                 yield
         finally:
             self.current = None
+
+    def end(self, why: str) -> None:
+        """Stop as a signal does, for another reason."""
+        if not self.signals:
+            self.signals, self.why = 1, why
+            if self.current:
+                self.current.stop()
 
     def check(self) -> None:
         """Raise KeyboardInterrupt if a signal has come."""

@@ -13,7 +13,7 @@ from ioplan.store.connection import Connection, Row
 from ioplan.store.errors import OTHER_STORE_HINT, StoreError
 from ioplan.store.layout.views import VIEWS
 
-LAYOUT = 4
+LAYOUT = 5
 """Raised when the tables or views change; records carry their own `schema_version`."""
 
 META = "meta"
@@ -100,6 +100,15 @@ CREATE TABLE run_telemetry (
   session VARCHAR NOT NULL,
   seq INTEGER NOT NULL,
   points BLOB NOT NULL,
+  PRIMARY KEY (session, seq),
+  FOREIGN KEY (session, seq) REFERENCES run (session, seq)
+)""",
+    # what each stream counted in each interval; of runs that tell none, nothing
+    "run_intervals": """
+CREATE TABLE run_intervals (
+  session VARCHAR NOT NULL,
+  seq INTEGER NOT NULL,
+  packed BLOB NOT NULL,
   PRIMARY KEY (session, seq),
   FOREIGN KEY (session, seq) REFERENCES run (session, seq)
 )""",

@@ -82,6 +82,20 @@ fn a_poisson_burst_has_them_in_the_mean() {
 }
 
 #[test]
+fn gamma_arrivals_have_them_in_the_mean() {
+    for variation in [0.25, 1.5] {
+        let rate = json!({"iops": 2000.0, "arrivals": "gamma", "gap_variation": variation});
+        for mode in MODES {
+            let found = done(mode, &rate).ios("read") as f64;
+            assert!(
+                (found - 2000.0).abs() < 5.0 * variation * 2000f64.sqrt(),
+                "{found}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_rate_without_sense_is_refused() {
     let scratch = Scratch::new(MIB);
     for rate in [
@@ -89,6 +103,8 @@ fn a_rate_without_sense_is_refused() {
         json!({"iops": 1.0, "phases": [{"length_ns": 0, "per_s": 1.0}]}),
         json!({"iops": 1.0, "first_per_s": 1.0}),
         json!({"iops": 1.0, "first_per_s": -1.0, "last_per_s": 2.0}),
+        json!({"iops": 1.0, "arrivals": "gamma", "gap_variation": 0.0}),
+        json!({"iops": 1.0, "arrivals": "gamma", "gap_variation": 101.0}),
     ] {
         let refused = scratch.job(json!({"run_ns": MS, "rate": rate}));
         assert_eq!(run(&refused).cause(), Some("bad-job"));

@@ -14,6 +14,7 @@ from ioplan.core.version import __version__
 from ioplan.guard.output import rewrite
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path, read_lab
+from ioplan.store.errors import StoreError
 from ioplan_lab.cluster.adopt import adoption
 from ioplan_lab.cluster.adopt.adoption import Adoption
 from ioplan_lab.cluster.adopt.lab_entries import (
@@ -24,7 +25,10 @@ from ioplan_lab.cluster.adopt.lab_entries import (
 from ioplan_lab.cluster.adopt.look import Look
 from ioplan_lab.cluster.hosts import lifecycle
 from ioplan_lab.cluster.hosts.lifecycle import Faults
+from ioplan_lab.cluster.hosts.surveys import surveys
 from ioplan_lab.cluster.keys.tls import check_address
+from ioplan_lab.commands.desk.open_desk import desk_database
+from ioplan_lab.desk.surveyed import keep_surveys
 from ioplan_lab.programs import PROGRAMS
 
 
@@ -73,8 +77,20 @@ def _do(
     for note in notes:
         print_line(note)
     _change(file, "targets", entries)
-    _print_faults(late | silent)
-    return faults | late | silent
+    unseen = _keep_drives(file, drives)
+    _print_faults(late | silent | unseen)
+    return faults | late | silent | unseen
+
+
+def _keep_drives(file: Path, hosts: Iterable[str]) -> Faults:
+    """The desk knows them at once; without its database, a later look will do."""
+    found, faults = surveys(read_lab(file), PROGRAMS, hosts)
+    try:
+        with desk_database(file) as database:
+            keep_surveys(database, found)
+    except StoreError as error:
+        print_message(f"note: the drives are not kept for the desk: {error}")
+    return faults
 
 
 def _change(file: Path, table: str, entries: Mapping[str, object]) -> None:

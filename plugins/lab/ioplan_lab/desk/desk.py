@@ -7,15 +7,19 @@ from typing import Self
 
 from msgspec import Struct
 
+from ioplan.lab.lab import Lab
 from ioplan.store.store import Store
 from ioplan_lab.desk.calls import Calls
 from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.drives import capacities
+from ioplan_lab.desk.inventory import Busy, Inventory, lanes_of
 from ioplan_lab.desk.people.audit import Audit
 from ioplan_lab.desk.people.people import People
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.reports import Reports
-from ioplan_lab.desk.running import Running
+from ioplan_lab.desk.running import JobNow, Running
 from ioplan_lab.desk.start.starter import Starter
+from ioplan_lab.desk.surveyed import sizes
 
 
 class Desk(Struct, frozen=True):
@@ -47,7 +51,49 @@ class Desk(Struct, frozen=True):
     @property
     def starter(self) -> Starter:
         """What begins plans."""
-        return Starter(self.folder, self.lab_file, self.calls)
+        return Starter(self.folder, self.lab_file, self.calls, self.capacities)
+
+    @property
+    def inventory(self) -> Inventory:
+        """What the lab's hosts say of their lanes."""
+        return Inventory(self.database)
+
+    def jobs_now(self) -> list[JobNow]:
+        """The jobs of all desks and shells, the newest first. Raises StoreError.
+
+        Those that were started here are asked for themselves.
+        """
+        own = self.running.now()
+        known = {one.job.id for one in own}
+        others = [one for one in self.inventory.jobs() if one.job.id not in known]
+        return sorted([*own, *others], key=lambda one: one.job.id, reverse=True)
+
+    def busy(self) -> Busy:
+        """The drives that lanes of any desk or shell run on. Raises StoreError."""
+        own = self.running.now()
+        known = {one.job.id for one in own}
+        told = self.inventory.running()
+        lanes = [one for one in told if one.state.job not in known]
+        return Busy(
+            [*lanes, *(lane for one in own for lane in lanes_of(one.job, one.states))]
+        )
+
+    def sessions_of(self, job: str) -> list[str]:
+        """The sessions of a job's lanes. Raises StoreError."""
+        if self.running.jobs.has(job):
+            return self.running.sessions(job)
+        if found := [one.state.session for one in self.inventory.job(job)]:
+            return found
+        return self.running.sessions(job)
+
+    def ping(self) -> None:
+        """Ask the database for anything. Raises StoreError."""
+        with self.database.reading() as connection:
+            connection.rows("SELECT 1 AS one")
+
+    def capacities(self, lab: Lab) -> dict[str, int]:
+        """In bytes, of the targets whose drives are known. Raises StoreError."""
+        return capacities(self.store, lab, sizes(self.database))
 
     @property
     def queue(self) -> Queue:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ioplan_lab.desk import inventory, surveyed
 from ioplan_lab.desk.hooks import tables as hooks
 from ioplan_lab.desk.people import audit, people
 from ioplan_lab.desk.queue import tables as queue
@@ -11,6 +12,8 @@ TABLES = {
     **people.TABLES,
     **audit.TABLES,
     **queue.TABLES,
+    **inventory.TABLES,
+    **surveyed.TABLES,
     **schedule.TABLES,
     **hooks.TABLES,
 }

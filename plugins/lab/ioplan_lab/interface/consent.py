@@ -17,8 +17,28 @@ CONSENT = Group(
             examples=("ioplan lab consent key --name ada",),
         ),
         Command(
+            "drives",
+            "List the drives of targets that may be overwritten, as their hosts say.",
+            "ioplan_lab.commands.desk.drives_to_write:print_drives",
+            (
+                Parameter(
+                    key="targets",
+                    metavar="TARGET",
+                    help="Targets or groups of the lab.",
+                    many=True,
+                    required=True,
+                    values="targets",
+                ),
+                use.LAB,
+                use.OUTPUT,
+                use.FORCE,
+            ),
+            examples=("ioplan lab consent drives all-gen5 -o d.json",),
+            needs_linux=True,
+        ),
+        Command(
             "sign",
-            "Sign lists of drives from `ioplan targets --json`.",
+            "Sign lists of `ioplan lab consent drives` or `ioplan targets --json`.",
             "ioplan_lab.commands.desk.consent:sign_list",
             (
                 Parameter(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Command, Parameter
+from ioplan.cli.interface.declare import Command, Parameter, flag, option
 
 _JOB = Parameter(
     key="key", metavar="JOB", help="An id, a prefix of it, or 'last'.", default="last"
@@ -30,8 +30,20 @@ JOB_COMMANDS = (
         "cancel",
         "Stop the lanes of a job; completed runs are kept.",
         "ioplan_lab.commands.jobs.follow:cancel",
-        (Parameter(key="key", metavar="JOB", help=_JOB.help, required=True), use.STORE),
+        (
+            Parameter(key="key", metavar="JOB", help=_JOB.help, required=True),
+            use.STORE,
+            option("--person", hidden=True, default=""),
+        ),
         examples=("ioplan cancel last",),
+        needs_linux=True,
+    ),
+    Command(
+        "jobs",
+        "List the jobs of this host, also while no database answers.",
+        "ioplan_lab.commands.jobs.lanes_here:list_jobs",
+        (use.STORE, flag("--json", "Print a line of JSON for each.")),
+        examples=("ioplan jobs",),
         needs_linux=True,
     ),
 )

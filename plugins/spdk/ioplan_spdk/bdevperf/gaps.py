@@ -162,6 +162,9 @@ def _pace(context: GapContext) -> Found:
     if context.stream.rate.changes:
         yield "rate", "bdevperf keeps one limit all the time", ""
         return
+    if context.stream.rate.arrivals == "gamma":
+        yield "rate", "bdevperf has no clock for arrivals whose gaps vary", ""
+        return
     if context.stream.rate.iops:
         limit = f"{ceil(context.stream.rate.iops / QOS_IOPS) * QOS_IOPS} IOPS"
     else:

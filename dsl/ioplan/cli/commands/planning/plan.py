@@ -10,15 +10,19 @@ from ioplan.cli.choose import named_backend
 from ioplan.cli.commands.native import print_native
 from ioplan.cli.commands.planning.detect import print_detection
 from ioplan.cli.commands.planning.plan_fit import plan_fit
-from ioplan.cli.commands.planning.plan_target import planned_target
+from ioplan.cli.commands.planning.plan_target import planned_targets
 from ioplan.cli.commands.planning.rehearse import print_rehearsal
+from ioplan.cli.display.output import print_message
 from ioplan.cli.display.plan_table import ProvenState, plan_json, plan_table
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import checked_plan, simulated, size
+from ioplan.cli.run_options import requested
 from ioplan.cli.selection import only_tests, print_tests
 from ioplan.compare.detect import On
+from ioplan.lab.cross_references import expanded
 from ioplan.lab.lab_file import read_lab
+from ioplan.planner.summary import summary_of
 from ioplan.planner.unfold import UNKNOWN
 
 if TYPE_CHECKING:
@@ -31,7 +35,7 @@ def show_plan(
     plan: Path,
     tests: list[str],
     listed: bool,
-    target: str | None,
+    targets: list[str],
     capacity: str | None,
     settings: list[str],
     profile: str,
@@ -46,6 +50,7 @@ def show_plan(
     only_exact: bool,
     native: bool,
     rehearse: bool,
+    within: str | None,
     detect: str | None,
     json: bool,
     everything: bool,
@@ -61,18 +66,21 @@ def show_plan(
         print_tests(planned)
         return
     backend, options = simulated(sim, backend, options)
+    target = next(iter(named := expanded(read_lab(lab), targets)), None)
     if detect:
         on = On(backend, target)
         print_detection(Terminal(highlight=False), planned, detect, store, on, json)
         return
     capacity_bytes = size(capacity, "--capacity")
+    within_s = requested({"within": within or ""}).within_s
     choice = _choice(backend, lab, options) if native or backend else None
     if not choice and (allow or allow_approximate or only_exact):
         raise UsageError("--allow and --only-exact are about a backend: add --backend")
     state: ProvenState = (UNKNOWN, "")
     facts = assumed_facts(None, capacity_bytes)
     if target:
-        facts, state = planned_target(target, capacity_bytes, choice, lab, store)
+        where = capacity_bytes, choice, lab, store
+        facts, state = planned_targets(planned, named, *where)
     console = Terminal(highlight=False)
     fit: PlanFit | None = None
     if choice:
@@ -83,14 +91,17 @@ def show_plan(
         known = facts.capacity_bytes if target or capacity or not sim else None
         if fit:
             fit.refuse_impossible()
-        print_rehearsal(console, planned, known, sim, json)
+        print_rehearsal(console, planned, known, sim, json, within_s)
     elif native and choice and fit:
         fit.refuse_impossible()
         print_native(console, planned, choice, facts)
     elif json:
-        plan_json(planned, facts.capacity_bytes, state, fit.as_json() if fit else None)
+        told = fit.as_json() if fit else None
+        plan_json(planned, facts.capacity_bytes, state, told, within_s)
     else:
-        plan_table(console, planned, facts.capacity_bytes, everything, state)
+        plan_table(console, planned, facts.capacity_bytes, everything, state, within_s)
+    if len(named) > 1 and (note := summary_of(planned).lanes_note(len(named))):
+        print_message(note)
     if fit and not (rehearse or native):
         fit.conclude(None if json else console)
 

@@ -22,11 +22,13 @@ from ioplan.cli.power import nothing_in_the_midst
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import CheckedPlan
+from ioplan.planner.budget import shares_within
 from ioplan.planner.estimate import Cost
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
 from ioplan.planner.summary import summary_of
 from ioplan.records.record import RunRecord, Steady
 from ioplan.records.session import Session
+from ioplan.runner.budget import TIME_IS_UP
 from ioplan.runner.context import SessionContext
 from ioplan.runner.execute.execute import now
 from ioplan.runner.observer import SessionObserver
@@ -98,7 +100,10 @@ def _key(step: Prepare | Run | Idle) -> tuple[object, ...]:
 
 
 def rehearse(
-    plan: CheckedPlan, capacity_bytes: int | None, sim: Path | None
+    plan: CheckedPlan,
+    capacity_bytes: int | None,
+    sim: Path | None,
+    within_s: float | None = None,
 ) -> tuple[Rehearsal, TargetFacts]:
     """Do a plan on a simulated drive; nothing is kept. Raises BackendError."""
     backend, found = find(SIM), Rehearsal()
@@ -123,9 +128,13 @@ def rehearse(
                 options=options,
                 observer=found,
                 on_failure="continue",
+                within_s=within_s,
+                shares=shares_within(within_s, plan, drive.facts.capacity_bytes),
             )
-            outcome = SessionRunner(context).run()
-        if outcome.interrupted:  # half of the costs would look like all of them
+            runner = SessionRunner(context)
+            outcome = runner.run()
+        ended = runner.interrupt.why == TIME_IS_UP
+        if outcome.interrupted and not ended:  # half of the costs would look like all
             raise KeyboardInterrupt
         _done(outcome.failure)
         return found, drive.facts
@@ -142,9 +151,10 @@ def print_rehearsal(
     capacity_bytes: int | None,
     sim: Path | None,
     as_json: bool,
+    within_s: float | None = None,
 ) -> None:
     """Rehearse a plan and print what it cost; without a size, on the drive's own."""
-    found, facts = rehearse(plan, capacity_bytes, sim)
+    found, facts = rehearse(plan, capacity_bytes, sim, within_s)
     if as_json:
         print_line(rehearsal_json(found, facts, plan))
     else:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from ioplan.language.check.axes.names import Dimension
 from ioplan.language.check.axes.ranges import range_of
-from ioplan.language.check.clause_values import compressible_text, data_from
+from ioplan.language.check.clause_values import compressible_text, data_from, gamma_from
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.distributions import spots_of
 from ioplan.language.clause_table import CONVERTED
@@ -59,12 +59,24 @@ def _compressed(share: Quantity) -> Attributes:
     return data_of("compressible", percent(share, "the share that compresses"))
 
 
+def _gamma(element: tree.Element, scope: Scope) -> Values:
+    """A rate at which the gaps between I/Os vary as said."""
+    rate = scope.quantity(element.atoms[0], "a value of an axis")
+    made = rate and _made(CONVERTED["rate"], rate, element, scope)
+    arrivals = gamma_from(element.atoms[1], scope)
+    if rate and made and arrivals:
+        text = f"{rate.text} gamma {arrivals[1]:g}"
+        yield _value(text, made | {"arrivals": arrivals})
+    else:
+        yield None
+
+
 def _poisson(element: tree.Element, scope: Scope) -> Values:
     """A rate at which I/Os arrive by chance, as other processes send them."""
     rate = scope.quantity(element.atoms[0], "a value of an axis")
     made = rate and _made(CONVERTED["rate"], rate, element, scope)
     if rate and made:
-        yield _value(f"{rate.text} poisson", made | {"arrivals": "poisson"})
+        yield _value(f"{rate.text} poisson", made | {"arrivals": ("poisson", 1.0)})
     else:
         yield None
 
@@ -97,6 +109,7 @@ FORMS: dict[str, tuple[Make, tuple[str, ...]]] = {
     "compressible": (_compressible, ("data",)),
     "compressible range": (_compressible_range, ("data",)),
     "poisson": (_poisson, ("rate",)),
+    "gamma": (_gamma, ("rate",)),
     "zipf": SKEWED,
     "pareto": SKEWED,
     "normal": SKEWED,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
@@ -14,6 +15,7 @@ from ioplan.language.plan import Axis, CellValue, StreamTemplate, axes_of
 from ioplan.language.quantity import QuantityError
 from ioplan.language.syntax.source import Span
 
+ARRIVALS = re.compile(r"\s+(poisson|gamma\b.*)$", re.DOTALL)
 WHOSE = (("qd", "queue depth"), ("rate", "rate"))
 
 
@@ -28,11 +30,13 @@ def check_depth(
         given = what in stream.spans or varied
         if given and stream.attributes.get(f"{what}_scope") is None:
             first = varied[0].text if varied else ""
-            said = span.text.removesuffix(" poisson") if span else f"{what} {first}"
+            said = ARRIVALS.sub("", span.text) if span else f"{what} {first}"
+            said, over, _ = said.partition(" over all")
             scope.findings.error(
                 f"with more than one thread, {name} needs each or total",
                 span or where,
-                f"{said} each (per thread), or: {said} total; an axis changes only "
+                f"{said} each{over} (per thread), or: {said} total{over}; an axis "
+                "changes only "
                 "the number",
             )
     whose = stream.attributes.get("qd_scope")

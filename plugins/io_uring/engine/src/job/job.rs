@@ -14,6 +14,9 @@ pub struct Job {
     #[serde(default = "default_protocol", rename = "protocol")]
     pub _protocol: u64,
     pub target: String,
+    /// Where there are several, instead of `target`; streams say theirs by number.
+    #[serde(default)]
+    pub targets: Vec<JobTarget>,
     pub capacity_bytes: u64,
     pub block_bytes: u64,
     pub streams: Vec<Stream>,
@@ -57,6 +60,37 @@ impl Job {
     pub fn verifies(&self) -> bool {
         self.streams.iter().any(|stream| stream.verify)
     }
+
+    /// The paths of all targets.
+    pub fn paths(&self) -> Vec<String> {
+        match self.targets.is_empty() {
+            true => vec![self.target.clone()],
+            false => self.targets.iter().map(|one| one.path.clone()).collect(),
+        }
+    }
+
+    /// The part of a target: its streams.
+    pub fn on(&self, target: usize, path: &str) -> Self {
+        let mut part = Self {
+            target: path.to_owned(),
+            ..self.clone()
+        };
+        part.streams.retain(|one| one.targets().contains(&target));
+        part
+    }
+
+    /// How many threads its streams have.
+    pub fn lanes(&self) -> usize {
+        self.streams.iter().map(Stream::lanes).sum()
+    }
+}
+
+/// One of several targets of a run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobTarget {
+    pub name: String,
+    pub path: String,
 }
 
 fn default_protocol() -> u64 {
@@ -181,11 +215,47 @@ pub struct Stream {
     /// Where the I/Os of a trace are.
     #[serde(default)]
     pub offsets: Offsets,
+    /// Which I/Os of a trace are replayed.
+    #[serde(default)]
+    pub only: Only,
+    #[serde(default)]
+    pub writes_as_reads: bool,
+    #[serde(default)]
+    pub pace: TracePace,
     pub region_start_bytes: u64,
     pub region_end_bytes: u64,
+    /// Its targets, by their places in the job's; empty means the first.
+    #[serde(default)]
+    pub target_numbers: Vec<usize>,
+    /// All targets have the stream together, and take its I/Os in turn; else each has
+    /// the whole stream.
+    #[serde(default)]
+    pub over_all: bool,
 }
 
 impl Stream {
+    pub fn targets(&self) -> &[usize] {
+        match self.target_numbers.is_empty() {
+            true => &[0],
+            false => &self.target_numbers,
+        }
+    }
+
+    /// Whether its targets take its I/Os in turn.
+    pub fn takes_turns(&self) -> bool {
+        self.over_all && self.targets().len() > 1
+    }
+
+    /// How many threads it has, on all targets.
+    pub fn lanes(&self) -> usize {
+        let each = if self.over_all {
+            1
+        } else {
+            self.targets().len()
+        };
+        self.threads * each
+    }
+
     pub fn reads(&self) -> bool {
         self.read_percent > 0.0 && self.trim_percent < 100.0
     }
@@ -211,7 +281,12 @@ impl Stream {
 
     /// Whether its I/Os have intended starts.
     pub fn is_open_loop(&self) -> bool {
-        self.rate.is_some() || self.replay.is_some()
+        self.rate.is_some() || self.replays_times()
+    }
+
+    /// Whether its I/Os start when they were recorded.
+    pub fn replays_times(&self) -> bool {
+        self.replay.is_some() && self.pace == TracePace::Recorded
     }
 
     pub fn pauses(&self) -> bool {
@@ -261,6 +336,24 @@ pub enum Offsets {
     Wrapped,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Only {
+    #[default]
+    All,
+    Reads,
+    Writes,
+}
+
+/// When the I/Os of a trace start: at their times, or as soon as there is a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TracePace {
+    #[default]
+    Recorded,
+    Fast,
+}
+
 /// A recorded trace; the engine needs no more of it than is here.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -273,6 +366,11 @@ pub struct Replay {
     pub end_bytes: u64,
     #[serde(rename = "moved_bytes")]
     pub _moved_bytes: u64,
+    /// The part of it that is replayed, in its time.
+    #[serde(default)]
+    pub from_ns: u64,
+    #[serde(default)]
+    pub to_ns: Option<u64>,
 }
 
 /// Where it changes, `iops` or `bytes_per_s` is its mean, and gives the unit of the others.
@@ -285,6 +383,9 @@ pub struct Rate {
     pub bytes_per_s: Option<f64>,
     #[serde(default)]
     pub arrivals: ArrivalKind,
+    /// Of the gaps of gamma arrivals: their standard deviation over their mean.
+    #[serde(default = "poissons_variation")]
+    pub gap_variation: f64,
     /// Repeated, the first one from the start of the stream's measured part on.
     #[serde(default)]
     pub phases: Vec<RatePhase>,
@@ -308,6 +409,11 @@ pub enum ArrivalKind {
     #[default]
     Fixed,
     Poisson,
+    Gamma,
+}
+
+fn poissons_variation() -> f64 {
+    1.0
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]

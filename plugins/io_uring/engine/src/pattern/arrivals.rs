@@ -3,11 +3,13 @@
 //! The clock of arrivals counts work: one unit for each I/O, or its bytes. An
 //! arrival is at base + work * ns_per_unit, rounded to the nearest only there, so that no error
 //! adds up (whole microseconds make a Poisson stream too fast). Poisson arrivals
-//! draw the work between two arrivals from the exponential distribution.
+//! draw the work between two arrivals from the exponential distribution, gamma arrivals
+//! from the gamma distribution of their variation.
 //! Where the rate changes, a `Pace` tells the time of the work.
 
 use crate::job::{ArrivalKind, Rate, SizeShare, Stream};
 use crate::measure::schedule::Schedule;
+use crate::pattern::gamma::Gamma;
 use crate::pattern::pace::Pace;
 use crate::pattern::trace::Replayed;
 
@@ -23,19 +25,35 @@ pub struct Arrivals {
     /// The recorded arrivals of a trace, instead of a rate.
     trace: Option<Replayed>,
     by_bytes: bool,
-    poisson: bool,
+    gaps: Gaps,
     mean_bytes: f64,
     rng: fastrand::Rng,
 }
 
-/// A larger backlog of a Poisson stream is estimated by its expected value.
+/// The work between two arrivals of a thread. Threads with gamma arrivals take turns at
+/// those of the stream, which each of them draws: gaps of their own would, together, not
+/// vary as was asked. So sizes, which only one thread knows, cannot count there.
+#[derive(Debug, Clone, Copy)]
+enum Gaps {
+    Fixed,
+    Exponential,
+    Gamma { gamma: Gamma, threads: usize },
+}
+
+/// A larger backlog of a stream with drawn arrivals is estimated by its expected value.
 const DRAWN_BACKLOG: u64 = 1_000_000;
 
 impl Arrivals {
-    /// None in a closed loop.
-    pub fn of(stream: &Stream, thread: usize, rng: fastrand::Rng) -> Option<Self> {
+    /// None in a closed loop. `generator` is that of a thread.
+    pub fn of(
+        stream: &Stream,
+        thread: usize,
+        generator: impl Fn(usize) -> fastrand::Rng,
+    ) -> Option<Self> {
         let rate = stream.rate.as_ref()?;
         let mean_bytes = mean_bytes(stream);
+        let shared = rate.arrivals == ArrivalKind::Gamma;
+        let rng = generator(if shared { 0 } else { thread });
         Some(Self::new(rate, thread, stream.threads, mean_bytes, rng))
     }
 
@@ -70,17 +88,25 @@ impl Arrivals {
             paced_ns: 0,
             trace: None,
             by_bytes,
-            poisson: rate.arrivals == ArrivalKind::Poisson,
+            gaps: Gaps::of(rate, threads),
             mean_bytes,
             rng,
         };
-        let unit = if by_bytes { mean_bytes } else { 1.0 };
-        arrivals.work = if arrivals.poisson {
-            arrivals.gap(unit)
-        } else {
-            unit * thread as f64 / threads as f64
-        };
+        arrivals.work = arrivals.first_gap(thread, threads);
         arrivals
+    }
+
+    fn first_gap(&mut self, thread: usize, threads: usize) -> f64 {
+        let unit = self.mean_unit();
+        match self.gaps {
+            Gaps::Fixed => unit * thread as f64 / threads as f64,
+            Gaps::Exponential => self.gap(unit),
+            Gaps::Gamma { gamma, .. } => self.sum_of(gamma, thread + 1) / threads as f64,
+        }
+    }
+
+    fn mean_unit(&self) -> f64 {
+        if self.by_bytes { self.mean_bytes } else { 1.0 }
     }
 
     /// A rate that changes has its clock from the start of the measured part on; what
@@ -125,7 +151,7 @@ impl Arrivals {
             return trace.advance();
         }
         let unit = if self.by_bytes { bytes as f64 } else { 1.0 };
-        self.work += if self.poisson { self.gap(unit) } else { unit };
+        self.work += self.gap(unit);
         self.set_paced();
     }
 
@@ -137,8 +163,18 @@ impl Arrivals {
         }
     }
 
-    fn gap(&mut self, mean: f64) -> f64 {
-        -mean * (1.0 - self.rng.f64()).ln()
+    /// The work until the next arrival, after an I/O that is so much.
+    fn gap(&mut self, unit: f64) -> f64 {
+        match self.gaps {
+            Gaps::Fixed => unit,
+            Gaps::Exponential => -unit * (1.0 - self.rng.f64()).ln(),
+            Gaps::Gamma { gamma, threads } => self.sum_of(gamma, threads) / threads as f64,
+        }
+    }
+
+    fn sum_of(&mut self, gamma: Gamma, count: usize) -> f64 {
+        let drawn: f64 = (0..count).map(|_| gamma.draw(&mut self.rng)).sum();
+        self.mean_unit() * drawn
     }
 
     /// How many arrivals before `now_ns` have not been issued. A rate in bytes is counted
@@ -150,9 +186,9 @@ impl Arrivals {
         if self.next_ns() >= now_ns {
             return 0;
         }
-        let unit = if self.by_bytes { self.mean_bytes } else { 1.0 };
+        let unit = self.mean_unit();
         let due = self.work_since_next(now_ns) / unit;
-        if !self.poisson || due > DRAWN_BACKLOG as f64 {
+        if matches!(self.gaps, Gaps::Fixed) || due > DRAWN_BACKLOG as f64 {
             return due.ceil().max(1.0) as u64;
         }
         let (mut copy, mut count) = (self.clone(), 0);
@@ -161,6 +197,19 @@ impl Arrivals {
             count += 1;
         }
         count
+    }
+}
+
+impl Gaps {
+    fn of(rate: &Rate, threads: usize) -> Self {
+        match rate.arrivals {
+            ArrivalKind::Fixed => Self::Fixed,
+            ArrivalKind::Poisson => Self::Exponential,
+            ArrivalKind::Gamma => Self::Gamma {
+                gamma: Gamma::of_variation(rate.gap_variation),
+                threads,
+            },
+        }
     }
 }
 
@@ -190,6 +239,7 @@ mod tests {
         Rate {
             iops: Some(iops),
             arrivals,
+            gap_variation: 1.0,
             ..Rate::default()
         }
     }
@@ -218,26 +268,89 @@ mod tests {
         }
     }
 
+    fn gaps_ns(arrivals: &mut Arrivals, count: usize) -> Vec<f64> {
+        let all = times(arrivals, count + 1);
+        let mut gaps: Vec<f64> = all.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
+        gaps.sort_unstable_by(f64::total_cmp);
+        gaps
+    }
+
+    /// Kolmogorov's and Smirnov's distance, times the root of the count; 1.95 is the
+    /// 99.9 % quantile.
+    fn distance(gaps: &[f64], below: impl Fn(f64) -> f64) -> f64 {
+        let count = gaps.len() as f64;
+        let off = |(at, gap): (usize, &f64)| (below(gap + 0.5) - (at as f64 + 0.5) / count).abs();
+        gaps.iter().enumerate().map(off).fold(0.0, f64::max) * count.sqrt()
+    }
+
     #[test]
     fn poisson_gaps_are_exponential_by_kolmogorov_and_smirnov() {
         let (count, iops) = (100_000, 720_000.0);
-        let rng = fastrand::Rng::with_seed(2);
-        let mut arrivals = Arrivals::new(&rate(iops, ArrivalKind::Poisson), 0, 1, 0.0, rng);
-        let all = times(&mut arrivals, count + 1);
-        let mut gaps: Vec<f64> = all.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
-        gaps.sort_unstable_by(f64::total_cmp);
-        let furthest = gaps
-            .iter()
-            .enumerate()
-            .map(|(at, gap)| {
-                let expected = 1.0 - (-(gap + 0.5) * iops / 1e9).exp();
-                (expected - (at as f64 + 0.5) / count as f64).abs()
-            })
-            .fold(0.0, f64::max);
-        // 1.95 / sqrt(n) is the 99.9 % quantile.
-        assert!(furthest < 1.95 / (count as f64).sqrt(), "{furthest}");
-        let real = count as f64 / (all[count] - all[0]) as f64 * 1e9;
-        assert!((real / iops - 1.0).abs() < 0.02, "{real}");
+        let one = gamma(iops, 1.0);
+        for rate in [rate(iops, ArrivalKind::Poisson), one] {
+            let rng = fastrand::Rng::with_seed(2);
+            let gaps = gaps_ns(&mut Arrivals::new(&rate, 0, 1, 0.0, rng), count);
+            let furthest = distance(&gaps, |gap| 1.0 - (-gap * iops / 1e9).exp());
+            assert!(furthest < 1.95, "{rate:?}: {furthest}");
+            let mean_ns = gaps.iter().sum::<f64>() / count as f64;
+            assert!((mean_ns * iops / 1e9 - 1.0).abs() < 0.02, "{mean_ns}");
+        }
+    }
+
+    fn gamma(iops: f64, gap_variation: f64) -> Rate {
+        Rate {
+            gap_variation,
+            ..rate(iops, ArrivalKind::Gamma)
+        }
+    }
+
+    #[test]
+    fn gaps_have_the_rate_and_the_variation_that_were_asked() {
+        for variation in [0.01, 0.3, 1.0, 1.33, 3.0] {
+            let rng = fastrand::Rng::with_seed(5);
+            let mut arrivals = Arrivals::new(&gamma(4000.0, variation), 0, 1, 0.0, rng);
+            let gaps = gaps_ns(&mut arrivals, 1_000_000);
+            let mean = gaps.iter().sum::<f64>() / 1e6;
+            let variance = gaps.iter().map(|gap| (gap - mean).powi(2)).sum::<f64>() / 1e6;
+            assert!(
+                (mean / 250_000.0 - 1.0).abs() < 5.0 * variation / 1e3,
+                "{mean}"
+            );
+            let found = variance.sqrt() / mean;
+            assert!((found / variation - 1.0).abs() < 0.02, "{found}");
+        }
+    }
+
+    #[test]
+    fn threads_take_turns_at_the_gamma_arrivals_of_the_stream() {
+        let make = |thread, threads| {
+            let rng = fastrand::Rng::with_seed(6);
+            Arrivals::new(&gamma(9000.0, 1.33), thread, threads, 4096.0, rng)
+        };
+        let whole = times(&mut make(0, 1), 30_000);
+        for thread in 0..3 {
+            let own = times(&mut make(thread, 3), 10_000);
+            let turns = whole.iter().skip(thread).step_by(3);
+            assert!(own.iter().zip(turns).all(|(a, b)| a.abs_diff(*b) <= 1));
+        }
+    }
+
+    #[test]
+    fn gamma_arrivals_of_a_rate_in_bytes_do_not_depend_on_the_sizes() {
+        let of = |rate: &Rate, bytes| {
+            let rng = fastrand::Rng::with_seed(7);
+            let mut arrivals = Arrivals::new(rate, 0, 1, 4096.0, rng);
+            arrivals.advance(bytes);
+            arrivals.next_ns()
+        };
+        let by_bytes = Rate {
+            iops: None,
+            bytes_per_s: Some(4096e3),
+            ..gamma(1.0, 2.0)
+        };
+        for bytes in [512, 1 << 20] {
+            assert_eq!(of(&by_bytes, bytes), of(&gamma(1000.0, 2.0), 4096));
+        }
     }
 
     #[test]
@@ -255,7 +368,7 @@ mod tests {
 
     #[test]
     fn the_backlog_is_what_was_due() {
-        for kind in [ArrivalKind::Fixed, ArrivalKind::Poisson] {
+        for kind in [ArrivalKind::Fixed, ArrivalKind::Poisson, ArrivalKind::Gamma] {
             let rng = fastrand::Rng::with_seed(3);
             let mut arrivals = Arrivals::new(&rate(1000.0, kind), 0, 1, 4096.0, rng);
             assert_eq!(arrivals.backlog(0), 0);

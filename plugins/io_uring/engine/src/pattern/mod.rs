@@ -2,6 +2,7 @@
 
 mod alias;
 pub mod arrivals;
+pub mod gamma;
 pub mod op;
 pub mod pace;
 pub mod pause;
@@ -12,5 +13,6 @@ pub mod sequence;
 pub mod sizes;
 pub mod span;
 pub mod trace;
+pub mod turns;
 pub mod walk;
 mod zipf;

@@ -24,6 +24,16 @@ tar -xf - -C "$wheels"
 {folder}/bin/python -m pip install --quiet --disable-pip-version-check --no-index \\
   --find-links "$wheels" --upgrade --force-reinstall {what} >&2
 """
+LINK = """\
+bin=/usr/local/bin
+[ "$(id -u)" = 0 ] || bin=$HOME/.local/bin
+mkdir -p "$bin"
+case $(readlink "$bin/ioplan" || echo "$bin/ioplan") in
+  {folder}/bin/ioplan) ;;
+  *) [ -e "$bin/ioplan" ] || ln -sfn {folder}/bin/ioplan "$bin/ioplan" ;;
+esac
+"""
+"""On the path; what an admin has put there stays."""
 PUT_UNIT = f"""\
 set -eu
 cat > {UNIT_FILE}.part
@@ -47,7 +57,7 @@ def install(
     name: str, host: LabHost, folder: str, look: Look, version: str, wheels: bytes
 ) -> None:
     """Make the folder, or renew what is in it. Raises ClusterError."""
-    script = INSTALL.format(
+    script = (INSTALL + LINK).format(
         python=shlex.quote(look.python_for_here()),
         clear="--clear" if look.folder == "own" and not look.same_python else "",
         folder=shlex.quote(folder),

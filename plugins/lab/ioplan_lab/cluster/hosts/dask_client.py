@@ -182,11 +182,11 @@ class DaskClient:
         hosts = dict.fromkeys(call.host for call in calls)
         return {host: silent_s.get(host) for host in hosts if host not in there}
 
-    def stop(self, calls: Iterable[LaneCall]) -> list[str]:
+    def stop(self, calls: Iterable[LaneCall], person: str = "") -> list[str]:
         """First no worker starts them any more, then those that run are ended."""
         calls = list(calls)
         self._forget(calls)
-        _, missing = self._run_on_hosts(stop_lanes, calls)
+        _, missing = self._run_on_hosts(stop_lanes, calls, person)
         return missing
 
     def reset(self, calls: Iterable[LaneCall]) -> list[str]:

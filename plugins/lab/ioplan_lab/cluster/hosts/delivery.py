@@ -13,6 +13,8 @@ from ioplan.store.delivery.sender import LIFE_S, send_now, start
 from ioplan.store.errors import StoreError
 from ioplan.store.store import default_path
 from ioplan_lab.cluster.jobs.lane import LaneCall
+from ioplan_lab.cluster.jobs.lane_folder import lanes_root
+from ioplan_lab.cluster.jobs.reporting import start_reporter
 
 LOOK_S = 2.0
 MOST_REPORTED = 500
@@ -29,10 +31,11 @@ def outbox_report() -> Report:
 
 
 async def deliver_always() -> None:
-    """Have what is in the outbox sent, for as long as this host's worker lives."""
+    """Have results sent and lanes reported, for as long as the worker lives."""
     while True:
         with suppress(OSError):  # it may be possible later
             start(default_path(), LIFE_S)
+            start_reporter(lanes_root())
         await asyncio.sleep(LOOK_S)
 
 

@@ -45,10 +45,10 @@ def lane_states() -> list[dict[str, Any]]:
     return [lane.state().model_dump(mode="json") for lane in lanes]
 
 
-def stop_lanes(sessions: Sequence[str]) -> None:
-    """End their I/O."""
+def stop_lanes(sessions: Sequence[str], person: str = "") -> None:
+    """End their I/O, as a person wants it."""
     for lane in _lanes_of(sessions):
-        lane.stop()
+        lane.stop(person)
 
 
 def reset_lanes(sessions: Sequence[str]) -> dict[str, float]:

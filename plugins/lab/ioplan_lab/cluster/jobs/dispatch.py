@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.extras import needed
-from ioplan.lab.cross_references import for_host, members
+from ioplan.lab.cross_references import expanded, for_host
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import CheckedPlan
@@ -35,11 +35,7 @@ def fleet_targets(lab: Lab, words: Sequence[str]) -> list[str]:
 
     What is no name of the lab is a path of this host, or an address of a backend.
     """
-    found = (
-        members(lab, word) if word in lab.groups else [_named(lab, word)]
-        for word in words
-    )
-    return list(dict.fromkeys(name for names in found for name in names))
+    return list(dict.fromkeys(_named(lab, word) for word in expanded(lab, words)))
 
 
 def target_entry(lab: Lab, name: str) -> LabTarget:
@@ -76,7 +72,7 @@ def new_job(
         entry = target_entry(lab, target)
         _check_path(target, entry)
         if entry.host not in labs:
-            labs[entry.host] = _lab_text(for_host(lab, str(entry.host)))
+            labs[entry.host] = lab_text(for_host(lab, str(entry.host)))
         host = lab.hosts.get(entry.host or "")
         lock = (f"lock {entry.lock}",) if entry.lock else ()
         call = LaneCall(
@@ -90,6 +86,10 @@ def new_job(
             request=request(target),
             locks=(target, *lock),
             store=host.store if host else str(store.absolute()),
+            title=plan.title,
+            where=", ".join(words),
+            drive=entry.serial or entry.wwid or entry.backing_file or "",
+            results=lab.results,
         )
         calls.append(call)
     scheduler = _scheduler_for(lab, calls)
@@ -134,7 +134,7 @@ def _scheduler_for(lab: Lab, calls: Sequence[LaneCall]) -> str | None:
     return lab.scheduler
 
 
-def _lab_text(lab: Lab) -> str:
+def lab_text(lab: Lab) -> str:
     """As a lab file."""
     with needed("lanes on other hosts need", "lab", missing_package):
         import tomli_w  # noqa: PLC0415

@@ -12,7 +12,8 @@ from ioplan.store.delivery.sender import LANE_LIFE_S, send_now
 from ioplan.store.store import default_path
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
-from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
+from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lanes_root
+from ioplan_lab.cluster.jobs.reporting import start_reporter
 
 States = dict[str, LaneState]
 """By session."""
@@ -42,8 +43,11 @@ class Executor(Protocol):
     def silent(self, calls: Iterable[LaneCall]) -> dict[str, float | None]:
         """The hosts that do not report, and for how many seconds, if that is known."""
 
-    def stop(self, calls: Iterable[LaneCall]) -> list[str]:
-        """End the lanes' I/O; returns the hosts that could not be reached."""
+    def stop(self, calls: Iterable[LaneCall], person: str = "") -> list[str]:
+        """End the lanes' I/O, as a person wants it.
+
+        Returns the hosts that could not be reached.
+        """
 
     def reset(self, calls: Iterable[LaneCall]) -> list[str]:
         """Let stopped and failed lanes be started again; what they did is kept.
@@ -90,6 +94,8 @@ class LocalExecutor:
     def start(self, calls: Sequence[LaneCall]) -> None:
         for call in calls:
             LaneFolder.of(call).advance(self.program)
+        for root in {lanes_root(call.store) for call in calls}:
+            start_reporter(root)
 
     def states(self, calls: Sequence[LaneCall]) -> States:
         return {call.session: LaneFolder.of(call).state() for call in calls}
@@ -97,9 +103,9 @@ class LocalExecutor:
     def silent(self, calls: Iterable[LaneCall]) -> dict[str, float | None]:
         return {}
 
-    def stop(self, calls: Iterable[LaneCall]) -> list[str]:
+    def stop(self, calls: Iterable[LaneCall], person: str = "") -> list[str]:
         for call in calls:
-            LaneFolder.of(call).stop()
+            LaneFolder.of(call).stop(person)
         return []
 
     def reset(self, calls: Iterable[LaneCall]) -> list[str]:

@@ -131,6 +131,10 @@ class Jobs:
         """Whether a job has this complete id."""
         return id in self.ids()
 
+    def knows(self, key: str) -> bool:
+        """Whether an id, or the beginning of one, or "last" is a job of this host."""
+        return bool(self.ids()[:1] if key == "last" else self._matching(key))
+
     def job(self, key: str) -> Job:
         """The job by its id, the beginning of it, or "last". Raises StoreError."""
         ids = self.ids()

@@ -18,6 +18,8 @@ class LaneCall(Model):
     `files` are the plan and what it uses, by paths below the lane's folder, `lab` is
     the lab file as the host needs it, which `request` does not name.
     Two lanes of a host that share one of their `locks` do not run at the same time.
+    `title` and `where` are the job's, `drive` is what identifies the drive, if the lab
+    says so, and `results` the database in which the lane is told of.
     """
 
     job: str
@@ -30,6 +32,10 @@ class LaneCall(Model):
     request: RunRequest = Field(default_factory=RunRequest)
     locks: tuple[str, ...] = ()
     store: str | None = None
+    title: str = ""
+    where: str = ""
+    drive: str = ""
+    results: str | None = None
 
 
 LaneStatus = Literal[
@@ -50,6 +56,8 @@ shown to hold. `died`: killed, and killed again after each restart. `stopped`: b
 signal or by `ioplan cancel`."""
 GOES_ON: tuple[LaneStatus, ...] = ("waiting", "running", "unknown")
 
+CANCELLED = "cancelled by "
+"""Begins the message of a lane that a person has ended."""
 BY_EXIT: dict[int, LaneStatus] = {
     0: "ok",
     1: "unmet",

@@ -17,10 +17,18 @@ from pathlib import Path
 
 from ioplan.core.process_title import set_title
 from ioplan.core.system import fcntl
+from ioplan.store.database import is_address
 from ioplan.store.session_folder import make_own
 from ioplan.store.store import default_path
-from ioplan_lab.cluster.jobs.lane import BY_EXIT, LaneCall, LaneState, initial_state
+from ioplan_lab.cluster.jobs.lane import (
+    BY_EXIT,
+    CANCELLED,
+    LaneCall,
+    LaneState,
+    initial_state,
+)
 from ioplan_lab.cluster.jobs.lane_parent import start_lane
+from ioplan_lab.cluster.jobs.reporting import enter
 
 MAX_ATTEMPTS = 3
 STATE_BYTES = 4096
@@ -63,7 +71,13 @@ class LaneFolder:
         self._write_state(initial_state(call))
         part = self.path / f"call.{os.getpid()}"
         part.write_text(call.model_dump_json())
+        self._report_again(call)
         part.replace(self.call_file)  # the last: now the lane exists
+
+    def _report_again(self, call: LaneCall) -> None:
+        """Its states are told to the lab's database, until the last one is there."""
+        if call.results and is_address(call.results):
+            enter(self.path.parents[1], call.session)
 
     def call(self) -> LaneCall:
         """What it has to do."""
@@ -85,7 +99,8 @@ class LaneFolder:
 
     def _state_when_killed(self, state: LaneState) -> LaneState:
         if self.stop_file.exists():
-            return state.model_copy(update={"status": "stopped"})
+            change = {"status": "stopped", "message": self._stopped_by()}
+            return state.model_copy(update=change)
         if state.attempts >= MAX_ATTEMPTS:
             text = f"its process was ended {state.attempts} times without a word"
             change = {"status": "died", "message": text}
@@ -132,7 +147,8 @@ class LaneFolder:
             self._start(program)
             return self.state()
         if self.stop_file.exists() and state.status == "waiting":
-            return state.model_copy(update={"status": "stopped"})
+            change = {"status": "stopped", "message": self._stopped_by()}
+            return state.model_copy(update=change)
         return state
 
     def _start(self, program: str) -> None:
@@ -171,14 +187,16 @@ class LaneFolder:
         finally:
             os.close(fd)
 
-    def stop(self) -> None:
-        """Stop it as Ctrl-C does; it is not started again.
+    def stop(self, person: str = "") -> None:
+        """Stop it as Ctrl-C does; it is not started again. `person` wants it so.
 
         A second signal would interrupt the storing of its last run, so none is sent
         soon after the first.
         """
         was_signalled = self._was_signalled()
-        self.stop_file.touch()
+        with self.stop_file.open("a") as file:
+            file.write("" if was_signalled or not person else f"{person}\n")
+        os.utime(self.stop_file)
         if self.is_running() and not was_signalled:
             pid = int(self.lock_file.read_text() or 0)
             if self._is_own(pid):
@@ -216,17 +234,27 @@ class LaneFolder:
             }
             fresh = state.model_copy(update=change | {"status": "waiting"})
             self._write_state(fresh)
+            self._report_again(self.call())
             return True
 
     def finish(self, state: LaneState, code: int) -> None:
         """Write the last state, when its process ends with this exit code."""
         status = BY_EXIT.get(code, "failed")
         text = "" if status == "ok" else self.errors() or state.message
+        if status == "stopped":
+            text = self._stopped_by() or text
         change = {"status": status, "exit_code": code, "message": text}
         change |= self._said()
         self.write_state(
             state.model_copy(update=change | {"iops": None, "p99_ns": None})
         )
+
+    def _stopped_by(self) -> str:
+        """Who has cancelled it first, as a reason."""
+        with suppress(OSError):
+            names = self.stop_file.read_text(errors="replace").split("\n")
+            return f"{CANCELLED}{names[0]}" if names[0] else ""
+        return ""
 
     def _said(self) -> dict[str, str]:
         """Where its errors are, if it had any."""

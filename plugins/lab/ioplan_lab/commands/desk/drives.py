@@ -16,9 +16,12 @@ from ioplan.cli.errors import UsageError
 from ioplan.core.text import counted, line
 from ioplan.lab.lab_file import read_lab
 from ioplan.runner.person import login_name
+from ioplan_lab.cluster.jobs.lane_folder import lanes_root
 from ioplan_lab.commands.desk.consent import usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.clock import stamp, time_in_words
+from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.inventory import Busy, Inventory, ReportedLane, lanes_here
 from ioplan_lab.desk.queue.ask import drives_named
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.overview import drive_rows
@@ -27,8 +30,10 @@ from ioplan_lab.desk.queue.queue import Queue
 
 def list_drives(lab: Path | None, json: bool) -> None:
     """Print each drive of the lab. Raises LabError, StoreError."""
+    known = read_lab(lab)
     with desk_database(lab) as database:
-        rows = drive_rows(read_lab(lab), Drives(database).states(), Queue(database))
+        states, queue = Drives(database).states(), Queue(database)
+        rows = drive_rows(known, states, queue, Busy(lanes_now(database)))
     if json:
         for row in rows:
             print_line(json_text.dumps(asdict(row)))
@@ -39,6 +44,19 @@ def list_drives(lab: Path | None, json: bool) -> None:
     for row in rows:
         table.add_row(*map(line, (row.drive, row.host, row.state, row.why)))
     Terminal(highlight=False).print(table)
+
+
+def lanes_now(database: DeskDatabase) -> list[ReportedLane]:
+    """All of the lab; without a database that it shares, all are of this host.
+
+    Raises StoreError.
+    """
+    if told := Inventory(database).running():
+        return told
+    try:
+        return lanes_here(lanes_root())
+    except (OSError, ValueError):  # none was started yet, or one is being removed
+        return []
 
 
 def reserve(

@@ -12,7 +12,7 @@ from rich.text import Text
 from ioplan.core.context import Closing
 from ioplan.core.text import line
 from ioplan.core.units import iops_text, latency_text, time_text
-from ioplan_lab.cluster.jobs.lane import LaneState
+from ioplan_lab.cluster.jobs.lane import CANCELLED, LaneState
 
 STYLES = {
     "running": "bold",
@@ -136,7 +136,8 @@ def _celsius(state: LaneState) -> str:
 def _doing(state: LaneState) -> str:
     if state.ended:
         unmet = f", {state.unmet} not shown to hold" if state.unmet else ""
-        return f"{state.runs} runs{unmet}"
+        by = f", {state.message}" if state.message.startswith(CANCELLED) else ""
+        return f"{state.runs} runs{unmet}{by}"
     return state.step if state.status == "running" else state.message
 
 

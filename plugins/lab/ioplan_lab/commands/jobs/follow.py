@@ -9,6 +9,7 @@ from rich.console import Console
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, RUN_FAILED
+from ioplan.runner.person import login_name
 from ioplan.store.delivery.sender import send_later
 from ioplan.store.store import default_path
 from ioplan_lab.cluster.jobs.job import Jobs
@@ -25,6 +26,7 @@ from ioplan_lab.commands.jobs.executor import (
     some_ready,
 )
 from ioplan_lab.commands.jobs.fleet import print_lanes, short_reasons
+from ioplan_lab.commands.jobs.lanes_here import ended_here, lanes_of_job
 from ioplan_lab.commands.jobs.watch import (
     say_how_to_attach,
     settled,
@@ -87,19 +89,27 @@ def status(key: str, store: Path | None) -> int:
     return code
 
 
-def cancel(key: str, store: Path | None) -> int:
-    """End the I/O of a job; what is finished is kept. Returns the exit code."""
+def cancel(key: str, store: Path | None, person: str) -> int:
+    """End the I/O of a job; what is finished is kept. Returns the exit code.
+
+    On a host that has only lanes of it, those are ended.
+    """
     console, jobs = Terminal(highlight=False), Jobs(store or default_path())
+    person = person or login_name()
+    if lanes := [] if jobs.knows(key) else lanes_of_job(key, store):
+        print_lanes(console, ended_here(lanes, person))
+        return HELD
     job = jobs.job(key)
     with executor_of(job) as executor, lane_errors():
-        lost = executor.stop(job.calls)
+        lost = executor.stop(job.calls, person)
         states = settled(executor, job, lost)
     jobs.keep(job)
     print_lanes(console, states)
     if lost:
         print_message(
             f"error: could not be reached: {', '.join(lost)}; their lanes continue; "
-            "try again when the hosts can be reached"
+            "try again when the hosts can be reached, or there: ioplan cancel "
+            f"{job.id}"
         )
         return RUN_FAILED
     console.print(f"to continue: ioplan resume {job.id}", soft_wrap=True)

@@ -15,8 +15,6 @@ from ioplan.lab.cross_references import same_targets
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import default_path as default_lab
 from ioplan.lab.lab_file import read_lab
-from ioplan.language.plan import CheckedPlan
-from ioplan.planner.steps import Run
 from ioplan.planner.summary import summary_of
 from ioplan.records.run_request import RunRequest
 from ioplan.runner.person import login_name
@@ -61,7 +59,8 @@ def run_fleet(console: Console, call: RunCall, detach: bool, skip_missing: bool)
             job.skip({host: str(error) for host, error in unready.items()})
         jobs.keep_new(job)
         _print_begin(console, job, lab.results)
-        _say_that_rates_are_not_shared(console, plan, len(job.calls))
+        if note := summary_of(plan).lanes_note(len(job.calls)):
+            console.print(note, soft_wrap=True)
         print_unready(job, unready)
         executor.start(job.unfinished)
         if detach:
@@ -90,16 +89,6 @@ def _print_begin(console: Console, job: Job, results: str | None) -> None:
     console.print(f"job {job.id}: {job.plan}, {len(job.calls)} lanes{on}")
     if hosts and not results:
         text = "note: the lab names no results database, so each host keeps its own"
-        console.print(text, soft_wrap=True)
-
-
-def _say_that_rates_are_not_shared(
-    console: Console, plan: CheckedPlan, lanes: int
-) -> None:
-    """A load that several drives are to bear together is another plan."""
-    runs = (step for step in summary_of(plan).io_steps if isinstance(step, Run))
-    if lanes > 1 and any(one.rate for run in runs for one in run.workload.streams):
-        text = f"note: each of the {lanes} targets gets each rate of the plan in full"
         console.print(text, soft_wrap=True)
 
 

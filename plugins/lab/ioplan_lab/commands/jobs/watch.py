@@ -20,6 +20,7 @@ from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import line
 from ioplan.report.headlines.summary import league_of
 from ioplan.report.terminal.league import league_note, league_table
+from ioplan.runner.person import login_name
 from ioplan.store.store import Store
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
@@ -56,7 +57,7 @@ def watch(
                 soft_wrap=True,
             )
             return INTERRUPTED
-        executor.stop(job.calls)
+        executor.stop(job.calls, login_name())
         states = settled(executor, job, ())
     jobs.keep(job)
     code = _concluded(console, job, states)

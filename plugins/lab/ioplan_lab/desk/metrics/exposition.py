@@ -40,7 +40,7 @@ def exposition(desk: Desk) -> bytes:
 
 def desk_now(desk: Desk) -> DeskNow:
     """What the desk sees now. Raises StoreError, LabError."""
-    states, jobs = Drives(desk.database).states(), desk.running.now()
+    states, jobs = Drives(desk.database).states(), desk.jobs_now()
     undelivered: Counter[str] = Counter()
     for one in jobs:
         undelivered.update(one.undelivered)
@@ -50,7 +50,7 @@ def desk_now(desk: Desk) -> DeskNow:
         waiting=desk.queue.waiting(),
         held=desk.queue.held(),
         lanes=[s for one in jobs if not one.ended for s in one.states],
-        drives=drive_rows(read_lab(desk.lab_file), states, desk.queue),
+        drives=drive_rows(read_lab(desk.lab_file), states, desk.queue, desk.busy()),
         sessions=desk.store.status_counts(),
         undelivered=undelivered,
         deliveries=Hooks(desk.database).states(),

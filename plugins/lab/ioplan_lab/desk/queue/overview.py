@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from ioplan.lab.lab import Lab
 from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.inventory import Busy
 from ioplan_lab.desk.queue.drives import DriveState, DriveStates
 from ioplan_lab.desk.queue.queue import Queue
 
@@ -20,12 +21,17 @@ class DriveRow(Struct, frozen=True):
     by: str = ""
 
 
-def drive_rows(lab: Lab, states: DriveStates, queue: Queue) -> list[DriveRow]:
-    """Each of the lab's, in its order. Raises StoreError."""
+def drive_rows(
+    lab: Lab, states: DriveStates, queue: Queue, running: Busy
+) -> list[DriveRow]:
+    """Each of the lab's, in its order; `running` knows all lanes. Raises StoreError."""
     now, busy = stamp(), dict[str, str]()
     for one in queue.held():
         text = f"#{one.number} {one.plan} ({one.person})"
         busy |= dict.fromkeys(one.drives, text)
+    for name, entry in lab.targets.items():
+        if name not in busy and (text := running.on(name, entry)):
+            busy[name] = text
     rows = []
     for name, entry in lab.targets.items():
         state = states.state(name, busy, now)

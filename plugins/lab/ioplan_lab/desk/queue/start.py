@@ -147,7 +147,7 @@ class JobStarter:
     def stop(self, entry: Entry) -> None:
         with suppress(ClusterError, StoreError, OSError, ModuleNotFoundError):
             job = self.jobs.job(entry.job)
-            self._executor(job).stop(job.calls)
+            self._executor(job).stop(job.calls, entry.cancelled_by)
 
     def _executor(self, job: Job) -> Executor:
         if job.scheduler not in self._executors:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.records.run_request import RunRequest
 from ioplan_lab.desk.calls import Calls, said
 from ioplan_lab.desk.errors import DeskError, Missing
-from ioplan_lab.desk.queue.ask import priority_named, wanted
+from ioplan_lab.desk.queue.ask import drives_named, priority_named, wanted
 from ioplan_lab.desk.queue.entry import Priority, QueueEntry
 from ioplan_lab.desk.start.plan_library import PlanLibrary
 from ioplan_lab.desk.start.start_form import StartForm
@@ -66,7 +68,15 @@ class Planned(Struct, frozen=True):
 class Starter:
     """Methods that call are coroutines; the others read files."""
 
-    def __init__(self, folder: Path, lab_file: Path | None, calls: Calls) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        lab_file: Path | None,
+        calls: Calls,
+        capacities: Callable[[Lab], Mapping[str, int]],
+    ) -> None:
+        """`capacities` has the bytes of drives that are not here, as far as known."""
+        self.capacities = capacities
         self.library = PlanLibrary(folder, lab_file)
         self.lab_file, self.calls = lab_file, calls
         self.consents = folder / "consents"
@@ -135,18 +145,29 @@ class Starter:
     async def _plan(
         self, file: Path, asked: StartForm, target: str
     ) -> tuple[dict[str, Any], bool]:
-        """For the target as it is; for an assumed drive if that is not here."""
+        """For the target as it is; if that is not here, for its size as it was seen.
+
+        Of a group, for the largest drive.
+        """
         words = ["plan", str(file), "--json", *asked.checking, *asked.scaling]
         words += self._lab
         done = await self.calls.call([*words, f"--target={target}"])
-        assumed = done.code != 0
-        if assumed:
-            size = asked.request.create or ASSUMED
+        assumed = False
+        if done.code != 0:
+            known = await asyncio.to_thread(self._capacity, target)
+            size = asked.request.create or (f"{known >> 10}KiB" if known else ASSUMED)
+            assumed = size == ASSUMED
             done = await self.calls.call([*words, f"--capacity={size}"])
         try:
             return json.loads(done.out), assumed
         except ValueError:
             raise DeskError(said(done)) from None
+
+    def _capacity(self, word: str) -> int:
+        """Of the largest drive that is known; 0 for none. Raises StoreError."""
+        lab = self.lab
+        known = self.capacities(lab)
+        return max((known.get(one, 0) for one in drives_named(lab, [word])), default=0)
 
     def wanted(self, file: Path, asked: StartForm, person: str) -> list[QueueEntry]:
         """An entry of the queue for each target. Raises what a call would refuse."""
@@ -171,9 +192,10 @@ class Starter:
         except (OSError, ValueError) as error:
             raise DeskError(f"the plan cannot be read: {error}") from error
 
-    async def cancel(self, job: str) -> None:
-        """End the I/O of a job. Raises DeskError."""
-        done = await self.calls.call(["cancel", job], limit_s=ENDING_S)
+    async def cancel(self, job: str, person: str) -> None:
+        """End the I/O of a job, as a person wants it. Raises DeskError."""
+        words = ["cancel", job, f"--person={person}"]
+        done = await self.calls.call(words, limit_s=ENDING_S)
         if done.code:
             raise DeskError(said(done))
 

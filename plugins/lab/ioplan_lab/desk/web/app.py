@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.web.headers import KnownHosts, SafeHeaders, own_names
+from ioplan_lab.desk.web.last_pages import LastPages, Pulse
 from ioplan_lab.desk.web.limits import LimitRequests, Limits
 from ioplan_lab.desk.web.pages import (
     compare,
@@ -55,6 +56,7 @@ def create_app(desk: Desk) -> Starlette:
         exception_handlers={404: _nothing, 405: _nothing},
     )
     app.state.desk, app.state.limits = desk, limits
+    app.state.last = LastPages(Pulse(desk.ping))
     return app
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl
@@ -13,7 +15,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ioplan.core.error_kinds import ExplainedError
+from ioplan.core.error_kinds import ExplainedError, StoreFault
 from ioplan.core.text import printable
 from ioplan.store.errors import StoreError
 from ioplan_lab.desk.desk import Desk
@@ -21,6 +23,7 @@ from ioplan_lab.desk.errors import DeskError, Missing, Refused
 from ioplan_lab.desk.people.people import Person
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.people.secret import form_token, is_same
+from ioplan_lab.desk.web.last_pages import PATIENCE_S, LastPages, credential_of
 from ioplan_lab.desk.web.limits import WAIT, body_of
 from ioplan_lab.desk.web.render import rendered
 
@@ -28,11 +31,15 @@ Answer = TypeVar("Answer")
 SAFE = ("GET", "HEAD")
 FIELD = "form_token"
 MOST_FIELDS = 500
+LAST_PAGE = 1000
 FORM = "application/x-www-form-urlencoded"
 OUTCOMES = {403: "refused"}
 """How the log calls what was not done."""
 FAILED = "ioplan itself failed; the desk's log has the reason, please report it"
-AWAY = "the desk's database does not answer; the desk's log has the reason"
+AWAY = (
+    "the desk's database does not answer, and this page was not shown before; jobs go "
+    "on, and the desk's log has the reason"
+)
 LOG = logging.getLogger("uvicorn.error")
 """The server's, which goes to standard error."""
 
@@ -74,6 +81,15 @@ class RequestContext(Struct, frozen=True):
         return int(self.id)
 
     @property
+    def page_number(self) -> int:
+        """Which page of a list is asked for, from 1. Raises DeskError."""
+        word = self.asked("page", "1")
+        number = int(word[:9]) if word.isascii() and word.isdecimal() else 0
+        if not 1 <= number <= LAST_PAGE:
+            raise DeskError(f"there is no page {word!r}")
+        return number
+
+    @property
     def name(self) -> str:
         """The person's name."""
         return self.person.name if self.person else ""
@@ -101,7 +117,10 @@ class RequestContext(Struct, frozen=True):
         )
 
     async def note(self, deed: str, outcome: str) -> None:
-        """Write it to the log of who did what."""
+        """Write it to the log of who did what; to the server's where that is away."""
+        if last_pages(self.request).pulse.is_away:
+            LOG.warning("%s from %s: %s: %s", self.name, self.address, deed, outcome)
+            return
         add = self.desk.audit.add
         await self.blocking(add, self.name or "-", self.address, deed, outcome)
 
@@ -117,6 +136,18 @@ def allowed(role: Role | str | None) -> Callable[[Page], Page]:
         return page
 
     return marked
+
+
+def always(page: Page) -> Page:
+    """A page that needs no database: who asks is known from before, if it is away."""
+    page.__dict__["always"] = True
+    return page
+
+
+def last_pages(request: Request) -> LastPages:
+    """What is shown while the database is away."""
+    found: LastPages = request.app.state.last
+    return found
 
 
 def role_of(page: Page) -> Role | None:
@@ -143,9 +174,12 @@ def bearer_token(request: Request) -> str:
     return (token.strip() or "none") if scheme.casefold() == "bearer" else ""
 
 
-async def context_of(request: Request) -> RequestContext:
+async def context_of(request: Request, known: Person | None = None) -> RequestContext:
     """Who asks: by the token of a program, or by the cookie of a browser."""
     desk: Desk = request.app.state.desk
+    if known:
+        cookie = request.cookies.get(cookie_name(desk), "")
+        return RequestContext(request, desk, known, cookie)
     if token := bearer_token(request):
         person = await run_in_threadpool(desk.people.by_token, token)
         return RequestContext(request, desk, person)
@@ -158,17 +192,61 @@ async def context_of(request: Request) -> RequestContext:
 
 
 async def answered(page: Page, needed: Role | None, request: Request) -> Response:
-    """The page, or why this person does not get it, or why nobody does."""
+    """The page, or why this person does not get it, or why nobody does.
+
+    While the database is away, the page as it was last, at once.
+    """
+    last = last_pages(request)
+    if last.pulse.is_away or (
+        "always" in page.__dict__ and await last.pulse.is_silent()
+    ):
+        return await _without_database(page, needed, request)
+    task = asyncio.ensure_future(_answered(page, needed, request))
     try:
-        return await _answered(page, needed, request)
+        while not (await asyncio.wait([task], timeout=PATIENCE_S))[0]:
+            if request.method in SAFE and await last.pulse.is_silent():
+                task.add_done_callback(_heard)
+                return await _without_database(page, needed, request)
+        response = task.result()
     except StoreError as error:
         LOG.error("%s", error)
-        values = {"person": None, "path": "", "form_token": ""}
-        return rendered("error.html.j2", status=503, text=AWAY, **values)
+        last.pulse.failed()
+        return await _without_database(page, needed, request)
+    if request.method in SAFE and needed:
+        last.keep(request, response)
+    return response
 
 
-async def _answered(page: Page, needed: Role | None, request: Request) -> Response:
-    context = await context_of(request)
+def _heard(task: asyncio.Future[Response]) -> None:
+    """What it came to is of no interest any more."""
+    if not task.cancelled() and (error := task.exception()):
+        LOG.error("%s", error)
+
+
+async def _without_database(
+    page: Page, needed: Role | None, request: Request
+) -> Response:
+    last = last_pages(request)
+    person = last.person(credential_of(request))
+    if "always" in page.__dict__ and person:
+        with suppress(StoreError):
+            return await _answered(page, needed, request, person)
+    elif request.method in SAFE and person and (kept := last.page(request)):
+        return kept
+    values = {"person": None, "path": "", "form_token": ""}
+    return rendered("error.html.j2", status=503, text=AWAY, **values)
+
+
+async def _answered(
+    page: Page, needed: Role | None, request: Request, known: Person | None = None
+) -> Response:
+    """`known` is who asks, where the database cannot tell."""
+    context = await context_of(request, known)
+    last, credential = last_pages(request), credential_of(request)
+    if context.person:
+        last.keep_person(credential, context.person)
+    else:
+        last.forget(credential)
     is_program = bool(bearer_token(request))
     if is_program and context.person is None and not _may_guess(context):
         found = context.page("error.html.j2", status=429, text=WAIT)
@@ -183,6 +261,8 @@ async def _answered(page: Page, needed: Role | None, request: Request) -> Respon
             context = await _with_form(context, is_program)
         response = await page(context)
     except ExplainedError as error:
+        if error.kind == StoreFault.STORE_UNREACHABLE:
+            raise
         status = error.status if isinstance(error, DeskError) else 400
         if request.method not in SAFE:
             await context.note(

@@ -28,12 +28,12 @@ async def jobs(context: RequestContext) -> Response:
 @allowed(Role.VIEWER)
 async def as_json(context: RequestContext) -> Response:
     """For programs: each lane as `ioplan status` knows it."""
-    found = await context.blocking(context.desk.running.now)
+    found = await context.blocking(context.desk.jobs_now)
     return JSONResponse({"jobs": [_json(one) for one in found]})
 
 
 async def _shown(context: RequestContext) -> dict[str, Any]:
-    found = await context.blocking(context.desk.running.now)
+    found = await context.blocking(context.desk.jobs_now)
     held = await context.blocking(context.desk.queue.held)
     over = await context.blocking(context.desk.queue.ended, MOST_ENDED)
     known = {one.job.id for one in found}

@@ -53,7 +53,7 @@ def framed(found: Page) -> Response:
 async def _sessions(context: RequestContext) -> list[Session]:
     keys = context.request.query_params.getlist("session")
     if job := context.asked("job"):
-        keys = await context.blocking(context.desk.running.sessions, job)
+        keys = await context.blocking(context.desk.sessions_of, job)
     return await context.blocking(context.desk.reports.sessions, keys)
 
 

@@ -7,9 +7,15 @@ from starlette.responses import RedirectResponse, Response
 from ioplan_lab.desk.people.people import SIGNED_IN
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.people.secret import form_token, new_cookie
+from ioplan_lab.desk.web.last_pages import credential_of
 from ioplan_lab.desk.web.limits import WAIT
 from ioplan_lab.desk.web.render import rendered
-from ioplan_lab.desk.web.request_context import RequestContext, allowed, cookie_name
+from ioplan_lab.desk.web.request_context import (
+    RequestContext,
+    allowed,
+    cookie_name,
+    last_pages,
+)
 
 NONE = "this token is invalid or has expired; ask an admin for another"
 
@@ -67,6 +73,7 @@ def _give(context: RequestContext, response: Response, cookie: str, age_s: int) 
 async def leave(context: RequestContext) -> Response:
     """Sign out; the cookie is worth nothing from now on."""
     await context.blocking(context.desk.people.sign_out, context.cookie)
+    last_pages(context.request).forget(credential_of(context.request))
     await context.note("sign out", "done")
     found = RedirectResponse("/sign-in", 303)
     found.delete_cookie(

@@ -12,7 +12,7 @@ from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue.entry import Priority
 from ioplan_lab.desk.start.start_form import StartForm, form_fields, start_form_of
 from ioplan_lab.desk.start.starter import PlanDiagnostic, Starter
-from ioplan_lab.desk.web.request_context import RequestContext, allowed
+from ioplan_lab.desk.web.request_context import RequestContext, allowed, always
 
 AROUND = 2
 """Lines that are shown before and behind one with a diagnostic."""
@@ -69,12 +69,16 @@ async def start(context: RequestContext) -> Response:
     return RedirectResponse("/", 303)
 
 
+@always
 @allowed(Role.OPERATOR)
 async def cancel(context: RequestContext) -> Response:
     """End the I/O of a job; what is finished is kept."""
-    job = (await context.blocking(context.desk.running.job, context.id)).id
-    await context.desk.starter.cancel(job)
-    await context.note(f"cancel job {job}", "done")
+    desk = context.desk
+    if await context.blocking(desk.running.jobs.has, context.id):
+        await desk.starter.cancel(context.id, context.name)
+    else:  # another desk or a shell has started it
+        await context.blocking(desk.inventory.cancel, context.id, context.name)
+    await context.note(f"cancel job {context.id}", "done")
     return RedirectResponse("/", 303)
 
 

@@ -1,0 +1,1 @@
+"""Recorded traces as ordinary plans, with their distance from what was recorded."""

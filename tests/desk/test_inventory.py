@@ -1,0 +1,234 @@
+"""One answer to what runs on a drive: of each desk, shell and scrape of a lab."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan, plan_file
+from desks import by_token, desk_in, form_token, signed_in
+from postgres import needs_postgres, server
+from sight import ELSEWHERE
+
+from ioplan.store.store import Store
+from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
+from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lane_folders, lanes_root
+from ioplan_lab.cluster.jobs.reporting import UNREPORTED, enter, reporting, unreported
+from ioplan_lab.desk import inventory as module
+from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.errors import Missing
+from ioplan_lab.desk.inventory import Inventory
+from ioplan_lab.desk.tables import TABLES
+from ioplan_lab.workers.reporter import Reporter
+
+SLOW = """test "T" {
+  run  random 4KiB 100/0, rate 500 iops for 60s
+  vary qd in 1, 2
+}
+"""
+
+
+@pytest.fixture
+def inventory(tmp_path: Path) -> Iterator[Inventory]:
+    with DeskDatabase.at(None, tmp_path / "desk", TABLES) as made:
+        yield Inventory(made)
+
+
+def call_of(number: int, **more: Any) -> LaneCall:
+    named = {"title": "Plan", "where": "all", "drive": f"SERIAL{number}"} | more
+    job = "20261125-120000-abcdef"
+    return LaneCall(
+        job=job,
+        session=f"{job}-{number:03}",
+        target=f"d{number}",
+        host="h1",
+        plan="plan/p.ioplan",
+        files={"plan/p.ioplan": "x"},
+        lab="",
+        **named,
+    )
+
+
+def state_of(call: LaneCall, **more: Any) -> LaneState:
+    same = {name: getattr(call, name) for name in ("job", "session", "target", "host")}
+    return LaneState(**same, **more)
+
+
+def test_a_host_that_is_not_heard_keeps_its_drives(
+    inventory: Inventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = call_of(1), call_of(2)
+    running = state_of(one, status="running", done=0.4)
+    inventory.report([(one, running), (two, state_of(two, status="ok"))])
+    (seen,) = inventory.running()
+    assert (seen.state, seen.drive, seen.where) == (running, "SERIAL1", "all")
+    (job,) = inventory.jobs()
+    assert [(s.target, s.status) for s in job.states] == [
+        ("d1", "running"),
+        ("d2", "ok"),
+    ]
+    monkeypatch.setattr(module, "SILENT_S", -1.0)
+    (seen,) = inventory.running()
+    assert seen.state.status == "unknown"
+    assert "last seen running 40%" in seen.text
+    assert inventory.jobs()[0].silent == ("h1",)
+
+
+def test_who_cancels_is_told_once_and_not_after_a_resume(inventory: Inventory) -> None:
+    one = call_of(1)
+    running, ended = state_of(one, status="running"), state_of(one, status="stopped")
+    with pytest.raises(Missing, match="no job"):
+        inventory.cancel(one.job, "olga")
+    assert inventory.report([(one, running)]) == {}
+    inventory.cancel(one.job, "olga")
+    assert inventory.report([(one, running)]) == {one.session: "olga"}
+    assert inventory.report([(one, ended)]) == {}
+    with pytest.raises(Missing):
+        inventory.cancel(one.job, "olga")
+    assert inventory.report([(one, running)]) == {}
+
+
+def test_what_ended_long_ago_is_forgotten(
+    inventory: Inventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = call_of(1), call_of(2)
+    found = [(one, state_of(one, status="ok")), (two, state_of(two, status="running"))]
+    inventory.report(found)
+    inventory.forget_old()
+    assert len(inventory.job(one.job)) == 2
+    monkeypatch.setattr(module, "KEPT_S", -1.0)
+    inventory.forget_old()
+    assert [lane.state.target for lane in inventory.job(one.job)] == ["d2"]
+
+
+@needs_postgres
+def test_what_is_told_survives_a_database_that_is_away(
+    tmp_path: Path, store_path: Path
+) -> None:
+    with server() as database:
+        call = call_of(1, results=database.address, store=str(store_path))
+        folder, root = LaneFolder.of(call), lanes_root(str(store_path))
+        reporter = Reporter(root)
+        with reporting(root) as free, reporting(root) as second:
+            assert (free, second) == (True, False)
+        assert reporter.turn() is False
+        database.stop()
+        assert reporter.turn() is True
+        folder.write_state(state_of(call, status="ok", exit_code=0, runs=3))
+        assert reporter.turn() is True and reporter.all_ended
+        assert unreported(root) == [call.session]
+        database.start()
+        assert reporter.turn() is False
+        assert unreported(root) == []
+        with DeskDatabase.at(database.address, tmp_path, TABLES) as there:
+            (lane,) = Inventory(there).job(call.job)
+        assert (lane.state.status, lane.state.runs) == ("ok", 3)
+        enter(root, "20261125-120000-gone-001")
+        reporter.turn()
+        assert unreported(root) == []
+
+
+@pytest.mark.long_but_first
+@needs_postgres
+def test_two_desks_of_a_database_and_a_shell_say_the_same(
+    tmp_path: Path, store_path: Path
+) -> None:
+    with server() as database:
+        lab = lab_of(tmp_path, database.address)
+        plan = plan_file(tmp_path, SLOW)
+        words = ("--lab", lab, "--target", "all", "--create", "16MiB", "--detach")
+        begun = ioplan("run", plan, *words)
+        assert begun.code == 0, begun.err
+        job = re.findall(r"job (\S+):", begun.out)[0]
+        first = desk_in(tmp_path / "1", lab, results=database.address, store=store_path)
+        second = desk_in(tmp_path / "2", lab, results=database.address)
+        try:
+            with first as own, second as other:
+                wait_for(lambda: len(other.inventory.running()) == 2)
+                assert not other.running.now()
+                for desk in (own, other):
+                    assert all(is_busy(desk, lab, job))
+                cancelled(other, job)
+                wait_for(lambda: not other.inventory.running())
+                wait_for(lambda: all(one.ended for one in own.running.now()))
+                for desk in (own, other):
+                    assert not any(is_busy(desk, lab, job))
+                    page = by_token(desk, "viewer").get("/").text
+                    assert "2 stopped" in page and "cancelled by operator" in page
+        finally:
+            ioplan("cancel", job)
+    told = ioplan("status", job)
+    assert told.out.count("stopped: cancelled by operator") == 2
+
+
+def lab_of(folder: Path, results: str) -> Path:
+    lines = [f"results = {json.dumps(results)}", "delivery_s = 0"]
+    for name in ("a", "b"):
+        lines += [f"[targets.{name}]", f'path = "{folder / name}"', "writable = true"]
+        lines += ["cannot_see_users = true"] if ELSEWHERE else []
+    path = folder / "lab.toml"
+    path.write_text("\n".join([*lines, "[groups]", 'all = ["*"]', ""]))
+    return path
+
+
+def is_busy(desk: Desk, lab: Path, job: str) -> tuple[bool, bool, bool]:
+    """Whether the desk's page, its metrics and a shell say so of both drives."""
+    viewer = by_token(desk, "viewer")
+    page, metrics = viewer.get("/drives").text, viewer.get("/metrics").text
+    told = ioplan("lab", "drives", "--json", "--lab", lab)
+    rows = [json.loads(line) for line in told.out.splitlines()]
+    busy = [f'drive="{one}",host="",state="busy"}} 1.0' in metrics for one in "ab"]
+    says = (
+        page.count(">busy<") == 2 and job in page,
+        all(busy),
+        all(row["state"] == "busy" and job in row["why"] for row in rows),
+    )
+    if any(says):
+        assert job in viewer.get("/").text
+        assert metrics.count("ioplan_lane_iops{") in (0, 2)
+    return says
+
+
+def cancelled(desk: Desk, job: str) -> None:
+    """By an operator, at a desk that did not start it."""
+    browser = signed_in(desk, "operator")
+    token = form_token(browser.get("/").text)
+    done = browser.post(f"/jobs/{job}/cancel", data={"form_token": token})
+    assert done.status_code == 303, done.text
+
+
+def wait_for(what: Callable[[], Any]) -> None:
+    deadline_s = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < deadline_s
+        time.sleep(0.1)
+
+
+@pytest.mark.slow
+def test_a_host_lists_and_ends_jobs_by_itself(tmp_path: Path, store_path: Path) -> None:
+    """No file of the job is here, as on a host that another one coordinates."""
+    lab = lab_of(tmp_path, "postgresql://nobody@127.0.0.1:1/none")
+    plan = plan_file(tmp_path, SLOW)
+    words = ("--lab", lab, "--target", "all", "--create", "16MiB", "--detach")
+    begun = ioplan("run", plan, *words)
+    assert begun.code == 0, begun.err
+    job = re.findall(r"job (\S+):", begun.out)[0]
+    (store_path.parent / "jobs" / f"{job}.json").unlink()
+    wait_for(lambda: all(one.is_running() for one in lane_folders(lanes_root(), job)))
+    (row,) = [json.loads(one) for one in ioplan("jobs", "--json").out.splitlines()]
+    assert (row["job"], row["where"], sum(row["lanes"].values())) == (job, "all", 2)
+    assert job in ioplan("jobs").out
+    shutil.rmtree(lanes_root() / UNREPORTED)  # or its reporter waits for a database
+    done = ioplan("cancel", job[:-2], "--person", "olga")
+    assert done.code == 0, done.err
+    assert done.out.count("cancelled by olga") == 2
+    assert not any(one.is_running() for one in lane_folders(lanes_root(), job))
+    with Store.open(store_path) as store:
+        assert {one.status for one in store.sessions()} <= {"interrupted"}

@@ -1,0 +1,209 @@
+"""What is counted in each interval, packed: against what went in, and the whole run."""
+
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan, plan_file
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from run_data import SECOND_NS, counts, progress, result, stream
+
+from ioplan.job import Counts, Progress
+from ioplan.measure import interval_counts
+from ioplan.measure.histogram import Histogram
+from ioplan.measure.interval_counts import (
+    IntervalCounts,
+    IntervalPacker,
+    IntervalsDamaged,
+    counts_of,
+    renamed,
+)
+from ioplan.measure.measurement import Measurement
+from ioplan.measure.tally import CountsBuilder
+from ioplan.records.record import RunDetail
+from ioplan.store.store import Store
+from ioplan.workload import COUNTED
+
+latencies = st.lists(st.integers(0, 2**40) | st.integers(0, 300), max_size=30)
+cells = latencies.map(lambda values: counts(values, errors=len(values) % 3))
+directions = st.dictionaries(st.sampled_from(COUNTED), cells, max_size=3)
+intervals = st.lists(
+    st.dictionaries(st.sampled_from(["a", "b\u00e4", ""]), directions, max_size=3),
+    max_size=9,
+)
+
+
+def events(found: list[dict[str, Any]]) -> list[Progress]:
+    return [
+        progress(second, *(stream(name, **by) for name, by in streams.items()))
+        for second, streams in enumerate(found, 1)
+    ]
+
+
+def packed(found: list[Progress]) -> bytes:
+    packer = IntervalPacker()
+    for one in found:
+        histograms = [
+            {d: Histogram.of(c.bins) for d, c in s.directions.items()}
+            for s in one.streams
+        ]
+        packer.add(one, histograms)
+    return packer.packed()
+
+
+@settings(max_examples=60)
+@given(intervals, st.integers(1, 4))
+def test_each_interval_comes_back(found: list[dict[str, Any]], chunk: int) -> None:
+    made = events(found)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interval_counts, "MOST_INTERVALS", chunk)
+        read = IntervalCounts(packed(made))
+        slices = list(read.between(-inf, inf))
+    assert len(read) == len(slices) == len(made)
+    for one, event in zip(slices, made, strict=True):
+        assert one.end_ns == event.t_ns
+        assert one.begin_ns == event.t_ns - event.interval_ns
+        cells = {
+            key: cell.model_copy(update={"bins": histogram.bins()})
+            for key, (cell, histogram) in one.cells.items()
+        }
+        assert cells == {
+            (part.name, direction): cell
+            for part in event.streams
+            for direction, cell in part.directions.items()
+            if cell.ios or cell.errors
+        }
+
+
+@pytest.mark.parametrize(
+    ("begin_s", "end_s", "ends"),
+    [
+        (0, 10, [1, 2, 3, 4, 5, 6, 7]),
+        (2, 4, [3, 4]),
+        (2.1, 4.1, [4, 5]),
+        (6, 7, [7]),
+        (7, 9, []),
+        (3, 3, []),
+    ],
+)
+def test_a_stretch_has_the_intervals_that_begin_in_it(
+    begin_s: float, end_s: float, ends: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interval_counts, "MOST_INTERVALS", 3)
+    made = [progress(second, stream(read=counts([second]))) for second in range(1, 8)]
+    found = IntervalCounts(packed(made)).between(begin_s * 1e9, end_s * 1e9)
+    assert [one.end_ns // SECOND_NS for one in found] == ends
+
+
+SOUND = packed([progress(s, stream(read=counts([10, 2**33 * s]))) for s in (1, 2)])
+
+
+@settings(max_examples=60)
+@given(st.binary(max_size=60), st.integers(0, len(SOUND) - 1), st.integers(1, 255))
+def test_damaged_bytes_are_told(noise: bytes, at: int, flip: int) -> None:
+    flipped = bytes([*SOUND[:at], SOUND[at] ^ flip, *SOUND[at + 1 :]])
+    body = interval_counts.HEAD.size + 1
+    for damaged in (SOUND[: max(1, at)], b"\x01" + noise, flipped):
+        if len(damaged) == 1 or (damaged == flipped and at < body):
+            continue  # nothing at all, or another time: of those nobody can tell
+        with pytest.raises(IntervalsDamaged):
+            list(IntervalCounts(damaged).between(-inf, inf))
+    with pytest.raises(IntervalsDamaged, match="layout 9"):
+        IntervalCounts(b"\x09" + SOUND[1:])
+
+
+def test_numbers_of_a_backend_that_cannot_be_do_no_harm() -> None:
+    wrong = Counts(ios=1, sum_ns=2**70, min_ns=-(2**70), max_ns=2**64, bins=(5, 1))
+    (found,) = IntervalCounts(packed([progress(1, stream(read=wrong))])).between(0, 1)
+    (cell, histogram) = found.cells["main", "read"]
+    assert (cell.ios, cell.sum_ns) == (1, 2**63 - 1)
+    assert histogram.flat() == (5, 1)
+
+
+def test_streams_can_be_renamed() -> None:
+    made = [progress(s, stream("x", read=counts([s]))) for s in (1, 2)]
+    new = [progress(s, stream("host_1", read=counts([s]))) for s in (1, 2)]
+    assert renamed(packed(made), lambda name: f"host_{len(name)}") == packed(new)
+    assert renamed(b"", str) == b""
+
+
+def test_they_stand_beside_the_record() -> None:
+    made = Measurement()
+    warm = progress(1, stream(read=counts([7])), warmup=True)
+    cold = progress(1, stream(read=counts([5])))
+    for one in (warm, cold, result(1, stream(read=counts([5])))):
+        made.add(one)
+    (only,) = IntervalCounts(made.detail.intervals).between(-inf, inf)
+    assert only.cells["main", "read"][1].flat() == (5, 1)
+
+
+PLAN = """
+workload mixed {
+  reader = random 4KiB 70/30, qd 4
+  log    = sequential 16KiB 0/100, sync every 8
+}
+test "T" { run mixed for 1s, warmup 100ms }
+"""
+
+
+ROUNDED: Any = {"iops", "bandwidth_bytes_per_s", "latency"}
+"""Rates are over a stream's own time, and a deviation of floats."""
+INEXACT: Any = {"stddev_ns"}
+
+
+@pytest.mark.parametrize(
+    "backend", ["sim", pytest.param("io_uring", marks=pytest.mark.slow)]
+)
+def test_the_intervals_add_up_to_the_run(
+    tmp_path: Path, store_path: Path, backend: str
+) -> None:
+    """Bin by bin, for each stream and direction, and each sum to its last digit."""
+    plan, target = plan_file(tmp_path, PLAN), tmp_path / "scratch.bin"
+    asked = ("--backend", backend, "--create", "64MiB", "--interval", "100ms")
+    target_words = () if backend == "sim" else ("--target", target)
+    done = ioplan("run", plan, *target_words, *asked)
+    assert done.code == 0, done.err
+    with Store.open(store_path) as store:
+        record, *_ = store.records(store.session("last").id)
+        detail = store.whole_detail(record.session, record.seq)
+        assert store.detail(record.session, record.seq).intervals == b""
+    found = IntervalCounts(detail.intervals)
+    assert len(found) == len(detail.series) >= 10
+    builders = counts_of(list(found.between(-inf, inf)))
+    assert histograms(detail) == {
+        (name, direction): part.histogram().flat()
+        for name, builder in builders.items()
+        for direction, part in builder.directions.items()
+    }
+    run_ns = round(record.run_s * SECOND_NS)
+    for one in record.streams:
+        assert one.directions.keys() == builders[one.name].directions.keys()
+        for direction, told in one.directions.items():
+            summed = builders[one.name].directions[direction].result(run_ns)
+            assert summed.model_dump(exclude=ROUNDED) == told.model_dump(
+                exclude=ROUNDED
+            )
+            assert summed.latency and told.latency
+            exact = [x.latency.model_dump(exclude=INEXACT) for x in (summed, told)]
+            assert exact[0] == exact[1]
+            deviations_ns = (summed.latency.stddev_ns, told.latency.stddev_ns)
+            assert deviations_ns[0] == pytest.approx(deviations_ns[1], rel=1e-6)
+    assert {"flush", "commit", "write"} <= builders["log"].directions.keys()
+
+
+def histograms(detail: RunDetail) -> dict[tuple[str, str], tuple[int, ...]]:
+    return {(one.stream, one.direction): one.bins for one in detail.histograms}
+
+
+def test_sums_of_intervals_are_those_of_one() -> None:
+    parts = [[5, 9, 12], [2**30], []]
+    made = [progress(s, stream(read=counts(p))) for s, p in enumerate(parts, 1)]
+    summed = counts_of(list(IntervalCounts(packed(made)).between(-inf, inf)))
+    whole = CountsBuilder()
+    together = counts([one for part in parts for one in part])
+    whole.add(together, Histogram.of(together.bins))
+    assert summed["main"].directions["read"].counts() == whole.counts()
