@@ -142,7 +142,7 @@ def _run(
     stamps.path.parent.mkdir(parents=True, exist_ok=True)
     text = engine_job(job, Settings(), stamps=stamps.path)
     with device.disk.open("rb") as disk:
-        *_, end = EngineExecution(Path(engine_path()), text, disk.fileno())
+        *_, end = EngineExecution(Path(engine_path()), text, [disk.fileno()])
     assert isinstance(end, Result), end
     found: dict[str, int] = end.facts["verify"]
     return found
