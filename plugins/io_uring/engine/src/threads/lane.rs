@@ -582,7 +582,8 @@ impl Lane {
         }
         self.verified_bytes += verdict.verified_bytes;
         self.verify_read_bytes += verdict.read_bytes;
-        self.shared.survived(verdict.kept, verdict.rolled_back);
+        self.shared
+            .survived(verdict.kept, verdict.rolled_back, verdict.aftermath);
         for mismatch in verdict.mismatches {
             self.shared.mismatched(mismatch);
         }
