@@ -54,6 +54,9 @@ pub struct Job {
     /// The files of the traces that streams replay, by their digests.
     #[serde(default)]
     pub traces: BTreeMap<String, String>,
+    /// Where the threads keep what they issue: what their files' names begin with.
+    #[serde(default)]
+    pub keep: Option<String>,
 }
 
 impl Job {
