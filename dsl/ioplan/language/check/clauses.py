@@ -335,6 +335,7 @@ CLAUSES: dict[str, Apply] = {
     "hang": _when("hang"),
     "offsets": _offsets,
     "permuted": _permuted,
+    "shaped": _one("shaped"),
     "hotspots": hotspots,
     "hosts": _hosts,
     "quoted": _quoted,

@@ -185,6 +185,8 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"region {first}..{words}{last}"]
         case "data":
             return [f"data {words} {atoms}".rstrip()]
+        case "shaped":
+            return [f"shaped, spare {atoms}"]
         case "sync" | "flush" | "errors":
             between = ALLOWED[bool(atoms)] if node.kind == "errors" else "every"
             return [f"{node.kind} {between} {atoms}".rstrip()]
