@@ -91,7 +91,9 @@ def main() -> None:
 
 def report(spare: int, passes: int) -> None:
     """How far each way is from the truth, and what it costs."""
-    every = {name: measured(steps, spare) for name, steps in ways(spare, passes).items()}
+    every = {
+        name: measured(steps, spare) for name, steps in ways(spare, passes).items()
+    }
     truth = every["truth"]
     for name, found in every.items():
         off = found.off(truth)

@@ -396,6 +396,7 @@ CLAUSES: tuple[Clause, ...] = (
         is_axis=False,
         kinds=("share",),
         writes_only=True,
+        feature="after shaped_once run random 4KiB 100/0 for 2s",
     ),
     Clause(
         word="align",

@@ -242,7 +242,7 @@ def spare(quantity: Quantity) -> Attributes:
         raise QuantityError(
             f"a spare is from {LEAST_SPARE} % to {MOST_SPARE} % of the capacity, not "
             f"{quantity.text}",
-            "for example spare 7%, which is 1 TiB of flash for 1 TB",
+            "for example spare 7%",
         )
     return {"spare_percent": share}
 

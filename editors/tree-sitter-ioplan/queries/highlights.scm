@@ -33,6 +33,7 @@
 "region"
 "replay"
 "retry"
+"shaped"
 "size"
 "sizes"
 "slope"
@@ -104,6 +105,7 @@
 "seek"
 (sequential)
 "skip"
+"spare"
 "steady"
 "step"
 "stop"

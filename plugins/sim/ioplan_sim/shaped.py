@@ -5,9 +5,10 @@ next, so that a block loses its valid pages in proportion to what it has: one of
 `a`, from 0 (the newest) to 1 (the next to be collected), has kept^a of them, where
 (1 - kept) / ln(1 / kept) = 1 / (1 + spare), as the mean of all blocks is what is stored
 (P. Desnoyers, Analytic Modeling of SSD Write Performance, SYSTOR 2012; L. Xiang and
-B. Kurkoski, arXiv 1110.4245). The pass fills the flash from the oldest block on. A place is
-written for the last time with the chance that its block keeps it; else one is
-written that will be written again. The engine does the same (`pattern/shaped.rs`).
+B. Kurkoski, arXiv 1110.4245). The pass fills the flash from the oldest block
+on. A place is written for the last time with the chance that its block keeps it; else
+one is written that will be written again. The engine does the same
+(`pattern/shaped.rs`).
 """
 
 from __future__ import annotations
@@ -47,17 +48,21 @@ class Shaped:
         return np.concatenate([*parts, self.order[:0]])
 
     def _part(self, end: int) -> Pages:
-        """Up to a step, with the chances of what is left at its first one."""
+        """Up to a step; the last part has all that chance has left over."""
         rest = self.order[self.done :]
         steps, left = np.arange(self.step, end), len(rest)
         self.step = max(self.step, end)
-        if not left:
-            return rest
+        if not left or not len(steps):
+            return rest[:0]
         kept = np.exp(-self.fall * (1 - (steps + 0.5) / self.steps))
-        chance = left * self.fall * kept / ((1 - kept) * self.steps)
+        chance = left * self.fall * kept / ((1 - kept[0]) * self.steps)
         draws = self.rng.random((2, len(steps)))
-        is_last = (draws[0] < chance) | (self.steps - steps <= left)
+        is_last = draws[0] < chance
         before = np.minimum(np.cumsum(is_last) - is_last, left - 1)
         places = before + draws[1] * (left - before) * ~is_last
-        self.done += min(left, int(is_last.sum()))
-        return np.asarray(rest[places.astype(np.int64)])
+        done = min(left, int(is_last.sum()))
+        found = rest[places.astype(np.int64)]
+        if end == self.steps:
+            found, done = np.concatenate([found, rest[done:]]), left
+        self.done += done
+        return np.asarray(found)

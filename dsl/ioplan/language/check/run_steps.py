@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from ioplan.language.bind.matrix import MOST_CELLS
 from ioplan.language.check.moments import events, power_cut
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.shaped import check_unshaped
+from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.streams.hosts import check_placed
 from ioplan.language.check.streams.replay import is_replayed
