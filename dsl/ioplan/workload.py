@@ -162,8 +162,8 @@ class Stream(Model):
     `permuted` random I/O visits each block once before any again. With a
     `spare_percent`, one pass of random writes leaves the blocks of a drive that has so
     much more flash than capacity as its steady state does. `dedup_percent` is the share
-    of the writes whose data is that of an earlier one. `qd` is the queue depth of each of
-    the `threads`. With `fua` a write is durable when acknowledged.
+    of the writes whose data is that of an earlier one. `qd` is the queue depth of each
+    of the `threads`. With `fua` a write is durable when acknowledged.
     `align_bytes` of None aligns each I/O to its own size. With a `pause_ns` each
     thread, after `pause_every` I/Os, lets those outstanding complete and waits so
     long. The stream's part of the run is from `starts_ns` to `ends_ns` of the run's
