@@ -142,14 +142,17 @@ class Region(Model):
 
 
 class Replay(Model):
-    """A recorded trace: the SHA-256 of its file, the number of its I/Os, the time from
-    the first to the last, the largest end of one, and what all of them move."""
+    """A recorded trace, or the part of it from one time to another: the SHA-256 of the
+    whole file, the number of I/Os that are replayed, the time from the first to the
+    last, the largest end of one, and what all of them move."""
 
     digest: str
     ios: Annotated[int, Field(gt=0)]
     span_ns: Annotated[int, Field(ge=0)]
     end_bytes: Annotated[int, Field(ge=0)]
     moved_bytes: Annotated[int, Field(ge=0)]
+    from_ns: Annotated[int, Field(ge=0)] = 0
+    to_ns: Annotated[int, Field(gt=0)] | None = None
 
 
 class Stream(Model):
@@ -171,7 +174,9 @@ class Stream(Model):
     the `hosts` does the whole stream; without any it is the host of the target. With a
     `replay` its I/Os and their times are those of a trace, `speed` times as fast; mix
     and sizes then only describe it, and a pass is once through it. Its offsets are as
-    recorded, or `scaled` or `wrapped` into the target.
+    recorded, or `scaled` or `wrapped` into the target; `only` its reads or its writes
+    are replayed, or its `writes_as_reads`. At the pace `fast`, each I/O starts as soon
+    as fewer than `qd` are outstanding.
     """
 
     name: str = "main"
@@ -207,6 +212,9 @@ class Stream(Model):
     replay: Replay | None = None
     speed: Annotated[float, Field(gt=0)] = 1.0
     offsets: Literal["recorded", "scaled", "wrapped"] = "recorded"
+    only: Literal["all", "reads", "writes"] = "all"
+    writes_as_reads: bool = False
+    pace: Literal["recorded", "fast"] = "recorded"
 
     @property
     def writes(self) -> bool:

@@ -91,8 +91,8 @@ def bdevperf(request: pytest.FixtureRequest, tmp_path: Path) -> object:
     if request.param == "real" and program is None:
         pytest.skip(LEFT_OUT)
     if request.param == "real":
-        return lambda transcript: program
-    return lambda transcript: stand_in(tmp_path, transcript)
+        return lambda transcript, speed=20: program
+    return lambda transcript, speed=20: stand_in(tmp_path, transcript, speed=speed)
 
 
 def test_reads(bdevperf) -> None:  # type: ignore[no-untyped-def]
@@ -307,7 +307,7 @@ def test_no_bdevperf_outlives_a_killed_ioplan_and_no_socket(  # type: ignore[no-
 ) -> None:
     sockets = tmp_path / "sockets"
     sockets.mkdir()
-    program = bdevperf("rpc/H_SIGTERM")
+    program = bdevperf("rpc/H_SIGTERM", speed=1)  # it must not end by itself before
     command = [
         sys.executable,
         "-c",

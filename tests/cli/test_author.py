@@ -208,7 +208,7 @@ class TestExplain:
             if row.startswith("    run ") and "{ " not in row.replace("s { ", "")
         }
         assert len(runs) > 20
-        head = 'trace web = "std/sample.iotrace" trace sampled = "std/sample.iotrace"\n'
+        head = 'trace web = "std/logged.iotrace"\n'
         plan = head + "\n".join(
             f'test "{n}" {{ {run} }}' for n, run in enumerate(sorted(runs))
         )

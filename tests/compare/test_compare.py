@@ -174,7 +174,7 @@ def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_simulated_drive_tells_nothing_of_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two sessions of a file are undecided, before and after three simulated ones."""
+    """Two sessions of a file compare alike before and after three simulated ones."""
     monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "results.db"))
     text = 'test "R" { run random 4KiB 100/0 for 200ms\n vary qd in 1, 4 }'
     file = plan_file(tmp_path, text)
@@ -191,7 +191,7 @@ def test_the_simulated_drive_tells_nothing_of_a_file(
     for _ in range(3):
         simulated = run("sim")
     after = compared(base, new)
-    assert before.code == after.code == 0 and words(after) == {"undecided"}
+    assert before.code == after.code == 0 and words(after) <= {"undecided", "equal"}
     assert json.loads(after.out) == json.loads(before.out)
     assert json.loads(after.out)["learned_from"] == []
     assert "ratio" in words(compared(base, simulated)) <= {"ratio", "undecided"}

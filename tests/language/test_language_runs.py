@@ -55,6 +55,10 @@ CLAUSES = [
     "staggered",
     "replay sampled, speed 2",
     "replay sampled, offsets scaled",
+    "replay sampled 20ms..60ms as fast as possible, qd 4",
+    "replay logged, only reads",
+    "replay logged, only writes",
+    "replay logged, writes as reads",
 ]
 STATEMENTS = [
     "run random 4KiB 100/0 for 100ms, warmup 50ms",
@@ -85,6 +89,7 @@ STATEMENTS = [
 BACKENDS = ["sim", pytest.param("io_uring", marks=pytest.mark.slow)]
 HEAD = """
 trace sampled = "std/sample.iotrace"
+trace logged = "std/logged.iotrace"
 workload oltp = random 8KiB 70/30, qd 4
 workload logging {
   reader = random 4KiB 100/0, qd 1

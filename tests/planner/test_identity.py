@@ -209,6 +209,9 @@ OTHERS = {
     "replay": [REPLAY, REPLAY.model_copy(update={"digest": "b"})],
     "speed": [0.5, 2.0],
     "offsets": ["scaled", "wrapped"],
+    "only": ["reads", "writes"],
+    "writes_as_reads": [True],
+    "pace": ["fast"],
 }
 
 

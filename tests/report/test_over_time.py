@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 
 import pytest
+from msgspec.structs import replace
 from report_charts import ID, column, drawn, interval
 from run_data import (
     counts,
@@ -17,14 +18,17 @@ from run_data import (
 )
 
 from ioplan.language.metric import HOST, METRICS, Metric, why_not_in_intervals
+from ioplan.measure.interval import in_series
+from ioplan.measure.interval_counts import IntervalCounts
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Sample, figure
+from ioplan.measure.stretch import stretch
 from ioplan.records.record import RunDetail
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.report.charts.defaults import chart
-from ioplan.report.charts.over_time import MOST_POINTS, bands_over_time
+from ioplan.report.charts.over_time import MOST_POINTS, bands_over_time, over_time
 from ioplan.report.charts.request import Request
-from ioplan.report.charts.timeline import metric_at
+from ioplan.report.charts.timeline import Instant, metric_at
 from ioplan.report.html.axes import x_choices
 from ioplan.report.points import points
 from ioplan.report.reader import Reader
@@ -34,6 +38,40 @@ from ioplan.workload import COUNTED, DIRECTIONS, Direction, Rate
 SCOPES: list[tuple[str | None, Direction | None]] = [
     (stream, direction) for stream in (None, "log") for direction in (None, *COUNTED)
 ]
+
+
+def test_a_curve_of_a_stream_is_of_its_own_latencies(store: Store) -> None:
+    """In each interval, as counted by hand: the other stream is ten times as slow."""
+    made = Measurement()
+    fast = [latencies_ns(second, 1500) for second in range(4)]
+    slow = [[10 * one for one in latencies_ns(9 + second, 1500)] for second in range(4)]
+    for second, (f, s) in enumerate(zip(fast, slow, strict=True), 1):
+        parts = stream("fast", read=counts(f)), stream("slow", read=counts(s))
+        made.add(progress(second, *parts))
+    store.add(record(1), made.detail)
+    for name, latencies in (("fast", fast), ("slow", slow)):
+        (found,) = over_time(asked(store, "lines", Metric(name="max", stream=name)))
+        assert column(found, "x") == [1, 2, 3, 4]
+        assert column(found, "y") == [max(one) for one in latencies]
+        (found,) = bands_over_time(
+            asked(store, "bands", Metric(name="p99", stream=name))
+        )
+        p99s_ns = [sorted(one)[1484] for one in latencies]
+        assert column(found, "y1") == pytest.approx(p99s_ns, rel=0.01)
+        assert found.title == f"Latency percentiles of {name} over time"
+
+
+def asked(store: Store, kind: str, metric: Metric) -> Request:
+    made = replace(chart(kind, (), ("time",)), metrics=(metric,))
+    return Request(made, points({"A": list(store.records(ID))}), Reader(store))
+
+
+def test_a_run_without_counts_has_no_curve_of_a_stream(store: Store) -> None:
+    store.add(record(1), RunDetail(series=(interval(1, 5), interval(2, 5))))
+    for metric in (Metric(name="p99", stream="a"), Metric(name="p95")):
+        (found,) = over_time(asked(store, "lines", metric))
+        assert not found.frame.rows
+        assert found.notes == (f"not counted in the intervals of some runs: {metric}",)
 
 
 def test_a_timeline_has_each_second_but_the_one_cut_short(store: Store) -> None:
@@ -193,6 +231,11 @@ def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -
 
 def test_what_the_checker_accepts_over_time_is_drawn() -> None:
     """And nothing that it refuses is: of an interval that knows all there is."""
+    made = Measurement()
+    did = dict.fromkeys(COUNTED, counts([5, 7]))
+    made.add(progress(1, stream("log", **did), stream("main", **did)))
+    part = stretch(IntervalCounts(made.detail.intervals), 0, 1)
+    assert part
     point = interval(1, 10).model_copy(
         update={"ios": dict.fromkeys(DIRECTIONS, 5), "mean_ns": 1.0, "p50_ns": 1.0}
         | {"p99_ns": 1.0, "p99_9_ns": 1.0}
@@ -204,5 +247,10 @@ def test_what_the_checker_accepts_over_time_is_drawn() -> None:
         scopes = [(None, None)] if name in HOST else SCOPES
         for stream_name, direction in scopes:
             metric = Metric(name=name, stream=stream_name, direction=direction)
-            is_drawn = metric_at(metric, point, readings) is not None
+            own = (
+                {}
+                if name in HOST or in_series(metric)
+                else {metric: part.value(metric)}
+            )
+            is_drawn = Instant(1, 1, point, readings, own).value(metric) is not None
             assert is_drawn == (not why_not_in_intervals(metric)), metric

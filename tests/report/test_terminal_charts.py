@@ -25,7 +25,13 @@ from ioplan.report.terminal.plot import MARKERS
 from ioplan.report.terminal.ticks import axis, value_text, x_ticks, y_ticks
 
 UNITS = ("", "1/s", "B/s", "ns", "%", "s", "B", "size", "°C", "percentile")
-PLOTS = [k for k, one in PICTURE_KINDS.items() if not one.is_grid and k != "bars"]
+ELSEWHERE = ("bars", "latencies")
+PLOTS = [
+    kind
+    for kind, one in PICTURE_KINDS.items()
+    if not one.is_grid and kind not in ELSEWHERE
+]
+"""What has curves; test_latencies.py has what is drawn of cells."""
 
 QD = Column("x", "queue depth", "")
 IOPS = Column("y", "IOPS", "1/s")

@@ -17,7 +17,7 @@ import pytest
 from labs import loop_device, marked
 from msgspec import Struct
 
-from ioplan.witness.device import running
+from ioplan.witness.device import can_mount, running
 from ioplan.witness.script import Script
 
 SIZE = "64M"
@@ -37,9 +37,7 @@ NEEDS_FAULTY = [
 
 
 NEEDS_FUSE = pytest.mark.skipif(
-    not os.access("/dev/fuse", os.R_OK | os.W_OK)
-    or not (os.geteuid() == 0 or shutil.which("fusermount3")),
-    reason="LEFT OUT: there is no FUSE for this user",
+    not can_mount(), reason="LEFT OUT: there is no FUSE for this user"
 )
 
 

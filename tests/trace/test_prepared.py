@@ -54,7 +54,7 @@ def test_what_is_written_in_any_chunks_is_mapped(
     assert found.header == header
     assert found.ios.tolist() == rows
     facts = survey(path)
-    assert facts.end_bytes == max(row[1] + row[2] for row in rows)
+    assert facts.moving.end_bytes == max(row[1] + row[2] for row in rows)
     assert facts.span_ns == rows[-1][0]
     assert facts.digest == sha256(path.read_bytes()).hexdigest()
     assert all(row[1] % facts.grid_bytes == 0 for row in rows)
@@ -70,9 +70,9 @@ def test_the_layout_is_the_documented_one(tmp_path: Path) -> None:
 
 def test_a_survey_counts_each_kind(tmp_path: Path) -> None:
     facts = survey(made(tmp_path / "a", ROWS))
-    kinds = facts.reads, facts.writes, facts.flushes, facts.discards
+    kinds = facts.reads.ios, facts.writes.ios, facts.flushes, facts.discards.ios
     assert kinds == (1, 1, 1, 1)
-    assert (facts.grid_bytes, facts.largest_bytes) == (512, 65536)
+    assert (facts.grid_bytes, max(facts.moving.sizes)) == (512, 65536)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
+from fio_jobs import NEEDS_FIO
+from msgspec.structs import replace
 
 from ioplan.cli.commands.author.watch import _stamp, _stamp_of
-from ioplan.language.check.streams.replay import MOST_SIZES, shares
+from ioplan.language.check.check import check_file, check_recorded
+from ioplan.language.plan import FULL, CheckedPlan
+from ioplan.language.replayed import MOST_SIZES, shares
+from ioplan.language.syntax.source import Source
+from ioplan.planner.steps import Run
+from ioplan.planner.unfold import unfold
 from ioplan.trace.facts import TraceError
-from ioplan.trace.known import as_text, file_of, known_survey
+from ioplan.trace.known import file_of, known_survey
 from ioplan.trace.prepared import DTYPE, Ios, write
 
 PLAN = 'trace web = "web.iotrace"\ntest "A" { run replay web, speed 20 }'
@@ -81,6 +88,7 @@ def test_blocks_smaller_than_the_targets_are_refused(tmp_path: Path) -> None:
     assert done.code != 0 and "100 B is not a multiple" in done.err
 
 
+@NEEDS_FIO
 def test_what_no_backend_can_do_is_refused(tmp_path: Path) -> None:
     recorded(tmp_path)
     done = run(tmp_path, "fio")
@@ -90,7 +98,7 @@ def test_what_no_backend_can_do_is_refused(tmp_path: Path) -> None:
 def test_a_trace_that_changes_after_the_check_is_not_replayed(tmp_path: Path) -> None:
     """The engine is asked for the trace that the plan was checked with."""
     recorded(tmp_path)
-    facts = known_survey(tmp_path / "web.iotrace")
+    facts = known_survey(tmp_path / "web.iotrace").facts
     assert file_of(facts.digest) == tmp_path / "web.iotrace"
     recorded(tmp_path, size=8192)
     with pytest.raises(TraceError, match="has changed"):
@@ -110,7 +118,7 @@ def test_a_record_is_checked_without_the_trace(
 
 def test_a_bundle_says_which_trace_it_lacks(tmp_path: Path, store_path: Path) -> None:
     recorded(tmp_path)
-    digest = known_survey(tmp_path / "web.iotrace").digest
+    digest = known_survey(tmp_path / "web.iotrace").facts.digest
     assert run(tmp_path, "sim").code == 0
     bundle, folder = tmp_path / "b.bundle", tmp_path / "out"
     assert ioplan("bundle", "last", "-o", bundle).code == 0
@@ -127,7 +135,7 @@ def test_a_plan_with_a_trace_is_watched_quietly(tmp_path: Path) -> None:
     """It is looked at again when something changes, and not because it has a trace."""
     recorded(tmp_path)
     path = tmp_path / "web.iotrace"
-    facts = as_text(known_survey(path))
+    facts = known_survey(path).as_text()
     assert _stamp_of(path, facts) == _stamp(path) is not None
 
 
@@ -137,3 +145,45 @@ def test_rare_sizes_count_as_the_largest() -> None:
     assert len(found) <= MOST_SIZES and found[-1].size_bytes == 409600
     assert sum(one.percent for one in found) == pytest.approx(100)
     assert found[0].size_bytes == 4096
+
+
+def test_the_facts_of_a_part_are_those_of_the_file_that_cut_makes(
+    tmp_path: Path,
+) -> None:
+    drawn = np.random.default_rng(1)
+    kinds, sizes = drawn.integers(0, 2, 1000), drawn.integers(1, 9, 1000) * 4096
+    recorded(tmp_path, kind=kinds, size=sizes, offset=drawn.integers(0, 99, 1000) << 12)
+    whole, out = tmp_path / "web.iotrace", tmp_path / "cut.iotrace"
+    assert ioplan("trace", "cut", whole, "200ms..600ms", "-o", out).code == 0
+    part = known_survey(whole).part((200_000_000, 600_000_000))
+    alone = known_survey(out).facts
+    same = replace(alone, digest=part.digest, from_ns=part.from_ns, to_ns=part.to_ns)
+    assert part == same and part.ios == 400
+    assert part.digest == known_survey(whole).facts.digest
+
+
+def test_what_is_selected_is_another_run(tmp_path: Path) -> None:
+    """And the same text the same run, with the file and without it."""
+    recorded(tmp_path, kind=np.arange(1000) % 3 % 2)
+    steps = (
+        *("replay web", "replay web 0s..1s", "replay web 200ms..600ms"),
+        *("replay web, only reads", "replay web, writes as reads"),
+        *("replay web as fast as possible", "replay web 0s..1s as fast as possible"),
+    )
+    ids = {step: run_ids(tmp_path, step) for step in steps}
+    assert len(set(ids.values())) == len(steps)
+    text = f'trace web = "web.iotrace"\ntest "A" {{ run {steps[2]} }}'
+    plan = check_file(plan_file(tmp_path, text))
+    (tmp_path / "web.iotrace").unlink()
+    source = Source("plan.ioplan", text)
+    again = check_recorded(source, plan.files, {}, 1.0, FULL)
+    assert run_ids_of(again) == ids[steps[2]]
+
+
+def run_ids(folder: Path, step: str) -> tuple[str, ...]:
+    text = f'trace web = "web.iotrace"\ntest "A" {{ run {step} }}'
+    return run_ids_of(check_file(plan_file(folder, text)))
+
+
+def run_ids_of(plan: CheckedPlan) -> tuple[str, ...]:
+    return tuple(step.run_id for step in unfold(plan) if isinstance(step, Run))

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ioplan.witness.device import Device, is_mounted, start
+from ioplan.witness.device import Device, can_mount, is_mounted, start
 from ioplan.witness.script import Script
 
 MayStart = Callable[..., Device]
 
 
-@pytest.fixture
-def can_mount() -> None:
+@pytest.fixture(name="can_mount")
+def _can_mount() -> None:
     """Leaves out what needs FUSE where there is none."""
-    mountable = os.getuid() == 0 or shutil.which("fusermount3")
-    if not (os.access("/dev/fuse", os.R_OK | os.W_OK) and mountable):
+    if not can_mount():
         pytest.skip("LEFT OUT: there is no FUSE for this user")
 
 

@@ -185,7 +185,7 @@ def test_what_cannot_cut_power_says_so_before_it_makes_anything(tmp_path: Path) 
     create = ("--target", scratch, "--create", "16MiB")
     for words in (
         ("run", plan, *create),
-        ("crosscheck", plan, "--backends", "io_uring,fio", *create),
+        ("crosscheck", plan, "--backends", "io_uring,sim", *create),
         ("plan", plan, "--rehearse", "--capacity", "1GiB"),
     ):
         done = ioplan(*words)

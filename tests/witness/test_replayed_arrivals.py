@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from calm import needs_idle_cpu
-from command import Done, ioplan, plan_file
+from recorded import MS_NS, keys, record_of, recorded, run
 from without_io_uring import engine_without_io_uring
 
 from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
@@ -19,44 +19,7 @@ from ioplan.witness.log import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 
-MS_NS = 1_000_000
 Starts = Callable[..., Device]
-FIELDS = ("kind", "offset", "size")
-
-
-def recorded(folder: Path, ios: int = 500, mean_gap_ns: float = 2 * MS_NS) -> Ios:
-    """A trace of Poisson arrivals; a tenth of its writes has FUA."""
-    random = np.random.default_rng(ios)
-    made = np.zeros(ios, DTYPE)
-    times = np.cumsum(random.exponential(mean_gap_ns, ios)).astype("u8")
-    made["time_ns"] = times - times[0]
-    made["kind"] = random.choice(4, ios, p=(0.55, 0.35, 0.05, 0.05))
-    made["size"] = random.choice([4096, 8192, 65536], ios)
-    made["offset"] = random.integers(0, 200, ios) * 4096
-    flushes = made["kind"] == FLUSH
-    made["size"][flushes] = made["offset"][flushes] = 0
-    made["flags"] = (made["kind"] == WRITE) & (random.random(ios) < 0.1)
-    write(folder / "web.iotrace", [made])
-    return made
-
-
-def run(device: Device, folder: Path, step: str) -> Done:
-    plan = f'trace web = "web.iotrace"\ntest "A" {{ {step} }}'
-    target = ("--target", device.disk, "--overwrite-data", device.disk)
-    words = (*target, "--backend", "io_uring", "--json")
-    return ioplan("run", plan_file(folder, plan), *words)
-
-
-def record_of(done: Done) -> dict[str, Any]:
-    assert done.of("record"), done.err
-    found: dict[str, Any] = done.of("record")[0]["record"]
-    assert found["status"] == "ok", found["message"]
-    return found
-
-
-def keys(ios: Any, *kinds: int) -> list[tuple[int, ...]]:
-    some = ios[np.isin(ios["kind"], kinds)]
-    return list(zip(*(some[field].tolist() for field in FIELDS), strict=True))
 
 
 @pytest.mark.parametrize("mode", ["io_uring", "sync"])

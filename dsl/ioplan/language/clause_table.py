@@ -57,7 +57,8 @@ class Clause(Struct, frozen=True):
         """Each form with a run that asks for it."""
         mix = "0/100" if self.writes_only else "100/0"
         for form, example in self.forms.items() if self.is_feature else ():
-            yield form, self.feature or f"run random 4KiB {mix}, {example} for 2s"
+            plain = f"run random 4KiB {mix}, {{}} for 2s"
+            yield form, (self.feature or plain).replace("{}", example)
 
 
 def _count(what: str, most: int, member: str) -> Callable[[Quantity], Attributes]:
@@ -558,7 +559,7 @@ CLAUSES: tuple[Clause, ...] = (
     Clause(
         word="replay",
         in_head=True,
-        feature="run replay sampled",
+        feature="run {}",
         is_axis=False,
         forms={"replay": "replay web"},
         sets={"replay": ("replay",)},
@@ -574,8 +575,35 @@ CLAUSES: tuple[Clause, ...] = (
         ),
     ),
     Clause(
+        word="part",
+        in_head=True,
+        is_axis=False,
+        forms={"replay part": "replay web 20ms..60ms"},
+        sets={"replay part": ("replay part",)},
+        feature="run {}",
+        reference=(
+            "`replay web 10min..20min`",
+            "the part of a trace from one time of it to another",
+            "all of it",
+        ),
+    ),
+    Clause(
+        word="as fast as possible",
+        in_head=True,
+        is_axis=False,
+        forms={"replay as fast as possible": "replay web as fast as possible"},
+        sets={"replay as fast as possible": ("pace fast",)},
+        feature="run {}",
+        reference=(
+            "`replay web as fast as possible`",
+            "a closed loop in the recorded order: an I/O starts as soon as fewer than "
+            "`qd` are outstanding, and its latency counts from then on",
+            "at the recorded times",
+        ),
+    ),
+    Clause(
         word="speed",
-        feature="run replay sampled, speed 2",
+        feature="run replay web, {}",
         is_simple=True,
         forms={"speed": "speed 2"},
         sets={"speed": ("speed",)},
@@ -605,7 +633,32 @@ CLAUSES: tuple[Clause, ...] = (
             "as recorded",
         ),
         is_axis=False,
-        feature="run replay sampled, offsets wrapped",
+        feature="run replay web, {}",
+    ),
+    Clause(
+        word="only",
+        forms={"only reads": "only reads", "only writes": "only writes"},
+        sets={"only reads": ("only reads",), "only writes": ("only writes",)},
+        reference=(
+            "`only reads`, `only writes`",
+            "the reads of a trace alone, or its writes, each at its time",
+            "all I/Os",
+        ),
+        is_axis=False,
+        feature="run replay logged, {}",
+    ),
+    Clause(
+        word="writes as reads",
+        forms={"writes as reads": "writes as reads"},
+        sets={"writes as reads": ("writes_as_reads",)},
+        reference=(
+            "`writes as reads`",
+            "each write of a trace is a read of the same place, flushes and discards "
+            "are left out: nothing is changed on the target",
+            "",
+        ),
+        is_axis=False,
+        feature="run replay logged, {}",
     ),
     Clause(
         word="on hosts",

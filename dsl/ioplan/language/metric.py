@@ -56,11 +56,13 @@ HOST = tuple(METRICS)[list(METRICS).index("cpu") :]
 """Measured for the whole run: a stream or a direction has none of its own."""
 MOVED = ("bandwidth", "errors", "verified")
 """Of I/Os that move data: a flush or a commit has none."""
+OF_HOST_IN_INTERVALS = HOST[: HOST.index("waf")]
+"""Telemetry of each interval: of the whole host."""
 IN_INTERVALS = (
-    *("errors", "mean", "max", "p50", "p99", "p99.9"),
-    *HOST[: HOST.index("waf")],
+    *("iops", "bandwidth", "errors", "mean", "min", "max", "stddev"),
+    *OF_HOST_IN_INTERVALS,
 )
-"""What is known of each interval of a run, besides rates."""
+"""What is known of each interval of a run, besides percentiles."""
 THROTTLED = ("sustained", "sustained_bandwidth", "burst", "burst_bytes")
 """What a throttled volume does: at last, and before that beyond it."""
 OF_SERIES = ("recovery", "lost_work", *THROTTLED)
@@ -82,6 +84,10 @@ PERCENTILE = re.compile(r"p([0-9]{1,2}(?:\.[0-9]{1,6})?)")
 RECOVERING = ("iops", "bandwidth", "mean", "max", "p50", "p99", "p99.9")
 """What a recovery may be of."""
 RECOVERY = re.compile(r"(\S*) of (\S+) to ([0-9_.]+) ?%(?: for (\S+))?")
+
+
+LATENCY = "latency"
+"""All latencies, which a heatmap draws over time: no figure."""
 
 
 class MetricError(ValueError):
@@ -156,13 +162,7 @@ def why_not_in_intervals(metric: Metric) -> str:
     """Why a metric is not known of each interval of a run; empty where it is."""
     if metric.sought:
         return "a seek finds it once"
-    if metric.stream:
-        return "intervals keep the figures of all streams together"
-    if metric.name in ("iops", "bandwidth"):
-        return f"intervals count no {metric.direction}s" * (metric.direction in SYNCS)
-    if metric.direction:
-        return f"intervals keep the {metric.name} of all directions together"
-    known = metric.name in IN_INTERVALS
+    known = metric.percent is not None or metric.name in IN_INTERVALS
     return "" if known else f"intervals keep no {metric.name}"
 
 

@@ -69,6 +69,8 @@ class ChartKind(Struct, frozen=True):
     """The axes of its example."""
     needs_axes: bool = False
     """Whether it is drawn over as many axes as its example, no fewer and no more."""
+    has_latencies: bool = False
+    """Whether it draws all latencies of a run, too: `read.latency over time`."""
 
     @property
     def example(self) -> str:
@@ -88,11 +90,13 @@ CHARTS = {
         ChartKind("bars", "a bar for each cell", renderer="axis", marks="bars"),
         ChartKind(
             "heatmap",
-            "a colour for each cell of two axes",
+            "a colour for each cell of two axes; of `latency over time`, for how many "
+            "I/Os took how long when",
             renderer="cells",
             marks="heatmap",
             over=("size", "read"),
             needs_axes=True,
+            has_latencies=True,
         ),
         ChartKind(
             "scatter",

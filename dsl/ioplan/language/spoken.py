@@ -15,7 +15,7 @@ from ioplan.backends import Gap
 from ioplan.core.model import Model, defaults_of
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job
-from ioplan.language.clause_table import CLAUSES, slot
+from ioplan.language.clause_table import BY_WORD, CLAUSES, slot
 from ioplan.workload import Replay, Stream
 
 WORDS = {
@@ -40,6 +40,15 @@ COMMON = (
     *LENGTHS.values(),
 )
 """What every backend of ioplan speaks; a new clause is named by each that has it."""
+REPLAYS = tuple(
+    form
+    for word in (
+        *("replay", "part", "as fast as possible", "speed", "offsets", "only"),
+        "writes as reads",
+    )
+    for form in BY_WORD[word].forms
+)
+"""All that can be said of a replay."""
 FIELDS = {form: slot(clause.word) for clause in CLAUSES for form in clause.sets}
 FIELDS["bytes"] = "for"
 
@@ -100,6 +109,7 @@ def _members(model: Model, prefix: str = "") -> Iterator[str]:
         path = prefix + name
         if isinstance(value, Replay):
             yield path
+            yield from ["replay part"] if value.to_ns else []
         elif isinstance(value, Model):
             kind = getattr(value, "kind", None)
             yield from [f"{path} {kind}"] if kind else []

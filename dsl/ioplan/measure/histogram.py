@@ -108,6 +108,12 @@ class Histogram:
         index = (counts != 0).nonzero()[0]  # four times as fast as of int64
         return cls(index, counts[index], bits)
 
+    def coarser(self, bits: int) -> Histogram:
+        """The same in fewer buckets, each of which is made of whole ones of these."""
+        lower = bucket_ranges(bucket_count(self.bits), self.bits)[0][self.index]
+        index = [bucket_index(value, bits) for value in lower.tolist()]
+        return Histogram.of_arrays(np.array(index, dtype=np.int64), self.count, bits)
+
     def bins(self) -> Bins:
         """Flat pairs, as `of` takes them."""
         return Bins(self)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ioplan.job import SECOND_NS, Counts, Progress
-from ioplan.language.metric import Metric
+from ioplan.language.metric import OF_HOST_IN_INTERVALS, Metric
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.tally import READ_WRITE, clamp, moved
 from ioplan.records.record import Interval
-from ioplan.workload import DIRECTIONS, Direction
+from ioplan.workload import DIRECTIONS, SYNCS, Direction
 
 PERCENTS = (50.0, 99.0, 99.9)
 
@@ -41,6 +41,18 @@ def interval(progress: Progress, bins: Bins) -> Interval:
         p99_9_ns=p99_9_ns,
         max_ns=max((part.max_ns for part in measured), default=0),
     )
+
+
+KEPT = ("errors", "mean", "max", *(f"p{percent:g}" for percent in PERCENTS))
+"""What an interval of the series has of all streams and directions together."""
+
+
+def in_series(metric: Metric) -> bool:
+    """Whether the series has it; else it is made of the counts of the interval."""
+    if metric.name in ("iops", "bandwidth"):
+        return metric.stream is None and metric.direction not in SYNCS
+    alone = metric.stream is None and metric.direction is None
+    return alone and (metric.name in KEPT or metric.name in OF_HOST_IN_INTERVALS)
 
 
 def value_at(metric: Metric, interval: Interval) -> float | None:

@@ -18,12 +18,14 @@ import zlib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from math import inf
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from ioplan.core.error_kinds import ExplainedError, StoreFault
 from ioplan.job import Counts, Progress
 from ioplan.measure.histogram import Histogram, bucket_count
 from ioplan.measure.tally import StreamCountsBuilder
@@ -45,8 +47,10 @@ Key = tuple[str, Direction]
 Cell = tuple[Counts, Histogram]
 
 
-class IntervalsDamaged(ValueError):
+class IntervalsDamaged(ExplainedError, ValueError):
     """Bytes that are no packed intervals."""
+
+    kind = StoreFault.RECORD_DAMAGED
 
 
 class IntervalPacker:
@@ -190,6 +194,9 @@ class IntervalCounts:
 
     def __len__(self) -> int:
         return sum(chunk.intervals for chunk in self._chunks)
+
+    def __iter__(self) -> Iterator[Slice]:
+        return self.between(-inf, inf)
 
     def between(self, begin_ns: float, end_ns: float) -> Iterator[Slice]:
         """The intervals that begin in [begin, end), in order."""

@@ -275,7 +275,7 @@ def _lateness(metric: Metric, part: Part) -> Figure:
         if metric.stream in (None, name)
     ]
     if not found:
-        return Figure(None, "the backend issued no trace")
+        return Figure(None, "no trace was issued at its times")
     return Figure(float(max(found)))
 
 
@@ -361,10 +361,23 @@ def _percentile(metric: Metric, part: Part) -> Figure:
     if histogram.beyond(percent) < BEYOND:
         needed = round(BEYOND / (1 - percent / 100))
         return Figure(None, f"needs {needed:_} I/Os, had {histogram.total:_}")
+    return Figure(_between_extremes(histogram, percent, part))
+
+
+def percentile_ns(metric: Metric, sample: Sample) -> float | None:
+    """The percentile of a metric, however few I/Os lie beyond it; none without any."""
+    histogram = merged(metric, [sample])
+    if metric.percent is None or not histogram.total:
+        return None
+    return _between_extremes(histogram, metric.percent, Part(metric, [sample]))
+
+
+def _between_extremes(histogram: Histogram, percent: float, part: Part) -> float:
+    """The middle of a bucket may lie beyond the extremes, which are exact."""
     found = [r.latency for r in part.results if r.latency]
     low_ns = min(latency.min_ns for latency in found)
     high_ns = max(latency.max_ns for latency in found)
-    return Figure(clamp(histogram.percentile_ns(percent), low_ns, high_ns))
+    return clamp(histogram.percentile_ns(percent), low_ns, high_ns)
 
 
 def _summarised(metric: Metric, part: Part) -> Figure:

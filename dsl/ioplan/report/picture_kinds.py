@@ -36,6 +36,7 @@ PICTURE_KINDS = {
     ),
     "bars": PictureKind(has_limits=True, can_part=True, can_spread=True),
     "heatmap": PictureKind(is_grid=True, is_wide=True, has_areas=True),
+    "latencies": PictureKind(is_wide=True, has_areas=True),
     "table": PictureKind(is_grid=True, is_wide=True),
     "scatter": PictureKind(
         is_wide=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ioplan.language.metric import OF_SERIES, Metric
+from ioplan.measure.interval_counts import IntervalCounts
 from ioplan.measure.metrics import Figure, Part, Sample, figure, figure_of
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import (
@@ -68,6 +69,13 @@ class Reader:
         detail = self.store.detail(record.session, record.seq)
         readings = {point.t_s: point for point in detail.telemetry}
         return ((one, readings.get(one.t_s)) for one in detail.series)
+
+    def intervals(self, record: RunRecord) -> IntervalCounts:
+        """What each stream counted in each of them; none of a run that has no counts.
+
+        Raises IntervalsDamaged.
+        """
+        return IntervalCounts(self.store.intervals(record.session, record.seq))
 
 
 def _has_io(record: RunRecord) -> bool:

@@ -215,7 +215,7 @@ FEATURES = {
     "bytes": "run random 4KiB 100/0 for 1GiB",
 }
 MIXED_WORKLOAD = (
-    'trace sampled = "std/sample.iotrace"\n'
+    'trace web = "std/sample.iotrace"\ntrace logged = "std/logged.iotrace"\n'
     "workload mixed { reader = random 4KiB 100/0, qd 1 "
     "writer = sequential 128KiB 0/100, qd 4 }\n"
     "workload joined { reader = random 4KiB 100/0, qd 1 "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from ioplan.backends import TargetFacts
 from ioplan.job import Job
 from ioplan.testing.subject import MS_NS, Subject, job, sizes, stream
-from ioplan.witness.device import DeviceError, program
+from ioplan.witness.device import DeviceError, can_mount, program
 from ioplan.witness.run import Witnessed, witness
 from ioplan.workload import Data, Hotspot, Hotspots, Normal, Pareto, Rate, Zipf
 
@@ -79,8 +78,8 @@ class Witness(Subject):
             program()
         except DeviceError as error:
             pytest.skip(f"LEFT OUT: {error}")
-        if not os.access("/dev/fuse", os.R_OK | os.W_OK):
-            pytest.skip("LEFT OUT: there is no FUSE here")
+        if not can_mount():
+            pytest.skip("LEFT OUT: there is no FUSE for this user")
 
     def _check_case(self, case: str, folder: Path) -> None:
         folder.mkdir()

@@ -2,34 +2,82 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Literal
+
 from msgspec import Struct
+from msgspec.structs import replace
+
+Only = Literal["all", "reads", "writes"]
 
 
 class TraceError(ValueError):
     """A trace that cannot be replayed; the message says where it is broken."""
 
 
-class TraceFacts(Struct, frozen=True):
-    """What planning knows of a trace; of its sizes, how many I/Os have each.
+class KindFacts(Struct, frozen=True):
+    """The I/Os of one kind: the largest end of one, how many have each size.
 
-    All its offsets and sizes are multiples of `grid_bytes`, a power of two, or 0 where
-    there are only flushes. `digest` is SHA-256 of the file.
+    `bits` has each bit that an offset or a size of them has.
+    """
+
+    ios: int = 0
+    end_bytes: int = 0
+    bits: int = 0
+    moved_bytes: int = 0
+    sizes: dict[int, int] = {}
+
+    def __add__(self, other: KindFacts) -> KindFacts:
+        return KindFacts(
+            self.ios + other.ios,
+            max(self.end_bytes, other.end_bytes),
+            self.bits | other.bits,
+            self.moved_bytes + other.moved_bytes,
+            dict(Counter(self.sizes) + Counter(other.sizes)),
+        )
+
+
+NONE = KindFacts()
+
+
+class TraceFacts(Struct, frozen=True):
+    """What planning knows of a trace, or of the part of it from `from_ns` to `to_ns`.
+
+    `digest` is SHA-256 of the whole file, and `span_ns` the time from the first I/O to
+    the last one, whatever their kind.
     """
 
     digest: str
     span_ns: int
-    end_bytes: int
-    grid_bytes: int
-    largest_bytes: int
-    reads: int
-    writes: int
+    reads: KindFacts
+    writes: KindFacts
+    discards: KindFacts
     flushes: int
-    discards: int
-    moved_bytes: int = 0
-    read_sizes: dict[int, int] = {}
-    write_sizes: dict[int, int] = {}
+    from_ns: int = 0
+    to_ns: int | None = None
+
+    @property
+    def moving(self) -> KindFacts:
+        """All that have a place."""
+        return self.reads + self.writes + self.discards
 
     @property
     def ios(self) -> int:
         """Of all kinds."""
-        return self.reads + self.writes + self.flushes + self.discards
+        return self.moving.ios + self.flushes
+
+    @property
+    def grid_bytes(self) -> int:
+        """All offsets and sizes are multiples of it, a power of two; 0 of flushes."""
+        bits = self.moving.bits
+        return bits & -bits
+
+    def selected(self, only: Only, writes_as_reads: bool) -> TraceFacts:
+        """What is left of it: I/Os of one kind, or none that changes the target."""
+        if only == "all" and not writes_as_reads:
+            return self
+        reads = NONE if only == "writes" else self.reads
+        writes = NONE if only == "reads" else self.writes
+        if writes_as_reads:
+            reads, writes = reads + writes, NONE
+        return replace(self, reads=reads, writes=writes, discards=NONE, flushes=0)

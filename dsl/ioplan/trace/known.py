@@ -5,6 +5,7 @@ A plan says a trace by name, a job by its digest; only here is the file.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -14,22 +15,41 @@ from ioplan.trace.facts import TraceError, TraceFacts
 
 FILES: dict[str, Path] = {}
 """By digest."""
+Part = tuple[int, int]
+"""From and to, in ns of the trace."""
 
 
-def surveyed(path: Path) -> TraceFacts:
+def surveyed(path: Path, *part: int) -> TraceFacts:
     """The facts of a file, by numpy, which only plans with traces wait for."""
-    found: TraceFacts = import_module("ioplan.trace.survey").survey(path)
+    survey = import_module("ioplan.trace.survey")
+    found: TraceFacts = survey.survey_part(path, *part) if part else survey.survey(path)
     return found
 
 
-def known_survey(path: Path) -> TraceFacts:
-    """The facts of a trace, whose file is found from now on.
+class KnownTrace:
+    """A trace of a plan: the facts of all of it, and of the parts that are replayed."""
 
-    Raises TraceError and OSError.
-    """
+    def __init__(self, facts: TraceFacts, survey: Callable[[Part], TraceFacts]) -> None:
+        self.facts = facts
+        self.parts: dict[Part, TraceFacts] = {}
+        self.survey = survey
+
+    def part(self, part: Part) -> TraceFacts:
+        """The facts of a part. Raises TraceError, OSError."""
+        if part not in self.parts:
+            self.parts[part] = self.survey(part)
+        return self.parts[part]
+
+    def as_text(self) -> str:
+        """The facts as a record keeps them in place of the file."""
+        return msgspec.json.encode([self.facts, *self.parts.values()]).decode()
+
+
+def known_survey(path: Path) -> KnownTrace:
+    """A trace, whose file is found from now on. Raises TraceError and OSError."""
     facts = surveyed(path)
     FILES[facts.digest] = path.resolve()
-    return facts
+    return KnownTrace(facts, lambda part: surveyed(path, *part))
 
 
 def file_of(digest: str) -> Path:
@@ -44,23 +64,26 @@ def file_of(digest: str) -> Path:
     raise TraceError(f"{where}; the plan was checked with another one")
 
 
-def as_text(facts: TraceFacts) -> str:
-    """The facts as a record keeps them in place of the file."""
-    return msgspec.json.encode(facts).decode()
-
-
 def is_facts(text: str) -> bool:
     """Whether a file of a record stands for a trace."""
     try:
-        facts_of(text)
+        recorded_trace(text)
     except TraceError:
         return False
     return True
 
 
-def facts_of(text: str) -> TraceFacts:
-    """The same facts. Raises TraceError."""
+def recorded_trace(text: str) -> KnownTrace:
+    """The same trace from the text of a record. Raises TraceError."""
     try:
-        return msgspec.json.decode(text, type=TraceFacts)
-    except msgspec.DecodeError as error:
+        facts, *parts = msgspec.json.decode(text, type=list[TraceFacts])
+    except (msgspec.DecodeError, ValueError) as error:
         raise TraceError(f"the record has no facts of it: {error}") from error
+    known = {(one.from_ns, one.to_ns): one for one in parts}
+
+    def survey(part: Part) -> TraceFacts:
+        if part not in known:
+            raise TraceError("the record has no facts of this part of it")
+        return known[part]
+
+    return KnownTrace(facts, survey)

@@ -58,15 +58,18 @@ class Prepared(Struct, frozen=True):
         ios = np.memmap(path, DTYPE, "r", HEADER.size, (header.count,))
         return cls(path, header, ios)
 
-    def chunks(self) -> Iterator[tuple[int, Ios]]:
+    def chunks(
+        self, start: int = 0, end: int | None = None
+    ) -> Iterator[tuple[int, Ios]]:
         """Parts of the trace, each with the number of its first I/O, from 0.
 
         They are read and not mapped: mapped ones would count as this program's memory.
         """
         with self.path.open("rb") as file:
-            file.seek(HEADER.size)
-            for first in range(0, self.header.count, CHUNK):
-                ios = np.fromfile(file, DTYPE, min(CHUNK, self.header.count - first))
+            file.seek(HEADER.size + start * DTYPE.itemsize)
+            end = self.header.count if end is None else end
+            for first in range(start, end, CHUNK):
+                ios = np.fromfile(file, DTYPE, min(CHUNK, end - first))
                 yield first, ios
 
 

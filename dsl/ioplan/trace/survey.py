@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from hashlib import sha256
@@ -10,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
-from ioplan.trace.facts import TraceError, TraceFacts
+from ioplan.trace.facts import KindFacts, TraceError, TraceFacts
 from ioplan.trace.prepared import (
     CHUNK,
     DISCARD,
@@ -19,8 +19,10 @@ from ioplan.trace.prepared import (
     FLUSH,
     HEADER,
     READ,
+    WRITE,
     Ios,
     Prepared,
+    numbers_at,
 )
 
 BLOCK_BITS = 9
@@ -34,6 +36,27 @@ def survey(path: Path) -> TraceFacts:
     """
     found = path.stat()
     return _surveyed(path, found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+def survey_part(path: Path, from_ns: int, to_ns: int) -> TraceFacts:
+    """The facts of the I/Os from one time to another. Raises as `survey` does."""
+    found = path.stat()
+    changed = found.st_ino, found.st_size, found.st_mtime_ns
+    return _surveyed_part(path, from_ns, to_ns, *changed)
+
+
+@lru_cache(maxsize=64)
+def _surveyed_part(path: Path, from_ns: int, to_ns: int, *changed: int) -> TraceFacts:
+    whole, one = survey(path), SurveyPass(Prepared.open(path))
+    first, last = numbers_at(path, one.header.count, (from_ns, to_ns))
+    if first >= last:
+        what = f"from {from_ns / 1e9:g} s to {to_ns / 1e9:g} s"
+        raise TraceError(f"no I/O of it is {what}: it has {whole.span_ns / 1e9:.6g} s")
+    for _, ios in one.trace.chunks(first, last):
+        one.count(ios)
+    begin_ns, end_ns = (int(one.trace.ios["time_ns"][n]) for n in (first, last - 1))
+    part = one.counted(end_ns - begin_ns)
+    return replace(part, digest=whole.digest, from_ns=from_ns, to_ns=to_ns)
 
 
 @lru_cache(maxsize=64)
@@ -55,10 +78,8 @@ class SurveyPass:
         self.trace, self.header = trace, trace.header
         with trace.path.open("rb") as file:
             self.digest = sha256(file.read(HEADER.size))
-        self.last_ns = self.bits = self.largest = self.end_bytes = 0
-        self.kinds = np.zeros(DISCARD + 1, np.int64)
-        self.moved = 0
-        self.sizes: tuple[Counter[int], Counter[int]] = Counter(), Counter()
+        self.last_ns = self.flushes = 0
+        self.kinds = dict.fromkeys((READ, WRITE, DISCARD), KindFacts())
 
     def check(self, first: int, ios: Ios) -> None:
         """Raises TraceError for the first I/O of each fault."""
@@ -75,48 +96,49 @@ class SurveyPass:
 
     def count(self, ios: Ios) -> None:
         """Add a chunk to what is known."""
-        self.kinds += np.bincount(ios["kind"], minlength=len(self.kinds))
-        self.bits |= int(np.bitwise_or.reduce(ios["offset"] | ios["size"]))
-        self.end_bytes = max(self.end_bytes, int((ios["offset"] + ios["size"]).max()))
-        self.largest = max(self.largest, int(ios["size"].max()))
-        self.moved += int(ios["size"].sum(dtype=np.uint64))
-        is_read, is_flush = ios["kind"] == READ, ios["kind"] == FLUSH
-        for found, chosen in zip(
-            self.sizes, (is_read, ~(is_read | is_flush)), strict=True
-        ):
-            found.update(_counted(ios["size"][chosen]))
+        self.flushes += int((ios["kind"] == FLUSH).sum())
+        for kind, known in self.kinds.items():
+            is_kind = ios["kind"] == kind
+            chosen = ios if is_kind.all() else ios[is_kind]
+            if len(chosen):
+                self.kinds[kind] = known + _facts_of(chosen)
 
     def facts(self) -> TraceFacts:
         """What was found. Raises TraceError where the header says something else."""
-        header = self.header
+        header, facts = self.header, self.counted(self.last_ns)
         first_ns = int(self.trace.ios["time_ns"][0])
-        found = (first_ns, self.last_ns, self.end_bytes)
+        found = (first_ns, self.last_ns, facts.moving.end_bytes)
         said = (0, header.span_ns, header.end_bytes)
         if found != said:
             raise TraceError(
                 f"first time, last time and end are {found}, in its header {said}"
             )
-        reads, writes, flushes, discards = self.kinds.tolist()
+        return facts
+
+    def counted(self, span_ns: int) -> TraceFacts:
+        """What was found, in so long a time."""
         return TraceFacts(
             digest=self.digest.hexdigest(),
-            span_ns=header.span_ns,
-            end_bytes=header.end_bytes,
-            grid_bytes=self.bits & -self.bits,
-            largest_bytes=self.largest,
-            reads=reads,
-            writes=writes,
-            flushes=flushes,
-            discards=discards,
-            moved_bytes=self.moved,
-            read_sizes=dict(self.sizes[0]),
-            write_sizes=dict(self.sizes[1]),
+            span_ns=span_ns,
+            reads=self.kinds[READ],
+            writes=self.kinds[WRITE],
+            discards=self.kinds[DISCARD],
+            flushes=self.flushes,
         )
+
+
+def _facts_of(ios: Ios) -> KindFacts:
+    return KindFacts(
+        ios=len(ios),
+        end_bytes=int((ios["offset"] + ios["size"]).max()),
+        bits=int(np.bitwise_or.reduce(ios["offset"] | ios["size"])),
+        moved_bytes=int(ios["size"].sum(dtype=np.uint64)),
+        sizes=_counted(ios["size"]),
+    )
 
 
 def _counted(sizes: npt.NDArray[np.uint32]) -> dict[int, int]:
     """How often each occurs; by blocks, where that is faster than to sort them."""
-    if not len(sizes):
-        return {}
     blocks = sizes >> BLOCK_BITS
     if int(blocks.max()) > CHUNK or ((blocks << BLOCK_BITS) != sizes).any():
         found, counts = np.unique(sizes, return_counts=True)

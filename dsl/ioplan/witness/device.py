@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -136,6 +137,12 @@ def _check_log(log: Path) -> None:
         if file.read(len(MAGIC)) != MAGIC:
             text = f"{log} exists and is no log of a device: name another with --log"
             raise DeviceError(text)
+
+
+def can_mount() -> bool:
+    """Whether this user may have a device of FUSE's."""
+    opens = os.access("/dev/fuse", os.R_OK | os.W_OK)
+    return opens and (os.getuid() == 0 or shutil.which("fusermount3") is not None)
 
 
 def _why_not(said: str) -> str:

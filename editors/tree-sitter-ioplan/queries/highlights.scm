@@ -2,6 +2,8 @@
 
 [
 "align"
+"as"
+"as fast as possible"
 "at"
 "burst"
 "cut"
@@ -19,6 +21,7 @@
 "normal"
 "offsets"
 "on hosts"
+"only"
 "over"
 "pareto"
 "pause"
@@ -30,6 +33,7 @@
 "read"
 "read random"
 "read sizes"
+"reads"
 "region"
 "replay"
 "retry"
@@ -47,6 +51,8 @@
 "warmup"
 "write random"
 "write sizes"
+"writes"
+"writes as reads"
 "zipf"
 ] @property
 
@@ -55,7 +61,6 @@
 "after"
 "allowed"
 "and"
-"as"
 "before"
 "by"
 "cell"

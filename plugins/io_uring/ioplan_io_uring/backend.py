@@ -9,7 +9,7 @@ from ioplan.backends import Availability, BackendError, Gap, TargetRequest
 from ioplan.guard.drive import FileDrive
 from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
-from ioplan.language.spoken import COMMON, speaking
+from ioplan.language.spoken import COMMON, REPLAYS, speaking
 from ioplan_io_uring.engine import engine_path, probe
 from ioplan_io_uring.execution import EngineExecution
 from ioplan_io_uring.settings import Settings, engine_job, gaps_of, settings_of
@@ -29,10 +29,7 @@ SPEAKS = speaking(
     "errors allowed",
     "retry",
     "hang",
-    "replay",
-    "speed",
-    "offsets wrapped",
-    "offsets scaled",
+    *REPLAYS,
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 

@@ -17,7 +17,7 @@ from ioplan.backends import (
 from ioplan.core.text import did_you_mean
 from ioplan.core.version import __version__
 from ioplan.job import Job
-from ioplan.language.spoken import COMMON, speaking
+from ioplan.language.spoken import COMMON, REPLAYS, speaking
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.replayed import gaps_of, with_rates
 from ioplan_sim.spec import DriveSpec, read_spec
@@ -44,10 +44,7 @@ SPEAKS = speaking(
     "errors allowed",
     "retry",
     "hang",
-    "replay",
-    "speed",
-    "offsets wrapped",
-    "offsets scaled",
+    *REPLAYS,
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 

@@ -14,7 +14,7 @@ from ioplan.job import SECOND_NS, Job, JobStream
 from ioplan.trace.facts import TraceError
 from ioplan.trace.known import file_of
 from ioplan.trace.prepared import Prepared, numbers_at
-from ioplan.workload import Rate, RatePhase
+from ioplan.workload import Rate, RatePhase, Replay
 
 STEPS = 200
 SHORTEST_NS = 1_000_000
@@ -50,20 +50,29 @@ def _rated(stream: JobStream) -> JobStream:
     except (TraceError, OSError) as error:
         raise BackendError(f"the trace: {error}") from error
     end_bytes = min(stream.region_end_bytes, max(stream.replay.end_bytes, 1 << 20))
-    rate = _rate(trace, stream.speed)
+    fast = stream.pace == "fast"
+    rate = None if fast else _rate(trace, stream.replay, stream.speed)
     return stream.model_copy(update={"rate": rate, "region_end_bytes": end_bytes})
 
 
-def _rate(trace: Prepared, speed: float) -> Rate:
-    """Looked up by time, so that the trace is not read as a whole."""
-    span_ns = max(trace.header.span_ns, SHORTEST_NS)
+def _rate(trace: Prepared, replay: Replay, speed: float) -> Rate:
+    """Looked up by time, so that the trace is not read as a whole.
+
+    Where only some I/Os are replayed, they are their share at any time.
+    """
+    first = numbers_at(trace.path, trace.header.count, [replay.from_ns])[0]
+    begin_ns, span_ns = (
+        int(trace.ios["time_ns"][first]),
+        max(replay.span_ns, SHORTEST_NS),
+    )
     steps = max(1, min(STEPS, span_ns // SHORTEST_NS))
-    edges = [(span_ns + 1) * number // steps for number in range(steps + 1)]
+    edges = [begin_ns + (span_ns + 1) * number // steps for number in range(steps + 1)]
     numbers = numbers_at(trace.path, trace.header.count, edges)
-    counts = [after - before for before, after in pairwise(numbers)]
+    share = replay.ios / (numbers[-1] - first)
+    counts = [(after - before) * share for before, after in pairwise(numbers)]
     length_ns = max(1, round(span_ns / steps / speed))
     return Rate(
-        iops=trace.header.count * SECOND_NS / (length_ns * steps),
+        iops=replay.ios * SECOND_NS / (length_ns * steps),
         arrivals="poisson",
         phases=tuple(
             RatePhase(length_ns=length_ns, per_s=count * SECOND_NS / length_ns)

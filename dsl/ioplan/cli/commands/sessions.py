@@ -19,8 +19,10 @@ from ioplan.core.text import counted, did_you_mean
 from ioplan.core.units import time_text
 from ioplan.export.export import WRITERS, export
 from ioplan.language.plan import CheckedPlan
+from ioplan.language.quantity import parse
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
+from ioplan.report.terminal.during import During, show_during
 from ioplan.report.terminal.show import show_records
 from ioplan.report.verdicts import how_measured
 from ioplan.share.bundle import is_bundle
@@ -32,6 +34,7 @@ def show_session(
     *,
     session: str,
     test: str | None,
+    during: str | None,
     plan: bool,
     format: str | None,
     output: Path | None,
@@ -39,14 +42,16 @@ def show_session(
     store: str | None,
 ) -> None:
     """Print a session, or its plan, or export it; of a job, print its lanes."""
-    if test and (plan or format):
+    if (test or during is not None) and (plan or format):
         raise UsageError(
-            f"--test is of what is shown, and {'--plan' if plan else '--format'} "
-            f"writes the whole session: leave one of them out"
+            f"--{'test' if test else 'during'} is of what is shown, and "
+            f"{'--plan' if plan else '--format'} writes the whole session: leave one "
+            f"of them out"
         )
+    stretch = None if during is None else during_of(during)
     if format:
         writer_of(format, WRITERS, output)
-    single = bool(plan or format or test) or is_bundle(session)
+    single = bool(plan or format or test or during) or is_bundle(session)
     with results_of(store, [session], single=single) as (found, (key,)):
         if "," in key:
             print_lanes(Terminal(highlight=False), found, key.split(","))
@@ -57,7 +62,21 @@ def show_session(
             with opened(output, force) as out:
                 export(found, key, format, out, plan=_unfinished(found, key))
         else:
-            _print_session(Terminal(highlight=False), found, key, test)
+            _print_session(Terminal(highlight=False), found, key, test, stretch)
+
+
+def during_of(text: str) -> During:
+    """`10s..20s`. Raises UsageError."""
+    try:
+        begin, end = (parse(part.strip()) for part in text.split(".."))
+        if begin.kind == end.kind == "time" and begin.value < end.value:
+            return During(float(begin.value), float(end.value))
+    except ValueError:
+        pass  # too many parts, too few, or none a quantity
+    raise UsageError(
+        f"--during {text!r} is no part of a run: write when it begins and ends, for "
+        f"example --during 10s..20s"
+    )
 
 
 def plan_with_files(session: Session) -> str:
@@ -99,7 +118,9 @@ def _unfinished(store: Store, key: str) -> CheckedPlan | None:
     return None if session.status == "ok" else plan_of(session)
 
 
-def _print_session(console: Console, store: Store, key: str, test: str | None) -> None:
+def _print_session(
+    console: Console, store: Store, key: str, test: str | None, during: During | None
+) -> None:
     """What ran on what, then each test."""
     session = store.session(key)
     plan = plan_of(session)
@@ -118,7 +139,10 @@ def _print_session(console: Console, store: Store, key: str, test: str | None) -
     )
     if words := words_text(session):
         console.print(words, markup=False, soft_wrap=True)
-    show_records(console, store, session, records, plan)
+    if during is not None:
+        show_during(console, store, records, during)
+    else:
+        show_records(console, store, session, records, plan)
 
 
 def words_text(session: Session) -> str:

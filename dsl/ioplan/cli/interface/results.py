@@ -69,6 +69,12 @@ RESULT_COMMANDS = (
                 values="sessions",
             ),
             option("--test", "Only tests with a matching title.", "GLOB"),
+            option(
+                "--during",
+                "Only this time of each run, since its measured part began: figures "
+                "of the whole intervals in it, from their histograms.",
+                "FROM..TO",
+            ),
             flag("--plan", "Print the plan as it was run."),
             use.format_of(RECORDS),
             use.OUTPUT,
@@ -78,6 +84,7 @@ RESULT_COMMANDS = (
         examples=(
             "ioplan show",
             "ioplan show 20261121 --test 'Read share'",
+            "ioplan show last --during 10s..20s",
             "ioplan show last --plan > as_run.ioplan",
         ),
     ),

@@ -17,6 +17,7 @@ from ioplan.language.plan import (
     WorkloadTemplate,
 )
 from ioplan.language.quantity import Quantity
+from ioplan.language.replayed import PART, TRACE, with_trace
 from ioplan.workload import STREAM_DEFAULTS, Rate, RatePhase, Stream, Workload
 
 Cell = Mapping[str, CellValue]
@@ -47,7 +48,9 @@ class ResolvedAttributes(NamedTuple):
 
 def _merged(base: StreamTemplate, override: StreamTemplate) -> ResolvedAttributes:
     """All attributes with their defaults; what the step says again closes a ref."""
-    attributes = {**base.attributes, **override.attributes}
+    attributes = {**with_trace({**base.attributes, **override.attributes})}
+    for name in (TRACE, PART):
+        attributes.pop(name, None)
     said = {*override.spans, *map(slot, override.refs)}
     kept = [(f, n) for f, n in base.refs.items() if slot(f) not in said]
     arrivals = attributes.pop("arrivals", ("fixed", 1.0))

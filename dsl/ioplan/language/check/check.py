@@ -35,7 +35,7 @@ from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.search.search_path import Folders, RecordedFiles, no_folders
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span
-from ioplan.trace.known import facts_of
+from ioplan.trace.known import recorded_trace
 
 CheckTest = Callable[[tree.Test, Scope, float], Test | None]
 NO_SETTINGS: Mapping[str, str] = {}
@@ -97,7 +97,7 @@ def check_recorded(
         (),
         Findings(),
         read=lambda path: files[str(path)],
-        survey=lambda path: facts_of(files[str(path)]),
+        survey=lambda path: recorded_trace(files[str(path)]),
     )
     loader.path = RecordedFiles(files)
     found = examine(loader, source, settings, time_scale, None, profile)
@@ -141,7 +141,7 @@ def examine(
             used_definitions(main),
         )
         parameters.use({key: value for key, value in given.items() if key in used})
-        plan = _checked(main, parameters, time_scale, profile, loader.texts, check_test)
+        plan = _checked(main, parameters, time_scale, profile, loader, check_test)
     except EnoughFound:
         pass
     except RecursionError:
@@ -154,7 +154,7 @@ def _checked(
     parameters: Parameters,
     time_scale: float,
     profile: str,
-    files: dict[str, str],
+    loader: Loader,
     check_test: CheckTest,
 ) -> CheckedPlan:
     _check_definitions(main, parameters, time_scale, set())
@@ -172,7 +172,7 @@ def _checked(
         tests=tests,
         time_scale=time_scale,
         text=main.source.text,
-        files=files,
+        files=loader.files(),
     )
 
 

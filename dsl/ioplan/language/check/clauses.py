@@ -16,7 +16,7 @@ from ioplan.language.check.clause_values import (
 )
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.distributions import hotspots, sizes
-from ioplan.language.check.streams.replay import replay
+from ioplan.language.check.streams.replay import as_reads, fast, only, part, replay
 from ioplan.language.check.streams.stream_builder import StreamBuilder
 from ioplan.language.clause_table import BY_WORD, CONVERTED, SIMPLE_WORDS, slot
 from ioplan.language.fields import MOST_SYNC, count
@@ -334,6 +334,10 @@ CLAUSES: dict[str, Apply] = {
     "retry": _when("retry"),
     "hang": _when("hang"),
     "offsets": _offsets,
+    "part": part,
+    "as fast as possible": fast,
+    "only": only,
+    "writes as reads": as_reads,
     "permuted": _permuted,
     "shaped": _one("shaped"),
     "hotspots": hotspots,

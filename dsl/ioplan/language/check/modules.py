@@ -24,8 +24,8 @@ from ioplan.language.search.search_path import (
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source, Span
-from ioplan.trace.facts import TraceError, TraceFacts
-from ioplan.trace.known import as_text, known_survey
+from ioplan.trace.facts import TraceError
+from ioplan.trace.known import KnownTrace, known_survey
 
 MOST_BYTES = 4 << 20
 MOST_FILES = 100
@@ -75,7 +75,7 @@ class Module(Struct, frozen=True):
     name: str = ""
     own: dict[str, Definition] = {}
     used: list[tuple[str | None, Module]] = []
-    traces: dict[str, TraceFacts] = {}
+    traces: dict[str, KnownTrace] = {}
 
     def find(self, name: str) -> tuple[Definition, Module] | None:
         """What a name means here, and the module that it comes from."""
@@ -115,7 +115,7 @@ class Loader:
         read: Callable[[Path], str] | None = None,
         parse: Callable[[Source], tuple[tree.File, list[Diagnostic]]] = parse,
         more: Folders = no_folders,
-        survey: Callable[[Path], TraceFacts] = known_survey,
+        survey: Callable[[Path], KnownTrace] = known_survey,
     ) -> None:
         self.survey = survey
         self.path = SearchPath(roots, more)
@@ -123,6 +123,7 @@ class Loader:
         self.read, self.parse = read or read_text, parse
         self.loaded: dict[Path, Module] = {}
         self.texts: dict[str, str] = {}
+        self.traces: dict[str, KnownTrace] = {}
         self.under_way: list[Path] = []
 
     def module(
@@ -208,13 +209,13 @@ class Loader:
         module.used.append((alias, used))
 
     def _trace(self, module: Module, trace: tree.Trace) -> None:
-        """What planning knows of a trace is kept like the text of a used file."""
+        """What planning knows of a trace is used like the text of a file."""
         found = self._find(module, trace)
         if found is None:
             return
         name, path = found
         try:
-            facts = self.survey(path)
+            known = self.survey(path)
         except (OSError, TraceError) as error:
             why = (isinstance(error, OSError) and error.strerror) or str(error)
             self.findings.error(
@@ -223,8 +224,12 @@ class Loader:
                 f"make one: ioplan trace convert {trace.path.text} -o NAME.iotrace",
             )
             return
-        module.traces[trace.name.text] = facts
-        self.texts[name] = as_text(facts)
+        module.traces[trace.name.text] = self.traces[name] = known
+
+    def files(self) -> dict[str, str]:
+        """The texts of all that was used; of traces, what was asked of them."""
+        traces = {name: known.as_text() for name, known in self.traces.items()}
+        return {**self.texts, **traces}
 
     def _load(self, use: tree.Use, name: str, path: Path) -> Module | None:
         if len(self.loaded) >= MOST_FILES:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from ioplan.core.text import did_you_mean
 from ioplan.language.check.spelled import spelled
 from ioplan.language.check.sweep import Sweep, check_support
 from ioplan.language.fields import of_kind
-from ioplan.language.metric import Metric, why_not_in_intervals
+from ioplan.language.metric import LATENCY, Metric, why_not_in_intervals
 from ioplan.language.output_table import CHARTS
-from ioplan.language.plan import Chart, Expectation, HeadlineLine
+from ioplan.language.plan import Chart, Condition, Expectation, HeadlineLine
 from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
 
@@ -94,8 +96,8 @@ BY_INTERVALS = ("axis", "intervals")
 """The renderers of charts that may have an axis of time or bytes."""
 BANDS = ("bands", "time")
 IN_INTERVALS = (
-    "over time: iops and bandwidth, also of a direction; mean p50 p99 p99.9 max errors "
-    "of all streams; cpu, watts and temperature"
+    "over time: iops, bandwidth, latencies and errors, also of a stream and direction; "
+    "cpu, watts and temperature"
 )
 AXES = {1: "one axis", 2: "two axes"}
 
@@ -113,11 +115,13 @@ def _chart(node: tree.Chart, sweep: Sweep) -> Chart | None:
     _check_axes(node, sweep)
     _check_intervals(node, sweep)
     when, usable = sweep.when(node.condition)
-    metrics = [sweep.metric(word, when) for word in node.metrics]
+    has_latencies = _has_latencies(node)
+    read = _latencies if has_latencies else Sweep.metric
+    metrics = [read(sweep, word, when) for word in node.metrics]
     _check_scales(node, sweep)
     if any(metric is None for metric in metrics) or not usable:
         return None
-    if _is_of_intervals(node):
+    if _is_of_intervals(node) and not has_latencies:
         _check_in_intervals(node, [m for m in metrics if m], sweep)
     return Chart(
         kind=node.kind.text,
@@ -128,6 +132,28 @@ def _chart(node: tree.Chart, sweep: Sweep) -> Chart | None:
         scales=tuple(scale.text for scale in node.scales),
         text=node.span.one_line,
     )
+
+
+def _has_latencies(node: tree.Chart) -> bool:
+    """Whether it draws all latencies over time."""
+    kind = CHARTS.get(node.kind.text)
+    over = [word.text for word in node.by]
+    return kind is not None and kind.has_latencies and over == ["time"]
+
+
+def _latencies(sweep: Sweep, word: tree.Word, when: Condition | None) -> Metric | None:
+    """`latency`, perhaps of a stream and a direction."""
+    scope, _, name = word.text.rpartition(".")
+    if name != LATENCY:
+        sweep.findings.error(
+            f"a heatmap over time shows all latencies, and not {word.text}",
+            word.span,
+            "for example chart heatmap read.latency over time",
+        )
+        return None
+    text = f"{scope}.mean" if scope else "mean"
+    found = sweep.metric(replace(word, text=text), when)
+    return replace(found, name=LATENCY) if found else None
 
 
 def _check_kind(node: tree.Chart, sweep: Sweep) -> None:
@@ -148,7 +174,8 @@ def _check_axes(node: tree.Chart, sweep: Sweep) -> None:
             sweep.findings.error(f"the axis {word.text!r} is listed twice", word.span)
         seen.add(word.text)
     kind = CHARTS.get(node.kind.text)
-    if kind and kind.needs_axes and len(node.by) != len(kind.over):
+    needs_axes = kind and kind.needs_axes and not _has_latencies(node)
+    if kind and needs_axes and len(node.by) != len(kind.over):
         sweep.findings.error(
             f"a {kind.name} is drawn over {AXES[len(kind.over)]}",
             node.kind.span,
@@ -167,15 +194,16 @@ def _is_of_intervals(node: tree.Chart) -> bool:
 
 def _check_intervals(node: tree.Chart, sweep: Sweep) -> None:
     """What is drawn over the intervals of a run has them as its first axis."""
-    kind = CHARTS.get(node.kind.text)
+    kind, has_latencies = CHARTS.get(node.kind.text), _has_latencies(node)
     for place, word in enumerate((*node.by, *node.per)):
-        if word.text not in ("time", "bytes") or kind is None:
+        if word.text not in ("time", "bytes") or kind is None or has_latencies:
             continue
         if kind.renderer not in BY_INTERVALS and (kind.name, word.text) != BANDS:
             sweep.findings.error(
                 f"a chart of the kind {kind.name!r} is not drawn over {word.text}",
                 word.span,
-                "over time: lines, scatter, bands; over bytes: lines, scatter",
+                "over time: lines, scatter, bands, and heatmap of latency; over bytes: "
+                "lines, scatter",
             )
         elif place or not node.by:
             sweep.findings.error(

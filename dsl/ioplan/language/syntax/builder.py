@@ -352,6 +352,10 @@ class Builder:
     retry = _clause("retry")
     hang = _clause("hang")
     offsets = _clause("offsets")
+    part = _clause("part")
+    fast = _clause("as fast as possible")
+    only = _clause("only")
+    as_reads = _clause("writes as reads")
     cut = _clause("cut")
 
     def event(self, meta: Meta, parts: list[Any]) -> tree.Clause:

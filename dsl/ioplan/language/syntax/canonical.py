@@ -180,9 +180,10 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"{node.kind} {first}..{last} step {step}"]
         case "sizes" | "read sizes" | "write sizes" | "hotspots":
             return [f"{node.kind} {_pairs(node)}"]
-        case "region":
+        case "part" | "region":
             first, last = map(atom, node.atoms)
-            return [f"region {first}..{words}{last}"]
+            part = f"{first}..{words}{last}"
+            return [part if node.kind == "part" else f"region {part}"]
         case "data":
             return [f"data {words} {atoms}".rstrip()]
         case "sync" | "flush" | "errors" | "shaped":

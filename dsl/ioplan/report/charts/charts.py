@@ -11,6 +11,7 @@ from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart, Test
 from ioplan.report.charts.defaults import charts_of
 from ioplan.report.charts.distribution import cumulative, histogram, percentiles
+from ioplan.report.charts.latencies import latencies_over_time
 from ioplan.report.charts.limits import with_limits
 from ioplan.report.charts.over_axis import over_axis, over_iops, over_rounds, over_two
 from ioplan.report.charts.over_time import bands_over_time, over_time
@@ -28,7 +29,7 @@ from ioplan.report.reader import Reader
 
 Draw = Callable[[Request], Iterable[ChartSpec]]
 
-OF_INTERVALS = (bands_over_time, over_time, over_rounds)
+OF_INTERVALS = (bands_over_time, latencies_over_time, over_time, over_rounds)
 """These draw all rounds, not the window that figures are of."""
 BY_AXIS: dict[str, Draw] = {
     "time": over_time,
@@ -40,7 +41,13 @@ BY_AXIS: dict[str, Draw] = {
 RENDERERS: dict[str, Callable[[Chart], Draw]] = {
     "axis": lambda chart: BY_AXIS.get(_first_axis(chart), over_axis),
     "intervals": lambda chart: BY_AXIS.get(_first_axis(chart) or "time", over_axis),
-    "cells": lambda chart: over_two if len(chart.by) > 1 else listed,
+    "cells": lambda chart: (
+        latencies_over_time
+        if _first_axis(chart) == "time"
+        else over_two
+        if len(chart.by) > 1
+        else listed
+    ),
     "bands": lambda _: bands_over_time,
     "percentiles": lambda _: percentiles,
     "cumulative": lambda _: cumulative,

@@ -10,7 +10,7 @@ from statistics import fmean, pstdev
 from msgspec import Struct
 
 from ioplan.core.units import bytes_text, digits, metric_text, time_text
-from ioplan.language.metric import Metric, parse_metric
+from ioplan.language.metric import Metric
 from ioplan.measure.levels import changes
 from ioplan.report.charts.encoding import (
     MOST_DASHES,
@@ -23,6 +23,7 @@ from ioplan.report.charts.events import with_events
 from ioplan.report.charts.levels import is_steered
 from ioplan.report.charts.request import (
     Request,
+    capital,
     left_out,
     metric_name,
     metrics_title,
@@ -33,7 +34,6 @@ from ioplan.report.charts.timeline import (
     Instant,
     Timeline,
     joined,
-    metric_at,
     timelines,
 )
 from ioplan.report.document import FAILED, ChartSpec, Column, Frame, Scale, Value
@@ -71,11 +71,12 @@ class _Drawn(Struct):
     windows: list[Datum] = []
     coarse: int = 1
     failures: int = 0
+    absent: set[str] = set()
 
 
 def over_time(request: Request) -> Iterator[ChartSpec]:
     """Points over time or bytes, a picture for each unit."""
-    lines = list(timelines(request.points, request.reader))
+    lines = list(timelines(request.points, request.reader, request.chart.metrics))
     if request.marks == "scatter":
         lines = list(joined(lines))
     for _, metrics in request.by_unit():
@@ -116,6 +117,8 @@ def _add(drawn: _Drawn, line: Timeline, metric: Metric, x: Column) -> None:
     """The measured intervals, where the line ends early, and its level at last."""
     dimensions = {**line.point.dimensions, "metric": str(metric)}
     measured = _measured(line.instants, metric, x)
+    if line.instants and not measured:
+        drawn.absent.add(str(metric))
     kept, step = _thinned(measured, metric, drawn.most)
     drawn.coarse = max(drawn.coarse, step)
     drawn.data += [Datum(dimensions, values) for values in kept]
@@ -141,7 +144,7 @@ def _measured(
     """Where an interval lies, and what it measured."""
     found = []
     for instant in instants:
-        value = metric_at(metric, instant.interval, instant.readings)
+        value = instant.value(metric)
         if value is not None:
             at = instant.written_bytes if x is WRITTEN else round(instant.t_s, 6)
             found.append((float(at), value))
@@ -219,6 +222,9 @@ def _notes(
     notes = [f"{FAILED} where a run failed or was stopped"] if drawn.failures else []
     if more := left_out(len(request.points), MOST_CELLS):
         notes.append(more)
+    if drawn.absent:
+        named = ", ".join(sorted(drawn.absent))
+        notes.append(f"not counted in the intervals of some runs: {named}")
     if drawn.coarse > 1:
         notes.append(f"each point stands for {drawn.coarse} intervals")
     if overlay:
@@ -240,7 +246,7 @@ def _spread(window: Datum, request: Request) -> str:
     """Mean and deviation in words."""
     start, end, mean, _, high = (float(value or 0) for value in window.values)
     where = window.dimensions
-    metric = parse_metric(where["metric"])
+    metric = next(m for m in request.chart.metrics if str(m) == where["metric"])
     share = 100 * (high - mean) / mean if mean else 0.0
     from_to = (
         f"{bytes_text(start)} to {bytes_text(end)}"
@@ -257,12 +263,20 @@ def _spread(window: Datum, request: Request) -> str:
 
 
 def bands_over_time(request: Request) -> Iterator[ChartSpec]:
-    """Percentiles of each interval, one above the other."""
-    metrics = [Metric(name=name) for name in BANDS]
-    lines = list(timelines(request.points, request.reader))
+    """Percentiles of each interval, one above the other, for what is asked for."""
+    scopes = dict.fromkeys((m.stream, m.direction) for m in request.chart.metrics)
+    for stream, direction in scopes or ((None, None),):
+        metrics = [
+            Metric(name=name, stream=stream, direction=direction) for name in BANDS
+        ]
+        yield _bands(request, metrics)
+
+
+def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
+    lines = list(timelines(request.points, request.reader, metrics))
     drawn = _Drawn(_most(len(lines)))
     for line in lines:
-        some = [one for one in line.instants if one.interval.p50_ns is not None]
+        some = [one for one in line.instants if one.value(metrics[0]) is not None]
         columns = []
         for metric in metrics:
             kept, step = _thinned(_measured(some, metric, ELAPSED), metric, drawn.most)
@@ -278,7 +292,8 @@ def bands_over_time(request: Request) -> Iterator[ChartSpec]:
     frame, channels = framed(drawn.data, (ELAPSED, *named), colored=False)
     picture = ChartSpec(
         kind="bands",
-        title=f"Latency percentiles over time{request.when}",
+        title=f"{capital(_scope(metrics[0], 'latency percentiles'))} over time"
+        f"{request.when}",
         line=request.line,
         frame=frame,
         x="x",
@@ -287,7 +302,13 @@ def bands_over_time(request: Request) -> Iterator[ChartSpec]:
         y_scale=_spread_scale(drawn.data),
         notes=_notes(request, drawn),
     )
-    yield with_events(picture, lines)
+    return with_events(picture, lines)
+
+
+def _scope(metric: Metric, what: str) -> str:
+    """`read latency percentiles of reader`."""
+    of = f" of {metric.stream}" if metric.stream else ""
+    return f"{metric.direction or ''} {what}{of}".strip()
 
 
 def _spread_scale(data: Sequence[Datum]) -> Scale:

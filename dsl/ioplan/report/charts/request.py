@@ -151,7 +151,8 @@ def metrics_title(metrics: Sequence[Metric]) -> str:
     if "CPU" in many:
         return many  # the legend has their names, which are long
     names = ", ".join(str(m) for m in metrics)
-    return capital(f"{names} {many}".strip())
+    title = f"{names} {many}".strip()
+    return title if metrics[0].stream else capital(title)
 
 
 def capital(text: str) -> str:

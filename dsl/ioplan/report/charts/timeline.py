@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from itertools import repeat
 from statistics import median
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.language.metric import Metric, why_not_in_intervals
-from ioplan.measure.interval import value_at
+from ioplan.measure.interval import in_series, value_at
 from ioplan.measure.metrics import RATIO_METRICS
+from ioplan.measure.stretch import Stretch
 from ioplan.records.record import EventMade, Interval, RunRecord
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.report.points import Point
@@ -36,7 +38,7 @@ def metric_at(
     metric: Metric, interval: Interval, readings: TelemetryPoint | None = None
 ) -> float | None:
     """The metric, or None where the series does not have it."""
-    if why_not_in_intervals(metric):
+    if why_not_in_intervals(metric) or not in_series(metric):
         return None
     if metric.name in READ:
         return READ[metric.name](readings) if readings else None
@@ -57,12 +59,22 @@ def _ratio(
 
 
 class Instant(Struct, frozen=True):
-    """An interval, and where in its timeline it ends."""
+    """An interval, and where in its timeline it ends.
+
+    `counted` are the metrics that are made of the counts of each stream.
+    """
 
     t_s: float
     written_bytes: int
     interval: Interval
     readings: TelemetryPoint | None
+    counted: dict[Metric, float | None] = {}
+
+    def value(self, metric: Metric) -> float | None:
+        """The metric; none where nothing measured it."""
+        if in_series(metric):
+            return metric_at(metric, self.interval, self.readings)
+        return self.counted.get(metric)
 
 
 class Failure(Struct, frozen=True):
@@ -89,17 +101,19 @@ class Timeline(Struct):
     marks: list[Mark] = []
 
 
-def timelines(points: Sequence[Point], reader: Reader) -> Iterator[Timeline]:
+def timelines(
+    points: Sequence[Point], reader: Reader, metrics: Sequence[Metric] = ()
+) -> Iterator[Timeline]:
     """A timeline for each point of the first MOST_CELLS cells.
 
     The steps of one cell share their time. A run begins when it began; on a simulated
     clock, which runs ahead of ours, when the one before has ended.
     """
-    for found in list(_cells(points).values())[:MOST_CELLS]:
-        yield from _steps(found, reader)
+    for found in list(cells_of(points).values())[:MOST_CELLS]:
+        yield from _steps(found, reader, [m for m in metrics if not in_series(m)])
 
 
-def _cells(points: Sequence[Point]) -> Cells:
+def cells_of(points: Sequence[Point]) -> Cells:
     """Points by their cell, whatever the step."""
     cells: Cells = {}
     for point in points:
@@ -108,26 +122,45 @@ def _cells(points: Sequence[Point]) -> Cells:
     return cells
 
 
-def _steps(points: Sequence[Point], reader: Reader) -> Iterator[Timeline]:
+def _steps(
+    points: Sequence[Point], reader: Reader, metrics: Sequence[Metric]
+) -> Iterator[Timeline]:
     """The steps of one cell, in the order of their runs."""
-    lines = [Timeline(point) for point in points]
-    runs = [(run, line) for line in lines for run in line.point.runs]
-    runs.sort(key=lambda pair: pair[0].seq)
-    begun, end_s, written = _moment(runs[0][0].started_at), 0.0, 0
-    for run, line in runs:
-        start_s = max(end_s, (_moment(run.started_at) - begun).total_seconds())
+    lines, written = [Timeline(point) for point in points], 0
+    for run, line, start_s in placed(lines):
         series = list(reader.series(run))
-        for interval, readings in series:
+        counted = _counted(run, reader, metrics)
+        for (interval, readings), values in zip(series, counted, strict=False):
             written += interval.bytes.get("write", 0)
             t_s = start_s + interval.t_s
-            line.instants.append(Instant(t_s, written, interval, readings))
+            line.instants.append(Instant(t_s, written, interval, readings, values))
         if is_cut_short([interval for interval, _ in series]):
             line.instants.pop()
+        if run.status != "ok":
+            line.failures.append(Failure(start_s + run.run_s, written, run))
+    yield from lines
+
+
+def placed(lines: Sequence[Timeline]) -> Iterator[tuple[RunRecord, Timeline, float]]:
+    """The runs of a cell in their order, and when each began; its events are marked."""
+    runs = [(run, line) for line in lines for run in line.point.runs]
+    runs.sort(key=lambda pair: pair[0].seq)
+    begun, end_s = _moment(runs[0][0].started_at), 0.0
+    for run, line in runs:
+        start_s = max(end_s, (_moment(run.started_at) - begun).total_seconds())
         line.marks += [Mark(start_s + one.start_s, one) for one in run.events]
         end_s = start_s + run.run_s
-        if run.status != "ok":
-            line.failures.append(Failure(end_s, written, run))
-    yield from lines
+        yield run, line, start_s
+
+
+def _counted(
+    run: RunRecord, reader: Reader, metrics: Sequence[Metric]
+) -> Iterator[dict[Metric, float | None]]:
+    """These metrics of each interval; without end, as some runs have no counts."""
+    for one in reader.intervals(run) if metrics else ():
+        part = Stretch([one])
+        yield {metric: part.value(metric) for metric in metrics}
+    yield from repeat({})
 
 
 def is_cut_short(series: Sequence[Interval]) -> bool:
@@ -140,7 +173,7 @@ def joined(lines: Sequence[Timeline]) -> Iterator[Timeline]:
     """The steps of a cell as one timeline."""
     by_cell: dict[tuple[tuple[str, str], ...], list[Timeline]] = {}
     for line in lines:
-        (cell,) = _cells([line.point])
+        (cell,) = cells_of([line.point])
         by_cell.setdefault(cell, []).append(line)
     for cell, found in by_cell.items():
         instants = [instant for line in found for instant in line.instants]

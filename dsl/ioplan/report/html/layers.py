@@ -163,6 +163,24 @@ def _heatmap(picture: ChartSpec) -> list[Spec]:
     return [{"mark": {"type": "rect"}, "encoding": {"tooltip": TIP}}, text]
 
 
+def _latencies(picture: ChartSpec) -> list[Spec]:
+    """How many I/Os took so long at that time, and percentiles over it."""
+    ends = {"x2": {"field": "x2"}, "y2": {"field": "y2"}}
+    cells = {"mark": {"type": "rect"}, "encoding": {**ends, "tooltip": TIP}}
+    if picture.overlay is None:
+        return [cells]
+    lines = (("p50", [1, 0], "#E69F00"), ("p99", [5, 3], "#D55E00"))
+    return [cells, *(_over_latencies(*one) for one in lines)]
+
+
+def _over_latencies(name: str, dash: list[int], color: str) -> Spec:
+    return {
+        "transform": [OVER],
+        "mark": {"type": "line", "strokeWidth": 1.5, "strokeDash": dash},
+        "encoding": {"y": {"field": name}, "color": {"value": color}},
+    }
+
+
 def _scatter(picture: ChartSpec) -> list[Spec]:
     """Points, and over them mean and spread of the last part."""
     points = dots(26, 0.8) if _few(picture) else dots(9, 0.45)
@@ -217,6 +235,7 @@ MARKS: dict[str, Callable[[ChartSpec], list[Spec]]] = {
     "bars": _bars,
     "heatmap": _heatmap,
     "scatter": _scatter,
+    "latencies": _latencies,
     "bands": bands,
     "percentiles": _curves,
     "cumulative": _curves,

@@ -6,10 +6,11 @@ holds, for each channel with a switch, its encoding in each position.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ioplan.report.charts.axis import axis_title, numbers
-from ioplan.report.document import ChartSpec
+from ioplan.report.document import ChartSpec, Column
 from ioplan.report.html.axes import Spec, title, x_choices, y_choices
 from ioplan.report.html.ends import ends
 from ioplan.report.html.layers import layers
@@ -52,13 +53,14 @@ def spec(picture: ChartSpec, marks: list[Spec] | None = None) -> Spec | None:
 def _choices(picture: ChartSpec) -> dict[str, dict[str, Spec]]:
     found = {"x": x_choices(picture), "y": y_choices(picture)}
     if picture.kind == "heatmap":
-        found["color"] = _ramp(picture)
+        found["color"] = _ramp(picture.frame.column("y"), ("linear", "log"))
+    if picture.kind == "latencies":
+        found["color"] = _ramp(picture.frame.column("count"), ("log", "linear"))
     return found
 
 
-def _ramp(picture: ChartSpec) -> dict[str, Spec]:
+def _ramp(column: Column, scales: Sequence[str]) -> dict[str, Spec]:
     """Colours of a heatmap: even, or by powers of ten."""
-    column = picture.frame.column("y")
     legend = {
         "title": title(column),
         "orient": "right",
@@ -66,12 +68,12 @@ def _ramp(picture: ChartSpec) -> dict[str, Spec]:
     }
     return {
         scale: {
-            "field": "y",
+            "field": column.key,
             "type": "quantitative",
             "scale": {"type": scale},
             "legend": legend,
         }
-        for scale in ("linear", "log")
+        for scale in scales
     }
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 from ioplan.core.text import counted, line
 from ioplan.report.document import ChartSpec
 from ioplan.report.terminal.bars import bars
+from ioplan.report.terminal.density import density
 from ioplan.report.terminal.grid import grid_tables
 from ioplan.report.terminal.heatmap import grids_of, heading
 from ioplan.report.terminal.parts import MOST_PARTS, Part, parts
@@ -48,6 +49,9 @@ def _drawn(
     """What has one place on its axis only takes a line, not a plot."""
     if picture.marks.is_grid:
         yield from grid_tables(grids_of(picture, part), console)
+    elif picture.kind == "latencies":
+        colored = bool(console.color_system) and not console.no_color
+        yield density(part, console.width, colored)
     elif picture.kind == "bars" or len({row[picture.x] for row in part.rows}) < 2:
         yield bars(picture, part, console.width)
     else:

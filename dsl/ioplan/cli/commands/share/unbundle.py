@@ -18,7 +18,7 @@ from ioplan.share.container import BundleError
 from ioplan.share.contents import REPORT, Bundled, restore
 from ioplan.store.push import push
 from ioplan.store.store import Store, default_path
-from ioplan.trace.known import facts_of, is_facts
+from ioplan.trace.known import is_facts, recorded_trace
 
 
 def unbundle(
@@ -66,7 +66,7 @@ def _write(found: Bundle, store: Store, folder: Path) -> None:
         path = write_plan(one, folder / one.session.id)
         for used, text in one.files.items():
             if is_facts(text):
-                digest = facts_of(text).digest
+                digest = recorded_trace(text).facts.digest
                 print_line(f"{path.parent / used}: a trace, not in the bundle; SHA-256")
                 print_line(f"  {digest}")
     page = report_page(store, [one.session for one in found.sessions])

@@ -1,26 +1,25 @@
-"""Checks replays: what a trace says of a stream, and what cannot be said beside it."""
+"""Checks replays: which trace is meant, and what cannot be said beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.stream_builder import StreamBuilder
-from ioplan.language.fields import Attributes
+from ioplan.language.fields import Attributes, of_kind
 from ioplan.language.plan import StreamTemplate, WorkloadTemplate
+from ioplan.language.replayed import PART, TRACE, facts_meant, with_trace
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
-from ioplan.trace.facts import TraceFacts
-from ioplan.workload import Replay, SizeShare
+from ioplan.trace.facts import TraceError
+from ioplan.trace.known import KnownTrace
 
 OUTSTANDING = 256
 """How many I/Os of a trace may be outstanding where the plan does not say it."""
-MOST_SIZES = 32
-"""A stream tells so many sizes of a trace; the rare ones count as the largest."""
+CHOICES = ("offsets", "only", "writes as reads", "part", "as fast as possible")
+"""What is said of a replay, and of nothing else."""
 BESIDE = frozenset(
     (
         *("pattern", "speed", "qd", "data", "dedup", "fua", "errors", "retry", "hang"),
-        *("starts", "ends", "offsets"),
+        *("starts", "ends", *CHOICES),
     )
 )
 """What a trace leaves open."""
@@ -30,59 +29,66 @@ def replay(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """All that the trace of that name says."""
     word = clause.words[0]
     draft.attributes["replay"] = None  # meant to be one, whatever is wrong with it
-    found = scope.module.find(word.text)
-    if found is None or not isinstance(found[0], tree.Trace):
-        near = scope.module.suggestion(word.text, tree.Trace)
-        scope.findings.unknown(
-            word.text,
-            f"there is no trace {word.text!r}{near}",
-            word.span,
-            f'define it before: trace {word.text} = "web.iotrace"',
-        )
+    known = _named(word, scope)
+    if known is None:  # or its file has an error, which is told
         return
-    facts = found[1].traces.get(found[0].name.text)
-    if facts is None:  # its file has an error, which is told
-        return
-    if not (facts.reads or facts.writes or facts.discards):
+    if not known.facts.moving.ios:
         scope.findings.error("the trace has flushes only", word.span)
         return
     draft.attributes.setdefault("qd", OUTSTANDING)
-    draft.put("pattern", _said(facts), clause.span)
+    draft.put("pattern", with_trace({TRACE: known}), clause.span)
 
 
-def _said(facts: TraceFacts) -> Attributes:
-    """What the stream has of it; mix and sizes only describe it."""
-    data = facts.reads + facts.writes
-    reads, writes = shares(facts.read_sizes), shares(facts.write_sizes)
-    return {
-        "pattern": "random",
-        "read_percent": 100 * facts.reads / data if data else 0.0,
-        "trim_percent": 100 * facts.discards / (data + facts.discards),
-        "read_sizes": reads or writes,
-        "write_sizes": writes or reads,
-        "align_bytes": facts.grid_bytes,
-        "replay": Replay(
-            digest=facts.digest,
-            ios=facts.ios,
-            span_ns=facts.span_ns,
-            end_bytes=facts.end_bytes,
-            moved_bytes=facts.moved_bytes,
-        ),
-    }
-
-
-def shares(counts: Mapping[int, int]) -> tuple[SizeShare, ...]:
-    """Counts of sizes as shares, the smallest size first."""
-    common = sorted(counts, key=lambda size: counts[size], reverse=True)
-    kept = {size: counts[size] for size in sorted(common[: MOST_SIZES - 1])}
-    rest = sum(counts.values()) - sum(kept.values())
-    if rest:
-        kept[max(counts)] = kept.get(max(counts), 0) + rest
-    total = sum(counts.values())
-    return tuple(
-        SizeShare(size_bytes=size, percent=100 * count / total)
-        for size, count in sorted(kept.items())
+def _named(word: tree.Word, scope: Scope) -> KnownTrace | None:
+    found = scope.module.find(word.text)
+    if found is not None and isinstance(found[0], tree.Trace):
+        return found[1].traces.get(found[0].name.text)
+    near = scope.module.suggestion(word.text, tree.Trace)
+    scope.findings.unknown(
+        word.text,
+        f"there is no trace {word.text!r}{near}",
+        word.span,
+        f'define it before: trace {word.text} = "web.iotrace"',
     )
+    return None
+
+
+def part(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    """From when to when of the trace."""
+    what = "an end of a part of a trace"
+    times: list[int] = []
+    for atom in clause.atoms:
+        found = scope.quantity(atom, what)
+        time = found and scope.judged(
+            found, atom, lambda one: of_kind(one, what, "time")
+        )
+        times += [round(time.value)] if time else []
+    draft.spans["part"] = clause.span
+    if len(times) < len(clause.atoms):
+        return
+    if times[0] >= times[1]:
+        scope.findings.error(
+            "a part of a trace ends after it begins",
+            clause.atoms[1].span,
+            "for example 10min..20min",
+        )
+        return
+    draft.put("part", {PART: tuple(times)}, clause.span)
+
+
+def fast(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    """Without the recorded times."""
+    draft.put("as fast as possible", {"pace": "fast"}, clause.span)
+
+
+def only(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    """One kind of its I/Os."""
+    draft.put("only", {"only": clause.words[0].text}, clause.span)
+
+
+def as_reads(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    """Nothing is written."""
+    draft.put("writes as reads", {"writes_as_reads": True}, clause.span)
 
 
 def check_replay(
@@ -90,7 +96,7 @@ def check_replay(
 ) -> None:
     """A trace says itself what other clauses would, and only a trace has a speed."""
     if "replay" not in stream.attributes:
-        for field in ("speed", "offsets"):
+        for field in ("speed", *CHOICES):
             if field in {*stream.spans, *given}:
                 scope.findings.error(
                     f"only a replay has {field!r}",
@@ -106,9 +112,41 @@ def check_replay(
                 span,
                 "remove it: the trace says it",
             )
+    _check_pace(stream.attributes, said, scope)
+    _check_choice(stream.attributes, said, scope)
 
 
 NAMED = {"size": "a block size", "mix": "a mix", "read": "a mix"}
+
+
+def _check_pace(has: Attributes, said: dict[str, Span], scope: Scope) -> None:
+    if has.get("pace") == "fast" and "speed" in said:
+        scope.findings.error(
+            "what is replayed as fast as possible has no speed",
+            said["speed"],
+            "remove one of them",
+        )
+
+
+def _check_choice(has: Attributes, said: dict[str, Span], scope: Scope) -> None:
+    """Something is chosen, and something is left."""
+    try:
+        facts, only = facts_meant(has), has.get("only", "all")
+    except (TraceError, OSError) as error:
+        scope.findings.error(str(error), said["part"])
+        return
+    if facts is None:
+        return
+    for field, kind in (("only", only), ("writes as reads", "writes")):
+        if field in said and kind != "all" and not getattr(facts, kind).ios:
+            scope.findings.error(f"the trace has no {kind}", said[field], "remove it")
+            return
+    if only == "reads" and "writes as reads" in said:
+        scope.findings.error(
+            "the writes are left out by 'only reads'",
+            said["writes as reads"],
+            "remove one of them",
+        )
 
 
 def is_replayed(base: WorkloadTemplate, override: StreamTemplate) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ioplan.language.clause_table import slot
 from ioplan.language.fields import Attributes
 from ioplan.language.plan import OpenAmount, StreamTemplate
+from ioplan.language.replayed import with_trace
 from ioplan.language.syntax.source import Span
 
 
@@ -41,7 +42,7 @@ def overridden_by(base: StreamTemplate, added: StreamTemplate) -> StreamTemplate
     refs = {f: n for f, n in base.refs.items() if slot(f) not in said}
     return StreamTemplate(
         name=base.name,
-        attributes={**base.attributes, **added.attributes},
+        attributes=with_trace({**base.attributes, **added.attributes}),
         refs={**refs, **added.refs},
         spans={**base.spans, **added.spans},
     )

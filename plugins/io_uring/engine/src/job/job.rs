@@ -184,6 +184,13 @@ pub struct Stream {
     /// Where the I/Os of a trace are.
     #[serde(default)]
     pub offsets: Offsets,
+    /// Which I/Os of a trace are replayed.
+    #[serde(default)]
+    pub only: Only,
+    #[serde(default)]
+    pub writes_as_reads: bool,
+    #[serde(default)]
+    pub pace: TracePace,
     pub region_start_bytes: u64,
     pub region_end_bytes: u64,
 }
@@ -214,7 +221,12 @@ impl Stream {
 
     /// Whether its I/Os have intended starts.
     pub fn is_open_loop(&self) -> bool {
-        self.rate.is_some() || self.replay.is_some()
+        self.rate.is_some() || self.replays_times()
+    }
+
+    /// Whether its I/Os start when they were recorded.
+    pub fn replays_times(&self) -> bool {
+        self.replay.is_some() && self.pace == TracePace::Recorded
     }
 
     pub fn pauses(&self) -> bool {
@@ -264,6 +276,24 @@ pub enum Offsets {
     Wrapped,
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Only {
+    #[default]
+    All,
+    Reads,
+    Writes,
+}
+
+/// When the I/Os of a trace start: at their times, or as soon as there is a place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TracePace {
+    #[default]
+    Recorded,
+    Fast,
+}
+
 /// A recorded trace; the engine needs no more of it than is here.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -276,6 +306,11 @@ pub struct Replay {
     pub end_bytes: u64,
     #[serde(rename = "moved_bytes")]
     pub _moved_bytes: u64,
+    /// The part of it that is replayed, in its time.
+    #[serde(default)]
+    pub from_ns: u64,
+    #[serde(default)]
+    pub to_ns: Option<u64>,
 }
 
 /// Where it changes, `iops` or `bytes_per_s` is its mean, and gives the unit of the others.

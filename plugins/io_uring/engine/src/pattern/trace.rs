@@ -5,22 +5,26 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::job::failure::Failure;
-use crate::job::{Job, Offsets, Stream};
+use crate::job::{Job, Offsets, Only, Stream};
 use crate::pattern::op::{Kind, Op};
 use crate::pattern::sizes::Direction;
 
 const MAGIC: &[u8; 8] = b"IOTRACE1";
 const HEADER_BYTES: usize = 64;
 const RECORD_BYTES: usize = 24;
+const KIND_AT: usize = 20;
 const FLAG_FUA: u8 = 1;
 const PAGE_BYTES: usize = 4096;
 /// After so many I/Os, the memory of those before is released.
 const RELEASED_IOS: usize = 1 << 18;
+/// Of what is due, so many I/Os are looked at one by one.
+const MOST_COUNTED: usize = 1_000_000;
 
 #[derive(Debug)]
 pub struct TraceFile {
@@ -97,26 +101,51 @@ impl TraceFile {
         let size = u32::from_le_bytes(row[16..20].try_into().expect("4 bytes"));
         Recorded {
             time_ns: long(0),
-            kind: match row[20] {
-                0 => Kind::Io(Direction::Read),
-                1 => Kind::Io(Direction::Write),
-                2 => Kind::Flush,
-                _ => Kind::Io(Direction::Trim),
-            },
+            kind: kind_of(row[KIND_AT]),
             offset_bytes: long(8),
             size_bytes: u64::from(size),
             fua: row[21] & FLAG_FUA != 0,
         }
     }
-}
 
-impl TraceFile {
+    fn kind(&self, number: usize) -> Kind {
+        let [kind] = self.bytes(HEADER_BYTES + number * RECORD_BYTES + KIND_AT);
+        kind_of(kind)
+    }
+
+    /// The numbers of the I/Os from one time to another.
+    fn part(&self, from_ns: u64, to_ns: u64) -> Range<usize> {
+        let before = |at_ns: u64| first_not(0..self.ios, |number| self.time_ns(number) < at_ns);
+        before(from_ns)..before(to_ns)
+    }
+
     /// Those before that number are in the kernel's memory only, until they are needed.
     fn release(&self, number: usize) {
         let length_bytes = (HEADER_BYTES + number * RECORD_BYTES) & !(PAGE_BYTES - 1);
         let address = self.base.as_ptr().cast();
         // SAFETY: inside the mapping of a file, whose pages come back when they are read.
         unsafe { libc::madvise(address, length_bytes, libc::MADV_DONTNEED) };
+    }
+}
+
+/// The first number that is not so, where all that are so come before.
+fn first_not(mut among: Range<usize>, is_so: impl Fn(usize) -> bool) -> usize {
+    while !among.is_empty() {
+        let middle = among.start + among.len() / 2;
+        match is_so(middle) {
+            true => among.start = middle + 1,
+            false => among.end = middle,
+        }
+    }
+    among.start
+}
+
+fn kind_of(code: u8) -> Kind {
+    match code {
+        0 => Kind::Io(Direction::Read),
+        1 => Kind::Io(Direction::Write),
+        2 => Kind::Flush,
+        _ => Kind::Io(Direction::Trim),
     }
 }
 
@@ -136,8 +165,43 @@ pub struct Replayed {
     file: Arc<TraceFile>,
     speed: f64,
     places: Places,
-    /// The I/O that is next.
+    chosen: Chosen,
+    /// The I/Os of the part that is replayed, and when the first of them was recorded.
+    part: Range<usize>,
+    begins_ns: u64,
+    /// The I/O that is next, one of those that are chosen.
     next: usize,
+}
+
+/// Which I/Os of a part are replayed, and how many of them all these are.
+#[derive(Debug, Clone, Copy)]
+struct Chosen {
+    only: Only,
+    writes_as_reads: bool,
+    share: f64,
+}
+
+impl Chosen {
+    fn all(&self) -> bool {
+        self.only == Only::All && !self.writes_as_reads
+    }
+
+    fn has(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Io(Direction::Read) => self.only != Only::Writes,
+            Kind::Io(Direction::Write) => self.only != Only::Reads,
+            Kind::Io(Direction::Trim) | Kind::Flush => self.all(),
+        }
+    }
+
+    /// What becomes of an I/O that is replayed.
+    fn changed(&self, mut io: Recorded) -> Recorded {
+        if self.writes_as_reads {
+            io.kind = Kind::Io(Direction::Read);
+            io.fua = false;
+        }
+        io
+    }
 }
 
 /// How recorded offsets become those of the target, in units of `grid_bytes`, on which
@@ -191,84 +255,118 @@ impl Replayed {
         let path = job.traces.get(&replay.digest);
         let path = path.ok_or_else(|| refused(format!("{} has no file", replay.digest)))?;
         let file = TraceFile::open(path).map_err(|error| refused(format!("{path}: {error}")))?;
-        if file.ios as u64 != replay.ios {
-            return Err(refused(format!(
-                "{path} has {} I/Os, not {}: it has changed",
-                file.ios, replay.ios
-            )));
+        let part = file.part(replay.from_ns, replay.to_ns.unwrap_or(u64::MAX));
+        if part.is_empty() {
+            return Err(refused(format!("{path} has no I/O in this part of it")));
         }
-        let found = Self {
+        let mut found = Self {
+            begins_ns: file.time_ns(part.start),
             file: Arc::new(file),
             speed: stream.speed,
             places: Places::of(job, stream, replay.end_bytes),
-            next: 0,
+            chosen: Chosen {
+                only: stream.only,
+                writes_as_reads: stream.writes_as_reads,
+                share: replay.ios as f64 / part.len() as f64,
+            },
+            next: part.start,
+            part,
         };
-        found.check(job, stream).map_err(refused)?;
-        found.file.release(found.file.ios);
+        let ios = found.check(job, stream).map_err(refused)?;
+        if ios != replay.ios {
+            return Err(refused(format!(
+                "{path} has {ios} such I/Os, not {}: it has changed",
+                replay.ios
+            )));
+        }
+        found.file.release(found.part.end);
+        found.skip();
         Ok(found)
     }
 
     /// Each I/O is on the target, in whole blocks, and of no other kind than was said.
-    fn check(&self, job: &Job, stream: &Stream) -> Result<(), String> {
-        let mut last_ns = 0;
-        for number in 0..self.file.ios {
-            let mut io = self.file.get(number);
-            io.offset_bytes = self.places.place(io.offset_bytes);
-            let end = io.offset_bytes.checked_add(io.size_bytes);
-            let whole = (io.offset_bytes | io.size_bytes).is_multiple_of(job.block_bytes);
-            let allowed = match io.kind {
-                Kind::Io(Direction::Read) => stream.reads(),
-                Kind::Io(Direction::Write) => stream.writes(),
-                Kind::Io(Direction::Trim) => stream.trims(),
-                Kind::Flush => true,
-            };
-            let fits = end.is_some_and(|end| end <= job.capacity_bytes)
-                && io.size_bytes <= stream.largest_bytes();
-            if !(whole && allowed && fits && io.time_ns >= last_ns) {
+    /// How many of them are chosen.
+    fn check(&self, job: &Job, stream: &Stream) -> Result<u64, String> {
+        let (mut last_ns, mut ios) = (self.begins_ns, 0);
+        for number in self.part.clone() {
+            let recorded = self.file.get(number);
+            let in_order = recorded.time_ns >= last_ns;
+            last_ns = recorded.time_ns;
+            let chosen = self.chosen.has(recorded.kind);
+            ios += u64::from(chosen);
+            if !in_order || chosen && !self.fits(self.chosen.changed(recorded), job, stream) {
                 return Err(format!(
                     "has an I/O that cannot be done: {} of {}",
                     number + 1,
                     self.file.ios
                 ));
             }
-            last_ns = io.time_ns;
         }
-        Ok(())
+        Ok(ios)
+    }
+
+    fn fits(&self, io: Recorded, job: &Job, stream: &Stream) -> bool {
+        let offset_bytes = self.places.place(io.offset_bytes);
+        let end = offset_bytes.checked_add(io.size_bytes);
+        let whole = (offset_bytes | io.size_bytes).is_multiple_of(job.block_bytes);
+        let allowed = match io.kind {
+            Kind::Io(Direction::Read) => stream.reads(),
+            Kind::Io(Direction::Write) => stream.writes(),
+            Kind::Io(Direction::Trim) => stream.trims(),
+            Kind::Flush => true,
+        };
+        let has_room = end.is_some_and(|end| end <= job.capacity_bytes);
+        whole && allowed && has_room && io.size_bytes <= stream.largest_bytes()
     }
 
     /// When the next I/O is due, from the start of the replay; of the last one for ever.
     pub fn due_ns(&self) -> u64 {
-        self.time_of(self.next.min(self.file.ios - 1))
+        self.time_of(self.next.min(self.part.end - 1))
     }
 
     fn time_of(&self, number: usize) -> u64 {
-        (self.file.time_ns(number) as f64 / self.speed).round() as u64
+        let recorded_ns = self.file.time_ns(number) - self.begins_ns;
+        (recorded_ns as f64 / self.speed).round() as u64
     }
 
     pub fn advance(&mut self) {
         self.next += 1;
+        self.skip();
+    }
+
+    /// On to the next one that is chosen.
+    fn skip(&mut self) {
+        if self.chosen.all() {
+            return;
+        }
+        while self.next < self.part.end && !self.chosen.has(self.file.kind(self.next)) {
+            self.next += 1;
+        }
     }
 
     pub fn is_finished(&self) -> bool {
-        self.next >= self.file.ios
+        self.next >= self.part.end
     }
 
-    /// How many I/Os were due before that time and have not been taken.
+    /// How many I/Os were due before that time and have not been taken. Of many, that is
+    /// the share of them that is replayed.
     pub fn due_before(&self, since_ns: u64) -> u64 {
-        let (mut low, mut high) = (self.next, self.file.ios);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.time_of(middle) < since_ns {
-                true => low = middle + 1,
-                false => high = middle,
-            }
+        let rest = self.next.min(self.part.end)..self.part.end;
+        let due = rest.start..first_not(rest, |number| self.time_of(number) < since_ns);
+        if self.chosen.all() {
+            return due.len() as u64;
         }
-        (low - self.next.min(low)) as u64
+        if due.len() > MOST_COUNTED {
+            return (due.len() as f64 * self.chosen.share).round() as u64;
+        }
+        due.filter(|number| self.chosen.has(self.file.kind(*number)))
+            .count() as u64
     }
 
     /// The next I/O, and on to the one after it.
     pub fn take(&mut self, start_ns: u64, measured: bool) -> Option<Op> {
         let io = (!self.is_finished()).then(|| self.file.get(self.next))?;
+        let io = self.chosen.changed(io);
         if self.next.is_multiple_of(RELEASED_IOS) {
             self.file.release(self.next);
         }
@@ -308,11 +406,67 @@ mod tests {
         let file = TraceFile::open(path.to_str().expect("text")).expect("a trace");
         std::fs::remove_file(path).expect("removed");
         Replayed {
+            part: 0..file.ios,
             file: Arc::new(file),
             speed,
             places: AS_RECORDED,
+            chosen: Chosen {
+                only: Only::All,
+                writes_as_reads: false,
+                share: 1.0,
+            },
+            begins_ns: 0,
             next: 0,
         }
+    }
+
+    /// The same trace, of which only some is replayed.
+    fn choosing(only: Only, writes_as_reads: bool, part: Range<usize>) -> Replayed {
+        let mut trace = opened(&ROWS, 1.0);
+        trace.chosen = Chosen {
+            only,
+            writes_as_reads,
+            share: 0.5,
+        };
+        trace.begins_ns = trace.file.time_ns(part.start);
+        (trace.next, trace.part) = (part.start, part);
+        trace.skip();
+        trace
+    }
+
+    /// When each I/O is due, and what it is.
+    fn taken(mut trace: Replayed) -> Vec<(u64, Kind, u64)> {
+        let mut found = Vec::new();
+        while !trace.is_finished() {
+            let due_ns = trace.due_ns();
+            let op = trace.take(0, true).expect("one more");
+            found.push((due_ns, op.kind, op.offset_bytes));
+        }
+        found
+    }
+
+    #[test]
+    fn what_is_not_chosen_is_left_out_and_the_rest_keeps_its_time() {
+        let io = Kind::Io;
+        let read = (0, io(Direction::Read), 4096);
+        let write = (1_000_000, io(Direction::Write), 0);
+        assert_eq!(taken(choosing(Only::Reads, false, 0..4)), [read]);
+        assert_eq!(taken(choosing(Only::Writes, false, 0..4)), [write]);
+        let as_read = (1_000_000, io(Direction::Read), 0);
+        assert_eq!(taken(choosing(Only::All, true, 0..4)), [read, as_read]);
+        assert_eq!(taken(choosing(Only::Writes, true, 0..4)), [as_read]);
+        assert_eq!(choosing(Only::Writes, false, 0..4).due_before(u64::MAX), 1);
+    }
+
+    #[test]
+    fn a_part_begins_with_its_first_io() {
+        let trace = opened(&ROWS, 1.0);
+        assert_eq!(trace.file.part(0, u64::MAX), 0..4);
+        assert_eq!(trace.file.part(1, 9_000_001), 1..3);
+        assert_eq!(trace.file.part(1_000_001, 9_000_001), 3..3);
+        let flush = (0, Kind::Flush, 0);
+        let part = taken(choosing(Only::All, false, 1..3));
+        assert_eq!(part, [(0, Kind::Io(Direction::Write), 0), flush]);
     }
 
     const AS_RECORDED: Places = Places {

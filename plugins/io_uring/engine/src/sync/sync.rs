@@ -113,7 +113,7 @@ impl IoThread {
             target,
             buffers,
             open_loop: stream.is_open_loop(),
-            replays: stream.replay.is_some(),
+            replays: stream.replays_times(),
             fua: stream.fua,
             spin,
         })

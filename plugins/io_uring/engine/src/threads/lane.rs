@@ -101,10 +101,10 @@ impl Lane {
             begun_ns: 0,
             sequence: Sequence::new(job, id.stream, id.thread).replaying(trace.clone()),
             arrivals: match trace {
-                Some(trace) => Some(Arrivals::of_trace(trace)),
-                None => Arrivals::of(stream, id.thread, generator),
+                Some(trace) if stream.replays_times() => Some(Arrivals::of_trace(trace)),
+                _ => Arrivals::of(stream, id.thread, generator),
             },
-            lateness: stream.replay.as_ref().map(|_| LaneLateness::new()),
+            lateness: stream.replays_times().then(LaneLateness::new),
             filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),
             verifier: stamps
                 .filter(|_| stream.verify)

@@ -1,0 +1,74 @@
+"""What a trace says of a stream that replays it, or some of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ioplan.language.fields import Attributes
+from ioplan.trace.facts import TraceError, TraceFacts
+from ioplan.trace.known import KnownTrace
+from ioplan.workload import Replay, SizeShare
+
+TRACE, PART = "trace", "trace_part"
+"""Where a template's attributes have its trace, and the part of it that is meant."""
+MOST_SIZES = 32
+"""A stream tells so many sizes of a trace; the rare ones count as the largest."""
+
+
+def with_trace(attributes: Attributes) -> Attributes:
+    """The attributes, with what the trace says of those of its I/Os that are meant."""
+    try:
+        facts = facts_meant(attributes)
+    except (TraceError, OSError):  # which is told where the part is
+        return attributes
+    if facts is None:
+        return attributes
+    only = attributes.get("only", "all")
+    chosen = facts.selected(only, attributes.get("writes_as_reads", False))
+    return {**attributes, **_said(chosen)} if chosen.moving.ios else attributes
+
+
+def facts_meant(attributes: Attributes) -> TraceFacts | None:
+    """Those of the trace, or of the part that is meant. Raises TraceError, OSError."""
+    trace: KnownTrace | None = attributes.get(TRACE)
+    if trace is None:
+        return None
+    return trace.part(attributes[PART]) if PART in attributes else trace.facts
+
+
+def _said(facts: TraceFacts) -> Attributes:
+    """What the stream has of it; mix and sizes only describe it."""
+    moving, changes = facts.moving, facts.writes + facts.discards
+    data = facts.reads.ios + facts.writes.ios
+    reads, writes = shares(facts.reads.sizes), shares(changes.sizes)
+    return {
+        "pattern": "random",
+        "read_percent": 100 * facts.reads.ios / data if data else 0.0,
+        "trim_percent": 100 * facts.discards.ios / moving.ios,
+        "read_sizes": reads or writes,
+        "write_sizes": writes or reads,
+        "align_bytes": facts.grid_bytes,
+        "replay": Replay(
+            digest=facts.digest,
+            ios=facts.ios,
+            span_ns=facts.span_ns,
+            end_bytes=moving.end_bytes,
+            moved_bytes=moving.moved_bytes,
+            from_ns=facts.from_ns,
+            to_ns=facts.to_ns,
+        ),
+    }
+
+
+def shares(counts: Mapping[int, int]) -> tuple[SizeShare, ...]:
+    """Counts of sizes as shares, the smallest size first."""
+    common = sorted(counts, key=lambda size: counts[size], reverse=True)
+    kept = {size: counts[size] for size in sorted(common[: MOST_SIZES - 1])}
+    rest = sum(counts.values()) - sum(kept.values())
+    if rest:
+        kept[max(counts)] = kept.get(max(counts), 0) + rest
+    total = sum(counts.values())
+    return tuple(
+        SizeShare(size_bytes=size, percent=100 * count / total)
+        for size, count in sorted(kept.items())
+    )
