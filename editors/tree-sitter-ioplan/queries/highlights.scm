@@ -21,6 +21,7 @@
 "normal"
 "offsets"
 "on hosts"
+"on targets"
 "only"
 "over"
 "pareto"
@@ -59,6 +60,7 @@
 [
 "accept"
 "after"
+"all"
 "allowed"
 "and"
 "before"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
-from ioplan.guard.drive import FileDrive
+from ioplan.guard.drive import FileDrive, JoinedDrive
 from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
 from ioplan.language.spoken import COMMON, REPLAYS, speaking
 from ioplan_io_uring.engine import engine_path, probe
 from ioplan_io_uring.execution import EngineExecution
+from ioplan_io_uring.kept import KeptTrace
 from ioplan_io_uring.settings import Settings, engine_job, gaps_of, settings_of
 
 SPEAKS = speaking(
@@ -29,6 +31,8 @@ SPEAKS = speaking(
     "errors allowed",
     "retry",
     "hang",
+    "on targets",
+    "over all",
     *REPLAYS,
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
@@ -44,12 +48,32 @@ class IoUringDrive(FileDrive):
         self.stamps: Path | None = None
 
     def start(self, job: Job) -> EngineExecution:
-        """Begin a run."""
+        """Begin a run. Raises BackendError."""
+        kept = None
+        if self.settings.traces:
+            kept = KeptTrace.new(Path(self.settings.traces), job)
+        keep = kept.prefix if kept else None
         return EngineExecution(
             self.program,
-            engine_job(job, self.settings, stamps=self.stamps),
-            self.target.fd,
+            engine_job(job, self.settings, stamps=self.stamps, keep=keep),
+            [self.target.fd],
+            kept,
         )
+
+
+class IoUringTargets(JoinedDrive[IoUringDrive]):
+    """Several targets that one engine runs on."""
+
+    def start(self, job: Job) -> EngineExecution:
+        """Begin a run. Raises BackendError."""
+        first, *_ = drives = self.drives.values()
+        if first.settings.traces:
+            raise BackendError(
+                "a run on several targets is not kept as a trace: one trace is of one "
+                "target; leave out the option traces"
+            )
+        fds = [drive.target.fd for drive in drives]
+        return EngineExecution(first.program, engine_job(job, first.settings), fds)
 
 
 class IoUringBackend:
@@ -87,3 +111,7 @@ class IoUringBackend:
         engine_path()
         settings = settings_of(request.options)
         return IoUringDrive(open_target(request), settings)
+
+    def joined(self, drives: Mapping[str, IoUringDrive]) -> IoUringTargets:
+        """Several targets as one."""
+        return IoUringTargets(drives)

@@ -20,11 +20,13 @@ class Settings(Model):
     """How the engine is to reach the drive.
 
     `polled` looks for completions in the drive's queue instead of waiting for
-    interrupts; `passthrough` hands NVMe commands to the drive past the block layer.
+    interrupts; `passthrough` hands NVMe commands to the drive past the block layer. In
+    the folder `traces` each run leaves what it did as a trace.
     """
 
     polled: bool = False
     passthrough: bool = False
+    traces: str = ""
 
     @property
     def enabled(self) -> list[str]:
@@ -39,7 +41,7 @@ def settings_of(options: dict[str, Any]) -> Settings:
         if name not in known:
             raise BackendError(
                 f"the io_uring backend has no option {name!r}"
-                f"{did_you_mean(name, known)}; it has {' and '.join(known)}"
+                f"{did_you_mean(name, known)}; it has {', '.join(known)}"
             )
     if not options:
         return Settings.model_construct()
@@ -49,13 +51,16 @@ def settings_of(options: dict[str, Any]) -> Settings:
         wrong = str(error.errors()[0]["loc"][0])
         raise BackendError(
             f"the io_uring backend's option {wrong} is {options[wrong]!r}; "
-            f"write true or false"
+            f"write {'a folder' if wrong == 'traces' else 'true or false'}"
         ) from error
 
 
 def gaps_of(job: Job, settings: Settings) -> list[Gap]:
-    """What these settings cannot do: trims, and with polled flushes and FUA."""
-    return [
+    """What these settings cannot do: trims, and with polled flushes and FUA.
+
+    Several targets have no `verify`: its file of stamps is of one.
+    """
+    return _gaps_of_targets(job, settings) + [
         Gap(stream=stream.name, field=field, reason=f"{name} I/O has no {field}")
         for stream in job.streams
         for name in settings.enabled
@@ -66,18 +71,35 @@ def gaps_of(job: Job, settings: Settings) -> list[Gap]:
     ]
 
 
+def _gaps_of_targets(job: Job, settings: Settings) -> list[Gap]:
+    if len(job.targets) < 2:
+        return []
+    found = [
+        Gap(stream=one.name, field="verify", reason="a run on several targets has none")
+        for one in job.streams
+        if one.verify
+    ]
+    if settings.passthrough:
+        reason = "passthrough is for a run on one target"
+        found.append(Gap(stream=job.streams[0].name, field="targets", reason=reason))
+    return found
+
+
 def engine_job(
     job: Job,
     settings: Settings,
     indent: int | None = None,
     stamps: Path | None = None,
+    keep: Path | None = None,
 ) -> str:
     """The job as the engine reads it: with these settings, and of one host.
 
-    `stamps` is the file that remembers what was written with `verify`.
+    `stamps` is the file that remembers what was written with `verify`, and `keep` what
+    the names of the files begin with in which threads keep what they issue.
     """
     own = {name: True for name in settings.enabled}
-    stored = {"stamps": str(stamps)} if stamps else {}
+    files = {"stamps": stamps, "keep": keep}
+    stored = {name: str(path) for name, path in files.items() if path}
     return job_text(job, {**own, **stored, **_traces(job)}, indent)
 
 

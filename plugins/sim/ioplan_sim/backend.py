@@ -19,6 +19,7 @@ from ioplan.core.version import __version__
 from ioplan.job import Job
 from ioplan.language.spoken import COMMON, REPLAYS, speaking
 from ioplan_sim.execution import SimExecution
+from ioplan_sim.replay_execution import ReplayExecution, replays_only
 from ioplan_sim.replayed import gaps_of, with_rates
 from ioplan_sim.spec import DriveSpec, read_spec
 from ioplan_sim.ssd import Ssd
@@ -44,9 +45,11 @@ SPEAKS = speaking(
     "errors allowed",
     "retry",
     "hang",
+    "over all",
     *REPLAYS,
 )
-"""The words that it knows; what of them it cannot do exactly, `gaps` says."""
+"""The words that it knows; what of them it cannot do exactly, `gaps` says. What is over
+all is over its one drive: several are refused."""
 
 
 class SimBackend:
@@ -116,6 +119,8 @@ class SimDrive:
 
     def start(self, job: Job) -> SimExecution:
         """Begin a run; virtual time passes as its events are taken."""
+        if replays_only(job):
+            return ReplayExecution(job, self.facts, self.ssd)
         return SimExecution(with_rates(job), self.facts, self.ssd)
 
     def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:

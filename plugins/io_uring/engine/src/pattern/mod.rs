@@ -14,5 +14,6 @@ mod shaped;
 pub mod sizes;
 pub mod span;
 pub mod trace;
+pub mod turns;
 pub mod walk;
 mod zipf;

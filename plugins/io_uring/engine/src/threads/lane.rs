@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use crate::job::Job;
+use crate::job::{Job, Stream};
 use crate::measure::schedule::Schedule;
 use crate::pattern::arrivals::Arrivals;
 use crate::pattern::op::{Kind, Next, Op};
@@ -18,9 +18,11 @@ use crate::pattern::sizes::Direction;
 use crate::target::data::Filler;
 use crate::target::stamps::Stamps;
 use crate::target::verify::Verifier;
+use crate::threads::by_target::ByTarget;
 use crate::threads::commits::Commits;
 use crate::threads::gaps::LaneGap;
 use crate::threads::interval_counts::IntervalCounts;
+use crate::threads::kept::Kept;
 use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
 use crate::threads::lateness::LaneLateness;
 use crate::threads::message::Message;
@@ -35,6 +37,21 @@ pub struct LaneId {
     pub lane: usize,
     pub stream: usize,
     pub thread: usize,
+    /// At which place among the stream's targets; None where they take turns.
+    pub place: Option<usize>,
+}
+
+impl LaneId {
+    /// Its number among those of its stream.
+    pub fn number(&self, stream: &Stream) -> usize {
+        self.place.unwrap_or(0) * stream.threads + self.thread
+    }
+
+    /// Its targets, by their places in the job's.
+    pub fn targets<'a>(&self, stream: &'a Stream) -> &'a [usize] {
+        let all = stream.targets();
+        self.place.map_or(all, |place| &all[place..=place])
+    }
 }
 
 pub struct Lane {
@@ -47,7 +64,8 @@ pub struct Lane {
     sequence: Sequence,
     arrivals: Option<Arrivals>,
     pause: Option<Pause>,
-    /// A plain closed loop: no rate, pauses, limit, late start, flushes or verification.
+    /// A plain closed loop: no rate, pauses, limit, late start, flushes, verification or
+    /// trace.
     plain: bool,
     /// Whether the pause, the verifier or the commits need to know of completions.
     tracked: bool,
@@ -63,9 +81,11 @@ pub struct Lane {
     succeeded: bool,
     over_ns: Option<u64>,
     counts: IntervalCounts,
+    by_target: ByTarget,
     gap: LaneGap,
     slots: SlotTimes,
     lateness: Option<LaneLateness>,
+    kept: Option<Kept>,
     lost_ios: u64,
     /// Of the warm-up as well.
     verified_bytes: u64,
@@ -83,7 +103,10 @@ impl Lane {
         messages: Sender<Message>,
     ) -> Self {
         let stream = &job.streams[id.stream];
-        let generator = |thread| seed::generator(job.seed, id.stream, thread, Purpose::Arrivals);
+        let (number, targets) = (id.number(stream), id.targets(stream));
+        let first = number - id.thread;
+        let generator =
+            |thread| seed::generator(job.seed, id.stream, first + thread, Purpose::Arrivals);
         let smallest_bytes = stream.used_sizes().min().unwrap_or(job.block_bytes);
         let limited = job.limit_bytes.is_some();
         let trace = shared.trace(id.stream);
@@ -92,19 +115,29 @@ impl Lane {
             || stream.starts_ns > 0
             || stream.sync_every.is_some()
             || stream.retries > 0
-            || stream.verify;
+            || stream.verify
+            || !job.targets.is_empty()
+            || job.keep.is_some();
         let schedule = Schedule::new(0, 0, None, job.interval_ns);
         Self {
             id,
             schedule,
             part_ns: (stream.starts_ns, stream.ends_ns),
             begun_ns: 0,
-            sequence: Sequence::new(job, id.stream, id.thread).replaying(trace.clone()),
+            sequence: match id.place {
+                Some(place) => Sequence::new(job, id.stream, id.thread, place),
+                None => Sequence::over(job, id.stream, id.thread, targets.len()),
+            }
+            .replaying(trace.clone()),
             arrivals: match trace {
                 Some(trace) if stream.replays_times() => Some(Arrivals::of_trace(trace)),
                 _ => Arrivals::of(stream, id.thread, generator),
             },
             lateness: stream.replays_times().then(LaneLateness::new),
+            kept: job
+                .keep
+                .as_ref()
+                .map(|prefix| Kept::new(prefix, id, stream.fua)),
             filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),
             verifier: stamps
                 .filter(|_| stream.verify)
@@ -122,7 +155,8 @@ impl Lane {
             succeeded: false,
             over_ns: None,
             counts: IntervalCounts::new(id.lane, schedule, messages),
-            gap: LaneGap::new(shared.gap(id.stream), id.thread),
+            gap: LaneGap::new(shared.gap(id.stream), number),
+            by_target: ByTarget::of(job, targets),
             slots: SlotTimes::new(stream.qd),
             lost_ios: 0,
             verified_bytes: 0,
@@ -138,6 +172,9 @@ impl Lane {
         self.schedule = schedule.part(self.part_ns.0, self.part_ns.1);
         self.counts.begin(schedule);
         self.gap.begin(self.schedule.start_ns);
+        if let Some(kept) = &mut self.kept {
+            kept.begin(schedule.start_ns);
+        }
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.start(&self.schedule);
         }
@@ -324,6 +361,7 @@ impl Lane {
             measured: now_ns >= self.schedule.start_ns,
             fua: false,
             attempts: 0,
+            target: 0,
         }
     }
 
@@ -391,6 +429,9 @@ impl Lane {
         if let (Some(commits), Kind::Flush) = (&mut self.commits, op.kind) {
             commits.flushing(slot);
         }
+        if let Some(kept) = &mut self.kept {
+            kept.issued(op);
+        }
     }
 
     /// Whether issuing sets the start of an I/O, and nothing else.
@@ -399,9 +440,10 @@ impl Lane {
         self.plain && self.slots.all_begun()
     }
 
-    /// Whether a completion is counted, and nothing else.
-    pub fn only_counts(&self) -> bool {
-        !self.tracked
+    /// Whether I/Os are reads and writes of one target, and completions are counted there,
+    /// and nothing else.
+    pub fn is_simple(&self, stream: &Stream) -> bool {
+        !self.tracked && stream.trim_percent == 0.0 && self.by_target.is_of_one()
     }
 
     /// `complete` while that is so; the common outcome first.
@@ -459,18 +501,17 @@ impl Lane {
         }
         if self.counts.includes(op.measured) {
             let latency_ns = now_ns.saturating_sub(op.start_ns);
-            let tally = &mut self.counts.tally;
-            match op.kind {
-                Kind::Io(direction) => {
-                    tally.record(direction, latency_ns, op.size_bytes);
-                    if op.measured {
-                        self.gap.completed(now_ns);
-                    }
+            let from_ns = commit_from_ns.filter(|&ns| ns >= self.schedule.start_ns);
+            let commit_ns = from_ns.map(|ns| now_ns.saturating_sub(ns));
+            for tally in [Some(&mut self.counts.tally), self.by_target.tally(op)] {
+                let Some(tally) = tally else { continue };
+                match op.kind {
+                    Kind::Io(direction) => tally.record(direction, latency_ns, op.size_bytes),
+                    Kind::Flush => tally.record_flush(latency_ns, commit_ns),
                 }
-                Kind::Flush => {
-                    let from_ns = commit_from_ns.filter(|&ns| ns >= self.schedule.start_ns);
-                    tally.record_flush(latency_ns, from_ns.map(|ns| now_ns.saturating_sub(ns)));
-                }
+            }
+            if op.measured && op.kind != Kind::Flush {
+                self.gap.completed(now_ns);
             }
         }
     }
@@ -479,17 +520,22 @@ impl Lane {
     fn error(&mut self, op: &Op, result: i64, now_ns: u64) {
         let errno = errno_of(result);
         self.count_error(op, errno, now_ns);
-        self.shared.failed(self.id.stream, IoError::of(op, errno));
+        let error = IoError::of(op, errno).on(self.by_target.name(op));
+        self.shared.failed(self.id.stream, error);
     }
 
     fn count_error(&mut self, op: &Op, errno: i32, now_ns: u64) {
         if self.counts.includes(op.measured) {
             let latency_ns = now_ns.saturating_sub(op.start_ns);
             self.shared.count_failure(self.id.stream, errno, latency_ns);
-            self.counts.tally.error(match op.kind {
+            let direction = match op.kind {
                 Kind::Io(direction) => direction,
                 Kind::Flush => Direction::Write,
-            });
+            };
+            self.counts.tally.error(direction);
+            if let Some(tally) = self.by_target.tally(op) {
+                tally.error(direction);
+            }
         }
     }
 
@@ -536,7 +582,8 @@ impl Lane {
         }
         self.verified_bytes += verdict.verified_bytes;
         self.verify_read_bytes += verdict.read_bytes;
-        self.shared.survived(verdict.kept, verdict.rolled_back);
+        self.shared
+            .survived(verdict.kept, verdict.rolled_back, verdict.aftermath);
         for mismatch in verdict.mismatches {
             self.shared.mismatched(mismatch);
         }
@@ -576,7 +623,8 @@ impl Lane {
         }
         if !self.shared.stopped() {
             self.count_error(op, libc::ETIMEDOUT, now_ns);
-            self.shared.lost(IoError::of(op, libc::ETIMEDOUT));
+            let error = IoError::of(op, libc::ETIMEDOUT).on(self.by_target.name(op));
+            self.shared.lost(error);
         }
     }
 
@@ -595,6 +643,9 @@ impl Lane {
         while let Some((op, result)) = self.retries.left() {
             self.error(&op, result, now_ns);
         }
+        if let Some(kept) = &mut self.kept {
+            kept.finish();
+        }
         let over_ns = self.over_ns.unwrap_or(now_ns);
         let end = LaneEnd {
             begun_ns: self.begun_ns,
@@ -607,6 +658,7 @@ impl Lane {
             verify_read_bytes: self.verify_read_bytes,
             load: self.load.end(over_ns),
             lateness: self.lateness.as_mut().map(LaneLateness::end),
+            by_target: self.by_target.end(),
             ..self.slots_end(over_ns)
         };
         self.counts.finish(end);

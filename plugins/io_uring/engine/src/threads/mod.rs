@@ -1,6 +1,7 @@
 //! The threads of a run: how they start and stop, what they share, what disturbs them.
 
 pub mod apart;
+pub mod by_target;
 pub mod commits;
 pub mod conditions;
 pub mod cpus;
@@ -9,6 +10,7 @@ pub mod failures;
 pub mod gaps;
 pub mod gate;
 mod interval_counts;
+pub mod kept;
 pub mod lane;
 pub mod lane_end;
 pub mod lateness;

@@ -12,6 +12,7 @@ use crate::job::failure::errno_name;
 use crate::measure::clock::Clock;
 use crate::pattern::op::{Kind, Op};
 use crate::pattern::trace::{Replayed, Traces};
+use crate::target::aftermath::Aftermath;
 use crate::target::verify::{FAULTS, Mismatch};
 use crate::threads::apart::Apart;
 use crate::threads::failures::Failures;
@@ -33,6 +34,7 @@ struct Mismatches {
     counts: [u64; FAULTS.len()],
     kept: u64,
     rolled_back: u64,
+    aftermath: Aftermath,
     first: Vec<Mismatch>,
 }
 
@@ -42,6 +44,8 @@ pub struct IoError {
     pub offset_bytes: u64,
     pub size_bytes: u64,
     pub direction: &'static str,
+    /// Its name, where the run has several.
+    pub target: Option<String>,
 }
 
 impl IoError {
@@ -57,14 +61,24 @@ impl IoError {
                 Kind::Io(direction) => direction.name(),
                 Kind::Flush => "flush",
             },
+            target: None,
         }
     }
 
+    /// The same on a target of that name.
+    pub fn on(self, target: Option<String>) -> Self {
+        Self { target, ..self }
+    }
+
     pub fn facts(&self) -> serde_json::Value {
-        json!({
+        let mut facts = json!({
             "errno": self.errno, "name": errno_name(self.errno), "offset": self.offset_bytes,
             "bytes": self.size_bytes, "direction": self.direction,
-        })
+        });
+        if let Some(name) = &self.target {
+            facts["target"] = json!(name);
+        }
+        facts
     }
 }
 
@@ -114,7 +128,7 @@ impl Shared {
         let hangs = streams.iter().map(|stream| stream.hang_ns);
         self.drain_ns = hangs.max().unwrap_or(0).max(END_DRAIN_NS);
         self.failures = Failures::of(streams);
-        let gap = |stream: &Stream| Arc::new(StreamGap::new(stream.threads));
+        let gap = |stream: &Stream| Arc::new(StreamGap::new(stream.lanes()));
         self.gaps = streams.iter().map(gap).collect();
         self
     }
@@ -217,11 +231,12 @@ impl Shared {
     }
 
     /// Blocks that a power cut left as they were last written, or took back, as it may.
-    pub fn survived(&self, kept: u64, rolled_back: u64) {
-        if kept + rolled_back > 0 {
+    pub fn survived(&self, kept: u64, rolled_back: u64, aftermath: Aftermath) {
+        if kept + rolled_back > 0 || !aftermath.is_empty() {
             let mut found = lock(&self.mismatches);
             found.kept += kept;
             found.rolled_back += rolled_back;
+            found.aftermath.add(aftermath);
         }
     }
 
@@ -248,9 +263,9 @@ impl Shared {
     }
 
     /// How many blocks were wrong in each way, and the first of them.
-    pub fn mismatch_facts(&self) -> Facts {
+    pub fn mismatch_facts(&self, block_bytes: u64) -> Facts {
         let found = lock(&self.mismatches);
-        let mut facts = Facts::new();
+        let mut facts = found.aftermath.facts(block_bytes);
         for (fault, name) in FAULTS {
             facts.insert(name.into(), json!(found.counts[fault as usize]));
         }
