@@ -577,6 +577,21 @@ CLAUSES: tuple[Clause, ...] = (
         ),
     ),
     Clause(
+        word="footprint of",
+        in_head=True,
+        is_axis=False,
+        is_feature=False,
+        forms={"footprint of": "footprint of web"},
+        sets={"footprint of": ()},
+        slot="pattern",
+        reference=(
+            "`footprint of web`",
+            "of a precondition's `write`: all that a trace reads or writes is written "
+            "once, in the order of places, so that what it reads is there",
+            "",
+        ),
+    ),
+    Clause(
         word="part",
         in_head=True,
         is_axis=False,

@@ -358,6 +358,7 @@ class Builder:
     retry = _clause("retry")
     hang = _clause("hang")
     offsets = _clause("offsets")
+    footprint = _clause("footprint of")
     part = _clause("part")
     fast = _clause("as fast as possible")
     only = _clause("only")
