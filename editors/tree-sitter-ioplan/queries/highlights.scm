@@ -40,6 +40,7 @@
 "region"
 "replay"
 "retry"
+"shaped"
 "size"
 "sizes"
 "slope"
@@ -112,6 +113,7 @@
 "seek"
 (sequential)
 "skip"
+"spare"
 "steady"
 "step"
 "stop"

@@ -22,6 +22,7 @@ SPEAKS = speaking(
     "ends",
     "dedup",
     "fua",
+    "shaped",
     "random share",
     "random by direction",
     "rate gamma",

@@ -350,6 +350,7 @@ CLAUSES: dict[str, Apply] = {
     "only": only,
     "writes as reads": as_reads,
     "permuted": _permuted,
+    "shaped": _one("shaped"),
     "hotspots": hotspots,
     "hosts": _named,
     "targets": _named,

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ioplan.language.bind.bind import scaled_ns, workload_of
 from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
+from ioplan.language.check.shaped import shaped_limits
 from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.streams.hosts import check_unplaced
@@ -138,8 +139,15 @@ def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | Non
     if base is None or scope.findings.error_count > before:
         return None
     made = _written(base, added, step, scope)
-    limits = _limits(timing, is_replayed(base, added), step, scope, time_scale)
-    if made is None or limits is None:
+    if made is None:
+        return None
+    is_shaped = any(stream.spare_percent for stream in made.streams)
+    limits = (
+        shaped_limits(made, timing, step, scope)
+        if is_shaped
+        else _limits(timing, is_replayed(base, added), step, scope, time_scale)
+    )
+    if limits is None:
         return None
     return WriteStep(
         workload=made, text=spelled(step.span, atoms_of(step.spec), scope), **limits

@@ -370,6 +370,7 @@ class Builder:
         return self.clause_of("event", meta, [self.quoted(name), *moment])
 
     permuted = _clause("permuted")
+    shaped = _clause("shaped")
     hotspots = _clause("hotspots")
     warmup = _clause("warmup")
     lasting = _clause("for")
