@@ -210,7 +210,6 @@ OWN = {
     "plugins/importer/ioplan_importer/proof/traces.py": "a temporary folder, for fio",
     "dsl/ioplan/trace/record.py": "the kernel's tracer, and a temporary folder",
     "dsl/ioplan/cli/commands/trace_record.py": "a temporary folder",
-    "plugins/lab/ioplan_lab/cluster/jobs/reporting.py": "beside the lanes",
     "dsl/ioplan/trace/prepared.py": "beside the file that is asked for, `_replaced`",
     "dsl/ioplan/report/html/browser.py": "a temporary folder, for Chromium",
     "dsl/ioplan/suites/git/program.py": "temporary files without a name, for git",
