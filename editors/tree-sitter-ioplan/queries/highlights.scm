@@ -74,6 +74,7 @@
 "continue"
 "doubling"
 "drawn"
+"during"
 (each)
 "every"
 "expect"

@@ -28,6 +28,7 @@ SPEAKS = speaking(
     "rate gamma",
     "burst",
     "ramp",
+    "during",
     "errors allowed",
     "retry",
     "hang",
