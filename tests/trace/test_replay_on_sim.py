@@ -135,6 +135,25 @@ def test_only_what_was_written_is_read_from_the_flash(tmp_path: Path) -> None:
     assert record["backend"]["facts"]["mapped_share"] == pytest.approx(0.5, abs=0.05)
 
 
+def test_the_footprint_is_there_before_it_is_read(tmp_path: Path) -> None:
+    """Reads of what was never written do not reach the flash."""
+    places = np.arange(0, 32 * MIB, 64 << 10)
+    write(tmp_path / "web.iotrace", [even(len(places), MS_NS, offset=places)])
+    flash_ns = DriveSpec.model_construct().flash.read
+    (bare,) = records(tmp_path, "run replay web")
+    assert bare["directions"]["read"]["latency"]["max_ns"] < flash_ns
+    before = "precondition written { write footprint of web }"
+    text = (
+        f'trace web = "web.iotrace"\n{before}\n'
+        'test "A" { after written run replay web }'
+    )
+    words = ("--backend", "sim", "--create", "64MiB", "--json")
+    done = ioplan("run", plan_file(tmp_path, text), *words)
+    written, read = (line["record"] for line in done.of("record"))
+    assert written["directions"]["write"]["bytes"] == len(places) * 4096
+    assert read["directions"]["read"]["latency"]["mean_ns"] > flash_ns
+
+
 def test_a_discard_is_forgotten(tmp_path: Path) -> None:
     places = np.arange(0, 64 * MIB, MIB)
     kinds = np.repeat((WRITE, DISCARD), len(places))

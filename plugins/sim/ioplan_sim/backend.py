@@ -36,6 +36,7 @@ SPEAKS = speaking(
     "ends",
     "dedup",
     "fua",
+    "shaped",
     "random share",
     "random by direction",
     "rate gamma",
