@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioplan_lab.desk import inventory, surveyed
+from ioplan_lab.desk import inventory, samples, surveyed, tags
 from ioplan_lab.desk.hooks import tables as hooks
 from ioplan_lab.desk.people import audit, people
 from ioplan_lab.desk.queue import tables as queue
@@ -13,6 +13,8 @@ TABLES = {
     **audit.TABLES,
     **queue.TABLES,
     **inventory.TABLES,
+    **samples.TABLES,
+    **tags.TABLES,
     **surveyed.TABLES,
     **schedule.TABLES,
     **hooks.TABLES,

@@ -87,6 +87,9 @@ SERVE_COMMANDS = (
                 key="names",
                 many=True,
             ),
+            option(
+                "--oidc", "Sign in by the provider of this file.", "FILE", kind="path"
+            ),
             use.LAB,
             use.STORE,
         ),
