@@ -36,11 +36,6 @@ def attempt(stop: Stop) -> Diagnostic | None:
     return None
 
 
-def _metrics_of_chart(before: re.Match[str], here: re.Match[str]) -> str:
-    kinds, metrics = before[1].rpartition(" ")[::2]
-    return f"write: chart {kinds or 'lines'} {metrics} by {here[0]}"
-
-
 ATTEMPTS = (
     Attempt(
         re.compile(r"\b(qd|threads|size|rate|read)\s+\Z"),
@@ -54,9 +49,9 @@ ATTEMPTS = (
         "there is no comma before {!r}",
     ),
     Attempt(
-        re.compile(r"\bchart\s+([\w. ]*\w)\s+over\s+\Z"),
+        re.compile(r"\bchart\s+([\w.]+)\s+(over|by)\s+\Z"),
         re.compile(r"[a-z]\w*"),
-        _metrics_of_chart,
+        lambda before, here: f"write: chart lines {before[1]} {before[2]} {here[0]}",
     ),
     Attempt(
         re.compile(r"\btest\s+\"[^\"\n]*\"\s*\{[^{}]*\Z"),
