@@ -21,7 +21,7 @@ PROTOCOL = 1
 can ignore leaves it as it is; anything else makes it the next one."""
 SECOND_NS = 1_000_000_000
 MIN_INTERVAL_NS = 10_000_000
-"""Of the reports of a run."""
+"""The shortest interval of a run's reports."""
 
 
 class JobStream(Stream):
@@ -98,7 +98,7 @@ class Job(Model):
 
     @property
     def threads(self) -> int:
-        """Those of all streams."""
+        """The number of threads of all streams."""
         return sum(stream.threads * stream.times for stream in self.streams)
 
 

@@ -83,7 +83,7 @@ def _shown(texts: list[str]) -> str:
 def refuse_fits(
     fits: Iterable[Fit], choice: Choice, facts: TargetFacts, allowed: Accepted
 ) -> None:
-    """The same for tests that were looked at one by one."""
+    """Refuse tests that were looked at one by one."""
     wrong = [one for fit in fits for one in fit.misfits]
     short = [one for fit in fits for one in fit.shortfalls]
     refuse(wrong, short, choice, facts, allowed)

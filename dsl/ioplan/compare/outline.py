@@ -113,7 +113,7 @@ def outlined(row: Row, parts: bool) -> RunRecord:
 
 
 def to_compare(row: Row, parts: bool) -> RunRecord:
-    """The same with its workload, and of its job what ends it, to be kept."""
+    """A run's record with its workload, and of its job what ends it, to be kept."""
     found = _outlined(row, _ToCompareWithParts if parts else _ToCompare)
     return slimmed(found)
 

@@ -52,7 +52,7 @@ def analysed(
 
 
 def _looks(visits: Sequence[Visit]) -> Iterator[int]:
-    """Of each session, how many there were in the year up to it."""
+    """How many sessions there were in the year up to each."""
     times = [datetime.fromisoformat(visit.at).replace(tzinfo=None) for visit in visits]
     for place, time in enumerate(times):
         yield place + 1 - bisect_left(times, time - YEAR, hi=place)

@@ -45,7 +45,7 @@ class Question(Struct, frozen=True):
 def history(
     store: Store, plan: str, run_ids: Sequence[str], question: Question
 ) -> History:
-    """Of the cells with these ids, in their order. Raises StoreError."""
+    """The history of the cells with these ids, in their order. Raises StoreError."""
     ids = list(dict.fromkeys(run_ids))
     sessions = sessions_that_did(store, ids)
     newest = sessions[-2 * LEARNED :]

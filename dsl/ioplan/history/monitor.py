@@ -150,7 +150,7 @@ class _Watch(Struct, frozen=True):
         return step_evidence(rows, places, self._known, self.floor)
 
     def _beyond(self, part: Numbers, best: int) -> int:
-        """Of the values from a step on, those beyond the band of the ones before, on
+        """How many values after a step are beyond the band of the ones before, on
         the step's side."""
         before, after = part[:best], part[best:]
         mean, noise = self._level(before)

@@ -52,7 +52,7 @@ def _spread(sizes: Places, shares: Numbers) -> Numbers:
 
 
 def correlation(rows: Numbers, steps: Places) -> Numbers:
-    """Of each value with the next, beside the levels before and after a row's step."""
+    """The correlation of neighbours, with the levels before and after a row's step."""
     count, step = rows.shape[-1], steps[:, None]
     before = np.arange(count) < step
     whole = rows.sum(-1, keepdims=True)

@@ -99,7 +99,7 @@ def _cell(cell: CellRuns) -> Cell:
 
 
 def _title(run: RunRecord) -> str:
-    """Of a preparation, the state that it leads to."""
+    """The title of a run; for a preparation, the state that it leads to."""
     after = run.asked.after
     if run.asked.kind == "prepare" and after:
         return f"preparation {after.name}"

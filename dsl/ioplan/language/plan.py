@@ -344,7 +344,7 @@ class Rounds(Checked, frozen=True, kw_only=True):
 
     @property
     def window(self) -> int:
-        """Of how many last rounds the figures of a cell are that is not decided."""
+        """The number of last rounds that an undecided cell's figures are of."""
         return self.rule.window if self.rule else DEFAULT_WINDOW
 
 

@@ -16,7 +16,7 @@ BROKEN = (
     *("lost_flushed", "lost_fua", "older_than_durable"),
     *("torn", "misdirected", "foreign"),
 )
-"""Of the facts of `verify`, those that no honest drive has."""
+"""Facts of `verify` that no honest drive has."""
 CONFIDENCE = 0.95
 
 
@@ -62,7 +62,7 @@ def bound(cuts: int) -> float:
 
 
 def _read(records: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
-    """Of each cut what the first reads after it found."""
+    """What the first reads after each cut found."""
     cut = False
     for record in sorted(records, key=lambda one: one.seq):
         if record.power_cut:

@@ -105,7 +105,7 @@ class Shortfall(Struct, frozen=True):
 
     @property
     def warning(self) -> str:
-        """The same, with what is done instead."""
+        """The gap as a warning, with what is done instead."""
         return f"{self.text}; instead: {self.gap.instead}"
 
     def diagnostic(self, backend: str, span: Span) -> Diagnostic:

@@ -149,7 +149,7 @@ def _seconds(duration: str) -> float:
 
 
 def _difference(before: TargetFacts, after: TargetFacts) -> str:
-    """Of capacity or identity; empty if it is the same device."""
+    """How capacity or identity differ; empty if it is the same device."""
     if after.capacity_bytes != before.capacity_bytes:
         sizes = (before.capacity_bytes, after.capacity_bytes)
         return "it had {}, and has {}".format(*map(bytes_text, sizes))

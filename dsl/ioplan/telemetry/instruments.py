@@ -61,7 +61,7 @@ class Instruments:
 
     @property
     def capacity_bytes(self) -> int | None:
-        """Of the whole drive, which its logs are of."""
+        """The capacity of the whole drive, which its logs are of."""
         told = self.smart.capacity_bytes if self.smart else None
         return told or (self.disk.whole_bytes() if self.disk else None)
 

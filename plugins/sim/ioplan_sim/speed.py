@@ -154,7 +154,7 @@ def _rounded(stored: tuple[float, float]) -> tuple[float, float]:
 
 
 def _pace(sources: Sequence[IoSource], spec: DriveSpec) -> Pace:
-    """Of one stream: from one source, or from those of its threads."""
+    """The pace of one stream: from one source, or from those of its threads."""
     load = sources[0].load
     pausing = [one for one in sources if isinstance(one, PausingSource)]
     curves = (
@@ -175,8 +175,8 @@ def _pace(sources: Sequence[IoSource], spec: DriveSpec) -> Pace:
 
 
 def _syncs(source: IoSource, cycle_ns: float, spec: DriveSpec) -> tuple[Curve, ...]:
-    """Of a flush and a commit. A batch shortens the pauses that a commit may span, so
-    that nothing is known of commits with pauses."""
+    """Curves of a flush and a commit. A batch shortens the pauses that a commit may
+    span, so that nothing is known of commits with pauses."""
     flush = Curve.of([spec.buffer.flush])
     if isinstance(source, PausingSource):
         return (flush,)
@@ -204,7 +204,7 @@ def _curves(samples: Samples, spec: DriveSpec) -> tuple[Curve, ...]:
 def _paused_curves(
     threads: Sequence[PausingSource], spec: DriveSpec
 ) -> tuple[Curve, ...]:
-    """Of all threads; the inner part of a burst counts for what was left out."""
+    """Curves of all threads; the inner part of a burst counts for what was left out."""
     outer = _curves(_joined([thread.outer for thread in threads]), spec)
     share = threads[0].inner_share
     if not share:

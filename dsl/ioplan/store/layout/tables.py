@@ -161,7 +161,7 @@ COLUMNS = {
     table: tuple(re.findall(r"^  ([a-z_]+) (?!.* GENERATED )", text, re.MULTILINE))
     for table, text in TABLES.items()
 }
-"""Those that are written."""
+"""The columns that are written."""
 TEXTS = {
     name
     for text in TABLES.values()

@@ -40,7 +40,7 @@ class WorkerClock:
         return self.found and self.found.model_dump(mode="json")
 
     async def measure_forever(self, worker: Worker) -> None:
-        """Also for the records of the lanes here."""
+        """Measure the clock again and again, also for the records of the lanes here."""
         while True:
             with suppress(OSError, TimeoutError):
                 self.found = await _measured(worker)

@@ -215,7 +215,7 @@ async def _wait(seconds: float, identity: Identity) -> None:
 async def _until_keys_change(
     service: str, identity: Identity, before: KeysState
 ) -> None:
-    """And see to it meanwhile that the log does not grow without end."""
+    """Wait until the keys change, and bound the log meanwhile."""
     own = Service(service)
     while identity.state() == before:
         await asyncio.sleep(LOOK_S)

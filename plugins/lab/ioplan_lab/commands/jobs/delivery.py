@@ -114,7 +114,7 @@ def _of(job: Job, call: LaneCall) -> Delivery:
 
 
 def _runs(job: Job, call: LaneCall) -> int:
-    """As its host counts them over all its parts, else as was heard of the last."""
+    """The runs that a lane's host counts over all its parts, else the last heard of."""
     state = job.known.get(call.session)
     return _of(job, call).runs or (state.runs if state else 0)
 
