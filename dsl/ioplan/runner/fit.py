@@ -220,6 +220,8 @@ MIXED_WORKLOAD = (
     "writer = sequential 128KiB 0/100, qd 4 }\n"
     "workload joined { reader = random 4KiB 100/0, qd 1 "
     "writer = random 4KiB 0/100, starts after 1s }\n"
+    "workload logged_first { log = sequential 4KiB 0/100, fua "
+    "data = random 4KiB 0/100, follows log }\n"
     "workload left { reader = random 4KiB 100/0, qd 1 "
     "writer = random 4KiB 0/100, ends after 1s }\n"
     "precondition shaped_once { write random 4KiB shaped, spare 7% }\n"

@@ -105,8 +105,8 @@ class StepRunner:
         finally:
             cut.end()
             if cut.cut_s:
-                self.stamps.power_was_cut()
-                lost = self._power_back(cut, facts)
+                noted = self._cut_noted()
+                lost = self._power_back(cut, facts) or noted
         outcome = cut.judged(outcome, lost)
         record = self.recorder.record(run, run.workload, job, outcome, events.made)
         if cut.cut_s:
@@ -117,6 +117,16 @@ class StepRunner:
                 self.store(record, outcome.detail)
             raise lost
         return record, outcome
+
+    def _cut_noted(self) -> TargetUnusable | None:
+        """Note the cut in the journal; the error, after which nothing can be judged."""
+        try:
+            self.stamps.power_was_cut()
+        except OSError as error:
+            text = f"the cut cannot be noted in {self.stamps.path}: {error.strerror}"
+            text += "; without it, verify would blame the target for what a cut may do"
+            return TargetUnusable(text, Cause.BACKEND_ERROR)
+        return None
 
     def _power_back(self, cut: PowerCut, facts: TargetFacts) -> TargetUnusable | None:
         """Open what comes back; the error where this is not the target."""
