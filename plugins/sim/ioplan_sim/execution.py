@@ -154,6 +154,7 @@ class SimExecution(Closing):
                 interval_ns=spent_ns,
                 warmup=warmup,
                 streams=streams,
+                wear=self._wear(),
             )
 
     def _set_limits(self) -> None:

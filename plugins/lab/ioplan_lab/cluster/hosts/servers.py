@@ -17,7 +17,7 @@ from distributed import Scheduler, Worker
 from distributed.comm import Comm
 
 from ioplan.core.state_folder import state_folder
-from ioplan_lab.cluster.hosts.clock import WorkerClock, tell_time
+from ioplan_lab.cluster.hosts.clock import WorkerClock, tell_time, until_set_back
 from ioplan_lab.cluster.hosts.delivery import deliver_always, outbox_report
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.seen_hosts import SeenHosts
@@ -88,7 +88,7 @@ class LabWorker(Worker):  # type: ignore[misc]
 
 
 async def run_scheduler(address: str) -> None:
-    """Run the scheduler until its keys change. Raises ClusterError, OSError."""
+    """Run it until its keys or its clock change. Raises ClusterError, OSError."""
     identity = Identity("scheduler")
     keys = identity.state()
     security = security_for(address, identity)
@@ -105,6 +105,7 @@ async def run_scheduler(address: str) -> None:
             await _either(
                 scheduler.finished(),
                 _until_keys_change("scheduler", identity, keys),
+                until_set_back(),
                 SeenHosts(scheduler).look_forever(),
             )
 
@@ -126,7 +127,7 @@ async def _until_free(host: str, port: int) -> None:
 async def run_worker(
     name: str, scheduler: str, host: str | None, port: int, programs: Programs
 ) -> None:
-    """Run a host's worker until the scheduler is lost, or its keys change."""
+    """Run a host's worker until the scheduler is lost, or keys or clock change."""
     identity, clock = Identity("host"), WorkerClock()
     keys = identity.state()
     with dask.config.set(SETTINGS):
@@ -149,10 +150,14 @@ async def run_worker(
             dashboard=False,
         )
         worker.handlers[OP] = relay_to(programs.participant)
-        changed = _until_keys_change("worker", identity, keys)
         with suppress(OSError, TimeoutError, asyncio.CancelledError):
             async with worker:
-                await _either(worker.finished(), changed, clock.measure_forever(worker))
+                await _either(
+                    worker.finished(),
+                    _until_keys_change("worker", identity, keys),
+                    until_set_back(),
+                    clock.measure_forever(worker),
+                )
 
 
 def run_scheduler_forever(address: str, programs: Programs) -> None:
