@@ -102,8 +102,9 @@ def service(
     """Raises UsageError, DeskError, Missing, LabError, StoreError."""
     asked = sum((in_service, out_of_service is not None, bool(tag or untag)))
     if asked != 1:
-        ways = "--out-of-service REASON, --in-service, or --tag and --untag"
-        raise UsageError(f"add one of {ways}")
+        raise UsageError(
+            "add --out-of-service REASON or --in-service, or --tag and --untag"
+        )
     names = drives_named(read_lab(lab), drives)
     with desk_database(lab) as database:
         if tag or untag:
