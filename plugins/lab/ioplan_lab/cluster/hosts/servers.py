@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import socket
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -35,6 +37,7 @@ LOOK_S = 1.0
 """Between two looks at its keys and its log."""
 RESTART_S, MAX_WAIT_S = 2.0, 20.0
 """Between two tries to reach the scheduler; more if it refuses this host."""
+FREE_TRIES, FREE_WAIT_S = 50, 0.2
 SETTINGS: dict[str, Any] = {
     # a lane does not depend on its worker, so none is blamed for a lane
     "distributed.scheduler.allowed-failures": 1_000_000,
@@ -90,6 +93,7 @@ async def run_scheduler(address: str) -> None:
     keys = identity.state()
     security = security_for(address, identity)
     place: Any = urlsplit(address)
+    await _until_free(place.hostname, place.port or 0)
     with dask.config.set(SETTINGS):
         async with LabScheduler(
             host=f"{place.scheme}://{place.hostname}",
@@ -104,6 +108,20 @@ async def run_scheduler(address: str) -> None:
                 until_set_back(),
                 SeenHosts(scheduler).look_forever(),
             )
+
+
+async def _until_free(host: str, port: int) -> None:
+    """A scheduler that was killed gives up its lock a moment before its port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for _ in range(FREE_TRIES):
+        try:
+            socket.create_server((host, port), family=family).close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                return  # the scheduler itself says what is wrong
+        else:
+            return
+        await asyncio.sleep(FREE_WAIT_S)
 
 
 async def run_worker(
