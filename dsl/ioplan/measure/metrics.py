@@ -104,13 +104,9 @@ def _in_phase(name: str, samples: Sequence[Sample]) -> Iterator[Sample]:
 
 
 def figure_of(metric: Metric, part: Part) -> Figure:
-<<<<<<< HEAD
-    """The same of a part that several metrics look at."""
+    """The figure of a part that several metrics look at."""
     if metric.phase and not part.samples:
         return Figure(None, f"nothing was counted during {metric.phase}")
-=======
-    """The figure of a part that several metrics look at."""
->>>>>>> main
     if metric.direction in SYNCS and not part.results:
         return Figure(None, _no_syncs(metric, part))
     measured = _found if metric.sought else MEASURED.get(metric.name, _percentile)

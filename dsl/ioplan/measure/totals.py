@@ -64,13 +64,8 @@ class Totals:
             for direction, part in stream.directions.items()
         )
 
-<<<<<<< HEAD
     def stored(self, phase: str = "") -> tuple[StoredHistogram, ...]:
-        """The same as they are stored."""
-=======
-    def stored(self) -> tuple[StoredHistogram, ...]:
         """The histograms as they are stored."""
->>>>>>> main
         return tuple(
             StoredHistogram.model_construct(
                 stream=stream,
