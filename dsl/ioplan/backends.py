@@ -12,7 +12,7 @@ one, and the manual for writing another, is `plugins/sim/ioplan_sim`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -88,6 +88,12 @@ class TargetFacts(Model):
     block_bytes: int
     identity: dict[str, str] = {}
     evidence: str = ""
+
+
+class JoinedFacts(TargetFacts):
+    """Several targets of one run, by name; the capacity is that of the smallest."""
+
+    members: dict[str, TargetFacts]
 
 
 class Gap(Model):
@@ -185,6 +191,19 @@ class WatchedDrive(Protocol):
 
         What the backend itself has started is no other program.
         """
+
+
+@runtime_checkable
+class JoiningBackend(Protocol):
+    """A backend that has several targets in one run.
+
+    A job then has `targets`, and its streams `target_numbers`: each of them has the
+    whole stream, or with `over_all` they take its I/Os in turn. Its Result tells the
+    fact `targets`: the streams' counts by the names of the targets.
+    """
+
+    def joined(self, drives: Mapping[str, Any]) -> Drive:
+        """What it has opened, as one drive that has JoinedFacts and closes them."""
 
 
 @runtime_checkable

@@ -25,10 +25,19 @@ MIN_INTERVAL_NS = 10_000_000
 
 
 class JobStream(Stream):
-    """A stream with its region in bytes of this target."""
+    """A stream with its region in bytes of this target.
+
+    Where a job has several `targets`, `target_numbers` are the places of its own.
+    """
 
     region_start_bytes: Annotated[int, Field(ge=0)]
     region_end_bytes: Annotated[int, Field(gt=0)]
+    target_numbers: tuple[Annotated[int, Field(ge=0)], ...] = ()
+
+    @property
+    def times(self) -> int:
+        """How often it runs: targets that do not share it have all of it each."""
+        return 1 if self.over_all else max(1, len(self.target_numbers))
 
     @property
     def trace_end_bytes(self) -> int:
@@ -39,10 +48,22 @@ class JobStream(Stream):
 
     @property
     def region_bytes(self) -> int:
-        """What one pass of it covers."""
+        """What one pass of it covers on each of its targets."""
         if self.replay:
             return self.replay.moved_bytes
         return self.region_end_bytes - self.region_start_bytes
+
+    @property
+    def pass_bytes(self) -> int:
+        """What one pass of it covers on all of its targets."""
+        return self.region_bytes * max(1, len(self.target_numbers))
+
+
+class JobTarget(Model):
+    """One of several targets of a run: its name, which results have, and its path."""
+
+    name: str
+    path: str
 
 
 class Job(Model):
@@ -55,10 +76,12 @@ class Job(Model):
     `await_start` does no I/O before it is told when, as other hosts are.
     `cpus` are those that its threads may have, the best first: with as many threads or
     fewer, each has one of its own, in this order; with more, they share all of them.
-    Where there are none, the backend chooses.
+    Where there are none, the backend chooses. With several `targets`, `target` is their
+    paths for people to read, capacity and block are those that fit all.
     """
 
     target: str
+    targets: tuple[JobTarget, ...] = ()
     capacity_bytes: Annotated[int, Field(gt=0)]
     block_bytes: Annotated[int, Field(gt=0)]
     streams: tuple[JobStream, ...]
@@ -76,7 +99,7 @@ class Job(Model):
     @property
     def threads(self) -> int:
         """Those of all streams."""
-        return sum(stream.threads for stream in self.streams)
+        return sum(stream.threads * stream.times for stream in self.streams)
 
 
 def job_streams(

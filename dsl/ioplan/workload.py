@@ -169,7 +169,9 @@ class Stream(Model):
     thread, after `pause_every` I/Os, lets those outstanding complete and waits so
     long. The stream's part of the run is from `starts_ns` to `ends_ns` of the run's
     measured time, with a warm-up of its own before it, as long as the run's. Each of
-    the `hosts` does the whole stream; without any it is the host of the target. With a
+    the `hosts` does the whole stream; without any it is the host of the target. Each of
+    the `targets`, or else of all that the run has, gets the whole stream; `over_all`
+    they get it together, and take its I/Os in turn. With a
     `replay` its I/Os and their times are those of a trace, `speed` times as fast; mix
     and sizes then only describe it, and a pass is once through it. Its offsets are as
     recorded, or `scaled` or `wrapped` into the target; `only` its reads or its writes
@@ -206,6 +208,8 @@ class Stream(Model):
     retries: Annotated[int, Field(ge=0, le=100)] = 0
     hang_ns: Annotated[int, Field(ge=0)] = 0
     hosts: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    over_all: bool = False
     replay: Replay | None = None
     speed: Annotated[float, Field(gt=0)] = 1.0
     offsets: Literal["recorded", "scaled", "wrapped"] = "recorded"

@@ -41,3 +41,41 @@ def test_one_target_or_no_rate_has_no_note(tmp_path: Path, lab: Path) -> None:
         plan = plan_file(tmp_path, text)
         done = ioplan("plan", plan, "--lab", lab, "--target", target)
         assert (done.code, done.err) == (0, "")
+
+
+SHARED = """test "T" {
+  run random 4KiB 100/0, rate 300 iops over all, on targets a, b for 1s
+}"""
+
+
+def test_a_plan_that_shares_a_rate_has_one_job_and_no_note(
+    tmp_path: Path, lab: Path
+) -> None:
+    (tmp_path / "b.bin").write_bytes(bytes(2 << 20))
+    plan = plan_file(tmp_path, SHARED)
+    words = ("plan", plan, "--lab", lab, "--target", "both")
+    done = ioplan(*words)
+    assert (done.code, done.err) == (0, "")
+    native = ioplan(*words, "--backend", "io_uring", "--show-native").out
+    job = json.loads(native.partition("\n")[2])
+    assert [one["name"] for one in job["targets"]] == ["a", "b"]
+    assert job["streams"][0]["target_numbers"] == [0, 1]
+    assert job["capacity_bytes"] == 1 << 20
+
+
+def test_what_other_backends_lack_is_said_at_the_clause(
+    tmp_path: Path, lab: Path
+) -> None:
+    (tmp_path / "b.bin").write_bytes(bytes(2 << 20))
+    plan = plan_file(tmp_path, SHARED)
+    done = ioplan("plan", plan, "--lab", lab, "--target", "both", "--backend", "spdk")
+    assert done.code == 2
+    assert "a run of this backend has one target" in done.err
+
+
+def test_a_name_that_no_target_has_is_refused(tmp_path: Path, lab: Path) -> None:
+    plan = plan_file(tmp_path, SHARED.replace("a, b", "a, bb"))
+    (tmp_path / "b.bin").write_bytes(bytes(2 << 20))
+    done = ioplan("plan", plan, "--lab", lab, "--target", "both")
+    assert done.code == 2
+    assert "'bb', which no --target names, did you mean 'b'" in done.err

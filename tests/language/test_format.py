@@ -123,6 +123,7 @@ def test_a_long_comment_stays_on_its_row() -> None:
     [
         'accept "a"on # b\n  failure stop',
         'test "T" { run w, on hosts "a\\"b", h, "for" for 1s }',
+        'test "T" { run w, qd 8 each # e\n over  all, on  targets a, "b-c" for 1s }',
         'test "T" { run w, rate 5% # of "U"\n of # "T"\n "T" for 1s }',
         'test "T" { run w for 1s chart lines iops, log y by# read\n read }',
         "workload w = v, sizes { 4 KiB 50 %, (1 + 70/30) 50%, } # 1\n, for (1 s)",

@@ -163,6 +163,8 @@ OTHERS = {
     "qd": [2, 11],
     "threads": [2, 11],
     "hosts": [("h1",), ("h1", "h2")],
+    "targets": [("a",), ("a", "b")],
+    "over_all": [True],
     "rate": [
         Rate(iops=100),
         Rate(bytes_per_s=100),

@@ -179,12 +179,13 @@ CLAUSES: tuple[Clause, ...] = (
     Clause(
         word="qd",
         is_feature=False,
-        forms={"qd": "qd 32"},
-        sets={"qd": ("qd",)},
+        forms={"qd": "qd 32", "over all": "qd 32 over all"},
+        sets={"qd": ("qd",), "over all": ("over_all",)},
         reference=(
-            "`qd N`, `qd N each`, `qd N total`",
+            "`qd N`, `qd N each`, `qd N total`, `… over all`",
             "outstanding I/Os. With more than one thread, `each` or `total` is "
-            "required; an axis `qd` changes only the number",
+            "required; an axis `qd` changes only the number. `over all`: of all "
+            "targets of the run together, see [Several targets](#several-targets)",
             "1",
         ),
         convert=_count("a queue depth", to.MOST_QD, "qd"),
@@ -222,11 +223,12 @@ CLAUSES: tuple[Clause, ...] = (
             "rate gamma": ("rate.arrivals gamma", "rate.gap_variation"),
         },
         reference=(
-            "`rate R`, `rate R each`, `rate R total`, `… poisson`, `… gamma 1.33`",
+            "`rate R`, `rate R each`, `rate R total`, `… over all`, `… poisson`, "
+            "`… gamma 1.33`",
             "open loop: latency is measured from the intended start, so that "
             "queueing caused by a stalled device is included. With more than one "
             "thread, `each` or `total` is required. With `poisson` and `gamma` the "
-            "arrivals are drawn ([how](#arrivals))",
+            "arrivals are drawn ([how](#arrivals)). `over all` as for `qd`",
             "none",
         ),
         convert=to.rate,
@@ -655,6 +657,20 @@ CLAUSES: tuple[Clause, ...] = (
             "the host of the target",
         ),
         slot="hosts",
+        is_axis=False,
+    ),
+    Clause(
+        word="on targets",
+        is_feature=False,
+        forms={"on targets": "on targets a, b"},
+        sets={"on targets": ("targets",)},
+        reference=(
+            "`on targets a, b`",
+            "the targets of a run that have the stream, by their names in the lab; see "
+            "[Several targets](#several-targets)",
+            "all targets of the run",
+        ),
+        slot="targets",
         is_axis=False,
     ),
 )

@@ -118,8 +118,9 @@ def axes_of(amount: Amount | None) -> tuple[str, ...]:
 class StreamTemplate(Checked, frozen=True, kw_only=True):
     """A stream of which some fields may be open.
 
-    `attributes` are those of `workload.Stream` (and `qd_scope`, `rate_scope` and
-    `arrivals`); `refs` maps a field of the language to what axes decide.
+    `attributes` are those of `workload.Stream` (and `qd_scope`, `rate_scope`,
+    `qd_over_all`, `rate_over_all` and `arrivals`); `refs` maps a field of the language
+    to what axes decide.
     """
 
     name: str = "main"

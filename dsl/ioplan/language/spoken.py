@@ -54,10 +54,12 @@ FIELDS["bytes"] = "for"
 
 OWN_WAY = (
     *("target", "capacity_bytes", "block_bytes", "streams", "interval_ns", "seed"),
-    *("read_only", "await_start", "cpus", "mode"),
+    *("read_only", "await_start", "cpus", "mode", "targets"),
 )
 """Members of a job that say how and where, not what."""
-NOT_SAID = frozenset(("name", "kind", "region_start_bytes", "region_end_bytes"))
+NOT_SAID = frozenset(
+    ("name", "kind", "region_start_bytes", "region_end_bytes", "target_numbers")
+)
 JOB_DEFAULTS = defaults_of(Job)
 REQUIRED = object()
 """Equal to no value: a member without a default is always said."""
@@ -86,6 +88,8 @@ def _gap(stream: Stream, word: str) -> Gap:
     reason = f"the backend does not support {word!r}"
     if stream.hosts and word == "on hosts":
         reason = f"this host alone cannot run streams on {', '.join(stream.hosts)}"
+    if word in ("over all", "on targets"):
+        reason = "a run of this backend has one target, which shares nothing"
     return Gap(stream=stream.name, field=FIELDS.get(word, word), reason=reason)
 
 

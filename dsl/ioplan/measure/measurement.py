@@ -33,12 +33,15 @@ from ioplan.records.record import (
     Interval,
     RunDetail,
     StreamResult,
+    TargetResult,
 )
 from ioplan.workload import Direction
 
 Streams = dict[str, StreamCountsBuilder]
-FIGURES = ("figures", "detail", "_faults")
+FIGURES = ("figures", "targets", "detail", "_faults")
 """Made once for all that ask for them; each event makes them out of date."""
+TARGETS = "targets"
+"""The fact of a Result with the counts of several targets."""
 
 
 class Measurement:
@@ -180,9 +183,35 @@ class Measurement:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The backend's own facts; later ones replace earlier ones."""
+        """The backend's own facts; later ones replace earlier ones.
+
+        The counts of targets are none: `targets` has what comes of them.
+        """
         before = self.started.facts if self.started else {}
-        return before | (self.result.facts if self.result else {})
+        facts = before | (self.result.facts if self.result else {})
+        return {name: fact for name, fact in facts.items() if name != TARGETS}
+
+    @cached_property
+    def targets(self) -> dict[str, TargetResult]:
+        """The results by target, where the run has several; they add up to the run's.
+
+        Each stream's are over its measured time in the run.
+        """
+        told = self.result.facts.get(TARGETS, {}) if self.result else {}
+        return {name: self._target(streams) for name, streams in told.items()}
+
+    def _target(self, told: list[Any]) -> TargetResult:
+        counts = tuple(StreamCounts.model_validate(one) for one in told)
+        found: Streams = {}
+        self._add_streams(found, counts)
+        for name, tally in found.items():
+            tally.run_ns = self._final[name].run_ns
+        figures = Totals(found, self.run_ns)
+        return TargetResult(
+            streams=figures.streams,
+            directions=figures.directions,
+            total=figures.total,
+        )
 
     def inconsistencies(self) -> list[Inconsistency]:
         """Where the figures contradict each other. Empty for a sound run."""

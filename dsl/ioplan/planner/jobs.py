@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ioplan.backends import TargetFacts
-from ioplan.job import MIN_INTERVAL_NS, SECOND_NS, Job, JobStream, job_streams
+from ioplan.backends import JoinedFacts, TargetFacts
+from ioplan.job import (
+    MIN_INTERVAL_NS,
+    SECOND_NS,
+    Job,
+    JobStream,
+    JobTarget,
+    job_streams,
+)
 from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
@@ -37,6 +44,7 @@ def run_job(
     """
     job = Job(
         target=facts.path,
+        targets=_targets(facts),
         capacity_bytes=facts.capacity_bytes,
         block_bytes=facts.block_bytes,
         streams=_streams(step.workload, facts),
@@ -62,7 +70,7 @@ def _passes_as_bytes(job: Job) -> Job:
 
 def pass_bytes(job: Job) -> int:
     """What one pass of all streams moves."""
-    return sum(stream.region_bytes for stream in job.streams)
+    return sum(stream.pass_bytes for stream in job.streams)
 
 
 def _interval(step: Run, asked_ns: int | None) -> int:
@@ -86,6 +94,7 @@ def write_job(
     """The job of a precondition's write."""
     job = Job(
         target=facts.path,
+        targets=_targets(facts),
         capacity_bytes=facts.capacity_bytes,
         block_bytes=facts.block_bytes,
         streams=_written_streams(step, facts),
@@ -115,7 +124,23 @@ def permutes(step: WriteStep, stream: Stream) -> bool:
 
 
 def _streams(workload: Workload, facts: TargetFacts) -> tuple[JobStream, ...]:
-    return job_streams(workload, facts.capacity_bytes, facts.block_bytes)
+    streams = job_streams(workload, facts.capacity_bytes, facts.block_bytes)
+    if not isinstance(facts, JoinedFacts):
+        return streams
+    numbers = {name: number for number, name in enumerate(facts.members)}
+    return tuple(
+        one.model_copy(
+            update={"target_numbers": tuple(numbers[n] for n in one.targets or numbers)}
+        )
+        for one in streams
+    )
+
+
+def _targets(facts: TargetFacts) -> tuple[JobTarget, ...]:
+    if not isinstance(facts, JoinedFacts):
+        return ()
+    members = facts.members.items()
+    return tuple(JobTarget(name=name, path=one.path) for name, one in members)
 
 
 def all_jobs(

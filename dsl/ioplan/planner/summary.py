@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 
 from msgspec import Struct
 
-from ioplan.language.plan import CheckedPlan, RestStep
+from ioplan.language.plan import CheckedPlan, RestStep, WriteStep
 from ioplan.language.syntax.source import Span
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.unfold import unfold
+from ioplan.workload import Stream
 
 
 class PlanSummary(Struct, frozen=True, dict=True):
@@ -56,17 +58,36 @@ class PlanSummary(Struct, frozen=True, dict=True):
         return tuple(dict.fromkeys(host for one in streams for host in one.hosts))
 
     @cached_property
+    def targets(self) -> tuple[str, ...]:
+        """The targets that streams are on by name, each once."""
+        return tuple(
+            dict.fromkeys(name for one in self._streams for name in one.targets)
+        )
+
+    @cached_property
+    def joins_targets(self) -> bool:
+        """Whether several targets have one run, and not a lane each."""
+        return bool(self.targets) or any(one.over_all for one in self._streams)
+
+    @property
+    def _streams(self) -> Iterator[Stream]:
+        for step in self.io_steps:
+            if isinstance(step, Run):
+                yield from step.workload.streams
+            elif isinstance(step.step, WriteStep):
+                yield from step.step.workload.streams
+
+    @cached_property
     def has_rates(self) -> bool:
         """Whether any stream of a run has a rate."""
-        runs = (step for step in self.io_steps if isinstance(step, Run))
-        return any(one.rate for run in runs for one in run.workload.streams)
+        return any(one.rate for one in self._streams)
 
     def lanes_note(self, targets: int) -> str:
         """What people may take for shared and is not; empty where there is nothing.
 
         A load that several drives are to bear together is another plan.
         """
-        if targets < 2 or not self.has_rates:
+        if targets < 2 or self.joins_targets or not self.has_rates:
             return ""
         return f"note: each of the {targets} targets gets each rate of the plan in full"
 

@@ -73,7 +73,7 @@ class ProcessDrive(FileDrive):
         who = f"the program {Path(command[0]).name}"
         try:
             return ProcessExecution(
-                command, job_text(job), who=who, held_fd=self.target.fd
+                command, job_text(job), who=who, held_fds=[self.target.fd]
             )
         except OSError as error:
             raise BackendError(f"{who} cannot be started: {error}") from error

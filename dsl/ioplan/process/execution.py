@@ -14,7 +14,7 @@ from ioplan.job import PROTOCOL, Event, Failure, Job, Result
 from ioplan.process.lines import SHOWN, BadLineError, EventOrder, LineReader
 
 HELD = "IOPLAN_TARGET_HELD"
-"""In the environment, the descriptor of the target, which is locked by it."""
+"""In the environment, the descriptors of the targets, which are locked by them."""
 
 
 def job_text(
@@ -23,7 +23,7 @@ def job_text(
     """The job as a program reads it: of one host, with the backend's own fields."""
     fields = {"protocol": PROTOCOL} | job.model_dump(mode="json")
     for stream in fields["streams"]:
-        del stream["hosts"]
+        del stream["hosts"], stream["targets"]
     return json.dumps(fields | dict(more or {}), indent=indent)
 
 
@@ -40,20 +40,20 @@ class ProcessExecution(OwnedProcess):
         job: str,
         *,
         who: str,
-        held_fd: int | None = None,
+        held_fds: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """`job` is JSON in one line. `held_fd` is the locked target, which the program
-        holds as well: nobody else takes it while there still is one. `who` is what
-        messages call the program. Raises OSError when it cannot be started."""
+        """`job` is JSON in one line. `held_fds` are the locked targets, which the
+        program holds as well: nobody else takes them while there still is one. `who`
+        is what messages call the program. Raises OSError when it cannot be started."""
         self.who = who
-        held = {} if held_fd is None else {HELD: str(held_fd)}
+        held = {HELD: ",".join(map(str, held_fds))} if held_fds else {}
         super().__init__(
             command,
             stdin=subprocess.PIPE,
             # What was checked is what is opened, and it is held exclusively meanwhile.
             environment={**held, **(environment or {})},
-            kept_fds=[] if held_fd is None else [held_fd],
+            kept_fds=held_fds,
             dies_with_parent=False,
         )
         self._send(job)

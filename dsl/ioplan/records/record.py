@@ -89,6 +89,14 @@ class StreamResult(Model):
     verify_errors: int = Field(description="blocks that were not", default=0)
 
 
+class TargetResult(Model):
+    """What a run with several targets did on one of them."""
+
+    streams: tuple[StreamResult, ...]
+    directions: dict[Direction, DirectionResult] = Field(description="over all streams")
+    total: DirectionResult = Field(description="reads and writes of all streams")
+
+
 class Interval(Model):
     """One point of the series."""
 
@@ -244,6 +252,9 @@ class RunRecord(Model):
     streams: tuple[StreamResult, ...]
     directions: dict[Direction, DirectionResult] = Field(description="over all streams")
     total: DirectionResult = Field(description="reads and writes of all streams")
+    targets: dict[str, TargetResult] = Field(
+        description="by the names of the targets, where the run has several", default={}
+    )
     cpu: Cpu | None = Field(
         description="of the load generator; none if it was not measured"
     )

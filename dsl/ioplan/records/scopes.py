@@ -52,3 +52,16 @@ def labels_of(scopes: Iterable[Scope]) -> list[str]:
     found = list(scopes)
     several = len({one.stream for one in found}) > 1
     return [f"{s.stream} {s.direction}" if several else s.direction for s in found]
+
+
+def on_target(record: RunRecord, name: str) -> RunRecord:
+    """A run with several targets, as one of them had it."""
+    part = record.targets[name]
+    change = {
+        "streams": part.streams,
+        "directions": part.directions,
+        "total": part.total,
+        "target": record.target.get("members", {}).get(name, {}),
+        "targets": {},
+    }
+    return record.model_copy(update=change)

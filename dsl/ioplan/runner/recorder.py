@@ -58,6 +58,7 @@ class Recorder:
             streams=measurement.streams,
             directions=measurement.directions,
             total=measurement.total,
+            targets=measurement.targets,
             cpu=measurement.cpu,
             cpu_percent=measurement.cpu_percent,
             clock=clock,

@@ -6,7 +6,7 @@ is killed, and whenever, the ledger never claims a state that is not there.
 
 from __future__ import annotations
 
-from ioplan.backends import TargetFacts
+from ioplan.backends import JoinedFacts, TargetFacts
 from ioplan.devices.write_evidence import WriteCounters, write_counters
 from ioplan.guard.known_content import lasting_identity
 from ioplan.planner.target_state import TargetState
@@ -19,6 +19,8 @@ UNKNOWN = TargetState()
 
 def target_key(facts: TargetFacts) -> str:
     """Identifies a target by what it is; by its path, too, where nothing else lasts."""
+    if isinstance(facts, JoinedFacts):
+        return " and ".join(map(target_key, facts.members.values()))
     return f"{facts.kind} {_described(lasting_identity(facts))} {facts.capacity_bytes}"
 
 

@@ -93,6 +93,8 @@ def names_in(
             _collect(record.model_dump(mode="json", include={"host", "target"}), found)
             for stream in record.asked.workload.streams:
                 found["host"] |= set(stream.hosts)
+            planned = {n for s in record.asked.workload.streams for n in s.targets}
+            found["host"] |= record.targets.keys() - planned
     short = {name.partition(".")[0] for name in found["host"]}
     return Names(
         hosts=_telling(found["host"] | short),

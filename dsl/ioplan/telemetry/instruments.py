@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from ioplan.backends import TargetFacts
+from ioplan.backends import JoinedFacts, TargetFacts
 from ioplan.job import Event, Job, Wear
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.telemetry.cpu_facts import cpu_throttles
@@ -24,6 +24,8 @@ from ioplan.telemetry.throttling import heat_warnings
 from ioplan.telemetry.wear import wear_between
 
 NVME = "nvme"
+OF_ONE = ("temperature", "the device's queue")
+SEVERAL = "temperature, queue and SMART logs of the drives (the run has several)"
 
 
 class RunTelemetry(Struct, frozen=True):
@@ -44,12 +46,15 @@ class Instruments:
         """`meter` is a command that prints watts."""
         self.tree, self.meter = tree or Tree(), meter
         self.disk = disk_of(self.tree, facts.path)
+        self.several = isinstance(facts, JoinedFacts)
         self.sensors = Sensors(self.tree, self.disk, metered=bool(meter))
         self.smart = _smart(self.disk)
 
     def unavailable(self) -> tuple[str, ...]:
         """What cannot be measured here, each with a reason."""
         found = self.sensors.unavailable()
+        if self.several:
+            found = (*(one for one in found if not one.startswith(OF_ONE)), SEVERAL)
         if self.smart and not self.smart.logs().smart:
             found += (f"SMART ({self.smart.problem})",)
         return found

@@ -21,6 +21,7 @@
 "normal"
 "offsets"
 "on hosts"
+"on targets"
 "only"
 "over"
 "pareto"
@@ -58,6 +59,7 @@
 [
 "accept"
 "after"
+"all"
 "allowed"
 "and"
 "before"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
-from ioplan.guard.drive import FileDrive
+from ioplan.guard.drive import FileDrive, JoinedDrive
 from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
 from ioplan.language.spoken import COMMON, REPLAYS, speaking
@@ -28,6 +29,8 @@ SPEAKS = speaking(
     "errors allowed",
     "retry",
     "hang",
+    "on targets",
+    "over all",
     *REPLAYS,
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
@@ -47,8 +50,18 @@ class IoUringDrive(FileDrive):
         return EngineExecution(
             self.program,
             engine_job(job, self.settings, stamps=self.stamps),
-            self.target.fd,
+            [self.target.fd],
         )
+
+
+class IoUringTargets(JoinedDrive[IoUringDrive]):
+    """Several targets that one engine runs on."""
+
+    def start(self, job: Job) -> EngineExecution:
+        """Begin a run."""
+        first, *_ = drives = self.drives.values()
+        fds = [drive.target.fd for drive in drives]
+        return EngineExecution(first.program, engine_job(job, first.settings), fds)
 
 
 class IoUringBackend:
@@ -86,3 +99,7 @@ class IoUringBackend:
         engine_path()
         settings = settings_of(request.options)
         return IoUringDrive(open_target(request), settings)
+
+    def joined(self, drives: Mapping[str, IoUringDrive]) -> IoUringTargets:
+        """Several targets as one."""
+        return IoUringTargets(drives)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from ioplan.process.execution import ProcessExecution
@@ -11,12 +12,12 @@ from ioplan_io_uring.engine import clock_reading
 class EngineExecution(ProcessExecution):
     """A running engine."""
 
-    def __init__(self, program: Path, job: str, held_fd: int) -> None:
-        """`job` is JSON in one line; `held_fd` the locked target."""
+    def __init__(self, program: Path, job: str, held_fds: Sequence[int]) -> None:
+        """`job` is JSON in one line; `held_fds` the locked targets."""
         super().__init__(
             [program, "run", "--lifeline"],
             job,
             who="the engine",
-            held_fd=held_fd,
+            held_fds=held_fds,
             environment=clock_reading(program),
         )

@@ -54,8 +54,11 @@ def settings_of(options: dict[str, Any]) -> Settings:
 
 
 def gaps_of(job: Job, settings: Settings) -> list[Gap]:
-    """What these settings cannot do: trims, and with polled flushes and FUA."""
-    return [
+    """What these settings cannot do: trims, and with polled flushes and FUA.
+
+    Several targets have no `verify`: its file of stamps is of one.
+    """
+    return _gaps_of_targets(job, settings) + [
         Gap(stream=stream.name, field=field, reason=f"{name} I/O has no {field}")
         for stream in job.streams
         for name in settings.enabled
@@ -64,6 +67,20 @@ def gaps_of(job: Job, settings: Settings) -> list[Gap]:
         or (field == "sync" and name == "polled" and stream.sync_every)
         or (field == "fua" and name == "polled" and stream.fua)
     ]
+
+
+def _gaps_of_targets(job: Job, settings: Settings) -> list[Gap]:
+    if len(job.targets) < 2:
+        return []
+    found = [
+        Gap(stream=one.name, field="verify", reason="a run on several targets has none")
+        for one in job.streams
+        if one.verify
+    ]
+    if settings.passthrough:
+        reason = "passthrough is for a run on one target"
+        found.append(Gap(stream=job.streams[0].name, field="targets", reason=reason))
+    return found
 
 
 def engine_job(

@@ -43,9 +43,11 @@ SPEAKS = speaking(
     "errors allowed",
     "retry",
     "hang",
+    "over all",
     *REPLAYS,
 )
-"""The words that it knows; what of them it cannot do exactly, `gaps` says."""
+"""The words that it knows; what of them it cannot do exactly, `gaps` says. What is over
+all is over its one drive: several are refused."""
 
 
 class SimBackend:

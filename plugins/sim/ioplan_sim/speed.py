@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from ioplan.core.model import Model, defaults_of
 from ioplan.job import JobStream
-from ioplan.workload import STREAM_DEFAULTS
 from ioplan_sim.batch import Batch
 from ioplan_sim.io_source import IoSource, Samples
 from ioplan_sim.latency import Curve, Pace
@@ -47,6 +46,7 @@ FIRST = (
     *("sync_every", "verify", "hosts", "region_start_bytes", "region_end_bytes"),
 )
 """Members that always enter the seed of a batch."""
+DEFAULTS = defaults_of(JobStream)
 
 
 class _Text(str):
@@ -59,7 +59,7 @@ class _Text(str):
         fields = (
             f"{name}={_first(value)}"
             for name, value in stream
-            if name in FIRST or value != STREAM_DEFAULTS.get(name)
+            if name in FIRST or value != DEFAULTS.get(name)
         )
         return super().__new__(cls, f"JobStream({', '.join(fields)})")
 

@@ -14,8 +14,6 @@ from ioplan.cli.choose import (
     Choice,
     chosen_backend,
     make_target,
-    open_drive,
-    resolved_request,
 )
 from ioplan.cli.consents import with_listed
 from ioplan.cli.display.lines import Lines
@@ -26,6 +24,7 @@ from ioplan.cli.exit_codes import HELD
 from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import SIM, plan_path, simulated, size
+from ioplan.cli.joined import open_together, opening_of
 from ioplan.cli.lab_plugin import Lane, needed_lab_plugin
 from ioplan.cli.power import check_power, power_supply
 from ioplan.cli.run_options import RunCall, read_request, requested, requested_plan
@@ -34,7 +33,7 @@ from ioplan.core.error_kinds import StoreFault, TargetFault
 from ioplan.devices.file_id import is_there
 from ioplan.guard.target import TargetError
 from ioplan.host.prepared import OnNote
-from ioplan.lab.cross_references import is_fleet, is_shared
+from ioplan.lab.cross_references import expanded, is_fleet, is_shared
 from ioplan.lab.lab_file import read_lab
 from ioplan.language.check.modules import read_text
 from ioplan.language.lints.kinds import LEFT_OUT
@@ -106,7 +105,8 @@ def run_command(
                 "a bundle can only be repeated on one target; for a group, extract "
                 f"its plan with ioplan unbundle {call.plan} -o FOLDER, and run it"
             )
-        return needed_lab_plugin().run_on_targets(call, detach, skip_missing)
+        if not _is_joined(call, detach or skip_missing):
+            return needed_lab_plugin().run_on_targets(call, detach, skip_missing)
     if detach or skip_missing:
         word = "--detach" if detach else "--skip-missing"
         raise UsageError(f"{word} is for targets and groups of the lab")
@@ -121,6 +121,19 @@ def _has_lanes(request: RunRequest, detach: bool) -> bool:
     """A single target of this host gets a lane where nobody is to wait for it."""
     lab = read_lab(request.lab)
     return is_fleet(lab, request.targets) or (detach and request.target in lab.here)
+
+
+def _is_joined(call: RunCall, in_lanes: bool) -> bool:
+    """Whether the plan has its targets in one run. Raises UsageError, PlanError."""
+    if len(expanded(read_lab(call.request.lab), call.request.targets)) < 2:
+        return False
+    joins = summary_of(requested_plan(call.plan, call.request)).joins_targets
+    if joins and in_lanes:
+        raise UsageError(
+            "--detach and --skip-missing are for targets with a lane each; this plan "
+            "has them in one run (over all, on targets)"
+        )
+    return joins
 
 
 def run(call: RunCall, id: str = "") -> int:
@@ -178,16 +191,18 @@ def run_session(
         options=choice.options,
         folder=str(folder),
     )
-    request = resolved_request(request, choice, asked.lab)
+    requests = opening_of(summary, asked, choice, request)
+    request = next(iter(requests.values())) if len(requests) == 1 else request
     out = line_output(call.quiet or call.json)
     check_power(summary, choice, request)
     check_events(summary, choice)
     with ExitStack() as stack:
         if not start.before:
-            make_target(choice.backend, request, out)
+            for one in requests.values():
+                make_target(choice.backend, one, out)
             stack.enter_context(session_lock(folder))
             stack.callback(_remove_unused, store, folder)
-        drive, request = open_drive(choice.backend, request)
+        drive, request = open_together(choice.backend, requests, request)
         stack.enter_context(closing(drive))
         words = {*request.overwrite, *request.overwrite_data}
         asked = asked.model_copy(update={"overwrite": tuple(sorted(words))})

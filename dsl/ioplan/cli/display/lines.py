@@ -76,13 +76,15 @@ class Lines(SessionObserver):
                 self.say(f"       warning: {warning}", "yellow")
 
     def _tell_streams(self, record: RunRecord) -> None:
-        """Of several streams a line on each, by direction."""
+        """Of several streams a line on each, by direction; so of targets."""
         results = scopes.results_of(record)
         if len(record.streams) > 1:
             for label, result in zip(
                 scopes.labels_of(results), results.values(), strict=True
             ):
                 self.say(f"       {_figures(label, result)}", "dim")
+        for name, target in record.targets.items():
+            self.say(f"       {_figures(f'on {name}', target.total)}", "dim")
 
     def _tell_mode(self, record: RunRecord) -> None:
         """Once, where the backend did not work as it would by itself."""

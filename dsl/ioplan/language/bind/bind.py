@@ -56,6 +56,8 @@ def _merged(base: StreamTemplate, override: StreamTemplate) -> ResolvedAttribute
     arrivals = attributes.pop("arrivals", ("fixed", 1.0))
     rate_each = attributes.pop("rate_scope", None) == "each"
     total = attributes.pop("qd_scope", "each") == "total"
+    shared = [attributes.pop(name, False) for name in ("qd_over_all", "rate_over_all")]
+    attributes["over_all"] = any(shared)
     whole = {**IN_ORDER, **_both_sizes(attributes), "name": base.name}
     refs = (*kept, *override.refs.items())
     return ResolvedAttributes(whole, refs, arrivals, rate_each, total)

@@ -179,7 +179,9 @@ def _one(field: str) -> Apply:
 def _qd(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """Whose depth it is goes with the number: an override gives both again."""
     _one("qd")(clause, scope, draft)
-    draft.attributes["qd_scope"] = clause.words[0].text if clause.words else None
+    words = {word.text for word in clause.words}
+    draft.attributes["qd_scope"] = next(iter(words - {"over all"}), None)
+    draft.attributes["qd_over_all"] = "over all" in words
 
 
 def _rate(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
@@ -203,6 +205,7 @@ def _ramp(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
 def _arrive(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     words = {word.text for word in clause.words}
     draft.attributes["rate_scope"] = next(iter(words & {"each", "total"}), None)
+    draft.attributes["rate_over_all"] = "over all" in words
     draft.attributes["arrivals"] = ("poisson", 1.0) if "poisson" in words else FIXED
     if "gamma" in words:
         draft.attributes["arrivals"] = gamma_from(clause.atoms[-1], scope) or FIXED
@@ -287,22 +290,22 @@ def _permuted(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("permuted", {"permuted": True}, clause.span)
 
 
-def _hosts(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
-    """Which they are is the lab's to say; here each is named once."""
+def _named(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    """Hosts, targets. Which they are is the lab's to say; here each is named once."""
     seen: dict[str, Span] = {}
     for word in clause.words:
         if word.text in seen:
-            host = f"the host {word.text!r}"
-            scope.findings.twice(host, word.span, seen[word.text])
+            one = f"the {clause.kind.removesuffix('s')} {word.text!r}"
+            scope.findings.twice(one, word.span, seen[word.text])
         seen.setdefault(word.text, word.span)
-    draft.put("hosts", {"hosts": tuple(seen)}, clause.span)
+    draft.put(clause.kind, {clause.kind: tuple(seen)}, clause.span)
 
 
 def _quoted(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     scope.findings.error(
         f"{clause.span.text} has no meaning here",
         clause.span,
-        'only names of hosts are quoted: on hosts h1, "rack-2"',
+        'only names of hosts and targets are quoted: on hosts h1, "rack-2"',
     )
 
 
@@ -340,6 +343,7 @@ CLAUSES: dict[str, Apply] = {
     "writes as reads": as_reads,
     "permuted": _permuted,
     "hotspots": hotspots,
-    "hosts": _hosts,
+    "hosts": _named,
+    "targets": _named,
     "quoted": _quoted,
 }

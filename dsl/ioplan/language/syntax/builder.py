@@ -259,7 +259,7 @@ class Builder:
 
     def spec(self, meta: Meta, parts: list[Any]) -> tree.Spec:
         head, *clauses = parts
-        return tree.Spec(self.at(meta), (*head, *with_hosts(clauses)))
+        return tree.Spec(self.at(meta), (*head, *with_names(clauses)))
 
     def head(self, meta: Meta, parts: list[Any]) -> list[tree.Clause]:
         return [self.as_clause(part, head=True) for part in parts]
@@ -299,6 +299,12 @@ class Builder:
 
     def hosts(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         return tree.Clause(self.at(meta), "hosts", words=(self._host(parts[0]),))
+
+    def targets(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+        return tree.Clause(self.at(meta), "targets", words=(self._host(parts[0]),))
+
+    def over_all(self, meta: Meta, parts: list[Any]) -> tree.Word:
+        return tree.Word(self.at(meta), "over all")
 
     def host(self, meta: Meta, parts: list[Any]) -> tree.Clause:
         return tree.Clause(self.at(meta), "quoted", words=(self._host(parts[0]),))
@@ -491,8 +497,8 @@ class Builder:
         return found
 
 
-def with_hosts(clauses: list[tree.Clause]) -> Iterator[tree.Clause]:
-    """`on hosts h1, h2` is one clause: names behind it are hosts, too."""
+def with_names(clauses: list[tree.Clause]) -> Iterator[tree.Clause]:
+    """`on hosts h1, h2` is one clause: names behind it are hosts, too. Or targets."""
     hosts: tree.Clause | None = None
     for clause in clauses:
         word = _host_of(clause) if hosts else None
@@ -502,7 +508,7 @@ def with_hosts(clauses: list[tree.Clause]) -> Iterator[tree.Clause]:
             continue
         if hosts:
             yield hosts
-        hosts = clause if clause.kind == "hosts" else None
+        hosts = clause if clause.kind in ("hosts", "targets") else None
         if not hosts:
             yield clause
     if hosts:

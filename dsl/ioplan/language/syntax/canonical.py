@@ -193,8 +193,8 @@ def clause(node: tree.Clause) -> list[str]:
             return [f"pause {' every '.join(map(atom, node.atoms))}"]
         case "rate" | "burst" | "ramp" | "starts" | "ends" | "cut" | "event":
             return [_over_time(node, words)]
-        case "hosts":
-            return [f"on hosts {', '.join(map(host, node.words))}"]
+        case "hosts" | "targets":
+            return [f"on {node.kind} {', '.join(map(host, node.words))}"]
         case "quoted":
             return [node.words[0].span.text]
         case "until" | "every cell":

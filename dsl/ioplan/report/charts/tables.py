@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ioplan.language.metric import HOST, Metric
 from ioplan.records.record import RunRecord
-from ioplan.records.scopes import labels_of, part_texts, scopes_of
+from ioplan.records.scopes import labels_of, on_target, part_texts, scopes_of
 from ioplan.report.charts.axis import axis_title, in_order
 from ioplan.report.charts.over_axis import Missing, values_of
 from ioplan.report.charts.power import METRICS as POWER
@@ -47,6 +47,7 @@ class TableRow(NamedTuple):
     label: str
     direction: Direction | None = None
     stream: str | None = None
+    target: str | None = None
 
 
 def run_frame(
@@ -121,10 +122,22 @@ def _texts(points: Sequence[Point], axis: str) -> Iterator[str]:
 
 
 def table_rows(point: Point, apart: bool = True) -> list[TableRow]:
-    """The rows of a point: all that it did, then each stream and direction.
+    """The rows of a point: all that it did, then each stream and direction, and each
+    target where a run has several.
 
-    `apart` is whether any point of the table has several.
+    `apart` is whether any point of the table has several streams or directions.
     """
+    first, *parts = _streams_rows(point, apart)
+    targets = dict.fromkeys(name for run in point.counted for name in run.targets)
+    if targets and not parts:
+        first = first._replace(label=first.label or ALL)
+    by_target = [
+        TableRow(f"on {name}", first.direction, None, name) for name in targets
+    ]
+    return [first, *parts, *by_target]
+
+
+def _streams_rows(point: Point, apart: bool) -> list[TableRow]:
     scopes = scopes_of(point.counted)
     trims: Direction | None = "trim" if only_trims(point.counted) else None
     if len(scopes) < 2:
@@ -159,7 +172,7 @@ def found_columns(points: Sequence[Point]) -> list[Column]:
 def found_values(point: Point, row: TableRow, has_found: bool) -> list[Value]:
     """Of a cell, in its first row."""
     found = point.runs[-1].found if point.runs else None
-    if not has_found or not found or row.direction or row.stream:
+    if not has_found or not found or row.direction or row.stream or row.target:
         return [None, None] if has_found else []
     return [found.value, found.no_at]
 
@@ -183,8 +196,14 @@ def _figures(
     row: TableRow, runs: Sequence[RunRecord], reader: Reader
 ) -> Iterator[float | None]:
     metrics = _metrics(row.direction, row.stream)
+    is_part = row.stream or row.target
+    if row.target:
+        runs = [on_target(run, row.target) for run in runs if row.target in run.targets]
     for metric, found in zip(metrics, reader.figures(metrics, runs), strict=True):
-        yield None if row.stream and metric.name in HOST else found.value
+        # histograms are kept of all targets together
+        is_merged = row.target and len(runs) > 1 and metric.percent is not None
+        unknown = is_merged or (is_part and metric.name in HOST)
+        yield None if unknown else found.value
 
 
 def _without_usual(frame: Frame) -> Frame:

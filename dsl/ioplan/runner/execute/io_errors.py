@@ -122,6 +122,7 @@ def _first(error: Any) -> str:
         return ""
     direction, size = error.get("direction", "I/O"), error.get("bytes", "?")
     where = f"a {direction} of {size} bytes at offset {error.get('offset', '?')}"
+    where += f" of {error['target']}" if error.get("target") else ""
     return f", the first {where}: {_named(error)}"
 
 

@@ -33,10 +33,10 @@ def _limit_bytes(job: Job) -> float:
 
 def _covered_bytes(stream: JobStream) -> int:
     if stream.replay:
-        return stream.region_bytes
+        return stream.pass_bytes
     sizes = (*stream.read_sizes, *stream.write_sizes)
     left_out = stream.threads * max(size.size_bytes for size in sizes)
-    return stream.region_bytes - left_out
+    return stream.pass_bytes - left_out * max(1, len(stream.target_numbers))
 
 
 class RunWatch(Protocol):

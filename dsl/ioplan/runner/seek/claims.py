@@ -159,7 +159,9 @@ class _Comparison:
 def _rate(stream: JobStream) -> Iterator[Judged]:
     """What an open loop is held to; a rate that none can tell from is borne."""
     assert stream.rate
-    wanted = iops_of(stream.rate, _mean_bytes(stream)) * max(1, len(stream.hosts))
+    wanted = iops_of(stream.rate, _mean_bytes(stream)) * max(
+        stream.times, len(stream.hosts)
+    )
 
     def done(progress: Progress) -> Point:
         found = (

@@ -218,7 +218,8 @@ def _entry(node: tree.Clause) -> Clause | None:
     if node.kind == "value":
         kind = "mix" if node.atoms[0].kind == "mix" else "size"
         return clause_table.BY_WORD["read" if kind == "mix" else kind]
-    named = {"hosts": "on hosts", "read sizes": "sizes", "write sizes": "sizes"}
+    named = {"read sizes": "sizes", "write sizes": "sizes"}
+    named |= {kind: f"on {kind}" for kind in ("hosts", "targets")}
     return clause_table.BY_WORD.get(named.get(node.kind, node.kind))
 
 

@@ -21,7 +21,7 @@ from ioplan.language.quantity import UNITS
 from ioplan.language.syntax.grammar import CLAUSE_WORDS
 from ioplan.language.syntax.reader import grammar, words_of
 
-LEADING = {"for", "on hosts"}
+LEADING = {"for", "on hosts", "on targets"}
 
 
 def _all_words() -> tuple[str, ...]:

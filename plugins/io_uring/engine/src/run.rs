@@ -1,5 +1,6 @@
 //! One run: job in, events out.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver};
 use std::time::Duration;
@@ -7,13 +8,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::job::check;
-use crate::job::event::{self, Cpu, Event, Facts};
+use crate::job::event::{self, Cpu, Event, Facts, StreamReport};
 use crate::job::failure::{Cause, Failure, describe_errno};
 use crate::job::protocol::{self, PROTOCOL};
 use crate::job::record;
 use crate::job::{Job, Mode, Stream};
 use crate::measure::clock::{self, Calibration};
 use crate::measure::schedule::Schedule;
+use crate::measure::tally::StreamCounts;
 use crate::measure::timeline::Timeline;
 use crate::pattern::trace::Replayed;
 use crate::target::Target;
@@ -49,13 +51,8 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     check::check(&job)?;
     signals::block();
     signals::exact_timers();
-    let writable = job.streams.iter().any(Stream::modifies);
-    let mut target = Target::open(&job.target, writable)?;
-    target.check(&job)?;
-    if job.passthrough {
-        target.open_passthrough(&job.target, writable)?;
-    }
-    let (mode, reason) = mode::choose(&job, &target)?;
+    let targets = Target::open_all(&job)?;
+    let (mode, reason) = mode::choose(&job, &targets)?;
     require_memory(&job)?;
     let stamps = job.verifies().then(|| Stamps::open(&job)).transpose()?;
     let (sender, receiver) = mpsc::channel();
@@ -68,7 +65,7 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
                 .replaying(Replayed::all(&job)?),
         ),
         job: Arc::new(job),
-        target: Arc::new(target),
+        targets,
         gate: Arc::default(),
         stamps: stamps.map(Arc::new),
         messages: sender,
@@ -109,7 +106,7 @@ fn require_memory(job: &Job) -> Result<(), Failure> {
         } else {
             1
         };
-        let slots = (stream.qd * stream.threads * both) as u64;
+        let slots = (stream.qd * stream.lanes() * both) as u64;
         slots.saturating_mul(stream.largest_bytes())
     });
     buffers::require(bytes.fold(0, u64::saturating_add))
@@ -196,7 +193,7 @@ impl Run {
             } => self
                 .timeline
                 .add(lane, interval, reported, backlog_ios, &counts),
-            Message::Finished { lane, end } => self.ends[lane] = Some(end),
+            Message::Finished { lane, end } => self.ends[lane] = Some(*end),
             Message::Signal => {
                 self.stopped = true;
                 self.shared.stop();
@@ -283,7 +280,10 @@ impl Run {
             format!(
                 "{}: {errors} I/Os failed, the first a {} of {} bytes at offset {}: {what}; \
                  see the kernel's log (dmesg) for the device's own words",
-                self.job.target, error.direction, error.size_bytes, error.offset_bytes
+                error.target.as_ref().unwrap_or(&self.job.target),
+                error.direction,
+                error.size_bytes,
+                error.offset_bytes
             ),
         ))
     }
@@ -407,10 +407,30 @@ impl Run {
         (!found.is_empty()).then(|| found.into())
     }
 
+    /// The counts of each stream on each target, as `streams` has those of all.
+    fn target_facts(&self, ends: &[LaneEnd]) -> Value {
+        let mut sums = BTreeMap::<(&str, usize), StreamCounts>::new();
+        for (id, end) in self.crew.lanes.iter().zip(ends) {
+            for (name, counts) in &end.by_target {
+                let sum = sums.entry((name, id.stream)).or_default();
+                sum.add(counts);
+            }
+        }
+        let mut reports = BTreeMap::<&str, Vec<StreamReport>>::new();
+        for ((name, stream), counts) in sums {
+            let report = counts.report(&self.job.streams[stream].name, 0);
+            reports.entry(name).or_default().push(report);
+        }
+        json!(reports)
+    }
+
     fn result_facts(&self, conditions: &Conditions, ends: &[LaneEnd]) -> Facts {
         let mut facts = self.shared.error_facts();
         if self.job.verifies() {
             facts.insert("verify".into(), self.verify_facts(ends));
+        }
+        if !self.job.targets.is_empty() {
+            facts.insert("targets".into(), self.target_facts(ends));
         }
         if let Some(lateness) = self.lateness_facts(ends) {
             facts.insert("lateness".into(), lateness);

@@ -10,7 +10,7 @@ from ioplan.cli.choose import named_backend
 from ioplan.cli.commands.native import print_native
 from ioplan.cli.commands.planning.detect import print_detection
 from ioplan.cli.commands.planning.plan_fit import plan_fit
-from ioplan.cli.commands.planning.plan_target import planned_target
+from ioplan.cli.commands.planning.plan_target import planned_targets
 from ioplan.cli.commands.planning.rehearse import print_rehearsal
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.plan_table import ProvenState, plan_json, plan_table
@@ -79,7 +79,8 @@ def show_plan(
     state: ProvenState = (UNKNOWN, "")
     facts = assumed_facts(None, capacity_bytes)
     if target:
-        facts, state = planned_target(target, capacity_bytes, choice, lab, store)
+        where = capacity_bytes, choice, lab, store
+        facts, state = planned_targets(planned, named, *where)
     console = Terminal(highlight=False)
     fit: PlanFit | None = None
     if choice:

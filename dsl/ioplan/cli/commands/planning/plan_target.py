@@ -6,6 +6,7 @@ A target need not be here: an address that only a backend knows says what it can
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -15,14 +16,18 @@ from ioplan.cli.assumed import assumed_facts
 from ioplan.cli.choose import Choice
 from ioplan.cli.display.plan_table import ProvenState
 from ioplan.cli.errors import UsageError
+from ioplan.cli.joined import named_targets
 from ioplan.core.units import bytes_text
 from ioplan.devices.file_id import is_there
+from ioplan.guard.drive import joined_facts
 from ioplan.guard.errors import TargetError
 from ioplan.guard.resolve import resolve_target
 from ioplan.guard.size import capacity_of
 from ioplan.guard.target import open_target
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
+from ioplan.language.plan import CheckedPlan
+from ioplan.planner.summary import summary_of
 from ioplan.runner.state_ledger import UNKNOWN, proven
 from ioplan.store.store import Store, default_path
 
@@ -32,6 +37,23 @@ class PlannedTarget(NamedTuple):
 
     facts: TargetFacts
     state: ProvenState = (UNKNOWN, "")
+
+
+def planned_targets(
+    plan: CheckedPlan,
+    words: Sequence[str],
+    capacity_bytes: int | None,
+    choice: Choice | None,
+    lab: Path | None,
+    store: Path | None,
+) -> PlannedTarget:
+    """Of several targets the first, or all where they have one run."""
+    found = (planned_target(w, capacity_bytes, choice, lab, store) for w in words)
+    if len(words) < 2 or not (summary := summary_of(plan)).joins_targets:
+        return next(found)
+    names = named_targets(summary, read_lab(lab), words)
+    members = zip(names, (one.facts for one in found), strict=True)
+    return PlannedTarget(joined_facts(dict(members)))
 
 
 def planned_target(

@@ -31,10 +31,12 @@ def check_depth(
         if given and stream.attributes.get(f"{what}_scope") is None:
             first = varied[0].text if varied else ""
             said = ARRIVALS.sub("", span.text) if span else f"{what} {first}"
+            said, over, _ = said.partition(" over all")
             scope.findings.error(
                 f"with more than one thread, {name} needs each or total",
                 span or where,
-                f"{said} each (per thread), or: {said} total; an axis changes only "
+                f"{said} each{over} (per thread), or: {said} total{over}; an axis "
+                "changes only "
                 "the number",
             )
     whose = stream.attributes.get("qd_scope")

@@ -8,6 +8,7 @@ from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.queue_depth import check_depth
 from ioplan.language.check.streams.replay import check_replay
 from ioplan.language.check.streams.stream_builder import overridden_by
+from ioplan.language.check.streams.targets import check_targets
 from ioplan.language.check.streams.varied import alternatives, given_by, values_of
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.language.plan import (
@@ -39,6 +40,7 @@ def check_streams(
             _check_permuted(whole, axes, given, where, scope)
             _check_random_share(whole, axes, where, scope)
             _check_retries(whole, where, scope)
+            check_targets(whole, where, scope)
             check_replay(whole, given, where, scope)
             _check_room(whole, given, where, scope)
             check_depth(whole, axes, where, scope)

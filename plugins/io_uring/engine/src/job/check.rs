@@ -10,6 +10,8 @@ const LARGEST_BYTES: u64 = 0x7fff_f000;
 const SHORTEST_INTERVAL_NS: u64 = 1_000_000;
 const LARGEST_QD: usize = 16_384;
 const LARGEST_THREADS: usize = 4096;
+/// As many as `Op::target` tells apart.
+const MOST_TARGETS: usize = 256;
 
 type Checked = Result<(), Failure>;
 
@@ -31,14 +33,42 @@ pub fn check(job: &Job) -> Checked {
     require(block >= 512 && block.is_power_of_two(), || {
         format!("block_bytes is {block}; it must be a power of two from 512 on")
     })?;
-    let threads: usize = job.streams.iter().map(|stream| stream.threads).sum();
+    let threads = job.lanes();
     require(threads <= LARGEST_THREADS, || {
         format!("{threads} threads are more than {LARGEST_THREADS}")
     })?;
     for stream in &job.streams {
         check_stream(job, stream)?;
     }
+    check_targets(job)?;
     check_verify(job)
+}
+
+/// What several targets cannot have: a flush is of one, and so are the file of stamps and
+/// the character device of an NVMe namespace.
+fn check_targets(job: &Job) -> Checked {
+    let count = job.paths().len();
+    for stream in &job.streams {
+        let name = &stream.name;
+        let mut seen = stream.targets().to_vec();
+        seen.sort_unstable();
+        seen.dedup();
+        let known = seen.iter().all(|target| *target < count);
+        require(seen.len() <= MOST_TARGETS, || {
+            format!("stream {name} has more than {MOST_TARGETS} targets")
+        })?;
+        require(known && seen.len() == stream.targets().len(), || {
+            format!("stream {name}: target_numbers has one that the job has not, or one twice")
+        })?;
+        let one_only = stream.sync_every.is_some() || stream.replay.is_some();
+        require(!(stream.takes_turns() && one_only), || {
+            format!("stream {name} takes turns on its targets: leave out sync and replay")
+        })?;
+    }
+    let one_only = job.passthrough || job.verifies();
+    require(count == 1 || !one_only, || {
+        "passthrough and verify are for a run on one target".into()
+    })
 }
 
 fn require(holds: bool, message: impl FnOnce() -> String) -> Checked {

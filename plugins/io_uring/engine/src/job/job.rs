@@ -14,6 +14,9 @@ pub struct Job {
     #[serde(default = "default_protocol", rename = "protocol")]
     pub _protocol: u64,
     pub target: String,
+    /// Where there are several, instead of `target`; streams say theirs by number.
+    #[serde(default)]
+    pub targets: Vec<JobTarget>,
     pub capacity_bytes: u64,
     pub block_bytes: u64,
     pub streams: Vec<Stream>,
@@ -57,6 +60,37 @@ impl Job {
     pub fn verifies(&self) -> bool {
         self.streams.iter().any(|stream| stream.verify)
     }
+
+    /// The paths of all targets.
+    pub fn paths(&self) -> Vec<String> {
+        match self.targets.is_empty() {
+            true => vec![self.target.clone()],
+            false => self.targets.iter().map(|one| one.path.clone()).collect(),
+        }
+    }
+
+    /// The part of a target: its streams.
+    pub fn on(&self, target: usize, path: &str) -> Self {
+        let mut part = Self {
+            target: path.to_owned(),
+            ..self.clone()
+        };
+        part.streams.retain(|one| one.targets().contains(&target));
+        part
+    }
+
+    /// How many threads its streams have.
+    pub fn lanes(&self) -> usize {
+        self.streams.iter().map(Stream::lanes).sum()
+    }
+}
+
+/// One of several targets of a run.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct JobTarget {
+    pub name: String,
+    pub path: String,
 }
 
 fn default_protocol() -> u64 {
@@ -190,9 +224,38 @@ pub struct Stream {
     pub pace: TracePace,
     pub region_start_bytes: u64,
     pub region_end_bytes: u64,
+    /// Its targets, by their places in the job's; empty means the first.
+    #[serde(default)]
+    pub target_numbers: Vec<usize>,
+    /// All targets have the stream together, and take its I/Os in turn; else each has
+    /// the whole stream.
+    #[serde(default)]
+    pub over_all: bool,
 }
 
 impl Stream {
+    pub fn targets(&self) -> &[usize] {
+        match self.target_numbers.is_empty() {
+            true => &[0],
+            false => &self.target_numbers,
+        }
+    }
+
+    /// Whether its targets take its I/Os in turn.
+    pub fn takes_turns(&self) -> bool {
+        self.over_all && self.targets().len() > 1
+    }
+
+    /// How many threads it has, on all targets.
+    pub fn lanes(&self) -> usize {
+        let each = if self.over_all {
+            1
+        } else {
+            self.targets().len()
+        };
+        self.threads * each
+    }
+
     pub fn reads(&self) -> bool {
         self.read_percent > 0.0 && self.trim_percent < 100.0
     }

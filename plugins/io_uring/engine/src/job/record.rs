@@ -15,8 +15,11 @@ pub fn started_facts(context: &RunContext, crew: &Crew) -> Facts {
     facts.insert("engine".into(), json!(VERSION));
     facts.insert("kernel".into(), json!(kernel.trim()));
     facts.insert("clock".into(), json!(context.shared.clock.name()));
-    facts.insert("direct".into(), json!(context.target.direct));
-    facts.insert("target_kind".into(), json!(context.target.kind.name()));
+    facts.insert(
+        "direct".into(),
+        json!(context.targets.iter().all(|one| one.direct)),
+    );
+    facts.insert("target_kind".into(), json!(context.targets[0].kind.name()));
     facts
 }
 

@@ -13,5 +13,6 @@ pub mod sequence;
 pub mod sizes;
 pub mod span;
 pub mod trace;
+pub mod turns;
 pub mod walk;
 mod zipf;

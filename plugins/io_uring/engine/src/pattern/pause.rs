@@ -75,6 +75,7 @@ mod tests {
             measured: true,
             fua: false,
             attempts: 0,
+            target: 0,
         }
     }
 

@@ -7,6 +7,7 @@ use crate::pattern::seed::{self, Purpose};
 use crate::pattern::sizes::{Direction, Mix, Sizes};
 use crate::pattern::span::Span;
 use crate::pattern::trace::Replayed;
+use crate::pattern::turns::Turns;
 use crate::pattern::walk::{Place, ThreadShare, Walk};
 
 pub struct Sequence {
@@ -18,28 +19,44 @@ pub struct Sequence {
     walk: Walk,
     /// Instead of all of these: what was recorded.
     replayed: Option<Replayed>,
+    /// Instead of all of these: those of several targets.
+    turns: Option<Turns>,
     /// A copy of the walk at its beginning, where the measured part starts.
     fresh_walk: Walk,
 }
 
 impl Sequence {
-    pub fn new(job: &Job, stream_index: usize, thread: usize) -> Self {
+    /// That of a thread on several targets that take turns.
+    pub fn over(job: &Job, stream_index: usize, thread: usize, targets: usize) -> Self {
+        let own = |place| Self::new(job, stream_index, thread, place);
+        let mut first = own(0);
+        if targets > 1 {
+            first.uniform = None;
+            first.turns = Some(Turns::new((0..targets).map(own).collect()));
+        }
+        first
+    }
+
+    /// That of a thread on the target at this place among those of the stream.
+    pub fn new(job: &Job, stream_index: usize, thread: usize, place: usize) -> Self {
         let stream: &Stream = &job.streams[stream_index];
         let share = ThreadShare {
             thread,
             threads: stream.threads,
-            scatter_seed: seed::derive(job.seed, stream_index, 0, Purpose::Scatter),
-            cover_seed: seed::derive(job.seed, stream_index, 0, Purpose::Cover),
+            scatter_seed: seed::derive(job.seed, stream_index, place, Purpose::Scatter),
+            cover_seed: seed::derive(job.seed, stream_index, place, Purpose::Cover),
         };
         let walk = Walk::new(stream, job.block_bytes, job.passes, share);
         let sizes = Sizes::of(stream);
         let single = sizes.iter().all(Sizes::is_single);
+        let number = place * stream.threads + thread;
         Self {
-            rng: seed::generator(job.seed, stream_index, thread, Purpose::Operations),
+            rng: seed::generator(job.seed, stream_index, number, Purpose::Operations),
             mix: Mix::new(stream),
             uniform: walk.uniform().filter(|_| single),
             sizes,
             replayed: None,
+            turns: None,
             fresh_walk: walk.clone(),
             walk,
         }
@@ -67,6 +84,7 @@ impl Sequence {
                 measured,
                 fua: false,
                 attempts: 0,
+                target: 0,
             });
         }
         self.draw_in_general(direction, start_ns, measured)
@@ -81,6 +99,9 @@ impl Sequence {
     ) -> Option<Op> {
         if let Some(replayed) = &mut self.replayed {
             return replayed.take(start_ns, measured);
+        }
+        if let Some(turns) = &mut self.turns {
+            return turns.draw(start_ns, measured);
         }
         let sizes = &self.sizes[usize::from(direction != Direction::Read)];
         let size_bytes = sizes.pick(&mut self.rng);
@@ -102,6 +123,7 @@ impl Sequence {
             measured,
             fua: false,
             attempts: 0,
+            target: 0,
         })
     }
 
@@ -116,6 +138,9 @@ impl Sequence {
 
     /// Whether the passes are done.
     pub fn is_finished(&self) -> bool {
+        if let Some(turns) = &self.turns {
+            return turns.is_finished();
+        }
         let replayed = self.replayed.as_ref().map(Replayed::is_finished);
         replayed.unwrap_or_else(|| self.walk.is_finished())
     }
@@ -123,6 +148,9 @@ impl Sequence {
     /// Starts the passes again.
     pub fn restart(&mut self) {
         self.walk = self.fresh_walk.clone();
+        if let Some(turns) = &mut self.turns {
+            turns.restart();
+        }
     }
 
     /// Moves an I/O that cannot be issued now to another offset. False where the pattern
@@ -152,7 +180,7 @@ mod tests {
                 "write_sizes": size(4096), "region_start_bytes": 512,
                 "region_end_bytes": 1 << 30}]}))
         .expect("a job");
-        let [mut short, mut long] = [0, 0].map(|_| Sequence::new(&job, 0, 0));
+        let [mut short, mut long] = [0, 0].map(|_| Sequence::new(&job, 0, 0, 0));
         assert!(long.uniform.take().is_some() && short.uniform.is_some());
         for _ in 0..10_000 {
             let drawn = [&mut short, &mut long].map(|one| one.draw(0, true).expect("endless"));

@@ -379,6 +379,7 @@ impl Replayed {
             measured,
             fua: io.fua,
             attempts: 0,
+            target: 0,
         })
     }
 }

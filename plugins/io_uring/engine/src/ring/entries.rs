@@ -1,5 +1,7 @@
 //! Submission queue entries (SQEs): the parts that never change are prepared once.
 
+use std::sync::Arc;
+
 use crate::job::Stream;
 use crate::pattern::op::Op;
 use crate::ring::uring_abi::*;
@@ -20,22 +22,32 @@ pub struct Entries {
     write_buffers_at: usize,
     fixed_buffers: bool,
     bare: Sqe,
-    kind: TargetKind,
+    /// By the places of the targets: what an entry names the file by, and its kind.
+    files: Box<[(i32, TargetKind)]>,
 }
 
 impl Entries {
     /// `write_buffers_at`: writes have buffers of their own from there on, which
     /// reads do not overwrite; 0 when there are only writes.
     pub fn new(
-        target: &Target,
+        targets: &[Arc<Target>],
         buffers: &Buffers,
         stream: &Stream,
         write_buffers_at: usize,
         fixed: Fixed,
     ) -> Self {
+        let file = |(at, target): (usize, &Arc<Target>)| {
+            let fd = if fixed.file {
+                at as i32
+            } else {
+                target.io_fd()
+            };
+            (fd, target.kind)
+        };
+        let files: Box<[_]> = targets.iter().enumerate().map(file).collect();
         let bare = Sqe {
             flags: if fixed.file { SQE_FIXED_FILE } else { 0 },
-            fd: if fixed.file { 0 } else { target.io_fd() },
+            fd: files[0].0,
             ..Sqe::default()
         };
         let transfer = |buffer: usize| {
@@ -53,7 +65,7 @@ impl Entries {
             write_buffers_at,
             fixed_buffers: fixed.buffers,
             bare,
-            kind: target.kind,
+            files,
         }
     }
 
@@ -66,18 +78,21 @@ impl Entries {
         }
     }
 
-    /// A read or a write, without its offset, length and slot.
+    /// A read or a write on the first target, without its offset, length and slot.
     #[inline(always)]
     pub fn transfer(&self, buffer: usize) -> &Sqe {
         &self.transfers[buffer]
     }
 
-    /// The same of a write that is durable when it is acknowledged.
-    #[cold]
-    pub fn durable(&self, buffer: usize) -> Sqe {
+    /// The same of an I/O on another target, or of a write that is durable when it is
+    /// acknowledged though its stream's are not.
+    #[inline(never)]
+    pub fn special(&self, buffer: usize, op: &Op) -> Sqe {
+        let usual = self.transfers[buffer];
         Sqe {
-            op_flags: WRITE_DSYNC,
-            ..self.transfers[buffer]
+            fd: self.files[op.target as usize].0,
+            op_flags: if op.fua { WRITE_DSYNC } else { usual.op_flags },
+            ..usual
         }
     }
 
@@ -107,8 +122,10 @@ impl Entries {
     }
 
     pub fn discard(&self, op: &Op) -> Sqe {
-        match self.kind {
+        let (fd, kind) = self.files[op.target as usize];
+        match kind {
             TargetKind::Block => Sqe {
+                fd,
                 opcode: OP_URING_CMD,
                 off: BLOCK_URING_CMD_DISCARD,
                 addr: op.offset_bytes,
@@ -116,6 +133,7 @@ impl Entries {
                 ..self.bare
             },
             _ => Sqe {
+                fd,
                 opcode: OP_FALLOCATE,
                 off: op.offset_bytes,
                 addr: op.size_bytes,

@@ -44,6 +44,7 @@ fn worker(job: &Job, thread: usize, shared: &Arc<Shared>) -> Option<Worker> {
         lane: thread,
         stream: 0,
         thread,
+        place: Some(0),
     };
     let (messages, _) = mpsc::channel();
     let lane = Lane::new(job, id, true, shared.clone(), None, messages);
@@ -53,7 +54,7 @@ fn worker(job: &Job, thread: usize, shared: &Arc<Shared>) -> Option<Worker> {
         polled: false,
     };
     let target = Arc::new(Target::open("/dev/zero", false).expect("/dev/zero"));
-    make(job, lane, shared.clock, &target, options).ok()
+    make(job, lane, shared.clock, vec![target], options).ok()
 }
 
 /// What each of the threads writes, all of them there at once. None where io_uring is

@@ -130,10 +130,10 @@ impl Ring {
         rc == 1
     }
 
-    pub fn register_file(&mut self, fd: RawFd) -> bool {
-        let address = std::ptr::from_ref(&fd).cast_mut().cast();
-        // SAFETY: one descriptor, read by the kernel during the call.
-        unsafe { register(self.fd.as_raw_fd(), REGISTER_FILES, address, 1) == 0 }
+    pub fn register_files(&mut self, fds: &[RawFd]) -> bool {
+        let (address, count) = (fds.as_ptr().cast_mut().cast(), fds.len() as u32);
+        // SAFETY: `count` descriptors, read by the kernel during the call.
+        unsafe { register(self.fd.as_raw_fd(), REGISTER_FILES, address, count) == 0 }
     }
 
     /// The buffers must outlive the ring: see `Worker`, which leaks both when I/O

@@ -41,7 +41,8 @@ const INLINE_NS: u64 = 1_000;
 
 pub struct Worker {
     pub(super) lane: Lane,
-    target: Arc<Target>,
+    /// Those of the lane; commands and flushes are for the first.
+    targets: Vec<Arc<Target>>,
     pub(super) ring: Ring,
     pub(super) buffers: Buffers,
     pub(super) ops: ApartSlice<Op>,
@@ -72,7 +73,7 @@ impl Worker {
         mut lane: Lane,
         stream: &Stream,
         clock: Clock,
-        target: Arc<Target>,
+        targets: Vec<Arc<Target>>,
         options: Options,
     ) -> Result<Self, Failure> {
         let mixed = stream.reads() && stream.writes();
@@ -87,7 +88,7 @@ impl Worker {
         let batch = batch_of(stream);
         let shape = Shape {
             polled: options.polled,
-            wide: target.namespace.is_some(),
+            wide: targets[0].namespace.is_some(),
         };
         let ring = Ring::new(batch as u32, stream.qd as u32, shape);
         let mut ring = ring.map_err(|error| ring_failure(&error))?;
@@ -99,19 +100,21 @@ impl Worker {
             measured: false,
             fua: false,
             attempts: 0,
+            target: 0,
         };
+        let fds: Vec<_> = targets.iter().map(|target| target.io_fd()).collect();
         let fixed = Fixed {
-            file: ring.register_file(target.io_fd()),
+            file: ring.register_files(&fds),
             buffers: ring.register_buffers(&buffers),
         };
         Ok(Self {
-            simple: lane.only_counts() && stream.trim_percent == 0.0 && target.namespace.is_none(),
-            entries: Entries::new(&target, &buffers, stream, write_buffers_at, fixed),
+            simple: lane.is_simple(stream) && targets[0].namespace.is_none(),
+            entries: Entries::new(&targets, &buffers, stream, write_buffers_at, fixed),
             fixed,
             fua: stream.fua,
             clock,
             lane,
-            target,
+            targets,
             ring,
             buffers,
             ops: ApartSlice::new(idle, stream.qd),
@@ -217,17 +220,17 @@ impl Worker {
             let data = self.buffers.slice(buffer, op.size_bytes);
             self.lane.prepare(op.offset_bytes, data);
         }
-        if self.target.namespace.is_some() {
+        if self.targets[0].namespace.is_some() {
             return self.start_command(slot, &op, buffer);
         }
         let (mut entry, size_bytes) = (self.entries.transfer(buffer), op.size_bytes as u32);
-        let durable = if op.fua {
-            Some(self.entries.durable(buffer))
+        let special = if op.fua || op.target > 0 {
+            Some(self.entries.special(buffer, &op))
         } else {
             None
         };
-        if let Some(durable) = &durable {
-            entry = durable;
+        if let Some(special) = &special {
+            entry = special;
         }
         // SAFETY: the entry points into `buffers`, at the buffer of a slot that is not
         // free. It is not touched before the completion makes the slot free again,
@@ -239,7 +242,7 @@ impl Worker {
     }
 
     fn start_command(&mut self, slot: u32, op: &Op, buffer: usize) {
-        let Some(namespace) = &self.target.namespace else {
+        let Some(namespace) = &self.targets[0].namespace else {
             unreachable!("`start` looks for it");
         };
         let write = op.kind == Kind::Io(Direction::Write);
@@ -262,10 +265,11 @@ impl Worker {
     #[inline(never)]
     fn start_other(&mut self, slot: u32, op: &Op) {
         let discard = op.kind != Kind::Flush;
-        if discard && self.target.kind == TargetKind::Block && !self.discards {
+        let kind = self.targets[op.target as usize].kind;
+        if discard && kind == TargetKind::Block && !self.discards {
             return self.discard_inline(slot);
         }
-        if self.target.namespace.is_some() {
+        if self.targets[0].namespace.is_some() {
             return self.start_command(slot, op, slot as usize);
         }
         let entry = if discard {
@@ -283,7 +287,8 @@ impl Worker {
         self.lane
             .issue(index, &mut self.ops[index], self.clock.now_ns());
         let op = self.ops[index];
-        let (fd, kind) = (self.target.fd(), self.target.kind);
+        let target = &self.targets[op.target as usize];
+        let (fd, kind) = (target.fd(), target.kind);
         let result = target::discard(fd, kind, op.offset_bytes, op.size_bytes);
         let now_ns = self.clock.now_ns();
         self.lane.tick(now_ns);
@@ -402,7 +407,7 @@ impl Worker {
     #[inline(never)]
     fn reap_in_general(&mut self, ready: u32, now_ns: u64) {
         let verifies = self.lane.verifies();
-        let commands = self.target.namespace.is_some();
+        let commands = self.targets[0].namespace.is_some();
         for cqe in self.ring.completions(ready) {
             let (slot, mut result) = (cqe.user_data as usize, i64::from(cqe.res));
             let op = &self.ops[slot];
@@ -471,9 +476,9 @@ pub fn make(
     job: &Job,
     lane: Lane,
     clock: Clock,
-    target: &Arc<Target>,
+    targets: Vec<Arc<Target>>,
     options: Options,
 ) -> Result<Worker, Failure> {
     let stream = &job.streams[lane.id().stream];
-    Worker::new(lane, stream, clock, target.clone(), options)
+    Worker::new(lane, stream, clock, targets, options)
 }

@@ -74,7 +74,7 @@ pub struct IoThread {
     lane: Arc<SharedLane>,
     shared: Arc<Shared>,
     clock: Clock,
-    target: Arc<Target>,
+    targets: Vec<Arc<Target>>,
     buffers: Buffers,
     open_loop: bool,
     replays: bool,
@@ -95,7 +95,7 @@ impl IoThread {
         lane: Arc<SharedLane>,
         stream: &Stream,
         shared: Arc<Shared>,
-        target: Arc<Target>,
+        targets: Vec<Arc<Target>>,
         spin: bool,
     ) -> Result<Self, Failure> {
         // One for reads and one for writes, which reads do not overwrite.
@@ -110,7 +110,7 @@ impl IoThread {
             lane,
             clock: shared.clock,
             shared,
-            target,
+            targets,
             buffers,
             open_loop: stream.is_open_loop(),
             replays: stream.replays_times(),
@@ -198,7 +198,8 @@ impl IoThread {
 
     #[inline]
     fn system_call(&mut self, op: &Op) -> i64 {
-        let (fd, offset_bytes) = (self.target.fd(), op.offset_bytes);
+        let target = &self.targets[op.target as usize];
+        let (fd, kind, offset_bytes) = (target.fd(), target.kind, op.offset_bytes);
         match op.kind {
             Kind::Io(Direction::Read) => {
                 target::read_at(fd, self.buffers.slice(0, op.size_bytes), offset_bytes)
@@ -207,9 +208,7 @@ impl IoThread {
                 let data = self.buffers.slice(1, op.size_bytes);
                 target::write_at(fd, data, offset_bytes, self.fua || op.fua)
             }
-            Kind::Io(Direction::Trim) => {
-                target::discard(fd, self.target.kind, offset_bytes, op.size_bytes)
-            }
+            Kind::Io(Direction::Trim) => target::discard(fd, kind, offset_bytes, op.size_bytes),
             Kind::Flush => target::flush(fd),
         }
     }

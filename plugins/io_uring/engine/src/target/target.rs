@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::sync::Arc;
 
 use crate::job::failure::{Cause, Failure, describe_errno, last_errno};
 use crate::job::{Job, Stream};
@@ -38,8 +39,8 @@ pub struct Target {
     pub namespace: Option<Namespace>,
 }
 
-/// The number of an inherited descriptor, of a caller that has checked the target and holds
-/// it: that is opened again, because the path may lead elsewhere by now.
+/// The numbers of inherited descriptors, of a caller that has checked the targets and holds
+/// them: these are opened again, because the paths may lead elsewhere by now.
 const HELD: &str = "IOPLAN_TARGET_HELD";
 const BLKROGET: u64 = 0x125e;
 const BLKSSZGET: u64 = 0x1268;
@@ -49,10 +50,29 @@ const TMPFS_MAGIC: i64 = 0x0102_1994;
 const RAMFS_MAGIC: i64 = 0x8584_58f6;
 
 impl Target {
+    /// All targets of a job, each with the access that its streams need, and checked.
+    pub fn open_all(job: &Job) -> Result<Vec<Arc<Self>>, Failure> {
+        let paths = job.paths();
+        let opened = paths.iter().enumerate().map(|(number, path)| {
+            let part = job.on(number, path);
+            let writable = part.streams.iter().any(Stream::modifies);
+            let mut target = Self::open_held(path, writable, held(number))?;
+            target.check(&part)?;
+            if job.passthrough {
+                target.open_passthrough(path, writable)?;
+            }
+            Ok(Arc::new(target))
+        });
+        opened.collect()
+    }
+
     /// Opens for reading only, unless `writable`. Never creates, never truncates; a
     /// block device that is mounted or otherwise held is not opened for writing.
     pub fn open(path: &str, writable: bool) -> Result<Self, Failure> {
-        let held = std::env::var(HELD).ok();
+        Self::open_held(path, writable, held(0))
+    }
+
+    fn open_held(path: &str, writable: bool, held: Option<String>) -> Result<Self, Failure> {
         let place = held.as_ref().map(|fd| format!("/proc/self/fd/{fd}"));
         let place = place.as_deref().unwrap_or(path);
         let metadata = std::fs::metadata(place).map_err(|error| open_failure(path, &error))?;
@@ -254,6 +274,12 @@ impl Target {
             _ => Ok(()),
         }
     }
+}
+
+/// The descriptor of the target at this place in the job.
+fn held(number: usize) -> Option<String> {
+    let all = std::env::var(HELD).ok()?;
+    all.split(',').nth(number).map(str::to_owned)
 }
 
 /// Without noting the time of access, which costs each read of a block device a look at the

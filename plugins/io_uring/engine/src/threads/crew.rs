@@ -27,7 +27,8 @@ const MOST_SYNC_THREADS: usize = 4096;
 pub struct RunContext {
     pub job: Arc<Job>,
     pub shared: Arc<Shared>,
-    pub target: Arc<Target>,
+    /// By their places in the job.
+    pub targets: Vec<Arc<Target>>,
     pub gate: Arc<Gate>,
     pub stamps: Option<Arc<Stamps>>,
     pub messages: Sender<Message>,
@@ -45,13 +46,15 @@ pub struct Crew {
 
 pub fn lanes_of(job: &Job) -> Vec<LaneId> {
     let streams = job.streams.iter().enumerate();
-    let threads = streams.flat_map(|(at, stream)| (0..stream.threads).map(move |t| (at, t)));
-    threads
+    let numbers = streams.flat_map(|(at, stream)| (0..stream.lanes()).map(move |n| (at, n)));
+    numbers
         .enumerate()
-        .map(|(lane, (stream, thread))| LaneId {
+        .map(|(lane, (stream, number))| LaneId {
             lane,
             stream,
-            thread,
+            thread: number % job.streams[stream].threads,
+            place: (!job.streams[stream].takes_turns())
+                .then_some(number / job.streams[stream].threads),
         })
         .collect()
 }
@@ -65,6 +68,12 @@ fn spawn(body: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
             format!("the system gives no more threads ({error}); use fewer threads or a lower queue depth"),
         )
     })
+}
+
+fn targets_of(context: &RunContext, id: LaneId) -> Vec<Arc<Target>> {
+    let numbers = id.targets(&context.job.streams[id.stream]).iter();
+    let target = |&number: &usize| context.targets[number].clone();
+    numbers.map(target).collect()
 }
 
 fn new_lane(context: &RunContext, id: LaneId, own_thread: bool) -> Lane {
@@ -120,7 +129,7 @@ fn uring_thread(context: &RunContext, id: LaneId, cpus: &[usize], options: Optio
         &context.job,
         lane,
         context.shared.clock,
-        &context.target,
+        targets_of(context, id),
         options,
     );
     let outcome = made.and_then(|mut worker| {
@@ -184,8 +193,8 @@ fn sync_thread(
     spin: bool,
 ) {
     let stream = &context.job.streams[id.stream];
-    let (shared, target) = (context.shared.clone(), context.target.clone());
-    match IoThread::new(slot, lane.clone(), stream, shared, target, spin) {
+    let (shared, targets) = (context.shared.clone(), targets_of(context, id));
+    match IoThread::new(slot, lane.clone(), stream, shared, targets, spin) {
         Err(failure) => drop(context.messages.send(Message::Failed(failure))),
         Ok(io_thread) => {
             let _ = context.messages.send(Message::Ready {

@@ -76,7 +76,7 @@ impl IntervalCounts {
     /// The lane has ended: sends what is left.
     pub fn finish(&mut self, end: LaneEnd) {
         self.send(self.interval, Interval::MAX, end.backlog_ios);
-        let lane = self.lane;
+        let (lane, end) = (self.lane, Box::new(end));
         let _ = self.messages.send(Message::Finished { lane, end });
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use crate::job::Job;
+use crate::job::{Job, Stream};
 use crate::measure::schedule::Schedule;
 use crate::pattern::arrivals::Arrivals;
 use crate::pattern::op::{Kind, Next, Op};
@@ -18,6 +18,7 @@ use crate::pattern::sizes::Direction;
 use crate::target::data::Filler;
 use crate::target::stamps::Stamps;
 use crate::target::verify::Verifier;
+use crate::threads::by_target::ByTarget;
 use crate::threads::commits::Commits;
 use crate::threads::gaps::LaneGap;
 use crate::threads::interval_counts::IntervalCounts;
@@ -35,6 +36,21 @@ pub struct LaneId {
     pub lane: usize,
     pub stream: usize,
     pub thread: usize,
+    /// At which place among the stream's targets; None where they take turns.
+    pub place: Option<usize>,
+}
+
+impl LaneId {
+    /// Its number among those of its stream.
+    pub fn number(&self, stream: &Stream) -> usize {
+        self.place.unwrap_or(0) * stream.threads + self.thread
+    }
+
+    /// Its targets, by their places in the job's.
+    pub fn targets<'a>(&self, stream: &'a Stream) -> &'a [usize] {
+        let all = stream.targets();
+        self.place.map_or(all, |place| &all[place..=place])
+    }
 }
 
 pub struct Lane {
@@ -63,6 +79,7 @@ pub struct Lane {
     succeeded: bool,
     over_ns: Option<u64>,
     counts: IntervalCounts,
+    by_target: ByTarget,
     gap: LaneGap,
     slots: SlotTimes,
     lateness: Option<LaneLateness>,
@@ -83,7 +100,10 @@ impl Lane {
         messages: Sender<Message>,
     ) -> Self {
         let stream = &job.streams[id.stream];
-        let generator = |thread| seed::generator(job.seed, id.stream, thread, Purpose::Arrivals);
+        let (number, targets) = (id.number(stream), id.targets(stream));
+        let first = number - id.thread;
+        let generator =
+            |thread| seed::generator(job.seed, id.stream, first + thread, Purpose::Arrivals);
         let smallest_bytes = stream.used_sizes().min().unwrap_or(job.block_bytes);
         let limited = job.limit_bytes.is_some();
         let trace = shared.trace(id.stream);
@@ -92,14 +112,19 @@ impl Lane {
             || stream.starts_ns > 0
             || stream.sync_every.is_some()
             || stream.retries > 0
-            || stream.verify;
+            || stream.verify
+            || !job.targets.is_empty();
         let schedule = Schedule::new(0, 0, None, job.interval_ns);
         Self {
             id,
             schedule,
             part_ns: (stream.starts_ns, stream.ends_ns),
             begun_ns: 0,
-            sequence: Sequence::new(job, id.stream, id.thread).replaying(trace.clone()),
+            sequence: match id.place {
+                Some(place) => Sequence::new(job, id.stream, id.thread, place),
+                None => Sequence::over(job, id.stream, id.thread, targets.len()),
+            }
+            .replaying(trace.clone()),
             arrivals: match trace {
                 Some(trace) if stream.replays_times() => Some(Arrivals::of_trace(trace)),
                 _ => Arrivals::of(stream, id.thread, generator),
@@ -122,7 +147,8 @@ impl Lane {
             succeeded: false,
             over_ns: None,
             counts: IntervalCounts::new(id.lane, schedule, messages),
-            gap: LaneGap::new(shared.gap(id.stream), id.thread),
+            gap: LaneGap::new(shared.gap(id.stream), number),
+            by_target: ByTarget::of(job, targets),
             slots: SlotTimes::new(stream.qd),
             lost_ios: 0,
             verified_bytes: 0,
@@ -324,6 +350,7 @@ impl Lane {
             measured: now_ns >= self.schedule.start_ns,
             fua: false,
             attempts: 0,
+            target: 0,
         }
     }
 
@@ -399,9 +426,10 @@ impl Lane {
         self.plain && self.slots.all_begun()
     }
 
-    /// Whether a completion is counted, and nothing else.
-    pub fn only_counts(&self) -> bool {
-        !self.tracked
+    /// Whether I/Os are reads and writes of one target, and completions are counted there,
+    /// and nothing else.
+    pub fn is_simple(&self, stream: &Stream) -> bool {
+        !self.tracked && stream.trim_percent == 0.0 && self.by_target.is_of_one()
     }
 
     /// `complete` while that is so; the common outcome first.
@@ -459,18 +487,17 @@ impl Lane {
         }
         if self.counts.includes(op.measured) {
             let latency_ns = now_ns.saturating_sub(op.start_ns);
-            let tally = &mut self.counts.tally;
-            match op.kind {
-                Kind::Io(direction) => {
-                    tally.record(direction, latency_ns, op.size_bytes);
-                    if op.measured {
-                        self.gap.completed(now_ns);
-                    }
+            let from_ns = commit_from_ns.filter(|&ns| ns >= self.schedule.start_ns);
+            let commit_ns = from_ns.map(|ns| now_ns.saturating_sub(ns));
+            for tally in [Some(&mut self.counts.tally), self.by_target.tally(op)] {
+                let Some(tally) = tally else { continue };
+                match op.kind {
+                    Kind::Io(direction) => tally.record(direction, latency_ns, op.size_bytes),
+                    Kind::Flush => tally.record_flush(latency_ns, commit_ns),
                 }
-                Kind::Flush => {
-                    let from_ns = commit_from_ns.filter(|&ns| ns >= self.schedule.start_ns);
-                    tally.record_flush(latency_ns, from_ns.map(|ns| now_ns.saturating_sub(ns)));
-                }
+            }
+            if op.measured && op.kind != Kind::Flush {
+                self.gap.completed(now_ns);
             }
         }
     }
@@ -479,17 +506,22 @@ impl Lane {
     fn error(&mut self, op: &Op, result: i64, now_ns: u64) {
         let errno = errno_of(result);
         self.count_error(op, errno, now_ns);
-        self.shared.failed(self.id.stream, IoError::of(op, errno));
+        let error = IoError::of(op, errno).on(self.by_target.name(op));
+        self.shared.failed(self.id.stream, error);
     }
 
     fn count_error(&mut self, op: &Op, errno: i32, now_ns: u64) {
         if self.counts.includes(op.measured) {
             let latency_ns = now_ns.saturating_sub(op.start_ns);
             self.shared.count_failure(self.id.stream, errno, latency_ns);
-            self.counts.tally.error(match op.kind {
+            let direction = match op.kind {
                 Kind::Io(direction) => direction,
                 Kind::Flush => Direction::Write,
-            });
+            };
+            self.counts.tally.error(direction);
+            if let Some(tally) = self.by_target.tally(op) {
+                tally.error(direction);
+            }
         }
     }
 
@@ -576,7 +608,8 @@ impl Lane {
         }
         if !self.shared.stopped() {
             self.count_error(op, libc::ETIMEDOUT, now_ns);
-            self.shared.lost(IoError::of(op, libc::ETIMEDOUT));
+            let error = IoError::of(op, libc::ETIMEDOUT).on(self.by_target.name(op));
+            self.shared.lost(error);
         }
     }
 
@@ -607,6 +640,7 @@ impl Lane {
             verify_read_bytes: self.verify_read_bytes,
             load: self.load.end(over_ns),
             lateness: self.lateness.as_mut().map(LaneLateness::end),
+            by_target: self.by_target.end(),
             ..self.slots_end(over_ns)
         };
         self.counts.finish(end);

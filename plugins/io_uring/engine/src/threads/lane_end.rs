@@ -1,5 +1,6 @@
 //! The end of a lane: how it ended, how long its slots were busy, the load of its thread.
 
+use crate::measure::tally::StreamCounts;
 use crate::threads::apart::ApartSlice;
 use crate::threads::conditions::{Load, Usage};
 use crate::threads::lateness::Lateness;
@@ -24,6 +25,8 @@ pub struct LaneEnd {
     /// Of the warm-up as well: what was found right, and what it is part of.
     pub verified_bytes: u64,
     pub verify_read_bytes: u64,
+    /// By its targets, where the run has several.
+    pub by_target: Vec<(String, StreamCounts)>,
     /// Where a trace is replayed.
     pub lateness: Option<Lateness>,
     /// None where several threads share the lane.

@@ -24,7 +24,7 @@ pub enum Message {
     },
     Finished {
         lane: usize,
-        end: LaneEnd,
+        end: Box<LaneEnd>,
     },
     /// SIGINT or SIGTERM.
     Signal,

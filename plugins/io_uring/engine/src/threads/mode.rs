@@ -1,5 +1,7 @@
 //! The choice between io_uring and blocking system calls.
 
+use std::sync::Arc;
+
 use crate::job::failure::{Cause, Failure};
 use crate::job::{Job, Mode};
 use crate::ring;
@@ -7,7 +9,7 @@ use crate::target::Target;
 use crate::threads::cpus;
 
 /// The mode, and the reason when it is not io_uring.
-pub fn choose(job: &Job, target: &Target) -> Result<(Mode, String), Failure> {
+pub fn choose(job: &Job, targets: &[Arc<Target>]) -> Result<(Mode, String), Failure> {
     let forbidden = ring::unusable_reason();
     match (job.mode, forbidden) {
         (Mode::Sync, _) if needs_ring(job) => Err(Failure::bad_job(
@@ -21,7 +23,7 @@ pub fn choose(job: &Job, target: &Target) -> Result<(Mode, String), Failure> {
                 "the job asks for io_uring (mode, polled or passthrough), but {reason}; allow it, or use mode auto or sync"
             ),
         )),
-        (Mode::Auto, None) if is_punted(job, target) => Ok((
+        (Mode::Auto, None) if targets.iter().any(|one| is_punted(job, one)) => Ok((
             Mode::Sync,
             "the target has no NOWAIT, so that io_uring would hand each I/O to a kernel thread"
                 .to_owned(),
@@ -41,7 +43,7 @@ fn is_punted(job: &Job, target: &Target) -> bool {
     let slots: usize = job
         .streams
         .iter()
-        .map(|stream| stream.qd * stream.threads)
+        .map(|stream| stream.qd * stream.lanes())
         .sum();
     !needs_ring(job) && slots <= cpus::usable(&job.cpus).len() && !target.nowait()
 }

@@ -61,6 +61,7 @@ mod tests {
             measured: true,
             fua: false,
             attempts: 0,
+            target: 0,
         }
     }
 

@@ -42,6 +42,8 @@ pub struct IoError {
     pub offset_bytes: u64,
     pub size_bytes: u64,
     pub direction: &'static str,
+    /// Its name, where the run has several.
+    pub target: Option<String>,
 }
 
 impl IoError {
@@ -57,14 +59,24 @@ impl IoError {
                 Kind::Io(direction) => direction.name(),
                 Kind::Flush => "flush",
             },
+            target: None,
         }
     }
 
+    /// The same on a target of that name.
+    pub fn on(self, target: Option<String>) -> Self {
+        Self { target, ..self }
+    }
+
     pub fn facts(&self) -> serde_json::Value {
-        json!({
+        let mut facts = json!({
             "errno": self.errno, "name": errno_name(self.errno), "offset": self.offset_bytes,
             "bytes": self.size_bytes, "direction": self.direction,
-        })
+        });
+        if let Some(name) = &self.target {
+            facts["target"] = json!(name);
+        }
+        facts
     }
 }
 
@@ -114,7 +126,7 @@ impl Shared {
         let hangs = streams.iter().map(|stream| stream.hang_ns);
         self.drain_ns = hangs.max().unwrap_or(0).max(END_DRAIN_NS);
         self.failures = Failures::of(streams);
-        let gap = |stream: &Stream| Arc::new(StreamGap::new(stream.threads));
+        let gap = |stream: &Stream| Arc::new(StreamGap::new(stream.lanes()));
         self.gaps = streams.iter().map(gap).collect();
         self
     }

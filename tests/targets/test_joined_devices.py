@@ -1,0 +1,97 @@
+"""Several block devices in one run, counted by the kernel; the guard sees each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from arrivals import arrivals
+from command import Done, ioplan, plan_file
+from labs import ELSEWHERE, loop_device, needs_root, tell
+
+from ioplan.store.store import Store
+from ioplan.telemetry.device_check import device_counts
+from ioplan.telemetry.disk import disk_of
+from ioplan.telemetry.procfs import Tree
+
+pytestmark = [pytest.mark.slow, pytest.mark.machine]
+
+RATE, LENGTH_S = 1500, 2
+PLAN = f"""
+test "T" {{
+  run random 4KiB 50/50, rate {RATE} iops over all, qd 24 over all for {LENGTH_S}s
+}}
+"""
+
+
+@pytest.fixture
+def devices(tmp_path: Path, store_path: Path) -> Iterator[dict[str, Path]]:
+    """Three loop devices by the names of the lab beside them."""
+    with ExitStack() as stack:
+        found, lines = {}, []
+        for name in ("one", "two", "three"):
+            backing = tmp_path / f"{name}.img"
+            with backing.open("wb") as file:
+                file.truncate(16 << 20)
+            found[name] = stack.enter_context(loop_device(backing))
+            said = {"backing_file": str(backing), "writable": True}
+            said |= {"cannot_see_users": True} if ELSEWHERE else {}
+            lines.append(f"[targets.{name}]")
+            lines += [f"{key} = {json.dumps(value)}" for key, value in said.items()]
+        (tmp_path / "lab.toml").write_text(
+            "\n".join([*lines, "[groups]", 'all = ["one", "two", "three"]', ""])
+        )
+        yield found
+
+
+def run(folder: Path, plan: str, *names: str, target: str = "all") -> Done:
+    words = [f"--overwrite={folder / name}.img" for name in names]
+    lab = folder / "lab.toml"
+    path = plan_file(folder, plan)
+    return ioplan("run", path, "--lab", lab, "--target", target, *words)
+
+
+def counted(devices: dict[str, Path]) -> dict[str, int]:
+    found = {n: device_counts(disk_of(Tree(), str(d))) for n, d in devices.items()}
+    return {n: one.ios["read"] + one.ios["write"] for n, one in found.items() if one}
+
+
+@needs_root
+def test_the_kernel_counts_on_each_device_what_the_run_tells(
+    tmp_path: Path, store_path: Path, devices: dict[str, Path]
+) -> None:
+    assert run(tmp_path, PLAN, *devices).code == 0  # reads each device once before
+    before = counted(devices)
+    done = run(tmp_path, PLAN, *devices)
+    after = counted(devices)
+    assert done.code == 0, done.err
+    with Store.open(store_path) as store:
+        record = next(iter(store.records(next(iter(store.sessions())).id)))
+    assert sum(one.total.ios for one in record.targets.values()) == record.total.ios
+    assert arrivals(record) == pytest.approx(RATE * LENGTH_S, rel=0.01)
+    for name, target in record.targets.items():
+        seen = after[name] - before[name]
+        # the guard looks at each device, and others when it is closed
+        assert target.total.ios <= seen <= target.total.ios + 300
+        assert target.total.ios == pytest.approx(record.total.ios / 3, abs=2)
+    assert {
+        one["identity"]["backing_file"] for one in record.target["members"].values()
+    }
+
+
+@needs_root
+def test_a_device_without_consent_or_with_data_stops_all(
+    tmp_path: Path, devices: dict[str, Path]
+) -> None:
+    done = run(tmp_path, PLAN, "one", "three")
+    assert done.code == 2
+    assert "two" in done.err
+    tell("mkfs.ext4", "-q", devices["three"])
+    done = run(tmp_path, PLAN, *devices)
+    assert done.code == 2
+    assert "ext4" in done.err
+    for name in ("one", "two"):
+        assert not any((tmp_path / f"{name}.img").read_bytes())

@@ -1,0 +1,197 @@
+"""Several targets in one run: what they share, and what each of them had."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from arrivals import arrivals
+from command import Done, ioplan, plan_file
+
+from ioplan.records.record import RunRecord
+from ioplan.store.store import Store
+
+pytestmark = pytest.mark.slow
+
+SIZE = ("--create", "4MiB")
+NAMES = ("a.bin", "b.bin", "c.bin")
+RATE, LENGTH_S = 1200, 2
+
+
+def run(folder: Path, text: str, *more: str, names: Sequence[str] = NAMES) -> Done:
+    """On scratch files, which are made unless they are there."""
+    targets = [word for name in names for word in ("--target", str(folder / name))]
+    plan = plan_file(folder, text)
+    made = () if all((folder / name).exists() for name in names) else SIZE
+    return ioplan("run", plan, *targets, *made, *more)
+
+
+def records(store: Path) -> list[RunRecord]:
+    """Of the only session."""
+    with Store.open(store) as found:
+        (session,) = found.sessions()
+        return list(found.records(session.id))
+
+
+def run_records(store: Path) -> list[RunRecord]:
+    return [one for one in records(store) if one.asked.kind == "run"]
+
+
+def check_sums(record: RunRecord) -> None:
+    """What the targets had is what the run had, stream by stream."""
+    targets = record.targets.values()
+    for stream in record.streams:
+        parts = [s for t in targets for s in t.streams if s.name == stream.name]
+        for direction, whole in stream.directions.items():
+            of = [p.directions[direction] for p in parts if direction in p.directions]
+            assert sum(one.ios for one in of) == whole.ios
+            assert sum(one.bytes for one in of) == whole.bytes
+            assert sum(one.iops for one in of) == pytest.approx(whole.iops)
+            worst = max(one.latency.max_ns for one in of if one.latency)
+            assert whole.latency and worst == whole.latency.max_ns
+    assert sum(one.total.ios for one in targets) == record.total.ios
+
+
+def test_a_rate_over_all_is_the_rate_of_all(tmp_path: Path, store_path: Path) -> None:
+    shared = f"rate {RATE} iops over all, qd 32 over all for {LENGTH_S}s"
+    done = run(tmp_path, f'test "T" {{ run random 4KiB 70/30, {shared} }}')
+    assert done.code == 0, done.err
+    (record,) = run_records(store_path)
+    check_sums(record)
+    assert arrivals(record) == pytest.approx(RATE * LENGTH_S, rel=0.01)
+    assert record.total.ios == pytest.approx(record.total.iops * record.run_s)
+    assert list(record.targets) == [*NAMES]
+    each = [one.total.ios for one in record.targets.values()]
+    assert max(each) - min(each) <= 2  # those of the beginning and the end
+    for name in NAMES:
+        assert f"on {name}" in done.out
+
+
+def test_poisson_arrivals_and_a_ramp_are_shared(
+    tmp_path: Path, store_path: Path
+) -> None:
+    text = """test "T" {
+      run random 4KiB 100/0, rate 2_000 iops over all poisson, qd 32 over all for 2s
+      run random 4KiB 100/0, ramp 100 iops..1_900 iops over all, qd 32 over all for 2s
+      run random 4KiB 100/0, threads 2, rate 1_000 iops total over all,
+        qd 8 each over all for 2s
+    }"""
+    done = run(tmp_path, text)
+    assert done.code == 0, done.err
+    for record, ios in zip(run_records(store_path), (4000, 2000, 2000), strict=True):
+        check_sums(record)
+        share = 0.08 if ios == 4000 else 0.01  # five deviations of a Poisson count
+        assert arrivals(record) == pytest.approx(ios, rel=share)
+
+
+def test_without_over_all_each_target_has_the_whole(
+    tmp_path: Path, store_path: Path
+) -> None:
+    text = """
+    workload db {
+      log  = sequential 4KiB 0/100, rate 200 iops, qd 8, on targets "a.bin"
+      data = random 8KiB 100/0, rate 300 iops, qd 8, on targets "b.bin", "c.bin"
+      both = random 4KiB 100/0, rate 500 iops over all, qd 8 over all,
+        on targets "a.bin", "b.bin"
+    }
+    test "T" { run db for 2s }
+    """
+    done = run(tmp_path, text)
+    assert done.code == 0, done.err
+    (record,) = run_records(store_path)
+    check_sums(record)
+    ios = {
+        (name, stream.name): stream.total.ios
+        for name, target in record.targets.items()
+        for stream in target.streams
+    }
+    assert arrivals(record) == pytest.approx(400 + 2 * 600 + 1000, rel=0.01)
+    assert ios == {
+        ("a.bin", "log"): pytest.approx(400, rel=0.05),
+        ("b.bin", "data"): pytest.approx(600, rel=0.05),
+        ("c.bin", "data"): pytest.approx(600, rel=0.05),
+        ("a.bin", "both"): pytest.approx(500, rel=0.05),
+        ("b.bin", "both"): pytest.approx(500, rel=0.05),
+    }
+
+
+def test_preconditions_write_each_target_and_passes_cover_all(
+    tmp_path: Path, store_path: Path
+) -> None:
+    text = """
+    precondition filled { write sequential 128KiB, qd 4, 1 pass }
+    test "T" {
+      after filled
+      run sequential 64KiB 100/0, qd 6 over all, 2 passes
+    }
+    """
+    assert run(tmp_path, text).code == 0
+    written, read = records(store_path)
+    assert written.directions["write"].bytes == 3 * 4 << 20
+    assert read.directions["read"].bytes == 2 * 3 * 4 << 20
+    for record in (written, read):
+        check_sums(record)
+        assert len({one.total.bytes for one in record.targets.values()}) == 1
+
+
+def test_one_process_does_it_and_the_smallest_target_bounds_the_region(
+    tmp_path: Path, store_path: Path
+) -> None:
+    (small := tmp_path / "a.bin").write_bytes(bytes(1 << 20))
+    (large := tmp_path / "b.bin").write_bytes(bytes(8 << 20))
+    before = large.read_bytes()
+    plan = 'test "T" { run sequential 64KiB 0/100, qd 4 over all, 1 pass }'
+    words = [f"--overwrite={one}" for one in (small, large)]
+    done = run(tmp_path, plan, *words, "--json", names=("a.bin", "b.bin"))
+    assert done.code == 0, done.err
+    (record,) = run_records(store_path)
+    assert record.asked.job.capacity_bytes == 1 << 20
+    assert small.read_bytes() != bytes(1 << 20)
+    after = large.read_bytes()
+    assert after[: 1 << 20] != before[: 1 << 20]
+    assert after[1 << 20 :] == before[1 << 20 :]
+    members = record.target["members"]
+    assert [members[n]["capacity_bytes"] for n in members] == [1 << 20, 8 << 20]
+
+
+def test_resume_goes_on_with_the_same_targets_only(
+    tmp_path: Path, store_path: Path
+) -> None:
+    text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 100ms %s }'
+    assert run(tmp_path, text % "").code == 0
+    with Store.open(store_path) as store:
+        (session,) = store.sessions()
+    more = text % "run random 4KiB 100/0, qd 8 over all for 100ms"
+    plan = plan_file(tmp_path, more, "more.ioplan")
+    (tmp_path / "b.bin").rename(tmp_path / "kept.bin")
+    (tmp_path / "b.bin").write_bytes(bytes(4 << 20))
+    done = ioplan("resume", session.id, "--plan", plan)
+    assert done.code == 2, done.err
+    assert "is not the target that session" in done.err
+    (tmp_path / "kept.bin").rename(tmp_path / "b.bin")
+    assert ioplan("resume", session.id, "--plan", plan).code == 0
+    assert len(run_records(store_path)) == 2
+
+
+def test_what_is_shown_and_exported_has_each_target(
+    tmp_path: Path, store_path: Path
+) -> None:
+    text = 'test "T" { run random 4KiB 100/0, rate 300 iops over all for 1s }'
+    assert run(tmp_path, text).code == 0
+    shown = ioplan("show", "last")
+    assert all(f"on {name}" in shown.out for name in NAMES)
+    page = tmp_path / "report.html"
+    assert ioplan("report", "last", "-o", page).code == 0
+    assert "on b.bin" in page.read_text()
+    exported = json.loads(ioplan("export", "last", "--format", "json").out)
+    assert [*exported["runs"][0]["targets"]] == [*NAMES]
+
+
+def test_a_single_target_has_it_all(tmp_path: Path, store_path: Path) -> None:
+    text = 'test "T" { run random 4KiB 100/0, rate 500 iops over all, qd 8 over all for 1s }'
+    assert run(tmp_path, text, names=("a.bin",)).code == 0
+    (record,) = run_records(store_path)
+    assert arrivals(record) == pytest.approx(500, rel=0.01)
+    assert record.targets == {}

@@ -1,0 +1,108 @@
+"""A shared rate, counted by the test devices below: all of it, in turn, once each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from arrivals import arrivals
+from command import Done, ioplan, plan_file
+
+from ioplan.store.store import Store
+from ioplan.witness.device import Device
+from ioplan.witness.log import read_log
+
+pytestmark = pytest.mark.slow
+
+RATE, LENGTH_S = 400, 3
+PLAN = f"""
+test "Shared" {{
+  run random 4KiB 100/0, rate {RATE} iops over all, qd 16 over all for {LENGTH_S}s
+}}
+"""
+
+
+def test_devices_see_the_shared_rate_in_turn(
+    device: Callable[..., Device], tmp_path: Path, store_path: Path
+) -> None:
+    devices = [device(), device(), device()]
+    names = [f"{one.folder.name}" for one in devices]
+    lab = tmp_path / "lab.toml"
+    entries = zip(names, devices, strict=True)
+    lab.write_text(
+        "\n".join(f'[targets.{n}]\npath = "{one.disk}"\n' for n, one in entries)
+    )
+    targets = [word for name in names for word in ("--target", name)]
+    plan = plan_file(tmp_path, PLAN)
+    before = [len(read_log(one.log)) for one in devices]
+    done = ioplan("run", plan, "--lab", lab, *targets)
+    assert done.code == 0, done.err
+    with Store.open(store_path) as store:
+        (session,) = store.sessions()
+        (record,) = store.records(session.id)
+    for one in devices:
+        one.tell("flush-log")
+    logs = [read_log(d.log)[at:] for d, at in zip(devices, before, strict=True)]
+    whole = [log[(log["size"] == 4096) & (log["kind"] == 0)] for log in logs]
+    told = [record.targets[name].total.ios for name in names]
+    assert [len(log) for log in whole] == told
+    assert sum(told) == record.total.ios
+    assert arrivals(record) == pytest.approx(RATE * LENGTH_S, rel=0.01)
+    assert max(told) - min(told) <= 1
+    due_ns = np.sort(np.concatenate([log["arrived_ns"] for log in whole]))
+    rate = (len(due_ns) - 1) * 1e9 / float(due_ns[-1] - due_ns[0])
+    assert rate == pytest.approx(RATE, rel=0.01)
+
+
+def run_on(folder: Path, devices: dict[str, Device], plan: str) -> Done:
+    lab = folder / "lab.toml"
+    entries = devices.items()
+    lab.write_text(
+        "\n".join(f'[targets.{n}]\npath = "{one.disk}"\n' for n, one in entries)
+    )
+    targets = [word for name in devices for word in ("--target", name)]
+    return ioplan("run", plan_file(folder, plan), "--lab", lab, *targets, "--json")
+
+
+def test_failed_ios_are_those_of_their_target(
+    device: Callable[..., Device], tmp_path: Path, store_path: Path
+) -> None:
+    fails = device(fault=[{"error": "EIO", "every": 10, "nth": 10}])
+    devices = {"sound": device(), "fails": fails}
+    rate = "rate 300 iops over all, qd 8 over all"
+    plan = f'test "T" {{ run random 4KiB 100/0, {rate}, errors allowed for 2s }}'
+    done = run_on(tmp_path, devices, plan)
+    assert done.code == 0, done.out
+    record = done.of("record")[0]["record"]
+    of = {n: one["directions"]["read"] for n, one in record["targets"].items()}
+    assert of["sound"]["errors"] == 0
+    assert of["fails"]["errors"] == record["directions"]["read"]["errors"] > 0
+    assert of["fails"]["errors"] == pytest.approx(of["fails"]["ios"] / 9, abs=2)
+    assert record["backend"]["facts"]["first_error"]["target"] == "fails"
+    plan = plan.replace(", errors allowed", "")
+    message = run_on(tmp_path, devices, plan).of("record")[0]["record"]["message"]
+    assert "of fails" in message
+
+
+def test_a_slow_target_takes_the_shared_depth(
+    device: Callable[..., Device], tmp_path: Path, store_path: Path
+) -> None:
+    """As in a stripe: in a closed loop all go at the pace of the slowest."""
+    slow = device(latency=[{"shape": "fixed", "value": "20ms"}])
+    devices = {"fast": device(), "slow": slow}
+    plan = """test "T" {
+      run random 4KiB 100/0, qd 4 over all for 1s
+      run random 4KiB 100/0, qd 4, on targets fast, slow for 1s
+    }"""
+    done = run_on(tmp_path, devices, plan)
+    assert done.code == 0, done.out
+    shared, each = (
+        {n: t["total"]["ios"] for n, t in one["record"]["targets"].items()}
+        for one in done.of("record")
+    )
+    assert abs(shared["fast"] - shared["slow"]) <= 4
+    assert shared["slow"] <= 4 * 1000 / 20 + 4  # four at a time, each of 20 ms
+    assert each["slow"] <= 4 * 1000 / 20 + 4
+    assert each["fast"] > 4 * each["slow"]
