@@ -47,13 +47,15 @@ Duration = Annotated[str, Field(pattern=r"^\d+(\.\d+)?(ms|s|min|h)$")]
 class PowerControl(Model):
     """Commands on this host: `off` cuts the target's power, `on` gives it back.
 
-    The target has to answer again within `back`; after `settle` I/O goes on.
+    Each has to end within `timeout`, and the target to answer again within `back`;
+    after `settle` I/O goes on.
     """
 
     off: Command
     on: Command
     settle: Duration = "0s"
     back: Duration = "5min"
+    timeout: Duration = "1min"
 
 
 METHOD, TABLE = "[method]", "[table]"

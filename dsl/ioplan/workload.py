@@ -162,9 +162,11 @@ class Stream(Model):
     the share of discards among all operations. `random_percent` of a random stream's
     I/Os are drawn (of its writes and discards `write_random_percent`, if that differs);
     each of the rest begins where the last one of its direction in the thread ended.
-    `permuted` random I/O visits each block once before any again. `dedup_percent` is
-    the share of the writes whose data is that of an earlier one. `qd` is the queue
-    depth of each of the `threads`. With `fua` a write is durable when acknowledged.
+    `permuted` random I/O visits each block once before any again. With a
+    `spare_percent`, one pass of random writes leaves the blocks of a drive that has so
+    much more flash than capacity as its steady state does. `dedup_percent` is the share
+    of the writes whose data is that of an earlier one. `qd` is the queue depth of each
+    of the `threads`. With `fua` a write is durable when acknowledged.
     `align_bytes` of None aligns each I/O to its own size. With a `pause_ns` each
     thread, after `pause_every` I/Os, lets those outstanding complete and waits so
     long. The stream's part of the run is from `starts_ns` to `ends_ns` of the run's
@@ -186,6 +188,7 @@ class Stream(Model):
     read_sizes: tuple[SizeShare, ...]
     write_sizes: tuple[SizeShare, ...]
     permuted: bool = False
+    spare_percent: Annotated[float, Field(gt=0)] | None = None
     random_percent: Percent = 100.0
     write_random_percent: Percent | None = None
     align_bytes: Annotated[int, Field(gt=0)] | None = None
@@ -249,7 +252,8 @@ class Stream(Model):
         """Whether there are blocks of which each can be visited once."""
         uniform = self.distribution.kind == "uniform"
         drawn = self.pattern == "random" and not self.goes_on
-        return drawn and uniform and len(self.sizes_bytes) == 1
+        single = len(self.sizes_bytes) == 1 and self.spare_percent is None
+        return drawn and uniform and single
 
 
 AnyStream = TypeVar("AnyStream", bound=Stream)

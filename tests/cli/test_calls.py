@@ -167,7 +167,7 @@ class TestWords:
             (("--foo",), "No such option: --foo"),
             (("run", "p", "-x"), "No such option: -x"),
             (("run", "--targt", "x"), "No such option: --targt (Possible options: --target, --tag, --test)"),
-            (("run", "p", "--lan"), "No such option: --lan (Possible options: --lab, --tag)"),
+            (("run", "p", "--lan"), "No such option: --lan (Possible options: --lab, --on, --tag)"),
             (("run",), "Missing argument 'PLAN'."),
             (("crosscheck", "p"), "Missing option '--backends'."),
             (("run", "p", "--target"), "Option '--target' requires an argument."),
@@ -343,7 +343,7 @@ class TestCompletion:
         assert completion.answers("bash", IOPLAN) == "check\n"
         monkeypatch.setenv("COMP_WORDS", "ioplan\nrun\nmy plan\n--o")
         monkeypatch.setenv("COMP_CWORD", "3")
-        fitting = {"--option", "--only-exact", "--overwrite"}
+        fitting = {"--on", "--option", "--only-exact", "--overwrite"}
         fitting |= {"--overwrite-from", "--overwrite-data"}
         assert {*completion.answers("bash", IOPLAN).split()} == fitting
 

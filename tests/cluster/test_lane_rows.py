@@ -86,6 +86,20 @@ def test_a_reason_is_the_error_and_where_the_rest_is() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("cancelled by olga", "cancelled by olga"),
+        ("the run failed\nnote: its power was not measured", "the run failed"),
+        ("warning: hot\nnote: its power was not measured", ""),
+        ("note: slow\nerror: no room\nnote: more", "error: no room"),
+        ("", ""),
+    ],
+)
+def test_a_note_is_no_reason(said: str, reason: str) -> None:
+    assert RUNNING.model_copy(update={"message": said}).reason == reason
+
+
 def job(*states: LaneState) -> Job:
     calls = [
         LaneCall(

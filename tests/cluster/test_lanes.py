@@ -164,6 +164,7 @@ def test_cancel_ends_the_io_and_resume_goes_on(
     done = ioplan("cancel", job)
     assert done.code == 0
     assert done.out.count("stopped") == 2
+    assert done.out.count("cancelled by ") == 2
     assert not any(one.is_running() for one in lane_folders(lanes_root(), job))
     assert 0 < sum(runs(job, store_path).values()) < 6
     assert ioplan("attach", job).code == 130

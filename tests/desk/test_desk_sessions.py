@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from desks import by_token, desk_in
@@ -144,6 +145,32 @@ def test_drives_have_state_last_plan_health_and_wear(viewer: TestClient) -> None
     assert "not in the lab file" in page and "new" in page
     assert "fast" in viewer.get("/drives?text=s2").text
     assert "fast" not in viewer.get("/drives?text=s1").text
+
+
+def test_a_page_has_fifty_drives_of_however_many(tmp_path: Path) -> None:
+    lab = tmp_path / "lab.toml"
+    lab.write_text("".join(f'[targets.d{n:03}]\nserial = "S{n}"\n' for n in range(120)))
+    with desk_in(tmp_path, lab) as desk:
+        for number, serial in enumerate(("S119", "S7", "Other")):
+            drive = Drive(serial=serial, model="Quick")
+            desk.store.begin(session(f"20261121-05000{number}-aaaa", drive=drive))
+        viewer = by_token(desk, "viewer")
+        first = viewer.get("/drives").text
+        assert "121 drives, 1 to 50" in first and 'rel="prev"' not in first
+        assert drives_in(first) == [f"d{n:03}" for n in range(50)]
+        following = re.search(r'rel="next" href="([^"]+)"', first)
+        assert following and following[1] == "/drives?text=&amp;page=2"
+        last = viewer.get("/drives?page=3").text
+        assert drives_in(last) == [f"d{n:03}" for n in range(100, 120)] + ["Other"]
+        assert 'rel="next"' not in last and "121 drives, 101 to 121" in last
+        assert drives_in(viewer.get("/drives?text=quick+s7").text) == ["d007"]
+        assert drives_in(viewer.get("/drives?text=D11+free").text)[-1] == "d119"
+        assert viewer.get("/drives?page=0").status_code == 400
+        assert viewer.get("/drives?page=x").status_code == 400
+
+
+def drives_in(page: str) -> list[str]:
+    return re.findall(r'data-label="Drive">(\w+)', page)
 
 
 def test_what_runs_beside_the_queue_keeps_a_drive(

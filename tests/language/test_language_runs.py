@@ -79,6 +79,7 @@ STATEMENTS = [
     "run random 4KiB for 30ms vary read in 0%, 100% vary qd in 1, 2 "
     "rounds until steady iops when read == 0% and qd == 2, at most 5, range 90%, slope 90%",
     "after steady run random 4KiB 100/0 for 30ms",
+    "after shaped run random 4KiB 100/0 for 30ms",
     "after ready then pressed before each qd run random 4KiB 0/100 for 30ms vary qd in 1, 2",
     "run random 4KiB 0/100, qd 4 for 2s, until steady iops every 20ms, at most 4 passes, "
     "over 3, range 100%, slope 100%",
@@ -100,6 +101,7 @@ workload staggered {
 }
 precondition ready { purge write sequential 128KiB, qd 8, 1 pass idle 10ms }
 precondition pressed { write random 4KiB, qd 8 for 20ms }
+precondition shaped { write random 4KiB shaped, spare 15%, qd 8, threads 1 }
 precondition steady {
   ready
   write random 16KiB, qd 8, until steady iops every 20ms, at most 2 passes,

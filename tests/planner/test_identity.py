@@ -159,6 +159,7 @@ OTHERS = {
     ],
     "write_sizes": [OTHER_SIZES],
     "permuted": [True],
+    "spare_percent": [7.0, 28.0],
     "align_bytes": [512, 4096],
     "qd": [2, 11],
     "threads": [2, 11],

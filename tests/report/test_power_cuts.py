@@ -30,7 +30,7 @@ def read(seq: int, **found: int) -> RunRecord:
     [(1, "95 %"), (10, "26 %"), (59, "5.0 %"), (100, "3.0 %"), (1000, "0.30 %")],
 )
 def test_zero_losses_are_a_bound(cuts: int, text: str) -> None:
-    """As docs/verify.md has them; 59 is the well-known least number for 5 %."""
+    """As docs/durability.md has them; 59 is the well-known least number for 5 %."""
     runs = [one for n in range(cuts) for one in (cut(2 * n + 1), read(2 * n + 2))]
     (line,) = survived({"a": runs})
     assert line.outcome == "held" and f"at most {text} of such cuts" in line.text
@@ -42,6 +42,23 @@ def test_a_loss_is_counted_by_its_cut(name: str) -> None:
     runs = [cut(1), read(2, **{name: 3}), read(3, **{name: 3}), cut(4), read(5)]
     expected = Judged("failed", "a promise was broken by 1 of 2 power cuts")
     assert list(survived({"a": runs})) == [expected]
+
+
+def test_how_a_promise_was_broken_is_said() -> None:
+    torn = {"torn_writes": 2, "torn_unit_bytes": 8192}
+    more = {"torn_writes": 1, "torn_unit_bytes": 12288}
+    runs = [
+        cut(1),
+        read(2, **torn),
+        cut(3),
+        read(4, lost_flushed=9, reordered=1, **more),
+    ]
+    (line,) = survived({"a": runs})
+    assert line == Judged(
+        "failed",
+        "a promise was broken by 1 of 2 power cuts; flushed blocks were lost though "
+        "writes after the flush survived; 3 writes torn, at multiples of 4KiB",
+    )
 
 
 def test_what_was_not_read_says_nothing() -> None:

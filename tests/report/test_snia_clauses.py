@@ -113,6 +113,31 @@ def test_a_shortened_suite_deviates(name: str, tmp_path: Path) -> None:
     assert set(deviations(found)) == known and found.deviates
 
 
+def test_a_session_that_ends_on_time_deviates(tmp_path: Path) -> None:
+    """What --within shortens is told, though each round is there."""
+    size = ("--backend", "sim", "--create", "256MiB", "--store", tmp_path / "s.db")
+    ioplan("run", "pts/pts_throughput", *size, "--within", "5min", "--quiet")
+    done = ioplan("report", "last", "--conformance", *size[-2:])
+    text = " ".join(done.out.split())
+    assert done.code == 1
+    assert "--within ended 20 runs early" in text
+
+
+def test_a_shaped_fill_deviates(tmp_path: Path) -> None:
+    text = """plan "PTS throughput"
+precondition fill { purge write random 4KiB shaped, spare 7% }
+test "D2 throughput, 1024 KiB" { after fill
+  run sequential 1MiB, qd 32 for 1s
+  vary read in 100%, 0%
+  rounds until steady bandwidth when read == 0%, at most 25 }
+"""
+    (found,) = judged(checked(text), tmp_path)
+    assert deviations(found)["preconditioning"] == (
+        "a shaped pass of random writes; the specification fills sequentially; what "
+        "follows must become steady"
+    )
+
+
 def test_histograms_elsewhere_name_the_points_of_the_table(tmp_path: Path) -> None:
     """The command that measures them is in the reason."""
     (found,) = judged(without_seeks(suite("pts_demand_intensity", "smoke")), tmp_path)

@@ -99,6 +99,32 @@ def test_parquet_agrees_with_the_store(store: Store, series: bool) -> None:
     assert got == EXPECTED[series](store)
 
 
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_streams_add_up_to_the_runs(store: Store, format: str) -> None:
+    """Three intervals of two directions in each of two runs; the third has no counts."""
+    data = exported(store, format, series=True, streams=True)
+    rows = from_csv(data) if format == "csv" else from_parquet(data)
+    places = [(int(row["seq"]), float(row["t_s"]), row["scope"]) for row in rows]
+    times, scopes = (1.0, 2.0, 3.0), ("read", "write")
+    assert places == [(seq, t, one) for seq in (1, 2) for t in times for one in scopes]
+    for one in list(store.records(ID))[:2]:
+        for scope, told in one.directions.items():
+            own = [r for r in rows if (int(r["seq"]), r["scope"]) == (one.seq, scope)]
+            assert sum(int(row["ios"]) for row in own) == told.ios
+            assert sum(int(row["bytes"]) for row in own) == told.bytes
+            assert told.latency
+            assert max(int(row["max_ns"]) for row in own) == told.latency.max_ns
+            for row in own:
+                assert (
+                    float(row["p50_ns"]) <= float(row["p99_ns"]) <= int(row["max_ns"])
+                )
+
+
+def test_streams_without_series_are_refused(store: Store) -> None:
+    with pytest.raises(ExportError, match="add --series"):
+        exported(store, "csv", streams=True)
+
+
 def test_rows_agree_with_the_records(store: Store) -> None:
     rows = from_parquet(exported(store, "parquet"))
     assert [(r["seq"], r["scope"]) for r in rows] == [

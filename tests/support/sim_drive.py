@@ -123,3 +123,9 @@ def amplification(
     for _ in range(30):
         flash.write(rng.integers(host, size=host // 10), 1)
     return (flash.programmed_pages - programmed) / (flash.host_pages - written)
+
+
+def spare_drive(pages: int, spare_percent: int, block_pages: int = 64) -> Geometry:
+    """So many pages of one to one, with blocks beyond them."""
+    blocks = -(-int(pages * (1 + spare_percent / 100)) // block_pages) + EXTRA_BLOCKS
+    return Geometry(pages, blocks, block_pages, 1.0, 1.0, 0)

@@ -11,6 +11,7 @@ from arrivals import arrivals
 from command import Done, ioplan, plan_file
 
 from ioplan.records.record import RunRecord
+from ioplan.share.container import read
 from ioplan.store.store import Store
 
 pytestmark = pytest.mark.slow
@@ -195,3 +196,36 @@ def test_a_single_target_has_it_all(tmp_path: Path, store_path: Path) -> None:
     (record,) = run_records(store_path)
     assert arrivals(record) == pytest.approx(500, rel=0.01)
     assert record.targets == {}
+
+
+def test_a_redacted_bundle_names_no_target(tmp_path: Path, store_path: Path) -> None:
+    names = ("confidential.bin", "b.bin")
+    text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 100ms }'
+    assert run(tmp_path, text, names=names).code == 0
+    for words, is_named in (((), True), (("--redact",), False)):
+        bundle = tmp_path / f"{is_named}.ioplan-bundle"
+        assert ioplan("bundle", "last", "-o", bundle, *words).code == 0
+        members = read(bundle.read_bytes()).members
+        found = any(b"confidential" in data for data in members.values())
+        assert found is is_named
+
+
+def test_rounds_have_rows_of_targets_without_percentiles(
+    tmp_path: Path, store_path: Path
+) -> None:
+    text = """test "T" {
+      run random 4KiB 100/0, rate 1_200 iops over all, qd 8 over all for 200ms
+      rounds until steady iops, at most 5
+    }"""
+    done = run(tmp_path, text)
+    shown = ioplan("show", "last").out
+    rows = [line for line in shown.splitlines() if "on b.bin" in line]
+    assert rows and "–" in rows[0], done.out
+    assert "of a target, it is known of single runs" in " ".join(shown.split())
+
+
+def test_a_rehearsal_has_the_load_on_one_drive(tmp_path: Path) -> None:
+    text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 1s }'
+    plan = plan_file(tmp_path, text)
+    done = ioplan("plan", plan, "--rehearse", "--capacity", "1GiB")
+    assert done.code == 0, done.err

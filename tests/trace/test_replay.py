@@ -43,33 +43,6 @@ def run(folder: Path, backend: str, *more: object) -> Done:
     )
 
 
-def record_of(done: Done) -> dict[str, Any]:
-    assert done.of("record"), done.err
-    found: dict[str, Any] = done.of("record")[0]["record"]
-    return found
-
-
-def test_the_simulated_drive_has_its_rate_sizes_and_mix(tmp_path: Path) -> None:
-    """A busy first half, a quiet second one: 900 I/Os, then 100, in 1 s."""
-    halves = np.concatenate((np.arange(900) / 900, 1 + np.arange(100) / 100))
-    times = (halves * 500_000_000).astype("u8")
-    kinds = np.arange(1000) % 4 == 0
-    recorded(tmp_path, time_ns=times, kind=kinds, size=np.where(kinds, 16384, 4096))
-    plan = PLAN.replace(", speed 20", "")
-    words = ("--backend", "sim", "--create", "4MiB", "--interval", "100ms", "--json")
-    done = ioplan("run", plan_file(tmp_path, plan), *words)
-    record = record_of(done)
-    by_direction = {name: one["ios"] for name, one in record["directions"].items()}
-    assert record["total"]["ios"] == pytest.approx(1000, rel=0.1)
-    assert by_direction["read"] / record["total"]["ios"] == pytest.approx(
-        0.75, abs=0.06
-    )
-    (series,) = [
-        line["intervals"] for line in done.of("record") if "intervals" in line
-    ] or [[]]
-    assert not series or series[0]["ios"] > series[-1]["ios"]
-
-
 def test_a_larger_trace_than_the_target_is_refused(tmp_path: Path) -> None:
     recorded(tmp_path, offset=np.arange(1000) * 8192)
     for backend in ("sim", "io_uring"):

@@ -105,10 +105,13 @@ def test_a_broken_promise_fails_the_run_after_the_cut(
     assert after["backend"]["facts"]["verify"]["lost_flushed"] > 0
 
 
+HANGS = "sleep did not end within 5 s"
 FAULTS = {
     "another thing is cut": ({"off": NOTHING}, "cuts the power of something else"),
     "off fails": ({"off": shell("echo no such socket >&2; exit 3")}, "no such socket"),
     "off is no program": ({"off": ["/nowhere/pdu"]}, "/nowhere/pdu cannot be started"),
+    "off hangs": ({"off": ["sleep", "600"], "timeout": "5s"}, HANGS),
+    "on hangs": ({"on": ["sleep", "600"], "timeout": "5s"}, HANGS),
     "on fails": ({"on": shell("echo relay stuck >&2; exit 1")}, "relay stuck"),
     "it stays away": ({"on": NOTHING, "back": "500ms"}, "cannot be opened"),
 }
@@ -140,6 +143,27 @@ def test_what_comes_back_smaller_is_another_device(
     done = cut(one, tmp_path, on=shell(f"{stop} && {start}"))
     assert done.code not in (0, 2) and "it had 4.19 MB, and has 2.10 MB" in done.err
     assert records(done)[0]["cause"] == "target-lost"
+
+
+@pytest.mark.long
+def test_another_drive_in_its_place_is_not_written_to(
+    device: Starts, tmp_path: Path
+) -> None:
+    """The lab file names a link, as in /dev/disk/by-path; another drive is there now."""
+    one, other = (device(cache={"mode": "volatile"}) for _ in range(2))
+    link = tmp_path / "link"
+    link.symlink_to(one.disk)
+    moves = ["ln", "-sfn", str(other.disk), str(link)]
+    lab = lab_of(one, tmp_path, on=moves, back="1s")
+    lab.write_text(lab.read_text().replace(f'path = "{one.disk}"', f'path = "{link}"'))
+    words = ("--lab", lab, "--target", "toy", "--overwrite", one.disk, "--json")
+    plan = plan_file(tmp_path, PLAN)
+    done = ioplan("run", plan, *words, "--store", tmp_path / "store")
+    assert done.code not in (0, 2) and "cannot be opened" in done.err
+    assert str(other.folder) in done.err
+    assert records(done)[0]["directions"]["write"]["ios"] > 0
+    other.tell("flush-log")
+    assert not (read_log(other.log)["kind"] == 1).any(), "it has been written to"
 
 
 @pytest.fixture

@@ -16,13 +16,15 @@ from ioplan.witness.device import Device
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]
 
-WRITES = "random 4KiB 0/100, qd 4, region 0%..50%"
+WRITES = "0/100, qd 4, region 0%..50%"
 READS = 'plan "R"\ntest "R" { run sequential 64KiB 100/0, verify, 1 pass }\n'
 CACHES: dict[str, dict[str, Any]] = {
     "none": {},
     "honest": {"mode": "volatile"},
     "reordered": {"mode": "volatile", "reordered": True},
     "torn 4KiB": {"mode": "volatile", "torn": "4KiB"},
+    "torn 16KiB": {"mode": "volatile", "torn": "16KiB"},
+    "lying, reordered": {"mode": "lying", "reordered": True},
     "capacitor": {"mode": "capacitor"},
     "flushes later": {"mode": "volatile", "flush_delay": "1min"},
     "lying": {"mode": "lying"},
@@ -38,19 +40,20 @@ def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def survived(
-    folder: Path, disk: Device, promise: str, size: str = "4MiB"
+    folder: Path, disk: Device, promise: str, block: str = "4KiB"
 ) -> dict[str, Any]:
     """The fact `verify` of reads after a cut."""
-    (line,) = read_after_cut(folder, disk, promise, READS, size).of("record")
+    (line,) = read_after_cut(folder, disk, promise, READS, block).of("record")
     record = line["record"]
     return {"status": record["status"], **record["backend"]["facts"]["verify"]}
 
 
 def read_after_cut(
-    folder: Path, disk: Device, promise: str, reads: str, size: str = "4MiB"
+    folder: Path, disk: Device, promise: str, reads: str, block: str = "4KiB"
 ) -> Done:
     """Writes, a cut, and a pass of reads."""
-    writes = f'plan "W"\ntest "W" {{ run {WRITES}, {promise}, verify for {size} }}\n'
+    run = f"random {block} {WRITES}, {promise}, verify for 4MiB"
+    writes = f'plan "W"\ntest "W" {{ run {run} }}\n'
     for name, text in (("w", writes), ("r", reads)):
         if name == "r":
             assert ioplan("device", "cut", disk.folder).code == 0
@@ -99,6 +102,31 @@ def test_a_broken_promise_is_named_and_fails_the_run(
     found = survived(tmp_path, device(cache=CACHES[cache]), promise)
     assert lost(found) == broken and found["status"] == "failed", found
     assert "was written last" in found["first"][0]["what"]
+
+
+@pytest.mark.parametrize(
+    ("cache", "reordered"), [("lying", False), ("lying, reordered", True)]
+)
+def test_an_earlier_state_is_told_from_a_mixture(
+    cache: str, reordered: bool, device: Starts, tmp_path: Path
+) -> None:
+    found = survived(tmp_path, device(cache=CACHES[cache]), FLUSH)
+    assert lost(found) == {"lost_flushed"}
+    assert (found["reordered"] > 0) is reordered, found
+    assert found["reordered"] <= found["lost_flushed"]
+
+
+@pytest.mark.parametrize(
+    ("cache", "unit_bytes"), [("torn 4KiB", 4096), ("torn 16KiB", 0), ("reordered", 0)]
+)
+def test_torn_writes_are_counted_with_their_unit_and_no_error(
+    cache: str, unit_bytes: int, device: Starts, tmp_path: Path
+) -> None:
+    one = device(cache=CACHES[cache])
+    found = survived(tmp_path, one, NEITHER, block="16KiB")
+    assert lost(found) == set() and found["status"] == "ok", found
+    assert (found["torn_writes"] > 0) is (unit_bytes > 0), found
+    assert found["torn_unit_bytes"] == unit_bytes
 
 
 def test_a_lie_about_flushes_is_no_lie_about_fua(

@@ -6,7 +6,7 @@ loaded counts. It is read when a call may be for it, never for a run on one targ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -41,6 +41,11 @@ class LabPlugin(Protocol):
 
     def run_on_targets(self, call: RunCall, detach: bool, skip_missing: bool) -> int:
         """Run a plan with a lane for each target; returns the exit code."""
+
+    def targets_on(
+        self, on: str, targets: Sequence[str], lab: Path | None
+    ) -> list[str]:
+        """The targets that `--on` takes, beside which none may be named."""
 
     def backend_on_hosts(
         self, plan: PlanSummary, asked: RunRequest, session: str

@@ -17,7 +17,7 @@ NOISE = 0.8
 0.82 to 1.0 (131,072 blocks of 3.33), text as base64 0.76."""
 LEAST_NOISE_BYTES = 256
 LEAST_CONSTANT_BYTES = 16
-STAMP, STAMP_BYTES = b"ioplanVB", 40
+STAMP, STAMP_BYTES = b"ioplanVB", 48
 """The header of a block that was written with `verify`, as the engine writes it."""
 
 

@@ -12,10 +12,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.job import Wear
+from ioplan.job import SECOND_NS, Wear
 from ioplan.language.metric import Metric
 from ioplan.language.plan import CheckedPlan
+from ioplan.measure.interval_counts import IntervalCounts, Slice
 from ioplan.measure.metrics import Sample, figure
+from ioplan.measure.stretch import Stretch
 from ioplan.measure.wear import wear_value
 from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
 from ioplan.planner.steps import Run
@@ -133,6 +135,13 @@ def series_columns(axes: Iterable[str]) -> Columns:
     return _place_columns(axes) | POINT | TELEMETRY
 
 
+def stream_columns(axes: Iterable[str]) -> Columns:
+    """The columns of `stream_rows`."""
+    percentiles = {f"p{percent:g}_ns": float for percent in PERCENTILES}
+    times = {"t_s": float, "length_s": float}
+    return _place_columns(axes) | times | FIGURES | percentiles
+
+
 def _place_columns(axes: Iterable[str]) -> Columns:
     return PLACE | SESSION | {f"cell.{axis}": str for axis in axes}
 
@@ -163,6 +172,24 @@ def series_rows(
     place, beside = _place(record, counted), {point.t_s: point for point in telemetry}
     for point in series:
         yield place | _point(point) | _readings(beside.get(point.t_s))
+
+
+def stream_rows(
+    record: RunRecord, counted: Counted, intervals: Iterable[Slice]
+) -> Iterator[Row]:
+    """A row for each direction of each stream in each interval.
+
+    Percentiles stand there however few I/Os lie beyond them: `ios` says how many.
+    """
+    place = _place(record, counted)
+    for one in intervals:
+        length_ns = one.end_ns - one.begin_ns
+        times = {"t_s": one.end_ns / SECOND_NS, "length_s": length_ns / SECOND_NS}
+        for stream in Stretch([one]).streams:
+            for direction, result in stream.directions.items():
+                row = {"stream": stream.name} | _figures(direction, result)
+                kept = {k: v for k, v in row.items() if not k.endswith("_supported")}
+                yield place | times | kept
 
 
 def _place(record: RunRecord, counted: Counted) -> Row:
@@ -288,7 +315,8 @@ def session_words(session: Session) -> Row:
 
 
 class Source(Struct, frozen=True, dict=True):
-    """A session, as records and as flat rows: of runs, or of their intervals.
+    """A session, as records and as flat rows: of runs, or of their intervals, or of
+    the `streams` in these.
 
     With its plan, there is a row for each cell that was not measured as well.
     """
@@ -298,6 +326,7 @@ class Source(Struct, frozen=True, dict=True):
     series: bool = False
     detail: bool = False
     plan: CheckedPlan | None = None
+    streams: bool = False
 
     def records(self) -> Iterator[RunRecord]:
         """The runs in order."""
@@ -315,6 +344,8 @@ class Source(Struct, frozen=True, dict=True):
             (run.cell_text for run in self.missing),
         )
         axes = dict.fromkeys(axis for cell in found for axis in cell)
+        if self.streams:
+            return stream_columns(axes)
         return series_columns(axes) if self.series else run_columns(axes)
 
     @cached_property
@@ -348,7 +379,10 @@ class Source(Struct, frozen=True, dict=True):
 
     def _measured(self) -> Iterator[Row]:
         for record in self.records():
-            if self.series:
+            if self.streams:
+                packed = self.store.intervals(record.session, record.seq)
+                yield from stream_rows(record, self.counted, IntervalCounts(packed))
+            elif self.series:
                 detail = self.store.detail(record.session, record.seq)
                 series, telemetry = detail.series, detail.telemetry
                 yield from series_rows(record, self.counted, series, telemetry)

@@ -60,17 +60,22 @@ def export(
     *,
     detail: bool = False,
     series: bool = False,
+    streams: bool = False,
     plan: CheckedPlan | None = None,
 ) -> None:
     """Write a session to a binary stream.
 
     `session_id` is any key of `Store.session`. `detail` adds histograms and series
-    to JSON. With its `plan`, what was not measured is in it. Raises FormatError,
+    to JSON, `streams` parts the series into streams and directions. With its `plan`,
+    what was not measured is in it. Raises FormatError,
     ExportError, StoreError, and OSError from writing.
     """
     if detail and (format != "json" or series):
         raise ExportError("histograms are exported with whole records as json only")
-    source = Records(store, store.session(session_id), series, detail, plan)
+    if streams and not series:
+        raise ExportError("streams are of the series: add --series")
+    session = store.session(session_id)
+    source = Records(store, session, series, detail, plan, streams)
     write(source, format, out)
 
 

@@ -385,6 +385,23 @@ CLAUSES: tuple[Clause, ...] = (
         },
     ),
     Clause(
+        word="shaped",
+        forms={"shaped": "shaped, spare 7%"},
+        sets={"shaped": ("spare_percent",)},
+        convert=to.spare,
+        reference=(
+            "`random 4KiB shaped, spare 7%`",
+            "a precondition's write that leaves, in one pass over the flash, the valid "
+            "pages that steady random writes leave in its blocks; `spare` is the flash "
+            "beyond the capacity, as a share of it. See [Shaped](#shaped)",
+            "off",
+        ),
+        is_axis=False,
+        kinds=("share",),
+        writes_only=True,
+        feature="after shaped_once run random 4KiB 100/0 for 2s",
+    ),
+    Clause(
         word="align",
         forms={"align": "align 512B"},
         sets={"align": ("align_bytes",)},
@@ -556,6 +573,21 @@ CLAUSES: tuple[Clause, ...] = (
             "([traces.md](traces.md)). The trace says the mix, the sizes and the "
             "offsets; `qd` is how many may be "
             "outstanding (256). Without a length, the run is once through the trace",
+            "",
+        ),
+    ),
+    Clause(
+        word="footprint of",
+        in_head=True,
+        is_axis=False,
+        is_feature=False,
+        forms={"footprint of": "footprint of web"},
+        sets={"footprint of": ()},
+        slot="pattern",
+        reference=(
+            "`footprint of web`",
+            "of a precondition's `write`: all that a trace reads or writes is written "
+            "once, in the order of places, so that what it reads is there",
             "",
         ),
     ),

@@ -29,6 +29,7 @@ VARIATIONS = 0.01, 100.0
 MOST_SYNC = 1_000_000_000
 MOST_ERRORS = 1_000_000_000
 MOST_RETRIES = 100
+LEAST_SPARE, MOST_SPARE = 1, 100
 MOST_HANG_NS = 3600 * 1_000_000_000
 
 Attributes = dict[str, Any]
@@ -232,6 +233,18 @@ def pause(quantity: Quantity) -> Attributes:
     if not pause_ns:
         raise QuantityError("a pause must be longer than 0", "for example pause 5ms")
     return {"pause_ns": pause_ns}
+
+
+def spare(quantity: Quantity) -> Attributes:
+    """Flash beyond the capacity, as a share of it. Raises QuantityError."""
+    share = float(of_kind(quantity, "a spare", "share").value)
+    if not LEAST_SPARE <= share <= MOST_SPARE:
+        raise QuantityError(
+            f"a spare is from {LEAST_SPARE} % to {MOST_SPARE} % of the capacity, not "
+            f"{quantity.text}",
+            "for example spare 7%",
+        )
+    return {"spare_percent": share}
 
 
 def errors_allowed(quantity: Quantity) -> Attributes:

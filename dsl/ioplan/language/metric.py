@@ -48,6 +48,7 @@ METRICS: dict[str, tuple[str, Kind]] = {
         (
             *("kept", "rolled_back", "lost_flushed", "lost_fua"),
             *("older_than_durable", "torn", "misdirected", "foreign"),
+            *("reordered", "torn_writes"),
         ),
         ("", "number"),
     ),
@@ -70,7 +71,7 @@ OF_SERIES = ("recovery", "lost_work", *THROTTLED)
 AT_THE_END = ("gap", "recovery", "lost_work")
 """What an event costs: a run has to reach its end, though a seek may ask for it."""
 SURVIVAL = tuple(METRICS)[list(METRICS).index("kept") :]
-"""Blocks after a power cut, by what became of them."""
+"""What became of blocks and writes at a power cut."""
 FOREIGN = {
     **dict.fromkeys(("bw", "throughput", "mbps", "mb"), "bandwidth"),
     **dict.fromkeys(("latency", "lat", "clat", "avg", "average"), "mean"),

@@ -167,7 +167,7 @@ STATEMENTS = (
             "`run WORKLOAD, until steady METRIC every T, at most 4 passes`": "a run "
             "that ends when it is steady; `for 24h` also limits its time",
             "`run WORKLOAD for T, cut power at T1..T2`": "a run in which the target "
-            "loses its power, see [`verify.md`](verify.md)",
+            "loses its power, see [`durability.md`](durability.md)",
             '`run WORKLOAD for T, event "NAME" at T1..T2`': "a run during which the "
             "lab does something, see [`events.md`](events.md)",
             "`run … as NAME`": "names the step: its metrics are `NAME.iops` and so on",

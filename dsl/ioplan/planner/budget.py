@@ -27,6 +27,8 @@ from ioplan.planner.unfold import UNKNOWN, unfold
 
 LEAST = 0.1
 """The part of a run's time that it has in any case."""
+SHORTENED = "(--within)"
+"""In the warning of a run that has ended before its time."""
 LEAST_ROUNDS = 3
 """Fewer rounds decide no cell."""
 SECONDS_PERCENT, ROUNDS_PERCENT = 5.0, 1.0

@@ -20,7 +20,7 @@ from ioplan.report.charts.charts import pictures
 from ioplan.report.charts.convergence import convergence
 from ioplan.report.charts.power import absent
 from ioplan.report.charts.probes import probe_pictures
-from ioplan.report.charts.tables import run_frame
+from ioplan.report.charts.tables import ON, run_frame
 from ioplan.report.conformance.conformance import (
     Conformance,
     JudgedSession,
@@ -312,7 +312,15 @@ def _signs(frame: Frame) -> Iterator[str]:
     if any(_is_doubted(row) for row in rows):
         yield f"{DOUBTED} not to be relied on: {', '.join(_doubts_in(rows))}"
     if any(row["p99"] is None or row["p99.9"] is None for row in rows):
-        yield f"– fewer than {BEYOND} I/Os lie beyond this percentile"
+        merged = "; of a target, it is known of single runs" * any(
+            map(_is_merged, rows)
+        )
+        yield f"– fewer than {BEYOND} I/Os lie beyond this percentile{merged}"
+
+
+def _is_merged(row: Mapping[str, Value]) -> bool:
+    """Whether it is of a target in several runs, whose histograms are of all."""
+    return str(row.get("scope", "")).startswith(ON) and row.get("runs", 1) != 1
 
 
 def _is_doubted(row: Mapping[str, Value]) -> bool:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import gcd
+from typing import Any
 
 from ioplan.core.text import counted
 from ioplan.core.units import digits
+from ioplan.language.quantity import size_text
 from ioplan.records.record import RunRecord
 from ioplan.report.document import Judged
 
@@ -20,12 +23,12 @@ CONFIDENCE = 0.95
 def survived(by_label: Mapping[str, Sequence[RunRecord]]) -> Iterator[Judged]:
     """A line for each session of a test that cuts the power and reads afterwards."""
     for label, records in by_label.items():
-        judged = list(_judged(records))
-        if judged:
+        read = list(_read(records))
+        if read:
             who = f"{label}: " if len(by_label) > 1 else ""
-            broken = sum(judged)
+            broken = sum(any(map(found.get, BROKEN)) for found in read)
             outcome = "failed" if broken else "held"
-            yield Judged(outcome, who + _text(len(judged), broken))
+            yield Judged(outcome, who + _text(len(read), broken) + _more(read))
 
 
 def _text(cuts: int, broken: int) -> str:
@@ -37,6 +40,19 @@ def _text(cuts: int, broken: int) -> str:
     )
 
 
+def _more(read: Sequence[dict[str, Any]]) -> str:
+    """How it broke them, and what no drive has to promise."""
+    text = ""
+    if any(found.get("reordered") for found in read):
+        text += "; flushed blocks were lost though writes after the flush survived"
+    if torn := sum(found.get("torn_writes", 0) for found in read):
+        unit_bytes = gcd(*(found.get("torn_unit_bytes", 0) for found in read))
+        text += (
+            f"; {counted(torn, 'write')} torn, at multiples of {size_text(unit_bytes)}"
+        )
+    return text
+
+
 def bound(cuts: int) -> float:
     """The largest share of losses with which so many cuts without one are credible.
 
@@ -45,8 +61,8 @@ def bound(cuts: int) -> float:
     return float(1 - (1 - CONFIDENCE) ** (1 / cuts))
 
 
-def _judged(records: Sequence[RunRecord]) -> Iterator[bool]:
-    """Of each cut whether the first reads after it found a promise broken."""
+def _read(records: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
+    """Of each cut what the first reads after it found."""
     cut = False
     for record in sorted(records, key=lambda one: one.seq):
         if record.power_cut:
@@ -54,5 +70,5 @@ def _judged(records: Sequence[RunRecord]) -> Iterator[bool]:
             continue
         found = record.backend.facts.get("verify")
         if cut and isinstance(found, dict) and BROKEN[0] in found:
-            yield any(found.get(name) for name in BROKEN)
+            yield found
             cut = False

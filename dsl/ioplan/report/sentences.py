@@ -42,12 +42,15 @@ def latencies(result: DirectionResult) -> list[str]:
 
 
 def access_text(stream: Stream) -> str:
-    """`sequential`, `random`, `random 65%`, `random permuted`."""
+    """`sequential`, `random`, `random 65%`, `random permuted`, `random shaped`."""
     share = f" {stream.random_percent:g}%" if stream.random_percent < 100 else ""
     if stream.write_random_percent is not None:
         reads, writes = stream.random_percent, stream.write_random_percent
         share = f" ({reads:g}% of the reads, {writes:g}% of the writes)"
-    return f"{stream.pattern}{share}{' permuted' if stream.permuted else ''}"
+    order = " permuted" * stream.permuted + " shaped" * (
+        stream.spare_percent is not None
+    )
+    return f"{stream.pattern}{share}{order}"
 
 
 def prepare_line(run: RunRecord) -> str:

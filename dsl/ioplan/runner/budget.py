@@ -23,6 +23,7 @@ from ioplan.measure.metrics import Figure, figure
 from ioplan.measure.steady_state import Windows
 from ioplan.planner.budget import (
     LEAST,
+    SHORTENED,
     Share,
     Times,
     is_elastic,
@@ -202,9 +203,9 @@ class Allowance:
         known = self.known
         text = f"ended after {time_text(self.time_s)} of {time_text(self.planned_s)}"
         if known is None or not known.half_width_percent:
-            return f"{text} (--within)"
+            return f"{text} {SHORTENED}"
         percent = known.half_width_percent + known.drift_percent
-        return f"{text} (--within): {known.metric} known within {percent:.1f} %"
+        return f"{text} {SHORTENED}: {known.metric} known within {percent:.1f} %"
 
 
 class BudgetWatch:

@@ -20,7 +20,6 @@ from ioplan.runner.outcome import TargetUnusable
 from ioplan.runner.timed import Timed, drawn_s
 from ioplan.target_entry import PowerControl
 
-COMMAND_S = 60.0
 LOOK_S = 0.1
 LOST = (
     *(Cause.DEVICE_ERROR, Cause.TARGET_LOST, Cause.MISSING_TARGET, Cause.OPEN),
@@ -55,7 +54,7 @@ class PowerCut(Timed):
 
     def _cut(self) -> None:
         begun_s = time.monotonic()
-        self.error = _told(self.supply.control.off)
+        self.error = self._told(self.supply.control.off)
         self.cut_s = begun_s
 
     @property
@@ -88,7 +87,7 @@ class PowerCut(Timed):
     def back(self, before: TargetFacts, old: Drive) -> Drive:
         """Give the power back, and open what comes back. Raises TargetUnusable."""
         old.close()
-        if error := _told(self.supply.control.on):
+        if error := self._told(self.supply.control.on):
             raise TargetUnusable(f"power_control.on: {error}", Cause.NOT_CUT)
         time.sleep(_seconds(self.supply.control.settle))
         drive = self._reopened()
@@ -98,6 +97,10 @@ class PowerCut(Timed):
             text = f"after the power cut the target is another one: {wrong}"
             raise TargetUnusable(text, Cause.TARGET_LOST)
         return drive
+
+    def _told(self, command: tuple[str, ...]) -> str:
+        """Run one of the lab's commands; what went wrong, empty if nothing did."""
+        return run_command(command, _seconds(self.supply.control.timeout)).error
 
     def _reopened(self) -> Drive:
         within_s = _seconds(self.supply.control.back)
@@ -129,11 +132,6 @@ def _failed(outcome: RunOutcome, message: str) -> RunOutcome:
 def _changed(outcome: RunOutcome, **change: Any) -> RunOutcome:
     fields = {name: getattr(outcome, name) for name in outcome.__struct_fields__}
     return RunOutcome(**fields | change)
-
-
-def _told(command: tuple[str, ...]) -> str:
-    """Run one of the lab's commands; what went wrong, empty if nothing did."""
-    return run_command(command, COMMAND_S).error
 
 
 def _seconds(duration: str) -> float:

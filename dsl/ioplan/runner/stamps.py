@@ -22,7 +22,7 @@ from ioplan.planner.run_id import digest
 from ioplan.runner.state_ledger import target_key
 from ioplan.store.session_folder import make_private
 
-HEADER_BYTES, ENTRY_BYTES = 4096, 8
+HEADER_BYTES, ENTRY_BYTES = 4096, 12
 """As the engine lays the file out: an entry for each logical block."""
 CUTS_AT = 48
 """Where its header counts the power cuts, in 64 bits."""

@@ -87,7 +87,7 @@ def feature_job(facts: TargetFacts, feature: str, times: Times = SHORT) -> Job:
     """A feature of the language as `ioplan backends` asks for it, made short."""
     text = f'{MIXED_WORKLOAD}test "T" {{ {FEATURES[feature]} }}'
     plan = check(Source(feature, text), (installed_plans(),))
-    ((_, asked),) = all_jobs(unfold(plan), facts, False)
+    (_, asked), *_ = all_jobs(unfold(plan), facts, False)
     short: dict[str, Any] = {
         "interval_ns": times.interval_ns,
         "warmup_ns": min(asked.warmup_ns, times.warmup_ns),

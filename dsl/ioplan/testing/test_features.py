@@ -34,6 +34,8 @@ from ioplan.witness.offsets import popularity
 from ioplan.workload import Distribution, Pareto, Zipf
 
 SPREAD_SIGMAS, PARTS = 6.0, 10
+SHAPED_OFF = 0.02
+"""A shaped pass may end so much earlier, as its last writes are all done."""
 
 
 def check_spread(
@@ -70,6 +72,7 @@ FEATURES = (
     *("normal", "align", "data zeros", "data compressible", "dedup"),
     *("trim", "sync", "verify"),
     *("pause", "pause every"),
+    "shaped",
 )
 """What `Load` does not measure."""
 
@@ -118,6 +121,22 @@ def _pause(seen: Seen) -> None:
     assert done.sum_ns + pauses_ns <= seen.result.run_ns + SLACK_NS, (
         "the latencies and the pauses take longer than the run: latencies include them"
     )
+
+
+def _shaped(seen: Seen) -> None:
+    """One pass over the flash, in which each block is written."""
+    (stream,) = seen.job.streams
+    spare = (stream.spare_percent or 0.0) / 100
+    expected = stream.region_bytes * (1 + spare)
+    moved = of(seen.result.streams[0], "write").bytes
+    assert abs(moved / expected - 1) <= SHAPED_OFF, (
+        f"{moved} bytes are not {1 + spare:g} times the {stream.region_bytes} written"
+    )
+    if seen.before is None or seen.after is None:
+        return
+    flags = changed(seen.before, seen.after, BLOCK_BYTES)
+    blocks = stream.region_bytes // BLOCK_BYTES
+    assert flags[:blocks].all(), f"{(~flags[:blocks]).sum()} blocks were not written"
 
 
 def _sound(seen: Seen) -> None:
@@ -202,4 +221,5 @@ MEASURES: dict[str, Callable[[Seen], None]] = {
     "dedup": _dedup,
     **dict.fromkeys(("pause", "pause every"), _pause),
     **dict.fromkeys(SPREADS, _spread),
+    "shaped": _shaped,
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -101,6 +101,27 @@ def _sorted(part: Path, out: Path, found: Found) -> Header:
     times = ios["time_ns"].astype(np.int64)  # those before the first are below 0
     order = np.argsort(times, kind="stable")
     return prepared.write(out, _moved(ios, order, int(times.min())))
+
+
+def joined(parts: Sequence[Path], out: Path) -> Header:
+    """Records of several threads, without a header, as one trace in order of time.
+
+    Raises TraceError where there is none, and OSError.
+    """
+    whole, found = out.with_name(f".{out.name}.part"), Found()
+
+    def records() -> Iterator[Ios]:
+        for path in parts:
+            with path.open("rb") as file:
+                while len(some := np.fromfile(file, DTYPE, CHUNK)):
+                    yield some
+
+    try:
+        prepared.write(whole, _checked(records()))
+        found.backwards = 1  # each thread begins at the run's start, and not at 0
+        return _sorted(whole, out, found)
+    finally:
+        whole.unlink(missing_ok=True)
 
 
 def _mapped(path: Path) -> Ios:

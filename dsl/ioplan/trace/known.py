@@ -17,6 +17,8 @@ FILES: dict[str, Path] = {}
 """By digest."""
 Part = tuple[int, int]
 """From and to, in ns of the trace."""
+FOOTPRINT: Part = (0, 0)
+"""In place of a part: what it reads or writes, written once."""
 
 
 def surveyed(path: Path, *part: int) -> TraceFacts:
@@ -29,8 +31,13 @@ def surveyed(path: Path, *part: int) -> TraceFacts:
 class KnownTrace:
     """A trace of a plan: the facts of all of it, and of the parts that are replayed."""
 
-    def __init__(self, facts: TraceFacts, survey: Callable[[Part], TraceFacts]) -> None:
-        self.facts = facts
+    def __init__(
+        self,
+        facts: TraceFacts,
+        survey: Callable[[Part], TraceFacts],
+        is_footprint: bool = False,
+    ) -> None:
+        self.facts, self.is_footprint = facts, is_footprint
         self.parts: dict[Part, TraceFacts] = {}
         self.survey = survey
 
@@ -39,6 +46,14 @@ class KnownTrace:
         if part not in self.parts:
             self.parts[part] = self.survey(part)
         return self.parts[part]
+
+    def footprint(self) -> KnownTrace:
+        """A trace that writes what this one reads or writes. Raises TraceError."""
+
+        def no_parts(_: Part) -> TraceFacts:
+            raise TraceError("a footprint has no parts")
+
+        return KnownTrace(self.part(FOOTPRINT), no_parts, True)
 
     def as_text(self) -> str:
         """The facts as a record keeps them in place of the file."""
@@ -49,7 +64,21 @@ def known_survey(path: Path) -> KnownTrace:
     """A trace, whose file is found from now on. Raises TraceError and OSError."""
     facts = surveyed(path)
     FILES[facts.digest] = path.resolve()
-    return KnownTrace(facts, lambda part: surveyed(path, *part))
+
+    def survey(part: Part) -> TraceFacts:
+        return _footprint(path, facts) if part == FOOTPRINT else surveyed(path, *part)
+
+    return KnownTrace(facts, survey)
+
+
+def _footprint(path: Path, facts: TraceFacts) -> TraceFacts:
+    if not (facts.reads.ios or facts.writes.ios):
+        raise TraceError("the trace reads and writes nothing")
+    footprint = import_module("ioplan.trace.footprint")
+    made: Path = footprint.footprint_of(path, facts.grid_bytes, facts.digest)
+    found = surveyed(made)
+    FILES[found.digest] = made
+    return found
 
 
 def file_of(digest: str) -> Path:
@@ -79,7 +108,10 @@ def recorded_trace(text: str) -> KnownTrace:
         facts, *parts = msgspec.json.decode(text, type=list[TraceFacts])
     except (msgspec.DecodeError, ValueError) as error:
         raise TraceError(f"the record has no facts of it: {error}") from error
-    known = {(one.from_ns, one.to_ns): one for one in parts}
+    known = {
+        (one.from_ns, one.to_ns) if one.digest == facts.digest else FOOTPRINT: one
+        for one in parts
+    }
 
     def survey(part: Part) -> TraceFacts:
         if part not in known:

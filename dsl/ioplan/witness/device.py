@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -60,7 +60,8 @@ class Device(Struct, frozen=True):
         except OSError as error:
             raise DeviceError(f"the device refused to {command}: {error}") from error
         finally:
-            os.close(control)
+            with suppress(OSError):  # one that was told to stop may be gone already
+                os.close(control)
 
     def stop(self) -> None:
         """End it, and wait until its folder is empty again. Raises DeviceError."""

@@ -13,6 +13,7 @@ from ioplan.job import Job
 from ioplan.language.spoken import COMMON, REPLAYS, speaking
 from ioplan_io_uring.engine import engine_path, probe
 from ioplan_io_uring.execution import EngineExecution
+from ioplan_io_uring.kept import KeptTrace
 from ioplan_io_uring.settings import Settings, engine_job, gaps_of, settings_of
 
 SPEAKS = speaking(
@@ -21,6 +22,7 @@ SPEAKS = speaking(
     "ends",
     "dedup",
     "fua",
+    "shaped",
     "random share",
     "random by direction",
     "rate gamma",
@@ -46,11 +48,16 @@ class IoUringDrive(FileDrive):
         self.stamps: Path | None = None
 
     def start(self, job: Job) -> EngineExecution:
-        """Begin a run."""
+        """Begin a run. Raises BackendError."""
+        kept = None
+        if self.settings.traces:
+            kept = KeptTrace.new(Path(self.settings.traces), job)
+        keep = kept.prefix if kept else None
         return EngineExecution(
             self.program,
-            engine_job(job, self.settings, stamps=self.stamps),
+            engine_job(job, self.settings, stamps=self.stamps, keep=keep),
             [self.target.fd],
+            kept,
         )
 
 
@@ -58,8 +65,13 @@ class IoUringTargets(JoinedDrive[IoUringDrive]):
     """Several targets that one engine runs on."""
 
     def start(self, job: Job) -> EngineExecution:
-        """Begin a run."""
+        """Begin a run. Raises BackendError."""
         first, *_ = drives = self.drives.values()
+        if first.settings.traces:
+            raise BackendError(
+                "a run on several targets is not kept as a trace: one trace is of one "
+                "target; leave out the option traces"
+            )
         fds = [drive.target.fd for drive in drives]
         return EngineExecution(first.program, engine_job(job, first.settings), fds)
 

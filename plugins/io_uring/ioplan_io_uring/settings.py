@@ -20,11 +20,13 @@ class Settings(Model):
     """How the engine is to reach the drive.
 
     `polled` looks for completions in the drive's queue instead of waiting for
-    interrupts; `passthrough` hands NVMe commands to the drive past the block layer.
+    interrupts; `passthrough` hands NVMe commands to the drive past the block layer. In
+    the folder `traces` each run leaves what it did as a trace.
     """
 
     polled: bool = False
     passthrough: bool = False
+    traces: str = ""
 
     @property
     def enabled(self) -> list[str]:
@@ -39,7 +41,7 @@ def settings_of(options: dict[str, Any]) -> Settings:
         if name not in known:
             raise BackendError(
                 f"the io_uring backend has no option {name!r}"
-                f"{did_you_mean(name, known)}; it has {' and '.join(known)}"
+                f"{did_you_mean(name, known)}; it has {', '.join(known)}"
             )
     if not options:
         return Settings.model_construct()
@@ -49,7 +51,7 @@ def settings_of(options: dict[str, Any]) -> Settings:
         wrong = str(error.errors()[0]["loc"][0])
         raise BackendError(
             f"the io_uring backend's option {wrong} is {options[wrong]!r}; "
-            f"write true or false"
+            f"write {'a folder' if wrong == 'traces' else 'true or false'}"
         ) from error
 
 
@@ -88,13 +90,16 @@ def engine_job(
     settings: Settings,
     indent: int | None = None,
     stamps: Path | None = None,
+    keep: Path | None = None,
 ) -> str:
     """The job as the engine reads it: with these settings, and of one host.
 
-    `stamps` is the file that remembers what was written with `verify`.
+    `stamps` is the file that remembers what was written with `verify`, and `keep` what
+    the names of the files begin with in which threads keep what they issue.
     """
     own = {name: True for name in settings.enabled}
-    stored = {"stamps": str(stamps)} if stamps else {}
+    files = {"stamps": stamps, "keep": keep}
+    stored = {name: str(path) for name, path in files.items() if path}
     return job_text(job, {**own, **stored, **_traces(job)}, indent)
 
 

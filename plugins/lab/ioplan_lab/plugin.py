@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from ioplan_lab.cluster.jobs.job import Jobs
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
 from ioplan_lab.cluster.jobs.lane_observer import LaneObserver
 from ioplan_lab.cluster.keys.finding import keys_finding
+from ioplan_lab.commands.desk.chosen import chosen_targets
 from ioplan_lab.commands.jobs.delivery import push_job
 from ioplan_lab.commands.jobs.follow import resume_job
 from ioplan_lab.commands.jobs.start import run_fleet
@@ -29,6 +30,11 @@ class Plugin:
     def run_on_targets(self, call: RunCall, detach: bool, skip_missing: bool) -> int:
         console = Terminal(quiet=call.quiet)
         return run_fleet(console, call, detach, skip_missing)
+
+    def targets_on(
+        self, on: str, targets: Sequence[str], lab: Path | None
+    ) -> list[str]:
+        return chosen_targets(on, targets, lab)
 
     def lane(self, folder: Path) -> Lane:
         return _lane(folder)

@@ -19,6 +19,7 @@ from ioplan.core.version import __version__
 from ioplan.job import Job
 from ioplan.language.spoken import COMMON, REPLAYS, speaking
 from ioplan_sim.execution import SimExecution
+from ioplan_sim.replay_execution import ReplayExecution, replays_only
 from ioplan_sim.replayed import gaps_of, with_rates
 from ioplan_sim.spec import DriveSpec, read_spec
 from ioplan_sim.ssd import Ssd
@@ -35,6 +36,7 @@ SPEAKS = speaking(
     "ends",
     "dedup",
     "fua",
+    "shaped",
     "random share",
     "random by direction",
     "rate gamma",
@@ -117,6 +119,8 @@ class SimDrive:
 
     def start(self, job: Job) -> SimExecution:
         """Begin a run; virtual time passes as its events are taken."""
+        if replays_only(job):
+            return ReplayExecution(job, self.facts, self.ssd)
         return SimExecution(with_rates(job), self.facts, self.ssd)
 
     def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:

@@ -47,7 +47,7 @@ class IoSource:
         self.commits_ns, self.uncovered_ns = array("d"), inf
         self.last_page, self.ready_ns = -1, 0.0
         piece = max(1.0, min(stored[1], spec.page_pages))
-        self.reads = [_read_size(kind, piece) for kind in load.kinds]
+        self.reads = [read_size(kind, piece) for kind in load.kinds]
         self.sync_every = 1 if stream.fua else stream.sync_every
         self.draw()
 
@@ -135,7 +135,7 @@ class IoSource:
         return [gap_ns] * DRAWS
 
 
-def _read_size(kind: IoKind, piece: float) -> tuple[int, int, float]:
+def read_size(kind: IoKind, piece: float) -> tuple[int, int, float]:
     """Of a read in bytes, in pages of the dies, and of what each of these gives."""
     count = max(1, round(kind.pages / piece))
     return kind.size_bytes, count, max(kind.size_bytes, MAP_BYTES) / count

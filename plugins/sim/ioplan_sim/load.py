@@ -39,7 +39,7 @@ def kinds(stream: JobStream) -> Iterator[IoKind]:
     for direction in DIRECTIONS:
         sizes = stream.read_sizes if direction == "read" else stream.write_sizes
         for size, share in _split(sizes, shares[direction]):
-            yield _kind(stream, direction, size, share)
+            yield kind_of(stream, direction, size, share)
 
 
 def _split(sizes: Sequence[SizeShare], share: float) -> Iterator[tuple[int, float]]:
@@ -48,7 +48,7 @@ def _split(sizes: Sequence[SizeShare], share: float) -> Iterator[tuple[int, floa
         yield from ((one.size_bytes, share * one.percent / total) for one in sizes)
 
 
-def _kind(stream: JobStream, direction: Direction, size: int, share: float) -> IoKind:
+def kind_of(stream: JobStream, direction: Direction, size: int, share: float) -> IoKind:
     """With offsets and ends on a grid of g bytes, an I/O touches
     1 + (size - g) / page pages in the mean. In order, the buffer merges them.
     """

@@ -11,6 +11,7 @@ from ioplan.job import JobStream
 from ioplan.workload import Hotspots, Normal, Pareto, Zipf
 from ioplan_sim.flash import Pages
 from ioplan_sim.geometry import Geometry
+from ioplan_sim.shaped import Shaped
 from ioplan_sim.spec import MAP_BYTES
 
 Floats = npt.NDArray[np.float64]
@@ -106,6 +107,7 @@ class Placement:
         self.count = max(1, min(end, shape.pages) - self.first)
         self.sequential = stream.pattern == "sequential"
         self.covers = stream.permuted and stream.can_permute
+        self.shaped: Shaped | None = None
         self.parts = np.linspace(0, self.count, stream.threads + 1).astype(np.int64)
         self.done = 0.0
         self.end = 0
@@ -117,6 +119,10 @@ class Placement:
             return self._next(pages, size_bytes)
         run = self._run(size_bytes)
         whole = int(pages / run + self.rng.random())
+        if spare_percent := self.stream.spare_percent:
+            if self.shaped is None:
+                self.shaped = Shaped(-(-self.count // run), spare_percent, self.rng)
+            return self._whole(self.shaped.take(whole), run)
         return self._drawn(whole, run)
 
     def skip(self, pages: float) -> None:
@@ -152,10 +158,14 @@ class Placement:
         if number != self.number:
             run = self._run(size_bytes)
             slots = self.rng.permutation(-(-self.count // run))
-            pages = (slots[:, None] * run + np.arange(run)).ravel()
-            self.order = self.first + pages[pages < self.count]
+            self.order = self._whole(slots, run)
             self.number = number
         return self.order[steps % self.count]
+
+    def _whole(self, slots: Pages, run: int) -> Pages:
+        """The model pages of I/Os that do not overlap; the last may be shorter."""
+        pages = (slots[:, None] * run + np.arange(run)).ravel()
+        return np.asarray(self.first + pages[pages < self.count])
 
     def _drawn(self, ios: int, run: int) -> Pages:
         """At random, by the distribution, aligned to the size unless it is finer."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush, heappushpop
 from typing import Any, NamedTuple
 
@@ -46,7 +46,7 @@ class QueueModel:
     def __init__(
         self,
         spec: DriveSpec,
-        sources: list[IoSource],
+        sources: Sequence[IoSource],
         condition: Condition,
         rng: np.random.Generator,
     ) -> None:
@@ -59,13 +59,9 @@ class QueueModel:
         self.each_command_ns = 1e9 / host.commands
         self.link_ns, self.wire_ns = 1e9 / host.bandwidth, 1e9 / flash.channel_bandwidth
         self.unit = spec.unit_pages
-        self.program_ns = spec.cache.program if condition.cached else flash.program
+        self.set_condition(condition)
         self.erase_ns = flash.erase
         self.copy_ns = flash.program + self.unit / spec.page_pages * flash.read
-        self.copies = condition.copies
-        block_pages = flash.erase_block / MAP_BYTES / flash.dies
-        erase_share = 0.0 if flash.in_place else self.unit / block_pages
-        self.unit_erases = (1 + self.copies) * erase_share
         self.copy_debt, self.erase_debt = rng.random(2).tolist()
         self.erases = 0.0
         self.events: list[Event] = []
@@ -76,11 +72,17 @@ class QueueModel:
         )
         self._buffer(rng)
 
-    def _buffer(self, rng: np.random.Generator) -> None:
-        """It begins full if there are writes, as it soon would be if they are many.
+    def set_condition(self, condition: Condition) -> None:
+        """The state of the drive from now on."""
+        flash = self.spec.flash
+        self.program_ns = self.spec.cache.program if condition.cached else flash.program
+        self.copies = condition.copies
+        block_pages = flash.erase_block / MAP_BYTES / flash.dies
+        erase_share = 0.0 if flash.in_place else self.unit / block_pages
+        self.unit_erases = (1 + self.copies) * erase_share
 
-        A larger buffer than two units a die changes only how long that takes.
-        """
+    def _buffer(self, rng: np.random.Generator) -> None:
+        """A larger one than two units a die changes only how long it takes to fill."""
         self.max_pages = max(
             self.unit,
             min(self.spec.buffer.size // MAP_BYTES, 2 * self.dies * self.unit),
@@ -88,6 +90,10 @@ class QueueModel:
         self.held_pages = self.loose_pages = self.initial_pages = 0.0
         self.blocked: deque[Write] = deque()
         self.idle = [int(die) for die in rng.permutation(self.dies)]
+        self._fill(rng)
+
+    def _fill(self, rng: np.random.Generator) -> None:
+        """It begins full if there are writes, as it soon would be if they are many."""
         if any(source.load.written_pages for source in self.sources):
             self.held_pages = self.loose_pages = float(self.max_pages)
             self.initial_pages = self.held_pages

@@ -1,8 +1,8 @@
-"""A replayed trace as the simulated drive takes it: its rate in steps.
+"""A replayed trace as the simulated drive takes it beside other streams: in steps.
 
-The drive works in slices of time in which little changes, and draws what chance decides
-in them; so a trace gives it how many I/Os arrive when, their sizes and their mix, but
-not the place of each.
+Beside them the drive works in slices of time in which little changes, and draws what
+chance decides in them; so a trace gives it how many I/Os arrive when, their sizes and
+their mix, but not the place of each.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ioplan.job import SECOND_NS, Job, JobStream
 from ioplan.trace.facts import TraceError
 from ioplan.trace.known import file_of
 from ioplan.trace.prepared import Prepared, numbers_at
+from ioplan.trace.selected import Selection
 from ioplan.workload import Rate, RatePhase, Replay
 
 STEPS = 200
@@ -26,12 +27,12 @@ def gaps_of(job: Job) -> list[Gap]:
         Gap(
             stream=stream.name,
             field="pattern",
-            reason="the simulated drive does not place each I/O",
+            reason="beside other streams the drive does not place each I/O of a trace",
             instead=f"the trace's rate in {STEPS} steps, with its sizes and its mix",
             mild=True,
         )
         for stream in job.streams
-        if stream.replay
+        if stream.replay and not all(one.replay for one in job.streams)
     ]
 
 
@@ -43,12 +44,25 @@ def with_rates(job: Job) -> Job:
     return job.model_copy(update={"streams": streams})
 
 
-def _rated(stream: JobStream) -> JobStream:
+def trace_of(stream: JobStream) -> Prepared:
+    """The trace of a stream. Raises BackendError for one that is gone."""
     assert stream.replay
     try:
-        trace = Prepared.open(file_of(stream.replay.digest))
+        return Prepared.open(file_of(stream.replay.digest))
     except (TraceError, OSError) as error:
         raise BackendError(f"the trace: {error}") from error
+
+
+def selection_of(stream: JobStream) -> Selection:
+    """Which of its I/Os are replayed."""
+    assert stream.replay
+    part = stream.replay.from_ns, stream.replay.to_ns
+    return Selection(*part, stream.only, stream.writes_as_reads)
+
+
+def _rated(stream: JobStream) -> JobStream:
+    trace = trace_of(stream)
+    assert stream.replay
     end_bytes = min(stream.region_end_bytes, max(stream.replay.end_bytes, 1 << 20))
     fast = stream.pace == "fast"
     rate = None if fast else _rate(trace, stream.replay, stream.speed)

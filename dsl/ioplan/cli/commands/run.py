@@ -84,6 +84,7 @@ def run_command(
     store: Path | None,
     request: Path | None,
     sim: Path | None,
+    on: str | None,
     detach: bool,
     skip_missing: bool,
     **others: Any,
@@ -91,6 +92,9 @@ def run_command(
     """Run a plan here, or on the targets and hosts of a lab; returns the exit code."""
     said = simulated(sim, others["backend"], others["options"])
     others["backend"], others["options"] = said
+    if on:
+        named = others["targets"], others["lab"]
+        others["targets"] = needed_lab_plugin().targets_on(on, *named)
     call = RunCall(
         request=read_request(request) if request else requested(others),
         plan=plan_path(plan),

@@ -99,6 +99,7 @@ def export_records(
     output: Path | None,
     force: bool,
     series: bool,
+    streams: bool,
     detail: bool,
     store: str | None,
 ) -> None:
@@ -109,7 +110,8 @@ def export_records(
         opened(output, force) as out,
     ):
         plan = _unfinished(found, key)
-        export(found, key, format, out, detail=detail, series=series, plan=plan)
+        parts = {"detail": detail, "series": series, "streams": streams}
+        export(found, key, format, out, plan=plan, **parts)
 
 
 def _unfinished(store: Store, key: str) -> CheckedPlan | None:

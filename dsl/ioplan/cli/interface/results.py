@@ -98,6 +98,7 @@ RESULT_COMMANDS = (
             use.OUTPUT,
             use.FORCE,
             flag("--series", "One row per interval of the time series."),
+            flag("--streams", "With --series, one for each stream and direction."),
             flag("--detail", "With histograms (json only)."),
             use.ANY_STORE,
         ),

@@ -19,6 +19,7 @@ RUN_COMMANDS = (
         (
             use.PLAN,
             *REQUEST_OPTIONS.values(),
+            use.ON,
             use.LIST,
             use.SIM,
             use.STORE,
@@ -36,6 +37,7 @@ RUN_COMMANDS = (
             "ioplan run review.ioplan --backend sim --create 1GiB --scale-time 0.01",
             "ioplan run review.ioplan --target fast --overwrite S4EVNX0R123456",
             "ioplan run review.ioplan --test 'Random*' --set run_time=10s",
+            "ioplan run review.ioplan --on \"8 x model 'ACME *', life < 20 %\"",
             "ioplan run review.ioplan --target fast --tag nightly --note 'new cable'",
         ),
         needs_linux=True,

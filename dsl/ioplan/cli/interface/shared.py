@@ -40,6 +40,7 @@ ONLY_EXACT = REQUEST_OPTIONS["only_exact"]
 BACKEND_OPTIONS = REQUEST_OPTIONS["options"]
 LAB = REQUEST_OPTIONS["lab"]
 OVERWRITE = REQUEST_OPTIONS["overwrite"]
+ON = option("--on", "Drives of the lab by what they are, see docs/labs.md.", "DRIVES")
 OVERWRITE_DATA = REQUEST_OPTIONS["overwrite_data"]
 CANNOT_SEE_USERS = REQUEST_OPTIONS["cannot_see_users"]
 ALLOW = REQUEST_OPTIONS["allow"]

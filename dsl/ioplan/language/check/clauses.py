@@ -16,7 +16,14 @@ from ioplan.language.check.clause_values import (
 )
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.distributions import hotspots, sizes
-from ioplan.language.check.streams.replay import as_reads, fast, only, part, replay
+from ioplan.language.check.streams.replay import (
+    as_reads,
+    fast,
+    footprint,
+    only,
+    part,
+    replay,
+)
 from ioplan.language.check.streams.stream_builder import StreamBuilder
 from ioplan.language.clause_table import BY_WORD, CONVERTED, SIMPLE_WORDS, slot
 from ioplan.language.fields import MOST_SYNC, count
@@ -337,11 +344,13 @@ CLAUSES: dict[str, Apply] = {
     "retry": _when("retry"),
     "hang": _when("hang"),
     "offsets": _offsets,
+    "footprint of": footprint,
     "part": part,
     "as fast as possible": fast,
     "only": only,
     "writes as reads": as_reads,
     "permuted": _permuted,
+    "shaped": _one("shaped"),
     "hotspots": hotspots,
     "hosts": _named,
     "targets": _named,

@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from ioplan.language.bind.bind import scaled_ns, workload_of
 from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
+from ioplan.language.check.shaped import shaped_limits
 from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.streams.hosts import check_unplaced
+from ioplan.language.check.streams.replay import is_replayed
 from ioplan.language.check.streams.rules import check_streams
 from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.times import check_untimed
@@ -137,8 +139,15 @@ def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | Non
     if base is None or scope.findings.error_count > before:
         return None
     made = _written(base, added, step, scope)
-    limits = _limits(timing, step, scope, time_scale)
-    if made is None or limits is None:
+    if made is None:
+        return None
+    is_shaped = any(stream.spare_percent for stream in made.streams)
+    limits = (
+        shaped_limits(made, timing, step, scope)
+        if is_shaped
+        else _limits(timing, is_replayed(base, added), step, scope, time_scale)
+    )
+    if limits is None:
         return None
     return WriteStep(
         workload=made, text=spelled(step.span, atoms_of(step.spec), scope), **limits
@@ -180,9 +189,13 @@ def _reads(stream: StreamTemplate, step: tree.Write, scope: Scope) -> None:
 
 
 def _limits(
-    timing: Timing, step: tree.Write, scope: Scope, time_scale: float
+    timing: Timing, is_once: bool, step: tree.Write, scope: Scope, time_scale: float
 ) -> dict[str, Any] | None:
-    """How much is written, in the words of WriteStep."""
+    """How much is written, in the words of WriteStep; of a trace, it as a whole."""
+    if is_once:
+        for one in timing.values():
+            scope.findings.error("a trace is written once", one.span, "remove this")
+        return None if timing else {"passes": 1.0}
     passes = amount_of(timing, "passes", scope, "passes")
     lasting = amount_of(timing, "for", scope, "time")
     said = [kind for kind in ("passes", "for", "until") if kind in timing]

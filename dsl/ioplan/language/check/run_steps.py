@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ioplan.language.bind.matrix import MOST_CELLS
 from ioplan.language.check.moments import events, power_cut
 from ioplan.language.check.scope import Scope
+from ioplan.language.check.shaped import check_unshaped
 from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.streams.hosts import check_placed
@@ -121,6 +122,7 @@ class StepChecker:
         else:
             length = _how_long(timing, node, self.scope)
         axes = self.sweep.matrix.axes if sound else ()
+        check_unshaped((*base.streams, override), self.scope)
         if sound:
             check_streams(base, override, axes, node.spec.span, self.scope)
         run = RunTemplate(

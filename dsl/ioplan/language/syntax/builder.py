@@ -358,6 +358,7 @@ class Builder:
     retry = _clause("retry")
     hang = _clause("hang")
     offsets = _clause("offsets")
+    footprint = _clause("footprint of")
     part = _clause("part")
     fast = _clause("as fast as possible")
     only = _clause("only")
@@ -369,6 +370,7 @@ class Builder:
         return self.clause_of("event", meta, [self.quoted(name), *moment])
 
     permuted = _clause("permuted")
+    shaped = _clause("shaped")
     hotspots = _clause("hotspots")
     warmup = _clause("warmup")
     lasting = _clause("for")

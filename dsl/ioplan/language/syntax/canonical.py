@@ -186,9 +186,8 @@ def clause(node: tree.Clause) -> list[str]:
             return [part if node.kind == "part" else f"region {part}"]
         case "data":
             return [f"data {words} {atoms}".rstrip()]
-        case "sync" | "flush" | "errors":
-            between = ALLOWED[bool(atoms)] if node.kind == "errors" else "every"
-            return [f"{node.kind} {between} {atoms}".rstrip()]
+        case "sync" | "flush" | "errors" | "shaped":
+            return [_with_preposition(node, atoms)]
         case "pause":
             return [f"pause {' every '.join(map(atom, node.atoms))}"]
         case "rate" | "burst" | "ramp" | "starts" | "ends" | "cut" | "event":
@@ -200,6 +199,14 @@ def clause(node: tree.Clause) -> list[str]:
         case "until" | "every cell":
             return _until(node, words, atoms)
     return [" ".join(part for part in (node.kind, atoms, words) if part)]
+
+
+def _with_preposition(node: tree.Clause, atoms: str) -> str:
+    """A clause with a word before its value."""
+    if node.kind == "shaped":
+        return f"shaped, spare {atoms}"
+    between = ALLOWED[bool(atoms)] if node.kind == "errors" else "every"
+    return f"{node.kind} {between} {atoms}".rstrip()
 
 
 def _until(node: tree.Clause, words: str, atoms: str) -> list[str]:

@@ -31,6 +31,8 @@ SHOWN = (
 )
 TITLES = {"iops": "IOPS", "bandwidth": "throughput", "cpu": "CPU of the load generator"}
 ALL, TRIMS, READS_AND_WRITES = "all", "trims", "reads, writes"
+ON = "on "
+"""What stands before the name of a target."""
 USUAL = {
     **{"scope": "", "cpu": None, "errors": 0, "verified": None},
     **{"rounds": "", "runs": 1, "status": "ok", "against": ""},
@@ -132,7 +134,7 @@ def table_rows(point: Point, apart: bool = True) -> list[TableRow]:
     if targets and not parts:
         first = first._replace(label=first.label or ALL)
     by_target = [
-        TableRow(f"on {name}", first.direction, None, name) for name in targets
+        TableRow(f"{ON}{name}", first.direction, None, name) for name in targets
     ]
     return [first, *parts, *by_target]
 

@@ -8,6 +8,7 @@ from ioplan.core.text import counted
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.language.quantity import size_text
 from ioplan.measure.steady_state import TOLERANCE
+from ioplan.planner.budget import SHORTENED
 from ioplan.records.record import RunRecord
 from ioplan.report.conformance.tested import (
     Finding,
@@ -84,6 +85,9 @@ def _filled(tested: Tested, title: str) -> Finding:
     part = stream_of(tested.parts[title][0]).region.edges_percent(capacity or 1)
     wanted = 2 * capacity * (part[1] - part[0]) / 100
     written = sum(r.total.bytes for r in fills)
+    if any(stream_of(r).spare_percent for r in tested.fills(title)):
+        why = "the specification fills sequentially; what follows must become steady"
+        return Finding("deviates", "a shaped pass of random writes", why)
     if not fills and tested.fills(title):
         sizes = several(size_text(size_bytes(r)) for r in tested.fills(title))
         why = "the specification writes sequentially, 128 KiB"
@@ -172,6 +176,8 @@ def run_time(seconds: float) -> Check:
     def check(tested: Tested) -> Finding:
         shortest = min(run.run_s for run in tested.rounds)
         asked = f"{time_text(seconds)} is asked for"
+        if shortened := _shortened(tested.rounds):
+            asked += f"; {shortened}"
         return held(shortest >= SHORT * seconds, time_text(shortest), asked)
 
     return check
@@ -287,4 +293,13 @@ def no_failures(tested: Tested) -> Finding:
     """Figures of all runs are of whole runs."""
     failed = [r for r in tested.runs if r.status != "ok" or r.total.errors]
     text = f"{counted(len(tested.runs), 'run')}, {len(failed)} failed or with errors"
-    return held(not failed, text, several(r.cause or "errors" for r in failed))
+    causes = several(r.cause or "errors" for r in failed)
+    shortened = _shortened(tested.runs)
+    why = "; ".join(filter(None, [causes, shortened]))
+    return held(not why, text, why)
+
+
+def _shortened(runs: Iterable[RunRecord]) -> str:
+    """What `--within` has done to runs."""
+    found = [r for r in runs if any(SHORTENED in text for text in r.warnings)]
+    return f"--within ended {counted(len(found), 'run')} early" if found else ""

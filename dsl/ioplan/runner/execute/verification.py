@@ -22,6 +22,7 @@ FAULTS = {
     "foreign": "carry a generation that was never written",
 }
 """The faults of a block, by their names in the fact `verify` of a Result."""
+REORDERED = "though writes survived that were issued after the flush"
 SHOWN = 5
 NOTHING = (
     "verified 0 of {read} blocks: nothing that was read had been written with "
@@ -50,6 +51,8 @@ def _found(job: Job, facts: dict[str, Any]) -> str:
         f"{count} of {read} blocks {what}" for what, count in counts.items() if count
     ]
     if found:
+        if reordered := facts.get("reordered"):
+            found.append(f"{reordered} of these {REORDERED}")
         return f"{job.target}: {', '.join(found)}; {_places(facts.get('first', []))}"
     if read and not verified and not facts.get("rolled_back"):
         return NOTHING.format(read=read)

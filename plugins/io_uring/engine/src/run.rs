@@ -389,7 +389,7 @@ impl Run {
         let block_bytes = self.job.block_bytes;
         let verified: u64 = ends.iter().map(|end| end.verified_bytes).sum();
         let read: u64 = ends.iter().map(|end| end.verify_read_bytes).sum();
-        let mut facts = self.shared.mismatch_facts();
+        let mut facts = self.shared.mismatch_facts(block_bytes);
         facts.insert("read".into(), json!(read / block_bytes));
         facts.insert("verified".into(), json!(verified / block_bytes));
         facts.into()

@@ -95,6 +95,37 @@ fn gamma_arrivals_have_them_in_the_mean() {
     }
 }
 
+/// A thread's file: the times of its I/Os, since the start.
+fn kept_times(prefix: &str, thread: usize) -> Vec<u64> {
+    let bytes = std::fs::read(format!("{prefix}.{thread}")).expect("the thread kept its I/O");
+    let time = |record: &[u8]| u64::from_le_bytes(record[..8].try_into().expect("8 bytes"));
+    let mut times: Vec<u64> = bytes.chunks_exact(24).map(time).collect();
+    times.sort_unstable(); // in sync mode, slots are not in order
+    times
+}
+
+#[test]
+fn threads_keep_the_starts_that_they_were_to_take_turns_at() {
+    for mode in MODES {
+        let scratch = Scratch::new(MIB);
+        let prefix = format!("{}.kept", scratch.path().display());
+        let rate = json!({"iops": 2000.0, "arrivals": "gamma", "gap_variation": 2.0});
+        let events = run(&scratch.job(json!({
+            "mode": mode, "run_ns": 500 * MS, "qd": 8, "threads": 2, "rate": rate,
+            "read_only": true, "keep": prefix})))
+        .successful();
+        let (first, second) = (kept_times(&prefix, 0), kept_times(&prefix, 1));
+        assert!((first.len() + second.len()) as u64 >= events.ios("read"));
+        for (number, at_ns) in second.iter().enumerate() {
+            assert!(first[number] <= *at_ns + 1, "{mode}: {number}");
+            assert!(first.get(number + 1).is_none_or(|next| next + 1 >= *at_ns));
+        }
+        for thread in 0..2 {
+            std::fs::remove_file(format!("{prefix}.{thread}")).expect("it is ours");
+        }
+    }
+}
+
 #[test]
 fn a_rate_without_sense_is_refused() {
     let scratch = Scratch::new(MIB);

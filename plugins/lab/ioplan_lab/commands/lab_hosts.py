@@ -7,17 +7,24 @@ import sys
 from pathlib import Path
 
 from ioplan.cli.display.output import print_line, print_message
+from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
 from ioplan.lab.lab_file import read_lab
 from ioplan_lab.cluster.hosts import lifecycle
+from ioplan_lab.commands.lab_here import down_here, up_here
 from ioplan_lab.programs import PROGRAMS
 
 
-def up(lab: Path | None, hosts: list[str]) -> int:
+def up(lab: Path | None, hosts: list[str], here: bool) -> int:
     """Start the scheduler here, and a worker on each of these hosts, over ssh.
 
-    Without any named, on all. Returns the exit code.
+    Without any named, on all; `here`, a lab of this host. Returns the exit code.
     """
+    if here:
+        if hosts:
+            raise UsageError("--here is for a lab of this host; name no others")
+        up_here(lab)
+        return HELD
     asked = lifecycle.some_hosts(read_lab(lab), hosts)
     faults = lifecycle.up(asked, PROGRAMS, print_line)
     for name, error in faults.items():
@@ -29,8 +36,11 @@ def up(lab: Path | None, hosts: list[str]) -> int:
     return RUN_FAILED if faults else HELD
 
 
-def down(lab: Path | None) -> None:
+def down(lab: Path | None, here: bool) -> None:
     """Stop the workers and the scheduler; running lanes continue."""
+    if here:
+        down_here()
+        return
     lifecycle.down(read_lab(lab), PROGRAMS, print_line)
 
 

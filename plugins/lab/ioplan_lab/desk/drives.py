@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ioplan.lab.lab import Lab
 from ioplan.store.connection import Connection, Row
 from ioplan.store.store import Store
+from ioplan.target_entry import LabTarget
 from ioplan_lab.desk.queue.overview import DriveRow
 
 MOST = 2000
@@ -54,7 +56,7 @@ class LabDrive(Struct, frozen=True):
     host: str
     state: DriveRow | None
     last: Mapping[str, Any] | None
-    health: Health
+    health: Health = Health()
 
     @property
     def filter(self) -> str:
@@ -66,20 +68,24 @@ class LabDrive(Struct, frozen=True):
 def lab_drives(store: Store, lab: Lab, states: list[DriveRow]) -> list[LabDrive]:
     """The lab's drives in its order, then those that only results know.
 
-    Raises StoreError.
+    Their health is not looked up; see `with_health`. Raises StoreError.
     """
     with store.reading() as connection:
-        known = connection.rows(KNOWN, most=MOST)
-        health = {row["drive"]: _health(connection, row) for row in known}
-    left = {row["drive"]: row for row in known}
+        known = _Known(connection.rows(KNOWN, most=MOST))
     found = []
     for state in states:
-        row = _row_of(state.drive, lab, left)
-        if row:
-            left.pop(row["drive"], None)
-        worn = health[row["drive"]] if row else Health()
-        found.append(LabDrive(state.drive, state.host, state, row, worn))
-    return [*found, *_others(left, health)]
+        row = known.taken(state.drive, lab.targets[state.drive])
+        found.append(LabDrive(state.drive, state.host, state, row))
+    return [*found, *(_other(row) for row in known.left)]
+
+
+def with_health(store: Store, drives: Iterable[LabDrive]) -> list[LabDrive]:
+    """The same, with what their last runs told of their wear. Raises StoreError."""
+    with store.reading() as connection:
+        return [
+            replace(one, health=_health(connection, one.last)) if one.last else one
+            for one in drives
+        ]
 
 
 def capacities(
@@ -90,10 +96,10 @@ def capacities(
     `found` has what hosts said, by host and name. Raises StoreError.
     """
     with store.reading() as connection:
-        known = {row["drive"]: row for row in connection.rows(KNOWN, most=MOST)}
+        known = _Known(connection.rows(KNOWN, most=MOST))
     sizes = {}
     for name, entry in lab.targets.items():
-        row = _row_of(name, lab, known)
+        row = known.of(name, entry)
         host = entry.host or next(iter(entry.hosts), "")
         seen = found.get((host, name)) or (row and row["capacity_bytes"])
         if seen:
@@ -101,27 +107,45 @@ def capacities(
     return sizes
 
 
-def _row_of(name: str, lab: Lab, known: Mapping[str, Row]) -> Row | None:
-    """By what identifies it, else by its name."""
-    entry = lab.targets[name]
-    own = {key: getattr(entry, key) for key in ("serial", "wwid")}
-    own = {key: value for key, value in own.items() if value}
-    for wanted in (own, {"lab_name": name}):
-        for row in known.values():
-            if wanted and all(row[key] == value for key, value in wanted.items()):
-                return row
-    return None
+class _Known:
+    """Drives of the results, found by what identifies them, else by their names."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._left = {row["drive"]: row for row in rows}
+        self._by: dict[tuple[str, str], list[Row]] = {}
+        for row in self._left.values():
+            for key in ("serial", "wwid", "lab_name"):
+                self._by.setdefault((key, row[key]), []).append(row)
+
+    def of(self, name: str, entry: LabTarget) -> Row | None:
+        """That of a target of the lab, unless it was taken."""
+        own = {key: getattr(entry, key) for key in ("serial", "wwid")}
+        own = {key: value for key, value in own.items() if value}
+        for wanted in (own, {"lab_name": name}):
+            for row in self._by.get(next(iter(wanted.items()), ("", "")), ()):
+                same = all(row[key] == value for key, value in wanted.items())
+                if same and row["drive"] in self._left:
+                    return row
+        return None
+
+    def taken(self, name: str, entry: LabTarget) -> Row | None:
+        """The same; it is no target's that comes later."""
+        row = self.of(name, entry)
+        if row:
+            del self._left[row["drive"]]
+        return row
+
+    @property
+    def left(self) -> Iterable[Row]:
+        """Those of no target."""
+        return self._left.values()
 
 
-def _others(
-    known: Mapping[str, Row], health: Mapping[str, Health]
-) -> Iterator[LabDrive]:
-    for id, row in known.items():
-        name = row["lab_name"] or row["drive"]
-        yield LabDrive(name, row["host"], None, row, health[id])
+def _other(row: Row) -> LabDrive:
+    return LabDrive(row["lab_name"] or row["drive"], row["host"], None, row)
 
 
-def _health(connection: Connection, row: Row) -> Health:
+def _health(connection: Connection, row: Mapping[str, Any]) -> Health:
     """Of the last run of its last session."""
     rows = connection.rows(LAST_RECORD, session=row["last_session"])
     with suppress(ValueError, TypeError, AttributeError):

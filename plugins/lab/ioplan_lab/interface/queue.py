@@ -61,7 +61,8 @@ QUEUE = Group(
             "ioplan_lab.commands.desk.queue:add",
             (
                 use.PLAN,
-                LAB_TARGET,
+                LAB_TARGET._replace(required=False),
+                use.ON,
                 PRIORITY,
                 option("--after", "Do not start before this time.", "DATE"),
                 SIGNED,

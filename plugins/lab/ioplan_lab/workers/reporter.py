@@ -70,12 +70,13 @@ class Reporter:
         for session in unreported(self.root):
             folder = self._folder(session)
             try:
-                call = self._calls.setdefault(session, folder.call())
+                call = self._calls.get(session) or folder.call()
                 state = folder.state()
             except (OSError, ValueError):  # removed, or not whole yet
                 if not folder.path.exists():
                     is_done(self.root, session)
                 continue
+            self._calls[session] = call
             found.setdefault(call.results or "", []).append((call, state))
         return found
 

@@ -152,7 +152,7 @@ BESIDE = "workload db {{\n  users = random 8KiB 70/30\n  copy = {}\n}}"
 WITHOUT = {
     **dict.fromkeys(("pattern", "random share"), "{} 4KiB 70/30"),
     "size": "random 70/30, {}",
-    **dict.fromkeys(("replay", "part", "as fast as possible"), "{}"),
+    **dict.fromkeys(("replay", "footprint of", "part", "as fast as possible"), "{}"),
     **dict.fromkeys(("speed", "offsets", "only", "writes as reads"), "replay web, {}"),
     "mix": "random 4KiB, {}",
     "random share": "{} 4KiB 70/30",

@@ -14,6 +14,8 @@ from ioplan.trace.known import KnownTrace
 
 OUTSTANDING = 256
 """How many I/Os of a trace may be outstanding where the plan does not say it."""
+COVERING = 32
+"""How many writes of a footprint may be."""
 CHOICES = ("offsets", "only", "writes as reads", "part", "as fast as possible")
 """What is said of a replay, and of nothing else."""
 BESIDE = frozenset(
@@ -51,6 +53,23 @@ def _named(word: tree.Word, scope: Scope) -> KnownTrace | None:
         f'define it before: trace {word.text} = "web.iotrace"',
     )
     return None
+
+
+def footprint(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    """What the trace touches is written, each place once, in the order of places."""
+    word = clause.words[0]
+    draft.attributes["replay"] = None
+    known = _named(word, scope)
+    if known is None:
+        return
+    try:
+        covering = known.footprint()
+    except (TraceError, OSError) as error:
+        scope.findings.error(str(error), word.span)
+        return
+    draft.attributes.setdefault("qd", COVERING)
+    said = {**with_trace({TRACE: covering}), "pace": "fast"}
+    draft.put("pattern", said, clause.span)
 
 
 def part(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
@@ -120,6 +139,13 @@ NAMED = {"size": "a block size", "mix": "a mix", "read": "a mix"}
 
 
 def _check_pace(has: Attributes, said: dict[str, Span], scope: Scope) -> None:
+    known: KnownTrace | None = has.get(TRACE)
+    if known and known.is_footprint and "offsets" in said:
+        scope.findings.error(
+            "a footprint is written where the trace was recorded",
+            said["offsets"],
+            "remove it: wrapped or scaled, it would be elsewhere than what is read",
+        )
     if has.get("pace") == "fast" and "speed" in said:
         scope.findings.error(
             "what is replayed as fast as possible has no speed",

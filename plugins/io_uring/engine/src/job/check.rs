@@ -107,6 +107,7 @@ fn check_stream(job: &Job, stream: &Stream) -> Checked {
         })?;
     }
     check_random(stream)?;
+    check_shaped(job, stream)?;
     check_rate(job, stream)?;
     check_pause(stream)?;
     check_part(job, stream)?;
@@ -136,6 +137,22 @@ fn check_random(stream: &Stream) -> Checked {
             )
         },
     )
+}
+
+fn check_shaped(job: &Job, stream: &Stream) -> Checked {
+    let Some(spare) = stream.spare_percent else {
+        return Ok(());
+    };
+    let plain = !stream.permuted && !stream.verify && stream.drawn_percents() == [100.0; 2];
+    let uniform = matches!(stream.distribution, crate::job::Distribution::Uniform {});
+    let single = stream.single_size_bytes().is_some() && stream.pattern == Pattern::Random;
+    let valid = (1.0..=100.0).contains(&spare) && job.passes.is_some();
+    require(plain && uniform && single && valid, || {
+        format!(
+            "stream {}: spare_percent, from 1 to 100, needs passes and uniform random writes of one size",
+            stream.name
+        )
+    })
 }
 
 fn check_rate(job: &Job, stream: &Stream) -> Checked {

@@ -54,6 +54,9 @@ pub struct Job {
     /// The files of the traces that streams replay, by their digests.
     #[serde(default)]
     pub traces: BTreeMap<String, String>,
+    /// Where the threads keep what they issue: what their files' names begin with.
+    #[serde(default)]
+    pub keep: Option<String>,
 }
 
 impl Job {
@@ -152,6 +155,9 @@ pub struct Stream {
     /// Random I/O of one size visits each block once before any again.
     #[serde(default)]
     pub permuted: bool,
+    /// Random writes of one pass over flash that is so much more than the capacity.
+    #[serde(default)]
+    pub spare_percent: Option<f64>,
     /// Share of the I/Os of a random stream that are drawn; each of the rest begins where
     /// the last one of its direction in the thread ended.
     #[serde(default = "default_percent")]

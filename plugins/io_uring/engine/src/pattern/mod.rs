@@ -10,6 +10,7 @@ mod permutation;
 mod scatter;
 pub mod seed;
 pub mod sequence;
+mod shaped;
 pub mod sizes;
 pub mod span;
 pub mod trace;

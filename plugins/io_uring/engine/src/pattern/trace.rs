@@ -17,9 +17,9 @@ use crate::pattern::sizes::Direction;
 
 const MAGIC: &[u8; 8] = b"IOTRACE1";
 const HEADER_BYTES: usize = 64;
-const RECORD_BYTES: usize = 24;
+pub const RECORD_BYTES: usize = 24;
 const KIND_AT: usize = 20;
-const FLAG_FUA: u8 = 1;
+pub const FLAG_FUA: u8 = 1;
 const PAGE_BYTES: usize = 4096;
 /// After so many I/Os, the memory of those before is released.
 const RELEASED_IOS: usize = 1 << 18;

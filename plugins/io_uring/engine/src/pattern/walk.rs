@@ -4,6 +4,7 @@ use crate::job::{Pattern, Stream};
 use crate::pattern::permutation::Permutation;
 use crate::pattern::scatter::Scatter;
 use crate::pattern::seed::mix;
+use crate::pattern::shaped::Shaped;
 use crate::pattern::sizes::Direction;
 use crate::pattern::span::Span;
 
@@ -20,6 +21,7 @@ pub enum Walk {
     Sequential(Sequential),
     Random(Random),
     Cover(Cover),
+    Shaped(Shaped),
 }
 
 /// A thread's share of its stream, and the seeds that all threads of the stream share.
@@ -43,6 +45,13 @@ impl Walk {
             return Self::Sequential(Sequential::new(stream, region, block_bytes, passes));
         }
         match stream.single_size_bytes() {
+            Some(size_bytes) if stream.spare_percent.is_some() => {
+                let spare = stream.spare_percent.unwrap_or(0.0) / 100.0;
+                let align_bytes = stream.align_bytes.unwrap_or(size_bytes);
+                let span = Span::disjoint(region.0, region.1, size_bytes, align_bytes);
+                let own = own_places(span, share);
+                Self::Shaped(Shaped::new(span, size_bytes, spare, share.cover_seed, own))
+            }
             Some(size_bytes) if covers(stream) => {
                 let share = if own_part { alone(share) } else { share };
                 Self::Cover(Cover::new(stream, region, size_bytes, passes, share))
@@ -64,6 +73,7 @@ impl Walk {
             Self::Sequential(walk) => walk.next(size_bytes),
             Self::Random(walk) => walk.next(size_bytes, rng),
             Self::Cover(walk) => walk.next(),
+            Self::Shaped(walk) => walk.next(rng),
         }
     }
 
@@ -99,6 +109,7 @@ impl Walk {
             Self::Sequential(walk) => walk.left_bytes == Some(0),
             Self::Random(walk) => walk.left_bytes == Some(0),
             Self::Cover(walk) => walk.left == Some(0) || walk.length == 0,
+            Self::Shaped(walk) => walk.is_finished(),
         }
     }
 
@@ -129,6 +140,13 @@ fn alone(share: ThreadShare) -> ThreadShare {
         cover_seed: mix(share.cover_seed ^ share.thread as u64),
         ..share
     }
+}
+
+/// A thread's share of the positions of an order.
+fn own_places(span: Span, share: ThreadShare) -> (u64, u64) {
+    let (thread, threads) = (share.thread as u128, share.threads as u128);
+    let edge = |at: u128| (u128::from(span.count) * at / threads) as u64;
+    (edge(thread), edge(thread + 1))
 }
 
 /// Disjoint parts, cut at multiples of the largest I/O where there is room.
@@ -352,9 +370,7 @@ impl Cover {
     ) -> Self {
         let align_bytes = stream.align_bytes.unwrap_or(size_bytes);
         let span = Span::disjoint(region.0, region.1, size_bytes, align_bytes);
-        let (thread, threads) = (share.thread as u128, share.threads as u128);
-        let edge = |at: u128| (u128::from(span.count) * at / threads) as u64;
-        let (first, end) = (edge(thread), edge(thread + 1));
+        let (first, end) = own_places(span, share);
         Self {
             span,
             size_bytes,

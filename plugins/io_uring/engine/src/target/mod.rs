@@ -1,5 +1,6 @@
 //! The target of the I/O, and the data that is written to it and verified.
 
+pub mod aftermath;
 pub mod buffers;
 pub mod data;
 pub mod durable;

@@ -1,12 +1,14 @@
 //! Which generation of each logical block was written last with `verify`.
 //!
-//! A map with two words of 32 bits for each block, shared by all threads of a run. In a file
+//! A map with three words of 32 bits for each block, shared by all threads of a run. In a file
 //! that the job names it holds for later runs as well: the kernel keeps the pages of a
 //! process that is killed. Without a file it ends with the run.
 //!
-//! The second word says which generation is durable (`durable.rs`). The first is 0 where nothing is known, else a generation of 30 bits, and, from before
+//! The first is 0 where nothing is known, else a generation of 30 bits, and, from before
 //! the write is submitted until it is acknowledged, `IN_FLIGHT`. Of a block whose write
-//! was in flight at a kill either generation is right.
+//! was in flight at a kill either generation is right. The second word says which
+//! generation is durable (`durable.rs`), the third, if that is by a flush, how many writes
+//! had been issued as the flush ended (its lower half).
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,7 +16,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::job::failure::{Cause, Failure};
 use crate::job::{Job, Stream};
@@ -23,13 +25,15 @@ use crate::target::durable::{Durable, EPOCHS};
 /// The bytes before the first entry: a page.
 const HEADER_BYTES: u64 = 4096;
 const ALLOCATED_BYTES: u64 = 16 << 20;
-const ENTRY_BYTES: u64 = 8;
+const ENTRY_BYTES: u64 = 12;
 const MAGIC: u64 = u64::from_le_bytes(*b"ioplanSM");
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 /// Where the header says in which boot of the host the file is in use; 0 after its end.
 const IN_USE_AT: u64 = 40;
 /// How often the target's power was cut; who cuts it counts there.
 const CUTS_AT: u64 = 48;
+/// How many writes have been issued, for all threads and runs.
+const WRITES_AT: usize = 56;
 
 pub const GENERATION: u32 = (1 << 30) - 1;
 pub const IN_FLIGHT: u32 = 1 << 31;
@@ -142,6 +146,30 @@ impl Stamps {
 
     pub fn durable(&self, block: u64) -> Durable {
         Durable::of(self.word(block, 1).load(Ordering::Relaxed))
+    }
+
+    /// The number of a write that is about to be issued, from 1.
+    pub fn next_write(&self) -> u64 {
+        self.counter().fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// A flush that covers the block has ended.
+    pub fn set_flushed(&self, block: u64) {
+        let issued = self.counter().load(Ordering::Relaxed);
+        let word = self.word(block, 2);
+        word.store(issued as u32, Ordering::Relaxed);
+    }
+
+    /// How many writes had been issued then; of long ago, a later number.
+    pub fn flushed(&self, block: u64) -> u64 {
+        let issued = self.counter().load(Ordering::Relaxed);
+        let then = self.word(block, 2).load(Ordering::Relaxed);
+        issued - u64::from((issued as u32).wrapping_sub(then))
+    }
+
+    fn counter(&self) -> &AtomicU64 {
+        // SAFETY: inside the mapping's first page, aligned to 8 bytes, only used atomically.
+        unsafe { &*self.base.as_ptr().add(WRITES_AT).cast::<AtomicU64>() }
     }
 
     pub fn set_durable(&self, block: u64, durable: Durable) {

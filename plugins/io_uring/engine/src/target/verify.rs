@@ -1,7 +1,8 @@
 //! Verification by self-describing blocks: a read must return what was last written.
 //!
-//! Each logical block of a write starts with a header: magic, offset, generation, key of
-//! the map, CRC-32 of the header's other fields and of the payload. A block of which the
+//! Each logical block of a write starts with a header: magic, offset, generation and place
+//! in the write, key of the map, number of the write, CRC-32 of the header's other fields
+//! and of the payload. A block of which the
 //! map (`stamps.rs`) knows the generation must carry it, whichever run wrote it. Any other
 //! block with the magic must at least agree with itself. A block without the magic of
 //! which nothing is known cannot be verified and is no error.
@@ -10,12 +11,13 @@ use std::sync::Arc;
 
 use crate::job::Stream;
 use crate::pattern::sizes::Direction;
+use crate::target::aftermath::{Aftermath, Place};
 use crate::target::durable::{Durable, Promise};
 use crate::target::stamps::{GENERATION, IN_FLIGHT, Stamps, UNKNOWN_BEFORE};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ioplanVB");
-const HEADER_BYTES: usize = 40;
-const CRC_AT: usize = 32;
+const HEADER_BYTES: usize = 48;
+const CRC_AT: usize = 40;
 
 /// What is wrong with a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +62,7 @@ pub struct Verdict {
     /// Blocks that a power cut left as they were last written, or took back, as it may.
     pub kept: u64,
     pub rolled_back: u64,
+    pub aftermath: Aftermath,
     pub mismatches: Vec<Mismatch>,
 }
 
@@ -85,6 +88,31 @@ struct Flushes {
     pending: Vec<Written>,
     issued: u64,
     in_flight: Vec<(u64, Vec<Written>)>,
+}
+
+/// What a block says of itself.
+struct Header {
+    stamped: bool,
+    offset: u64,
+    generation: u32,
+    key: u64,
+    place: Place,
+    whole: bool,
+}
+
+impl Header {
+    fn of(block: &[u8]) -> Self {
+        let [magic, offset, generation, key, write, crc] =
+            [0, 1, 2, 3, 4, 5].map(|at| word(block, at));
+        Self {
+            stamped: magic == MAGIC,
+            offset,
+            generation: generation as u32,
+            key,
+            place: Place::of(write, generation),
+            whole: crc == u64::from(checksum(block)),
+        }
+    }
 }
 
 /// How a block was found.
@@ -151,6 +179,7 @@ impl Verifier {
                 ..durable
             };
             self.stamps.set_durable(block, durable);
+            self.stamps.set_flushed(block);
         }
     }
 
@@ -194,6 +223,7 @@ impl Verifier {
     /// Writes the headers into a buffer that is about to be written.
     pub fn stamp(&mut self, offset_bytes: u64, buffer: &mut [u8]) {
         let first = offset_bytes / self.block_bytes as u64;
+        let (write, blocks) = (self.stamps.next_write(), buffer.len() / self.block_bytes);
         for (at, block) in buffer.chunks_exact_mut(self.block_bytes).enumerate() {
             let number = first + at as u64;
             let before = self.stamps.get(number);
@@ -211,8 +241,9 @@ impl Verifier {
             let header = [
                 MAGIC,
                 number * self.block_bytes as u64,
-                u64::from(entry & GENERATION),
+                u64::from(entry & GENERATION) | Place::new(write, at, blocks).bits(),
                 self.stamps.key(),
+                write,
             ];
             for (field, value) in block.chunks_exact_mut(8).zip(header) {
                 field.copy_from_slice(&value.to_le_bytes());
@@ -300,7 +331,10 @@ impl Verifier {
 
     /// Checks what was read.
     fn check(&self, offset_bytes: u64, buffer: &[u8]) -> Verdict {
-        let mut verdict = Verdict::default();
+        let mut verdict = Verdict {
+            aftermath: self.aftermath(offset_bytes, buffer),
+            ..Verdict::default()
+        };
         let first = offset_bytes / self.block_bytes as u64;
         for (at, block) in buffer.chunks_exact(self.block_bytes).enumerate() {
             let number = first + at as u64;
@@ -312,14 +346,48 @@ impl Verifier {
             match found {
                 Ok(Found::Unknown | Found::RolledBack { stamped: false }) => {}
                 Ok(_) => verdict.verified_bytes += self.block_bytes as u64,
-                Err((fault, what)) => verdict.mismatches.push(Mismatch {
-                    offset_bytes,
-                    fault,
-                    what,
-                }),
+                Err((fault, what)) => {
+                    if fault == Fault::LostFlushed {
+                        verdict.aftermath.lost(self.stamps.flushed(number));
+                    }
+                    verdict.mismatches.push(Mismatch {
+                        offset_bytes,
+                        fault,
+                        what,
+                    });
+                }
             }
         }
         verdict
+    }
+
+    /// What was read together, if it is read for the first time after a cut.
+    fn aftermath(&self, offset_bytes: u64, buffer: &[u8]) -> Aftermath {
+        let numbers = self.blocks(offset_bytes, buffer.len() as u64);
+        if !numbers.clone().any(|number| self.is_after_cut(number)) {
+            return Aftermath::default();
+        }
+        let blocks = buffer.chunks_exact(self.block_bytes).zip(numbers);
+        let places: Vec<_> = blocks
+            .map(|(block, number)| self.is_after_cut(number).then(|| self.place(number, block)))
+            .collect();
+        Aftermath::of(&places)
+    }
+
+    /// Whether the last write of a block was before a power cut, and nothing read it since.
+    fn is_after_cut(&self, number: u64) -> bool {
+        self.stamps.get(number) & GENERATION != 0
+            && self.stamps.durable(number).epoch != self.stamps.epoch()
+    }
+
+    fn place(&self, number: u64, block: &[u8]) -> Place {
+        let header = Header::of(block);
+        let ours = header.stamped && header.key == self.stamps.key();
+        let here = header.offset == number * self.block_bytes as u64;
+        match ours && here && header.whole {
+            true => header.place,
+            false => Place::default(),
+        }
     }
 
     /// A block whose last write was before a power cut: it may be any generation from the
@@ -332,11 +400,11 @@ impl Verifier {
     ) -> Result<Found, (Fault, String)> {
         let last = self.stamps.get(number) & GENERATION;
         let durable = self.stamps.durable(number);
-        let [magic, written_for, generation, key, crc] = [0, 1, 2, 3, 4].map(|at| word(block, at));
-        let stamped = magic == MAGIC && key == self.stamps.key();
-        let whole = magic != MAGIC || crc == u64::from(checksum(block));
-        let here = magic != MAGIC || written_for == offset;
-        let generation = generation as u32 & GENERATION;
+        let header = Header::of(block);
+        let stamped = header.stamped && header.key == self.stamps.key();
+        let whole = !header.stamped || header.whole;
+        let here = !header.stamped || header.offset == offset;
+        let generation = header.generation & GENERATION;
         let age = age(last, generation);
         let settled = if stamped && whole && here {
             generation
@@ -351,7 +419,7 @@ impl Verifier {
             return Err((Fault::Torn, what));
         }
         if !here {
-            let what = format!("the block was written for offset {written_for}");
+            let what = format!("the block was written for offset {}", header.offset);
             return Err((Fault::Misdirected, what));
         }
         if stamped && age > GENERATION / 2 {
@@ -370,32 +438,34 @@ impl Verifier {
     fn judge(&self, number: u64, offset: u64, block: &[u8]) -> Result<Found, (Fault, String)> {
         let entry = self.stamps.get(number);
         let last = entry & GENERATION;
-        let epoch = self.stamps.epoch();
-        if last != 0 && self.stamps.durable(number).epoch != epoch {
+        if self.is_after_cut(number) {
             return self.judge_after_cut(number, offset, block);
         }
         let in_flight = entry & IN_FLIGHT != 0;
         // A write in flight at a kill, over what nobody knows: anything may be there.
         let any = last == 0 || (in_flight && entry & UNKNOWN_BEFORE != 0);
-        let [magic, written_for, generation, key, crc] = [0, 1, 2, 3, 4].map(|at| word(block, at));
-        if magic != MAGIC {
+        let header = Header::of(block);
+        if !header.stamped {
             if any {
                 return Ok(Found::Unknown);
             }
             let what = format!("no stamp, where generation {last} was written");
             return Err((Fault::NoStamp, what));
         }
-        if crc != u64::from(checksum(block)) {
+        if !header.whole {
             let what = "the checksum does not match the data".to_owned();
             return Err((Fault::Checksum, what));
         }
-        if written_for != offset {
-            let what = format!("the block was written for offset {written_for}");
+        if header.offset != offset {
+            let what = format!("the block was written for offset {}", header.offset);
             return Err((Fault::Misdirected, what));
         }
-        let is = |wanted: u32| generation == u64::from(wanted) && key == self.stamps.key();
+        let Header {
+            generation, key, ..
+        } = header;
+        let is = |wanted: u32| generation == wanted && key == self.stamps.key();
         if in_flight && (is(last) || (!any && is(before(last)))) {
-            self.stamps.set(number, generation as u32); // what it is from now on
+            self.stamps.set(number, generation); // what it is from now on
         } else if !any && !is(last) {
             let of = if key == self.stamps.key() {
                 ""

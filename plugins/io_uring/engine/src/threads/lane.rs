@@ -22,6 +22,7 @@ use crate::threads::by_target::ByTarget;
 use crate::threads::commits::Commits;
 use crate::threads::gaps::LaneGap;
 use crate::threads::interval_counts::IntervalCounts;
+use crate::threads::kept::Kept;
 use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
 use crate::threads::lateness::LaneLateness;
 use crate::threads::message::Message;
@@ -63,7 +64,8 @@ pub struct Lane {
     sequence: Sequence,
     arrivals: Option<Arrivals>,
     pause: Option<Pause>,
-    /// A plain closed loop: no rate, pauses, limit, late start, flushes or verification.
+    /// A plain closed loop: no rate, pauses, limit, late start, flushes, verification or
+    /// trace.
     plain: bool,
     /// Whether the pause, the verifier or the commits need to know of completions.
     tracked: bool,
@@ -83,6 +85,7 @@ pub struct Lane {
     gap: LaneGap,
     slots: SlotTimes,
     lateness: Option<LaneLateness>,
+    kept: Option<Kept>,
     lost_ios: u64,
     /// Of the warm-up as well.
     verified_bytes: u64,
@@ -113,7 +116,8 @@ impl Lane {
             || stream.sync_every.is_some()
             || stream.retries > 0
             || stream.verify
-            || !job.targets.is_empty();
+            || !job.targets.is_empty()
+            || job.keep.is_some();
         let schedule = Schedule::new(0, 0, None, job.interval_ns);
         Self {
             id,
@@ -130,6 +134,10 @@ impl Lane {
                 _ => Arrivals::of(stream, id.thread, generator),
             },
             lateness: stream.replays_times().then(LaneLateness::new),
+            kept: job
+                .keep
+                .as_ref()
+                .map(|prefix| Kept::new(prefix, id, stream.fua)),
             filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),
             verifier: stamps
                 .filter(|_| stream.verify)
@@ -164,6 +172,9 @@ impl Lane {
         self.schedule = schedule.part(self.part_ns.0, self.part_ns.1);
         self.counts.begin(schedule);
         self.gap.begin(self.schedule.start_ns);
+        if let Some(kept) = &mut self.kept {
+            kept.begin(schedule.start_ns);
+        }
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.start(&self.schedule);
         }
@@ -418,6 +429,9 @@ impl Lane {
         if let (Some(commits), Kind::Flush) = (&mut self.commits, op.kind) {
             commits.flushing(slot);
         }
+        if let Some(kept) = &mut self.kept {
+            kept.issued(op);
+        }
     }
 
     /// Whether issuing sets the start of an I/O, and nothing else.
@@ -568,7 +582,8 @@ impl Lane {
         }
         self.verified_bytes += verdict.verified_bytes;
         self.verify_read_bytes += verdict.read_bytes;
-        self.shared.survived(verdict.kept, verdict.rolled_back);
+        self.shared
+            .survived(verdict.kept, verdict.rolled_back, verdict.aftermath);
         for mismatch in verdict.mismatches {
             self.shared.mismatched(mismatch);
         }
@@ -627,6 +642,9 @@ impl Lane {
         self.tick(now_ns);
         while let Some((op, result)) = self.retries.left() {
             self.error(&op, result, now_ns);
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.finish();
         }
         let over_ns = self.over_ns.unwrap_or(now_ns);
         let end = LaneEnd {

@@ -10,6 +10,7 @@ pub mod failures;
 pub mod gaps;
 pub mod gate;
 mod interval_counts;
+pub mod kept;
 pub mod lane;
 pub mod lane_end;
 pub mod lateness;

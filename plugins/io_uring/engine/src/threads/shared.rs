@@ -12,6 +12,7 @@ use crate::job::failure::errno_name;
 use crate::measure::clock::Clock;
 use crate::pattern::op::{Kind, Op};
 use crate::pattern::trace::{Replayed, Traces};
+use crate::target::aftermath::Aftermath;
 use crate::target::verify::{FAULTS, Mismatch};
 use crate::threads::apart::Apart;
 use crate::threads::failures::Failures;
@@ -33,6 +34,7 @@ struct Mismatches {
     counts: [u64; FAULTS.len()],
     kept: u64,
     rolled_back: u64,
+    aftermath: Aftermath,
     first: Vec<Mismatch>,
 }
 
@@ -229,11 +231,12 @@ impl Shared {
     }
 
     /// Blocks that a power cut left as they were last written, or took back, as it may.
-    pub fn survived(&self, kept: u64, rolled_back: u64) {
-        if kept + rolled_back > 0 {
+    pub fn survived(&self, kept: u64, rolled_back: u64, aftermath: Aftermath) {
+        if kept + rolled_back > 0 || !aftermath.is_empty() {
             let mut found = lock(&self.mismatches);
             found.kept += kept;
             found.rolled_back += rolled_back;
+            found.aftermath.add(aftermath);
         }
     }
 
@@ -260,9 +263,9 @@ impl Shared {
     }
 
     /// How many blocks were wrong in each way, and the first of them.
-    pub fn mismatch_facts(&self) -> Facts {
+    pub fn mismatch_facts(&self, block_bytes: u64) -> Facts {
         let found = lock(&self.mismatches);
-        let mut facts = Facts::new();
+        let mut facts = found.aftermath.facts(block_bytes);
         for (fault, name) in FAULTS {
             facts.insert(name.into(), json!(found.counts[fault as usize]));
         }

@@ -68,7 +68,7 @@ pub fn job(path: &Path, bytes: u64, fields: Value) -> Value {
         "target": path, "capacity_bytes": bytes, "block_bytes": 512,
         "streams": [stream(bytes, &fields)], "warmup_ns": 0, "run_ns": null,
         "limit_bytes": null, "passes": null, "interval_ns": 1_000_000_000, "seed": 1,
-        "read_only": false, "mode": "auto", "await_start": false,
+        "read_only": false, "mode": "auto", "await_start": false, "keep": null,
     });
     merge(&mut job, &fields, true);
     job

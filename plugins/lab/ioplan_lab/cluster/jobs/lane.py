@@ -96,10 +96,14 @@ class LaneState(Model):
 
     @property
     def reason(self) -> str:
-        """Why it did not end well, in a line: the error, else what was said last."""
+        """Why it did not end well, in a line: the error, else what was said last.
+
+        Notes and warnings are about something else, such as its power meter.
+        """
         lines = [one for one in self.message.splitlines() if one.strip()]
         errors = (one for one in lines if one.startswith("error:"))
-        return next(errors, lines[-1] if lines else "")
+        said = [one for one in lines if not one.startswith(("note:", "warning:"))]
+        return next(errors, (said or [""])[-1])
 
     def unheard(self, silent_s: float) -> LaneState:
         """As it is while its host does not report, and has not for so long."""

@@ -35,6 +35,7 @@ STATE_BYTES = 4096
 SIGNAL_AGAIN_S = 10
 MAX_MESSAGE = 1000
 LANES = "lanes"
+SIGNALLED = "stopped by a signal"
 
 
 def lanes_root(store: str | None = None) -> Path:
@@ -242,7 +243,7 @@ class LaneFolder:
         status = BY_EXIT.get(code, "failed")
         text = "" if status == "ok" else self.errors() or state.message
         if status == "stopped":
-            text = self._stopped_by() or text
+            text = self._stopped_by() or SIGNALLED
         change = {"status": status, "exit_code": code, "message": text}
         change |= self._said()
         self.write_state(

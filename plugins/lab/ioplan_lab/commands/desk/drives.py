@@ -20,6 +20,7 @@ from ioplan_lab.cluster.jobs.lane_folder import lanes_root
 from ioplan_lab.commands.desk.consent import usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.clock import stamp, time_in_words
+from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.inventory import Busy, Inventory, ReportedLane, lanes_here
 from ioplan_lab.desk.queue.ask import drives_named
 from ioplan_lab.desk.queue.drives import Drives
@@ -31,10 +32,8 @@ def list_drives(lab: Path | None, json: bool) -> None:
     """Print each drive of the lab. Raises LabError, StoreError."""
     known = read_lab(lab)
     with desk_database(lab) as database:
-        told = Inventory(database).running()
-        here = [] if told else _lanes_here()
         states, queue = Drives(database).states(), Queue(database)
-        rows = drive_rows(known, states, queue, Busy([*here, *told]))
+        rows = drive_rows(known, states, queue, Busy(lanes_now(database)))
     if json:
         for row in rows:
             print_line(json_text.dumps(asdict(row)))
@@ -47,8 +46,13 @@ def list_drives(lab: Path | None, json: bool) -> None:
     Terminal(highlight=False).print(table)
 
 
-def _lanes_here() -> list[ReportedLane]:
-    """Without a database that the lab shares, all lanes are of this host."""
+def lanes_now(database: DeskDatabase) -> list[ReportedLane]:
+    """All of the lab; without a database that it shares, all are of this host.
+
+    Raises StoreError.
+    """
+    if told := Inventory(database).running():
+        return told
     try:
         return lanes_here(lanes_root())
     except (OSError, ValueError):  # none was started yet, or one is being removed

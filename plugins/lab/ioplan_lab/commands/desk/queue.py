@@ -20,6 +20,7 @@ from ioplan.core.text import line
 from ioplan.lab.lab_file import read_lab
 from ioplan.runner.person import login_name
 from ioplan.store.store import default_path
+from ioplan_lab.commands.desk.chosen import chosen_targets
 from ioplan_lab.commands.desk.consent import usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.working import runner_of, working
@@ -30,8 +31,12 @@ from ioplan_lab.desk.queue.queue import Queue
 WORK_S = 0.2
 
 
-def add(*, lab: Path | None, **asked: Any) -> None:
+def add(*, lab: Path | None, on: str | None, **asked: Any) -> None:
     """Add a plan. Raises PlanError, UsageError, DeskError, ConsentListError."""
+    if on:
+        asked["targets"] = chosen_targets(on, asked["targets"], lab)
+    elif not asked["targets"]:
+        raise UsageError("add --target TARGET or --on DRIVES")
     found = start_form_of(lab=lab, **asked)
     with desk_database(lab) as database:
         queue = Queue(database)

@@ -31,6 +31,7 @@ Answer = TypeVar("Answer")
 SAFE = ("GET", "HEAD")
 FIELD = "form_token"
 MOST_FIELDS = 500
+LAST_PAGE = 1000
 FORM = "application/x-www-form-urlencoded"
 OUTCOMES = {403: "refused"}
 """How the log calls what was not done."""
@@ -78,6 +79,15 @@ class RequestContext(Struct, frozen=True):
         if not self.id.isdecimal() or len(self.id) > 9:
             raise Missing(f"there is no number {self.id!r}")
         return int(self.id)
+
+    @property
+    def page_number(self) -> int:
+        """Which page of a list is asked for, from 1. Raises DeskError."""
+        word = self.asked("page", "1")
+        number = int(word[:9]) if word.isascii() and word.isdecimal() else 0
+        if not 1 <= number <= LAST_PAGE:
+            raise DeskError(f"there is no page {word!r}")
+        return number
 
     @property
     def name(self) -> str:

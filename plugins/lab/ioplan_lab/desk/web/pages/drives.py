@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from starlette.responses import Response
 
 from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.drives import LabDrive, lab_drives
+from ioplan_lab.desk.drives import LabDrive, lab_drives, with_health
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.overview import drive_rows
 from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
+AT_ONCE = 50
+
 
 @allowed(Role.VIEWER)
 async def page(context: RequestContext) -> Response:
-    """All of them, or those with a word in their names."""
+    """A page of all, or of those that have each word somewhere."""
+    text, number = context.asked("text"), context.page_number
     found = await context.blocking(_drives, context.desk)
-    if word := context.asked("text").casefold():
-        found = [one for one in found if word in _searched(one)]
-    return context.page("drives.html.j2", drives=found, text=context.asked("text"))
+    if words := text.casefold().split():
+        found = [one for one in found if all(w in _searched(one) for w in words)]
+    first = AT_ONCE * (number - 1)
+    shown = found[first : first + AT_ONCE]
+    return context.page(
+        "drives.html.j2",
+        drives=await context.blocking(with_health, context.desk.store, shown),
+        text=text,
+        count=len(found),
+        first=first + 1,
+        before=_address(text, number - 1) if number > 1 else "",
+        after=_address(text, number + 1) if first + AT_ONCE < len(found) else "",
+    )
 
 
 def _drives(desk: Desk) -> list[LabDrive]:
     lab = desk.starter.lab
     states = Drives(desk.database).states()
     return lab_drives(desk.store, lab, drive_rows(lab, states, desk.queue, desk.busy()))
+
+
+def _address(text: str, number: int) -> str:
+    return f"/drives?{urlencode({'text': text, 'page': number})}"
 
 
 def _searched(one: LabDrive) -> str:

@@ -8,12 +8,10 @@ from urllib.parse import urlencode
 from starlette.responses import JSONResponse, Response
 
 from ioplan.store.overview import SessionFilter, SessionOverview, SessionVerdict
-from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 AT_ONCE = 50
-LAST_PAGE = 1000
 FIELDS = ("text", "drive", "host", "plan", "job", "tag", "status", "verdict", "since")
 STATUSES = ("running", "ok", "failed", "interrupted")
 VERDICTS = get_args(SessionVerdict)
@@ -22,7 +20,7 @@ VERDICTS = get_args(SessionVerdict)
 @allowed(Role.VIEWER)
 async def page(context: RequestContext) -> Response:
     """A page of those that the filters leave."""
-    number = _number(context)
+    number = context.page_number
     asked = {name: context.asked(name) for name in FIELDS}
     found = await context.blocking(_found, context, asked, number)
     return context.page(
@@ -41,7 +39,7 @@ async def page(context: RequestContext) -> Response:
 async def as_json(context: RequestContext) -> Response:
     """The same for programs."""
     asked = {name: context.asked(name) for name in FIELDS}
-    found = await context.blocking(_found, context, asked, _number(context))
+    found = await context.blocking(_found, context, asked, context.page_number)
     return JSONResponse({"sessions": [_json(one) for one in found[:AT_ONCE]]})
 
 
@@ -61,13 +59,6 @@ def _pattern(name: str, word: str) -> str:
     """A part is enough for a person who searches; a name with `*` is taken as it is."""
     partly = name in ("plan", "host", "drive", "job") and "*" not in word
     return f"*{word}*" if partly else word
-
-
-def _number(context: RequestContext) -> int:
-    word = context.asked("page", "1")
-    if not (word.isascii() and word.isdecimal() and 1 <= int(word[:9]) <= LAST_PAGE):
-        raise DeskError(f"there is no page {word!r}")
-    return int(word)
 
 
 def _address(asked: dict[str, str], number: int) -> str:

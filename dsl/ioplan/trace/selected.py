@@ -1,0 +1,45 @@
+"""The I/Os of a trace that a replay means: a part of it, some kinds, other places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from msgspec import Struct
+
+from ioplan.trace.facts import Only
+from ioplan.trace.prepared import READ, WRITE, Ios, Prepared, numbers_at
+
+
+class Selection(Struct, frozen=True):
+    """Which I/Os: from one time of the trace to another, and of which kinds."""
+
+    from_ns: int = 0
+    to_ns: int | None = None
+    only: Only = "all"
+    writes_as_reads: bool = False
+
+    @property
+    def kinds(self) -> tuple[int, ...] | None:
+        """The kinds that are left; None for all."""
+        if self.only != "all":
+            return (READ if self.only == "reads" else WRITE,)
+        return (READ, WRITE) if self.writes_as_reads else None
+
+    def numbers(self, trace: Prepared) -> tuple[int, int]:
+        """The first I/O of the part, and the first one after it. Raises OSError."""
+        to_ns = trace.header.span_ns + 1 if self.to_ns is None else self.to_ns
+        first, last = numbers_at(trace.path, trace.header.count, (self.from_ns, to_ns))
+        return first, last
+
+    def chunks(self, trace: Prepared) -> Iterator[Ios]:
+        """What is meant, its times since the first I/O of the part; none is empty."""
+        first, last = self.numbers(trace)
+        begin_ns = trace.ios["time_ns"][first : first + 1].copy()
+        for _, ios in trace.chunks(first, last):
+            kept = ios if self.kinds is None else ios[np.isin(ios["kind"], self.kinds)]
+            kept["time_ns"] -= begin_ns
+            if self.writes_as_reads:
+                kept["kind"], kept["flags"] = READ, 0
+            if len(kept):
+                yield kept

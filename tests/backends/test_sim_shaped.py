@@ -1,0 +1,63 @@
+"""A shaped write on the simulated drive, by the map of its pages alone."""
+
+from __future__ import annotations
+
+from math import exp
+
+import numpy as np
+import pytest
+from sim_drive import spare_drive
+
+from ioplan_sim.flash import Flash
+from ioplan_sim.shaped import Shaped, fall
+from ioplan_sim.theory import large_blocks
+
+SPARES = (7, 15, 28)
+PAGES = 1 << 15
+
+
+@pytest.mark.parametrize("spare", SPARES)
+def test_the_last_block_keeps_what_theory_says(spare: int) -> None:
+    """Write amplification is 1 / (1 - kept), by a formula without `kept`."""
+    kept = exp(-fall(spare))
+    assert 1 / (1 - kept) == pytest.approx(large_blocks(spare / 100), rel=1e-9)
+
+
+@pytest.mark.parametrize("spare", SPARES)
+@pytest.mark.parametrize("step", [1, 100, 5000, 10**6])
+def test_each_slot_is_written_and_the_flash_once(spare: int, step: int) -> None:
+    count = 5000
+    shaped, found = Shaped(count, spare, np.random.default_rng(1)), []
+    for _ in range(0, 2 * count, step):
+        found += shaped.take(step).tolist()
+    assert {*found} == {*range(count)}
+    assert len(found) == pytest.approx(count * (1 + spare / 100), rel=0.01)
+    last = {slot: place for place, slot in enumerate(found)}
+    valid = np.array([last[slot] == place for place, slot in enumerate(found)])
+    for part, flags in enumerate(np.array_split(valid, 5)):
+        expected = exp(-fall(spare) * (1 - (part + 0.5) / 5))
+        assert flags.mean() == pytest.approx(expected, abs=0.05)
+
+
+def amplification(flash: Flash, rng: np.random.Generator, passes: float) -> float:
+    """Of so many passes of random writes."""
+    host, programmed = flash.host_pages, flash.programmed_pages
+    for _ in range(int(passes * PAGES) // 256):
+        flash.write(rng.integers(0, PAGES, 256), 1.0)
+    return (flash.programmed_pages - programmed) / (flash.host_pages - host)
+
+
+@pytest.mark.parametrize("spare", SPARES)
+def test_the_next_writes_are_amplified_as_in_steady_state(spare: int) -> None:
+    """After what is left of the erased blocks, a twentieth of a pass."""
+    rng = np.random.default_rng(1)
+    old, new = (Flash(spare_drive(PAGES, spare)) for _ in range(2))
+    old.write(rng.permutation(PAGES), 1.0)
+    amplification(old, rng, 3)
+    shaped = Shaped(PAGES, spare, rng)
+    while len(places := shaped.take(4096)):
+        new.write(places, 1.0)
+    assert new.programmed_pages <= 1.001 * PAGES * (1 + spare / 100)
+    amplification(new, rng, 0.1)
+    steady, found = amplification(old, rng, 1), amplification(new, rng, 1)
+    assert found == pytest.approx(steady, rel=0.03)

@@ -1,0 +1,151 @@
+"""What do the counts of each interval cost? Their size, CPU time, and in a large store.
+
+    .venv/bin/python tests/benchmarks/interval_counts.py [--seconds 20] [--runs 1000]
+
+Two streams run on a scratch file, in intervals of 1 s. Their events are then taken with
+and without the counts, in turn; what the counts take is compared with the CPU time that
+the load itself used. A store gets as many runs as asked, each with an hour of counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmark_row import tell
+
+from ioplan.backends import TargetRequest, find
+from ioplan.guard.target import make_scratch
+from ioplan.job import Event, Progress, Result
+from ioplan.language.check.check import check
+from ioplan.language.syntax.source import Source
+from ioplan.measure.interval_counts import IntervalCounts, IntervalPacker
+from ioplan.measure.measurement import Measurement
+from ioplan.planner.jobs import all_jobs
+from ioplan.planner.unfold import unfold
+from ioplan.store.store import Store
+
+PLAN = """workload two {{
+  reader = random 8KiB 100/0, qd 16
+  writer = random 8KiB 0/100, qd 4, rate 2_000 iops poisson
+}}
+test "Two streams" {{ run two for {seconds}s }}"""
+ROUNDS, HOUR = 5, 3600
+SIZE_BYTES = 256 << 20
+COMMANDS = {"ls": (("ls",), 1.0), "show": (("show", "last"), 2.0)}
+
+
+class NoCounts(IntervalPacker):
+    """Takes no interval."""
+
+    def add(self, *_: object) -> None:
+        """Nothing."""
+
+
+def events(folder: Path, seconds: int) -> list[Event]:
+    """Those of a run of the engine."""
+    file = folder / "scratch.bin"
+    make_scratch(file, SIZE_BYTES, lambda _: None)
+    drive = find("io_uring").open(TargetRequest(path=str(file), writes=True))
+    plan = check(Source("two", PLAN.format(seconds=seconds)))
+    ((_, job),) = all_jobs(unfold(plan), drive.facts, read_only=False)
+    with drive.start(job) as execution:
+        return list(execution)
+
+
+def taken_s(found: list[Event], packer: type[IntervalPacker]) -> tuple[float, bytes]:
+    """CPU time of taking the events, with what is kept of the intervals."""
+    made = Measurement()
+    made._intervals = packer()
+    begin_s = time.process_time()
+    for event in found:
+        made.add(event)
+    packed = made.detail.intervals
+    return time.process_time() - begin_s, packed
+
+
+def cost(found: list[Event]) -> bytes:
+    """Two rows; returns the packed counts."""
+    pairs = [
+        (taken_s(found, IntervalPacker), taken_s(found, NoCounts)) for _ in "12345"
+    ]
+    more_s = statistics.median(a[0] - b[0] for a, b in pairs)
+    packed, (result,) = pairs[0][0][1], [e for e in found if isinstance(e, Result)]
+    assert result.cpu
+    load_s = (result.cpu.user_ns + result.cpu.system_ns) / 1e9
+    ios = sum(part.ios for s in result.streams for part in s.directions.values())
+    share, per_io_ns = 100 * more_s / load_s, 1e9 * more_s / ios
+    tell(
+        "counts of each interval, two streams: CPU time over that of the load",
+        f"{share:.3f} %, {per_io_ns:.2f} ns per I/O",
+        "at most 3 %",
+        held=share <= 3,
+    )
+    intervals = sum(isinstance(event, Progress) for event in found)
+    hour_mb = HOUR * len(packed) / len(IntervalCounts(packed)) / 1e6
+    tell(
+        "counts of each interval, two streams: an hour in intervals of 1 s",
+        f"{hour_mb:.2f} MB ({ios / intervals:,.0f} I/Os an interval)",
+        "at most 2 MB",
+        held=hour_mb <= 2,
+    )
+    return packed
+
+
+def store_with(path: Path, folder: Path, packed: bytes, runs: int) -> None:
+    """As many copies of a run on sim, in sessions of one, each with an hour of counts."""
+    sim = folder / "sim.ioplan"
+    sim.write_text('test "T" { run random 4KiB 100/0 for 1s }')
+    used_s(path, "run", str(sim), "--backend", "sim", "--create", "64MiB", "-q")
+    hour = (packed * (HOUR // len(IntervalCounts(packed)) + 1))[: 2 << 20]
+    with Store.open(path) as store:
+        session = store.session("last")
+        (record,) = store.records(session.id)
+        detail = store.detail(session.id, 1).model_copy(update={"intervals": hour})
+        for number in range(runs):
+            id = f"20270101-{number:06}-aaaa"
+            store.begin(session.model_copy(update={"id": id}))
+            store.add(record.model_copy(update={"session": id}), detail)
+            store.finish(id, "ok", session.started_at)
+
+
+def used_s(store: Path, *words: str) -> float:
+    """The CPU time of a command."""
+    ioplan = Path(sys.executable).parent / "ioplan"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [ioplan, *words, "--store", store]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=int, default=20)
+    parser.add_argument("--runs", type=int, default=1000)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        packed = cost(events(folder, asked.seconds))
+        store = folder / "results.db"
+        store_with(store, folder, packed, asked.runs)
+        size_gb = store.stat().st_size / 1e9
+        for title, (words, limit_s) in COMMANDS.items():
+            took_s = statistics.median(used_s(store, *words) for _ in range(ROUNDS))
+            tell(
+                f"`ioplan {title}` of {asked.runs:,} runs with an hour of counts each",
+                f"{took_s:.2f} s of CPU time ({size_gb:.1f} GB)",
+                f"at most {limit_s:g} s",
+                held=took_s <= limit_s,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,64 @@
+"""The footprint of a trace, against a map of each block."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from ioplan.trace.facts import TraceError
+from ioplan.trace.footprint import PIECE_BYTES
+from ioplan.trace.known import file_of, known_survey, recorded_trace
+from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Prepared, write
+
+ROW = some.tuples(
+    some.sampled_from((READ, WRITE, DISCARD)),
+    some.integers(0, 2000),
+    some.integers(1, 700),
+)
+
+
+@given(rows=some.lists(ROW, min_size=1, max_size=30))
+def test_each_block_that_is_touched_is_written_once(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, int, int]]
+) -> None:
+    path = tmp_path_factory.mktemp("trace") / "a.iotrace"
+    ios = np.zeros(len(rows), DTYPE)
+    kinds, starts, counts = np.array(rows).T
+    ios["kind"], ios["offset"], ios["size"] = kinds, starts * 512, counts * 512
+    write(path, [ios])
+    touched = np.zeros(3000, int)
+    for kind, start, count in rows:
+        if kind != DISCARD:
+            touched[start : start + count] = 1
+    known = known_survey(path)
+    if not touched.any():
+        with pytest.raises(TraceError, match="reads and writes nothing"):
+            known.footprint()
+        return
+    facts = known.footprint().facts
+    found = np.zeros(3000, int)
+    for one in Prepared.open(file_of(facts.digest)).ios:
+        assert one["kind"] == WRITE and one["size"] <= PIECE_BYTES
+        start = int(one["offset"]) // 512
+        found[start : start + int(one["size"]) // 512] += 1
+    assert (found == touched).all()
+    assert facts.moving.moved_bytes == int(touched.sum()) * 512
+
+
+def test_a_record_has_its_facts(tmp_path: Path) -> None:
+    ios = np.zeros(10, DTYPE)
+    ios["size"], ios["offset"] = 4096, np.arange(10) * 8192
+    ios["kind"][5], ios["size"][5], ios["offset"][5] = FLUSH, 0, 0
+    write(tmp_path / "a.iotrace", [ios])
+    known = known_survey(tmp_path / "a.iotrace")
+    facts, part = known.footprint().facts, known.part((0, 1))
+    again = recorded_trace(known.as_text())
+    assert again.footprint().facts == facts and again.part((0, 1)) == part
+    with pytest.raises(TraceError, match="no facts of this part"):
+        again.part((5, 6))
+    with pytest.raises(TraceError, match="no parts"):
+        known.footprint().part((0, 1))

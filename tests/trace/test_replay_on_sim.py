@@ -1,0 +1,199 @@
+"""The simulated drive replays a trace I/O by I/O, in virtual time."""
+
+from __future__ import annotations
+
+from array import array
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command import ioplan, plan_file
+from recorded import MS_NS, recorded
+
+from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
+from ioplan_sim.replay_execution import Lateness
+from ioplan_sim.spec import DriveSpec
+
+NAMES = {READ: "read", WRITE: "write", FLUSH: "flush", DISCARD: "trim"}
+MIB = 1 << 20
+
+
+def records(folder: Path, *steps: str) -> list[dict[str, Any]]:
+    text = f'trace web = "web.iotrace"\ntest "A" {{ {" ".join(steps)} }}'
+    words = ("--backend", "sim", "--create", "64MiB", "--json")
+    done = ioplan("run", plan_file(folder, text), *words)
+    assert done.code == 0, done.err
+    return [line["record"] for line in done.of("record")]
+
+
+def done_of(record: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    found = record["directions"].items()
+    return {name: (one["ios"], one["bytes"]) for name, one in found if one["ios"]}
+
+
+def asked_of(trace: Ios) -> dict[str, tuple[int, int]]:
+    rows = {name: trace[trace["kind"] == kind] for kind, name in NAMES.items()}
+    return {
+        name: (len(some), int(some["size"].sum()))
+        for name, some in rows.items()
+        if len(some)
+    }
+
+
+def even(ios: int, gap_ns: int, **columns: Any) -> Ios:
+    made = np.zeros(ios, DTYPE)
+    made["time_ns"], made["size"] = np.arange(ios) * gap_ns, 4096
+    for name, values in columns.items():
+        made[name] = values
+    return made
+
+
+def test_each_io_is_done_once_at_its_time(tmp_path: Path) -> None:
+    """More than are looked at together, of all kinds and sizes."""
+    trace = recorded(tmp_path, ios=5000, mean_gap_ns=MS_NS / 2)
+    slow, fast = records(tmp_path, "run replay web", "run replay web, speed 4")
+    span_s = int(trace["time_ns"][-1]) / 1e9
+    for record, run_s in ((slow, span_s), (fast, span_s / 4)):
+        assert done_of(record) == asked_of(trace)
+        assert record["run_s"] == pytest.approx(run_s, abs=5e-3)
+        late = record["backend"]["facts"]["lateness"]["main"]
+        assert late["ios"] == 5000 and late["max_ns"] == 0 and late["within_1ms"] == 1
+
+
+@pytest.mark.parametrize(
+    ("clause", "meant"),
+    [
+        (", only reads", lambda ios: ios[ios["kind"] == READ]),
+        (", only writes", lambda ios: ios[ios["kind"] == WRITE]),
+        (" 500ms..2s", lambda ios: ios[between(ios, 500 * MS_NS, 2000 * MS_NS)]),
+        (
+            " 500ms..2s, only writes",
+            lambda ios: ios[
+                between(ios, 500 * MS_NS, 2000 * MS_NS) & (ios["kind"] == WRITE)
+            ],
+        ),
+        (" as fast as possible, qd 4", lambda ios: ios),
+    ],
+)
+def test_what_is_meant_is_done(tmp_path: Path, clause: str, meant: Any) -> None:
+    trace = recorded(tmp_path, ios=5000, mean_gap_ns=MS_NS / 2)
+    (record,) = records(tmp_path, f"run replay web{clause}")
+    assert done_of(record) == asked_of(meant(trace))
+
+
+def between(ios: Ios, from_ns: int, to_ns: int) -> Any:
+    return (ios["time_ns"] >= from_ns) & (ios["time_ns"] < to_ns)
+
+
+def test_writes_as_reads_write_nothing(tmp_path: Path) -> None:
+    trace = recorded(tmp_path, ios=2000, mean_gap_ns=MS_NS / 2)
+    one, other = records(
+        tmp_path, "run replay web, writes as reads", "run replay web, only writes"
+    )
+    assert [*done_of(one)] == ["read"] and one["wear"]["host_written_bytes"] == 0
+    written = other["wear"]["host_written_bytes"]
+    assert written == pytest.approx(asked_of(trace)["write"][1], rel=0.01)
+
+
+def test_what_waits_for_a_place_counts_from_its_time(tmp_path: Path) -> None:
+    """All are due at once: with one place, I/O n waits for n - 1 before it. Each takes
+    as long as in a closed loop of one, so that the mean is by arithmetic."""
+    ios = 1000
+    write(tmp_path / "web.iotrace", [even(ios, 0, kind=READ)])
+    closed, burst = records(
+        tmp_path, "run replay web as fast as possible, qd 1", "run replay web, qd 1"
+    )
+    each_ns, found_ns = (
+        one["directions"]["read"]["latency"]["mean_ns"] for one in (closed, burst)
+    )
+    assert found_ns == pytest.approx((ios + 1) / 2 * each_ns, rel=0.02)
+    assert burst["run_s"] == pytest.approx(ios * each_ns / 1e9, rel=0.02)
+    late = burst["backend"]["facts"]["lateness"]["main"]
+    assert late["max_ns"] == pytest.approx((ios - 1) * each_ns, rel=0.02)
+    assert late["drift_ns"] == pytest.approx(late["max_ns"], rel=0.001)
+    assert late["p50_ns"] == pytest.approx(late["max_ns"] / 2, rel=0.02)
+    assert "lateness" not in closed["backend"]["facts"]
+
+
+def test_only_what_was_written_is_read_from_the_flash(tmp_path: Path) -> None:
+    """The first half of the drive is written, then each place is read once: those of
+    the half that was written take the time of a flash read, the others do not."""
+    places = np.arange(0, 64 * MIB, 64 << 10)
+    kinds = np.repeat((WRITE, READ), (len(places) // 2, len(places)))
+    offsets = np.concatenate((places[: len(places) // 2], places))
+    sizes = np.where(kinds == WRITE, 64 << 10, 4096)
+    trace = even(len(kinds), 10 * MS_NS, kind=kinds, offset=offsets, size=sizes)
+    write(tmp_path / "web.iotrace", [trace])
+    (record,) = records(tmp_path, "run replay web")
+    read = record["directions"]["read"]["latency"]
+    points = {one["percent"]: one["latency_ns"] for one in read["percentiles"]}
+    flash_ns = DriveSpec.model_construct().flash.read
+    assert read["min_ns"] < flash_ns / 2 and points[90] > flash_ns
+    halves = (read["min_ns"] + points[90]) / 2
+    assert read["mean_ns"] == pytest.approx(halves, rel=0.1)
+    assert record["backend"]["facts"]["mapped_share"] == pytest.approx(0.5, abs=0.05)
+
+
+def test_the_footprint_is_there_before_it_is_read(tmp_path: Path) -> None:
+    """Reads of what was never written do not reach the flash."""
+    places = np.arange(0, 32 * MIB, 64 << 10)
+    write(tmp_path / "web.iotrace", [even(len(places), MS_NS, offset=places)])
+    flash_ns = DriveSpec.model_construct().flash.read
+    (bare,) = records(tmp_path, "run replay web")
+    assert bare["directions"]["read"]["latency"]["max_ns"] < flash_ns
+    before = "precondition written { write footprint of web }"
+    text = (
+        f'trace web = "web.iotrace"\n{before}\n'
+        'test "A" { after written run replay web }'
+    )
+    words = ("--backend", "sim", "--create", "64MiB", "--json")
+    done = ioplan("run", plan_file(tmp_path, text), *words)
+    written, read = (line["record"] for line in done.of("record"))
+    assert written["directions"]["write"]["bytes"] == len(places) * 4096
+    assert read["directions"]["read"]["latency"]["mean_ns"] > flash_ns
+
+
+def test_a_discard_is_forgotten(tmp_path: Path) -> None:
+    places = np.arange(0, 64 * MIB, MIB)
+    kinds = np.repeat((WRITE, DISCARD), len(places))
+    offsets = np.concatenate((places, places))
+    trace = even(len(kinds), 10 * MS_NS, kind=kinds, offset=offsets, size=MIB)
+    trace = trace[: len(places) + len(places) // 4]
+    write(tmp_path / "web.iotrace", [trace])
+    (record,) = records(tmp_path, "run replay web")
+    stored = record["backend"]["facts"]["mapped_share"]
+    assert stored == pytest.approx(0.75, abs=0.05)
+
+
+def test_a_time_ends_it_before(tmp_path: Path) -> None:
+    write(tmp_path / "web.iotrace", [even(10_000, MS_NS)])
+    (record,) = records(tmp_path, "run replay web for 2s")
+    assert record["total"]["ios"] == 2000 and record["run_s"] == 2
+
+
+def test_beside_others_it_is_a_rate_and_plan_says_so(tmp_path: Path) -> None:
+    write(tmp_path / "web.iotrace", [even(1000, MS_NS)])
+    text = (
+        'trace web = "web.iotrace"\n'
+        "workload both { recorded = replay web other = random 4KiB 100/0 }\n"
+        'test "A" { run both for 1s }'
+    )
+    plan = plan_file(tmp_path, text)
+    done = ioplan("plan", plan, "--backend", "sim")
+    assert "200 steps" in " ".join(done.out.split())
+    run = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "--json")
+    assert run.code == 0, run.err
+
+
+def test_lateness_is_that_of_sorted_values() -> None:
+    """Against numpy's percentiles, within a bucket."""
+    drawn = np.random.default_rng(3).exponential(1e6, 10_000)
+    found = Lateness()
+    for part in np.split(drawn, 10):
+        found.add(array("d", part))
+    facts = found.facts()
+    assert facts["p50_ns"] == pytest.approx(np.quantile(drawn, 0.5), rel=0.01)
+    assert facts["p99_ns"] == pytest.approx(np.quantile(drawn, 0.99), rel=0.02)
+    assert facts["within_1ms"] == pytest.approx((drawn <= 1e6).mean())
+    assert facts["drift_ns"] == round(drawn[-1])
