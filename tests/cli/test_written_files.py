@@ -208,6 +208,8 @@ OWN = {
     "plugins/lab/ioplan_lab/cluster/sync/participant.py": "the session's own folder",
     "dsl/ioplan/testing/test_words.py": "the kit's own temporary folder",
     "plugins/importer/ioplan_importer/proof/traces.py": "a temporary folder, for fio",
+    "dsl/ioplan/trace/record.py": "the kernel's tracer, and a temporary folder",
+    "dsl/ioplan/cli/commands/trace_record.py": "a temporary folder",
     "dsl/ioplan/trace/prepared.py": "beside the file that is asked for, `_replaced`",
     "dsl/ioplan/report/html/browser.py": "a temporary folder, for Chromium",
     "dsl/ioplan/suites/git/program.py": "temporary files without a name, for git",

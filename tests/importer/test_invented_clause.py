@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command import ioplan
 
-from ioplan.language.clause_table import SLOTS
+from ioplan.language.clause_table import HEAD_SLOTS, SLOTS
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan_importer.outline import (
     Length,
@@ -39,7 +39,7 @@ def test_a_clause_without_a_place_in_the_order_is_written() -> None:
 
 def test_clauses_are_in_the_order_of_the_language() -> None:
     """Whatever the order in which they were found; a base and a head come first."""
-    head = ["base", "pattern", "random share", "size", "mix"]
+    head = ["base", *(slot for slot in SLOTS if slot in HEAD_SLOTS)]
     rest = [slot for slot in SLOTS if slot not in head]
     found = spec({slot: f"<{slot}>" for slot in (*reversed(rest), *reversed(head))})
     assert found == ", ".join(

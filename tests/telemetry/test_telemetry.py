@@ -368,7 +368,8 @@ def test_the_store_keeps_it(tmp_path: Path) -> None:
         without, new = store.records(ID)
         assert without.telemetry is None and new.telemetry == TELEMETRY
         assert store.detail(ID, 1).telemetry == ()
-        assert store.detail(ID, 2) == with_telemetry(2)[1]
+        kept = with_telemetry(2)[1].model_copy(update={"intervals": b""})
+        assert store.detail(ID, 2) == kept  # the intervals are read apart
 
 
 def test_exports_have_it(tmp_path: Path) -> None:

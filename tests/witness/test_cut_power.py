@@ -108,6 +108,10 @@ def test_a_broken_promise_fails_the_run_after_the_cut(
 HANGS = "sleep did not end within 5 s"
 FAULTS = {
     "another thing is cut": ({"off": NOTHING}, "cuts the power of something else"),
+    "the cut takes longer than the run": (
+        {"off": shell("sleep 3")},
+        "the run ended while power_control.off was still under way",
+    ),
     "off fails": ({"off": shell("echo no such socket >&2; exit 3")}, "no such socket"),
     "off is no program": ({"off": ["/nowhere/pdu"]}, "/nowhere/pdu cannot be started"),
     "off hangs": ({"off": ["sleep", "600"], "timeout": "5s"}, HANGS),

@@ -238,8 +238,8 @@ STATEMENTS = (
     Statement(
         "headline",
         {
-            "`headline METRIC at CONDITION`": "a figure by which the test is told and "
-            "ranked, in the cell that meets the condition; of several cells, the "
+            "`headline METRIC at CONDITION`": "the figure that summarizes and "
+            "ranks the test, in the cell that meets the condition; of several, the "
             "worst. Without any, a rule chooses"
         },
         "headline ${1:p99} at ${2:qd == 1}",

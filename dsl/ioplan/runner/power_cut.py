@@ -42,7 +42,7 @@ class PowerCut(Timed):
     def __init__(self, supply: PowerSupply, at_s: float) -> None:
         super().__init__(at_s, self._cut)
         self.supply = supply
-        self.cut_s = self.back_s = 0.0
+        self.cut_s = self.off_s = self.back_s = self.over_s = 0.0
         self.error = ""
 
     @classmethod
@@ -55,7 +55,12 @@ class PowerCut(Timed):
     def _cut(self) -> None:
         begun_s = time.monotonic()
         self.error = self._told(self.supply.control.off)
-        self.cut_s = begun_s
+        self.cut_s, self.off_s = begun_s, time.monotonic()
+
+    def end(self) -> None:
+        """The run is over; a command that is under way is waited for."""
+        self.over_s = time.monotonic()
+        super().end()
 
     @property
     def made(self) -> PowerCutMade | None:
@@ -79,7 +84,8 @@ class PowerCut(Timed):
         if not self.cut_s:
             return outcome if outcome.status == "failed" else _failed(outcome, NEVER)
         if outcome.status == "ok":
-            return _failed(outcome, STILL_THERE)
+            late = self.off_s > self.over_s
+            return _failed(outcome, TOO_SLOW if late else STILL_THERE)
         if outcome.cause not in LOST:
             return outcome
         return _changed(outcome, status="ok", cause="", message="")
@@ -119,6 +125,10 @@ class PowerCut(Timed):
 
 
 NEVER = "the run ended before its power was cut"
+TOO_SLOW = (
+    "the run ended while power_control.off was still under way: let the run last "
+    "longer, or cut the power earlier in it"
+)
 STILL_THERE = (
     "the target still did I/O to the end of the run, after its power was cut: "
     "power_control.off cuts the power of something else"

@@ -37,7 +37,7 @@ class Clause(Struct, frozen=True):
     note: str = ""
 
     def __str__(self) -> str:
-        told = f", told {self.told}" * bool(self.told)
+        told = f", reported {self.told}" * bool(self.told)
         text = f"{self.stream}: {self.name}: asked {self.asked}{told}, seen {self.seen}"
         return f"{text} ({self.note})" if self.note else text
 

@@ -8,7 +8,7 @@ from ioplan.cli.interface.declare import Command, Group, Parameter, option
 _PATH = Parameter(
     key="path",
     metavar="TRACE",
-    help="A trace; its format is told by its content.",
+    help="A trace; its format is recognized by its content.",
     kind="path",
     required=True,
 )

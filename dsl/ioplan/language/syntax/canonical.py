@@ -153,8 +153,7 @@ def _chart(node: tree.Chart) -> list[str]:
 
 def spec(node: tree.Spec) -> list[str]:
     """A workload: its head, then its clauses; no comma before `for`."""
-    head = " ".join(" ".join(clause(c)) for c in node.clauses if c.head)
-    pieces = [[head]]
+    pieces = [[" ".join(clause(c)) for c in node.clauses if c.head]]
     for part in (c for c in node.clauses if not c.head):
         if part.kind == "for":
             pieces[-1][-1] += f" for {atom(part.atoms[0])}"

@@ -25,6 +25,8 @@ from ioplan_spdk.rpc.client import Client, RpcClosed, RpcError, RpcFault
 PREFIX = "ioplan-spdk-"
 BEING_MADE_S = 10
 RETRY_S = 0.02
+SOCKET, MOST_SOCKET_BYTES = "rpc", 107
+"""Of a socket's path, as the kernel has it (unix(7))."""
 LAST_WORDS_S = 2.0
 """How long it may take to end after it has refused a test, or hung up."""
 
@@ -34,9 +36,10 @@ class Home(Closing):
     one: a process that is killed leaves it behind."""
 
     def __init__(self) -> None:
-        for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        parent = _parent()
+        for folder in parent.glob(f"{PREFIX}*"):
             _remove_deserted(folder)
-        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
         self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self._removed = False
@@ -51,6 +54,13 @@ class Home(Closing):
             self._removed = True
             self.remove()
             os.close(self._lock)
+
+
+def _parent() -> Path:
+    """Where temporary files are; /tmp where a socket there had too long a path."""
+    usual = Path(tempfile.gettempdir())
+    longest = usual / f"{PREFIX}12345678" / SOCKET
+    return usual if len(os.fsencode(longest)) <= MOST_SOCKET_BYTES else Path("/tmp")
 
 
 def _remove_deserted(folder: Path) -> None:
@@ -152,9 +162,9 @@ class Session(Closing):
         pci: str = "",
         extra: tuple[str, ...] = (),
     ) -> None:
-        # A socket's path may have 107 bytes, so it is not in the session's folder.
+        # It is not in the session's folder, whose path may be too long.
         self._home = Home()
-        self.socket, self.options = self._home.path / "rpc", options
+        self.socket, self.options = self._home.path / SOCKET, options
         self.arguments = command(program, self.socket, options, bdev, pci, extra)
         self._clients: list[Client] = []
         self.stopped, self.deadline_s = False, inf

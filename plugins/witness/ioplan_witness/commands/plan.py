@@ -140,7 +140,7 @@ def _show(console: Console, run: Run, found: Witnessed, json: bool) -> None:
 
 
 def _table(found: Witnessed) -> Table:
-    names = ("", "clause", "asked", "told", "seen")
+    names = ("", "clause", "asked", "reported", "seen")
     table = Table(*names, box=None, pad_edge=False)
     for one in found.clauses:
         verdict = Text(MARKS[one.verdict], style=STYLES[one.verdict])

@@ -38,7 +38,7 @@ def list_hooks(lab: Path | None, json: bool) -> None:
             print_line(json_text.dumps({name: getattr(one, name) for name in names}))
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("hook", "told of", "address", "by"):
+    for heading in ("hook", "events", "address", "by"):
         table.add_column(heading, overflow="fold")
     for one in hooks:
         cells = (str(one.number), ", ".join(one.events), one.url, one.person)
