@@ -342,5 +342,5 @@ def test_no_room_for_the_stamps_is_said_before_any_io(tmp_path: Path) -> None:
         tell("umount", small)
     (failure,) = map(json.loads, done.stdout.splitlines())
     assert (done.returncode, failure["cause"]) == (1, "no-space")
-    assert "needs 16 MiB; make room" in failure["message"]
+    assert "needs 24 MiB; make room" in failure["message"]
     assert target.stat().st_blocks == 0

@@ -346,6 +346,7 @@ def test_other_commands_take_one_target(tmp_path: Path, command: str) -> None:
     assert done.code == 2 and "'--target' is given twice" in done.err
 
 
+@pytest.mark.usefixtures("store_path")
 def test_an_entry_of_the_queue_has_several_targets(tmp_path: Path) -> None:
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
     lab.write_text(f'{LAB}[targets.b]\npath = "/sim/b"\n')

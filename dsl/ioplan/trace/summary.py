@@ -12,7 +12,6 @@ from ioplan.trace.prepared import FLUSH, READ, WRITE, Ios, Prepared
 SECOND_NS = 10**9
 UNIT = 20
 """Places are told in units of 1 MiB, 2^20 bytes."""
-CHUNK = 1 << 18
 
 
 class TraceSummary(Struct, frozen=True):
@@ -100,8 +99,8 @@ class _Sums:
 def summary(trace: Prepared) -> TraceSummary:
     """All figures in one pass, in the memory of one part."""
     sums, header = _Sums(), trace.header
-    for start in range(0, header.count, CHUNK):
-        sums.add(trace.ios[start : start + CHUNK])
+    for _, ios in trace.chunks():
+        sums.add(ios)
     reads, writes, flushes, discards = sums.kinds.tolist()
     return TraceSummary(
         ios=header.count,

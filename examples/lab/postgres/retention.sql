@@ -8,6 +8,7 @@ CREATE TEMPORARY TABLE old ON COMMIT DROP AS
   SELECT id FROM session
   WHERE ended_at::timestamptz < now() - make_interval(days => :days)
     AND NOT tags::jsonb ? 'keep';
+DELETE FROM run_intervals WHERE session IN (SELECT id FROM old);
 DELETE FROM run_telemetry WHERE session IN (SELECT id FROM old);
 DELETE FROM run_blob WHERE session IN (SELECT id FROM old);
 DELETE FROM verdict WHERE session IN (SELECT id FROM old);

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import pairwise
-from math import sqrt
 
 import numpy as np
 from msgspec import Struct, field
@@ -45,8 +44,6 @@ class Phase(Struct):
     fua: int = 0
     cells: np.ndarray = field(default_factory=lambda: np.zeros(CELLS, np.int64))
     gaps: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
-    gap_sum: float = 0.0
-    gap_squares: float = 0.0
 
     @property
     def ios(self) -> int:
@@ -57,15 +54,6 @@ class Phase(Struct):
     def iops(self) -> float:
         """In the mean."""
         return self.ios * 1e9 / (self.end_ns - self.start_ns)
-
-    @property
-    def gap_variation(self) -> float:
-        """Standard deviation of the times between arrivals over their mean."""
-        count = int(self.gaps.sum())
-        if count == 0 or not self.gap_sum:
-            return 0.0
-        mean = self.gap_sum / count
-        return sqrt(max(0.0, self.gap_squares / count - mean * mean)) / mean
 
     def add(self, ios: Ios, cell_bytes: int, last: Last) -> None:
         """Count a part of it."""
@@ -98,8 +86,6 @@ class Phase(Struct):
         before = [] if last.time_ns is None else [last.time_ns]
         gaps = np.diff(np.concatenate((np.array(before, "u8"), times))).astype(float)
         last.time_ns = int(times[-1])
-        self.gap_sum += gaps.sum()
-        self.gap_squares += (gaps * gaps).sum()
         self.gaps += np.bincount(bins_of(gaps), minlength=BINS)
 
 

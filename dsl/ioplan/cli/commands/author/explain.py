@@ -140,7 +140,9 @@ def _clause_lines(clause: Clause) -> Iterator[str]:
         yield f"axis: vary {clause.word} in …"
     if clause.fio:
         yield f"fio: {', '.join(clause.fio)}"
-    if clause.word in ("starts", "ends"):
+    if clause.word in ("shaped", "footprint of"):
+        yield from _example(f"precondition steady {{\n  write {_workload(clause)}\n}}")
+    elif clause.word in ("starts", "ends"):
         yield from _example(BESIDE.format(_workload(clause)))
     else:
         yield from _example(f"run {_workload(clause)} for 1min")
@@ -155,6 +157,7 @@ WITHOUT = {
     **dict.fromkeys(("replay", "footprint of", "part", "as fast as possible"), "{}"),
     **dict.fromkeys(("speed", "offsets", "only", "writes as reads"), "replay web, {}"),
     "mix": "random 4KiB, {}",
+    "shaped": "random 4KiB {}",
     "random share": "{} 4KiB 70/30",
 }
 
