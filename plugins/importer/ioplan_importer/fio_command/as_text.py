@@ -48,6 +48,9 @@ def _job(one: JobFigures) -> Iterator[str]:
     for name, part in one.directions.items():
         if part.ios:
             yield from _direction(name, part)
+    if one.sync.ios:
+        yield "  fsync/fdatasync/sync_file_range:"
+        yield from _latency("sync", one.sync)
     for unit, told in (("usec", "latency_us"), ("msec", "latency_ms")):
         found = {e: share for e, share in shares(one)[told].items() if share}
         if found:
@@ -69,17 +72,21 @@ def _direction(name: str, one: DirectionFigures) -> Iterator[str]:
         f"  {NAMES[name]}: IOPS={_number(one.ios / one.run_s)}, BW={_binary(rate)}/s "
         f"({_decimal(rate)}/s)({_binary(one.bytes)}/{round(1000 * one.run_s)}msec)"
     )
+    yield from _latency("clat", one)
+    yield from _samples(one)
+
+
+def _latency(name: str, one: DirectionFigures) -> Iterator[str]:
     unit, factor = _unit(one.moments[2])
     least, most, mean, deviation = one.moments
     yield (
-        f"    clat ({unit}): min={least // factor}, max={most // factor}, "
+        f"    {name} ({unit}): min={least // factor}, max={most // factor}, "
         f"avg={mean / factor:.2f}, stdev={deviation / factor:.2f}"
     )
-    yield f"    clat percentiles ({unit}):"
+    yield f"    {name} percentiles ({unit}):"
     told = [f"{p:5.2f}th=[{ns // factor:5d}]" for p, ns in one.percentiles.items()]
     lines = [", ".join(part) for part in _lines_of(told)]
     yield from (f"     | {line}{',' * (line is not lines[-1])}" for line in lines)
-    yield from _samples(one)
 
 
 def _lines_of(told: Sequence[str]) -> Iterator[Sequence[str]]:
