@@ -75,7 +75,7 @@ def documents(wheels: Path) -> list[Path]:
 
 def version() -> str:
     """As the source distribution has it."""
-    (sdist,) = DIST.glob("ioplan-*.tar.gz")
+    (sdist,) = (one for one in DIST.glob("*.tar.gz") if "offline" not in one.name)
     return sdist.name.removeprefix("ioplan-").removesuffix(".tar.gz")
 
 
