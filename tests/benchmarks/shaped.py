@@ -27,6 +27,7 @@ CAPACITY_BYTES = 64 << 30
 LIMIT_PERCENT = 3.0
 RANDOM = "write random 4KiB, qd 32"
 STEADY = f"{RANDOM}, until steady iops every 20s"
+BY_WAF = f"{RANDOM}, until steady waf every 1%"
 FILL = "write sequential 128KiB, qd 32, 1 pass"
 METRICS = ("iops", "p99", "waf")
 
@@ -50,7 +51,8 @@ def ways(spare: int, passes: int) -> dict[str, str]:
     never = "range 0.0001%, slope 0.0001%"
     return {
         "shaped": shaped,
-        "shaped, until steady": f"{shaped} {STEADY}, at most 1 pass",
+        "shaped, until steady waf": f"{shaped} {BY_WAF}, at most 1 pass",
+        "shaped, until steady iops": f"{shaped} {STEADY}, at most 1 pass",
         "today's": f"{FILL} {STEADY}, at least 1 pass, at most 4 passes",
         "truth": f"{FILL} {STEADY}, {never}, at most {passes} passes",
     }

@@ -36,7 +36,7 @@ VERSION = 1
 MOST_INTERVALS = 256
 """In a chunk."""
 MOST_BINS = 1 << 20
-"""Of a chunk that is still collected: 16 MB."""
+"""The most bins of a chunk that is still collected: 16 MB."""
 MOST_BODY_BYTES = 256 << 20
 """Unpacked; a chunk of 50 streams takes 60 MB at most, a bomb more."""
 HEAD = struct.Struct("<IIqq")
@@ -215,7 +215,7 @@ class IntervalCounts:
 
 
 def renamed(packed: bytes, name: Callable[[str], str]) -> bytes:
-    """The same with other names of streams. Raises IntervalsDamaged."""
+    """The packed intervals with other names of streams. Raises IntervalsDamaged."""
     found = [bytes([VERSION])] if packed else []
     for chunk in _chunks(packed):
         header, rest = _opened(_raw(bytes(chunk.body)))

@@ -25,7 +25,7 @@ from ioplan.store.store import Store
 
 
 def no_clock() -> None:
-    """Of a host that is in no lab."""
+    """The clock of a host that is in no lab."""
 
 
 class SessionContext(Struct, frozen=True):

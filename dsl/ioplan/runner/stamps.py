@@ -69,7 +69,7 @@ class StampFile:
             self.path.unlink(missing_ok=True)
 
     def power_was_cut(self) -> None:
-        """Of what was not promised, an older content is right now. Raises OSError."""
+        """Note a cut: what was not promised may have older content. Raises OSError."""
         try:
             fd = os.open(self.path, os.O_RDWR | O_NOFOLLOW | O_CLOEXEC)
         except FileNotFoundError:

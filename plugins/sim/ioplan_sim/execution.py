@@ -57,7 +57,7 @@ class SimExecution(Closing):
         return self._events
 
     def kill(self) -> None:
-        """The same: virtual time has nothing that hangs."""
+        """Stop: virtual time has nothing that hangs."""
         self.stop()
 
     def stop(self) -> None:
@@ -154,6 +154,7 @@ class SimExecution(Closing):
                 interval_ns=spent_ns,
                 warmup=warmup,
                 streams=streams,
+                wear=self._wear(),
             )
 
     def _set_limits(self) -> None:
@@ -229,7 +230,7 @@ class SimExecution(Closing):
             )
 
     def _stored(self, load: StreamLoad) -> tuple[float, float]:
-        """Of what the stream reads, how much is stored and in what pieces."""
+        """How much of what the stream reads is stored, and in what pieces."""
         if not load.read_share:
             return 1.0, 1.0
         written, drive = self.ssd.flash.host_pages, self.ssd.shape.pages

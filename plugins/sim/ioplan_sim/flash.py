@@ -91,7 +91,7 @@ class Flash:
         return self.geometry.cache_pages - self.cache_pages
 
     def stored(self, start: int, end: int) -> tuple[float, float]:
-        """Of some pages, the share that is stored, and the mean size of a piece."""
+        """The share of some pages that is stored, and the mean size of a piece."""
         step = max(1, (end - start) // 8192)
         held = self.where[start:end:step] >= 0
         share = float(held.mean()) if len(held) else 0.0

@@ -113,7 +113,7 @@ class DriveSpec(Model):
         return flash.program / self.unit_pages / flash.dies + erase_ns
 
     def copy_ns(self) -> float:
-        """The same of a page that it copies."""
+        """The time of a page that it copies."""
         return self.program_ns() + self.flash.read / self.page_pages / self.flash.dies
 
 

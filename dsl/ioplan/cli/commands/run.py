@@ -306,7 +306,7 @@ def check_same_target(before: Session | None, facts: TargetFacts) -> None:
 def _shares(
     plan: CheckedPlan, asked: RunRequest, store: Store, facts: TargetFacts
 ) -> tuple[Share, ...]:
-    """Of the time of --within, what each test has. Raises BudgetError."""
+    """What each test gets of the time of --within. Raises BudgetError."""
     state = UNKNOWN if asked.fresh else proven(store, facts)[0]
     return shares_within(asked.within_s, plan, facts.capacity_bytes, state)
 

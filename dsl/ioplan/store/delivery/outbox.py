@@ -154,7 +154,7 @@ class Outbox:
             return None
 
     def waiting(self) -> list[Entry]:
-        """Those of sessions that have ended, or were killed."""
+        """The entries of sessions that have ended, or were killed."""
         entries = self.entries()
         if not entries or not self.store.exists():
             return []

@@ -102,7 +102,7 @@ def _rate(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
 def _total(
     job: FioJob, name: str, shape: Shape, rates: list[int | None], findings: Findings
 ) -> float:
-    """Of reads and writes together; fio's are of each direction."""
+    """The rate of reads and writes together; fio's are of each direction."""
     read, write, trim = (rate or 0 for rate in rates)
     if shape.trims:
         return trim or write

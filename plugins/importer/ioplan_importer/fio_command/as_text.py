@@ -109,7 +109,7 @@ def _samples(one: DirectionFigures) -> Iterator[str]:
 
 
 class Sum(NamedTuple):
-    """Of one direction over the jobs of a group."""
+    """Sums of one direction over the jobs of a group."""
 
     bytes: int
     rates: list[float]

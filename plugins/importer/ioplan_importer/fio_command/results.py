@@ -37,7 +37,7 @@ class Span(Struct, frozen=True):
 
 
 class Rates(Struct, frozen=True):
-    """Of the intervals of a run, one figure each: fio's samples."""
+    """The rates in the intervals of a run: fio's samples."""
 
     values: tuple[float, ...] = ()
 
@@ -58,7 +58,7 @@ class Rates(Struct, frozen=True):
 
     @property
     def deviation(self) -> float:
-        """Of a sample, as fio has it; 0 of fewer than two."""
+        """The deviation of a sample, as fio has it; 0 for fewer than two."""
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else 0.0
 
 
@@ -211,7 +211,7 @@ def fio_middle(value_ns: int) -> int:
 
 
 def shares(figures: JobFigures) -> dict[str, dict[str, float]]:
-    """Of all I/Os of a job the percent up to each edge, beyond the one before."""
+    """The percent of all I/Os of a job up to each edge, beyond the one before."""
     edges = [(unit, str(e), e * factor) for unit, factor in UNITS for e in EDGES]
     edges += [("latency_ms", "2000", 2_000_000_000)]
     found: dict[str, dict[str, float]] = {unit: {} for unit, _ in UNITS}

@@ -48,7 +48,7 @@ CLOCKS = {
     True: "SELECT extract(epoch FROM clock_timestamp())::float8 AS s",
     False: "SELECT (julianday('now') - 2440587.5) * 86400.0 AS s",
 }
-"""Of PostgreSQL, and of SQLite."""
+"""The clocks of PostgreSQL, and of SQLite."""
 WRITE = f"""
     INSERT INTO desk_lane ({", ".join(COLUMNS)}, state, ended, seen_s, cancelled_by)
     VALUES ({", ".join(f":{one}" for one in COLUMNS)}, :state, :ended, :seen_s, '')
@@ -192,7 +192,7 @@ def _job(id: str, lanes: Sequence[ReportedLane]) -> JobNow:
 
 
 def lanes_of(job: Job, states: Iterable[LaneState]) -> list[ReportedLane]:
-    """Those of a job that this host knows by itself, and that have not ended."""
+    """The lanes of a job that this host knows by itself, and that have not ended."""
     known = {
         call.session: (call.drive, call.request.person or "") for call in job.calls
     }
@@ -204,7 +204,7 @@ def lanes_of(job: Job, states: Iterable[LaneState]) -> list[ReportedLane]:
 
 
 def lanes_here(root: Path) -> list[ReportedLane]:
-    """Those of this host that have not ended, by their folders. Raises OSError."""
+    """This host's lanes that have not ended, by their folders. Raises OSError."""
     found = []
     for folder in lane_folders(root):
         state = folder.state()

@@ -109,7 +109,7 @@ class Running:
         return found
 
     def _asked(self, job: Job) -> JobNow:
-        """Of hosts that cannot be asked, the lanes are as they were seen last."""
+        """The job now; lanes of hosts that do not answer are as they were seen last."""
         silent_s: dict[str, float | None] = {}
         why = ""
         if job.unfinished or undelivered_runs(job):

@@ -50,7 +50,7 @@ def keep_surveys(
 
 
 def named(rows: Iterable[Surveyed]) -> list[Surveyed]:
-    """Those that the lab names, each once."""
+    """The rows that the lab names, each once."""
     return list({one.name: one for one in rows if one.name}.values())
 
 
@@ -66,7 +66,7 @@ def sizes(database: DeskDatabase) -> dict[tuple[str, str], int]:
 def chosen(
     found: Mapping[str, Sequence[Surveyed]], names: Iterable[str]
 ) -> tuple[list[Surveyed], dict[str, str]]:
-    """Those of these targets that may be written, and why the others may not."""
+    """The rows of these targets that may be written, and why the others may not."""
     rows = {one.name: one for them in found.values() for one in named(them)}
     writable, refused = [], {}
     for name in names:

@@ -262,7 +262,7 @@ class DaskClient:
         return self._ask(_ask_hosts) or {}
 
     def _reporting(self) -> Seen:
-        """Those that have reported lately."""
+        """The workers that have reported lately."""
         return _reporting(self._seen())
 
     def _ask(self, question: Callable[[Client], Answer]) -> Answer | None:

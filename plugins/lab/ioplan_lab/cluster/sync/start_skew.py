@@ -38,7 +38,7 @@ LEAD_NS = 150_000_000
 """From sending the start time to the start: all hosts must have received it by then."""
 MIN_SKEW_NS = 10_000_000
 MAX_SKEW_FRACTION = 0.01
-"""Of the run's length. A larger skew, and one above the minimum, gets a warning."""
+"""A share of the run's length: a larger skew, above the minimum, gets a warning."""
 
 
 class Start(NamedTuple):

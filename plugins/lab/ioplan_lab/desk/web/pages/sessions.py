@@ -37,7 +37,7 @@ async def page(context: RequestContext) -> Response:
 
 @allowed(Role.VIEWER)
 async def as_json(context: RequestContext) -> Response:
-    """The same for programs."""
+    """The list of sessions for programs."""
     asked = {name: context.asked(name) for name in FIELDS}
     found = await context.blocking(_found, context, asked, context.page_number)
     return JSONResponse({"sessions": [_json(one) for one in found[:AT_ONCE]]})
