@@ -56,10 +56,14 @@ def folder_of(wheel: Path, machine: str, libc: str) -> Path:
     platforms = [f"{one}_{machine}" for one in LIBCS[libc]]
     for python in PYTHONS:
         _download(wheel, platforms, python, place / "wheels")
-    system = f"Python {PYTHONS[0]} to {PYTHONS[-1]}, {machine} and {libc}"
-    text = INSTALLER.read_text().replace("SYSTEM", f"{system} ($(uname -m) is here)")
-    (place / INSTALLER.name).write_text(text)
+    (place / INSTALLER.name).write_text(installer(machine, libc))
     return place
+
+
+def installer(machine: str, libc: str) -> str:
+    """An archive's script; where its wheels do not fit, it says what they are for."""
+    system = f"Python {PYTHONS[0]} to {PYTHONS[-1]}, {machine} and {libc}"
+    return INSTALLER.read_text().replace("SYSTEM", system)
 
 
 def version_of(wheel: Path) -> str:

@@ -80,7 +80,7 @@ def given(root: Path) -> Place:
         for line in (root / "etc/os-release").read_text().splitlines()
         if "=" in line
     )
-    name = said["NAME"].strip('"').removesuffix(" Linux").removesuffix(" GNU/Linux")
+    name = said["NAME"].strip('"').removesuffix(" GNU/Linux").removesuffix(" Linux")
     version = ".".join(said["VERSION_ID"].strip('"').split(".")[:2])
     libc = "musl" if [*root.glob("lib/ld-musl-*")] else "glibc"
     return Place(f"{name} {version}", libc, given=root)

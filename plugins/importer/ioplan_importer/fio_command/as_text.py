@@ -7,15 +7,18 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ioplan_importer.fio_command.as_json import VERSION
-from ioplan_importer.fio_command.results import DirectionFigures, JobFigures, shares
+from ioplan_importer.fio_command.results import (
+    DIRECTIONS,
+    DirectionFigures,
+    JobFigures,
+    shares,
+)
 
 KIB, US_NS = 1024, 1000
 PREFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 DECIMAL = ("", "k", "M", "G", "T", "P")
 PER_LINE = 4
 TERSE_PERCENTILES = 20
-NAMES = {"read": "read", "write": "write", "trim": "trim"}
-"""Directions as they begin a line."""
 
 
 def normal(jobs: Sequence[JobFigures]) -> str:
@@ -69,7 +72,7 @@ def _job(one: JobFigures) -> Iterator[str]:
 def _direction(name: str, one: DirectionFigures) -> Iterator[str]:
     rate = one.bytes / one.run_s
     yield (
-        f"  {NAMES[name]}: IOPS={_number(one.ios / one.run_s)}, BW={_binary(rate)}/s "
+        f"  {name}: IOPS={_number(one.ios / one.run_s)}, BW={_binary(rate)}/s "
         f"({_decimal(rate)}/s)({_binary(one.bytes)}/{round(1000 * one.run_s)}msec)"
     )
     yield from _latency("clat", one)
@@ -117,7 +120,7 @@ class Sum(NamedTuple):
 
 
 def _status(jobs: Sequence[JobFigures]) -> Iterator[str]:
-    for name in NAMES:
+    for name in DIRECTIONS:
         parts = [p for one in jobs if (p := one.directions[name]).ios]
         if parts:
             rates = [part.bytes / part.run_s for part in parts]
