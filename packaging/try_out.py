@@ -163,12 +163,12 @@ def run_paths(place: Place, folder: Path, ioplan: str) -> None:
     os.truncate(disk, DISK_BYTES)
     config = folder / ".config/ioplan/lab.toml"
     config.parent.mkdir(parents=True)
-    config.write_text(lab_file("/work/disk"))
+    config.write_text(lab_file(str(disk)))  # so the kernel names it, inside, too
     attach = ["losetup", "--find", "--show", "--direct-io=on", str(disk)]
     device = subprocess.run(attach, capture_output=True, text=True, check=True).stdout
     try:
         for reader in PATHS:
-            for words in steps(reader, device.strip(), "/work/disk"):
+            for words in steps(reader, device.strip(), str(disk)):
                 if "SESSION" in words:
                     words[words.index("SESSION")] = _first_session(place, ioplan)
                 line = f"cd /work && {ioplan} {shlex.join(words)}"
