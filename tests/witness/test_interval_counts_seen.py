@@ -28,7 +28,7 @@ from ioplan.witness.log import KINDS, Entries, seen
 
 Times: TypeAlias = "npt.NDArray[np.int64]"
 MIB = 1 << 20
-NEAR_NS = 60_000_000
+NEAR_NS = 90_000_000
 """What FUSE and a busy host add to an I/O, but for a few."""
 FEW = 0.05
 """The share of I/Os that a busy host may add more to."""
@@ -244,7 +244,7 @@ def test_intervals_have_what_the_device_did_in_them(
     if case.blocking:
         monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
     target = ("--target", one.disk, "--overwrite-data", one.disk)
-    asked = ("--backend", "io_uring", "--interval", "100ms")
+    asked = ("--backend", "io_uring", "--interval", "200ms")
     done = ioplan("run", plan_file(tmp_path, plan_of(case)), *target, *asked)
     assert done.code == 0, done.err
     with Store.open(store_path) as store:
@@ -252,7 +252,7 @@ def test_intervals_have_what_the_device_did_in_them(
         packed = store.intervals(record.session, record.seq)
     assert record.backend.mode == "sync" or not case.blocking
     slices = list(IntervalCounts(packed))
-    assert len(slices) >= 20
+    assert len(slices) >= 10
     check(slices, parts_of(case, seen(one)), case.depth, case.in_order)
 
 
@@ -264,18 +264,18 @@ def test_an_interval_off_is_found() -> None:
 
     def slices(moved: int = 0, lost: int = 0, slower_ns: int = 0) -> list[Slice]:
         found = []
-        for at in range(20):
-            begin_ns, ios = at * 10**8, 10 - (lost if at == 7 else 0)
-            ios += moved * ((at == 9) - (at == 8))
+        for at in range(10):
+            begin_ns, ios = at * 2 * 10**8, 20 - (lost if at == 7 else 0)
+            ios += moved * ((at == 6) - (at == 5))
             latencies = Histogram.of_values([10**6 + slower_ns] * ios)
             counts = Counts(ios=ios, bytes=4096 * ios)
             cells: Any = {("a", "read"): (counts, latencies)}
-            found.append(Slice(begin_ns, begin_ns + 10**8, cells))
+            found.append(Slice(begin_ns, begin_ns + 2 * 10**8, cells))
         return found
 
     parts = {("a", "read"): part}
     check(slices(), parts, 0, True)
     check(slices(moved=2), parts, 0, True)
-    for wrong in (slices(moved=8), slices(lost=1), slices(slower_ns=NEAR_NS * 2)):
+    for wrong in (slices(moved=15), slices(lost=1), slices(slower_ns=NEAR_NS * 2)):
         with pytest.raises(AssertionError):
             check(wrong, parts, 0, True)
