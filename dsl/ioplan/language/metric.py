@@ -48,7 +48,7 @@ METRICS: dict[str, tuple[str, Kind]] = {
         (
             *("kept", "rolled_back", "lost_flushed", "lost_fua"),
             *("older_than_durable", "torn", "misdirected", "foreign"),
-            *("reordered", "torn_writes"),
+            *("reordered", "overtaken", "torn_writes"),
         ),
         ("", "number"),
     ),

@@ -44,7 +44,9 @@ def _more(read: Sequence[dict[str, Any]]) -> str:
     """How it broke them, and what no drive has to promise."""
     text = ""
     if any(found.get("reordered") for found in read):
-        text += "; flushed blocks were lost though writes after the flush survived"
+        text += "; durable blocks were lost though writes issued after them survived"
+    if any(found.get("overtaken") for found in read):
+        text += "; entries of a log were lost though writes that follow it survived"
     if torn := sum(found.get("torn_writes", 0) for found in read):
         unit_bytes = gcd(*(found.get("torn_unit_bytes", 0) for found in read))
         text += (

@@ -13,6 +13,7 @@
 "errors"
 "event"
 "flush"
+"follows"
 "footprint of"
 (fua)
 "hang"

@@ -22,6 +22,7 @@ SPEAKS = speaking(
     "ends",
     "dedup",
     "fua",
+    "follows",
     "shaped",
     "random share",
     "random by direction",

@@ -79,6 +79,12 @@ def _gaps_of_targets(job: Job, settings: Settings) -> list[Gap]:
         for one in job.streams
         if one.verify
     ]
+    followed = {one.follows for one in job.streams}
+    found += [
+        Gap(stream=one.name, field="follows", reason="a log is on one target")
+        for one in job.streams
+        if one.name in followed and one.times > 1
+    ]
     if settings.passthrough:
         reason = "passthrough is for a run on one target"
         found.append(Gap(stream=job.streams[0].name, field="targets", reason=reason))

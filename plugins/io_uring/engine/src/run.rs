@@ -25,6 +25,7 @@ use crate::threads::conditions::{self, Conditions, Machine, StreamSetup};
 use crate::threads::crew::{self, Crew, RunContext};
 use crate::threads::gate::{self, Gate};
 use crate::threads::lane_end::LaneEnd;
+use crate::threads::log::Logs;
 use crate::threads::message::Message;
 use crate::threads::mode;
 use crate::threads::shared::Shared;
@@ -62,7 +63,8 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
         shared: Arc::new(
             Shared::new(calibration.finish(), job.limit_bytes)
                 .of_streams(&job.streams)
-                .replaying(Replayed::all(&job)?),
+                .replaying(Replayed::all(&job)?)
+                .logging(Logs::of(&job)),
         ),
         job: Arc::new(job),
         targets,

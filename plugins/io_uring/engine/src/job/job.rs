@@ -82,6 +82,18 @@ impl Job {
         part
     }
 
+    /// The stream that a stream follows.
+    pub fn log_of(&self, stream: usize) -> Option<usize> {
+        let log = self.streams[stream].follows.as_ref()?;
+        self.streams.iter().position(|one| one.name == *log)
+    }
+
+    pub fn is_followed(&self, stream: usize) -> bool {
+        let name = &self.streams[stream].name;
+        let mut others = self.streams.iter();
+        others.any(|one| one.follows.as_ref() == Some(name))
+    }
+
     /// How many threads its streams have.
     pub fn lanes(&self) -> usize {
         self.streams.iter().map(Stream::lanes).sum()
@@ -199,6 +211,9 @@ pub struct Stream {
     /// Each write is durable before it is acknowledged.
     #[serde(default)]
     pub fua: bool,
+    /// The stream without whose durable entry none of its writes is issued.
+    #[serde(default)]
+    pub follows: Option<String>,
     #[serde(default)]
     pub verify: bool,
     /// How many of its I/Os may fail; by a share, any number, which is judged afterwards.

@@ -7,8 +7,8 @@
 //! The first is 0 where nothing is known, else a generation of 30 bits, and, from before
 //! the write is submitted until it is acknowledged, `IN_FLIGHT`. Of a block whose write
 //! was in flight at a kill either generation is right. The second word says which
-//! generation is durable (`durable.rs`), the third, if that is by a flush, how many writes
-//! had been issued as the flush ended (its lower half).
+//! generation is durable (`durable.rs`), the third, if that is by a flush or by FUA, how
+//! many writes had been issued as that ended (its lower half).
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -27,7 +27,7 @@ const HEADER_BYTES: u64 = 4096;
 const ALLOCATED_BYTES: u64 = 16 << 20;
 const ENTRY_BYTES: u64 = 12;
 const MAGIC: u64 = u64::from_le_bytes(*b"ioplanSM");
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 /// Where the header says in which boot of the host the file is in use; 0 after its end.
 const IN_USE_AT: u64 = 40;
 /// How often the target's power was cut; who cuts it counts there.
@@ -153,15 +153,15 @@ impl Stamps {
         self.counter().fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// A flush that covers the block has ended.
-    pub fn set_flushed(&self, block: u64) {
+    /// A flush that covers the block has ended, or its write with FUA.
+    pub fn set_issued(&self, block: u64) {
         let issued = self.counter().load(Ordering::Relaxed);
         let word = self.word(block, 2);
         word.store(issued as u32, Ordering::Relaxed);
     }
 
     /// How many writes had been issued then; of long ago, a later number.
-    pub fn flushed(&self, block: u64) -> u64 {
+    pub fn issued(&self, block: u64) -> u64 {
         let issued = self.counter().load(Ordering::Relaxed);
         let then = self.word(block, 2).load(Ordering::Relaxed);
         issued - u64::from((issued as u32).wrapping_sub(then))

@@ -25,6 +25,7 @@ use crate::threads::interval_counts::IntervalCounts;
 use crate::threads::kept::Kept;
 use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
 use crate::threads::lateness::LaneLateness;
+use crate::threads::log::{Follower, Following, LOOK_NS, LogWriter};
 use crate::threads::message::Message;
 use crate::threads::retries::{Retries, errno_of};
 use crate::threads::shared::{IoError, Shared};
@@ -76,6 +77,8 @@ pub struct Lane {
     sync_every: Option<u64>,
     unsynced_writes: u64,
     commits: Option<Commits>,
+    log: Option<LogWriter>,
+    follower: Option<Follower>,
     measuring: bool,
     exhausted: bool,
     succeeded: bool,
@@ -116,9 +119,12 @@ impl Lane {
             || stream.sync_every.is_some()
             || stream.retries > 0
             || stream.verify
+            || stream.follows.is_some()
             || !job.targets.is_empty()
             || job.keep.is_some();
         let schedule = Schedule::new(0, 0, None, job.interval_ns);
+        let log = shared.logs.writer(id.stream, stream.fua, stream.qd);
+        let followed = job.log_of(id.stream);
         Self {
             id,
             schedule,
@@ -139,17 +145,22 @@ impl Lane {
                 .as_ref()
                 .map(|prefix| Kept::new(prefix, id, stream.fua)),
             filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),
-            verifier: stamps
-                .filter(|_| stream.verify)
-                .map(|stamps| Verifier::new(job.block_bytes, stamps.clone(), stream)),
+            verifier: stamps.filter(|_| stream.verify).map(|stamps| {
+                Verifier::new(job.block_bytes, stamps.clone(), stream, log.is_some())
+            }),
             pause: Pause::of(stream),
             plain: !limited && !more,
-            tracked: stream.verify || stream.pauses() || stream.sync_every.is_some(),
+            tracked: stream.verify
+                || stream.pauses()
+                || stream.sync_every.is_some()
+                || log.is_some(),
             deferred: None,
             retries: Retries::of(stream),
             sync_every: stream.sync_every,
             unsynced_writes: 0,
             commits: stream.sync_every.map(|_| Commits::new(stream.qd)),
+            log,
+            follower: followed.and_then(|log| shared.logs.follower(id.stream, log)),
             measuring: false,
             exhausted: false,
             succeeded: false,
@@ -287,6 +298,9 @@ impl Lane {
         if let Some(op) = self.deferred.take() {
             return self.admit(op);
         }
+        if let Some(next) = self.follower.as_mut().and_then(Follower::next) {
+            return self.follow(next, now_ns);
+        }
         if let Some(next) = self.hold(now_ns) {
             return next;
         }
@@ -347,8 +361,21 @@ impl Lane {
         }
         if op.kind == Kind::Io(Direction::Write) {
             self.unsynced_writes += 1;
+            if let Some(follower) = &mut self.follower {
+                let next = follower.draw(op);
+                return self.follow(next, now_ns);
+            }
         }
         self.admit(op)
+    }
+
+    /// A write of a stream that follows a log.
+    fn follow(&mut self, next: Following, now_ns: u64) -> Next {
+        match next {
+            Following::Issue(op) => self.admit(op),
+            Following::Wait => Next::Wait((now_ns + LOOK_NS).min(self.schedule.end_ns)),
+            Following::Never => self.end_of_work(now_ns),
+        }
     }
 
     #[cold]
@@ -441,6 +468,9 @@ impl Lane {
         }
         if let (Some(commits), Kind::Flush) = (&mut self.commits, op.kind) {
             commits.flushing(slot);
+        }
+        if let (Some(log), Kind::Flush) = (&mut self.log, op.kind) {
+            log.flushing(slot);
         }
         if let Some(kept) = &mut self.kept {
             kept.issued(op);
@@ -567,6 +597,11 @@ impl Lane {
             pause.complete(now_ns);
         }
         self.verify(op, success, now_ns, data);
+        match (&mut self.log, op.kind) {
+            (Some(log), Kind::Flush) => log.flushed(slot, success),
+            (Some(log), Kind::Io(Direction::Write)) if success => log.written(),
+            _ => {}
+        }
         self.commit(slot, op, success)
     }
 
@@ -659,6 +694,9 @@ impl Lane {
         }
         if let Some(kept) = &mut self.kept {
             kept.finish();
+        }
+        if let Some(log) = &self.log {
+            log.finish();
         }
         let over_ns = self.over_ns.unwrap_or(now_ns);
         let end = LaneEnd {
