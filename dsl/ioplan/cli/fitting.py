@@ -45,7 +45,8 @@ def check_fit(
     What is mild is only told.
     """
     short = shortfalls(plan, choice.backend, facts, choice.options)
-    refuse(misfits(plan.io_steps, facts), short, choice, facts, allowed)
+    wrong = misfits(plan.io_steps, facts, choice.backend)
+    refuse(wrong, short, choice, facts, allowed)
     for text in dict.fromkeys(one.warning for one in short if one.gap.mild):
         print_message(f"warning: {choice.backend.name}: {text}")
 

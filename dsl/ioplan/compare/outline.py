@@ -24,8 +24,9 @@ from ioplan.records.record import (
 )
 from ioplan.records.seek import Found
 from ioplan.records.telemetry import Telemetry
+from ioplan.store.briefs import host_of
 from ioplan.store.connection import Row
-from ioplan.store.rows import host_of, record_of
+from ioplan.store.rows import record_of
 from ioplan.workload import Direction, Workload
 
 

@@ -52,6 +52,7 @@ class Cause(Kind):
         ("a size or alignment is not a multiple of the target's block size"),
     )
     TOO_SMALL = "too-small", "the region is smaller than one I/O for each thread"
+    NO_METER = "no-meter", "no log of the target tells what goes to its flash"
     OPEN = "open", "the target cannot be opened"
     MISSING_TARGET = "missing-target", "the target does not exist"
     TARGET_LOST = "target-lost", "the target disappeared during the session"

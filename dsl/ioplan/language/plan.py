@@ -288,13 +288,18 @@ class RestStep(Checked, frozen=True, kw_only=True):
 
 
 class WriteStep(Checked, frozen=True, kw_only=True):
-    """Write until the first of what is set."""
+    """Write until the first of what is set.
+
+    With a `rule` it ends before when steady, which is judged each time that `every_ns`
+    are over, or that `every_percent` of a pass are written.
+    """
 
     workload: Workload
     passes: float | None = None
     run_ns: int | None = None
     rule: SteadyRule | None = None
     every_ns: int | None = None
+    every_percent: float | None = None
     text: str
 
 

@@ -145,7 +145,9 @@ def _envs(found: list[tuple[str, list[Row]]]) -> list[str]:
 
 
 def _check_same(there: Connection, session: Row, where: str) -> None:
-    (found,) = _rows(there, "session", "id = :session", session=session["id"])
+    found = next(iter(_rows(there, "session", "id = :id", id=session["id"])), None)
+    if found is None:  # its rows are not shown to this role
+        raise _conflict(session["id"], where, "it was added by somebody else")
     if wrong := [name for name in CONSTANT_COLUMNS if found[name] != session[name]]:
         raise _conflict(session["id"], where, f"its {wrong[0]} is another one")
 

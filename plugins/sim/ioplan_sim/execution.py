@@ -100,7 +100,10 @@ class SimExecution(Closing):
         self._rng = np.random.default_rng((job.seed, ssd.clock_ns))
         self._loads = [
             StreamLoad(
-                stream, ssd.placement(stream, self._rng), stream.own_ns(job.run_ns or 0)
+                stream,
+                ssd.placement(stream, self._rng),
+                stream.own_ns(job.run_ns or 0),
+                ssd.spec.flash.map,
             )
             for stream in job.streams
         ]
@@ -154,6 +157,7 @@ class SimExecution(Closing):
                 interval_ns=spent_ns,
                 warmup=warmup,
                 streams=streams,
+                wear=self._wear(),
             )
 
     def _set_limits(self) -> None:

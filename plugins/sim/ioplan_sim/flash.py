@@ -115,9 +115,12 @@ class Flash:
 
     # writing
 
-    def write(self, pages: Pages, piece: float) -> None:
-        """Store pages of the host, in this order, written in pieces of a size."""
-        self.host_pages += len(pages)
+    def write(self, pages: Pages, piece: float, share: float = 1.0) -> None:
+        """Store pages of the host, in this order, written in pieces of a size.
+
+        Of each the host has written a share.
+        """
+        self.host_pages += len(pages) * share
         self.pieces[pages] = piece
         cached = min(len(pages), self.cache_room_pages)
         if cached:

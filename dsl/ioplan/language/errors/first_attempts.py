@@ -49,7 +49,7 @@ ATTEMPTS = (
         "there is no comma before {!r}",
     ),
     Attempt(
-        re.compile(r"\bchart\s+([\w.]+)\s+(over|by)\s+\Z"),
+        re.compile(r"\bchart\s+(p[\d.]+|iops|bandwidth|mean|max|min)\s+(over|by)\s+\Z"),
         re.compile(r"[a-z]\w*"),
         lambda before, here: f"write: chart lines {before[1]} {before[2]} {here[0]}",
     ),
