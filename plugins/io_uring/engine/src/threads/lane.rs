@@ -620,6 +620,9 @@ impl Lane {
         let Some(verifier) = &mut self.verifier else {
             return;
         };
+        if verifier.is_cut_off() {
+            self.shared.stop();
+        }
         let Kind::Io(direction) = op.kind else {
             return verifier.end_flush(op.offset_bytes, success);
         };
