@@ -195,6 +195,19 @@ impl Lane {
         }
     }
 
+    /// So many I/O threads share it, and tell when each begins an I/O and has counted it.
+    pub fn share(&mut self, threads: usize) {
+        self.counts.share(threads);
+    }
+
+    pub fn depart(&mut self, slot: usize) {
+        self.counts.depart(slot);
+    }
+
+    pub fn arrive(&mut self, slot: usize, now_ns: u64) {
+        self.counts.arrive(slot, now_ns);
+    }
+
     pub fn id(&self) -> LaneId {
         self.id
     }
@@ -496,7 +509,7 @@ impl Lane {
             self.gap.completed(now_ns);
         }
         let latency_ns = now_ns.saturating_sub(op.start_ns);
-        let tally = &mut self.counts.tally;
+        let tally = self.counts.tally();
         tally.record(direction, latency_ns, op.size_bytes);
         if op.measured {
             let tallies = self.by_phase.tallies(op.start_ns);
@@ -537,12 +550,14 @@ impl Lane {
             self.succeeded = true;
             self.shared.succeeded();
         }
-        if self.counts.includes(op.measured) {
+        if let Some(tally) = self.counts.tally_at(now_ns, op.measured) {
             let latency_ns = now_ns.saturating_sub(op.start_ns);
             let from_ns = commit_from_ns.filter(|&ns| ns >= self.schedule.start_ns);
             let commit_ns = from_ns.map(|ns| now_ns.saturating_sub(ns));
-            for tally in [Some(&mut self.counts.tally), self.by_target.tally(op)] {
-                let Some(tally) = tally else { continue };
+            for tally in [Some(tally), self.by_target.tally(op)]
+                .into_iter()
+                .flatten()
+            {
                 match op.kind {
                     Kind::Io(direction) => tally.record(direction, latency_ns, op.size_bytes),
                     Kind::Flush => {
@@ -584,14 +599,14 @@ impl Lane {
     }
 
     fn count_error(&mut self, op: &Op, errno: i32, now_ns: u64) {
-        if self.counts.includes(op.measured) {
+        if let Some(tally) = self.counts.tally_at(now_ns, op.measured) {
             let latency_ns = now_ns.saturating_sub(op.start_ns);
             self.shared.count_failure(self.id.stream, errno, latency_ns);
             let direction = match op.kind {
                 Kind::Io(direction) => direction,
                 Kind::Flush => Direction::Write,
             };
-            self.counts.tally.error(direction);
+            tally.error(direction);
             if let Some(tally) = self.by_target.tally(op) {
                 tally.error(direction);
             }
@@ -614,7 +629,7 @@ impl Lane {
         if let Some(pause) = &mut self.pause {
             pause.complete(now_ns);
         }
-        self.verify(op, success, data);
+        self.verify(op, success, now_ns, data);
         match (&mut self.log, op.kind) {
             (Some(log), Kind::Flush) => log.flushed(slot, success),
             (Some(log), Kind::Io(Direction::Write)) if success => log.written(),
@@ -634,19 +649,21 @@ impl Lane {
         None
     }
 
-    fn verify(&mut self, op: &Op, success: bool, data: Option<&[u8]>) {
-        let included = self.counts.includes(op.measured);
+    fn verify(&mut self, op: &Op, success: bool, now_ns: u64, data: Option<&[u8]>) {
         let Some(verifier) = &mut self.verifier else {
             return;
         };
+        if verifier.is_cut_off() {
+            self.shared.stop();
+        }
         let Kind::Io(direction) = op.kind else {
             return verifier.end_flush(op.offset_bytes, success);
         };
         let (offset_bytes, size_bytes) = (op.offset_bytes, op.size_bytes);
         let verdict = verifier.complete(direction, offset_bytes, size_bytes, success, data);
-        if included {
-            self.counts.tally.verified_bytes += verdict.verified_bytes;
-            self.counts.tally.verify_errors += verdict.mismatches.len() as u64;
+        if let Some(tally) = self.counts.tally_at(now_ns, op.measured) {
+            tally.verified_bytes += verdict.verified_bytes;
+            tally.verify_errors += verdict.mismatches.len() as u64;
         }
         self.verified_bytes += verdict.verified_bytes;
         self.verify_read_bytes += verdict.read_bytes;
@@ -660,7 +677,7 @@ impl Lane {
     /// Where a plain loop writes beside the lane itself.
     #[cfg(test)]
     pub fn written(&self) -> Vec<std::ops::Range<usize>> {
-        let tally = self.counts.tally.written();
+        let tally = self.counts.written();
         tally.chain([self.slots.written()]).collect()
     }
 
