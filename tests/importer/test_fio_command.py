@@ -178,7 +178,7 @@ def test_figures_are_those_of_the_records(folder: Path) -> None:
 )
 def test_fio_s_own_program_reads_the_bins(folder: Path) -> None:
     done = ioplan("fio", "both.fio", "--output-format=json+", "--output=o.json")
-    assert done.code == 0 and done.out == ""
+    assert (done.code, done.out, done.err) == (0, "", "")
     for words in ((), ("--validate",)):
         subprocess.run(
             ["fio_jsonplus_clat2csv", *words, "o.json", "o.csv"],
