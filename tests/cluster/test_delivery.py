@@ -9,7 +9,6 @@ import pytest
 
 from ioplan.cli.display.terminal import Terminal
 from ioplan.store.delivery.outbox import Delivery
-from ioplan_lab.cluster.hosts.delivery import MOST_REPORTED, Report, deliveries_of
 from ioplan_lab.cluster.jobs.executors import LocalExecutor
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import LaneCall, initial_state
@@ -111,10 +110,3 @@ def test_a_host_that_cannot_ask_is_asked_for(job: Job, tmp_path: Path) -> None:
     assert ask_deliveries(Hosts({H1.session: refused, H2.session: cut}), job)
     assert stored_text(job).startswith("0 of 27 runs stored")
     assert "h1: another one; h2: timeout expired" in stored_text(job)
-
-
-def test_a_report_that_is_too_long_says_nothing_of_old_sessions(job: Job) -> None:
-    """Heartbeats have what is left of each session in the outbox."""
-    newer: Report = {f"20261122-{at:06}": {} for at in range(MOST_REPORTED)}
-    found = deliveries_of(job.calls, {"h1": {}, "h2": newer})
-    assert found == {H1.session: Delivery(done=True)}

@@ -92,8 +92,6 @@ class Moments:
         try:
             with psycopg.connect(address, connect_timeout=5) as there:
                 row = there.execute(COUNT, (f"{self.job}%",)).fetchone()
-        except psycopg.errors.UndefinedTable:  # nobody has sent anything yet
-            return 0
         except psycopg.Error:
             return None
         return int(row[0]) if row else None

@@ -3,54 +3,22 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+from hour_ahead import hour_ahead
 from msgspec import Struct
 from netlab import NetLab, netlab, wait_for
 from test_netlab import detached, plan, stored, up
 
 from fault_rows.moments import Moments
+from ioplan.store.store import Store
 
 CELLS = 4
 FIRST_PASSWORD = "first"
-HOUR_AHEAD = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <sys/time.h>
-#include <time.h>
-#include <unistd.h>
-static long ahead(void) {
-  const char *file = getenv("CLOCK_IS_AHEAD");
-  return file && access(file, F_OK) == 0 ? 3600 : 0;
-}
-int clock_gettime(clockid_t id, struct timespec *found) {
-  static int (*own)(clockid_t, struct timespec *);
-  if (!own) own = dlsym(RTLD_NEXT, "clock_gettime");
-  int done = own(id, found);
-  if (!done && id == CLOCK_REALTIME) found->tv_sec += ahead();
-  return done;
-}
-int gettimeofday(struct timeval *found, void *zone) {
-  struct timespec now;
-  int done = clock_gettime(CLOCK_REALTIME, &now);
-  found->tv_sec = now.tv_sec, found->tv_usec = now.tv_nsec / 1000;
-  return done;
-}
-time_t time(time_t *found) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  if (found) *found = now.tv_sec;
-  return now.tv_sec;
-}
-"""
-"""A host's clock jumps when a file appears; namespaces share the machine's."""
 
 
 class Scene(Struct):
@@ -143,11 +111,13 @@ def fault_lab(folder: Path) -> Iterator[NetLab]:
     """Coordinator, two hosts and PostgreSQL, which asks for a password."""
     tell_password(folder, FIRST_PASSWORD)
     known = {"PGPASSFILE": str(folder / "pgpass")}
-    ahead = {"LD_PRELOAD": _hour_ahead(folder), "CLOCK_IS_AHEAD": str(folder / "ahead")}
+    ahead = hour_ahead(folder, folder / "ahead")
     disks = {"database": "90m", "h2": "60m"}
     more = {"h1": known, "h2": known | ahead}
     with netlab(folder, "h1", "h2", shared=True, disks=disks, more=more) as lab:
         lab.coordinator.more.update(known)
+        assert lab.database
+        Store.at(lab.database.local).close()  # makes the tables
         _ask_for_passwords(lab)
         lab.close_ports()
         up(lab)
@@ -165,16 +135,6 @@ def _ask_for_passwords(lab: NetLab) -> None:
     with psycopg.connect(lab.database.local, autocommit=True) as there:
         there.execute(f"ALTER ROLE ioplan PASSWORD '{FIRST_PASSWORD}'")
         there.execute("SELECT pg_reload_conf()")
-
-
-def _hour_ahead(folder: Path) -> str:
-    made, source = folder / "ahead.so", folder / "ahead.c"
-    source.write_text(HOUR_AHEAD)
-    compiler = shutil.which("cc")
-    assert compiler, "a clock that jumps needs a C compiler"
-    words = [compiler, "-shared", "-fPIC", "-o", str(made), str(source), "-ldl"]
-    subprocess.run(words, check=True)
-    return str(made)
 
 
 def kill(pid: int) -> None:

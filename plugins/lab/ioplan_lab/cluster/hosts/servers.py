@@ -18,7 +18,7 @@ from distributed.comm import Comm
 
 from ioplan.core.state_folder import state_folder
 from ioplan_lab.cluster.hosts.clock import WorkerClock, tell_time, until_set_back
-from ioplan_lab.cluster.hosts.delivery import deliver_always, outbox_report
+from ioplan_lab.cluster.hosts.delivery import deliver_always
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.seen_hosts import SeenHosts
 from ioplan_lab.cluster.hosts.service import Service
@@ -142,7 +142,6 @@ async def run_worker(
             metrics={
                 "lanes": _lanes,
                 "versions": _versions,
-                "outbox": _outbox,
                 "clock": clock.metric,
             },
             memory_limit=0,
@@ -257,10 +256,6 @@ async def _either(*works: Coroutine[Any, Any, None]) -> None:
 
 def _lanes(worker: Worker) -> Any:
     return lane_states()
-
-
-def _outbox(worker: Worker) -> Any:
-    return outbox_report()
 
 
 def _versions(worker: Worker) -> Any:

@@ -8,12 +8,14 @@ round trip, (t3 - t1) / 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from ioplan.job import Job
 
 MIN_EXCHANGES, MAX_EXCHANGES = 8, 40
+GOOD_NS = 300_000
+"""On a busy machine most exchanges are slow: more are tried for one that is not."""
 
 
 class Offset(NamedTuple):
@@ -32,6 +34,14 @@ def offset_of(sent_ns: int, there_ns: int, received_ns: int) -> Offset:
 def least_uncertain(offsets: Iterable[Offset]) -> Offset:
     """That of the exchange with the shortest round trip."""
     return min(offsets, key=lambda one: one.uncertainty_ns)
+
+
+def is_known(offsets: Collection[Offset], patient: bool) -> bool:
+    """Whether these are enough; who is patient waits for one that tells much."""
+    if len(offsets) < MIN_EXCHANGES:
+        return False
+    good = least_uncertain(offsets).uncertainty_ns <= GOOD_NS
+    return good or not patient or len(offsets) >= MAX_EXCHANGES
 
 
 LEAD_NS = 150_000_000
