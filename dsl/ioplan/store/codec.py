@@ -54,11 +54,8 @@ def _damage_as_codec_error() -> Iterator[None]:
 
 
 def encode_histograms(histograms: Sequence[StoredHistogram]) -> bytes:
-    """Bins in any order; numbers below 2^63. What is of a phase ends with its name."""
-    header = [
-        [h.stream, h.direction, h.bits, len(h.bins), *([h.phase] if h.phase else [])]
-        for h in histograms
-    ]
+    """Bins in any order; numbers below 2^63."""
+    header = [[h.stream, h.direction, h.bits, h.phase, len(h.bins)] for h in histograms]
     flat = _ints([number for h in histograms for number in h.bins])
     index, count = flat[0::2], flat[1::2]
     return _pack(header, [np.diff(index, prepend=0), count])
@@ -69,16 +66,18 @@ def decode_histograms(blob: bytes) -> tuple[StoredHistogram, ...]:
     """What `encode_histograms` was given. Raises CodecError."""
     header, (steps, count) = _unpack(blob)
     flat = np.column_stack((steps.cumsum(), count)).ravel().tolist()
-    edges = pairwise(accumulate((one[3] for one in header), initial=0))
+    edges = pairwise(accumulate((size for *_, size in header), initial=0))
     return tuple(
         StoredHistogram(
             stream=stream,
             direction=direction,
             bits=bits,
             bins=tuple(flat[start:end]),
-            phase=phase[0] if phase else "",
+            **dict(
+                zip(("phase",), phase, strict=False)
+            ),  # stores of layout 5 have none
         )
-        for (stream, direction, bits, _, *phase), (start, end) in zip(
+        for (stream, direction, bits, *phase, _), (start, end) in zip(
             header, edges, strict=True
         )
     )
