@@ -21,7 +21,7 @@ PROTOCOL = 1
 can ignore leaves it as it is; anything else makes it the next one."""
 SECOND_NS = 1_000_000_000
 MIN_INTERVAL_NS = 10_000_000
-"""Of the reports of a run."""
+"""The shortest interval of a run's reports."""
 
 
 class JobStream(Stream):
@@ -98,7 +98,7 @@ class Job(Model):
 
     @property
     def threads(self) -> int:
-        """Those of all streams."""
+        """The number of threads of all streams."""
         return sum(stream.threads * stream.times for stream in self.streams)
 
 
@@ -185,27 +185,6 @@ class Started(Model):
     facts: dict[str, Any] = {}
 
 
-class Progress(Model):
-    """An interval has ended, `t_ns` after the start of the measured part.
-
-    While the run warms up, `warmup` is set, `t_ns` counts from the start of the
-    warm-up, and the counts are not kept. `backlog_ios` is a level, not a delta.
-    """
-
-    event: Literal["progress"] = "progress"
-    t_ns: int
-    interval_ns: int
-    warmup: bool = False
-    streams: tuple[StreamCounts, ...]
-
-
-class Cpu(Model):
-    """CPU time that the load generator used in the measured part."""
-
-    user_ns: int = 0
-    system_ns: int = 0
-
-
 class Wear(Model):
     """What was written by the drive's own count, the warm-up included.
 
@@ -219,6 +198,29 @@ class Wear(Model):
     media_written_bytes: int | None = None
     capacity_bytes: int | None = None
     step_bytes: int = 1
+
+
+class Progress(Model):
+    """An interval has ended, `t_ns` after the start of the measured part.
+
+    While the run warms up, `warmup` is set, `t_ns` counts from the start of the
+    warm-up, and the counts are not kept. `backlog_ios` is a level, not a delta.
+    A backend that is the drive itself tells the `wear` of the run so far.
+    """
+
+    event: Literal["progress"] = "progress"
+    t_ns: int
+    interval_ns: int
+    warmup: bool = False
+    streams: tuple[StreamCounts, ...]
+    wear: Wear | None = None
+
+
+class Cpu(Model):
+    """CPU time that the load generator used in the measured part."""
+
+    user_ns: int = 0
+    system_ns: int = 0
 
 
 class Result(Model):

@@ -167,6 +167,7 @@ class Stream(Model):
     much more flash than capacity as its steady state does. `dedup_percent` is the share
     of the writes whose data is that of an earlier one. `qd` is the queue depth of each
     of the `threads`. With `fua` a write is durable when acknowledged.
+    One that `follows` another issues its n-th write once n writes of that are durable.
     `align_bytes` of None aligns each I/O to its own size. With a `pause_ns` each
     thread, after `pause_every` I/Os, lets those outstanding complete and waits so
     long. The stream's part of the run is from `starts_ns` to `ends_ns` of the run's
@@ -206,6 +207,7 @@ class Stream(Model):
     dedup_percent: Percent = 0.0
     sync_every: Annotated[int, Field(ge=1)] | None = None
     fua: bool = False
+    follows: str | None = None
     verify: bool = False
     errors_allowed: Annotated[int, Field(ge=1)] | None = None
     errors_allowed_percent: Percent | None = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from sim_drive import SECOND_NS, filled, stream
 
 from ioplan.job import Progress, job_streams
 from ioplan.workload import Rate, RatePhase, Region, Workload
-from ioplan_sim.speed import _Text
+from ioplan_sim.speed import Speeds
 
 MS_NS = SECOND_NS // 1000
 
@@ -100,12 +102,11 @@ def test_a_ramp_has_the_ios_below_its_line_until_the_drive_can_do_no_more() -> N
 
 
 def test_a_new_clause_leaves_the_figures_of_plans_without_it() -> None:
-    """What seeds a batch is what it was before there were parts, bursts and ramps."""
+    """What seeds a batch names only what differs from the defaults."""
     fields = {"rate": Rate(iops=5.0), "region": Region(start_percent=10.0)}
-    (one,) = job_streams(Workload(streams=(stream(**fields),)), 1 << 30, 512)
-    text = str(_Text(one))
-    assert "rate=Rate(iops=5.0, bytes_per_s=None, arrivals='fixed')," in text
-    assert "region=Region(start_percent=10.0, end_percent=100.0)," in text
-    assert not {"starts_ns", "ends_ns", "write_random_percent"} & {
-        part.partition("=")[0].strip("( ") for part in text.split(",")
-    }
+    streams = job_streams(Workload(streams=(stream(**fields),)), 1 << 30, 512)
+    (text,) = Speeds(filled("datacentre").device.spec, streams).streams_json
+    seeded_by = json.loads(text)
+    assert seeded_by["rate"] == {"iops": 5.0}
+    assert seeded_by["region"] == {"start_percent": 10.0}
+    assert not {"starts_ns", "ends_ns", "write_random_percent"} & seeded_by.keys()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -91,13 +92,17 @@ def test_a_group_takes_its_waves_and_a_pause(qd: int, every: int) -> None:
 def test_rare_pauses_change_nothing(
     name: str, read_percent: int, qd: int, threads: int
 ) -> None:
-    """Nor does it that only a part of so long a group is followed."""
+    """Nor does it that only a part of so long a group is followed. Names seed: one
+    batch may be 8 % off."""
     fields = {"read_percent": read_percent, "qd": qd, "threads": threads}
     every = {"pause_ns": 1000, "pause_every": 10_000_000}
-    plain = filled(name).iops(stream(**fields))
-    assert filled(name).iops(stream(**fields, **every)) == pytest.approx(
-        plain, rel=0.06
+    plain, paused = (
+        fmean(
+            filled(name).iops(stream(name=f"s{n}", **fields, **more)) for n in range(4)
+        )
+        for more in ({}, every)
     )
+    assert paused == pytest.approx(plain, rel=0.06)
 
 
 def test_a_group_is_no_deeper_than_itself() -> None:

@@ -6,10 +6,12 @@ from math import exp
 
 import numpy as np
 import pytest
-from sim_drive import spare_drive
+from sim_drive import Bench, spare_drive, stream
 
+from ioplan.workload import Stream
 from ioplan_sim.flash import Flash
 from ioplan_sim.shaped import Shaped, fall
+from ioplan_sim.spec import DriveSpec, FlashSpec
 from ioplan_sim.theory import large_blocks
 
 SPARES = (7, 15, 28)
@@ -61,3 +63,31 @@ def test_the_next_writes_are_amplified_as_in_steady_state(spare: int) -> None:
     amplification(new, rng, 0.1)
     steady, found = amplification(old, rng, 1), amplification(new, rng, 1)
     assert found == pytest.approx(steady, rel=0.03)
+
+
+def writes(size_bytes: int, **more: float) -> Stream:
+    return stream(size_bytes, read_percent=0, qd=8, **more)
+
+
+def amplified(passes: float, *before: tuple[Stream, float]) -> float:
+    """By random 4 KiB on units of 16 KiB, after so many passes of other writes."""
+    flash = FlashSpec.model_validate({"map": "16KiB", "erase_block": "1MiB"})
+    spec = DriveSpec.model_construct(over_provisioning=15.0, flash=flash)
+    bench = Bench(spec, 1 << 28)
+    for written, count in before:
+        bench.run(written, passes=count)
+    found, _ = bench.run(writes(4096), passes=passes)
+    return float(found.facts["write_amplification"])
+
+
+def test_a_write_smaller_than_a_unit_writes_all_of_it() -> None:
+    assert amplified(0.1) == pytest.approx(4.0, rel=0.01)
+
+
+@pytest.mark.parametrize("size_bytes", [4096, 16384])
+def test_a_shaped_pass_leaves_the_steady_state_of_units(size_bytes: int) -> None:
+    """Also of pieces of units, for four times the flash."""
+    steady = amplified(0.3, (writes(4096), 2))
+    found = amplified(0.3, (writes(size_bytes, spare_percent=15), 1.15))
+    assert steady > 8
+    assert found == pytest.approx(steady, rel=0.05)

@@ -2,7 +2,7 @@
 
     python tests/benchmarks/history_10k.py [SESSIONS]
 
-Makes the store (six cells a session; the records are those of a small run) and prints a
+Makes the store (20 cells a session; the records are those of a small run) and prints a
 row: one cell, and all of them with their summary, beside reading the same records whole;
 in seconds of CPU time, so that others on the machine do not count.
 """
@@ -24,7 +24,7 @@ from ioplan.history.history import Question, history
 from ioplan.language.metric import Metric
 from ioplan.store.store import Store
 
-CELLS, NOISE, WHOLE = 6, 0.02, 200
+CELLS, NOISE, WHOLE = 20, 0.02, 200
 
 
 def main(sessions: int) -> None:
@@ -37,7 +37,7 @@ def main(sessions: int) -> None:
         one_s = asked(store, runs, "run-2")
         all_s = asked(store, runs, None)
         whole_s = read_whole(store) * sessions / WHOLE
-    print("| sessions | one cell | six cells | records read whole |")
+    print("| sessions | one cell | 20 cells | records read whole |")
     print("|---|---|---|---|")
     print(f"| {sessions:_} | {one_s:.1f} s | {all_s:.1f} s | {whole_s:.1f} s |")
 

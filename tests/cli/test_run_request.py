@@ -346,8 +346,10 @@ def test_other_commands_take_one_target(tmp_path: Path, command: str) -> None:
     assert done.code == 2 and "'--target' is given twice" in done.err
 
 
-@pytest.mark.usefixtures("store_path")
-def test_an_entry_of_the_queue_has_several_targets(tmp_path: Path) -> None:
+def test_an_entry_of_the_queue_has_several_targets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
     lab.write_text(f'{LAB}[targets.b]\npath = "/sim/b"\n')
     add = ("lab", "queue", "add", plan, "--lab", lab, "--target", "b", "--target")

@@ -9,7 +9,6 @@ import pytest
 
 from ioplan.cli.display.terminal import Terminal
 from ioplan.store.delivery.outbox import Delivery
-from ioplan_lab.cluster.hosts.delivery import MOST_REPORTED, Report, deliveries_of
 from ioplan_lab.cluster.jobs.executors import LocalExecutor
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import LaneCall, initial_state
@@ -103,8 +102,11 @@ def test_what_was_once_delivered_is_asked_for_again(job: Job, tmp_path: Path) ->
     assert said_of_delivery(Terminal(quiet=True), job) == 4
 
 
-def test_a_report_that_is_too_long_says_nothing_of_old_sessions(job: Job) -> None:
-    """Heartbeats have what is left of each session in the outbox."""
-    newer: Report = {f"20261122-{at:06}": {} for at in range(MOST_REPORTED)}
-    found = deliveries_of(job.calls, {"h1": {}, "h2": newer})
-    assert found == {H1.session: Delivery(done=True)}
+def test_a_host_that_cannot_ask_is_asked_for(job: Job, tmp_path: Path) -> None:
+    """Only its link is cut; what it knows of its own session is kept."""
+    job = job.model_copy(update={"results": str(tmp_path / "shared.db")})
+    cut = Delivery(runs=15, stored=3, error="timeout expired")
+    refused = Delivery(runs=12, error="another one", refused=True)
+    assert ask_deliveries(Hosts({H1.session: refused, H2.session: cut}), job)
+    assert stored_text(job).startswith("0 of 27 runs stored")
+    assert "h1: another one; h2: timeout expired" in stored_text(job)

@@ -23,6 +23,7 @@ from ioplan_lab.cluster.sync.messages import read_messages
 from ioplan_lab.cluster.sync.start_skew import (
     Offset,
     Start,
+    is_known,
     least_uncertain,
     offset_of,
     skew_of,
@@ -304,3 +305,12 @@ def test_one_host_alone_does_not_do_what_is_on_several(tmp_path: Path) -> None:
     done = ioplan("crosscheck", plan_file(tmp_path, PLAN), *words, tmp_path / "t")
     assert done.code == 2
     assert "this host alone cannot run streams on h1, h9" in done.err
+
+
+def test_a_busy_machine_is_asked_for_longer() -> None:
+    """More exchanges until one was quick; of many slow ones the best has to do."""
+    slow, quick = Offset(0, 5 * MS_NS), Offset(0, MS_NS // 10)
+    assert not is_known([quick] * 7, patient=False)
+    assert is_known([*[slow] * 7, quick], patient=True)
+    assert not is_known([slow] * 39, patient=True)
+    assert is_known([slow] * 8, patient=False) and is_known([slow] * 40, patient=True)

@@ -7,14 +7,19 @@ from typing import Any
 
 from desks import by_token, client, desk_in
 from prometheus_client.parser import text_string_to_metric_families
+from run_data import measurement, record, session
 
 from ioplan.store.delivery.outbox import Delivery
-from ioplan_lab.cluster.jobs.job import Job
+from ioplan.store.push import push
+from ioplan.store.store import Store
+from ioplan_lab.cluster.jobs.executors import Executor
+from ioplan_lab.cluster.jobs.job import Job, Jobs
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.metrics.families import DeskNow, families
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.entry import Priority, QueueEntry
+from ioplan_lab.desk.running import Running
 from ioplan_lab.desk.undelivered import undelivered_runs, unstored
 
 LAB = '[targets."d1"]\npath = "/dev/x"\n[targets."d2"]\npath = "/dev/y"\n'
@@ -79,6 +84,37 @@ def test_figures_of_lanes_are_in_base_units_and_only_where_known() -> None:
     assert found["ioplan_lanes", "died"] == 0
 
 
+def test_what_is_undelivered_is_what_the_database_lacks_now(tmp_path: Path) -> None:
+    """Also after it was restored from a time before; no host is asked."""
+    store, shared = tmp_path / "results.db", tmp_path / "shared.db"
+    call = LaneCall(
+        job="j", session="j-1", target="t", host="h1", plan="p", files={}, lab=""
+    )
+    ended = lane("t", status="ok", runs=1).model_copy(update={"session": "j-1"})
+    job = Job(id="j", plan="p", where="t", results=str(shared), calls=(call,))
+    Jobs(store).keep(job.model_copy(update={"known": {"j-1": ended}}))
+
+    def undelivered() -> dict[str, int]:
+        (found,) = Running(store, no_executor).now()
+        return found.undelivered
+
+    with Store.open(store) as local:
+        local.begin(session(id="j-1"))
+        made = measurement()
+        local.add(record(1, session="j-1", made=made), made.detail)
+        local.finish("j-1", "ok", "2026-11-25T10:00:00+00:00")
+        assert undelivered() == {"h1": 1}
+        with Store.open(shared) as there:
+            list(push(local, there))
+        assert undelivered() == {}
+        shared.unlink()
+        assert undelivered() == {"h1": 1}
+
+
+def no_executor(job: Job) -> Executor:
+    raise AssertionError(job.id)
+
+
 def test_runs_that_the_labs_database_does_not_have() -> None:
     def call(number: int, host: str) -> LaneCall:
         text = {"plan": "p", "files": {}, "lab": ""}
@@ -100,7 +136,7 @@ def test_runs_that_the_labs_database_does_not_have() -> None:
     there = {"results": "postgresql://x/y", "deliveries": deliveries}
     job = job.model_copy(update=there)
     assert undelivered_runs(job) == {"h1": 5, "h2": 4}
-    assert [one.session for one in unstored(job)] == ["j-1", "j-2", "j-3"]
+    assert [one.session for one in unstored(job)] == ["j-1", "j-2"]
     now = DeskNow(stamp(), "1", undelivered=undelivered_runs(job))
     found = {
         (sample.name, *sample.labels.values()): sample.value

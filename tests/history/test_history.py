@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +25,10 @@ from ioplan.history.conditions import CONDITIONS, changed, conditions_of
 from ioplan.history.history import Question, history
 from ioplan.history.model import History
 from ioplan.language.metric import Metric, parse_metric
+from ioplan.records.record import Decided, Steady
 from ioplan.report.reader import Reader
 from ioplan.store import pages
+from ioplan.store.briefs import brief_of, brief_row, setting_of
 from ioplan.store.errors import StoreError
 from ioplan.store.store import Store
 
@@ -122,13 +127,56 @@ def test_one_query_reads_a_page_of_sessions(
 def test_figures_are_those_of_whole_records(made: Path, name: str) -> None:
     metric = parse_metric(name)
     with Store.open(made) as store:
-        (page,) = pages.pages_of_runs(store, [session_id(3)], RUNS)
+        (page,) = pages.pages_of_runs(store, [session_id(3)], RUNS, whole=True)
         outlines = [outlined(row, needs_parts(metric)) for row in page]
+        briefs = [brief_of(row) for row in page]
         whole = list(store.records(session_id(3)))
         reader = Reader(store)
-        for short, full in zip(outlines, whole, strict=True):
-            assert reader.figure(metric, [short]) == reader.figure(metric, [full])
-            assert conditions_of(short) == conditions_of(full)
+        for short, brief, full in zip(outlines, briefs, whole, strict=True):
+            figure = reader.figure(metric, [full])
+            assert figure == reader.figure(metric, [short])
+            assert figure == reader.figure(metric, [brief])
+        settings = pages.whole_runs(store, [(one.session, one.seq) for one in whole])
+        for row, full in zip(settings, whole, strict=True):
+            assert conditions_of(setting_of(row)) == conditions_of(full)
+
+
+def test_columns_and_records_tell_the_same(made: Path, tmp_path: Path) -> None:
+    """Of the columns no record is read; of a store without them, all are."""
+    path = shutil.copy(made, tmp_path / "without.db")
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("UPDATE run SET place = NULL, figures = NULL")
+        connection.commit()
+    question = Question(metrics=tuple(map(parse_metric, ("iops", "p99", "read.mean"))))
+    with Store.open(made) as store, Store.open(path) as without:
+        (page,) = pages.pages_of_runs(store, [session_id(3)], RUNS, whole=False)
+        assert {row["record"] for row in page} == {None}
+        (page,) = pages.pages_of_runs(without, [session_id(3)], RUNS, whole=False)
+        assert None not in {row["record"] for row in page}
+        told = history(store, "demo", RUNS, question)
+        assert told == history(without, "demo", RUNS, question)
+    assert told.changes
+
+
+@pytest.mark.parametrize("figures", ["", "[]", "[1,2,3,4]", '["a",null,{},null]'])
+def test_damaged_columns_are_said_so(figures: str) -> None:
+    row = brief_row(record(1)) | {"figures": figures}
+    row |= {"session": "20260101-060000-aaaa", "seq": 1, "run_id": "r", "status": "ok"}
+    with pytest.raises(StoreError, match=r"run 1 of session '2026.* is damaged"):
+        brief_of(row)
+
+
+def test_rounds_keep_their_windows_in_the_columns() -> None:
+    steady = Steady.model_construct(window=4, reached=True)
+    decided = Decided.model_construct(values=(1.0, 2.0, 3.0), reached=False)
+    update = {"steady": steady, "decided": decided}
+    one = record(1).model_copy(update=update)
+    row = {"session": one.session, "seq": 1, "run_id": one.run_id, "status": "ok"}
+    brief = brief_of(row | brief_row(one))
+    assert brief.steady and (brief.steady.window, brief.steady.reached) == (4, True)
+    assert brief.decided and len(brief.decided.values) == 3
+    assert not brief.decided.reached
+    assert brief.asked.cell == one.asked.cell and brief.asked.after == one.asked.after
 
 
 def test_metrics_of_the_host_and_of_wear_need_more_of_a_record() -> None:

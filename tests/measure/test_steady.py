@@ -12,15 +12,16 @@ from command import ioplan, plan_file
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from run_data import SECOND_NS, counts, stream
+from run_data import BLOCK_BYTES, SECOND_NS, counts, stream
 
-from ioplan.job import Progress
+from ioplan.job import Progress, Wear
 from ioplan.language.metric import parse_metric
 from ioplan.language.plan import SteadyRule
 from ioplan.measure.metrics import Figure
 from ioplan.measure.steady_state import (
     TOLERANCE,
     SteadyWatch,
+    Windows,
     assess,
     least_squares_slope,
 )
@@ -209,7 +210,9 @@ def watched(
     lengths_ns: Sequence[int], every_ns: int, ios: Sequence[int]
 ) -> tuple[list[Steady], list[bool]]:
     told: list[Steady] = []
-    watch = SteadyWatch(SNIA, every_ns, lambda steady, number: told.append(steady))
+    watch = SteadyWatch(
+        SNIA, Windows(every_ns), lambda steady, number: told.append(steady)
+    )
     now_ns, ended = 0, []
     for length_ns, amount in zip(lengths_ns, ios, strict=True):
         now_ns += length_ns
@@ -231,6 +234,47 @@ def test_a_value_is_that_of_its_window() -> None:
     assert told[-1].values == (300, 80, 10)
 
 
+WAF = SteadyRule(metric=parse_metric("waf"))
+
+
+def worn(media: Sequence[float], every_bytes: int) -> list[Steady]:
+    """What is said of a drive by its counts so far, in intervals of 1000 writes."""
+    told: list[Steady] = []
+    windows = Windows(every_bytes, "bytes", lambda progress: progress.wear)
+    watch = SteadyWatch(WAF, windows, lambda steady, number: told.append(steady))
+    for number, count in enumerate(np.cumsum(media).tolist(), start=1):
+        wear = Wear(
+            source="made",
+            span_s=number,
+            host_written_bytes=number * 1000,
+            media_written_bytes=int(count),
+        )
+        one = interval(number * SECOND_NS, SECOND_NS, 1000)
+        watch.add(one.model_copy(update={"wear": wear}))
+    return told
+
+
+def test_amplification_is_that_of_each_window_of_bytes() -> None:
+    window_bytes = 2 * 1000 * BLOCK_BYTES
+    told = worn([2000, 4000] * 5, window_bytes)
+    assert [steady.reached for steady in told] == [False] * 4 + [True]
+    assert told[-1].values == (3.0,) * 5
+    rising = worn([2000, 2000, 3000, 3000, 4000, 4000] * 2, window_bytes)
+    assert rising[2].values == (2.0, 3.0, 4.0) and not rising[-1].reached
+
+
+def test_a_drive_with_erased_blocks_left_is_flat_and_not_steady() -> None:
+    told = worn([1000] * 8 + [2000] * 5, 1000 * BLOCK_BYTES)
+    assert told[7].why == "waf is 1.00: no garbage is collected yet"
+    assert [steady.reached for steady in told] == [False] * 12 + [True]
+
+
+def test_without_a_meter_it_says_so_in_each_window() -> None:
+    watch = SteadyWatch(WAF, Windows(1000, "bytes"), lambda *_: None)
+    assert not any(watch.add(interval(n, 1, 1000)) for n in range(9))
+    assert watch.last.why.startswith("not measured: the drive has no log")
+
+
 def test_intervals_need_not_be_of_the_length_that_was_asked_for() -> None:
     short, _ = watched([SECOND_NS - 1000] * 10, 2 * SECOND_NS, [100] * 10)
     long, _ = watched([SECOND_NS + 1000] * 10, 2 * SECOND_NS, [100] * 10)
@@ -239,7 +283,9 @@ def test_intervals_need_not_be_of_the_length_that_was_asked_for() -> None:
 
 def test_the_warm_up_does_not_count() -> None:
     told: list[int] = []
-    watch = SteadyWatch(SNIA, SECOND_NS, lambda steady, number: told.append(number))
+    watch = SteadyWatch(
+        SNIA, Windows(SECOND_NS), lambda steady, number: told.append(number)
+    )
     assert not watch.add(interval(SECOND_NS, SECOND_NS, 9, warmup=True))
     assert told == []
     assert watch.last.why == "0 of 5 values so far"
@@ -307,7 +353,7 @@ def test_nothing_counts_before_the_least_passes() -> None:
     told: list[Steady] = []
     one_pass = 4 * bytes_of(100)
     watch = SteadyWatch(
-        rule, SECOND_NS, lambda steady, _: told.append(steady), one_pass
+        rule, Windows(SECOND_NS), lambda steady, _: told.append(steady), one_pass
     )
     rates = [100] * 8 + [50] * 5
     ended = [

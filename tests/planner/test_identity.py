@@ -203,6 +203,7 @@ OTHERS = {
     "dedup_percent": [0.5, 30],
     "sync_every": [1, 32],
     "fua": [True],
+    "follows": ["log", "other"],
     "verify": [True],
     "errors_allowed": [1, 100],
     "errors_allowed_percent": [1.0, 100.0],

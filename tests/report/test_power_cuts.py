@@ -51,13 +51,14 @@ def test_how_a_promise_was_broken_is_said() -> None:
         cut(1),
         read(2, **torn),
         cut(3),
-        read(4, lost_flushed=9, reordered=1, **more),
+        read(4, lost_flushed=9, reordered=1, overtaken=1, **more),
     ]
     (line,) = survived({"a": runs})
     assert line == Judged(
         "failed",
-        "a promise was broken by 1 of 2 power cuts; flushed blocks were lost though "
-        "writes after the flush survived; 3 writes torn, at multiples of 4KiB",
+        "a promise was broken by 1 of 2 power cuts; durable blocks were lost though "
+        "writes issued after them survived; entries of a log were lost though writes "
+        "that follow it survived; 3 writes torn, at multiples of 4KiB",
     )
 
 

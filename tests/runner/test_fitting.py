@@ -210,3 +210,20 @@ def test_a_region_may_begin_behind_its_end() -> None:
     text = 'test "A" { run random 4KiB 100/0, region 16GiB..100% for 1s }'
     (found,) = misfits(steps(text), FACTS)
     assert "its region begins at 16GiB, and ends at 1GiB" in found.text
+
+
+def test_amplification_needs_a_meter(
+    tmp_path: Path, store_path: Path, rough_sim: None
+) -> None:
+    """A file has no log of a drive; the simulated drive tells it."""
+    text = (
+        "precondition p { write random 4KiB, until steady waf every 1%, at most 1 pass }"
+        '\ntest "A" { after p run random 4KiB 100/0 for 1s }'
+    )
+    plan, target = plan_file(tmp_path, text), tmp_path / "scratch"
+    asked = ("run", plan, "--target", target, "--create", "1MiB")
+    done = ioplan(*asked, "--backend", "io_uring")
+    assert done.code == 2
+    assert "p: waf has no meter: only an NVMe drive" in done.err
+    assert "write: until steady iops" in done.err.replace("\n", " ")
+    assert ioplan(*asked, "--backend", "sim").code == 1

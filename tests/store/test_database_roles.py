@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from paths import ROOT
-from postgres import PATH, needs_postgres, postgres
+from postgres import needs_postgres, postgres, psql
 from run_data import measurement, record, session
 
 from ioplan.store.push import push
 from ioplan.store.store import Store
 
+SQL = ROOT / "examples/lab/postgres"
 OLD_ID = "20200101-000000-old"
 OLD, NEW = "2020-01-01T00:00:00+00:00", "2999-01-01T00:00:00+00:00"
-
-
-def psql(address: str, script: str, *words: str) -> None:
-    """Run one of the example's scripts."""
-    file = ROOT / "examples/lab/postgres" / script
-    command = ["psql", "-q", "-v", "ON_ERROR_STOP=1", *words, "-f", str(file), address]
-    environment = {**os.environ, "PATH": PATH}
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.long
@@ -37,7 +25,7 @@ def test_roles_and_retention_do_what_they_say(tmp_path: Path) -> None:
     ended = {OLD_ID: OLD, "20200101-000000-kept": OLD, "2999-new": NEW}
     with postgres() as address:
         for _ in range(2):
-            psql(address, "roles.sql")
+            psql(address, SQL / "roles.sql")
         lab = address.replace("ioplan@", "lab@")
         guest = address.replace("ioplan@", "lab_read@")
         with Store.open(tmp_path / "a.db") as local, Store.at(lab) as shared:
@@ -49,7 +37,7 @@ def test_roles_and_retention_do_what_they_say(tmp_path: Path) -> None:
                 local.add(record(1, session=id, made=made), made.detail)
                 local.finish(id, "ok", end)
             list(push(local, shared))
-        psql(lab, "retention.sql", "-v", "days=730")
+        psql(lab, SQL / "retention.sql", "-v", "days=730")
         with Store.at(guest) as shared:
             assert {one.id for one in shared.sessions()} == {*ended} - {OLD_ID}
             assert [shared.count(one.id) for one in shared.sessions()] == [1, 1]

@@ -35,6 +35,7 @@ def server() -> Iterator[str]:
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "lab.db"
     path.write_bytes(gzip.decompress(LAB_STORE.read_bytes()))
+    Store.open(path).close()  # it has layout 5, and gets today's
     return path
 
 

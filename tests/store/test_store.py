@@ -333,7 +333,7 @@ def test_a_record_without_a_schema_is_damaged() -> None:
 
 def test_a_store_of_the_future_is_refused(store: Store, path: Path) -> None:
     change(path, "update meta set value = '9'")
-    with pytest.raises(StoreError, match=r"layout 9, .*layout 5 only"):
+    with pytest.raises(StoreError, match=r"layout 9, .*layout 6 only"):
         Store.open(path)
 
 
@@ -362,7 +362,7 @@ def test_a_file_of_something_else(tmp_path: Path) -> None:
         ),
         (
             ("create table meta (name text, value text)", "insert into meta values"
-             " ('layout', '5')", "create table photos (name text)"),
+             " ('layout', '6')", "create table photos (name text)"),
             "of something else .it has a table 'photos'",
         ),
         (

@@ -7,13 +7,18 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from run_data import record, run, session
 
+from ioplan.records.record import RunRecord
+from ioplan.store.database import Database
 from ioplan.store.errors import StoreError
-from ioplan.store.layout.tables import COLUMNS, LAYOUT
+from ioplan.store.layout.tables import COLUMNS, LAYOUT, UPGRADES
+from ioplan.store.pages import pages_of_runs
+from ioplan.store.sqlite import SqliteFile
 from ioplan.store.store import Store
 
 
-@pytest.mark.parametrize("other", [LAYOUT - 1, LAYOUT + 1])
+@pytest.mark.parametrize("other", [min(UPGRADES) - 1, LAYOUT + 1])
 def test_another_layout_is_refused_and_left_alone(tmp_path: Path, other: int) -> None:
     path = tmp_path / "other.db"
     Store.open(path).close()
@@ -38,3 +43,50 @@ def test_the_columns_are_those_of_the_tables(tmp_path: Path) -> None:
             for name in COLUMNS
         }
     assert columns == COLUMNS
+
+
+def older(path: Path) -> list[RunRecord]:
+    """A store with two runs as the layout before this one had it; returns them."""
+    with Store.open(path) as store:
+        store.begin(session())
+        store.add(*run(1))
+        store.add(*run(2))
+        runs = list(store.records(session().id))
+    with closing(sqlite3.connect(path)) as connection:
+        views = connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'view'"
+        ).fetchall()
+        for name, _ in views:
+            connection.execute(f"DROP VIEW {name}")
+        for column in ("place", "figures"):
+            connection.execute(f"ALTER TABLE run DROP COLUMN {column}")
+        for _, text in views:
+            connection.execute(text)
+        connection.execute("UPDATE meta SET value = ?", (str(LAYOUT - 1),))
+        connection.commit()
+    return runs
+
+
+def test_the_layout_before_is_upgraded_with_all_that_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    runs = older(path)
+    with Store.open(path) as store:
+        assert list(store.records(session().id)) == runs
+        store.add(*run(3))
+        ids = [one.run_id for one in runs] + [record(3).run_id]
+        (rows,) = pages_of_runs(store, [session().id], ids, whole=False)
+    assert [row["place"] is None for row in rows] == [True, True, False]
+    assert [row["record"] is None for row in rows] == [False, False, True]
+    Store.to_read(path).close()
+
+
+def test_who_may_not_write_does_not_upgrade_it(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    older(path)
+    before = path.read_bytes()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+    source = SqliteFile(path, immutable=True)
+    with pytest.raises(StoreError, match=r"layout 5, .*open it once where it may be"):
+        Database(source)
+    assert path.read_bytes()[100:] == before[100:]

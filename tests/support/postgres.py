@@ -163,3 +163,14 @@ def server(
         if disk:
             tell("umount", "--lazy", folder)
         shutil.rmtree(folder)
+
+
+def psql(address: str, script: Path | str, *words: str) -> None:
+    """Run a script, or what the words say, and stop at the first error."""
+    more = ["-f", str(script)] if script else []
+    command = ["psql", "-q", "-v", "ON_ERROR_STOP=1", *words, *more, address]
+    environment = {**os.environ, "PATH": PATH}
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -60,7 +60,13 @@ def _known() -> Callable[..., Paces]:
     do, known = _done(), dict[object, Paces]()
 
     def once(self: Any, loads: Any, condition: Any, is_open: list[bool]) -> Paces:
-        asked = (self.spec, self.streams, condition, tuple(is_open), batch.MAX_WORK)
+        asked = (
+            self.spec,
+            *self.streams_json,
+            condition,
+            tuple(is_open),
+            batch.MAX_WORK,
+        )
         if asked not in known:
             known[asked] = do(self, loads, condition, is_open)
         return known[asked]

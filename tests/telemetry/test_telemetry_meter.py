@@ -102,6 +102,9 @@ def test_a_meter_that_measures_nothing_says_why(command: list[str], said: str) -
     meter.close()
 
 
+MEDIA = "Physical media units written"
+
+
 def nvme_cli(folder: Path, monkeypatch: pytest.MonkeyPatch, ocp: str) -> Path:
     """An `nvme` that prints what was recorded, and keeps what it was asked."""
     said = {
@@ -179,20 +182,57 @@ def test_whether_a_volatile_write_cache_is_on(
         assert asked.read_text() == "get-feature /dev/nvme7n1 --feature-id=6\n"
 
 
-def test_what_is_written_during_a_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nvme_cli(tmp_path, monkeypatch, f"cat {tmp_path}/ocp-log")
-    name = "Physical media units written"
-    ocp, log = tmp_path / "ocp-log", tmp_path / "smart-log"
+def instrumented(folder: Path) -> Instruments:
+    """Of a file, with the logs of a drive."""
     facts = TargetFacts(
-        path=str(tmp_path / "absent"),
+        path=str(folder / "absent"),
         kind="file",
         capacity_bytes=1 << 20,
         block_bytes=512,
     )
-    instruments = Instruments(facts, tree=Tree(tmp_path))
+    instruments = Instruments(facts, tree=Tree(folder))
     instruments.smart = Smart("/dev/nvme7n1")
+    return instruments
+
+
+def test_what_is_written_so_far(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvme_cli(tmp_path, monkeypatch, f"cat {tmp_path}/ocp-log")
+    instruments, log = instrumented(tmp_path), tmp_path / "smart-log"
+    assert instruments.without_meter() == ""
+    (tmp_path / "ocp-log").write_text(f'{{"{MEDIA}": 1000}}')
+    meter, found = instruments.wear_meter(), []
+    for units in (72, 74):
+        log.write_text(f'{{"data_units_written": {units}}}')
+        (tmp_path / "ocp-log").write_text(f'{{"{MEDIA}": {units * 1000}}}')
+        wear = meter(None)
+        assert wear and wear.source == "OCP"
+        found.append((wear.host_written_bytes, wear.media_written_bytes))
+    assert found == [(512_000, 71_000), (3 * 512_000, 73_000)]
+
+
+def test_why_nothing_tells_what_goes_to_the_flash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvme_cli(tmp_path, monkeypatch, "exit 1")
+    (tmp_path / "endurance-log").write_text("{}")
+    instruments = instrumented(tmp_path)
+    why = "the drive's log does not count what goes to its flash"
+    assert instruments.without_meter() == why
+    (tmp_path / "smart-log").write_text("{}")
+    assert instruments.without_meter().startswith("SMART is not readable")
+    instruments.smart = None
+    assert "only an NVMe drive as a whole" in instruments.without_meter()
+
+
+def test_what_is_written_during_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvme_cli(tmp_path, monkeypatch, f"cat {tmp_path}/ocp-log")
+    name = MEDIA
+    ocp, log = tmp_path / "ocp-log", tmp_path / "smart-log"
+    instruments = instrumented(tmp_path)
     job = Job.model_construct(warmup_ns=0)
     ocp.write_text(json.dumps({name: {"hi": 0, "lo": 142}}))
     with InstrumentedRun(instruments, job) as run:

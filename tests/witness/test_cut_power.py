@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -105,6 +106,9 @@ def test_a_broken_promise_fails_the_run_after_the_cut(
     assert after["backend"]["facts"]["verify"]["lost_flushed"] > 0
 
 
+FOLDERS = """
+for one in "$XDG_STATE_HOME"/ioplan/stamps/*; do rm "$one"; mkdir "$one"; done"""
+"""No files of stamps can be opened any more."""
 HANGS = "sleep did not end within 5 s"
 FAULTS = {
     "another thing is cut": ({"off": NOTHING}, "cuts the power of something else"),
@@ -117,6 +121,7 @@ FAULTS = {
     "off hangs": ({"off": ["sleep", "600"], "timeout": "5s"}, HANGS),
     "on hangs": ({"on": ["sleep", "600"], "timeout": "5s"}, HANGS),
     "on fails": ({"on": shell("echo relay stuck >&2; exit 1")}, "relay stuck"),
+    "the cut cannot be noted": ({}, "the cut cannot be noted in"),
     "it stays away": ({"on": NOTHING, "back": "500ms"}, "cannot be opened"),
 }
 
@@ -128,6 +133,8 @@ def test_a_cut_that_goes_wrong_has_a_clear_end(
 ) -> None:
     control, says = FAULTS[name]
     one = device(cache={"mode": "volatile"})
+    if name == "the cut cannot be noted":
+        control = {"off": shell(f"{shlex.join(told('off', one))} && {FOLDERS}")}
     done = cut(one, tmp_path, **control)
     assert done.code not in (0, 2) and says in done.err, done.err
     (record,) = records(done)
@@ -163,8 +170,8 @@ def test_another_drive_in_its_place_is_not_written_to(
     words = ("--lab", lab, "--target", "toy", "--overwrite", one.disk, "--json")
     plan = plan_file(tmp_path, PLAN)
     done = ioplan("run", plan, *words, "--store", tmp_path / "store")
-    assert done.code not in (0, 2) and "cannot be opened" in done.err
-    assert str(other.folder) in done.err
+    assert done.code not in (0, 2) and "another device is in the target's" in done.err
+    assert str(other.disk) in done.err and "--overwrite" not in done.err
     assert records(done)[0]["directions"]["write"]["ios"] > 0
     other.tell("flush-log")
     assert not (read_log(other.log)["kind"] == 1).any(), "it has been written to"

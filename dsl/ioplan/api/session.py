@@ -110,7 +110,7 @@ class Session:
             return arrow_table(Records(store, self.model, series, False, plan))
 
     def frame(self, library: str = "", *, series: bool = False) -> Any:
-        """The same as a frame of pandas or polars, whichever is installed."""
+        """The records as a frame of pandas or polars, whichever is installed."""
         named = library or next(filter(find_spec, FRAMES), "")
         if named not in FRAMES or not find_spec(named):
             near = f"{named!r} is not installed" if named else "neither is installed"

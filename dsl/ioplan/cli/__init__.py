@@ -9,7 +9,7 @@ import sys
 from ioplan.cli.exit_codes import INTERRUPTED
 
 
-def frugal() -> None:
+def tune_startup() -> None:
     """For the start of a process: imports are to take little time and memory.
 
     Garbage is collected once a command is imported, which makes none. What numpy is
@@ -23,7 +23,7 @@ def frugal() -> None:
 
 def main() -> None:
     """The entry point; Ctrl-C ends it in one line while it is still being imported."""
-    frugal()
+    tune_startup()
     try:
         from ioplan.cli.app import run  # noqa: PLC0415
 

@@ -176,7 +176,7 @@ def open_drive(backend: Backend, request: TargetRequest) -> tuple[Drive, TargetR
 def with_consent(
     open: Callable[[TargetRequest], Opened], request: TargetRequest
 ) -> tuple[Opened, TargetRequest]:
-    """The same for whatever opens a target."""
+    """Open a target by `open`, with the consent that a person gives when asked."""
     try:
         return after_reading(open, request), request
     except ConsentError as error:

@@ -74,7 +74,7 @@ def _backends(typed: Typed) -> Found:
 
 
 def _targets(typed: Typed) -> Found:
-    """Those of the lab; where none fits, the shell offers files."""
+    """The lab's targets; where none fits, the shell offers files."""
     lab = read_lab(Path(typed.last("lab")) if typed.last("lab") else None)
     yield from (
         (name, one.path or one.serial or "") for name, one in lab.targets.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 HELD = 0
 """All is well, and every expectation held."""
 EXPECTATION_FAILED = 1
-"""Also: something is worse, not steady, or not in layout."""
+"""An expectation failed, or something is worse, not steady, or not formatted."""
 USAGE = 2
 """What is asked for cannot be; nothing was done."""
 RUN_FAILED = 3

@@ -45,7 +45,8 @@ def check_fit(
     What is mild is only told.
     """
     short = shortfalls(plan, choice.backend, facts, choice.options)
-    refuse(misfits(plan.io_steps, facts), short, choice, facts, allowed)
+    wrong = misfits(plan.io_steps, facts, choice.backend)
+    refuse(wrong, short, choice, facts, allowed)
     for text in dict.fromkeys(one.warning for one in short if one.gap.mild):
         print_message(f"warning: {choice.backend.name}: {text}")
 
@@ -83,7 +84,7 @@ def _shown(texts: list[str]) -> str:
 def refuse_fits(
     fits: Iterable[Fit], choice: Choice, facts: TargetFacts, allowed: Accepted
 ) -> None:
-    """The same for tests that were looked at one by one."""
+    """Refuse tests that were looked at one by one."""
     wrong = [one for fit in fits for one in fit.misfits]
     short = [one for fit in fits for one in fit.shortfalls]
     refuse(wrong, short, choice, facts, allowed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack, closing
 
 from ioplan.backends import Drive, TargetRequest
-from ioplan.cli.choose import Choice, open_drive
+from ioplan.cli.choose import Choice, after_reading
 from ioplan.cli.errors import UsageError
 from ioplan.planner.summary import PlanSummary
 from ioplan.runner.power_cut import PowerSupply
@@ -51,6 +51,6 @@ def power_supply(
     def reopen() -> Drive:
         known = (*request.overwrite_data, *request.overwrite)
         again = request.model_copy(update={"overwrite_data": known})
-        return stack.enter_context(closing(open_drive(choice.backend, again)[0]))
+        return stack.enter_context(closing(after_reading(choice.backend.open, again)))
 
     return PowerSupply(control, reopen)

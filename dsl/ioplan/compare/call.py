@@ -45,7 +45,7 @@ class Call(Struct, frozen=True):
 
 
 class Calls(Struct, frozen=True):
-    """Of one metric: of all cells, if they are enough, and of each."""
+    """The calls of one metric: of all cells, if they are enough, and of each."""
 
     all: Call | None
     cells: tuple[Call, ...]
@@ -115,7 +115,7 @@ def _call(pair: MetricPair, one: Estimate, chance: float, threshold: float) -> C
 
 
 def _apart(pair: MetricPair) -> bool:
-    """Of a few sessions a side, whether more than one of them says so."""
+    """Whether more than one of a few sessions a side is apart."""
     sides = pair.base.figures, pair.new.figures
     return min(map(len, sides)) < FEW_UNITS or rank_chance(*sides) <= LEVEL
 

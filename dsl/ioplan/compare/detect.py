@@ -91,7 +91,7 @@ class On(Struct, frozen=True):
 def detection(
     store: Store | None, run_ids: Sequence[str], change_percent: float, on: On
 ) -> Detection:
-    """Of a loss of so much, by what the store knows of these runs.
+    """How surely a loss of so much is found, by what the store knows of these runs.
 
     It learns from the setup of the newest session that fits. Without a store, or where
     it has nothing to learn from, noise is assumed. Raises StoreError.

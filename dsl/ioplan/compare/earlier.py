@@ -21,7 +21,7 @@ from ioplan.report.reader import Reader
 from ioplan.store.store import Store
 
 MOST_SEEN = 1000
-"""Of so many sessions, the newest, it is looked up of what setup they are."""
+"""The setup is looked up of so many sessions, the newest."""
 MOST_SESSIONS, MOST_RUNS, FEWEST_SESSIONS = 24, 3000, 3
 """So many other sessions are read, the newest: more make it slower and hardly surer.
 Of large plans they are fewer, and still as many as tell anything."""

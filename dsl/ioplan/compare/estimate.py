@@ -24,7 +24,7 @@ noise with such tails below 5 % (see compare.md), where the noise is that of fiv
 sessions. Each doubling of them adds one degree, as far as that was simulated: what is
 far off is then part of the noise that was seen."""
 FIRST_DEGREES, MOST_DEGREES = 4.0, 19.0
-"""Of five sessions, and of twenty."""
+"""Degrees of freedom of five sessions, and of twenty."""
 
 
 class Estimate(Struct, frozen=True):
@@ -45,7 +45,7 @@ class Estimate(Struct, frozen=True):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Of the ratio, with a confidence of 95 %: Student's on the logarithms."""
+        """The ratio's interval at 95 % confidence: Student's on the logarithms."""
         half = quantile((1 + CONFIDENCE) / 2, self.degrees) * self.error
         return exp(self.difference - half), exp(self.difference + half)
 
@@ -109,7 +109,7 @@ def of_all(pairs: Sequence[MetricPair], noise: MetricNoise) -> Estimate | None:
 
 
 def pooled(pairs: Sequence[MetricPair], noise: MetricNoise) -> list[MetricPair]:
-    """Those of which anything is known: what never ran twice may differ by anything."""
+    """The pairs whose noise is known: what never ran twice may differ by anything."""
     return [
         pair
         for pair in pairs
@@ -138,7 +138,7 @@ def _tails(least: float, *known: Variance) -> float:
 
 
 def _weight(units: Sequence[int]) -> float:
-    """Of a difference of means, in variances of one unit."""
+    """The variance of a difference of means, in variances of one unit."""
     return sum(1 / count for count in units)
 
 

@@ -31,12 +31,12 @@ class MetricSide(Struct, frozen=True, dict=True):
 
     @cached_property
     def figures(self) -> tuple[float, ...]:
-        """Of each session, the mean of its runs."""
+        """The mean of the runs of each session."""
         return tuple(map(fmean, self.sessions))
 
     @property
     def mean(self) -> float:
-        """Of the sessions' figures."""
+        """The mean of the sessions' figures."""
         return fmean(self.figures)
 
     @property

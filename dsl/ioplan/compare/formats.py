@@ -31,7 +31,7 @@ from ioplan.core.text import line, printable
 LEVELS: dict[RowVerdict, str] = {"worse": "error", "better": "notice"}
 MISSING = "missing cells"
 MOST_ROWS = 400
-"""Of a test, in a terminal."""
+"""So many rows of a test are printed in a terminal."""
 MAX_SHOWN = 10
 """GitHub shows ten of a level for each step, and drops the rest silently."""
 

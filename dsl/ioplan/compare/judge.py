@@ -123,7 +123,7 @@ def _tables(
 
 
 def _metrics(pair: Pair, question: Question) -> tuple[Metric, ...]:
-    """Of what seeks found, the values: their other figures are of different loads."""
+    """The metrics to compare; of seeks the values found, since their loads differ."""
     found = [one.any.found for one in pair]
     if not all(found):
         return question.metrics

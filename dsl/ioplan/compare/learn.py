@@ -82,7 +82,7 @@ def drives(side: Side) -> set[str]:
 
 
 def keys(sides: Iterable[Side]) -> list[Key]:
-    """Of all cells, each once."""
+    """The keys of all cells, each once."""
     return list(dict.fromkeys(key_of(cell) for side in sides for cell in side.cells))
 
 

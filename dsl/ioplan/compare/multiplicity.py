@@ -22,7 +22,7 @@ def holm(chances: Sequence[float]) -> list[float]:
 
 
 def hochberg(chances: Sequence[float]) -> list[float]:
-    """The same where tests do not exclude each other; never larger.
+    """Hochberg's step-up procedure; never larger than Holm's.
 
     Hochberg, Biometrika 75 (1988). It holds for tests that are independent or go
     together (Sarkar, Annals of Statistics 26, 1998), as metrics of one load do.
@@ -36,7 +36,7 @@ def hochberg(chances: Sequence[float]) -> list[float]:
 
 
 def rank_chance(base: Sequence[float], new: Sequence[float]) -> float:
-    """Of sides as well separated by chance, whatever the noise is like.
+    """The chance of sides as well separated, whatever the noise is like.
 
     Exact, of one direction (Mann and Whitney, Annals of Mathematical Statistics 18,
     1947). A single session that is far off does not make it small.

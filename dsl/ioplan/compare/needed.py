@@ -17,7 +17,7 @@ MOST = 50
 """More sessions a side are not proposed."""
 ASSUMED_PERCENT = 2.0
 ASSUMED = Variance(log1p(ASSUMED_PERCENT / 100) ** 2, 0.0)
-"""Of one session's figure, where nothing tells it; with no degrees of freedom."""
+"""The assumed variance of one session's figure, with no degrees of freedom."""
 
 
 class Aim(Struct, frozen=True):

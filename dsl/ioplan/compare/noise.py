@@ -62,7 +62,7 @@ class MetricNoise(Struct, frozen=True):
     source: str = ""
 
     def session(self, key: Key) -> Variance | None:
-        """Of a cell's figure from one session to the next; None if too little is known.
+        """A cell's variance from one session to the next; None if too little is known.
 
         Two sessions, once, are too little: any difference could be theirs.
         """
@@ -71,7 +71,7 @@ class MetricNoise(Struct, frozen=True):
         return self.guess(key) if known else None
 
     def guess(self, key: Key) -> Variance | None:
-        """The same, however little it is known by."""
+        """A cell's variance, however little it is known by."""
         own = self.own.get(key)
         return None if self.shared is None or own is None else added(self.shared, own)
 
@@ -148,13 +148,13 @@ def _add_group(group: Group, keys: Sequence[Key], own: _Sums, shared: _Sums) -> 
 
 
 def _add_cell(own: _Sums, key: Key, left: Sequence[float], cells: int) -> None:
-    """Of its own variance, a cell has (1 - 1 / cells) beside the mean of so many."""
+    """Add a cell's own variance: beside the cells' mean it is (1 - 1 / cells) of it."""
     part = 1 - 1 / cells if cells >= FEWEST_CELLS else 1.0
     own.add(key, sum(one**2 for one in left), (len(left) - 1) * part)
 
 
 def _deviations(group: Group, keys: Sequence[Key]) -> Iterator[dict[Key, float]]:
-    """Of each session that has a cell more than once, from the group's means."""
+    """Each session's deviations from the group's means, in cells seen repeatedly."""
     figures = [
         {key: fmean(one[key]) for key in keys if one.get(key)} for one in group.sessions
     ]
@@ -167,7 +167,7 @@ def _deviations(group: Group, keys: Sequence[Key]) -> Iterator[dict[Key, float]]
 
 
 def _none_shared(own: _Sums) -> Variance | None:
-    """Of one or two cells, all that sessions differ by is the cell's own."""
+    """With one or two cells, all that sessions differ by is the cell's own."""
     return Variance(0.0, inf) if own.degrees else None
 
 
@@ -209,7 +209,7 @@ def _drawn_together(
 
 
 def _drives(groups: Sequence[Group], keys: Sequence[Key]) -> Variance | None:
-    """Of drives of one model: of the mean of the cells that all of them have."""
+    """The variance between drives of one model: of the mean of their common cells."""
     sums = _Sums()
     for model in dict.fromkeys(group.model for group in groups if group.model):
         drives = _by_drive([group for group in groups if group.model == model], keys)

@@ -24,8 +24,9 @@ from ioplan.records.record import (
 )
 from ioplan.records.seek import Found
 from ioplan.records.telemetry import Telemetry
+from ioplan.store.briefs import host_of
 from ioplan.store.connection import Row
-from ioplan.store.rows import host_of, record_of
+from ioplan.store.rows import record_of
 from ioplan.workload import Direction, Workload
 
 
@@ -113,7 +114,7 @@ def outlined(row: Row, parts: bool) -> RunRecord:
 
 
 def to_compare(row: Row, parts: bool) -> RunRecord:
-    """The same with its workload, and of its job what ends it, to be kept."""
+    """A run's record with its workload, and of its job what ends it, to be kept."""
     found = _outlined(row, _ToCompareWithParts if parts else _ToCompare)
     return slimmed(found)
 

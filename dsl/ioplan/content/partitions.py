@@ -56,7 +56,7 @@ def tables(fd: int, capacity_bytes: int) -> Iterator[Table]:
 
 
 def _gpt(fd: int, header: bytes, sector: int, where: str) -> Iterator[Table]:
-    """Of a header; none where its entries do not make sense for that sector size."""
+    """The table of a GPT header; none where its entries do not fit that sector size."""
     if not header.startswith(MAGIC) or len(header) < 92:
         return
     first, count, size = struct.unpack_from("<QII", header, 72)

@@ -11,12 +11,12 @@ BLOCK, MIB, GIB = 4 * KIB, 1 << 20, 1 << 30
 HEAD_BYTES, TAIL_BYTES = 64 * MIB, 16 * MIB
 """Read whole: where partitions begin, and where copies of tables and labels end."""
 USUAL_STARTS = (0, 63 * 512, MIB)
-"""Of a file system on a whole drive, in old partitions, in partitions since 2009."""
+"""Where file systems begin on whole drives, in old partitions, and since 2009."""
 FINE_STEP, COARSE_STEP, FINE_END = 4 * MIB, 16 * MIB, 4 * GIB
 MOST_STEPS = 16_384
 """Coarse steps grow beyond 256 GiB, so that looking ends within seconds."""
 EXT_GROUPS = (1, 3, 5, 7, 9, 25, 27, 49, 81, 125, 243)
-"""Those that have a copy of the superblock with `sparse_super`."""
+"""The block groups that have a copy of the superblock with `sparse_super`."""
 EXT_BLOCKS = (KIB, 2 * KIB, 4 * KIB)
 NTFS_INDEX = 786_432 * BLOCK
 BTRFS_COPIES = (64 * MIB, 256 * GIB)

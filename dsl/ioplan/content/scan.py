@@ -22,7 +22,7 @@ READERS = 32
 GONE = {
     *(errno.ENOTCONN, errno.ECONNABORTED, errno.ESTALE, errno.ENODEV, errno.ENXIO),
 }
-"""Of a target that has vanished: not a block that cannot be read."""
+"""Errors of a target that has vanished, rather than of an unreadable block."""
 DIGEST_BYTES = 8
 
 

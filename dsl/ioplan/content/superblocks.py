@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 Details = Callable[[bytes], str | None]
-"""Of the bytes from the structure's start on: a description, None if it is none."""
+"""Describes the bytes from the structure's start on; None if it is none."""
 
 KIB = 1 << 10
 REACH_BYTES = 136 * KIB
@@ -57,7 +57,7 @@ def _together(*parts: str) -> str:
 
 
 def ext_details(block: bytes) -> str | None:
-    """Of a superblock of ext2, ext3 or ext4 itself, 1,024 bytes from the start.
+    """Details of a superblock of ext2, ext3 or ext4, 1,024 bytes from the start.
 
     Layout: the Linux kernel's Documentation/filesystems/ext4/super.rst.
     """

@@ -14,7 +14,7 @@ INFO = ".dist-info"
 
 
 def version_of(name: str) -> str:
-    """Of a package that is a folder `NAME-VERSION.dist-info`; "" if none is."""
+    """A package's version, by its folder `NAME-VERSION.dist-info`; "" if none is."""
     for _, folder in _infos(f"{name}-"):
         return folder.removesuffix(INFO).partition("-")[2]
     return ""

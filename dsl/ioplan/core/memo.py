@@ -22,12 +22,12 @@ class ByIdentity(Generic[Made]):
         self.known: dict[int | tuple[int, ...], tuple[Any, Made]] = {}
 
     def __call__(self, one: Any) -> Made:
-        """Of one object, which is kept alive so that its identity stays its own."""
+        """What was made of one object, which is kept alive: its identity is the key."""
         found = self.known.get(id(one))
         return found[1] if found else self._keep(id(one), (one,))
 
     def of(self, one: Any, other: Any) -> Made:
-        """Of two objects."""
+        """What was made of two objects."""
         found = self.known.get((id(one), id(other)))
         return found[1] if found else self._keep((id(one), id(other)), (one, other))
 

@@ -30,7 +30,7 @@ def configured(name: str, default: int) -> int:
 
 
 def count_cpus() -> int:
-    """Those that this process may use; elsewhere those that there are."""
+    """How many CPUs this process may use; elsewhere how many there are."""
     if IS_LINUX:
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

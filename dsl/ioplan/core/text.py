@@ -23,7 +23,7 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for a text that may have lines."""
+    """A text of several lines, each made printable."""
     return "\n".join(map(printable, text.split("\n")))
 
 

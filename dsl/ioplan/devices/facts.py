@@ -18,7 +18,7 @@ BLOCK_CANDIDATES = (512, 1024, 2048, 4096)
 
 
 def device_facts(path: Path, fd: int, identity: Identity, firmware: str) -> TargetFacts:
-    """Of a block device. Raises OSError."""
+    """The facts of a block device. Raises OSError."""
     named = identity.facts()
     return TargetFacts(
         path=str(path),
@@ -30,7 +30,7 @@ def device_facts(path: Path, fd: int, identity: Identity, firmware: str) -> Targ
 
 
 def file_facts(path: Path, fd: int) -> TargetFacts:
-    """Of a regular file. Raises OSError."""
+    """The facts of a regular file. Raises OSError."""
     status = os.fstat(fd)
     block = _direct_block(fd, status.st_size)
     return TargetFacts(

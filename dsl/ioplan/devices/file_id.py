@@ -20,7 +20,7 @@ FS_IOC_GETVERSION = 0x80087601
 
 
 def key_of(status: os.stat_result) -> Key:
-    """The same for all special files of a device, and for all names of a file."""
+    """One key for all special files of a device, and for all names of a file."""
     if status.st_rdev:
         return device_key(status.st_rdev)
     return "file", status.st_dev, status.st_ino

@@ -89,7 +89,7 @@ def firmware_of(device: Device) -> str:
 
 
 def _serial(disk: Device) -> str:
-    """Of NVMe and MMC, virtio, SCSI and ATA, then of all others, such as USB."""
+    """The serial of NVMe and MMC, virtio, SCSI and ATA, then of others, such as USB."""
     page = disk.raw("device/vpd_pg80")
     scsi = single_line(page[4:].decode(errors="replace"))
     found = disk.text("device/serial") or disk.text("serial") or scsi

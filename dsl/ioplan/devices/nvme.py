@@ -69,7 +69,7 @@ class Nvme:
         return Layout.of(self.admin(IDENTIFY, self.nsid, OF_NAMESPACE, PAGE_BYTES))
 
     def other_namespaces(self, controller: Controller) -> list[int]:
-        """The other namespaces, of the whole subsystem if the drive lists those."""
+        """The drive's other namespaces, of the whole subsystem if it lists those."""
         what = ALLOCATED if controller.manages_namespaces else ACTIVE
         found = nsids(self.admin(IDENTIFY, 0, what, PAGE_BYTES))
         return [nsid for nsid in found if nsid != self.nsid]

@@ -19,7 +19,7 @@ class Overlay(NamedTuple):
 
 
 def other_names(path: Path) -> dict[Key, str]:
-    """The same file by its other path, if an overlay has two; with a suffix.
+    """A file's other path, if an overlay has two; with a suffix.
 
     Also by an overlay of another mount namespace, which /proc/PID/root leads to.
     """

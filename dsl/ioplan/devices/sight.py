@@ -61,7 +61,7 @@ def _lasting(find: Finder) -> list[Path]:
 
 
 def _in_transit() -> set[Path]:
-    """Those with a Unix socket in which descriptors wait to be received."""
+    """Processes with a Unix socket in which descriptors wait to be received."""
     return {process for process in processes() if any(map(_waits, open_files(process)))}
 
 
@@ -76,7 +76,7 @@ def _waits(number: Path) -> bool:
 
 
 def _closed_rings() -> set[Path]:
-    """Those that have mapped an io_uring whose files no descriptor lists."""
+    """Processes that have mapped an io_uring whose files no descriptor lists."""
     return {
         process
         for process in processes()

@@ -35,7 +35,7 @@ def signatures(fd: int) -> list[str]:
 
 
 def _program() -> str:
-    """Also from the folders that are not in an ordinary user's PATH."""
+    """The path of `wipefs`, also from folders outside an ordinary user's PATH."""
     places = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
     found = shutil.which(WIPEFS, path=places)
     if found is None:

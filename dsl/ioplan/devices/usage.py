@@ -110,7 +110,7 @@ class Host:
                 yield Obstacle(TargetFault.UNDER_LOOP, what, _detach(loop))
 
     def _backing_obstacles(self, disk: Device) -> Iterator[Obstacle]:
-        """Of a loop device: other uses of its file; a device has to be used itself."""
+        """Other uses of a loop device's file; a device below has to be used itself."""
         under = backing(disk)
         if under is None or under.key is None:
             return

@@ -16,7 +16,7 @@ NO_DISKS = re.compile(r"(loop|ram|zram|sr|fd|dm-|md|nbd)\d*")
 LIMITS = "/etc/security/limits.d/ioplan.conf"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "firefox")
 LOCKED_BYTES = 1 << 23
-"""Of buffers at queue depth 64 with 128 KiB each."""
+"""Locked memory for buffers at queue depth 64 with 128 KiB each."""
 
 
 def check_engine(machine: Machine) -> Finding:

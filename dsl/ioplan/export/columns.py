@@ -77,7 +77,7 @@ SESSION: Columns = dict.fromkeys(
     ),
     str,
 )
-"""Of the session, and so the same in all of its rows; tags with blanks between."""
+"""Columns of the session, the same in all its rows; tags with blanks between."""
 FIGURES: Columns = {
     "scope": str,
     "stream": str,
@@ -104,7 +104,7 @@ POINT: Columns = {
     "max_ns": int,
 }
 TELEMETRY: Columns = dict.fromkeys(Readings.model_fields, float)
-"""Of the whole run, so in the row of its total only; and of each interval."""
+"""Columns of the whole run, in the row of its total only; and of each interval."""
 WEAR: Columns = {
     "wear_source": str,
     "host_written_bytes": int,
@@ -112,7 +112,7 @@ WEAR: Columns = {
     "waf": float,
     "dwpd": float,
 }
-"""Of the drive's log, so in the row of the total only."""
+"""Columns of the drive's log, in the row of the total only."""
 
 
 GAP: Columns = {"gap_ns": int}
@@ -250,7 +250,7 @@ def _point(point: Interval) -> Row:
 
 
 def _readings(readings: Readings | None) -> Row:
-    """Those that there are."""
+    """The readings that there are."""
     row = readings.model_dump(include=set(TELEMETRY)) if readings else {}
     return {name: value for name, value in row.items() if value is not None}
 
@@ -283,7 +283,7 @@ class Counted(Struct, frozen=True):
 
 
 def counted_of(outlines: Sequence[Outlined]) -> Counted:
-    """Of all runs of one session."""
+    """Which of the runs of one session count."""
     current = current_records(outlines)
     by_test: dict[str, list[Outlined]] = {}
     for record in current:

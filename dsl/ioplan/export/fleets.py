@@ -57,7 +57,7 @@ class Metric(NamedTuple):
 
 
 def metrics(rows: Iterable[Row]) -> Iterator[tuple[Row, Metric]]:
-    """Of runs that were measured, and not once more since."""
+    """The metrics of measured runs that were not done once more since."""
     for row in rows:
         if row["kind"] == "run" and row["status"] == "ok" and row.get("current", True):
             yield from ((row, one) for one in _of(row))

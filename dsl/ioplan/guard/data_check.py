@@ -54,7 +54,7 @@ def check_device_data(
     inventory: Inventory,
     request: TargetRequest,
 ) -> Free:
-    """Of a device with the proof `why` so far. Raises TargetError."""
+    """Why a device is free to write; `why` is the proof so far. Raises TargetError."""
     why = why or sanitized(device, fd)
     data = "" if why else _data_on(fd, known)
     check_device_consent(device, inventory, request, data)
@@ -109,7 +109,7 @@ def _check_image(device: Device, inventory: Inventory, request: TargetRequest) -
 def check_file_data(
     path: Path, fd: int, facts: TargetFacts, request: TargetRequest
 ) -> Free:
-    """Of a file. Raises TargetError.
+    """Why a file is free to write. Raises TargetError.
 
     A scratch file that nobody has written to since has ioplan's data in it.
     """

@@ -143,7 +143,7 @@ def data_error(facts: TargetFacts, at_bytes: int) -> ConsentError:
 def read_whole(
     facts: TargetFacts, on_progress: ProgressCallback = ignore_progress
 ) -> int | None:
-    """Of a target that is not open. Raises TargetError."""
+    """Where a target that is not open holds data; None if none. Raises TargetError."""
     try:
         fd = os.open(facts.path, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -143,7 +143,7 @@ def _read_sidecar(fd: int, path: Path) -> str | None:
 
 
 def _own_text(path: Path) -> str:
-    """Of a file that no other user can have made. Raises OSError."""
+    """The text of a file that no other user can have made. Raises OSError."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(fd, errors="replace") as file:
         status = os.fstat(fd)

@@ -50,18 +50,18 @@ class Participants(NamedTuple):
 
 
 NO_PARTICIPANTS = Participants()
-"""Of a session of one host."""
+"""The participants of a session of one host."""
 
 
 def participants_of(request: TargetRequest) -> Participants:
-    """Those that the request's session has, besides this process."""
+    """The participants of the request's session, besides this process."""
     return Participants(request.participant_program, request.together)
 
 
 def unrelated_openers(
     found: Iterable[Opener], participants: Participants
 ) -> list[Opener]:
-    """Those that do not take part in the session."""
+    """The openers that do not take part in the session."""
     return [one for one in found if not participants.include(one.pid)]
 
 

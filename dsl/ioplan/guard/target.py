@@ -67,7 +67,7 @@ FILE_KINDS = {
     stat.S_IFSOCK: "a socket",
 }
 READ = Free("")
-"""Of a target that is not written, or that another host of the session has opened."""
+"""Of no proof: the target is not written, or another host of the session opened it."""
 KERNEL_FILES = ("/proc/", "/sys/")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from math import exp, expm1, sqrt
 from statistics import fmean
@@ -17,6 +18,7 @@ from ioplan.history.model import Change, Level, Point, Series, SignalEntry
 from ioplan.history.monitor import GUARD, Signal, confirmed, signals, student
 from ioplan.history.visits import Visit
 
+TIMES = 65_536
 YEAR = timedelta(days=365)
 FEWEST = 2 * GUARD
 NEAR = (0, -1, 1)
@@ -52,10 +54,16 @@ def analysed(
 
 
 def _looks(visits: Sequence[Visit]) -> Iterator[int]:
-    """Of each session, how many there were in the year up to it."""
-    times = [datetime.fromisoformat(visit.at).replace(tzinfo=None) for visit in visits]
+    """How many sessions there were in the year up to each."""
+    times = [_time(visit.at) for visit in visits]
     for place, time in enumerate(times):
         yield place + 1 - bisect_left(times, time - YEAR, hi=place)
+
+
+@lru_cache(TIMES)
+def _time(at: str) -> datetime:
+    """The series of a store ask for the same ones."""
+    return datetime.fromisoformat(at).replace(tzinfo=None)
 
 
 def _entries(visits: Sequence[Visit], found: Sequence[Signal]) -> Iterator[SignalEntry]:
@@ -72,9 +80,8 @@ def _points(visits: Sequence[Visit], values: Sequence[float]) -> Iterator[Point]
     for visit, value in zip(visits, values, strict=True):
         differs = changed(before, visit.conditions)
         before = visit.conditions
-        yield Point(
-            session=visit.session, at=visit.at, value=exp(value), changed=differs
-        )
+        of = {"session": visit.session, "at": visit.at, "value": exp(value)}
+        yield Point.complete({**of, "changed": differs})
 
 
 def _noise(

@@ -39,7 +39,7 @@ HEALTH = {
     "media_errors": Column("media_errors", "media errors", ""),
     "critical_warning": Column("critical_warning", "critical warning", ""),
 }
-"""Of the SMART log, as `nvme smart-log` names it: what any session has."""
+"""Columns of the SMART log, as `nvme smart-log` names them: what any session has."""
 FLEET = (
     *(Column("test", "test"), Column("name", "headline"), Column("mine", "this drive")),
     *(Column("rank", "place"), Column("best", "best of them"), Column("by", "drive")),

@@ -29,7 +29,7 @@ def expected(
     cells: Sequence[Cell],
     floor: float,
 ) -> Variance | None:
-    """Of one cell's figure from one session to the next; None if nothing tells it.
+    """A figure's variance from one session to the next; None if nothing tells it.
 
     The sessions are those of one drive, or of what series are parted by.
     """

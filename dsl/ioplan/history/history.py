@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from ioplan.compare.earlier import BUCKET
 from ioplan.compare.rows import MORE_IS_BETTER
-from ioplan.core.shared_variance import Variance
 from ioplan.history.analysis import analysed
 from ioplan.history.conditions import USUAL
 from ioplan.history.expected import LEARNED, expected
@@ -45,7 +44,7 @@ class Question(Struct, frozen=True):
 def history(
     store: Store, plan: str, run_ids: Sequence[str], question: Question
 ) -> History:
-    """Of the cells with these ids, in their order. Raises StoreError."""
+    """The history of the cells with these ids, in their order. Raises StoreError."""
     ids = list(dict.fromkeys(run_ids))
     sessions = sessions_that_did(store, ids)
     newest = sessions[-2 * LEARNED :]
@@ -117,47 +116,30 @@ def _series(
             "metric": name,
             "unit": metric.unit,
         }
+        each = [values_of(visits, name, cell) for cell in chosen]
         if len(chosen) >= FEWEST_CELLS:
             whole = {"test": SUMMARY, "cell": {}, "run_id": ""}
-            places, values = _summary(visits, name, chosen)
+            places, values = _summary(each)
             if places:
                 some = [visits[place] for place in places]
                 yield analysed(
                     about | whole, some, values, None, floor, better, watched
                 )
-        for cell in chosen:
-            yield from _of_cell(
-                about, visits, name, cell, prior, floor, better, watched
-            )
-
-
-def _of_cell(
-    about: dict[str, Any],
-    visits: Sequence[Visit],
-    metric: str,
-    cell: Cell,
-    prior: Variance | None,
-    floor: float,
-    more_is_better: bool,
-    watched: int,
-) -> Iterator[Series]:
-    pairs = list(values_of(visits, metric, cell))
-    if not pairs:
-        return
-    own = {"test": cell.test, "cell": dict(cell.cell), "run_id": cell.run_id}
-    some = [visits[place] for place, _ in pairs]
-    values = [value for _, value in pairs]
-    yield analysed(about | own, some, values, prior, floor, more_is_better, watched)
+        for cell, pairs in zip(chosen, each, strict=True):
+            if pairs:
+                of = {"test": cell.test, "cell": dict(cell.cell), "run_id": cell.run_id}
+                some = [visits[place] for place, _ in pairs]
+                values = [value for _, value in pairs]
+                yield analysed(about | of, some, values, prior, floor, better, watched)
 
 
 def _summary(
-    visits: Sequence[Visit], metric: str, cells: Sequence[Cell]
+    each: Sequence[Sequence[tuple[int, float]]],
 ) -> tuple[list[int], list[float]]:
     """The mean of all cells; a session that lacks some is judged by the others."""
     off: dict[int, list[float]] = {}
     middles = []
-    for cell in cells:
-        pairs = list(values_of(visits, metric, cell))
+    for pairs in each:
         if pairs:
             middles.append(median(value for _, value in pairs))
             for place, value in pairs:

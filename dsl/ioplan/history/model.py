@@ -102,5 +102,5 @@ class History(Model):
 
     @property
     def changes(self) -> int:
-        """Of all series."""
+        """The number of changes of all series."""
         return sum(len(one.changes) for one in self.series)

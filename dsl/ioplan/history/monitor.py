@@ -32,8 +32,11 @@ WINDOW = 256
 """So many values of a level are looked at: more hardly tell it better."""
 PLACES = 64
 """A step is looked for among so many of the newest values."""
-LOOKS = 64
-"""The evidence of so many looks at whole windows is computed at once."""
+LOOKS = 32
+"""The evidence of so many looks at whole windows is computed at once: arrays of more
+than 128 KiB are asked of the kernel each time, which takes as long as the rest."""
+NEWEST = np.arange(WINDOW - PLACES, WINDOW)
+"""Those places in a whole window."""
 EXACT = 1e-12
 """The least variance, a millionth squared: figures are rounded somewhere."""
 BAND = 0.975
@@ -81,7 +84,7 @@ class _Watch(Struct, frozen=True):
     prior: Variance | None
     floor: float
     limits: Sequence[float]
-    blocks: dict[int, Numbers] = {}
+    blocks: dict[int, tuple[Numbers, list[float]]] = {}
 
     def signals(self) -> Iterator[Signal]:
         """Each look in turn; `starts` are where the levels begin."""
@@ -108,8 +111,7 @@ class _Watch(Struct, frozen=True):
         part = self.values[first : seen + 1]
         if len(part) <= GUARD:
             return None
-        evidence, places = self._evidence(first, seen)
-        highest = float(evidence.max())
+        evidence, places, highest = self._evidence(first, seen)
         if highest < SUSPECTED:
             return None
         best = int(places[evidence.argmax()])
@@ -131,26 +133,28 @@ class _Watch(Struct, frozen=True):
         evidence = self._of_rows(part[None], np.array([at - first]))
         return bool(evidence[0, 0] < 0)
 
-    def _evidence(self, first: int, seen: int) -> tuple[Numbers, Places]:
-        """For a step at each of the newest places; that of whole windows is kept."""
+    def _evidence(self, first: int, seen: int) -> tuple[Numbers, Places, float]:
+        """For a step at each of the newest places, with the highest; that of whole
+        windows is kept."""
         count = seen + 1 - first
-        places = np.arange(max(GUARD, count - PLACES), count)
         if count < WINDOW:
-            return self._of_rows(self.values[None, first : seen + 1], places)[0], places
+            places = np.arange(max(GUARD, count - PLACES), count)
+            found = self._of_rows(self.values[None, first : seen + 1], places)[0]
+            return found, places, float(found.max())
         block, at = divmod(first, LOOKS)
         if block not in self.blocks:
             part = self.values[block * LOOKS : (block + 1) * LOOKS + WINDOW - 1]
+            rows = self._of_rows(sliding_window_view(part, WINDOW), NEWEST)
             self.blocks.clear()
-            self.blocks[block] = self._of_rows(
-                sliding_window_view(part, WINDOW), places
-            )
-        return self.blocks[block][at], places
+            self.blocks[block] = rows, rows.max(-1).tolist()
+        rows, highest = self.blocks[block]
+        return rows[at], NEWEST, highest[at]
 
     def _of_rows(self, rows: Numbers, places: Places) -> Numbers:
         return step_evidence(rows, places, self._known, self.floor)
 
     def _beyond(self, part: Numbers, best: int) -> int:
-        """Of the values from a step on, those beyond the band of the ones before, on
+        """How many values after a step are beyond the band of the ones before, on
         the step's side."""
         before, after = part[:best], part[best:]
         mean, noise = self._level(before)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
+from operator import itemgetter
 
 from msgspec import Struct
 
@@ -16,7 +17,9 @@ from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
 from ioplan.records.setup import model_of
 from ioplan.report.reader import Reader
-from ioplan.store.pages import pages_of_runs
+from ioplan.store.briefs import brief_of, setting_of
+from ioplan.store.connection import Row
+from ioplan.store.pages import pages_of_runs, whole_runs
 from ioplan.store.store import Store
 
 
@@ -51,6 +54,16 @@ class Visits(Struct, frozen=True):
     cells: tuple[Cell, ...]
 
 
+class _Slot(Struct, frozen=True):
+    """A cell of a session, and which of its rows are the runs that count."""
+
+    cell: Cell
+    rows: tuple[int, ...]
+
+
+Slots = tuple[_Slot, ...]
+
+
 def read_visits(
     store: Store,
     sessions: Sequence[str],
@@ -58,37 +71,84 @@ def read_visits(
     metrics: Sequence[Metric],
     kind: str = "run",
 ) -> Visits:
-    """Read these runs of these sessions, one query a page. Raises StoreError."""
-    reader, parts = Reader(store), any(map(needs_parts, metrics))
+    """Read these runs of these sessions, two queries a page. Raises StoreError."""
+    parts = any(needs_parts(one) or bool(one.sought) for one in metrics)
+    shapes, figures = _Shapes(kind), [RunFigures(Reader(store), one) for one in metrics]
     found: list[Visit] = []
     cells: dict[Key, Cell] = {}
-    for rows in pages_of_runs(store, sessions, run_ids):
-        records = (outlined(row, parts) for row in rows)
-        for _, runs in groupby(records, key=lambda run: run.session):
-            of_session = [cell for cell in cells_of(runs, kind) if cell.runs]
-            if of_session:
-                found.append(_visit(reader, of_session, metrics))
-                cells |= {cell.key: cell for cell in map(_cell, of_session)}
+    same_conditions: dict[tuple[str, ...], dict[str, str]] = {}
+    for rows in pages_of_runs(store, sessions, run_ids, parts):
+        groups = [list(group) for _, group in groupby(rows, key=itemgetter("session"))]
+        page = [(group, shapes.of(group)) for group in groups]
+        page = [(group, slots) for group, slots in page if slots]
+        firsts = [group[slots[0].rows[0]] for group, slots in page]
+        settings = whole_runs(store, [(row["session"], row["seq"]) for row in firsts])
+        for (group, slots), setting in zip(page, settings, strict=True):
+            first = setting_of(setting)
+            own = conditions_of(first)
+            same = same_conditions.setdefault(tuple(own.values()), own)
+            found.append(_visit(first, same, group, slots, figures, parts))
+        for slots in dict.fromkeys(slots for _, slots in page):
+            cells |= {slot.cell.key: slot.cell for slot in slots}
     found.sort(key=lambda visit: visit.session)
     places = {run_id: place for place, run_id in enumerate(run_ids)}
     ordered = sorted(cells.values(), key=lambda cell: places[cell.run_id])
     return Visits(tuple(found), tuple(ordered))
 
 
+class _Shapes:
+    """The cells of sessions, found once for those whose runs are of the same places."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._known: dict[tuple[object, ...], Slots] = {}
+
+    def of(self, rows: Sequence[Row]) -> Slots:
+        shape = tuple([(row["run_id"], row["status"], row["place"]) for row in rows])
+        if all(place is not None for *_, place in shape):
+            if shape not in self._known:
+                self._known[shape] = self._slots(rows)
+            return self._known[shape]
+        return self._slots(rows)
+
+    def _slots(self, rows: Sequence[Row]) -> Slots:
+        at = {row["seq"]: place for place, row in enumerate(rows)}
+        cells = cells_of([_read(row, parts=False) for row in rows], self._kind)
+        return tuple(
+            _Slot(_cell(cell), tuple(at[run.seq] for run in cell.runs))
+            for cell in cells
+            if cell.runs
+        )
+
+
+def _read(row: Row, parts: bool) -> RunRecord:
+    """Of what its columns have, if that is enough."""
+    brief = row["place"] is not None and not parts
+    return brief_of(row) if brief else outlined(row, parts)
+
+
 def _visit(
-    reader: Reader, cells: Sequence[CellRuns], metrics: Sequence[Metric]
+    first: RunRecord,
+    conditions: dict[str, str],
+    rows: Sequence[Row],
+    slots: Slots,
+    figures: Sequence[RunFigures],
+    parts: bool,
 ) -> Visit:
-    first = cells[0].runs[0]
+    """`first` says on what it was done, and by what."""
+    read = [
+        (slot.cell.key, [_read(rows[at], parts) for at in slot.rows]) for slot in slots
+    ]
     return Visit(
         session=first.session,
         at=first.started_at,
         model=model_of(first),
-        conditions=conditions_of(first),
+        conditions=conditions,
         figures={
             str(of.metric): {
-                key_of(cell): found for cell in cells if (found := of.logs(cell.runs))
+                key: found for key, runs in read if (found := of.logs(runs))
             }
-            for of in (RunFigures(reader, metric) for metric in metrics)
+            for of in figures
         },
     )
 
@@ -99,7 +159,7 @@ def _cell(cell: CellRuns) -> Cell:
 
 
 def _title(run: RunRecord) -> str:
-    """Of a preparation, the state that it leads to."""
+    """The title of a run; for a preparation, the state that it leads to."""
     after = run.asked.after
     if run.asked.kind == "prepare" and after:
         return f"preparation {after.name}"
@@ -108,9 +168,10 @@ def _title(run: RunRecord) -> str:
 
 def values_of(
     visits: Sequence[Visit], metric: str, cell: Cell
-) -> Iterator[tuple[int, float]]:
+) -> list[tuple[int, float]]:
     """The mean of the logarithms of each session that has the cell, and its place."""
-    for place, visit in enumerate(visits):
-        found = visit.figures[metric].get(cell.key)
-        if found:
-            yield place, sum(found) / len(found)
+    key = cell.key
+    each = [visit.figures[metric].get(key) for visit in visits]
+    return [
+        (place, sum(found) / len(found)) for place, found in enumerate(each) if found
+    ]

@@ -27,6 +27,6 @@ class HostSettings(Model):
     irq_affinity: CpuList | None = None
 
     def over(self, other: HostSettings | None) -> HostSettings:
-        """These, and of the others what these do not say."""
+        """These settings, and the other's for what these leave out."""
         said = self.model_dump(exclude_none=True)
         return (other or HostSettings()).model_copy(update=said)

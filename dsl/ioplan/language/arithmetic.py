@@ -22,7 +22,7 @@ DIMENSIONS: dict[Kind, tuple[int, int]] = {
 }
 """Powers of bytes and seconds; I/Os are a number."""
 BASE: dict[Kind, float] = {"time": 1e-9}
-"""Of the unit in which a kind is kept, in those of its dimension."""
+"""The unit in which a kind is kept, in units of its dimension."""
 WHOLE = ("size", "time")
 WORDS = {"+": "added to", "-": "taken from", "*": "multiplied with", "/": "divided by"}
 

@@ -505,6 +505,21 @@ CLAUSES: tuple[Clause, ...] = (
         writes_only=True,
     ),
     Clause(
+        word="follows",
+        forms={"follows": "follows log"},
+        sets={"follows": ("follows",)},
+        reference=(
+            "`follows log`",
+            "the stream's n-th write is issued only once n writes of the stream `log` "
+            "are durable, by `fua` or a flush "
+            "([durability.md](durability.md#a-log-and-what-follows-it))",
+            "none",
+        ),
+        is_axis=False,
+        writes_only=True,
+        feature="run logged_first for 2s",
+    ),
+    Clause(
         word="verify",
         forms={"verify": "verify"},
         sets={"verify": ("verify",)},

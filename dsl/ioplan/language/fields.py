@@ -144,7 +144,7 @@ def read_random(quantity: Quantity) -> Attributes:
 
 
 def write_random(quantity: Quantity) -> Attributes:
-    """The same of its writes."""
+    """The share of writes that are random."""
     return {"write_random": percent(quantity, "a share of random writes")}
 
 
@@ -173,7 +173,7 @@ def rate(quantity: Quantity) -> Attributes:
 
 
 def gap_variation(quantity: Quantity) -> float:
-    """Of gamma arrivals, the standard deviation of a gap over the mean.
+    """The variation of gamma arrivals: the standard deviation of a gap over the mean.
 
     Raises QuantityError.
     """

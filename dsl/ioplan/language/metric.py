@@ -48,7 +48,7 @@ METRICS: dict[str, tuple[str, Kind]] = {
         (
             *("kept", "rolled_back", "lost_flushed", "lost_fua"),
             *("older_than_durable", "torn", "misdirected", "foreign"),
-            *("reordered", "torn_writes"),
+            *("reordered", "overtaken", "torn_writes"),
         ),
         ("", "number"),
     ),
@@ -56,7 +56,7 @@ METRICS: dict[str, tuple[str, Kind]] = {
 HOST = tuple(METRICS)[list(METRICS).index("cpu") :]
 """Measured for the whole run: a stream or a direction has none of its own."""
 MOVED = ("bandwidth", "errors", "verified")
-"""Of I/Os that move data: a flush or a commit has none."""
+"""Metrics of I/Os that move data: a flush or a commit has none."""
 OF_HOST_IN_INTERVALS = HOST[: HOST.index("waf")]
 """Telemetry of each interval: of the whole host."""
 IN_INTERVALS = (

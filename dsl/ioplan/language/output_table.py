@@ -50,7 +50,11 @@ METRIC_MEANINGS = {
     "torn": "blocks of which a part is of one write, a part of another",
     "misdirected": "blocks that were written for another offset",
     "foreign": "blocks with a generation that was never written",
-    "reordered": "blocks of `lost_flushed`, where a write after the flush survived",
+    "reordered": (
+        "blocks of `lost_flushed` and `lost_fua`, where a write survived that was "
+        "issued after they were durable"
+    ),
+    "overtaken": "those of a log, where a write survived that `follows` it",
     "torn_writes": "writes of which a power cut left a part, in whole blocks",
 }
 PERCENTILE_MEANING = "latency that this percentage of the I/Os does not exceed"

@@ -288,13 +288,18 @@ class RestStep(Checked, frozen=True, kw_only=True):
 
 
 class WriteStep(Checked, frozen=True, kw_only=True):
-    """Write until the first of what is set."""
+    """Write until the first of what is set.
+
+    With a `rule` it ends before when steady, which is judged each time that `every_ns`
+    are over, or that `every_percent` of a pass are written.
+    """
 
     workload: Workload
     passes: float | None = None
     run_ns: int | None = None
     rule: SteadyRule | None = None
     every_ns: int | None = None
+    every_percent: float | None = None
     text: str
 
 
@@ -344,7 +349,7 @@ class Rounds(Checked, frozen=True, kw_only=True):
 
     @property
     def window(self) -> int:
-        """Of how many last rounds the figures of a cell are that is not decided."""
+        """The number of last rounds that an undecided cell's figures are of."""
         return self.rule.window if self.rule else DEFAULT_WINDOW
 
 

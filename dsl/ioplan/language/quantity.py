@@ -168,6 +168,8 @@ def _unit_help(number: str, unit: str) -> str:
         size, factor = THOUSANDS[unit]
         count = _grouped(float(Decimal(number.replace("_", "")) * factor))
         return f"did you mean {number}{size}, or {count} iops?"
+    if unit in ("x", "X"):
+        return "to double at each step: 1..32 doubling"
     plain = unit.lower().removesuffix("s") or unit
     meant = OTHER_UNITS.get(plain) or nearest(unit, UNITS)
     if meant:

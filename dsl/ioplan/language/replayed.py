@@ -29,7 +29,7 @@ def with_trace(attributes: Attributes) -> Attributes:
 
 
 def facts_meant(attributes: Attributes) -> TraceFacts | None:
-    """Those of the trace, or of the part that is meant. Raises TraceError, OSError."""
+    """The facts of the trace, or of the part meant. Raises TraceError, OSError."""
     trace: KnownTrace | None = attributes.get(TRACE)
     if trace is None:
         return None

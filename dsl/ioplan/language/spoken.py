@@ -60,6 +60,8 @@ OWN_WAY = (
 NOT_SAID = frozenset(
     ("name", "kind", "region_start_bytes", "region_end_bytes", "target_numbers")
 )
+OTHERS = frozenset(("follows",))
+"""Members whose value is a name of the plan's."""
 JOB_DEFAULTS = defaults_of(Job)
 REQUIRED = object()
 """Equal to no value: a member without a default is always said."""
@@ -118,7 +120,7 @@ def _members(model: Model, prefix: str = "") -> Iterator[str]:
             kind = getattr(value, "kind", None)
             yield from [f"{path} {kind}"] if kind else []
             yield from _members(value, f"{path}.")
-        elif isinstance(value, str):
+        elif isinstance(value, str) and name not in OTHERS:
             yield f"{path} {value}"
         else:
             yield path

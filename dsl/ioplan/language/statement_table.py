@@ -301,7 +301,10 @@ TIMING = (
         "until",
         {
             "`until steady METRIC every T`": "ends when the metric is in steady "
-            "state, evaluated every T; for rounds, after each round"
+            "state, evaluated every T; for rounds, after each round",
+            "`until steady waf every 1%`": "the same of a precondition's write, each "
+            "time that 1 % of a pass is written; `waf` needs a drive whose log "
+            "counts what goes to its flash, and is steady only once it is above 1.02",
         },
         "until steady ${1:iops} every ${2:1min}, at most ${3:4 passes}",
     ),

@@ -31,7 +31,7 @@ class Throttled(NamedTuple):
 
 
 def throttled(name: str, series: Sequence[Interval]) -> Throttled:
-    """Of `iops` or `bandwidth`: the last level of a run, and what came before it."""
+    """How `iops` or `bandwidth` was throttled: the last level, and what preceded it."""
     metric = Metric(name=name)
     whole = [one for one in series if one.length_s][:-1]  # the last may be cut short
     rates = [value_at(metric, one) or 0.0 for one in whole]

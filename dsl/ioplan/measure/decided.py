@@ -59,7 +59,7 @@ def _why(within: Within, count: int, mean: float, known: float) -> str:
 
 
 def _half_width(values: Sequence[float], rounds: int) -> float:
-    """Of the confidence interval of the mean at this look."""
+    """Half the width of the mean's confidence interval at this look."""
     count, mean = len(values), sum(values) / len(values)
     variance = sum((value - mean) ** 2 for value in values) / (count - 1)
     return _t(rounds - LEAST + 1, count - 1) * sqrt(variance / count)

@@ -109,7 +109,7 @@ class Histogram:
         return cls(index, counts[index], bits)
 
     def coarser(self, bits: int) -> Histogram:
-        """The same in fewer buckets, each of which is made of whole ones of these."""
+        """This histogram in fewer buckets, each made of whole ones of these."""
         lower = bucket_ranges(bucket_count(self.bits), self.bits)[0][self.index]
         index = [bucket_index(value, bits) for value in lower.tolist()]
         return Histogram.of_arrays(np.array(index, dtype=np.int64), self.count, bits)
@@ -119,7 +119,7 @@ class Histogram:
         return Bins(self)
 
     def flat(self) -> tuple[int, ...]:
-        """The same as a tuple."""
+        """This histogram as a tuple of bucket, count, bucket, count, …"""
         flat = np.empty(2 * len(self.index), dtype=np.int64)
         flat[0::2], flat[1::2] = self.index, self.count
         return tuple(flat.tolist())

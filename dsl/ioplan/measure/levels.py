@@ -10,7 +10,7 @@ from ioplan.core.student_t import tail
 from ioplan.seek.batch_means import MIN_BATCHES, variance_of_sum
 
 LEAST = 5
-"""Of fewer intervals none are what a run sustains."""
+"""Fewer intervals are not what a run sustains."""
 LEAST_BEFORE = 2
 LEAST_CHANGE = 0.1
 """A smaller change of the mean is no other level."""
@@ -72,7 +72,7 @@ def _best(values: list[float], start: int, end: int) -> tuple[float, int] | None
 
 
 def _chance(values: list[float], cuts: list[int], number: int) -> float:
-    """Of noise that looks like a change; 1 of one that is too small to matter."""
+    """The chance that noise looks like the change; 1 if the change is too small."""
     parts = _parts(values, cuts)
     means = [fmean(part) for part in parts]
     before, after = means[number - 1], means[number]

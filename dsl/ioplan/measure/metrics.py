@@ -71,7 +71,7 @@ class Figure(NamedTuple):
     value: float | None
     why: str = ""
     at_least: float | None = None
-    """Of a figure without a value, where that much is known."""
+    """What the figure is at least, where only that is known."""
 
 
 class Part:
@@ -94,7 +94,7 @@ def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
 
 
 def figure_of(metric: Metric, part: Part) -> Figure:
-    """The same of a part that several metrics look at."""
+    """The figure of a part that several metrics look at."""
     if metric.direction in SYNCS and not part.results:
         return Figure(None, _no_syncs(metric, part))
     measured = _found if metric.sought else MEASURED.get(metric.name, _percentile)
@@ -139,7 +139,7 @@ def _streams(metric: Metric, record: Measured) -> Sequence[Measured | StreamResu
 
 
 def all_scoped(metric: Metric, samples: Sequence[Sample]) -> list[DirectionResult]:
-    """The same of several runs."""
+    """The results in a metric's scope, of several runs."""
     return [r for sample in samples for r in scoped(metric, sample.record)]
 
 
@@ -236,7 +236,7 @@ def _telemetry(metric: Metric, part: Part) -> Figure:
 
 
 def _wear(metric: Metric, part: Part) -> Figure:
-    """Of all runs together; a part of a run has no log of its own."""
+    """Wear over all runs together; a part of a run has no log of its own."""
     runs = [getattr(sample.record, "wear", None) for sample in part.samples]
     found = wear_value(metric.name, runs)
     return Figure(None, found) if isinstance(found, str) else Figure(found)
@@ -294,7 +294,7 @@ def _recovery(metric: Metric, part: Part) -> Figure:
 
 
 def _lost_work(_: Metric, part: Part) -> Figure:
-    """Of all runs together."""
+    """The I/Os that all runs together did not do."""
     found = [lost_ios(one.detail.series, _events(one.record)) for one in part.samples]
     unknown = [one for one in found if isinstance(one, str)]
     if unknown or not found:
@@ -303,7 +303,7 @@ def _lost_work(_: Metric, part: Part) -> Figure:
 
 
 def _throttled(metric: Metric, part: Part) -> Figure:
-    """Of the last run: the burst of another has another beginning."""
+    """How the last run was throttled: another run's burst begins elsewhere."""
     if not part.samples:
         return Figure(None, "nothing was measured")
     of_bytes = metric.name in ("sustained_bandwidth", "burst_bytes")
@@ -316,7 +316,7 @@ def _throttled(metric: Metric, part: Part) -> Figure:
 
 
 def _events(record: Measured) -> tuple[EventMade, ...]:
-    """Those of a run; a part of one has none."""
+    """The events of a run; a part of one has none."""
     return getattr(record, "events", ())
 
 
@@ -381,7 +381,7 @@ def _between_extremes(histogram: Histogram, percent: float, part: Part) -> float
 
 
 def _summarised(metric: Metric, part: Part) -> Figure:
-    """Of a run without a histogram, a percentile that its record has as it is."""
+    """A percentile as the record has it, of a run without a histogram."""
     found = [result.latency for result in part.results if result.latency]
     all_of = [p for s in part.samples for p in s.record.directions.values()]
     has_any = any(one.latency and one.latency.percentiles for one in all_of)

@@ -101,7 +101,7 @@ class _Near:
         return value <= bound if self.metric.unit == "ns" else value >= bound
 
     def holding(self, after: Series) -> Iterator[bool]:
-        """Of each interval whether the metric stays near from it on."""
+        """Whether the metric stays near from each interval on."""
         length_s = median([one.length_s for one in after])
         count = max(LEAST_HELD, ceil(self.held_s / length_s - 1e-6))
         holds = [self.holds(one) for one in after]

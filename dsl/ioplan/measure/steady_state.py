@@ -9,18 +9,22 @@ what is limited.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from ioplan.job import SECOND_NS, Job, Progress
+from ioplan.job import SECOND_NS, Job, Progress, Wear
 from ioplan.language.plan import SteadyRule
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Figure, Sample, figure
+from ioplan.measure.wear import WEAR_METRICS, wear_since
 from ioplan.planner.jobs import pass_bytes
 from ioplan.records.record import DirectionResult, Steady, StreamResult
 from ioplan.records.telemetry import Telemetry
 from ioplan.workload import Direction
 
+PLATEAU = 1.02
+"""A drive with erased blocks left does not amplify: that is flat, and not steady."""
 TOLERANCE = 1e-9
 """In percent; a limit that is met exactly is met."""
 
@@ -81,16 +85,23 @@ def _why(
     return ", ".join(missing)
 
 
+WearMeter = Callable[[Progress], Wear | None]
+"""What was written in the run so far, if the drive or its log tells."""
+
+
 def steady_watch(
     rule: SteadyRule | None,
-    every_ns: int | None,
+    every: Every | None,
     job: Job,
     on_assessment: Callable[[Steady, int], None],
+    meter: WearMeter | None = None,
 ) -> SteadyWatch | None:
     """The watch of a run that goes on until it is steady; None for any other."""
-    if not rule or not every_ns:
+    if not rule or not every:
         return None
-    return SteadyWatch(rule, every_ns, on_assessment, pass_bytes(job))
+    is_metered = rule.metric.name in WEAR_METRICS
+    windows = Windows(*every, meter=meter if is_metered else None)
+    return SteadyWatch(rule, windows, on_assessment, pass_bytes(job))
 
 
 class Part(Struct, frozen=True):
@@ -102,20 +113,35 @@ class Part(Struct, frozen=True):
     streams: tuple[StreamResult, ...]
     cpu_percent: float | None = None
     telemetry: Telemetry | None = None
+    wear: Wear | None = None
+
+
+class Every(NamedTuple):
+    """How long a window is: so many ns, or until so many bytes were moved."""
+
+    amount: int
+    of: Literal["ns", "bytes"] = "ns"
 
 
 class Windows:
     """Collects the intervals of a run, without its warm-up, into windows.
 
-    A window ends with the interval that comes nearest to `every_ns`.
+    A window ends with the interval that comes nearest to its length. With a `meter`
+    it has what was written in it.
     """
 
-    def __init__(self, every_ns: int) -> None:
-        self.every_ns = every_ns
+    def __init__(
+        self,
+        every: int,
+        of: Literal["ns", "bytes"] = "ns",
+        meter: WearMeter | None = None,
+    ) -> None:
+        self.every, self.of, self.meter = every, of, meter
+        self.worn: Wear | None = None
         self._start()
 
     def _start(self) -> None:
-        self.window, self.window_ns = Measurement(), 0
+        self.window, self.window_ns, self.amount = Measurement(), 0, 0
 
     def add(self, progress: Progress) -> Sample | None:
         """Take an interval; the window that has ended with it."""
@@ -123,20 +149,33 @@ class Windows:
             return None
         self.window.add(progress)
         self.window_ns += progress.interval_ns
-        if self.window_ns + progress.interval_ns // 2 < self.every_ns:
+        more = progress.interval_ns if self.of == "ns" else _moved_bytes(progress)
+        self.amount += more
+        if self.amount + more // 2 < self.every:
             return None
-        found, part = self.window, self._part()
+        found, part = self.window, self._part(progress)
         self._start()
         return Sample(part, found.detail)
 
-    def _part(self) -> Part:
-        window = self.window
-        run_s = self.window_ns / SECOND_NS
-        return Part(run_s, window.total, window.directions, window.streams)
+    def _part(self, progress: Progress) -> Part:
+        window, run_s = self.window, self.window_ns / SECOND_NS
+        before, self.worn = self.worn, self.meter(progress) if self.meter else None
+        return Part(
+            run_s,
+            window.total,
+            window.directions,
+            window.streams,
+            wear=wear_since(before, self.worn),
+        )
+
+
+def _moved_bytes(progress: Progress) -> int:
+    counts = (one for stream in progress.streams for one in stream.directions.values())
+    return sum(one.bytes for one in counts)
 
 
 class SteadyWatch:
-    """Assesses the values of windows of `every_ns`.
+    """Assesses the values of windows.
 
     Those that begin before the rule's least passes are over do not count.
     """
@@ -144,13 +183,13 @@ class SteadyWatch:
     def __init__(
         self,
         rule: SteadyRule,
-        every_ns: int,
+        windows: Windows,
         on_assessment: Callable[[Steady, int], None],
         pass_bytes: int = 1,
     ) -> None:
         self.rule, self.on_assessment = rule, on_assessment
         self.pass_bytes, self.moved_bytes = pass_bytes, 0
-        self.windows = Windows(every_ns)
+        self.windows = windows
         self.values: list[Figure] = []
         self.last = assess(rule, ())
 
@@ -168,7 +207,15 @@ class SteadyWatch:
         passes = self.moved_bytes / self.pass_bytes
         self.moved_bytes += sum(one.bytes for one in window.record.directions.values())
         if passes >= self.rule.least_passes:
-            self.values.append(figure(self.rule.metric, [window]))
+            found = figure(self.rule.metric, [window])
+            self.values.append(_collecting(self.rule.metric.name, found))
             return assess(self.rule, self.values)
         why = f"{passes:.2g} of at least {self.rule.least_passes:g} passes so far"
         return assess(self.rule, ()).model_copy(update={"why": why})
+
+
+def _collecting(metric: str, found: Figure) -> Figure:
+    """The write amplification of a drive that collects garbage, else none."""
+    if metric != "waf" or found.value is None or found.value > PLATEAU:
+        return found
+    return Figure(None, f"waf is {found.value:.2f}: no garbage is collected yet")

@@ -25,7 +25,7 @@ class Stretch(Totals):
     telemetry: Telemetry | None = None
 
     def __init__(self, slices: Sequence[Slice]) -> None:
-        """Of one interval at least."""
+        """Merge one or more slices."""
         lengths_ns = [one.end_ns - one.begin_ns for one in slices]
         super().__init__(counts_of(slices), sum(lengths_ns))
         self.begin_ns, self.end_ns = slices[0].begin_ns, slices[-1].end_ns
@@ -48,7 +48,7 @@ class Stretch(Totals):
         return figure(metric, [self.sample])
 
     def value(self, metric: Metric) -> float | None:
-        """The same for a chart: a percentile also of few I/Os."""
+        """The figure for a chart: a percentile also of few I/Os."""
         if metric.percent is not None:
             return percentile_ns(metric, self.sample)
         return self.figure(metric).value

@@ -50,7 +50,7 @@ class Totals:
         )
 
     def stored(self) -> tuple[StoredHistogram, ...]:
-        """The same as they are stored."""
+        """The histograms as they are stored."""
         return tuple(
             StoredHistogram.model_construct(
                 stream=stream, direction=direction, bits=one.bits, bins=one.flat()

@@ -31,6 +31,22 @@ def wear_value(name: str, runs: Sequence[Wear | None]) -> float | Reason:
     return WEAR_METRICS[name](known)
 
 
+def wear_since(before: Wear | None, now: Wear | None) -> Wear | None:
+    """What was written between two counts of a run so far."""
+    if before is None or now is None:
+        return now
+    counts = before.media_written_bytes, now.media_written_bytes
+    media = None if None in counts else (counts[1] or 0) - (counts[0] or 0)
+    host = now.host_written_bytes - before.host_written_bytes
+    return now.model_copy(
+        update={
+            "span_s": now.span_s - before.span_s,
+            "host_written_bytes": host,
+            "media_written_bytes": media,
+        }
+    )
+
+
 def _media_bytes(runs: Sequence[Wear]) -> float | Reason:
     found = [one.media_written_bytes for one in runs]
     known = [number for number in found if number is not None]

@@ -85,7 +85,7 @@ class Times(Struct, frozen=True):
 
 
 def times_of(steps: Iterable[tuple[SingleStep, int]], estimator: Estimator) -> Times:
-    """Of steps, each with how often it is done."""
+    """The times of steps, each with how often it is done."""
     fixed_s = elastic_s = 0.0
     for step, times in steps:
         run_s = estimator.cost(step).run_s * times
@@ -131,7 +131,7 @@ class Share(Struct, frozen=True):
         return self.time_s >= self.full_s * (1 - 1e-9)
 
     def as_json(self) -> dict[str, str | float]:
-        """The same for programs."""
+        """A test's share of the budget, for programs."""
         rounds = {"rounds_at_most": self.rounds} if self.test.rounds else {}
         return {
             "test": self.test.title,

@@ -140,7 +140,7 @@ class Estimator:
         return self.total_of(with_repetitions(steps))
 
     def total_of(self, steps: Iterable[tuple[SingleStep, int]]) -> Cost:
-        """The same of single steps, each with how often it is done."""
+        """The cost of single steps, each with how often it is done."""
         run_s = written = 0.0
         exact = True
         for step, times in steps:
@@ -209,7 +209,7 @@ class Estimator:
         return fastest, written * fastest / moved
 
     def _speed(self, stream: Stream) -> tuple[float, float]:
-        """The same of one stream, by what limits it most."""
+        """The speed of one stream, by what limits it most."""
         trims = stream.trim_percent / 100
         reads = (1 - trims) * stream.read_percent / 100
         write_bytes = self.sizes(stream.write_sizes)

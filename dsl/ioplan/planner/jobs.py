@@ -106,7 +106,7 @@ def write_job(
         seed=1,
         read_only=False,
     )
-    return _passes_as_bytes(job) if step.every_ns else job
+    return _passes_as_bytes(job) if step.rule else job
 
 
 def _written_streams(step: WriteStep, facts: TargetFacts) -> tuple[JobStream, ...]:
@@ -120,7 +120,7 @@ def _written_streams(step: WriteStep, facts: TargetFacts) -> tuple[JobStream, ..
 
 def permutes(step: WriteStep, stream: Stream) -> bool:
     """Whether a precondition visits each block of a stream once per pass."""
-    return step.passes is not None and not step.every_ns and stream.can_permute
+    return step.passes is not None and not step.rule and stream.can_permute
 
 
 def _streams(workload: Workload, facts: TargetFacts) -> tuple[JobStream, ...]:

@@ -65,6 +65,7 @@ def prepare_digest(step: PrepareStep) -> str:
         passes=step.passes,
         run_ns=step.run_ns,
         every_ns=step.every_ns,
+        every_percent=step.every_percent,
         rule=rule_text(step.rule) if step.rule else "",
     )
     return digest("write", canonical(step.workload), *fields)

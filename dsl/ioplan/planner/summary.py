@@ -22,7 +22,7 @@ class PlanSummary(Struct, frozen=True, dict=True):
 
     @cached_property
     def io_steps(self) -> tuple[Prepare | Run, ...]:
-        """Those that may touch the target."""
+        """The steps that may touch the target."""
         return tuple(step for step, _ in self.steps if not isinstance(step, Idle))
 
     @cached_property

@@ -20,7 +20,7 @@ def steps_of(precondition: Precondition) -> tuple[PrepareStep, ...]:
 
 @lru_cache(maxsize=256)
 def path_of(precondition: Precondition) -> tuple[str, ...]:
-    """The same steps as digests: two equal paths lead to the same state."""
+    """Digests of a precondition's steps: two equal paths lead to the same state."""
     return tuple(prepare_digest(step) for step in steps_of(precondition))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ioplan.job import PROTOCOL, Event, Failure, Result, Started, events
 
 MAX_LINE_BYTES = 16 << 20
-"""Of a job and of an event, without its end; `protocol.rs` of the engine has it too."""
+"""The longest line of a job or event, as in `protocol.rs` of the engine."""
 CHUNK_BYTES = 1 << 16
 SHOWN = 300
 

@@ -30,7 +30,7 @@ def assessment(record: RunRecord) -> Steady | Decided | None:
 
 
 def unsteady(records: Sequence[RunRecord]) -> list[RunRecord]:
-    """Those of the last assessed that did not become steady."""
+    """The last assessed records that did not become steady."""
     found = ((one, assessment(one)) for one in last_assessed(records))
     return [one for one, said in found if said and not said.reached]
 

@@ -53,7 +53,7 @@ class _Part(Model):
 
 
 class AskedOutline(_Part):
-    """Of `Asked`, without the workload and the job, which are most of it."""
+    """`Asked` without the workload and the job, which are most of it."""
 
     test: str
     cell: dict[str, str]

@@ -97,7 +97,7 @@ def _own(runs: Sequence[Outlined]) -> dict[str, tuple[int, int]]:
 
 
 def counted(runs: Sequence[RunRecord], window: Window | None) -> list[RunRecord]:
-    """Of the runs of one cell, those that its figures are of."""
+    """The runs of one cell that its figures are of."""
     if window is None:
         return list(runs)
     found = [run for run in runs if window.holds(run)]

@@ -22,7 +22,7 @@ def probe_words(record: RunRecord) -> str:
 
 
 def found_at(record: RunRecord) -> str:
-    """The same with the cell that it was found in."""
+    """What a seek found, with the cell that it was found in."""
     cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
     text = found_line(record.found) if record.found else ""
     return f"{cell}: {text}" if cell else text

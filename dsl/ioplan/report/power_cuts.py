@@ -16,7 +16,7 @@ BROKEN = (
     *("lost_flushed", "lost_fua", "older_than_durable"),
     *("torn", "misdirected", "foreign"),
 )
-"""Of the facts of `verify`, those that no honest drive has."""
+"""Facts of `verify` that no honest drive has."""
 CONFIDENCE = 0.95
 
 
@@ -44,7 +44,9 @@ def _more(read: Sequence[dict[str, Any]]) -> str:
     """How it broke them, and what no drive has to promise."""
     text = ""
     if any(found.get("reordered") for found in read):
-        text += "; flushed blocks were lost though writes after the flush survived"
+        text += "; durable blocks were lost though writes issued after them survived"
+    if any(found.get("overtaken") for found in read):
+        text += "; entries of a log were lost though writes that follow it survived"
     if torn := sum(found.get("torn_writes", 0) for found in read):
         unit_bytes = gcd(*(found.get("torn_unit_bytes", 0) for found in read))
         text += (
@@ -62,7 +64,7 @@ def bound(cuts: int) -> float:
 
 
 def _read(records: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
-    """Of each cut what the first reads after it found."""
+    """What the first reads after each cut found."""
     cut = False
     for record in sorted(records, key=lambda one: one.seq):
         if record.power_cut:

@@ -74,7 +74,7 @@ def prepare_line(run: RunRecord) -> str:
 
 
 def verified_line(run: RunRecord) -> str:
-    """Of how many blocks it is known that they are right; empty without `verify`."""
+    """How many blocks are known to be right; empty without `verify`."""
     verified, read = verified_of_read_bytes(run.streams)
     block = run.asked.job.block_bytes
     return f"verified {verified // block} of {read // block} blocks" if read else ""

@@ -26,7 +26,7 @@ class Source(Struct, frozen=True):
 
 
 def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source:
-    """Of a session under its label; nothing that is not known is named."""
+    """The source of a session's figures; nothing that is not known is named."""
     target = records[0].target if records else {}
     backend = records[0].backend if records else None
     by = f"{backend.name} {backend.version}".strip() if backend else session.backend

@@ -26,7 +26,7 @@ from ioplan.report.remarks import remarks_of
 BAD_FIRST = ("failed", "undecided", "no baseline", NOT_MEASURED, "warning")
 WARNINGS = {"warning": "warning", "done instead": "warning", NOT_MEASURED: NOT_MEASURED}
 SHARED = ("held", NOT_MEASURED)
-"""Of many sessions these are one line for all."""
+"""Verdicts that are one line for many sessions."""
 MOST_LINES = 40
 MOST_MISSED = 5
 UNKNOWN = "no expectation was judged"

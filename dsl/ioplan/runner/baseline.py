@@ -134,7 +134,7 @@ def _newest(
 
 
 def _candidates(store: Store, now: Session) -> Iterable[Session]:
-    """Of the same plan, with all that it was to run; the newest first."""
+    """Complete sessions of the same plan, the newest first."""
     for one in store.sessions():
         if one.plan == now.plan and one.id != now.id and one.status == "ok":
             yield one

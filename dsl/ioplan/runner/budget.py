@@ -44,7 +44,7 @@ WITHIN_PERCENT = 1.0
 """A run whose mean is known so well need not go on."""
 TIME_IS_UP = "the time of --within is over"
 NOTHING = Times()
-"""Of a test that has not begun."""
+"""The times of a test that has not begun."""
 
 
 class Budget:
@@ -159,7 +159,7 @@ class Budget:
     # what goes on
 
     def watch(self, inner: RunWatch | None) -> BudgetWatch:
-        """Of the run or the write that begins now."""
+        """The watch over the run or write that begins now."""
         return BudgetWatch(self, inner, self.allowance)
 
     def judged(self, outcome: RunOutcome) -> RunOutcome:

@@ -29,9 +29,9 @@ AGREEMENT_PERCENT = 5.0
 CONFIDENCE = 0.95
 MOST_REMARKS = 8
 LEAST_DEVIATION = 1e-3
-"""Of a ratio: buckets of histograms repeat a percentile to the last digit."""
+"""The least deviation of a ratio: buckets repeat a percentile to the last digit."""
 STEAL_PERCENT = 2.0
-"""Of one CPU. Where a hypervisor takes so much more from one, intervals are wider."""
+"""Steal in % of one CPU; where one side has so much more, intervals are wider."""
 CPU_PERCENT = 25.0
 """So much longer may an I/O take on another CPU: see `placement.chosen_cpus`."""
 
@@ -120,7 +120,7 @@ class Pairs(Struct):
         self.sides[side].add(record, detail)
 
     def log_ratios(self, metric: Metric) -> list[float]:
-        """Those of a metric, second to first; empty unless both have it as often."""
+        """A metric's log ratios, second to first; empty unless both have as many."""
         first, second = (side.values[metric.name] for side in self.sides)
         if len(first) != len(second) or len(first) < 2:
             return []
@@ -128,7 +128,7 @@ class Pairs(Struct):
 
     @property
     def metrics(self) -> list[Metric]:
-        """Those that both have; bandwidth only if it says more than IOPS does."""
+        """The metrics that both have; bandwidth only if it says more than IOPS does."""
         same = zip(self.log_ratios(IOPS), self.log_ratios(BANDWIDTH), strict=False)
         redundant = all(isclose(a, b, abs_tol=1e-9) for a, b in same)
         found = [one for one in METRICS if self.log_ratios(one)]

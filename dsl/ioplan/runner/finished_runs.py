@@ -48,7 +48,7 @@ class FinishedRuns:
         return record
 
     def remaining(self) -> list[RunRecord]:
-        """Those that nothing has taken."""
+        """The runs that nothing has taken."""
         return list(chain.from_iterable(self.runs.values()))
 
 

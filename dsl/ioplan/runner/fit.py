@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
@@ -18,10 +19,12 @@ from ioplan.language.plan import StreamTemplate, WriteStep
 from ioplan.language.quantity import size_text
 from ioplan.language.spoken import unspoken
 from ioplan.language.syntax.source import Source, Span
+from ioplan.measure.wear import WEAR_METRICS
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.steps import Prepare, Run
 from ioplan.planner.summary import PlanSummary
 from ioplan.planner.unfold import unfold
+from ioplan.telemetry.instruments import Instruments
 from ioplan.workload import Workload
 
 
@@ -32,14 +35,45 @@ class Misfit(NamedTuple):
     text: str
 
 
-def misfits(steps: Iterable[Prepare | Run], facts: TargetFacts) -> list[Misfit]:
+def misfits(
+    steps: Iterable[Prepare | Run], facts: TargetFacts, backend: Backend | None = None
+) -> list[Misfit]:
     """Why steps do not fit a target, each reason once, with its test."""
+    steps = list(steps)
     found: dict[Misfit, None] = {}
+    for misfit in _unmetered(steps, facts) if _is_real(facts, backend) else ():
+        found.setdefault(misfit)
     for title, workload in _workloads(steps):
         for stream in job_streams(workload, facts.capacity_bytes, facts.block_bytes):
             for kind, reason in _misfits(stream, facts):
                 found.setdefault(Misfit(kind, f"{title}: {reason}"))
     return list(found)
+
+
+def _is_real(facts: TargetFacts, backend: Backend | None) -> bool:
+    """Whether logs tell what is written, and not the backend itself."""
+    return (
+        backend is not None and not backend.virtual_time and Path(facts.path).exists()
+    )
+
+
+def _unmetered(steps: Iterable[Prepare | Run], facts: TargetFacts) -> Iterator[Misfit]:
+    """What is to become steady by what goes to the flash, where nothing tells it."""
+    wanted = [one for one in map(_tracked, steps) if one]
+    if wanted and (why := Instruments(facts).without_meter()):
+        for title, metric in wanted:
+            text = f"{title}: {metric} has no meter: {why}; write: until steady iops"
+            yield Misfit(Cause.NO_METER, text)
+
+
+def _tracked(step: Prepare | Run) -> tuple[str, str] | None:
+    """Where a metric of wear ends a step, and which."""
+    if isinstance(step, Run):
+        title, rule = step.test.title, step.template.rule
+    else:
+        title, rule = step.state.name, getattr(step.step, "rule", None)
+    is_worn = rule is not None and rule.metric.name in WEAR_METRICS
+    return (title, str(rule.metric)) if rule and is_worn else None
 
 
 def _workloads(steps: Iterable[Prepare | Run]) -> Iterator[tuple[str, Workload]]:
@@ -105,7 +139,7 @@ class Shortfall(Struct, frozen=True):
 
     @property
     def warning(self) -> str:
-        """The same, with what is done instead."""
+        """The gap as a warning, with what is done instead."""
         return f"{self.text}; instead: {self.gap.instead}"
 
     def diagnostic(self, backend: str, span: Span) -> Diagnostic:
@@ -221,6 +255,8 @@ MIXED_WORKLOAD = (
     "writer = sequential 128KiB 0/100, qd 4 }\n"
     "workload joined { reader = random 4KiB 100/0, qd 1 "
     "writer = random 4KiB 0/100, starts after 1s }\n"
+    "workload logged_first { log = sequential 4KiB 0/100, fua "
+    "data = random 4KiB 0/100, follows log }\n"
     "workload left { reader = random 4KiB 100/0, qd 1 "
     "writer = random 4KiB 0/100, ends after 1s }\n"
     "precondition shaped_once { write random 4KiB shaped, spare 7% }\n"

@@ -111,7 +111,9 @@ def _fit(
     here = tuple(one for one in short if slot(one.gap.field) != OF_THE_LAB)
     done_by = _programs(alone, backend, facts, options)
     said = words_of(job for _, job in all_jobs(alone.io_steps, facts, not alone.writes))
-    return Fit(test, tuple(misfits(alone.io_steps, facts)), here, done_by, said)
+    return Fit(
+        test, tuple(misfits(alone.io_steps, facts, backend)), here, done_by, said
+    )
 
 
 def _programs(

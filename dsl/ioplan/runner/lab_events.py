@@ -109,4 +109,4 @@ class LabEvents:
 
 
 NO_EVENTS = LabEvents([], 0)
-"""Of a run without any."""
+"""The events of a run that has none."""

@@ -22,7 +22,7 @@ RunKey = tuple[str, int, tuple[tuple[str, str], ...]]
 
 
 def lints_on(plan: CheckedPlan, facts: TargetFacts, is_new: bool) -> tuple[Lint, ...]:
-    """Those that the plan does not accept; `is_new` is a target that holds nothing.
+    """The lints that the plan does not accept; `is_new` is a target that holds nothing.
 
     Of reads of what the plan has not written, only those that mostly find nothing.
     """

@@ -44,11 +44,11 @@ class Placement(Struct, frozen=True):
     allowed: frozenset[int] = frozenset()
     claimed: bool = False
     shared: tuple[int, ...] = ()
-    """Of CPUs that are `claimed` for many runs, those that another session has, too."""
+    """CPUs `claimed` for many runs that another session has, too."""
 
     @contextmanager
     def held(self, threads: int) -> Iterator[Placement]:
-        """The same with CPUs for so many threads, which no other session gets."""
+        """This placement with CPUs for so many threads, which no other session gets."""
         with CpuClaims(self.cpus, threads) as claims:
             yield Placement(claims.order, self.allowed, True, tuple(claims.shared))
 

@@ -11,6 +11,7 @@ from msgspec import Struct
 from ioplan.backends import BackendError, Drive, TargetFacts
 from ioplan.core.error_kinds import Cause, ExplainedError
 from ioplan.core.units import bytes_text, time_text
+from ioplan.guard.errors import ConsentError
 from ioplan.job import SECOND_NS
 from ioplan.language.quantity import parse
 from ioplan.records.record import PowerCutMade
@@ -116,11 +117,9 @@ class PowerCut(Timed):
                 return self.supply.reopen()
             except (ExplainedError, BackendError, OSError) as error:
                 if time.monotonic() > until_s:
-                    raise TargetUnusable(
-                        f"{time_text(within_s)} after its power came back the target "
-                        f"cannot be opened: {error}",
-                        Cause.TARGET_LOST,
-                    ) from error
+                    text = f"{time_text(within_s)} after its power came back "
+                    text += _why_not_opened(error)
+                    raise TargetUnusable(text, Cause.TARGET_LOST) from error
             time.sleep(LOOK_S)
 
 
@@ -148,8 +147,18 @@ def _seconds(duration: str) -> float:
     return parse(duration).value / SECOND_NS
 
 
+def _why_not_opened(error: Exception) -> str:
+    """The target had the user's consent: who lacks it is not the target."""
+    if isinstance(error, ConsentError):
+        return (
+            f"another device is in the target's place: {error.id}; nothing was written "
+            "to it; connect the target again, and start the plan anew"
+        )
+    return f"the target cannot be opened: {error}"
+
+
 def _difference(before: TargetFacts, after: TargetFacts) -> str:
-    """Of capacity or identity; empty if it is the same device."""
+    """How capacity or identity differ; empty if it is the same device."""
     if after.capacity_bytes != before.capacity_bytes:
         sizes = (before.capacity_bytes, after.capacity_bytes)
         return "it had {}, and has {}".format(*map(bytes_text, sizes))

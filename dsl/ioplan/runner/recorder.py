@@ -129,7 +129,7 @@ FAILED = "I/Os failed"
 
 
 def without_failed_ios(record: RunRecord) -> RunRecord:
-    """Of a run whose power is cut: that I/Os fail then is no warning."""
+    """The record of a run whose power is cut, without warnings of failed I/Os."""
     kept = tuple(text for text in record.warnings if FAILED not in text)
     return record.model_copy(update={"warnings": kept})
 
@@ -141,7 +141,7 @@ def _run_id(step: Run | Prepare) -> str:
 
 
 def _spent_burst(step: Run | Prepare, job: Job, outcome: RunOutcome) -> Iterator[str]:
-    """Of closed loops that read: what writes slows down for reasons of its own."""
+    """A warning that closed loops of reads spent a burst; writes slow anyhow."""
     reads = all(one.read_percent == 100 and not one.trim_percent for one in job.streams)
     free = not any(one.rate or one.starts_ns or one.ends_ns for one in job.streams)
     asked = any(one.metric.name in THROTTLED for one in step.test.expectations)

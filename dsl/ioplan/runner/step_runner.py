@@ -11,11 +11,12 @@ from msgspec.structs import replace
 
 from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import Cause
-from ioplan.job import Job
+from ioplan.job import Job, Progress, Wear
+from ioplan.journal.wire import JournalError
 from ioplan.language.plan import PurgeStep, RestStep, SteadyRule, WriteStep
 from ioplan.measure.metrics import Sample
-from ioplan.measure.steady_state import steady_watch
-from ioplan.planner.jobs import run_job, write_job
+from ioplan.measure.steady_state import Every, steady_watch
+from ioplan.planner.jobs import pass_bytes, run_job, write_job
 from ioplan.planner.steps import Prepare, Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.seek import Probed
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
+def why(error: Exception) -> str:
+    """The operating system's message, or an error's own."""
+    return (error.strerror if isinstance(error, OSError) else "") or str(error)
+
+
 class StepRunner:
     """Does steps one at a time. Between two of them `drive` may be another one."""
 
@@ -62,7 +68,7 @@ class StepRunner:
         self.outcome = outcome or SessionOutcome()
         self.recorder = Recorder(context)
         self.interval_ns = context.session.request.interval_ns
-        self.stamps = StampFile(context.drive.facts)
+        self.stamps = StampFile(context.drive.facts, context.journal)
         self.budget: Budget | None = None
 
     @cached_property
@@ -84,7 +90,8 @@ class StepRunner:
         """A run and its record, which is not stored yet."""
         read_only = not self.context.summary.writes
         job = run_job(run, self.drive.facts, read_only, self.interval_ns)
-        watch = self._steady_watch(run.template.rule, run.every_ns, job)
+        every = Every(run.every_ns) if run.every_ns else None
+        watch = self._steady_watch(run.template.rule, every, job)
         events = LabEvents.of(run, self.context.events, self.recorder.seq)
         if run.cut_ns:
             return self._cut(run, job, watch, events)
@@ -105,8 +112,8 @@ class StepRunner:
         finally:
             cut.end()
             if cut.cut_s:
-                self.stamps.power_was_cut()
-                lost = self._power_back(cut, facts)
+                noted = self._cut_noted()
+                lost = self._power_back(cut, facts) or noted
         outcome = cut.judged(outcome, lost)
         record = self.recorder.record(run, run.workload, job, outcome, events.made)
         if cut.cut_s:
@@ -117,6 +124,16 @@ class StepRunner:
                 self.store(record, outcome.detail)
             raise lost
         return record, outcome
+
+    def _cut_noted(self) -> TargetUnusable | None:
+        """Note the cut in the journal; the error, after which nothing can be judged."""
+        try:
+            self.stamps.power_was_cut()
+        except (OSError, JournalError) as error:
+            text = f"the cut cannot be noted in {self.stamps.path}: {why(error)}"
+            text += "; without it, verify would blame the target for what a cut may do"
+            return TargetUnusable(text, Cause.BACKEND_ERROR)
+        return None
 
     def _power_back(self, cut: PowerCut, facts: TargetFacts) -> TargetUnusable | None:
         """Open what comes back; the error where this is not the target."""
@@ -150,6 +167,8 @@ class StepRunner:
         self._check_use()
         try:
             self.stamps.before(job, self.drive)
+        except JournalError as error:
+            raise RunFailed(str(error), error.kind) from error
         except OSError as error:
             text = f"{self.stamps.path}: {error.strerror}"
             raise RunFailed(text, Cause.BACKEND_ERROR) from error
@@ -200,12 +219,13 @@ class StepRunner:
         return outcome
 
     def _steady_watch(
-        self, rule: SteadyRule | None, every_ns: int | None, job: Job
+        self, rule: SteadyRule | None, every: Every | None, job: Job
     ) -> SteadyWatch | None:
         """None for a run that goes on for its time, as most do."""
         if rule is None:
             return None
-        return steady_watch(rule, every_ns, job, self.observer.steady)
+        meter = self.instruments.wear_meter() if self.instruments else _told_wear
+        return steady_watch(rule, every, job, self.observer.steady, meter)
 
     def _with_steady(
         self, record: RunRecord, watch: SteadyWatch | None, name: str
@@ -224,7 +244,7 @@ class StepRunner:
         step = prepare.step
         if isinstance(step, PurgeStep):
             self._check_use()
-            self.stamps.forget()
+            self._wait(self.stamps.forget)
             method = self._wait(lambda: self.drive.purge(self.observer.purged))
             self.note("purged", f"purge: {method}")
         elif isinstance(step, RestStep):
@@ -240,7 +260,7 @@ class StepRunner:
 
     def _write(self, prepare: Prepare, step: WriteStep) -> None:
         job = write_job(step, self.drive.facts, self.interval_ns)
-        watch = self._steady_watch(step.rule, step.every_ns, job)
+        watch = self._steady_watch(step.rule, _every(step, job), job)
         job, outcome = self._execute(job, watch)
         record = self.recorder.record(prepare, step.workload, job, outcome)
         judged = self._with_steady(record, watch, prepare.state.name)
@@ -286,3 +306,16 @@ class StepRunner:
         event = SessionEvent(at=now(), kind=kind, text=text)
         with self.interrupt.tolerating(CRITICAL):
             self.context.store.add_event(self.context.session.id, event)
+
+
+def _every(step: WriteStep, job: Job) -> Every | None:
+    """How often it is judged whether a write is steady."""
+    if step.every_percent:
+        share_bytes = pass_bytes(job) * step.every_percent / 100
+        return Every(max(1, round(share_bytes)), "bytes")
+    return Every(step.every_ns) if step.every_ns else None
+
+
+def _told_wear(progress: Progress) -> Wear | None:
+    """Of a backend that is the drive itself."""
+    return progress.wear

@@ -33,7 +33,7 @@ JUDGED = frozenset(
 
 
 class KeptWords(Model):
-    """Of one version of a backend, with these options."""
+    """The words that one version of a backend was seen to keep, with these options."""
 
     backend: str
     version: str
@@ -51,7 +51,7 @@ KEPT = TypeAdapter(tuple[KeptWords, ...])
 
 
 def nothing_kept(backend: str, version: str, options: dict[str, Any]) -> KeptWords:
-    """Of these programs, no words yet."""
+    """An entry for these programs, with no words yet."""
     return KeptWords(
         backend=backend, version=version, ioplan=__version__, options=options
     )
@@ -72,7 +72,7 @@ def words_of(jobs: Iterable[Job]) -> frozenset[str]:
 
 
 def kept_words(programs: KeptWords) -> frozenset[str]:
-    """Those that were seen; none where nothing is kept, or cannot be read."""
+    """The words that were seen; none where nothing is kept, or cannot be read."""
     return frozenset(
         word for one in _read() if one.is_of(programs) for word in one.words
     )

@@ -39,7 +39,7 @@ NONE = Evidence(1.0, 1.0)
 
 
 def evidence_of_difference(values: Sequence[float]) -> Evidence:
-    """Of a mean against 0, by Student's t."""
+    """Evidence that a mean differs from 0, by Student's t."""
     if len(values) < MIN_BATCHES:
         return NONE
     return _evidence(sum(values), *variance_of_sum(values))
@@ -48,7 +48,7 @@ def evidence_of_difference(values: Sequence[float]) -> Evidence:
 def evidence_of_ratio(
     amounts: Sequence[float], weights: Sequence[float], limit: float
 ) -> Evidence:
-    """Of sum(amounts) / sum(weights), both positive, against a limit.
+    """Evidence on sum(amounts) / sum(weights), both positive, against a limit.
 
     What latencies and rates scatter grows with them: were the truth on the limit, its
     variance would be larger in proportion.
@@ -64,7 +64,7 @@ def evidence_of_ratio(
 def evidence_of_share(
     counted: Sequence[float], of: Sequence[float], limit: float
 ) -> Evidence:
-    """Of a share of I/Os against a limit, a share too.
+    """Evidence on a share of I/Os against a limit, a share too.
 
     The variance is the limit's own, as if each I/O were by itself, and what batches
     scatter beyond that, in proportion (the design effect). Where few are expected to be
@@ -89,8 +89,9 @@ def evidence_of_share(
 def _variance_of_ratio(
     amounts: Sequence[float], weights: Sequence[float]
 ) -> tuple[float, float]:
-    """Of the sum of amounts, beside what follows from the weights: a second with few
-    I/Os says less, and is no deviation (Cochran, Sampling Techniques, 6.3)."""
+    """The variance of the sum of amounts, beside what follows from the weights: a
+    second with few I/Os says less, and is no deviation (Cochran, Sampling
+    Techniques, 6.3)."""
     total = sum(weights)
     ratio = sum(amounts) / total if total else 0.0
     pairs = zip(amounts, weights, strict=True)
@@ -135,8 +136,8 @@ def _evidence(total: float, variance: float, degrees: float) -> Evidence:
 
 
 def evidence_of_far(found: float, expected: float, ios: float) -> Evidence:
-    """Of a mean or a rate of so many I/Os that are all FAR from it, in any number of
-    intervals: the chance were they exponential (Chernoff's bound)."""
+    """Evidence on a mean or rate of so many I/Os that are all FAR from it, in any
+    number of intervals: the chance were they exponential (Chernoff's bound)."""
     if not found or not expected or not ios:
         return NONE
     ratio = found / expected
@@ -145,7 +146,7 @@ def evidence_of_far(found: float, expected: float, ios: float) -> Evidence:
 
 
 def evidence_of_far_share(limit: float, ios: float) -> Evidence:
-    """Of a share where none of so many I/Os is slow, or all of them."""
+    """Evidence on a share where none of so many I/Os is slow, or all of them."""
     if ios < 0:
         return Evidence((1 - limit) ** -ios, 1.0)
     return Evidence(1.0, limit**ios)

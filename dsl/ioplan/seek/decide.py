@@ -25,7 +25,7 @@ MARGIN = 0.01
 and two runs of the same differ by as much."""
 LOOKS_APART = 1.25
 FIRST_LOOK = 0.25
-"""Of the run that was asked for, before which nothing is decided."""
+"""Nothing is decided before this share of the run that was asked for."""
 INTERVALS = 30
 """So many a run should have at least, or it takes longer than it needs to."""
 SLACK_S = 1e-6
@@ -184,7 +184,7 @@ class _Tally:
         self.last = point
 
     def look_for_no(self, factor: float, whole: bool) -> bool:
-        """Of a `whole` run a margin is enough; before, a target may have stalled."""
+        """Look for a no: for a `whole` run a margin is enough; before, it may stall."""
         evidence = self._evidence(whole)
         chance = evidence.above if self.claim.at_most else evidence.below
         return self._decide("no", min(1.0, factor * chance))

@@ -16,7 +16,7 @@ from msgspec import Struct
 WITHIN = 0.05
 CONFIRMATIONS = 3
 DIGITS = 4
-"""Of a value that is no whole number of steps: what a person reads."""
+"""Digits of a value that is no whole number of steps: what a person reads."""
 SLACK = 1e-9
 
 Direction = Literal["highest", "lowest"]

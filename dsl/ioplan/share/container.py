@@ -27,7 +27,7 @@ FORMAT = "ioplan bundle 1"
 MAGIC = b"PK\x03\x04"
 MOST_FILE_BYTES = 1 << 30
 MOST_BYTES = 1 << 30
-"""Of all members together, unpacked."""
+"""The most bytes of all members together, unpacked."""
 MOST_MEMBER_BYTES = 256 << 20
 MOST_MEMBERS = 60_000
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,99}")

@@ -41,9 +41,9 @@ TOML = "drive.toml"
 """The simulated drive."""
 MOST_SESSIONS = 1000
 MOST_DETAIL_BYTES = 96 << 20
-"""Of one series, unpacked; a week of one-second intervals takes 77 MB."""
+"""The most bytes of one series, unpacked; a week of 1 s intervals takes 77 MB."""
 MOST_DETAILS_BYTES = 1 << 30
-"""Of all series together, as many small ones make a bomb, too."""
+"""The most bytes of all series together, as many small ones make a bomb, too."""
 MOST_BITS = 16
 LOCAL = (
     *("lab", "overwrite", "overwrite_data", "cannot_see_users"),
@@ -187,7 +187,7 @@ class Details:
         return blob
 
     def checked_intervals(self, packed: bytes) -> bytes:
-        """The same of intervals, which can then be read to the last one."""
+        """The packed intervals, if they can be read to the last one."""
         found = IntervalCounts(packed)
         for body in found.bodies():
             self._count(body)

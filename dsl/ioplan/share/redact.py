@@ -33,7 +33,7 @@ ADDRESS_6 = (
     rf"|(?:{HEX}{{1,4}}:)+(?::{HEX}{{1,4}})+"
     rf"|(?:{HEX}{{2}}:){{5}}{HEX}{{2}})(?![\w:])"
 )
-"""Of IPv6, whole or with a gap, and of a network card."""
+"""IPv6 addresses, whole or with a gap, and addresses of network cards."""
 DOMAIN = r"(?:(?:\.[A-Za-z0-9-]+)+\.[A-Za-z]{2,}|\.(?:local|lan|home|internal))?"
 """What may follow a host's name: of a longer name, no part is left."""
 HOME = re.compile(r"(?:/home|/Users)/([^/\s]+)")
@@ -202,7 +202,7 @@ def _hidden_detail(detail: RunDetail, hide: Hide) -> RunDetail:
 
 
 def _hidden(value: Any, hide: Hide) -> Any:
-    """The same with all texts redacted, and the names that a host gave to facts."""
+    """A value with all texts redacted, and the names that a host gave to facts."""
     if isinstance(value, str):
         return hide(value)
     if isinstance(value, Mapping):

@@ -11,7 +11,13 @@ from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
 from ioplan.store.connection import Connection, Source
 from ioplan.store.errors import StoreError
-from ioplan.store.layout.tables import create_all, layout_of
+from ioplan.store.layout.tables import (
+    LAYOUT,
+    create_all,
+    layout_of,
+    other_layout,
+    upgrade,
+)
 from ioplan.store.reserve import Reserve
 from ioplan.store.sqlite import SqliteFile, is_immutable
 
@@ -93,12 +99,23 @@ class Database(Closing):
     def _prepare(self) -> None:
         """Nothing is written before it is known to be a store."""
         with self.reading() as connection:
-            if layout_of(connection, self.where) is not None:
-                return
-        with self.writing() as connection:
-            connection.lock_schema()
-            if layout_of(connection, self.where) is None:
-                create_all(connection)
+            layout = layout_of(connection, self.where)
+        if layout == LAYOUT:
+            return
+        try:
+            with self.writing() as connection:
+                self._make(connection)
+        except StoreError as error:
+            raise (other_layout(self.where, layout) if layout else error) from error
+
+    def _make(self, connection: Connection) -> None:
+        """Make or upgrade it, unless somebody has done so meanwhile."""
+        connection.lock_schema()
+        layout = layout_of(connection, self.where)
+        if layout is None:
+            create_all(connection)
+        else:
+            upgrade(connection, layout)
 
 
 def _postgres(address: str) -> Source:

@@ -44,7 +44,7 @@ class SessionExtent(NamedTuple):
 
 
 def extents(connection: Connection, ids: Sequence[str]) -> dict[str, SessionExtent]:
-    """Those of these sessions that are there; a few hundred at most."""
+    """The extents of those of these sessions that are there; a few hundred at most."""
     keys = {f"id{at}": id for at, id in enumerate(ids)}
     listed = ", ".join(f":{key}" for key in keys)
     names = ", ".join(("id", "status", "ended_at", *CONSTANT_COLUMNS))

@@ -19,7 +19,7 @@ from ioplan.store.layout.views import SESSIONS
 from ioplan.store.rows import validated
 
 SessionVerdict = Literal["held", "failed", "undecided", "not measured", "none"]
-"""Of all expectations of a session, the gravest."""
+"""The gravest verdict on all expectations of a session."""
 
 
 class SessionFilter(Struct, frozen=True):

@@ -21,23 +21,46 @@ def sessions_that_did(store: Database, run_ids: Sequence[str]) -> list[str]:
 
 
 def pages_of_runs(
-    store: Database, sessions: Sequence[str], run_ids: Sequence[str]
+    store: Database, sessions: Sequence[str], run_ids: Sequence[str], whole: bool
 ) -> Iterator[list[Row]]:
-    """Session, seq, record and host of these runs, in order. Raises StoreError."""
+    """These runs, in order: session, seq, run id, status, place and figures, and the
+    record and the host's facts, of all or of those without a place. Raises StoreError.
+    """
     size = max(1, PAGE_RUNS // max(1, len(run_ids)))
     for first in range(0, len(sessions), size):
         page = sessions[first : first + size]
         with store.reading() as connection:
             yield connection.rows(
-                _page(len(page), len(run_ids)),
+                _page(len(page), len(run_ids), whole),
                 **_named("session", page),
                 **_named("run", run_ids),
             )
 
 
-def _page(sessions: int, runs: int) -> str:
-    return f"""
+def whole_runs(store: Database, keys: Sequence[tuple[str, int]]) -> Iterator[Row]:
+    """Session, seq, record and host of these runs, by session and seq, in their order.
+    Raises StoreError."""
+    if not keys:
+        return
+    sessions = list(dict.fromkeys(session for session, _ in keys))
+    places = ", ".join(sorted({str(int(seq)) for _, seq in keys}))
+    query = f"""
         SELECT run.session, run.seq, run.record, env.facts
+        FROM run JOIN env ON run.env = env.digest
+        WHERE run.session IN ({_marks("session", len(sessions))})
+        AND run.seq IN ({places})"""
+    with store.reading() as connection:
+        rows = connection.rows(query, **_named("session", sessions))
+    found = {(row["session"], row["seq"]): row for row in rows}
+    yield from (found[key] for key in keys)
+
+
+def _page(sessions: int, runs: int, whole: bool) -> str:
+    own = "TRUE" if whole else "run.place IS NULL"
+    return f"""
+        SELECT run.session, run.seq, run.run_id, run.status, run.place, run.figures,
+          CASE WHEN {own} THEN run.record END AS record,
+          CASE WHEN {own} THEN env.facts END AS facts
         FROM run JOIN env ON run.env = env.digest
         WHERE run.session IN ({_marks("session", sessions)})
         AND run.run_id IN ({_marks("run", runs)})

@@ -58,7 +58,7 @@ def push(local: Store, shared: Store, ids: Iterable[str] = ()) -> Iterator[Pushe
 
 
 def not_there(local: Store, shared: Store, ids: Iterable[str] = ()) -> Iterator[str]:
-    """Those of these sessions, or of all, that the shared store has not completely."""
+    """The sessions, of these or of all, that the shared store has not completely."""
     wanted = iter(sorted(set(ids) or local.ids()))
     while page := list(islice(wanted, SESSIONS)):
         with local.reading() as here, shared.reading() as there:
@@ -118,7 +118,7 @@ def _add_words(there: Connection, session: Row) -> None:
 
 
 def _push_runs(local: Store, shared: Store, id: str) -> int:
-    """Those that are missing there, page by page."""
+    """Send the runs that are missing there, page by page."""
     with local.reading() as here, shared.reading() as there:
         ours, theirs = run_identities(here, id), run_identities(there, id)
     if wrong := [seq for seq in theirs if ours.get(seq, theirs[seq]) != theirs[seq]]:
@@ -145,7 +145,9 @@ def _envs(found: list[tuple[str, list[Row]]]) -> list[str]:
 
 
 def _check_same(there: Connection, session: Row, where: str) -> None:
-    (found,) = _rows(there, "session", "id = :session", session=session["id"])
+    found = next(iter(_rows(there, "session", "id = :id", id=session["id"])), None)
+    if found is None:  # its rows are not shown to this role
+        raise _conflict(session["id"], where, "it was added by somebody else")
     if wrong := [name for name in CONSTANT_COLUMNS if found[name] != session[name]]:
         raise _conflict(session["id"], where, f"its {wrong[0]} is another one")
 

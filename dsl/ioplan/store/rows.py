@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from typing import Any
 
 from pydantic_core import to_jsonable_python
@@ -17,13 +16,12 @@ from ioplan.records.drive import Drive
 from ioplan.records.outline import Outline
 from ioplan.records.record import SCHEMA_VERSION, RunRecord
 from ioplan.records.session import KnownState, Session, SessionEvent
+from ioplan.store.briefs import brief_row, host_of
 from ioplan.store.connection import Row
 from ioplan.store.errors import StoreError
 from ioplan.store.schema import checked_schema
 
 TODAYS = f'{{"schema_version":{SCHEMA_VERSION},'
-HOSTS = 256
-"""So many descriptions of hosts are kept; they hardly change between runs."""
 SEPARATE_FIELDS = {"host", "verdicts"}
 """What a run's JSON does not hold: it has tables of its own."""
 
@@ -96,6 +94,7 @@ def run_row(record: RunRecord, env: str) -> Row:
         "iops": record.total.iops,
         "bandwidth_bytes_per_s": record.total.bandwidth_bytes_per_s,
         "mean_ns": latency.mean_ns if latency else None,
+        **brief_row(record),
         "record": record.model_dump_json(exclude=SEPARATE_FIELDS),
     }
 
@@ -109,15 +108,6 @@ def record_of(row: Row, verdicts: list[str]) -> RunRecord:
         apart = f'"host":{{}},"verdicts":[{",".join(verdicts)}]'
         found = RunRecord.model_validate_json(_todays(row["record"], apart))
         return found.model_copy(update={"host": host_of(row["facts"])})
-
-
-@lru_cache(HOSTS)
-def host_of(facts: str) -> dict[str, Any]:
-    """A host's facts, the same for all runs on it. Raises ValueError."""
-    found = json.loads(facts)
-    if not isinstance(found, dict):
-        raise ValueError("no facts of a host")
-    return found
 
 
 def outline_of(row: Row) -> Outline:

@@ -211,7 +211,7 @@ class SessionStore(Database):
                 insert(connection, "event", row | event.model_dump(mode="json"))
 
     def events_of_kind(self, kind: EventKind) -> list[SessionEvent]:
-        """Those of all sessions, in the order in which they were stored."""
+        """The events of all sessions, in the order in which they were stored."""
         query = """
             SELECT session, at, kind, text FROM event
             WHERE kind = :kind ORDER BY at, session, position"""

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,6 @@ class SqliteFile:
             isolation_level=None,
             check_same_thread=False,
         )
-        connection.row_factory = _row
         try:
             connection.executescript(SETTINGS)
         except BaseException:
@@ -110,7 +109,11 @@ class SqliteConnection:
         self._connection = connection
 
     def rows(self, query: str, /, **values: Any) -> list[Row]:
-        return self._connection.execute(query, values).fetchall()
+        cursor = self._connection.execute(query, values)
+        names = [column[0] for column in cursor.description or ()]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        _check_texts(rows)
+        return rows
 
     def change(self, statement: str, /, *rows: Row) -> int:
         return self._connection.executemany(statement, rows).rowcount
@@ -126,18 +129,15 @@ class SqliteConnection:
         """Who writes has locked the file already."""
 
 
-def _row(cursor: sqlite3.Cursor, values: tuple[Any, ...]) -> Row:
+def _check_texts(rows: Sequence[Row]) -> None:
     """A column of SQLite takes values of any type. Raises StoreError."""
-    names = (column[0] for column in cursor.description)
-    row = dict(zip(names, values, strict=True))
-    for name in TEXTS & row.keys():
-        if not isinstance(row[name], str | None):
+    for name in TEXTS & rows[0].keys() if rows else ():
+        if not all(isinstance(row[name], str | None) for row in rows):
             raise StoreError(
                 f"the store is not as ioplan writes it: a {name!r} in it is no text; "
                 f"it is damaged or made by another program; use another store",
                 StoreFault.RECORD_DAMAGED,
             )
-    return row
 
 
 def check_regular(path: Path) -> None:

@@ -151,7 +151,7 @@ def known_as(index: Index, ids: Iterable[str]) -> dict[str, Entry | None]:
 
 
 def index_text(index: Index) -> str:
-    """As it is kept: JSON, a row a run, so that versions differ in few lines."""
+    """The index as it is kept: JSON, a row a run, so that versions have small diffs."""
     rows = [json.dumps([*one[:3], *one.place]) for one in index.entries]
     head = {"format": FORMAT, "suite": index.suite, "version": index.version}
     head_text = json.dumps(head)[:-1]

@@ -141,7 +141,7 @@ def suites() -> Iterator[Suite]:
 
 
 def suites_of(collection: Collection) -> Iterator[Suite]:
-    """Those of one collection."""
+    """The suites of one collection."""
     for name, path in collection.files():
         yield _suite(name, collection, path)
 

@@ -27,7 +27,7 @@ def cpu_facts(tree: Tree) -> dict[str, Any]:
 
 
 def governor(tree: Tree) -> str | None:
-    """The same of all CPUs, or all that there are."""
+    """The scaling governor of the CPUs, or all that there are."""
     files = tree.all(f"{CPU}/cpu[0-9]*/cpufreq/scaling_governor")
     return ", ".join(sorted({tree.text(file) for file in files})) or None
 

@@ -72,7 +72,7 @@ class ProgramTimes(Struct, frozen=True):
 
 
 def own_times(tree: Tree, pid: int | None = None) -> ProgramTimes | None:
-    """Of a process and its descendants, also of those that have ended."""
+    """The times of a process and its descendants, also of those that have ended."""
     pid = pid or os.getpid()
     rows = _family_rows(tree, pid)
     # One that was waited for between its parent's row and its own is in neither.

@@ -165,7 +165,7 @@ def _much(job: Job, way: str, told: Told, pair: Pair, disk: Disk) -> bool:
 
 
 def _open_ios(job: Job, told: Told) -> int:
-    """Those under way at either end, and those that failed."""
+    """The most I/Os under way at either end, and those that failed."""
     return 2 * sum(one.qd * one.threads for one in job.streams) + told.errors
 
 
@@ -193,7 +193,7 @@ def _is_flushing(disk: Disk) -> bool:
 
 
 def _least_flushes(job: Job, told: Told) -> float:
-    """Those that wait for each other are done as one."""
+    """The fewest flushes a device may see: concurrent ones are done as one."""
 
     def flushing(stream: JobStream) -> int:
         return stream.qd * stream.threads if stream.sync_every else 0

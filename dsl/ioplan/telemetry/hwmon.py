@@ -12,7 +12,7 @@ POWER = ("power*_input", "power*_average")
 WHOLE_MACHINE = "power_meter"
 """What ACPI calls the sensor behind which the whole machine is."""
 NEAR_DRIVE = ("device/hwmon[0-9]*", "device/hwmon/hwmon*", "device/device/hwmon/hwmon*")
-"""Of NVMe in new kernels, of SATA, and of NVMe in older kernels."""
+"""Sensors of NVMe in new kernels, of SATA, and of NVMe in older kernels."""
 
 
 class Sensor(Struct, frozen=True):

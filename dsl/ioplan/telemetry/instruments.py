@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from msgspec import Struct
@@ -59,9 +59,31 @@ class Instruments:
             found += (f"SMART ({self.smart.problem})",)
         return found
 
+    def wear_meter(self) -> Callable[[object], Wear | None]:
+        """What tells what was written since now, and takes some 10 ms to read."""
+        before = self.smart.logs() if self.smart else Logs()
+
+        def read(_: object) -> Wear | None:
+            now = self.smart.logs() if self.smart else Logs()
+            return wear_between(before, now, self.capacity_bytes)
+
+        return read
+
+    def without_meter(self) -> str:
+        """Why nothing tells what is written to the flash; empty where a log does."""
+        if self.smart is None:
+            return "only an NVMe drive as a whole has a log of what is written"
+        logs = self.smart.logs()
+        if not logs.smart:
+            return f"SMART is not readable ({self.smart.problem})"
+        wear = wear_between(logs, logs, None)
+        if wear is None or wear.media_written_bytes is None:
+            return "the drive's log does not count what goes to its flash"
+        return ""
+
     @property
     def capacity_bytes(self) -> int | None:
-        """Of the whole drive, which its logs are of."""
+        """The capacity of the whole drive, which its logs are of."""
         told = self.smart.capacity_bytes if self.smart else None
         return told or (self.disk.whole_bytes() if self.disk else None)
 

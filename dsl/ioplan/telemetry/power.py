@@ -22,7 +22,7 @@ class Power(Struct, frozen=True):
 
     @property
     def source(self) -> str:
-        """Of the figure that counts: the nearest to the power of the whole machine.
+        """The source that counts: the nearest to the power of the whole machine.
 
         The lab's meter, else ACPI's, else RAPL. Other sensors of hwmon are not added
         up: which ones hold others cannot be known.

@@ -84,7 +84,7 @@ class Smart:
 
     @property
     def capacity_bytes(self) -> int | None:
-        """Of all namespaces, which the logs are of; None if it is not told."""
+        """The capacity of all namespaces, which the logs are of; None if unknown."""
         total = dict(_numbers(self.controller)).get("tnvmcap")
         return int(total) if total else None
 

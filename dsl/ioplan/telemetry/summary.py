@@ -21,7 +21,7 @@ Domains = Mapping[str, Domain]
 
 
 def covering(samples: Sequence[Sample]) -> list[Sample]:
-    """Those of the measured part, the first of which is its start.
+    """The samples of the measured part, the first of which is its start.
 
     A program may have been loading for a while before its first event: a first
     interval that took longer than it says is left out, if there are others.
@@ -63,7 +63,7 @@ def _point(before: Sample, after: Sample, domains: Domains) -> TelemetryPoint:
 def summary(
     samples: Sequence[Sample], domains: Domains, **more: Any
 ) -> Telemetry | None:
-    """Of the whole; None if there are fewer than two samples."""
+    """The telemetry of a whole run; None if there are fewer than two samples."""
     if len(samples) < 2:
         return None
     found = power(samples, domains)

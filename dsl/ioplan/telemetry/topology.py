@@ -56,7 +56,7 @@ def numa_node(tree: Tree, folder: Path) -> int | None:
 
 
 def _bus(tree: Tree, disk: Path) -> dict[str, Any]:
-    """Of the PCI device that it hangs on, however far above."""
+    """Facts of the PCI device that a disk hangs on, however far above."""
     above = [disk, *disk.parents]
     link = next((one for one in above if (one / LINK[0]).exists()), None)
     facts: dict[str, Any] = {"numa_node": numa_node(tree, disk)}

@@ -86,7 +86,7 @@ def _event(event: tuple[int, ...], wanted: int, found: Found) -> Iterator[Row | 
 
 
 def vscsi_layout(data: bytes) -> struct.Struct | None:
-    """Of which version the first record is, if it is one of them."""
+    """The layout of the first record, if it is one of these versions."""
     for layout, at, version in ((VSCSI_1, 4, 1), (VSCSI_2, 1, 2)):
         if len(data) >= 2 * layout.size:
             records = [layout.unpack_from(data, n * layout.size) for n in range(2)]
@@ -96,7 +96,7 @@ def vscsi_layout(data: bytes) -> struct.Struct | None:
 
 
 def vscsi(path: Path, found: Found) -> Iterator[Row]:
-    """Of a virtual SCSI disk, blocks of 512 B."""
+    """Rows of a virtual SCSI disk, in blocks of 512 B."""
     with path.open("rb") as file:
         layout = vscsi_layout(file.read(2 * VSCSI_2.size)) or VSCSI_1
         found.answers = layout is VSCSI_2

@@ -65,7 +65,7 @@ class TraceFacts(Struct, frozen=True):
 
     @property
     def ios(self) -> int:
-        """Of all kinds."""
+        """The number of I/Os of all kinds."""
         return self.moving.ios + self.flushes
 
     @property

@@ -103,7 +103,7 @@ def is_facts(text: str) -> bool:
 
 
 def recorded_trace(text: str) -> KnownTrace:
-    """The same trace from the text of a record. Raises TraceError."""
+    """The trace that a record's text describes. Raises TraceError."""
     try:
         facts, *parts = msgspec.json.decode(text, type=list[TraceFacts])
     except (msgspec.DecodeError, ValueError) as error:

@@ -19,10 +19,10 @@ OURS = "ioplan-"
 MOUNTS = Path("/proc/self/mounts")
 EVENT = "events/block/block_bio_queue"
 BUFFER_KB = 16 << 10
-"""Of each CPU: about 100,000 I/Os that wait for being read."""
+"""The kernel's buffer of each CPU: about 100,000 I/Os that wait for being read."""
 READ_BYTES, WAIT_MS = 1 << 20, 100
 MINOR_BITS = 20
-"""Of a device's number in the kernel."""
+"""Bits of the minor part of a device's number in the kernel."""
 
 
 def capture(device: Path, out: BinaryIO, over: Callable[[], bool]) -> None:

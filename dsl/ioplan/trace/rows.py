@@ -22,7 +22,7 @@ from ioplan.trace.prepared import (
 
 SECTOR = 512
 FUA = 1
-"""Of the flags of a record."""
+"""A flag of a record."""
 MOST_BYTES = 2**63 - 1
 MOST_SIZE = 2**32 - 1
 CHUNK = 1 << 16

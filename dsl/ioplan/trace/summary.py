@@ -36,7 +36,7 @@ class TraceSummary(Struct, frozen=True):
 
     @property
     def read_share(self) -> float:
-        """Of reads among reads and writes."""
+        """The share of reads among reads and writes."""
         data = self.kinds[READ] + self.kinds[WRITE]
         return self.kinds[READ] / data if data else 0.0
 

@@ -33,11 +33,11 @@ from ioplan.workload import Rate, SizeShare
 BEAT = 4.0
 """Above it, arrivals have a beat, or gaps are not of their law: once in a million."""
 FINEST_GAP_NS = 200_000
-"""Of shorter gaps, the host's scheduling is the larger part."""
+"""With shorter gaps, the host's scheduling is the larger part."""
 MOST_TIMES, HOST_NS = 3.0, 5_000_000
 """A told mean is at most so many seen ones, and what a loaded host may add."""
 LEAST_DEPTH = 0.35
-"""Of the asked depth, in the mean; the rest is the backend's and the host's time."""
+"""The least mean share of the asked depth; the rest is backend's and host's time."""
 
 
 def flow_clauses(seen: StreamSighting) -> Iterator[Clause]:

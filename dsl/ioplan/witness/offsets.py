@@ -26,7 +26,7 @@ DRAWN_SAMPLES = 60
 CROWDING_SLACK = 0.05
 """How far zipf's or pareto's crowding may be off, beside chance: tools round it."""
 SEQUENTIAL_SHARE = 0.9
-"""Of sequential I/Os so many begin where one ended; the region wraps."""
+"""So many of sequential I/Os begin where one ended; the region wraps."""
 
 
 def popularity(distribution: Distribution, blocks: int) -> Floats:

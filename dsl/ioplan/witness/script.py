@@ -63,7 +63,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
 }
 """The keys that each shape of a latency needs."""
 NUMBERS = ("sigma", "weights")
-"""Those that are no times."""
+"""Keys whose values are no times."""
 ALL_KEYS = sorted({key for keys in SHAPES.values() for key in keys})
 
 

@@ -43,7 +43,7 @@ class Clause(Struct, frozen=True):
 
 
 def judged(fits: bool | None) -> Verdict:
-    """Of what could not be decided, None."""
+    """The verdict; None is what could not be decided."""
     return "not judged" if fits is None else "as asked" if fits else "differs"
 
 
@@ -56,7 +56,7 @@ class StreamSighting:
         self.stream, self.told, self.entries, self.job = stream, told, entries, job
 
     def of(self, kind: int) -> Entries:
-        """Those of a kind."""
+        """The entries of a kind."""
         found: Entries = self.entries[self.entries["kind"] == kind]
         return found
 

@@ -21,7 +21,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def share_sigmas(count: int, total: int, share: float, slack: float = 0) -> float:
-    """Of a binomial share; `slack` may be missing at either end of a run."""
+    """Sigmas of a binomial share; `slack` may be missing at either end of a run."""
     off = max(0.0, abs(count - total * share) - slack)
     spread = sqrt(total * share * (1 - share))
     if spread == 0:
@@ -30,7 +30,7 @@ def share_sigmas(count: int, total: int, share: float, slack: float = 0) -> floa
 
 
 def chi_square_sigmas(counts: Ints, shares: Floats) -> float:
-    """Of counts in classes, against their shares; Wilson's and Hilferty's normal form.
+    """Sigmas of counts in classes against their shares; Wilson's and Hilferty's form.
 
     Neighbours with too few expected are one class. Too even is no fault.
     """

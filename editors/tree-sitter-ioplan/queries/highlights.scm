@@ -15,6 +15,7 @@
 "errors"
 "event"
 "flush"
+"follows"
 "footprint of"
 (fua)
 "hang"

@@ -40,7 +40,7 @@ MOST_PARSED = 64
 MOST_COSTS = 1000
 """Tests of which it is remembered what they cost."""
 MOST_FILES = 500
-"""Of a folder, files that are searched for a name."""
+"""The most files of a folder that are searched for a name."""
 MOST_FOLDERS = 2000
 LEFT = {"node_modules", "__pycache__", "target"}
 """Folders in which no plans are."""

@@ -16,7 +16,7 @@ from ioplan.language.syntax.source import Source, Span
 
 MOST_KEPT = 1000
 OF_ANOTHER = re.compile(r"\bof\s+\"")
-"""Such a test depends on another one."""
+"""A test that depends on another one."""
 
 
 class Kept(Struct, frozen=True):

@@ -53,7 +53,7 @@ def _alike(one: str, other: str) -> int:
 
 
 def moved(node: Any, by: int, source: Source) -> Any:
-    """The same part of a tree at another place of another text."""
+    """A part of a tree moved to another place of another text."""
     if isinstance(node, Span):
         return Span(source, node.start + by, node.end + by)
     if isinstance(node, tuple):

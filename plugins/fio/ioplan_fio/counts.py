@@ -41,7 +41,7 @@ def summed(
 
 
 def latencies(parts: Sequence[LiveLatency], bytes: int) -> Cumulative:
-    """Those of all threads."""
+    """The latencies of all threads."""
     used = [part for part in parts if part.count]
     fio_bins: Counter[int] = Counter()
     for latency in used:

@@ -27,7 +27,7 @@ from ioplan_fio.model import (
 MAX_MESSAGES = 4000
 """So many characters of fio's messages are kept, the last ones."""
 MOST_CHARS = 32 << 20
-"""Of one document and what comes before it; a thread has some 100 KiB of bins."""
+"""The most characters of a document and what precedes it; a thread has 100 KiB."""
 
 
 class LiveLatency(Latency):

@@ -50,7 +50,7 @@ MAX_LATE_NS = 50_000_000
 MAX_PAUSE_US = (1 << 31) - 1
 MAX_SIZES = 64
 MILD_SHARE = 0.001
-"""Of a region or of a pause: what nobody could measure."""
+"""The share of a region or of a pause that nobody could measure."""
 SPDK = "spdk_bdev"
 """SPDK's plugin: its targets are devices, and it queues discards."""
 

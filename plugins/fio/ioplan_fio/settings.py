@@ -65,7 +65,7 @@ def settings_of(options: dict[str, Any]) -> Settings:
 
 
 def _version(text: Any) -> tuple[int, ...]:
-    """Of `--option version=3.38`; empty where none is named. Raises BackendError."""
+    """The version in `--option version=3.38`; empty if none. Raises BackendError."""
     if text is None:
         return ()
     if not isinstance(text, str) or not VERSION.fullmatch(text):

@@ -30,7 +30,7 @@ Cell = tuple[tuple[str, str], ...]
 
 
 def shortened(plan: PlanOutline) -> PlanOutline:
-    """The same plan, with what repeats said once."""
+    """The plan with what repeats said once."""
     tests = tuple(_uniquely_titled(with_matrices(plan.tests)))
     return _with_params(replace(plan, tests=tests))
 

@@ -40,7 +40,7 @@ def _stamp(engine: Path) -> str:
 
 
 def _sources() -> str:
-    """Of all that decides what is built, the compiler aside, of both programs."""
+    """A digest of all that decides what is built of both programs, but the compiler."""
     digest = hashlib.sha256()
     for crate in CRATES.values():
         sources = sorted((ROOT / crate / "src").rglob("*.rs"), key=Path.as_posix)

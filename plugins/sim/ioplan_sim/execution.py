@@ -57,7 +57,7 @@ class SimExecution(Closing):
         return self._events
 
     def kill(self) -> None:
-        """The same: virtual time has nothing that hangs."""
+        """Stop: virtual time has nothing that hangs."""
         self.stop()
 
     def stop(self) -> None:
@@ -100,7 +100,10 @@ class SimExecution(Closing):
         self._rng = np.random.default_rng((job.seed, ssd.clock_ns))
         self._loads = [
             StreamLoad(
-                stream, ssd.placement(stream, self._rng), stream.own_ns(job.run_ns or 0)
+                stream,
+                ssd.placement(stream, self._rng),
+                stream.own_ns(job.run_ns or 0),
+                ssd.spec.flash.map,
             )
             for stream in job.streams
         ]
@@ -154,6 +157,7 @@ class SimExecution(Closing):
                 interval_ns=spent_ns,
                 warmup=warmup,
                 streams=streams,
+                wear=self._wear(),
             )
 
     def _set_limits(self) -> None:
@@ -229,7 +233,7 @@ class SimExecution(Closing):
             )
 
     def _stored(self, load: StreamLoad) -> tuple[float, float]:
-        """Of what the stream reads, how much is stored and in what pieces."""
+        """How much of what the stream reads is stored, and in what pieces."""
         if not load.read_share:
             return 1.0, 1.0
         written, drive = self.ssd.flash.host_pages, self.ssd.shape.pages

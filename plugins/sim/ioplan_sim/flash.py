@@ -91,7 +91,7 @@ class Flash:
         return self.geometry.cache_pages - self.cache_pages
 
     def stored(self, start: int, end: int) -> tuple[float, float]:
-        """Of some pages, the share that is stored, and the mean size of a piece."""
+        """The share of some pages that is stored, and the mean size of a piece."""
         step = max(1, (end - start) // 8192)
         held = self.where[start:end:step] >= 0
         share = float(held.mean()) if len(held) else 0.0
@@ -115,9 +115,12 @@ class Flash:
 
     # writing
 
-    def write(self, pages: Pages, piece: float) -> None:
-        """Store pages of the host, in this order, written in pieces of a size."""
-        self.host_pages += len(pages)
+    def write(self, pages: Pages, piece: float, share: float = 1.0) -> None:
+        """Store pages of the host, in this order, written in pieces of a size.
+
+        Of each the host has written a share.
+        """
+        self.host_pages += len(pages) * share
         self.pieces[pages] = piece
         cached = min(len(pages), self.cache_room_pages)
         if cached:

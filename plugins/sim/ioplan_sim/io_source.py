@@ -112,7 +112,7 @@ class IoSource:
         return made
 
     def _drawn_percents(self) -> Floats:
-        """Of each of the next I/Os, how likely it is random."""
+        """How likely each of the next I/Os is random."""
         by_kind = [self.load.stream.drawn_percent(one.direction) for one in self.kinds]
         return np.array(by_kind)[self.choice]
 
@@ -136,6 +136,6 @@ class IoSource:
 
 
 def read_size(kind: IoKind, piece: float) -> tuple[int, int, float]:
-    """Of a read in bytes, in pages of the dies, and of what each of these gives."""
+    """A read's bytes, its pages of the dies, and the bytes that each of these gives."""
     count = max(1, round(kind.pages / piece))
     return kind.size_bytes, count, max(kind.size_bytes, MAP_BYTES) / count

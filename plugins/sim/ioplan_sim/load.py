@@ -31,7 +31,7 @@ class IoKind(Struct, frozen=True):
     partial: bool
 
 
-def kinds(stream: JobStream) -> Iterator[IoKind]:
+def kinds(stream: JobStream, map_bytes: int = MAP_BYTES) -> Iterator[IoKind]:
     """All kinds of I/O in a stream; the shares add up to 1."""
     trim = stream.trim_percent / 100
     read = (1 - trim) * stream.read_percent / 100
@@ -39,7 +39,7 @@ def kinds(stream: JobStream) -> Iterator[IoKind]:
     for direction in DIRECTIONS:
         sizes = stream.read_sizes if direction == "read" else stream.write_sizes
         for size, share in _split(sizes, shares[direction]):
-            yield kind_of(stream, direction, size, share)
+            yield kind_of(stream, direction, size, share, map_bytes)
 
 
 def _split(sizes: Sequence[SizeShare], share: float) -> Iterator[tuple[int, float]]:
@@ -48,15 +48,23 @@ def _split(sizes: Sequence[SizeShare], share: float) -> Iterator[tuple[int, floa
         yield from ((one.size_bytes, share * one.percent / total) for one in sizes)
 
 
-def kind_of(stream: JobStream, direction: Direction, size: int, share: float) -> IoKind:
+def kind_of(
+    stream: JobStream,
+    direction: Direction,
+    size: int,
+    share: float,
+    map_bytes: int = MAP_BYTES,
+) -> IoKind:
     """With offsets and ends on a grid of g bytes, an I/O touches
-    1 + (size - g) / page pages in the mean. In order, the buffer merges them.
+    1 + (size - g) / unit units in the mean, of what is read a page, of what is
+    written as the map has it. In order, the buffer merges them.
     """
-    grid = gcd(size, stream.align_bytes or size, MAP_BYTES)
+    unit = map_bytes if direction == "write" else MAP_BYTES
+    grid = gcd(size, stream.align_bytes or size, unit)
     if stream.pattern == "sequential":
         return IoKind(direction, size, share, size / MAP_BYTES, partial=False)
-    pages = 1 + (size - grid) / MAP_BYTES
-    return IoKind(direction, size, share, pages, partial=grid < MAP_BYTES)
+    pages = (1 + (size - grid) / unit) * unit / MAP_BYTES
+    return IoKind(direction, size, share, pages, partial=grid < unit)
 
 
 class StreamLoad:
@@ -67,11 +75,15 @@ class StreamLoad:
     """
 
     def __init__(
-        self, stream: JobStream, placement: Placement, own_ns: float = inf
+        self,
+        stream: JobStream,
+        placement: Placement,
+        own_ns: float = inf,
+        map_bytes: int = MAP_BYTES,
     ) -> None:
         """`own_ns` is how long the stream is measured."""
         self.stream, self.placement = stream, placement
-        self.kinds = tuple(kinds(stream))
+        self.kinds = tuple(kinds(stream, map_bytes))
         self.shares = [kind.share for kind in self.kinds]
         self.sizes_bytes = np.array([kind.size_bytes for kind in self.kinds])
         self.mean_bytes = sum(k.share * k.size_bytes for k in self.kinds)

@@ -99,7 +99,9 @@ class Placement:
         shape: Geometry,
         capacity_bytes: int,
         rng: np.random.Generator,
+        map_bytes: int = MAP_BYTES,
     ) -> None:
+        self.map_bytes = map_bytes
         self.stream, self.rng, self.grain = stream, rng, shape.grain
         share = shape.pages / capacity_bytes
         self.first = min(int(stream.region_start_bytes * share), shape.pages - 1)
@@ -117,12 +119,14 @@ class Placement:
         """The next places of I/Os of a size that come to so many model pages."""
         if self.sequential or self.covers:
             return self._next(pages, size_bytes)
-        run = self._run(size_bytes)
+        unit = max(1, round(self.map_bytes / size_bytes))
+        run = self._run(size_bytes * unit)
         whole = int(pages / run + self.rng.random())
         if spare_percent := self.stream.spare_percent:
             if self.shaped is None:
-                self.shaped = Shaped(-(-self.count // run), spare_percent, self.rng)
-            return self._whole(self.shaped.take(whole), run)
+                slots = -(-self.count // run) * unit
+                self.shaped = Shaped(slots, spare_percent, self.rng)
+            return self._whole(self.shaped.take(whole) // unit, run)
         return self._drawn(whole, run)
 
     def skip(self, pages: float) -> None:

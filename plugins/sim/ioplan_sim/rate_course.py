@@ -9,7 +9,7 @@ from ioplan.job import JobStream
 from ioplan.workload import Rate
 
 STEPS = 8
-"""Of a ramp, so many rates in an octave are told apart."""
+"""So many rates in an octave of a ramp are told apart."""
 LEAST_PER_NS = 1e-9
 """A stream is followed at no lower rate: an I/O a second."""
 
@@ -36,7 +36,7 @@ class RateCourse:
         return self.first + (self.last - self.first) * share
 
     def level(self, at_ns: float) -> float:
-        """The same as far as rates are told apart."""
+        """The rate, as far as rates are told apart."""
         rate = max(LEAST_PER_NS, self.per_ns(at_ns))
         return rate if self.phases else 2.0 ** (round(log2(rate) * STEPS) / STEPS)
 

@@ -119,7 +119,13 @@ class ReplayedSource(IoSource):
     def _index(self, key: int) -> int:
         if key not in self.indexes:
             size = key & (FUA_BIT - 1)
-            kind = kind_of(self.load.stream, NAMES[key >> KIND_BITS], size, 0.0)
+            kind = kind_of(
+                self.load.stream,
+                NAMES[key >> KIND_BITS],
+                size,
+                0.0,
+                self.spec.flash.map,
+            )
             if key & FUA_BIT:
                 kind = FuaKind(**asdict(kind))
             self.indexes[key] = len(self.kinds)

@@ -30,7 +30,7 @@ def fall(spare_percent: float) -> float:
 
 
 class Shaped:
-    """Of `count` slots, each once for the last time, in an order drawn at random."""
+    """Writes to `count` slots, each once for the last time, in a random order."""
 
     def __init__(
         self, count: int, spare_percent: float, rng: np.random.Generator

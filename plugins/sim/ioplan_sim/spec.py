@@ -33,7 +33,8 @@ class FlashSpec(Model):
 
     `erase_block` is what is erased together, over all dies. `spread` is how far
     a read may take more or less than `read`; `retries` is the share of reads that
-    take five times as long. `in_place` memory has no map and collects nothing.
+    take five times as long. `map` is the unit that is written as a whole.
+    `in_place` memory has no map and collects nothing.
     """
 
     channels: Count = 8
@@ -42,6 +43,9 @@ class FlashSpec(Model):
     page: Annotated[
         int, Field(ge=MAP_BYTES, le=1 << 20, multiple_of=MAP_BYTES), SIZE
     ] = 16384
+    map: Annotated[
+        int, Field(ge=MAP_BYTES, le=1 << 16, multiple_of=MAP_BYTES), SIZE
+    ] = MAP_BYTES
     erase_block: Annotated[int, Field(ge=16 * MAP_BYTES), SIZE] = 128 << 20
     read: SomeTime = 60_000
     program: SomeTime = 800_000
@@ -113,7 +117,7 @@ class DriveSpec(Model):
         return flash.program / self.unit_pages / flash.dies + erase_ns
 
     def copy_ns(self) -> float:
-        """The same of a page that it copies."""
+        """The time of a page that it copies."""
         return self.program_ns() + self.flash.read / self.page_pages / self.flash.dies
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Sequence
 from itertools import chain
 from math import inf, log
 from statistics import fmean
-from typing import Self
 from zlib import crc32
 
 import numpy as np
 from msgspec.structs import replace
 
-from ioplan.core.model import Model, defaults_of
 from ioplan.job import JobStream
 from ioplan_sim.batch import Batch
 from ioplan_sim.io_source import IoSource, Samples
@@ -40,59 +39,19 @@ Key = tuple[int, bool, Stored, tuple[tuple[str, Backlog], ...]]
 """A state of the drive as far as it is told apart: see `Speeds.at`."""
 
 
-FIRST = (
-    *("name", "pattern", "read_percent", "trim_percent", "read_sizes", "write_sizes"),
-    *("align_bytes", "qd", "threads", "rate", "region", "distribution", "data"),
-    *("sync_every", "verify", "hosts", "region_start_bytes", "region_end_bytes"),
-)
-"""Members that always enter the seed of a batch."""
-DEFAULTS = defaults_of(JobStream)
-
-
-class _Text(str):
-    """A stream as it enters a seed. Members that came later enter only where they are
-    set: a new clause leaves the figures of plans without it as they are."""
-
-    __slots__ = ()
-
-    def __new__(cls, stream: JobStream) -> Self:
-        fields = (
-            f"{name}={_first(value)}"
-            for name, value in stream
-            if name in FIRST or value != DEFAULTS.get(name)
-        )
-        return super().__new__(cls, f"JobStream({', '.join(fields)})")
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-FIRST_OF = {"Region": 2, "Rate": 3}
-"""Of how many members these were when they entered a seed first."""
-
-
-def _first(value: object) -> str:
-    """A member's value, without those members of its own that came later, if all of
-    them are at their defaults."""
-    count = FIRST_OF.get(type(value).__name__)
-    if count is None or not isinstance(value, Model):
-        return repr(value)
-    members, defaults = [*value], defaults_of(type(value))
-    if any(one != defaults[name] for name, one in members[count:]):
-        return repr(value)
-    fields = ", ".join(f"{name}={one!r}" for name, one in members[:count])
-    return f"{type(value).__name__}({fields})"
-
-
 class Speeds:
     """Paces of one set of streams. `behind` tells which have a backlog.
 
     Chance comes from the streams and the state alone, so that the same streams in
-    the same state are as fast at any time.
+    the same state are as fast at any time. A stream enters the seed as JSON without its
+    defaults: a new clause leaves the figures of plans without it as they are.
     """
 
     def __init__(self, spec: DriveSpec, streams: tuple[JobStream, ...]) -> None:
-        self.spec, self.streams = spec, streams
+        self.spec = spec
+        self.streams_json = [
+            one.model_dump_json(exclude_defaults=True) for one in streams
+        ]
         self.known: dict[object, Paces] = {}
 
     def at(self, loads: list[StreamLoad], condition: Condition) -> Paces:
@@ -155,8 +114,8 @@ class Speeds:
         self, loads: list[StreamLoad], condition: Condition, is_open: list[bool]
     ) -> Paces:
         rates = [load.rate_per_ns for load in loads if load.course]
-        seeded_by = (tuple(map(_Text, self.streams)), condition, is_open, *rates)
-        rng = np.random.default_rng(crc32(repr(seeded_by).encode()))
+        seeded_by = json.dumps((self.streams_json, condition, is_open, rates))
+        rng = np.random.default_rng(crc32(seeded_by.encode()))
         parts = zip(loads, is_open, condition.stored, strict=True)
         sources = [self._sources(*part, rng) for part in parts]
         Batch(self.spec, list(chain(*sources)), condition, rng).run()
@@ -195,7 +154,7 @@ def _rounded(stored: tuple[float, float]) -> tuple[float, float]:
 
 
 def _pace(sources: Sequence[IoSource], spec: DriveSpec) -> Pace:
-    """Of one stream: from one source, or from those of its threads."""
+    """The pace of one stream: from one source, or from those of its threads."""
     load = sources[0].load
     pausing = [one for one in sources if isinstance(one, PausingSource)]
     curves = (
@@ -216,8 +175,8 @@ def _pace(sources: Sequence[IoSource], spec: DriveSpec) -> Pace:
 
 
 def _syncs(source: IoSource, cycle_ns: float, spec: DriveSpec) -> tuple[Curve, ...]:
-    """Of a flush and a commit. A batch shortens the pauses that a commit may span, so
-    that nothing is known of commits with pauses."""
+    """Curves of a flush and a commit. A batch shortens the pauses that a commit may
+    span, so that nothing is known of commits with pauses."""
     flush = Curve.of([spec.buffer.flush])
     if isinstance(source, PausingSource):
         return (flush,)
@@ -245,7 +204,7 @@ def _curves(samples: Samples, spec: DriveSpec) -> tuple[Curve, ...]:
 def _paused_curves(
     threads: Sequence[PausingSource], spec: DriveSpec
 ) -> tuple[Curve, ...]:
-    """Of all threads; the inner part of a burst counts for what was left out."""
+    """Curves of all threads; the inner part of a burst counts for what was left out."""
     outer = _curves(_joined([thread.outer for thread in threads]), spec)
     share = threads[0].inner_share
     if not share:

@@ -48,7 +48,8 @@ class Ssd:
 
     def placement(self, stream: JobStream, rng: np.random.Generator) -> Placement:
         """Where a stream goes on this drive."""
-        return Placement(stream, self.shape, self.capacity_bytes, rng)
+        map_bytes = self.spec.flash.map
+        return Placement(stream, self.shape, self.capacity_bytes, rng, map_bytes)
 
     def sampled_every(self, written_pages: float) -> float:
         """Of how many model pages one is followed, so late in a run."""
@@ -76,7 +77,13 @@ class Ssd:
         elif self.spec.flash.in_place:
             self.flash.overwrite(found)
         else:
-            self.flash.write(found, self._piece(load, kind))
+            self.flash.write(found, self._piece(load, kind), self._share(kind))
+
+    def _share(self, kind: IoKind) -> float:
+        """Of what is programmed, the host's: the rest fills units of the map."""
+        if self.spec.flash.map == MAP_BYTES or not kind.partial:
+            return 1.0
+        return kind.size_bytes / MAP_BYTES / kind.pages
 
     def _piece(self, load: StreamLoad, kind: IoKind) -> float:
         """In order, the buffer puts small writes together."""

@@ -29,7 +29,7 @@ def large_blocks(over: float) -> float:
 
 
 def small_blocks(over: float, pages: int) -> float:
-    """The same for blocks of so many pages, and very many blocks.
+    """Write amplification of greedy collection, blocks of so many pages, very many.
 
     In the steady state, as many blocks fall from i to i - 1 valid pages as are
     written, so that x_i of them are in proportion to 1 / i down to the j valid

@@ -64,7 +64,7 @@ class SpdkBackend:
         return native(job, chosen)
 
     def addressed(self, path: str, options: dict[str, Any]) -> TargetFacts | None:
-        """Of memory all; of a drive that SPDK has, not how large it is."""
+        """The facts of a target in memory; of a drive of SPDK's, not its size."""
         chosen, spec = parse_options(options), target_spec(path)
         if spec.kind == "kernel":
             return None

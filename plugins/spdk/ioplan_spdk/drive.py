@@ -149,7 +149,7 @@ def _unfit(facts: TargetFacts, writes: bool, options: SpdkOptions) -> str:
 
 
 def memory_facts(spec: TargetSpec, options: SpdkOptions) -> TargetFacts:
-    """Of a target in memory, by its address alone. Raises TargetError."""
+    """The facts of a target in memory, by its address alone. Raises TargetError."""
     if spec.kind == "malloc" and spec.size_bytes > options.memory_mib << 19:
         least = spec.size_bytes >> 19
         raise TargetError(

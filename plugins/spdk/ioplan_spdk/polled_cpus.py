@@ -54,7 +54,7 @@ def _field(folder: Path, name: str) -> str:
 
 
 def free_first(cpus: tuple[int, ...], polled: dict[int, str]) -> tuple[int, ...]:
-    """The same, those first that no other SPDK polls."""
+    """The CPUs, those first that no other SPDK polls."""
     return tuple(sorted(cpus, key=lambda cpu: cpu in polled))
 
 

@@ -215,7 +215,7 @@ def crosscheck(options: Options, console: Console) -> int:
 
 
 def _hold_cpus(plan: CheckedPlan, sides: list[Side], stack: ExitStack) -> None:
-    """The same CPUs for all runs of both: another session may not get one between."""
+    """Hold the same CPUs for all runs of both sides, against other sessions."""
     runs = [step for step in _single(plan) if isinstance(step, Run)]
     threads = [sum(one.threads for one in run.workload.streams) for run in runs]
     contexts = [side.runner.context for side in sides]

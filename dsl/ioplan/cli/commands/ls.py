@@ -57,7 +57,7 @@ def list_sessions(
 
 
 def listed(store: Store, wanted: SessionFilter) -> list[SessionOverview]:
-    """Those that fit, each with the status that it has now.
+    """The sessions that fit the filter, each with the status that it has now.
 
     One that its process left behind is said to run in the store, and was interrupted.
     """

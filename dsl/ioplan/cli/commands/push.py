@@ -61,7 +61,7 @@ def push_sessions(
 
 
 def _drop(console: Console, sessions: list[str], here: Path) -> int:
-    """These stay in this host's store only."""
+    """Take sessions out of the outbox: they stay in this host's store only."""
     if not sessions:
         raise UsageError("which sessions? name those that are not to be sent")
     with Store.open(here) as local:

@@ -76,7 +76,7 @@ def write_report(
 
 
 def _document(sessions: list[str], drive: str | None, store: str | None) -> Document:
-    """Of some sessions, or of a drive. Raises UsageError, StoreError."""
+    """The report of some sessions, or of a drive. Raises UsageError, StoreError."""
     if drive is None:
         with results_of(store, sessions or ["last"]) as (known, keys):
             named = [word for key in keys for word in key.split(",")]

@@ -251,6 +251,7 @@ def run_session(
             clock=_clock(call),
             power=power,
             events=event_commands(summary, choice.lab),
+            journal=request.entry.journal if request.entry else None,
             within_s=asked.within_s,
             shares=shares,
         )
@@ -306,7 +307,7 @@ def check_same_target(before: Session | None, facts: TargetFacts) -> None:
 def _shares(
     plan: CheckedPlan, asked: RunRequest, store: Store, facts: TargetFacts
 ) -> tuple[Share, ...]:
-    """Of the time of --within, what each test has. Raises BudgetError."""
+    """What each test gets of the time of --within. Raises BudgetError."""
     state = UNKNOWN if asked.fresh else proven(store, facts)[0]
     return shares_within(asked.within_s, plan, facts.capacity_bytes, state)
 

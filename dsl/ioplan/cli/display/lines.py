@@ -76,7 +76,7 @@ class Lines(SessionObserver):
                 self.say(f"       warning: {warning}", "yellow")
 
     def _tell_streams(self, record: RunRecord) -> None:
-        """Of several streams a line on each, by direction; so of targets."""
+        """A line on each of several streams, by direction, and on each target."""
         results = scopes.results_of(record)
         if len(record.streams) > 1:
             for label, result in zip(
@@ -94,7 +94,7 @@ class Lines(SessionObserver):
             self.told_mode = True
 
     def reused(self, record: RunRecord) -> None:
-        """Those of a test are told together, before what comes after them."""
+        """Count a kept run: a test's are shown together, before what follows."""
         self.kept_runs += 1
 
     def _tell_kept(self) -> None:

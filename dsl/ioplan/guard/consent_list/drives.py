@@ -47,7 +47,7 @@ class ConsentedDrive(Model):
 
 
 def drives_of(found: object) -> tuple[ConsentedDrive, ...]:
-    """Of what `ioplan targets --json` printed: those that could be written then.
+    """The drives of `ioplan targets --json` that could be written then.
 
     Raises ConsentListError.
     """
@@ -85,7 +85,7 @@ def _drive(one: dict[str, Any]) -> ConsentedDrive:
 
 
 def checked(drives: Iterable[ConsentedDrive]) -> tuple[ConsentedDrive, ...]:
-    """The same, if an identity names each. Raises ConsentListError."""
+    """The drives, if an identity names each. Raises ConsentListError."""
     found = tuple(drives)
     for drive in found:
         if not drive.identity.lasting or _is_place(drive):

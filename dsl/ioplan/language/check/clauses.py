@@ -278,6 +278,10 @@ def _fua(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("fua", {"fua": True}, clause.span)
 
 
+def _follows(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    draft.put("follows", {"follows": clause.words[0].text}, clause.span)
+
+
 def _errors(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """How many may fail; without a number, all but one."""
     both = {"errors_allowed": None, "errors_allowed_percent": None}
@@ -340,6 +344,7 @@ CLAUSES: dict[str, Apply] = {
     "region": _region,
     "data": _data,
     "fua": _fua,
+    "follows": _follows,
     "verify": _verify,
     "errors": _errors,
     "retry": _when("retry"),

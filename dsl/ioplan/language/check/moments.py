@@ -44,7 +44,7 @@ def power_cut(timing: Timing, scope: Scope) -> Moment | None:
 def events(
     clauses: Iterable[tree.Clause], timing: Timing, scope: Scope
 ) -> tuple[NamedEvent, ...]:
-    """Those without an error, as the plan writes them."""
+    """The events that have no error, as the plan writes them."""
     named = [clause for clause in clauses if clause.kind == "event"]
     if len(named) > MOST_EVENTS:
         text = f"the run has {len(named)} events, more than {MOST_EVENTS}"

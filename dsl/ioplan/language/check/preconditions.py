@@ -19,6 +19,7 @@ from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.times import check_untimed
 from ioplan.language.check.timing import Timing, amount_of, only, split
 from ioplan.language.check.workloads import workload
+from ioplan.language.fields import percent
 from ioplan.language.plan import (
     Precondition,
     PrepareStep,
@@ -230,5 +231,9 @@ def _until(timing: Timing, scope: Scope, time_scale: float) -> dict[str, Any] | 
         if most.kind == "passes"
         else {"run_ns": scaled_ns(most, time_scale)}
     )
-    every_ns = scaled_ns(found.every, time_scale)
-    return {"rule": found.rule, "every_ns": every_ns, **limit}
+    every: dict[str, object] = (
+        {"every_percent": percent(found.every, "'every'")}
+        if found.every.kind == "share"
+        else {"every_ns": scaled_ns(found.every, time_scale)}
+    )
+    return {"rule": found.rule, **every, **limit}

@@ -193,6 +193,13 @@ def _until(timing: Timing, scope: Scope) -> dict[str, object]:
         )
     kinds: tuple[Kind, ...] = ("passes",) if "for" in timing else ("passes", "time")
     found = until_of(timing, scope, *kinds)
+    if found and found.every.kind == "share":
+        scope.findings.error(
+            "a share of a pass is an interval of a precondition's write only",
+            timing["until"].atoms[0].span,
+            "a time, such as 1min",
+        )
+        return {}
     lasting = amount_of(timing, "for", scope, "time")
     if found is None:
         return {}

@@ -108,7 +108,7 @@ class Scope(Struct, frozen=True):
         return self.parameters.findings
 
     def without_axes(self) -> Scope:
-        """The same place, where no axis decides."""
+        """This scope without the axes of the matrix."""
         return Scope(self.module, self.parameters)
 
     def within(self, module: Module) -> Scope:

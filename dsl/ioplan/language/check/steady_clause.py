@@ -18,6 +18,7 @@ from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
 
+EVERY: tuple[Kind, ...] = ("time", "share")
 BELONGS = ("at least", "at most", "over", "range", "slope")
 """What nothing but `until steady` has."""
 
@@ -27,6 +28,7 @@ class Until(NamedTuple):
 
     rule: SteadyRule
     every: Quantity
+    """A time, or a share of a pass."""
     most: Amount
 
 
@@ -75,7 +77,7 @@ def _least(timing: Timing, most: Amount, scope: Scope) -> float:
 
 def _every(timing: Timing, scope: Scope) -> Quantity | None:
     atom = timing["until"].atoms[0]
-    every = scope.without_axes().of_kind(atom, "'every'", "time")
+    every = scope.without_axes().of_kind(atom, "'every'", *EVERY)
     if not isinstance(every, Quantity):
         return None
     if not every.value:

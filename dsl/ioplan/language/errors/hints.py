@@ -9,6 +9,7 @@ from ioplan.core.text import did_you_mean, nearest
 from ioplan.language.clause_table import FIO_WORDS
 from ioplan.language.errors.clause_repair import spec_start
 from ioplan.language.errors.diagnostic import Diagnostic
+from ioplan.language.errors.first_attempts import attempt
 from ioplan.language.errors.respelling import respelling
 from ioplan.language.errors.stop import Stop
 from ioplan.language.foreign_words import answer
@@ -46,6 +47,7 @@ def slip(stop: Stop) -> Diagnostic | None:
         or _unknown_clause(stop)
         or _foreign_word(stop)
         or _no_comma(stop)
+        or attempt(stop)
     )
 
 

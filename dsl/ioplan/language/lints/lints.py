@@ -19,9 +19,9 @@ from ioplan.language.plan import CellValue, CheckedPlan, RunTemplate, Test
 from ioplan.workload import Stream, Workload
 
 MOST_CELLS = 2000
-"""Of a test so many are looked at, so that a check stays quick."""
+"""So many cells of a test are looked at, so that a check stays quick."""
 LEAST_PERCENT = 1.0
-"""Of what is read, so much must be unwritten: alignment leaves an end over."""
+"""The least unwritten share that counts: alignment leaves an end over."""
 DRAM_PERCENT = 0.1
 """Drives have about a thousandth of their capacity as DRAM."""
 LEAST_LATENCY_S = 3e-6
@@ -29,7 +29,7 @@ LEAST_LATENCY_S = 3e-6
 THREAD_IOPS = 2e6
 """More a thread of no load generator issues."""
 BANDWIDTH_BYTES_PER_S, CAPACITY_BYTES = 1e9, 10**12
-"""Of a middling drive, where the plan alone is known."""
+"""A middling drive, where the plan alone is known."""
 SECOND_NS = 1e9
 
 

@@ -22,7 +22,7 @@ Folders = Callable[[], tuple[Path, ...]]
 
 
 def no_folders() -> tuple[Path, ...]:
-    """Of who has no lab."""
+    """The folders where no lab is."""
     return ()
 
 

@@ -353,6 +353,7 @@ class Builder:
     sync = _clause("sync")
     flush = _clause("flush")
     fua = _clause("fua")
+    follows = _clause("follows")
     verify = _clause("verify")
     errors = _clause("errors")
     retry = _clause("retry")

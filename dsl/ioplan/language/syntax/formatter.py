@@ -99,7 +99,7 @@ def format_text(text: str, name: str = "plan.ioplan") -> str:
 
 
 def format_tree(source: Source, file: tree.File) -> str:
-    """The same of a text that is parsed. Raises PlanError where it is too deep.
+    """Format a text that is parsed. Raises PlanError where it is too deep.
 
     Raises WordsChanged where, by a defect, the result would say something else.
     """

@@ -86,7 +86,7 @@ class Reader:
         return self.parser.accepts() or listed
 
     def after(self, terminal: str) -> Reader:
-        """The same text with one more word; it has no values."""
+        """A reader of this text with one more word; it has no values."""
         other = copy(self)
         other.parser = self.parser.copy(deepcopy_values=False)
         state = other.parser.parser_state

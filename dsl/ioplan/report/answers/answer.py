@@ -22,7 +22,7 @@ from ioplan.report.answers.question import Question
 WIDEST_SHARE = 35.0
 """Shares of reads further apart say nothing of what is between them."""
 WIDEST_SIZE = 4.0
-"""The same of sizes, as a ratio."""
+"""The widest gap between sizes, as a ratio."""
 
 
 class Held(Struct, frozen=True):

@@ -33,7 +33,7 @@ def loads(
     reader: Reader,
     known: Doubts,
 ) -> list[Load]:
-    """Those of one session. Raises StoreError."""
+    """The loads of one session. Raises StoreError."""
     by_test: dict[str, list[RunRecord]] = {}
     for record in records:
         if record.asked.kind == "run":
@@ -51,7 +51,7 @@ def loads_of(
     reader: Reader,
     known: Doubts,
 ) -> Iterator[Load]:
-    """Those of one test in one session. Raises StoreError."""
+    """The loads of one test in one session. Raises StoreError."""
     figures = Figures([one for one in found if one.runs], reader, known)
     for point in figures.points:
         if not point.failed and _fits(point, stream):
@@ -95,7 +95,7 @@ def _load(
 
 
 def sizes_of(stream: Stream) -> Sizes:
-    """Those of its reads, and of its writes where it reads nothing."""
+    """The sizes of a stream's reads, or of its writes where it reads nothing."""
     shares = stream.read_sizes if stream.read_percent else stream.write_sizes
     return tuple((one.size_bytes, one.percent) for one in shares)
 

@@ -25,7 +25,7 @@ UNITS: dict[Kind, str] = {
     "passes": "",
     "number": "",
 }
-"""Of the language's kinds, the units of a chart's columns."""
+"""Units of a chart's columns, by the language's kinds."""
 WIDE = 12
 """From this ratio of the largest to the smallest value on, an axis starts as log."""
 

@@ -30,7 +30,7 @@ from ioplan.report.reader import Reader
 Draw = Callable[[Request], Iterable[ChartSpec]]
 
 OF_INTERVALS = (bands_over_time, latencies_over_time, over_time, over_rounds)
-"""These draw all rounds, not the window that figures are of."""
+"""Charts of all rounds, rather than of the window that figures are of."""
 BY_AXIS: dict[str, Draw] = {
     "time": over_time,
     "bytes": over_time,
@@ -55,7 +55,7 @@ RENDERERS: dict[str, Callable[[Chart], Draw]] = {
 }
 """What makes the rows of a chart, by the `renderer` of its kind."""
 OF_CELLS = (over_axis, over_two, listed)
-"""These mark also what was not measured."""
+"""Charts that mark what was not measured, too."""
 
 
 def pictures(

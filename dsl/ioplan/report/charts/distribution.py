@@ -28,7 +28,7 @@ MOST_CURVES = 120
 STEPS = 20
 """Points of a percentile curve for each nine."""
 MOST_POINTS = 240
-"""Of a cumulative curve."""
+"""The most points of a cumulative curve."""
 COARSE_BITS = 3
 """A drawn histogram has eight bars an octave."""
 SHARE = Column("y", "share of I/Os", "%")

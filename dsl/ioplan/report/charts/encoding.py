@@ -13,7 +13,7 @@ from ioplan.report.points import Dimensions
 
 MOST_COLORS = 20
 ANY_NUMBER = 1 << 30
-"""Of sessions: the page draws many as small panels, or as median and band."""
+"""Any number of sessions: the page draws many as panels, or as median and band."""
 MOST_DASHES = 4
 MOST_PANELS = 12
 FEW = 3

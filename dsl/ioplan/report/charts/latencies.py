@@ -134,7 +134,7 @@ def _bits(spans: Sequence[_Span]) -> int:
 
 
 def _edges(index: int, bits: int) -> tuple[float, float]:
-    """Of a row; a logarithmic axis has no place for 0."""
+    """The edges of a row; a logarithmic axis has no place for 0."""
     low, high = bucket_range(index, bits)
     return max(low, 0.5), float(high)
 

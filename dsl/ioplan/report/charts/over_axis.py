@@ -61,7 +61,7 @@ def failed_note(count: int) -> tuple[str, ...]:
 
 
 def not_measured_note(count: int) -> tuple[str, ...]:
-    """The same of cells that have no run."""
+    """The note on cells that have no run."""
     return (f"{FAILED} {NOT_MEASURED}: {counted(count, 'cell')}",) if count else ()
 
 

@@ -40,9 +40,9 @@ from ioplan.report.document import FAILED, ChartSpec, Column, Frame, Scale, Valu
 from ioplan.report.points import Dimensions
 
 MOST_POINTS = 3000
-"""Of one curve; longer ones are drawn in coarser intervals."""
+"""The most points of one curve; longer ones are drawn in coarser intervals."""
 MOST_IN_ALL = 60_000
-"""Of all curves of a chart, which share them."""
+"""The most points of all curves of a chart together."""
 WINDOW = 5
 """The last fifth of a curve is what its mean and spread are of."""
 LEAST_FOR_SPREAD = 20
@@ -235,7 +235,7 @@ def _notes(
 
 
 def _of_what(drawn: _Drawn) -> str:
-    """Of several parts of one curve where its rate has changed."""
+    """What a window's figures are of; a curve whose rate changed has several."""
     curves = {tuple(window.dimensions.items()) for window in drawn.windows}
     if len(curves) == len(drawn.windows):
         return "of the last fifth"

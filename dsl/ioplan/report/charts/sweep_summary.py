@@ -46,7 +46,7 @@ def largest_over_sweep(request: Request) -> Iterator[ChartSpec]:
 
 
 def largest_notes(request: Request) -> tuple[str, ...]:
-    """The same as a line, where there is only one such figure."""
+    """The largest latency as a line, where there is only one such figure."""
     data = _largest(request)
     if len(data) != 1:
         return ()

@@ -172,7 +172,7 @@ def found_columns(points: Sequence[Point]) -> list[Column]:
 
 
 def found_values(point: Point, row: TableRow, has_found: bool) -> list[Value]:
-    """Of a cell, in its first row."""
+    """What a seek found, in the first row of its cell."""
     found = point.runs[-1].found if point.runs else None
     if not has_found or not found or row.direction or row.stream or row.target:
         return [None, None] if has_found else []

@@ -156,7 +156,7 @@ def placed(lines: Sequence[Timeline]) -> Iterator[tuple[RunRecord, Timeline, flo
 def _counted(
     run: RunRecord, reader: Reader, metrics: Sequence[Metric]
 ) -> Iterator[dict[Metric, float | None]]:
-    """These metrics of each interval; without end, as some runs have no counts."""
+    """These metrics in each interval; endless, and empty for runs without counts."""
     for one in reader.intervals(run) if metrics else ():
         part = Stretch([one])
         yield {metric: part.value(metric) for metric in metrics}

@@ -57,7 +57,7 @@ class JudgedSession(Struct, frozen=True):
 
 
 def conformance(store: Store, judged: Sequence[JudgedSession]) -> Iterator[Conformance]:
-    """Of each test that a session claims. Raises StoreError.
+    """The conformance of each test that a session claims. Raises StoreError.
 
     What another one has measured of a test on the same target, without rounds, counts
     as its continuation.

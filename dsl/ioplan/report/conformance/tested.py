@@ -71,7 +71,7 @@ class Tested:
 
     @property
     def target(self) -> str:
-        """The same of two sessions on one target."""
+        """Which target it was: equal for two sessions on one target."""
         target = self.runs[0].target
         return str(target.get("identity") or target.get("path"))
 
@@ -107,7 +107,7 @@ class Tested:
         return {title: window_of(runs) for title, runs in self.parts.items()}
 
     def figures(self) -> Iterator[RunRecord]:
-        """Of the rounds, those whose figures are reported."""
+        """The rounds whose figures are reported."""
         for title, runs in self.parts.items():
             yield from counted(runs, self.windows[title])
 

@@ -35,7 +35,7 @@ class Doubts(Struct, frozen=True):
     """The numbers of all of these."""
 
     def of(self, point: Point) -> Iterator[str]:
-        """Of the runs of a cell."""
+        """The doubts about the runs of a cell."""
         runs = point.counted
         if not runs:
             return
@@ -66,7 +66,7 @@ NOTHING_KNOWN = Doubts(frozenset(), 0)
 
 
 def doubts(records: Sequence[RunRecord]) -> Doubts:
-    """Of the records of a session."""
+    """The doubts about the records of a session."""
     prepared = [one for one in records if one.asked.kind == "prepare"]
     numbers = tuple(one.seq for one in prepared)
     missed = unsteady(prepared)

@@ -63,7 +63,7 @@ class Figures(Struct, frozen=True, dict=True):
     """By metric and point: several headlines look at the same."""
 
     def metric(self, name: str, points: Sequence[Point]) -> Metric:
-        """Of reads and writes; of trims where some points did nothing else."""
+        """A metric of reads and writes; of trims where some points did nothing else."""
         trims = only_trims(run for point in points for run in point.runs)
         return parse_metric(f"trim.{name}" if trims else name)
 

@@ -70,7 +70,7 @@ class Headline(Struct, frozen=True):
 
     @property
     def more_is_better(self) -> bool:
-        """Of rates; of latencies less is."""
+        """Whether more is better: of rates, not of latencies."""
         return self.unit != "ns"
 
     @property

@@ -63,7 +63,7 @@ def headlines(
 
 
 def _named(usual: Figures, every: Figures, test: Test) -> Lines:
-    """Those that the plan names; a step that it names may be any of a cell's."""
+    """The headlines that the plan names; a named step may be any of a cell's."""
     for line in test.headlines:
         figures = every if line.metric.step else usual
         points = meeting(figures.points, line.when, test)
@@ -128,13 +128,13 @@ def _busy(figures: Figures, points: Sequence[Point]) -> Iterator[Lines]:
 
 
 def _loaded(points: Sequence[Point], choose: Choice) -> list[Point]:
-    """Those of the lowest or the highest load."""
+    """The points of the lowest or the highest load."""
     loads = [(rate(one), load(one)) for one in points]
     end = choose(loads)
     return [one for one, found in zip(points, loads, strict=True) if found == end]
 
 
 def _of_size(points: Sequence[Point], choose: Choice) -> list[Point]:
-    """Those of the smallest or the largest blocks."""
+    """The points of the smallest or the largest blocks."""
     end = choose(mean_bytes(one) for one in points)
     return [one for one in points if mean_bytes(one) == end]

@@ -49,7 +49,7 @@ class Contest(Struct, frozen=True):
         return mine.known / theirs.known
 
     def gain(self, label: str, base: str) -> float | None:
-        """The same, such that more is better: of latencies the inverse."""
+        """The ratio turned so that more is better: for latencies the inverse."""
         ratio = self.ratio(label, base)
         if not ratio:
             return None
@@ -96,7 +96,7 @@ class League(Struct, frozen=True):
 
     @property
     def averaged(self) -> tuple[Contest, ...]:
-        """Those that the means are of: of figures of the base, none of them open."""
+        """The contests that the means are of: with a figure of the base, and closed."""
         return averaged(self.contests, self.base)
 
 
@@ -141,7 +141,7 @@ def _has(contest: Contest, label: str) -> bool:
 
 
 def _geometric_mean(found: Sequence[Contest], label: str, base: str) -> float | None:
-    """Of the gains in all contests; None where one of them is unknown."""
+    """The geometric mean of the gains in all contests; None where one is unknown."""
     gains = [one.gain(label, base) for one in found]
     known = [gain for gain in gains if gain is not None]
     if len(known) < len(gains) or not known:

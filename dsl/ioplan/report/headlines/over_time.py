@@ -21,7 +21,7 @@ from ioplan.report.reader import Reader
 from ioplan.seek.batch_means import MIN_BATCHES, variance_of_sum
 
 LEAST = 5
-"""Of fewer intervals none is the worst."""
+"""With fewer intervals none is the worst."""
 
 
 class OverTime(Struct, frozen=True, dict=True):

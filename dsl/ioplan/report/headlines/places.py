@@ -57,7 +57,7 @@ def rates_of(points: Sequence[Point]) -> tuple[str, ...]:
 
 
 def mean_bytes(point: Point) -> float:
-    """Of its I/Os, as the plan has them."""
+    """The mean size of a point's I/Os, as the plan has them."""
     sizes = [_stream_bytes(one) for one in _streams(point)]
     return sum(sizes) / len(sizes)
 
@@ -115,7 +115,7 @@ def _depth(streams: Sequence[Stream]) -> str:
 
 
 def last_alike(points: Sequence[Point]) -> list[Point]:
-    """Of a cell's steps that all do the same the last: the others were to settle."""
+    """The last of a cell's steps that do the same: the others were to settle."""
     if not any("step" in point.dimensions for point in points):
         return list(points)
     cells: dict[Place, list[Point]] = {}

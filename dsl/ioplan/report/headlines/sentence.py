@@ -38,7 +38,7 @@ class Part(Struct, frozen=True):
 def sentence(
     found: League | None, alone: Iterable[tuple[str, Headline]] = ()
 ) -> tuple[Part, ...]:
-    """Of the first two of a league, or of the headlines of a session with their tests.
+    """A sentence on a league's first two, or on a session's headlines with their tests.
 
     Empty where nothing can be said.
     """

@@ -25,7 +25,7 @@ RATIOS = {
     "1/s per W": "IOPS per watt",
     "B/s per W": "MB/s per watt",
 }
-"""These units say it all; the title of the chart says of what."""
+"""Titles for these units; the chart's title says what they are of."""
 
 
 def title(column: Column) -> str:

@@ -21,13 +21,13 @@ from ioplan.report.headlines.wording import (
 MOST_BESIDE = 4
 """Up to so many sessions stand side by side; more are rows."""
 MOST_BASES = 8
-"""Of more sessions the ratios on the first screen have one base."""
+"""With more sessions, the ratios on the first screen have one base."""
 MOST_ACROSS = 6
 """Tests beside one another in a league of many sessions."""
 MOST_ROWS = 24
 MOST_HEADLINES = 20
 """Rows beside one another, unless there are more tests; the rest is in each test."""
-"""Of a longer league the rest is folded."""
+"""The rest of a longer league is folded."""
 
 
 class Cell(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Cell(Struct, frozen=True):
     by_base: Mapping[str, str] = {}
     """What `small` is with another session as the base of its ratio."""
     mean_by_base: Mapping[str, str] = {}
-    """And what `text` is, where it is a mean of ratios."""
+    """What `text` is with another session as the base, where it is a mean of ratios."""
 
 
 class Row(Struct, frozen=True):

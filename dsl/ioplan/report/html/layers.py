@@ -35,7 +35,7 @@ from ioplan.report.html.overlays import (
 FEW = 400
 """Up to so many points a mark of each is drawn, and a larger one to point at."""
 FEW_OVER_TIME = 100
-"""The same where one point follows the other closely."""
+"""Few enough points to mark, where one follows the other closely."""
 MOST_LABELS = 48
 LIT = "lit === '' || datum.series === lit"
 FAINT = 0.12

@@ -38,7 +38,7 @@ LINE_COLORS = {
 
 
 def line_color(name: str) -> Spec:
-    """Of what is drawn of a steady window."""
+    """The colour of what is drawn of a steady window."""
     return _color(name, LINE_COLORS)
 
 

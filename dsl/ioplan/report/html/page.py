@@ -46,7 +46,7 @@ WORST = ("failed", "undecided", "no baseline", NOT_MEASURED, "held")
 PARTS = ("judged", "facts", "data", "figure", "glanced")
 """The macros of `parts.html.j2` that the page uses."""
 OPEN = ("no baseline", NOT_MEASURED)
-"""Of these the mark is that of what is undecided."""
+"""Verdicts that have the mark of what is undecided."""
 
 
 NO_COVER = Facts("", ())

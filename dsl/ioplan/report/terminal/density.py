@@ -31,7 +31,7 @@ class _Plot(Struct, frozen=True):
     height: int
 
     def column(self, row: Row) -> int:
-        """Of its middle."""
+        """The column of a row's middle."""
         middle = (number(row, "x") + number(row, "x2")) / 2
         share = (middle - self.begin_s) / (self.end_s - self.begin_s)
         return min(int(share * self.width), self.width - 1)

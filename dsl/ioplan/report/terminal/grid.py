@@ -26,7 +26,7 @@ class Grid(Struct, frozen=True):
     cells: Sequence[Sequence[Text]]
 
     def turned(self) -> Grid:
-        """The same with rows and columns exchanged."""
+        """The grid with rows and columns exchanged."""
         cells = list(zip(*self.cells, strict=True))
         return Grid(self.corner[::-1], self.down, self.across, cells)
 

@@ -24,13 +24,13 @@ RICH_COLORS = {
 }
 """plotext's names, and rich's of the same colours."""
 COLORS = tuple(RICH_COLORS)
-"""Of so few curves each has a colour, where there are colours."""
+"""Each of so few curves has a colour, where there are colours."""
 STROKE = "⠒⠒"
 GAP = "   "
 MOST_LABELS = 24
 FEW_POINTS = 100
 WINDOW = {"mean": "─", "low": "╌", "high": "╌"}
-"""Of the last fifth over time: its mean, and the deviation below and above."""
+"""The last fifth over time: its mean, and the deviation below and above."""
 CONVERGENCE = {
     ("low", "low"): "╌",
     ("high", "high"): "╌",

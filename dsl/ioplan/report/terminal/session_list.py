@@ -10,7 +10,7 @@ from ioplan.store.overview import SessionOverview
 HEADINGS = ("session", "plan", "drive", "runs", "verdict", "status", "took")
 PLAN, DRIVE, RUNS = 1, 2, 3
 LEAST = 8
-"""Of a plan and of a drive, in characters, however narrow it is."""
+"""The least width of a plan and of a drive, in characters."""
 
 
 def session_lines(
@@ -66,7 +66,7 @@ def _line(row: tuple[str, ...], widths: Sequence[int], gap: str) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """Of a path the end is kept, which tells files apart."""
+    """The text cut to the width; a path keeps its end, which tells files apart."""
     text = " ".join(text.split())
     if len(text) <= width:
         return text.ljust(width)

@@ -39,9 +39,9 @@ FIGURES = {
     "max": "max",
     "verified": "verified",
 }
-"""Of the columns of `run_frame`, those that have room, under short names."""
+"""Columns of `run_frame` that have room, under short names."""
 LEFT_OUT = ("max", "p99.9", "bandwidth", "mean")
-"""Of these the first are left out where there is no room."""
+"""Columns that are left out where there is no room, the first ones first."""
 SOUGHT = (FOUND, BEYOND_IT)
 PLACES = ("scope", "rounds")
 

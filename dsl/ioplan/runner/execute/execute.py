@@ -119,7 +119,7 @@ class _Run:
 
     @cached_property
     def measurement(self) -> Measurement:
-        """Of nothing, until the first event comes."""
+        """A measurement of nothing, until the first event comes."""
         return _nothing_measured()
 
     def events(

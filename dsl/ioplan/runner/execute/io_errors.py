@@ -26,7 +26,7 @@ def errors_in(progress: Progress) -> int:
 
 
 class FailedIos:
-    """Those of a run, by stream, against what its plan allows."""
+    """A run's failed I/Os, by stream, against what its plan allows."""
 
     def __init__(self, job: Job) -> None:
         self.job = job

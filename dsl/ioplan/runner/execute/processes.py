@@ -53,7 +53,7 @@ def descendants() -> set[Process]:
 
 
 def unkillable(processes: set[Process]) -> tuple[StuckProcess, ...]:
-    """Those that were killed and are still there, in the order of their ids."""
+    """Killed processes that are still there, in the order of their ids."""
     deadline_s = time.monotonic() + EXIT_S
     while found := [one.pid for one in sorted(processes) if _survives(one)]:
         if time.monotonic() > deadline_s:

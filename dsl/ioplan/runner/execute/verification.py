@@ -22,7 +22,8 @@ FAULTS = {
     "foreign": "carry a generation that was never written",
 }
 """The faults of a block, by their names in the fact `verify` of a Result."""
-REORDERED = "though writes survived that were issued after the flush"
+REORDERED = "though writes survived that were issued after they were durable"
+OVERTAKEN = "are entries of a log, and writes survived that follow it"
 SHOWN = 5
 NOTHING = (
     "verified 0 of {read} blocks: nothing that was read had been written with "
@@ -53,6 +54,8 @@ def _found(job: Job, facts: dict[str, Any]) -> str:
     if found:
         if reordered := facts.get("reordered"):
             found.append(f"{reordered} of these {REORDERED}")
+        if overtaken := facts.get("overtaken"):
+            found.append(f"{overtaken} of these {OVERTAKEN}")
         return f"{job.target}: {', '.join(found)}; {_places(facts.get('first', []))}"
     if read and not verified and not facts.get("rolled_back"):
         return NOTHING.format(read=read)

@@ -113,9 +113,9 @@ class Outbox:
 
     # ---- looking at it
 
-    def entries(self, newest: int = 0) -> list[Entry]:
-        """What is to be sent, or the newest of that, the oldest first."""
-        return self._entries(self.folder, newest)
+    def entries(self) -> list[Entry]:
+        """What is to be sent, the oldest first."""
+        return self._entries(self.folder)
 
     def delivered(self) -> list[Entry]:
         """What the shared store has acknowledged at some time: the newest of it."""
@@ -154,7 +154,7 @@ class Outbox:
             return None
 
     def waiting(self) -> list[Entry]:
-        """Those of sessions that have ended, or were killed."""
+        """The entries of sessions that have ended, or were killed."""
         entries = self.entries()
         if not entries or not self.store.exists():
             return []
@@ -168,12 +168,12 @@ class Outbox:
         state = self.state()
         return [one for one in waiting if not _of(state, one).refused]
 
-    def report(self, newest: int = 0) -> dict[str, Delivery]:
-        """How far each session is, or each of the newest, by its id.
+    def report(self) -> dict[str, Delivery]:
+        """How far each session is, by its id.
 
         What is not in the outbox has been delivered.
         """
-        if not (entries := self.entries(newest)):
+        if not (entries := self.entries()):
             return {}
         state = self.state()
         return {one.session: _of(state, one) for one in entries}

@@ -13,8 +13,15 @@ from ioplan.store.connection import Connection, Row
 from ioplan.store.errors import OTHER_STORE_HINT, StoreError
 from ioplan.store.layout.views import VIEWS
 
-LAYOUT = 5
+LAYOUT = 6
 """Raised when the tables or views change; records carry their own `schema_version`."""
+UPGRADES = {
+    5: (
+        "ALTER TABLE run ADD COLUMN place TEXT",
+        "ALTER TABLE run ADD COLUMN figures TEXT",
+    ),
+}
+"""What makes the next layout of one; who may not write is refused."""
 
 META = "meta"
 TABLES = {
@@ -68,7 +75,8 @@ CREATE TABLE session (
   PRIMARY KEY (id),
   FOREIGN KEY (env) REFERENCES env (digest)
 )""",
-    # `record` is last: SQLite then finds the plain columns without reading it
+    # `record` is last: SQLite then finds the plain columns without reading it; what
+    # `place` and `figures` repeat of it is in `store/briefs.py`
     "run": """
 CREATE TABLE run (
   session VARCHAR NOT NULL,
@@ -80,6 +88,8 @@ CREATE TABLE run (
   iops DOUBLE NOT NULL,
   bandwidth_bytes_per_s DOUBLE NOT NULL,
   mean_ns DOUBLE,
+  place TEXT,
+  figures TEXT,
   record TEXT NOT NULL,
   PRIMARY KEY (session, seq),
   FOREIGN KEY (session) REFERENCES session (id),
@@ -161,7 +171,7 @@ COLUMNS = {
     table: tuple(re.findall(r"^  ([a-z_]+) (?!.* GENERATED )", text, re.MULTILINE))
     for table, text in TABLES.items()
 }
-"""Those that are written."""
+"""The columns that are written."""
 TEXTS = {
     name
     for text in TABLES.values()
@@ -196,13 +206,8 @@ def layout_of(connection: Connection, where: str) -> int | None:
     if not present:
         return None
     layout = _layout(connection) if META in present else None
-    if layout not in (None, LAYOUT):
-        raise StoreError(
-            f"the store {where} has layout {layout}, and this ioplan reads and writes "
-            f"layout {LAYOUT} only: use the ioplan that wrote it, or "
-            f"{OTHER_STORE_HINT}",
-            StoreFault.STORE_VERSION,
-        )
+    if layout not in (None, LAYOUT, *UPGRADES):
+        raise other_layout(where, layout)
     if layout is None or ALL - present:
         foreign = min(present - ALL, default=META)
         raise StoreError(
@@ -211,6 +216,24 @@ def layout_of(connection: Connection, where: str) -> int | None:
             StoreFault.STORE_FOREIGN,
         )
     return layout
+
+
+def other_layout(where: str, layout: int | None) -> StoreError:
+    """Of a store that cannot be used as it is."""
+    text = f"the store {where} has layout {layout}, and this ioplan reads and writes"
+    hint = f"use the ioplan that wrote it, or {OTHER_STORE_HINT}"
+    if layout in UPGRADES:
+        hint = "open it once where it may be written, which upgrades it, or " + hint
+    return StoreError(f"{text} layout {LAYOUT} only: {hint}", StoreFault.STORE_VERSION)
+
+
+def upgrade(connection: Connection, layout: int) -> None:
+    """Make it today's layout, step by step."""
+    for step in range(layout, LAYOUT):
+        for statement in UPGRADES[step]:
+            connection.define(statement)
+    row = {"name": "layout", "value": str(LAYOUT)}
+    connection.change("UPDATE meta SET value = :value WHERE name = :name", row)
 
 
 def _layout(connection: Connection) -> int | None:

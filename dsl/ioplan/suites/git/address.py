@@ -33,7 +33,7 @@ class GitAddress(Struct, frozen=True):
     folder: str
 
     def at(self, ref: str) -> GitAddress:
-        """The same at another tag, branch or commit. Raises SuiteError."""
+        """This address at another tag, branch or commit. Raises SuiteError."""
         return GitAddress(self.scheme, self.url, checked_ref(ref), self.folder)
 
 

@@ -25,7 +25,7 @@ KEPT = (
     *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_ASKPASS"),
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
 )
-"""Of git's variables, those by which a user reaches a host."""
+"""Git's variables by which a user reaches a host."""
 SETTINGS = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",

@@ -54,7 +54,7 @@ def values(place: Place, document: Document) -> Iterator[Completion]:
 
 
 def _head_kinds(place: Place) -> tuple[Kind, ...]:
-    """Of what may stand without a keyword: a size, a mix, and how many passes."""
+    """Kinds that may stand without a keyword: a size, a mix, and how many passes."""
     if not {"COMMA", "READ_SIZES"} & place.accepted:
         return ()
     said = statement_at(place).texts

@@ -20,7 +20,7 @@ from ioplan_editor.fix.edits import Edit, applied
 from ioplan_editor.fix.guesses import MORE, Guess, guesses
 
 MOST_TRIED = 24
-"""Of one diagnostic; each is a check of what the diagnostic is in."""
+"""The most fixes tried of one diagnostic; each is a check of its statement."""
 MOST_OFFERED = 3
 MOST_FIXED = 10
 """Diagnostics of one range."""

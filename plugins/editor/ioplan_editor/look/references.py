@@ -64,7 +64,7 @@ def _places(document: Document, symbol: Symbol) -> Iterator[Place]:
 
 
 def _files(document: Document, symbol: Symbol) -> Iterator[Document]:
-    """Those in which a symbol can stand."""
+    """The documents in which a symbol can stand."""
     if symbol.sort not in (*SHARED, "stream") or symbol.path is None:
         yield document
         return

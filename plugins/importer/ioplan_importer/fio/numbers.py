@@ -65,7 +65,7 @@ def bytes_of(text: str, kb_base: int = 1024) -> int:
 
 
 def _factor(unit: str, kb_base: int) -> int:
-    """The other base where the unit has an i, as fio does it on purpose."""
+    """A unit's factor; with an i it has the other base, as fio does it on purpose."""
     power = POWERS.get(unit[:1], 0)
     base = (1000 if kb_base == 1024 else 1024) if unit[1:3] == "ib" else kb_base
     return int(base**power)

@@ -27,12 +27,12 @@ PATTERNS = {
     **{"rw": ("sequential", None), "readwrite": ("sequential", None)},
     "randrw": ("random", None),
 }
-"""Of `rw`: the pattern, and the share of reads where that is not rwmixread's."""
+"""By `rw`: the pattern, and the share of reads where that is not rwmixread's."""
 DEFAULT_BYTES = 4096
 DECIMAL = re.compile(r"\d[kmgtp]ib", re.IGNORECASE)
 """Sizes that fio takes for powers of 1000, unless `kb_base=1000`."""
 Sizes = tuple[Shares, Shares]
-"""Of reads, and of writes and discards; each in bytes and percent."""
+"""Sizes of reads, and of writes and discards; each in bytes and percent."""
 
 
 class Refused(Exception):
@@ -127,7 +127,7 @@ def _depth(job: FioJob, findings: Findings) -> int:
     qd = max(1, job.read("iodepth", whole, 1, findings))
     engine = job.text("ioengine", "psync").split(":")[0]
     if qd > 1 and engine in ONE_AT_A_TIME:
-        findings.loss(
+        findings.note(
             f"iodepth={qd} does nothing with ioengine={engine}, which does one I/O at "
             f"a time: written as qd 1",
             job.place("iodepth"),
@@ -138,7 +138,7 @@ def _depth(job: FioJob, findings: Findings) -> int:
 
 
 def _sizes(job: FioJob, trims: bool, findings: Findings) -> Sizes:
-    """Of reads, and of writes; of a job that discards, of its discards."""
+    """Sizes of reads, and of writes; of a job that discards, of its discards."""
     base = kb_base(job, findings)
 
     def read(parse: Callable[[str], Shares]) -> Callable[[str], Sizes]:

@@ -102,7 +102,7 @@ def _rate(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
 def _total(
     job: FioJob, name: str, shape: Shape, rates: list[int | None], findings: Findings
 ) -> float:
-    """Of reads and writes together; fio's are of each direction."""
+    """The rate of reads and writes together; fio's are of each direction."""
     read, write, trim = (rate or 0 for rate in rates)
     if shape.trims:
         return trim or write
@@ -269,7 +269,25 @@ def _data(job: FioJob, findings: Findings) -> Clauses:
         clauses["dedup"] = f"dedup {dedup}%"
     if every := syncs_every(job, findings):
         clauses["sync"] = f"sync every {every}"
-    return clauses
+    return clauses | _durable(job, findings)
+
+
+def _durable(job: FioJob, findings: Findings) -> Clauses:
+    """`sync`: writes that are acknowledged only once they are durable."""
+    asked = job.text("sync", "none")
+    if asked in ("none", "0"):
+        return {}
+    if asked not in ("1", "sync", "dsync"):
+        findings.error(f"sync={asked}: fio knows none, sync, dsync", job.place("sync"))
+        return {}
+    if asked != "dsync" and not job.text("filename").startswith("/dev/"):
+        findings.loss(
+            f"with sync={asked} each write to a file makes its times durable, too; "
+            f"here only the data",
+            job.place("sync"),
+            "fio does the same with sync=dsync",
+        )
+    return {"fua": "fua"}
 
 
 def syncs_every(job: FioJob, findings: Findings) -> int:

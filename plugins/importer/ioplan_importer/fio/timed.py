@@ -16,7 +16,7 @@ class Timed(Struct, frozen=True):
 
     @classmethod
     def of(cls, jobs: list[tuple[Length, int]]) -> Timed | None:
-        """Of each job's length and its delay in ns; None where they make no one run.
+        """The times of jobs, each a length and a delay in ns; None if they make no run.
 
         fio delays a job with its warm-up, as a plan does. A delay of all is left out.
         """

@@ -112,7 +112,7 @@ def _groups(jobs: list[FioJob], findings: Findings) -> list[list[FioJob]]:
 
 
 def _imported(jobs: list[FioJob], findings: Findings) -> list[ImportedJob]:
-    """Those of the jobs that can be said."""
+    """The jobs that can be translated."""
     found = []
     for job in jobs:
         try:

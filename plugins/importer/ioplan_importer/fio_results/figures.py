@@ -33,7 +33,7 @@ class Part(Struct, frozen=True):
 
     counts: CountsBuilder
     percentiles: tuple[Percentile, ...]
-    """Those that fio wrote; of several threads, or beside a histogram, none."""
+    """Percentiles that fio wrote; none for several threads, or beside a histogram."""
 
     @property
     def has_histogram(self) -> bool:
@@ -160,7 +160,7 @@ def run_ns_of(jobs: Sequence[JobReport]) -> int:
 
 
 def histograms(name: str, parts: Parts) -> list[StoredHistogram]:
-    """Those that fio gave."""
+    """The histograms that fio gave."""
     return [
         StoredHistogram(stream=name, direction=d, bits=found.bits, bins=found.flat())
         for d, part in parts.items()

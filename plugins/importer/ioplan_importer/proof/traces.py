@@ -64,7 +64,7 @@ def _lines(job: FioJob, capacity_bytes: int) -> list[str]:
 
 
 def _line(option: Option, capacity_bytes: int) -> str:
-    """As it is written; without a device fio knows no shares of one."""
+    """An option's line; without a device fio knows no shares of one."""
     if option.value is None:
         return option.name
     if option.name in ("offset", "size") and option.value.endswith("%"):

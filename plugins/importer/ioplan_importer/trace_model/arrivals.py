@@ -13,7 +13,7 @@ FIXED, POISSON = 0.0, 1.0
 GAMMA = tuple(round(0.2 * 1.1**step, 2) for step in range(50))
 """Variations that are tried, 0.2 to 21."""
 NEAR_ENOUGH = 0.01
-"""Of the best distance: then the process with fewer parameters is taken."""
+"""So near to the best distance, the process with fewer parameters is taken."""
 SMALL = 1e-10
 
 

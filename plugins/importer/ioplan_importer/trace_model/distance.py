@@ -19,8 +19,8 @@ from ioplan_importer.trace_model.profile import BINS, CELLS, Phase
 
 
 class Distance(Struct, frozen=True):
-    """Of the sizes of both directions, of the times between arrivals, and of the
-    places of what is not sequential."""
+    """Distances of the sizes of both directions, of the times between arrivals, and
+    of the places of what is not sequential."""
 
     sizes: float
     gaps: float

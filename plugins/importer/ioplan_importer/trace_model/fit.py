@@ -16,7 +16,7 @@ from ioplan_importer.trace_model.arrivals import variation_of
 from ioplan_importer.trace_model.profile import CELLS, Phase
 
 MOST_SIZES = 8
-"""Of a direction: rarer ones count as the one that is nearest by ratio."""
+"""The most sizes of a direction: rarer ones count as the nearest by ratio."""
 MOST_PLACES = 16
 PLACES_OFF, BY_CHANCE = 0.01, 1.36
 """Distance of the model's places that is near enough; of few I/Os, that which chance

@@ -11,9 +11,9 @@ from ioplan.trace.prepared import FLUSH, READ, Prepared
 
 WINDOWS = 120
 LEAST_IOS = 20
-"""Of a window in the mean; of fewer, chance alone would look like a change."""
+"""The fewest I/Os of a window in the mean; with fewer, chance looks like a change."""
 LEAST_WINDOWS = 3
-"""Of a phase: a shorter one is part of its neighbour."""
+"""The fewest windows of a phase: a shorter one is part of its neighbour."""
 
 
 def phase_edges(trace: Prepared) -> list[int]:

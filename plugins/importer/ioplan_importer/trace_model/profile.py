@@ -17,7 +17,7 @@ CELLS = 10_000
 """Parts of the space of which it is counted how often each is used."""
 BINS_AN_OCTAVE = 8
 BINS = 64 * BINS_AN_OCTAVE + 1
-"""Of the times between arrivals: bin n begins at 2^(n/8) ns."""
+"""Bins of the times between arrivals: bin n begins at 2^(n/8) ns."""
 
 
 class Last(Struct):

@@ -20,11 +20,13 @@ use crate::measure::timeline::Timeline;
 use crate::pattern::trace::Replayed;
 use crate::target::Target;
 use crate::target::buffers;
+use crate::target::remote::Remote;
 use crate::target::stamps::Stamps;
 use crate::threads::conditions::{self, Conditions, Machine, StreamSetup};
 use crate::threads::crew::{self, Crew, RunContext};
 use crate::threads::gate::{self, Gate};
 use crate::threads::lane_end::LaneEnd;
+use crate::threads::log::Logs;
 use crate::threads::message::Message;
 use crate::threads::mode;
 use crate::threads::shared::Shared;
@@ -62,7 +64,8 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
         shared: Arc::new(
             Shared::new(calibration.finish(), job.limit_bytes)
                 .of_streams(&job.streams)
-                .replaying(Replayed::all(&job)?),
+                .replaying(Replayed::all(&job)?)
+                .logging(Logs::of(&job)),
         ),
         job: Arc::new(job),
         targets,
@@ -95,6 +98,10 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     run.supervise(&receiver);
     if let Some(Err(error)) = context.stamps.as_ref().map(|stamps| stamps.close()) {
         run.failure = Some(Failure::internal("msync", &error));
+    }
+    let remote = context.stamps.as_ref().and_then(|stamps| stamps.remote());
+    if let Some(failure) = remote.and_then(Remote::failure) {
+        run.failure.get_or_insert(failure);
     }
     Ok(run.report_result())
 }

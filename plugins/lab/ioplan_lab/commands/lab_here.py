@@ -69,7 +69,7 @@ def _name_results(file: Path, address: str) -> None:
 
 
 def _add_drives(file: Path) -> None:
-    """Those that are not in use, with `writable = false`, as `lab adopt` does."""
+    """Add drives that are not in use, with `writable = false`, as `lab adopt` does."""
     known = read_lab(file)
     found = {HERE: list(survey(known))}
     named = {one.name for one in found[HERE] if one.name}

@@ -44,7 +44,7 @@ def backend_on_hosts(plan: PlanSummary, asked: RunRequest, session: str) -> Choi
 
 
 def check_lanes(plan: CheckedPlan, lab: Lab, targets: Sequence[str]) -> None:
-    """Of a plan with hosts each lane needs a target that they share.
+    """Check that lanes of a plan with hosts share a target.
 
     Each lane would make the events anew. Raises UsageError before any lane begins.
     """

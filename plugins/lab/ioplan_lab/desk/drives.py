@@ -80,12 +80,18 @@ def lab_drives(store: Store, lab: Lab, states: list[DriveRow]) -> list[LabDrive]
 
 
 def with_health(store: Store, drives: Iterable[LabDrive]) -> list[LabDrive]:
-    """The same, with what their last runs told of their wear. Raises StoreError."""
+    """Drives with what their last runs told of their wear. Raises StoreError."""
     with store.reading() as connection:
         return [
             replace(one, health=_health(connection, one.last)) if one.last else one
             for one in drives
         ]
+
+
+def healths(store: Store, sessions: Iterable[str]) -> dict[str, Health]:
+    """What the last run of each session told of its drive. Raises StoreError."""
+    with store.reading() as connection:
+        return {one: _health(connection, {"last_session": one}) for one in sessions}
 
 
 def capacities(
@@ -129,7 +135,7 @@ class _Known:
         return None
 
     def taken(self, name: str, entry: LabTarget) -> Row | None:
-        """The same; it is no target's that comes later."""
+        """The row of a target, taken: it is no target's that comes later."""
         row = self.of(name, entry)
         if row:
             del self._left[row["drive"]]
@@ -137,7 +143,7 @@ class _Known:
 
     @property
     def left(self) -> Iterable[Row]:
-        """Those of no target."""
+        """The rows of no target."""
         return self._left.values()
 
 
@@ -146,7 +152,7 @@ def _other(row: Row) -> LabDrive:
 
 
 def _health(connection: Connection, row: Mapping[str, Any]) -> Health:
-    """Of the last run of its last session."""
+    """The health at the last run of the drive's last session."""
     rows = connection.rows(LAST_RECORD, session=row["last_session"])
     with suppress(ValueError, TypeError, AttributeError):
         telemetry = json.loads(rows[0]["record"]).get("telemetry") if rows else None

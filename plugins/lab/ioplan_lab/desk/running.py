@@ -11,6 +11,7 @@ from threading import Lock
 from msgspec import Struct
 
 from ioplan.core.error_kinds import ClusterFault
+from ioplan.store.delivery.delivered import stored_now
 from ioplan.store.errors import StoreError
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
@@ -23,7 +24,7 @@ NEWEST = 50
 FRESH_S = 1.0
 """However many people look, the hosts are asked once in that time."""
 RETRY_S = 30.0
-"""A scheduler that did not answer is asked again after this."""
+"""A scheduler or a database that did not answer is asked again after this."""
 
 Connect = Callable[[Job], Executor]
 
@@ -73,6 +74,7 @@ class Running:
         self._executors: dict[str | None, Executor] = {}
         self._ended: dict[str, JobNow] = {}
         self._failed: dict[str | None, tuple[float, str]] = {}
+        self._away_s = -RETRY_S
         self._seen: tuple[float, list[JobNow]] | None = None
         self._lock = Lock()
 
@@ -109,20 +111,30 @@ class Running:
         return found
 
     def _asked(self, job: Job) -> JobNow:
-        """Of hosts that cannot be asked, the lanes are as they were seen last."""
+        """The job now; lanes of hosts that do not answer are as they were seen last."""
         silent_s: dict[str, float | None] = {}
         why = ""
-        if job.unfinished or undelivered_runs(job):
+        if job.unfinished:
             try:
                 executor = self._executor(job)
                 job.known.update(executor.states(job.unfinished))
                 silent_s = executor.silent(job.unfinished)
-                job.deliveries.update(executor.deliveries(unstored(job)))
             except (ClusterError, ModuleNotFoundError) as error:
                 self._failed[job.scheduler] = (time.monotonic(), str(error))
                 silent_s = {call.host: None for call in job.unfinished}
                 why = str(error)
+        self._count_stored(job)
         return JobNow(job, tuple(job.states(silent_s)), tuple(silent_s), why)
+
+    def _count_stored(self, job: Job) -> None:
+        """In the database; one that does not answer is asked again later."""
+        runs = {call.session: job.known[call.session].runs for call in unstored(job)}
+        if not runs or not job.results or time.monotonic() - self._away_s < RETRY_S:
+            return
+        found = stored_now(job.results, runs, runs)
+        job.deliveries.update(found)
+        if any(one.error for one in found.values()):
+            self._away_s = time.monotonic()
 
     def _executor(self, job: Job) -> Executor:
         """Raises ClusterError, at once where it was so a short time ago."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ioplan.guard.survey import Surveyed
+from ioplan.store.connection import Row
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.queue.tables import insert
@@ -50,7 +51,7 @@ def keep_surveys(
 
 
 def named(rows: Iterable[Surveyed]) -> list[Surveyed]:
-    """Those that the lab names, each once."""
+    """The rows that the lab names, each once."""
     return list({one.name: one for one in rows if one.name}.values())
 
 
@@ -63,10 +64,17 @@ def sizes(database: DeskDatabase) -> dict[tuple[str, str], int]:
     return {(row["host"], row["name"]): int(row["size_bytes"]) for row in rows}
 
 
+def found_on(database: DeskDatabase, host: str) -> dict[str, Row]:
+    """What the guard said of the drives of a host, by name. Raises StoreError."""
+    query = "SELECT * FROM desk_drive WHERE host = :host ORDER BY name"
+    with database.reading() as connection:
+        return {row["name"]: row for row in connection.rows(query, host=host)}
+
+
 def chosen(
     found: Mapping[str, Sequence[Surveyed]], names: Iterable[str]
 ) -> tuple[list[Surveyed], dict[str, str]]:
-    """Those of these targets that may be written, and why the others may not."""
+    """The rows of these targets that may be written, and why the others may not."""
     rows = {one.name: one for them in found.values() for one in named(them)}
     writable, refused = [], {}
     for name in names:

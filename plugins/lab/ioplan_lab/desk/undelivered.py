@@ -8,19 +8,18 @@ from ioplan_lab.cluster.jobs.lane import LaneCall
 
 
 def unstored(job: Job) -> list[LaneCall]:
-    """The lanes that have begun, and of which not everything is known to be there."""
+    """The lanes that have ended, and of which not everything is known to be there."""
     if not job.results:
         return []
-    begun = [call for call in job.calls if call.session in job.known]
-    return [one for one in begun if not _delivery(job, one).done]
+    ended = [call for call in job.calls if job.has_ended(call)]
+    return [one for one in ended if not _delivery(job, one).done]
 
 
 def undelivered_runs(job: Job) -> dict[str, int]:
     """How many runs of ended lanes are missing, by host; none where all are there."""
     found: dict[str, int] = {}
     for call in unstored(job):
-        missing = _missing(job, call) if job.has_ended(call) else 0
-        if missing:
+        if missing := _missing(job, call):
             found[call.host] = found.get(call.host, 0) + missing
     return found
 

@@ -23,7 +23,7 @@ from types import FrameType
 from typing import NoReturn
 
 from ioplan.backends import BackendError, find
-from ioplan.cli import frugal
+from ioplan.cli import tune_startup
 from ioplan.cli.app import run
 from ioplan.cli.display.output import print_message
 from ioplan.cli.exit_codes import INTERRUPTED, RUN_FAILED
@@ -171,5 +171,5 @@ def _has_begun(store: Path, session: str) -> bool:
 
 
 if __name__ == "__main__":
-    frugal()
+    tune_startup()
     main(sys.argv[1])

@@ -83,7 +83,7 @@ class MixedHistogram:
         )
 
     def without_foreign(self, bins: Bins) -> Bins:
-        """The same where the counters are gone: as many as there were before."""
+        """The bins without foreign I/Os, as many as before the counters were gone."""
         if not self.foreign_ios or not self._others.any():
             return bins
         left: Bins = np.maximum(bins - apportioned(self._others, self.foreign_ios), 0)

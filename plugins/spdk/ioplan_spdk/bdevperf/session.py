@@ -26,7 +26,7 @@ PREFIX = "ioplan-spdk-"
 BEING_MADE_S = 10
 RETRY_S = 0.02
 SOCKET, MOST_SOCKET_BYTES = "rpc", 107
-"""Of a socket's path, as the kernel has it (unix(7))."""
+"""A socket's name, and the kernel's limit of its path (unix(7))."""
 LAST_WORDS_S = 2.0
 """How long it may take to end after it has refused a test, or hung up."""
 

@@ -105,7 +105,7 @@ def _moved(counts: Bins, at_ns: float) -> Bins:
 
 
 def within(counts: Bins, low_ns: int, high_ns: int) -> Bins:
-    """The same, with what lies outside in the outermost buckets inside.
+    """The counts, with what lies outside in the outermost buckets inside.
 
     A bucket's middle may lie beyond the extremes, which are exact.
     """

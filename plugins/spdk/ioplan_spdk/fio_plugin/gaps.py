@@ -16,7 +16,7 @@ from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.target_spec import target_spec
 
 POOLS_MIB = 192
-"""Of SPDK's pools of buffers: 8192 of 8 KiB, and 1024 of 132 KiB, all but a little."""
+"""SPDK's pools of buffers: 8192 of 8 KiB, and 1024 of 132 KiB, all but a little."""
 
 
 def plugin_gaps(job: Job, options: SpdkOptions) -> list[Gap]:
@@ -31,7 +31,7 @@ def plugin_gaps(job: Job, options: SpdkOptions) -> list[Gap]:
 
 
 def _version(options: SpdkOptions) -> tuple[int, ...]:
-    """Of the fio that would run; where there is none, the one with most gaps."""
+    """The version of the fio that would run; without one, that with most gaps."""
     try:
         return find_program(options.fio).version
     except BackendError:

@@ -47,7 +47,7 @@ def planned_targets(
     lab: Path | None,
     store: Path | None,
 ) -> PlannedTarget:
-    """Of several targets the first, or all where they have one run."""
+    """The first of several targets, or all of them where they have one run."""
     found = (planned_target(w, capacity_bytes, choice, lab, store) for w in words)
     if len(words) < 2 or not (summary := summary_of(plan)).joins_targets:
         return next(found)

@@ -195,7 +195,7 @@ def _cells(row: Row) -> tuple[Text, str, str, str, str]:
 
 
 def rehearsal_json(found: Rehearsal, facts: TargetFacts, plan: CheckedPlan) -> str:
-    """The same for programs, as one document."""
+    """A rehearsal for programs, as one document."""
     total = found.total
     document: dict[str, Any] = {
         "plan": plan.title,

@@ -97,7 +97,7 @@ def _with_values(asked: RunRequest, one: Bundled, plan: Path) -> RunRequest:
 
 
 def _without(settings: list[str], own: Sequence[str]) -> list[str]:
-    """Those of the bundle that the call does not set itself."""
+    """The bundle's settings that the call does not set itself."""
     said = {one.partition("=")[0].strip() for one in own}
     return [one for one in settings if one.partition("=")[0] not in said]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ioplan.language.check.scope import Scope
+from ioplan.language.check.streams.follows import check_follows
 from ioplan.language.check.streams.queue_depth import check_depth
 from ioplan.language.check.streams.replay import check_replay
 from ioplan.language.check.streams.stream_builder import overridden_by
@@ -47,6 +48,12 @@ def check_streams(
             _check_loop(whole, given, where, scope)
             _check_repeats(whole, given, where, scope)
             _check_effect(stream, override, given, scope)
+        streams = [overridden_by(stream, override) for stream in template.streams]
+        check_follows(streams, _all_given(streams, axes), where, scope)
+
+
+def _all_given(streams: list[StreamTemplate], axes: tuple[Axis, ...]) -> set[str]:
+    return {field for stream in streams for field in given_by(stream.name, axes)}
 
 
 def _check_room(

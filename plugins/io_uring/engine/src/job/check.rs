@@ -41,6 +41,7 @@ pub fn check(job: &Job) -> Checked {
         check_stream(job, stream)?;
     }
     check_targets(job)?;
+    check_follows(job)?;
     check_verify(job)
 }
 
@@ -326,6 +327,33 @@ fn check_room(job: &Job, stream: &Stream) -> Checked {
 }
 
 /// No other stream may write where a stream verifies.
+/// A log makes its writes durable, and waits for none of its followers.
+fn check_follows(job: &Job) -> Checked {
+    for (at, stream) in job.streams.iter().enumerate() {
+        let Some(name) = &stream.follows else {
+            continue;
+        };
+        let Some(log) = job.log_of(at) else {
+            return Err(Failure::bad_job(format!(
+                "stream {} follows {name}, which is no stream of the job",
+                stream.name
+            )));
+        };
+        let log = &job.streams[log];
+        let durable = log.writes() && (log.fua || log.sync_every.is_some());
+        require(durable && log.follows.is_none(), || {
+            format!("stream {name} is followed: it needs fua or sync, and may follow none")
+        })?;
+        require(log.lanes() == log.threads && stream.writes(), || {
+            format!(
+                "stream {} follows {name}: one target, and writes",
+                stream.name
+            )
+        })?;
+    }
+    Ok(())
+}
+
 fn check_verify(job: &Job) -> Checked {
     for (at, stream) in job.streams.iter().enumerate().filter(|(_, s)| s.verify) {
         if stream.retries > 0 {

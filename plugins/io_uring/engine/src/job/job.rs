@@ -51,6 +51,9 @@ pub struct Job {
     /// The file that remembers what was written with `verify`.
     #[serde(default)]
     pub stamps: Option<String>,
+    /// A link to the other host that keeps that file, too.
+    #[serde(default)]
+    pub journal_fd: Option<i32>,
     /// The files of the traces that streams replay, by their digests.
     #[serde(default)]
     pub traces: BTreeMap<String, String>,
@@ -80,6 +83,18 @@ impl Job {
         };
         part.streams.retain(|one| one.targets().contains(&target));
         part
+    }
+
+    /// The stream that a stream follows.
+    pub fn log_of(&self, stream: usize) -> Option<usize> {
+        let log = self.streams[stream].follows.as_ref()?;
+        self.streams.iter().position(|one| one.name == *log)
+    }
+
+    pub fn is_followed(&self, stream: usize) -> bool {
+        let name = &self.streams[stream].name;
+        let mut others = self.streams.iter();
+        others.any(|one| one.follows.as_ref() == Some(name))
     }
 
     /// How many threads its streams have.
@@ -199,6 +214,9 @@ pub struct Stream {
     /// Each write is durable before it is acknowledged.
     #[serde(default)]
     pub fua: bool,
+    /// The stream without whose durable entry none of its writes is issued.
+    #[serde(default)]
+    pub follows: Option<String>,
     #[serde(default)]
     pub verify: bool,
     /// How many of its I/Os may fail; by a share, any number, which is judged afterwards.

@@ -15,6 +15,8 @@ pub struct Place {
     pub write: u64,
     before: u16,
     after: u16,
+    /// The write follows a log.
+    follows: bool,
 }
 
 impl Place {
@@ -26,12 +28,18 @@ impl Place {
             write,
             before,
             after,
+            follows: false,
         }
     }
 
-    /// The upper half of a word of the stamp.
+    pub fn of_follower(self, follows: bool) -> Self {
+        Self { follows, ..self }
+    }
+
+    /// The upper half of a word of the stamp, and the highest bit of the lower one.
     pub fn bits(self) -> u64 {
-        u64::from(self.after) << 48 | u64::from(self.before) << 32
+        let follows = u64::from(self.follows) << 31;
+        u64::from(self.after) << 48 | u64::from(self.before) << 32 | follows
     }
 
     pub fn of(write: u64, bits: u64) -> Self {
@@ -39,6 +47,7 @@ impl Place {
             write,
             before: (bits >> 32) as u16,
             after: (bits >> 48) as u16,
+            follows: bits >> 31 & 1 == 1,
         }
     }
 
@@ -63,8 +72,11 @@ pub struct Aftermath {
     unit_blocks: u64,
     /// The last write of which a block was found.
     newest: u64,
-    /// Of each block that had been flushed and is lost: how many writes had been issued.
-    lost: Vec<u64>,
+    /// The last of them that follows a log.
+    newest_follower: u64,
+    /// Of each block that was durable and is lost: how many writes had been issued then,
+    /// and whether it was of a log.
+    lost: Vec<(u64, bool)>,
 }
 
 impl Aftermath {
@@ -82,6 +94,8 @@ impl Aftermath {
         }
         let writes = places.iter().flatten().map(|place| place.write);
         found.newest = writes.max().unwrap_or(0);
+        let followers = places.iter().flatten().filter(|place| place.follows);
+        found.newest_follower = followers.map(|place| place.write).max().unwrap_or(0);
         found
     }
 
@@ -89,27 +103,36 @@ impl Aftermath {
         *self == Self::default()
     }
 
-    /// A block was flushed when so many writes had been issued, and is lost.
-    pub fn lost(&mut self, issued: u64) {
-        self.lost.push(issued);
+    /// A block was durable when so many writes had been issued, and is lost.
+    pub fn lost(&mut self, issued: u64, log: bool) {
+        self.lost.push((issued, log));
     }
 
     pub fn add(&mut self, other: Self) {
         self.torn_writes += other.torn_writes;
         self.unit_blocks = common(self.unit_blocks, other.unit_blocks);
         self.newest = self.newest.max(other.newest);
+        self.newest_follower = self.newest_follower.max(other.newest_follower);
         self.lost.extend(other.lost);
     }
 
-    /// Blocks lost although a write survived that was issued after they were flushed.
+    /// Blocks lost although a write survived that was issued after they were durable.
     fn reordered(&self) -> usize {
         let lost = self.lost.iter();
-        lost.filter(|issued| **issued < self.newest).count()
+        lost.filter(|(issued, _)| *issued < self.newest).count()
+    }
+
+    /// Those of a log, where the write that survived follows it.
+    fn overtaken(&self) -> usize {
+        let lost = self.lost.iter().filter(|(_, log)| *log);
+        lost.filter(|(issued, _)| *issued < self.newest_follower)
+            .count()
     }
 
     pub fn facts(&self, block_bytes: u64) -> Facts {
         let mut facts = Facts::new();
         facts.insert("reordered".into(), json!(self.reordered()));
+        facts.insert("overtaken".into(), json!(self.overtaken()));
         facts.insert("torn_writes".into(), json!(self.torn_writes));
         let unit_bytes = self.unit_blocks * block_bytes;
         facts.insert("torn_unit_bytes".into(), json!(unit_bytes));
@@ -186,16 +209,33 @@ mod tests {
         for (survived, reordered) in [(4, 0), (5, 0), (6, 1), (9, 2)] {
             let mut all = Aftermath::of(&write(survived, 2));
             let mut lost = Aftermath::default();
-            lost.lost(5);
-            lost.lost(8);
+            lost.lost(5, false);
+            lost.lost(8, false);
             all.add(lost);
             assert_eq!(all.facts(512)["reordered"], json!(reordered));
+            assert_eq!(all.facts(512)["overtaken"], json!(0), "no log");
+        }
+    }
+
+    #[test]
+    fn a_log_is_overtaken_by_what_follows_it_only() {
+        for (follows, of_log, overtaken) in [(true, true, 1), (false, true, 0), (true, false, 0)] {
+            let place = Place::new(9, 0, 1).of_follower(follows);
+            let mut all = Aftermath::of(&[Some(place)]);
+            all.lost(5, of_log);
+            all.lost(9, of_log);
+            let facts = all.facts(512);
+            assert_eq!(
+                (&facts["overtaken"], &facts["reordered"]),
+                (&json!(overtaken), &json!(1))
+            );
         }
     }
 
     #[test]
     fn a_place_is_read_as_it_was_written() {
-        for place in [Place::new(7, 2, 9), Place::new(1, 0, 1 << 20)] {
+        let follower = Place::new(7, 2, 9).of_follower(true);
+        for place in [Place::new(7, 2, 9), follower, Place::new(1, 0, 1 << 20)] {
             assert_eq!(Place::of(place.write, place.bits()), place);
         }
     }

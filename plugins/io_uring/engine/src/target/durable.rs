@@ -5,12 +5,13 @@
 //! what made it durable, and in which epoch, the time between two cuts. A block of an
 //! earlier epoch may be anything from its durable generation to its last one.
 
-const DISTANCE_BITS: u32 = 19;
+const DISTANCE_BITS: u32 = 18;
 const HOW_BITS: u32 = 2;
+const LOG_BITS: u32 = 1;
 /// No generation is durable, or none so near.
 const NONE: u32 = (1 << DISTANCE_BITS) - 1;
 /// More cuts than that cannot be told apart.
-pub const EPOCHS: u64 = 1 << (32 - DISTANCE_BITS - HOW_BITS);
+pub const EPOCHS: u64 = 1 << (32 - DISTANCE_BITS - HOW_BITS - LOG_BITS);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Promise {
@@ -25,6 +26,8 @@ pub struct Durable {
     /// How many generations before the last one; None if nothing is promised.
     pub distance: Option<u32>,
     pub by: Promise,
+    /// It was promised of a log that other writes follow.
+    pub log: bool,
     pub epoch: u64,
 }
 
@@ -33,6 +36,7 @@ impl Durable {
         Self {
             distance: None,
             by: Promise::Flush,
+            log: false,
             epoch,
         }
     }
@@ -41,6 +45,7 @@ impl Durable {
         Self {
             distance: Some(0),
             by,
+            log: false,
             epoch,
         }
     }
@@ -57,7 +62,8 @@ impl Durable {
 
     pub fn word(self) -> u32 {
         let epoch = (self.epoch % EPOCHS) as u32;
-        (epoch << HOW_BITS | self.by as u32) << DISTANCE_BITS | self.distance.unwrap_or(NONE)
+        let how = (epoch << LOG_BITS | u32::from(self.log)) << HOW_BITS | self.by as u32;
+        how << DISTANCE_BITS | self.distance.unwrap_or(NONE)
     }
 
     pub fn of(word: u32) -> Self {
@@ -69,7 +75,8 @@ impl Durable {
                 1 => Promise::Fua,
                 _ => Promise::Seen,
             },
-            epoch: u64::from(word >> (DISTANCE_BITS + HOW_BITS)),
+            log: word >> (DISTANCE_BITS + HOW_BITS) & 1 == 1,
+            epoch: u64::from(word >> (DISTANCE_BITS + HOW_BITS + LOG_BITS)),
         }
     }
 }
@@ -84,6 +91,12 @@ mod tests {
             for epoch in [0, 1, EPOCHS - 1] {
                 let durable = Durable::last(by, epoch);
                 assert_eq!(Durable::of(durable.word()), durable);
+                let of_log = Durable {
+                    log: true,
+                    ..durable
+                };
+                assert_eq!(Durable::of(of_log.word()), of_log);
+                assert!(of_log.behind(epoch).log);
                 assert_eq!(Durable::of(durable.behind(epoch).word()).distance, Some(1));
             }
         }

@@ -25,6 +25,7 @@ use crate::threads::interval_counts::IntervalCounts;
 use crate::threads::kept::Kept;
 use crate::threads::lane_end::{LaneEnd, SlotTimes, ThreadLoad};
 use crate::threads::lateness::LaneLateness;
+use crate::threads::log::{Follower, Following, LOOK_NS, LogWriter};
 use crate::threads::message::Message;
 use crate::threads::retries::{Retries, errno_of};
 use crate::threads::shared::{IoError, Shared};
@@ -76,6 +77,8 @@ pub struct Lane {
     sync_every: Option<u64>,
     unsynced_writes: u64,
     commits: Option<Commits>,
+    log: Option<LogWriter>,
+    follower: Option<Follower>,
     measuring: bool,
     exhausted: bool,
     succeeded: bool,
@@ -116,9 +119,12 @@ impl Lane {
             || stream.sync_every.is_some()
             || stream.retries > 0
             || stream.verify
+            || stream.follows.is_some()
             || !job.targets.is_empty()
             || job.keep.is_some();
         let schedule = Schedule::new(0, 0, None, job.interval_ns);
+        let log = shared.logs.writer(id.stream, stream.fua, stream.qd);
+        let followed = job.log_of(id.stream);
         Self {
             id,
             schedule,
@@ -139,20 +145,23 @@ impl Lane {
                 .as_ref()
                 .map(|prefix| Kept::new(prefix, id, stream.fua)),
             filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),
-            verifier: stamps
-                .filter(|_| stream.verify)
-                .map(|stamps| Verifier::new(job.block_bytes, stamps.clone(), stream)),
+            verifier: stamps.filter(|_| stream.verify).map(|stamps| {
+                Verifier::new(job.block_bytes, stamps.clone(), stream, log.is_some())
+            }),
             pause: Pause::of(stream),
             plain: !limited && !more,
             tracked: stream.verify
                 || stream.pauses()
                 || stream.sync_every.is_some()
-                || stream.pace == TracePace::After,
+                || stream.pace == TracePace::After
+                || log.is_some(),
             deferred: None,
             retries: Retries::of(stream),
             sync_every: stream.sync_every,
             unsynced_writes: 0,
             commits: stream.sync_every.map(|_| Commits::new(stream.qd)),
+            log,
+            follower: followed.and_then(|log| shared.logs.follower(id.stream, log)),
             measuring: false,
             exhausted: false,
             succeeded: false,
@@ -181,6 +190,19 @@ impl Lane {
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.start(&self.schedule);
         }
+    }
+
+    /// So many I/O threads share it, and tell when each begins an I/O and has counted it.
+    pub fn share(&mut self, threads: usize) {
+        self.counts.share(threads);
+    }
+
+    pub fn depart(&mut self, slot: usize) {
+        self.counts.depart(slot);
+    }
+
+    pub fn arrive(&mut self, slot: usize, now_ns: u64) {
+        self.counts.arrive(slot, now_ns);
     }
 
     pub fn id(&self) -> LaneId {
@@ -277,6 +299,9 @@ impl Lane {
         if let Some(op) = self.deferred.take() {
             return self.admit(op);
         }
+        if let Some(next) = self.follower.as_mut().and_then(Follower::next) {
+            return self.follow(next, now_ns);
+        }
         if let Some(next) = self.hold(now_ns) {
             return next;
         }
@@ -340,8 +365,21 @@ impl Lane {
         }
         if op.kind == Kind::Io(Direction::Write) {
             self.unsynced_writes += 1;
+            if let Some(follower) = &mut self.follower {
+                let next = follower.draw(op);
+                return self.follow(next, now_ns);
+            }
         }
         self.admit(op)
+    }
+
+    /// A write of a stream that follows a log.
+    fn follow(&mut self, next: Following, now_ns: u64) -> Next {
+        match next {
+            Following::Issue(op) => self.admit(op),
+            Following::Wait => Next::Wait((now_ns + LOOK_NS).min(self.schedule.end_ns)),
+            Following::Never => self.end_of_work(now_ns),
+        }
     }
 
     #[cold]
@@ -436,6 +474,9 @@ impl Lane {
         if let (Some(commits), Kind::Flush) = (&mut self.commits, op.kind) {
             commits.flushing(slot);
         }
+        if let (Some(log), Kind::Flush) = (&mut self.log, op.kind) {
+            log.flushing(slot);
+        }
         if let Some(kept) = &mut self.kept {
             kept.issued(op);
         }
@@ -469,7 +510,7 @@ impl Lane {
             self.gap.completed(now_ns);
         }
         let latency_ns = now_ns.saturating_sub(op.start_ns);
-        let tally = &mut self.counts.tally;
+        let tally = self.counts.tally();
         tally.record(direction, latency_ns, op.size_bytes);
     }
 
@@ -506,12 +547,14 @@ impl Lane {
             self.succeeded = true;
             self.shared.succeeded();
         }
-        if self.counts.includes(op.measured) {
+        if let Some(tally) = self.counts.tally_at(now_ns, op.measured) {
             let latency_ns = now_ns.saturating_sub(op.start_ns);
             let from_ns = commit_from_ns.filter(|&ns| ns >= self.schedule.start_ns);
             let commit_ns = from_ns.map(|ns| now_ns.saturating_sub(ns));
-            for tally in [Some(&mut self.counts.tally), self.by_target.tally(op)] {
-                let Some(tally) = tally else { continue };
+            for tally in [Some(tally), self.by_target.tally(op)]
+                .into_iter()
+                .flatten()
+            {
                 match op.kind {
                     Kind::Io(direction) => tally.record(direction, latency_ns, op.size_bytes),
                     Kind::Flush => tally.record_flush(latency_ns, commit_ns),
@@ -532,14 +575,14 @@ impl Lane {
     }
 
     fn count_error(&mut self, op: &Op, errno: i32, now_ns: u64) {
-        if self.counts.includes(op.measured) {
+        if let Some(tally) = self.counts.tally_at(now_ns, op.measured) {
             let latency_ns = now_ns.saturating_sub(op.start_ns);
             self.shared.count_failure(self.id.stream, errno, latency_ns);
             let direction = match op.kind {
                 Kind::Io(direction) => direction,
                 Kind::Flush => Direction::Write,
             };
-            self.counts.tally.error(direction);
+            tally.error(direction);
             if let Some(tally) = self.by_target.tally(op) {
                 tally.error(direction);
             }
@@ -561,7 +604,12 @@ impl Lane {
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.complete(op.tag, now_ns);
         }
-        self.verify(op, success, data);
+        self.verify(op, success, now_ns, data);
+        match (&mut self.log, op.kind) {
+            (Some(log), Kind::Flush) => log.flushed(slot, success),
+            (Some(log), Kind::Io(Direction::Write)) if success => log.written(),
+            _ => {}
+        }
         self.commit(slot, op, success)
     }
 
@@ -576,19 +624,21 @@ impl Lane {
         None
     }
 
-    fn verify(&mut self, op: &Op, success: bool, data: Option<&[u8]>) {
-        let included = self.counts.includes(op.measured);
+    fn verify(&mut self, op: &Op, success: bool, now_ns: u64, data: Option<&[u8]>) {
         let Some(verifier) = &mut self.verifier else {
             return;
         };
+        if verifier.is_cut_off() {
+            self.shared.stop();
+        }
         let Kind::Io(direction) = op.kind else {
             return verifier.end_flush(op.offset_bytes, success);
         };
         let (offset_bytes, size_bytes) = (op.offset_bytes, op.size_bytes);
         let verdict = verifier.complete(direction, offset_bytes, size_bytes, success, data);
-        if included {
-            self.counts.tally.verified_bytes += verdict.verified_bytes;
-            self.counts.tally.verify_errors += verdict.mismatches.len() as u64;
+        if let Some(tally) = self.counts.tally_at(now_ns, op.measured) {
+            tally.verified_bytes += verdict.verified_bytes;
+            tally.verify_errors += verdict.mismatches.len() as u64;
         }
         self.verified_bytes += verdict.verified_bytes;
         self.verify_read_bytes += verdict.read_bytes;
@@ -602,7 +652,7 @@ impl Lane {
     /// Where a plain loop writes beside the lane itself.
     #[cfg(test)]
     pub fn written(&self) -> Vec<std::ops::Range<usize>> {
-        let tally = self.counts.tally.written();
+        let tally = self.counts.written();
         tally.chain([self.slots.written()]).collect()
     }
 
@@ -655,6 +705,9 @@ impl Lane {
         }
         if let Some(kept) = &mut self.kept {
             kept.finish();
+        }
+        if let Some(log) = &self.log {
+            log.finish();
         }
         let over_ns = self.over_ns.unwrap_or(now_ns);
         let waited = self.arrivals.as_ref().and_then(Arrivals::waited);

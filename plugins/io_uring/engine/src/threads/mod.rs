@@ -15,6 +15,7 @@ pub mod lane;
 pub mod lane_end;
 pub mod lateness;
 pub mod lifeline;
+pub mod log;
 pub mod message;
 pub mod mode;
 pub mod retries;

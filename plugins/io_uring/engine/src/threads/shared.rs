@@ -17,6 +17,7 @@ use crate::target::verify::{FAULTS, Mismatch};
 use crate::threads::apart::Apart;
 use crate::threads::failures::Failures;
 use crate::threads::gaps::StreamGap;
+use crate::threads::log::Logs;
 
 /// A run with more errors is stopped: it measures errors.
 const MOST_ERRORS: u64 = 1000;
@@ -98,6 +99,7 @@ pub struct Shared {
     gaps: Vec<Arc<StreamGap>>,
     /// By stream.
     traces: Traces,
+    pub logs: Logs,
     drain_ns: u64,
     mismatches: Mutex<Mismatches>,
 }
@@ -117,6 +119,7 @@ impl Shared {
             failures: Failures::default(),
             gaps: Vec::new(),
             traces: Traces::new(),
+            logs: Logs::default(),
             drain_ns: END_DRAIN_NS,
             mismatches: Mutex::default(),
         }
@@ -130,6 +133,12 @@ impl Shared {
         self.failures = Failures::of(streams);
         let gap = |stream: &Stream| Arc::new(StreamGap::new(stream.lanes()));
         self.gaps = streams.iter().map(gap).collect();
+        self
+    }
+
+    /// With the logs that some of them are.
+    pub fn logging(mut self, logs: Logs) -> Self {
+        self.logs = logs;
         self
     }
 

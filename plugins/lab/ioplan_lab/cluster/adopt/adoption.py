@@ -198,7 +198,7 @@ def upgrades(lab: Lab, programs: Programs) -> tuple[dict[str, Look], Faults]:
 
 
 def stop_workers(lab: Lab, found: Mapping[str, Look], programs: Programs) -> Faults:
-    """So that no lane begins while the packages are replaced."""
+    """Stop the workers, so that no lane begins while the packages are replaced."""
 
     def stop(name: str, host: LabHost) -> None:
         if found[name].unit and found[name].root:
@@ -210,7 +210,7 @@ def stop_workers(lab: Lab, found: Mapping[str, Look], programs: Programs) -> Fau
 
 
 def start_units(lab: Lab, found: Mapping[str, Look]) -> Faults:
-    """Those of the workers that were stopped."""
+    """Start the units of the workers that were stopped."""
 
     def start(name: str, host: LabHost) -> None:
         if found[name].unit and found[name].root:

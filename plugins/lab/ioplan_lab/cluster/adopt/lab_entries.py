@@ -58,7 +58,7 @@ def _tomlkit() -> Any:
 
 
 def host_entries(lab: Lab, hosts: Mapping[str, LabHost]) -> Entries:
-    """Those that the lab does not have; of its own, nothing is changed."""
+    """Entries of hosts that the lab does not have; its own are not changed."""
     return {
         name: one.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
         for name, one in hosts.items()

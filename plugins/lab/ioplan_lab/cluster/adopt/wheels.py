@@ -125,7 +125,7 @@ def _tag(one: Distribution) -> str:
 
 
 def _entry(name: str) -> zipfile.ZipInfo:
-    """The same bytes, whenever it is made; programs stay programs."""
+    """A member with equal bytes, whenever it is made; programs stay programs."""
     entry = zipfile.ZipInfo(name)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = (0o100755 if "/bin/" in name else 0o100644) << 16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -11,12 +12,14 @@ from typing import Any
 from distributed import Scheduler, Worker
 
 from ioplan.records.host_clock import HostClock
+from ioplan_lab.cluster.hosts.service_log import log
 from ioplan_lab.cluster.jobs.clock_file import keep_clock
 from ioplan_lab.cluster.jobs.lane_folder import lanes_root
 from ioplan_lab.cluster.keys.host_rights import CLOCK
 from ioplan_lab.cluster.sync.start_skew import MIN_EXCHANGES, least_uncertain, offset_of
 
 EVERY_S = 15.0
+LOOK_S, SET_BACK_S = 1.0, 10.0
 
 
 def tell_time(scheduler: Scheduler) -> None:
@@ -27,6 +30,22 @@ def tell_time(scheduler: Scheduler) -> None:
 def _now_ns() -> int:
     """distributed asks handlers for their signature, which time_ns has none of."""
     return time.time_ns()
+
+
+def _ahead_s() -> float:
+    return time.time() - time.monotonic()
+
+
+async def until_set_back(ahead_s: Callable[[], float] = _ahead_s) -> None:
+    """Until this host's clock goes back by seconds.
+
+    tornado's timers go by it, and would do nothing until it is where it was.
+    """
+    before_s = ahead_s()
+    while before_s - (now_s := ahead_s()) < SET_BACK_S:
+        before_s = now_s
+        await asyncio.sleep(LOOK_S)
+    log("the clock was set back: starting anew")
 
 
 class WorkerClock:
@@ -40,7 +59,7 @@ class WorkerClock:
         return self.found and self.found.model_dump(mode="json")
 
     async def measure_forever(self, worker: Worker) -> None:
-        """Also for the records of the lanes here."""
+        """Measure the clock again and again, also for the records of the lanes here."""
         while True:
             with suppress(OSError, TimeoutError):
                 self.found = await _measured(worker)

@@ -18,11 +18,7 @@ from ioplan.core.error_kinds import ClusterFault
 from ioplan.records.host_clock import HostClock
 from ioplan.store.delivery.outbox import Delivery
 from ioplan_lab.cluster.errors import ClusterError
-from ioplan_lab.cluster.hosts.delivery import (
-    deliver_lanes,
-    delivered_here,
-    deliveries_of,
-)
+from ioplan_lab.cluster.hosts.delivery import deliver_lanes, delivered_here
 from ioplan_lab.cluster.hosts.evidence import CALLS, refusals_here
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.seen_hosts import HOSTS_OP
@@ -235,12 +231,6 @@ class DaskClient:
         answers, _ = self._run_on_hosts(refusals_here, calls, said)
         return {session: why for one in answers for session, why in one.items()}
 
-    def deliveries(self, calls: Sequence[LaneCall]) -> dict[str, Delivery]:
-        there = self._reporting()
-        return deliveries_of(
-            calls, {name: one["outbox"] for name, one in there.items()}
-        )
-
     def delivered_now(
         self, calls: Sequence[LaneCall], place: str
     ) -> dict[str, Delivery]:
@@ -262,7 +252,7 @@ class DaskClient:
         return self._ask(_ask_hosts) or {}
 
     def _reporting(self) -> Seen:
-        """Those that have reported lately."""
+        """The workers that have reported lately."""
         return _reporting(self._seen())
 
     def _ask(self, question: Callable[[Client], Answer]) -> Answer | None:

@@ -1,33 +1,23 @@
-"""Delivering results from a lab's hosts: what their workers do, and report of it."""
+"""Delivering results from a lab's hosts: what their workers do."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from ioplan.store.delivery.delivered import delivered_now
-from ioplan.store.delivery.outbox import Delivery, Outbox
 from ioplan.store.delivery.sender import LIFE_S, send_now, start
 from ioplan.store.errors import StoreError
 from ioplan.store.store import default_path
-from ioplan_lab.cluster.jobs.lane import LaneCall
 from ioplan_lab.cluster.jobs.lane_folder import lanes_root
 from ioplan_lab.cluster.jobs.reporting import start_reporter
 
 LOOK_S = 2.0
-MOST_REPORTED = 500
-"""Sessions in the outbox; of older ones the desk knows what it last heard."""
 
 Report = dict[str, dict[str, Any]]
-"""How far each session in a host's outbox is."""
-
-
-def outbox_report() -> Report:
-    """What of this host the lab's results have not yet; every heartbeat has it."""
-    found = Outbox(default_path()).report(MOST_REPORTED)
-    return {key: one.model_dump(exclude_defaults=True) for key, one in found.items()}
+"""How far each session is, as JSON."""
 
 
 async def deliver_always() -> None:
@@ -51,21 +41,3 @@ def delivered_here(sessions: Sequence[str], place: str) -> Report:
     except StoreError:
         return {}
     return {key: one.model_dump(exclude_defaults=True) for key, one in found.items()}
-
-
-def deliveries_of(
-    calls: Sequence[LaneCall], reports: Mapping[str, Report | None]
-) -> dict[str, Delivery]:
-    """How far lanes are, by session, from what their hosts report."""
-    found = {}
-    for call in calls:
-        report = reports.get(call.host)
-        if report is not None and not _is_left_out(call.session, report):
-            raw = report.get(call.session, {"done": True})
-            found[call.session] = Delivery.model_validate(raw)
-    return found
-
-
-def _is_left_out(session: str, report: Report) -> bool:
-    """Whether it is too short to say anything of such an old session."""
-    return len(report) >= MOST_REPORTED and session < min(report)

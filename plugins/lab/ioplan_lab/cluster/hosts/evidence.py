@@ -31,7 +31,7 @@ async def refusals_here(
 
 
 def refusal(call: LaneCall) -> str:
-    """Of one lane; empty where nothing is seen.
+    """Why a lane is refused; empty where nothing is seen.
 
     Another reason the lane gives itself, and what needs a full read it reads.
     """

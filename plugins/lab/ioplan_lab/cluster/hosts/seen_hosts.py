@@ -38,13 +38,10 @@ class SeenHosts:
                 "lanes": metrics.get("lanes", []),
                 "clock": metrics.get("clock"),
                 "versions": metrics.get("versions", {}),
-                "outbox": metrics.get("outbox"),
             }
 
     def answer(self) -> dict[str, dict[str, Any]]:
-        """By host: its worker's address, lanes, versions, clock and outbox; `silent_s`;
-        and `gone` where its link has ended.
-        """
+        """By host: its address, lanes, versions, clock, `silent_s`; `gone`: no link."""
         self._look()
         now_s = time.time()
         there = {worker.name for worker in self.scheduler.workers.values()}

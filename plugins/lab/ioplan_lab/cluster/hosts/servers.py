@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import socket
 import sys
 from collections.abc import Coroutine
 from contextlib import suppress
@@ -15,8 +17,8 @@ from distributed import Scheduler, Worker
 from distributed.comm import Comm
 
 from ioplan.core.state_folder import state_folder
-from ioplan_lab.cluster.hosts.clock import WorkerClock, tell_time
-from ioplan_lab.cluster.hosts.delivery import deliver_always, outbox_report
+from ioplan_lab.cluster.hosts.clock import WorkerClock, tell_time, until_set_back
+from ioplan_lab.cluster.hosts.delivery import deliver_always
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.seen_hosts import SeenHosts
 from ioplan_lab.cluster.hosts.service import Service
@@ -35,6 +37,7 @@ LOOK_S = 1.0
 """Between two looks at its keys and its log."""
 RESTART_S, MAX_WAIT_S = 2.0, 20.0
 """Between two tries to reach the scheduler; more if it refuses this host."""
+FREE_TRIES, FREE_WAIT_S = 50, 0.2
 SETTINGS: dict[str, Any] = {
     # a lane does not depend on its worker, so none is blamed for a lane
     "distributed.scheduler.allowed-failures": 1_000_000,
@@ -85,11 +88,12 @@ class LabWorker(Worker):  # type: ignore[misc]
 
 
 async def run_scheduler(address: str) -> None:
-    """Run the scheduler until its keys change. Raises ClusterError, OSError."""
+    """Run it until its keys or its clock change. Raises ClusterError, OSError."""
     identity = Identity("scheduler")
     keys = identity.state()
     security = security_for(address, identity)
     place: Any = urlsplit(address)
+    await _until_free(place.hostname, place.port or 0)
     with dask.config.set(SETTINGS):
         async with LabScheduler(
             host=f"{place.scheme}://{place.hostname}",
@@ -101,14 +105,29 @@ async def run_scheduler(address: str) -> None:
             await _either(
                 scheduler.finished(),
                 _until_keys_change("scheduler", identity, keys),
+                until_set_back(),
                 SeenHosts(scheduler).look_forever(),
             )
+
+
+async def _until_free(host: str, port: int) -> None:
+    """A scheduler that was killed gives up its lock a moment before its port."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for _ in range(FREE_TRIES):
+        try:
+            socket.create_server((host, port), family=family).close()
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                return  # the scheduler itself says what is wrong
+        else:
+            return
+        await asyncio.sleep(FREE_WAIT_S)
 
 
 async def run_worker(
     name: str, scheduler: str, host: str | None, port: int, programs: Programs
 ) -> None:
-    """Run a host's worker until the scheduler is lost, or its keys change."""
+    """Run a host's worker until the scheduler is lost, or keys or clock change."""
     identity, clock = Identity("host"), WorkerClock()
     keys = identity.state()
     with dask.config.set(SETTINGS):
@@ -123,7 +142,6 @@ async def run_worker(
             metrics={
                 "lanes": _lanes,
                 "versions": _versions,
-                "outbox": _outbox,
                 "clock": clock.metric,
             },
             memory_limit=0,
@@ -131,10 +149,14 @@ async def run_worker(
             dashboard=False,
         )
         worker.handlers[OP] = relay_to(programs.participant)
-        changed = _until_keys_change("worker", identity, keys)
         with suppress(OSError, TimeoutError, asyncio.CancelledError):
             async with worker:
-                await _either(worker.finished(), changed, clock.measure_forever(worker))
+                await _either(
+                    worker.finished(),
+                    _until_keys_change("worker", identity, keys),
+                    until_set_back(),
+                    clock.measure_forever(worker),
+                )
 
 
 def run_scheduler_forever(address: str, programs: Programs) -> None:
@@ -215,7 +237,7 @@ async def _wait(seconds: float, identity: Identity) -> None:
 async def _until_keys_change(
     service: str, identity: Identity, before: KeysState
 ) -> None:
-    """And see to it meanwhile that the log does not grow without end."""
+    """Wait until the keys change, and bound the log meanwhile."""
     own = Service(service)
     while identity.state() == before:
         await asyncio.sleep(LOOK_S)
@@ -234,10 +256,6 @@ async def _either(*works: Coroutine[Any, Any, None]) -> None:
 
 def _lanes(worker: Worker) -> Any:
     return lane_states()
-
-
-def _outbox(worker: Worker) -> Any:
-    return outbox_report()
 
 
 def _versions(worker: Worker) -> Any:

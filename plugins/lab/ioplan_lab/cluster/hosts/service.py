@@ -19,7 +19,7 @@ STOP_S = 10
 HELD = "IOPLAN_SERVICE_LOCK"
 """The number of the lock's open file, for a program that starts itself anew."""
 LOG_BYTES = 1 << 20
-"""Of the log, and of the one before it, which is kept beside it."""
+"""The most bytes of the log, and of the one before it, which is kept beside it."""
 
 
 class Service:

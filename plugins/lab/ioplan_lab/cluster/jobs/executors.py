@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ioplan.store.delivery.delivered import delivered_now
-from ioplan.store.delivery.outbox import Delivery, Outbox
+from ioplan.store.delivery.outbox import Delivery
 from ioplan.store.delivery.sender import LANE_LIFE_S, send_now
 from ioplan.store.store import default_path
 from ioplan_lab.cluster.errors import ClusterError
@@ -53,12 +53,6 @@ class Executor(Protocol):
         """Let stopped and failed lanes be started again; what they did is kept.
 
         Returns the hosts that could not be reached.
-        """
-
-    def deliveries(self, calls: Sequence[LaneCall]) -> dict[str, Delivery]:
-        """How far the lanes' results are delivered, by session.
-
-        Of hosts that do not report there is none.
         """
 
     def delivered_now(
@@ -112,12 +106,6 @@ class LocalExecutor:
         for call in calls:
             LaneFolder.of(call).reset()
         return []
-
-    def deliveries(self, calls: Sequence[LaneCall]) -> dict[str, Delivery]:
-        stores = {_store(call) for call in calls}
-        left = {key: one for at in stores for key, one in Outbox(at).report().items()}
-        sessions = [call.session for call in calls]
-        return {one: left.get(one, Delivery(done=True)) for one in sessions}
 
     def delivered_now(
         self, calls: Sequence[LaneCall], place: str

@@ -97,7 +97,7 @@ class Jobs:
             ) from error
 
     def keep_new(self, job: Job) -> None:
-        """The same for a job that begins; of two with one id only one is kept.
+        """Keep a job that begins; of two with one id only one is kept.
 
         Raises StoreError.
         """

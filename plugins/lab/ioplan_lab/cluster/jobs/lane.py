@@ -106,7 +106,7 @@ class LaneState(Model):
         return next(errors, (said or [""])[-1])
 
     def unheard(self, silent_s: float) -> LaneState:
-        """As it is while its host does not report, and has not for so long."""
+        """The lane's state while its host has not reported for so long."""
         if self.ended:
             return self
         seen = f"last seen {self.status} {self.done:.0%}"

@@ -87,7 +87,7 @@ class LaneFolder:
     # ---- its state
 
     def state(self) -> LaneState:
-        """As its process wrote it, or as it is if that was killed."""
+        """The state that the lane's process wrote; the actual one if it was killed."""
         state = self._read_state()
         if state.exit_code is not None:
             return state

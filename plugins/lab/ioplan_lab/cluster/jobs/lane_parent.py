@@ -66,7 +66,7 @@ class LaneParent:
 
 
 PARENTS: list[LaneParent] = []
-"""Those of this process that have not ended; the last one takes new lanes."""
+"""Parents of this process that have not ended; the last one takes new lanes."""
 
 
 def start_lane(program: str, folder: Path, lock: int, errors: IO[bytes]) -> None:

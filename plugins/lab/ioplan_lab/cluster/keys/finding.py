@@ -8,7 +8,7 @@ from ioplan_lab.cluster.keys.issued import is_near, latest, notice
 
 
 def keys_finding() -> Finding | None:
-    """Of a lab whose desk this is, or of which this is a host."""
+    """What to do about keys of a lab whose desk this is, or of which this is a host."""
     known = [one for one in latest().values() if not one.revoked_at]
     if not known:
         return _host_keys()

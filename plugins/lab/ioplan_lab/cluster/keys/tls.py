@@ -31,7 +31,7 @@ def check_address(address: str) -> None:
 
 
 def to_connect(identity: Identity) -> ssl.SSLContext:
-    """The other side's certificate must be for the address that is connected to."""
+    """A context to connect: the other's certificate must be for the address."""
     return _context(identity, ssl.PROTOCOL_TLS_CLIENT, SERVERS)
 
 

@@ -21,15 +21,15 @@ from ioplan_lab.cluster.sync.messages import SILENT_S, Message
 from ioplan_lab.cluster.sync.relay import OP
 from ioplan_lab.cluster.sync.start_skew import (
     MAX_EXCHANGES,
-    MIN_EXCHANGES,
     Offset,
+    is_known,
     least_uncertain,
     offset_of,
 )
 
 CONNECT_S = 10
 PING_S, BURST_S = 1.0, 0.004
-CLOCK_S = 5.0
+CLOCK_S, PATIENT_S = 5.0, 1.0
 STARTUP_S = 20.0
 """A participant's process needs some time before its first answer."""
 Received = tuple[str, Message]
@@ -133,8 +133,13 @@ class Channels:
         for host in hosts:
             self.clocks[host].clear()
             self._run(self._burst(host))
-        deadline_s = time.monotonic() + CLOCK_S
-        while few := [one for one in hosts if len(self.clocks[one]) < MIN_EXCHANGES]:
+        begun_s = time.monotonic()
+        deadline_s, patient_s = begun_s + CLOCK_S, begun_s + PATIENT_S
+        while few := [
+            one
+            for one in hosts
+            if not is_known(self.clocks[one], time.monotonic() < patient_s)
+        ]:
             if self.lost & set(hosts) or time.monotonic() > deadline_s:
                 why = f"it is lost (it did not tell the time within {CLOCK_S:.0f} s)"
                 text = "; ".join(f"{host}: {why}" for host in few)
@@ -143,7 +148,9 @@ class Channels:
         return {host: least_uncertain(tuple(self.clocks[host])) for host in hosts}
 
     async def _burst(self, host: str) -> None:
-        for _ in range(2 * MIN_EXCHANGES):
+        for _ in range(MAX_EXCHANGES):
+            if is_known(self.clocks[host], patient=True):
+                return
             await self._write(host, _clock_question())
             await asyncio.sleep(BURST_S)
 

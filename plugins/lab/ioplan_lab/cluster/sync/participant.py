@@ -206,7 +206,7 @@ class Participant:
         return result.model_copy(update={"facts": facts})
 
     def _stop(self) -> None:
-        """Also a run that waits at its gate, or is not there yet."""
+        """Stop the run, also one that waits at its gate, or is not there yet."""
         self.stopped = True
         if watchdog := self.watchdog:
             watchdog.stop()

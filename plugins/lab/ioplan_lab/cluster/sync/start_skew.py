@@ -8,12 +8,14 @@ round trip, (t3 - t1) / 2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from ioplan.job import Job
 
 MIN_EXCHANGES, MAX_EXCHANGES = 8, 40
+GOOD_NS = 300_000
+"""On a busy machine most exchanges are slow: more are tried for one that is not."""
 
 
 class Offset(NamedTuple):
@@ -34,11 +36,19 @@ def least_uncertain(offsets: Iterable[Offset]) -> Offset:
     return min(offsets, key=lambda one: one.uncertainty_ns)
 
 
+def is_known(offsets: Collection[Offset], patient: bool) -> bool:
+    """Whether these are enough; who is patient waits for one that tells much."""
+    if len(offsets) < MIN_EXCHANGES:
+        return False
+    good = least_uncertain(offsets).uncertainty_ns <= GOOD_NS
+    return good or not patient or len(offsets) >= MAX_EXCHANGES
+
+
 LEAD_NS = 150_000_000
 """From sending the start time to the start: all hosts must have received it by then."""
 MIN_SKEW_NS = 10_000_000
 MAX_SKEW_FRACTION = 0.01
-"""Of the run's length. A larger skew, and one above the minimum, gets a warning."""
+"""A share of the run's length: a larger skew, above the minimum, gets a warning."""
 
 
 class Start(NamedTuple):

@@ -79,22 +79,30 @@ def push_job(console: Console, jobs: Jobs, job: Job, place: str | None) -> int:
 def ask_deliveries(executor: Executor, job: Job) -> bool:
     """Ask what the shared database has now; whether anything is missing.
 
-    Each host compares it with its own store. For one that does not answer, this one
-    asks the database, and compares with what was heard of it last.
+    Each host compares it with its own store. For one that does not answer, or cannot
+    ask, this one asks the database, and compares with what was heard of it last.
     """
     if not job.results:
         return False
     found = executor.delivered_now(job.calls, job.results)
-    silent = {
-        call.session: _runs(job, call)
-        for call in job.calls
-        if call.session not in found and _runs(job, call)
-    }
     job.deliveries.clear()
     job.deliveries.update(found)
-    if silent:
-        job.deliveries.update(stored_now(job.results, silent, silent))
+    unsure = {
+        call.session: _runs(job, call)
+        for call in job.calls
+        if (call.session not in found or found[call.session].error) and _runs(job, call)
+    }
+    if unsure:
+        for session, one in stored_now(job.results, unsure, unsure).items():
+            job.deliveries[session] = _both(found.get(session), one)
     return not all(_is_there(job, call) for call in job.calls)
+
+
+def _both(host: Delivery | None, here: Delivery) -> Delivery:
+    """A host's answer with what this one counts; only the host knows all it has."""
+    if host is None or host.refused:
+        return host or here
+    return host.model_copy(update={"stored": here.stored})
 
 
 def _is_there(job: Job, call: LaneCall) -> bool:
@@ -114,7 +122,7 @@ def _of(job: Job, call: LaneCall) -> Delivery:
 
 
 def _runs(job: Job, call: LaneCall) -> int:
-    """As its host counts them over all its parts, else as was heard of the last."""
+    """The runs that a lane's host counts over all its parts, else the last heard of."""
     state = job.known.get(call.session)
     return _of(job, call).runs or (state.runs if state else 0)
 

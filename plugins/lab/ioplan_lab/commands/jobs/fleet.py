@@ -117,7 +117,7 @@ LEFT = ("lane", "host", "status", "step")
 
 
 def _shortened(heading: str, text: Text, width: int) -> Text:
-    """Of a name both ends are kept: those of a rack differ in the last digits."""
+    """A name cut to the width in its middle: a rack's differ in the last digits."""
     shown = text.copy()
     if text.cell_len <= width:
         return shown

@@ -79,7 +79,7 @@ def _until_ended(
 
 
 def _keep_some_times(job: Job, jobs: Jobs, kept_s: float) -> float:
-    """So that another process knows what was seen last; returns when it was kept."""
+    """Keep what was seen for other processes; returns when it was kept."""
     if time.monotonic() - kept_s < KEEP_S:
         return kept_s
     jobs.keep(job)

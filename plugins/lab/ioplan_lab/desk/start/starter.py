@@ -83,7 +83,7 @@ class Starter:
 
     @property
     def lab(self) -> Lab:
-        """As its file is now. Raises LabError."""
+        """The lab as its file is now. Raises LabError."""
         return read_lab(self.lab_file)
 
     def file(self, asked: StartForm) -> Path:
@@ -164,7 +164,7 @@ class Starter:
             raise DeskError(said(done)) from None
 
     def _capacity(self, word: str) -> int:
-        """Of the largest drive that is known; 0 for none. Raises StoreError."""
+        """The capacity of the largest known drive; 0 for none. Raises StoreError."""
         lab = self.lab
         known = self.capacities(lab)
         return max((known.get(one, 0) for one in drives_named(lab, [word])), default=0)

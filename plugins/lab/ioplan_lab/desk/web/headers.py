@@ -79,7 +79,7 @@ class KnownHosts:
 
 
 def host_name(host: str) -> str:
-    """Of `NAME`, `NAME:PORT` or `[ADDRESS]:PORT`; empty for anything else."""
+    """The host of `NAME`, `NAME:PORT` or `[ADDRESS]:PORT`; empty for anything else."""
     found = HOST.fullmatch(host)
     return (found[1] or found[2]) if found else ""
 

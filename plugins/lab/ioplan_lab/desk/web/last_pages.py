@@ -47,7 +47,7 @@ class Pulse:
 
     @property
     def is_away(self) -> bool:
-        """As it was last; a new probe is begun if that is some time ago."""
+        """Whether it was away at the last probe; an old one is repeated."""
         if self._is_away and time.monotonic() - self._failed_s > AGAIN_S:
             self._begun()
         return self._is_away
@@ -108,7 +108,7 @@ class LastPages:
             _put(self._pages, _key(request), Kept(body, kind, time.time()))
 
     def page(self, request: Request) -> Response | None:
-        """As it was last, with its age."""
+        """The last version of a page, with its age."""
         kept = self._pages.get(_key(request))
         if kept is None:
             return None

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ioplan_lab.desk.errors import TooLarge, TooSlow
 
 REQUESTS = parse("600/minute")
-"""Of one address: a page that refreshes asks 30 times a minute."""
+"""Requests of one address: a page that refreshes asks 30 times a minute."""
 FAILURES = parse("10/minute")
 """Sign-ins of one address that fail; of all addresses ten times as many."""
 ALL_FAILURES = parse("100/minute")

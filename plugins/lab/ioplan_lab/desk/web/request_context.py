@@ -75,7 +75,7 @@ class RequestContext(Struct, frozen=True):
 
     @property
     def number(self) -> int:
-        """The same where it is a number. Raises Missing."""
+        """The id as a number. Raises Missing."""
         if not self.id.isdecimal() or len(self.id) > 9:
             raise Missing(f"there is no number {self.id!r}")
         return int(self.id)

@@ -1,0 +1,199 @@
+"""examples/lab/postgres/hosts.sql: a host sees and adds its own results only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+from msgspec import Struct
+from paths import ROOT
+from postgres import needs_postgres, postgres, psql
+from run_data import measurement, record, session
+
+from ioplan.core.error_kinds import StoreFault
+from ioplan.store.errors import StoreError
+from ioplan.store.extents import COUNTED
+from ioplan.store.push import push, push_session
+from ioplan.store.store import Store
+from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
+from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.inventory import Inventory
+from ioplan_lab.desk.tables import TABLES
+
+pytestmark = pytest.mark.long_but_first
+SQL = ROOT / "examples/lab/postgres"
+MINE, THEIRS = "20261125-100000-mine", "20261125-100000-theirs"
+SECRETS = ("desk_token", "desk_browser", "desk_hook", "desk_delivery", "desk_audit")
+
+
+class Roles(Struct):
+    """Addresses of one database, by who asks."""
+
+    owner: str
+
+    def of(self, role: str) -> str:
+        return self.owner.replace("ioplan@", f"{role}@")
+
+    def refused(self, role: str, statement: str) -> None:
+        with (
+            psycopg.connect(self.of(role)) as there,
+            pytest.raises(psycopg.errors.InsufficientPrivilege),
+        ):
+            there.execute(statement)
+
+    def changed(self, role: str, statement: str) -> int:
+        with psycopg.connect(self.of(role)) as there:
+            return there.execute(statement).rowcount
+
+
+@pytest.fixture(scope="module")
+def roles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Roles]:
+    """Hosts h1 and h2; each has pushed a session."""
+    folder = tmp_path_factory.mktemp("roles")
+    with postgres() as owner:
+        made = Roles(owner)
+        psql(owner, SQL / "roles.sql")
+        DeskDatabase.at(made.of("lab"), folder, TABLES).close()
+        for host in ("h1", "h2", "h1"):
+            psql(owner, SQL / "hosts.sql", "-v", f"host={host}")
+        pushed(folder / "h1.db", MINE, made.of("lab_h1"))
+        pushed(folder / "h2.db", THEIRS, made.of("lab_h2"))
+        yield made
+
+
+def stored(file: Path, id: str) -> Store:
+    local = Store.open(file)
+    local.begin(session().model_copy(update={"id": id}))
+    made = measurement()
+    local.add(record(1, session=id, made=made), made.detail)
+    local.finish(id, "ok", "2026-11-25T10:00:00+00:00")
+    return local
+
+
+def pushed(file: Path, id: str, address: str) -> None:
+    with stored(file, id) as local, Store.at(address) as shared:
+        assert [one.session for one in push(local, shared)] == [id]
+        assert not list(push(local, shared))
+
+
+@needs_postgres
+def test_a_host_sees_its_own_and_readers_see_all(roles: Roles) -> None:
+    seen = {
+        role: {table: count(roles.of(role), table) for table in ("session", "run")}
+        for role in ("lab_h1", "lab_h2", "lab_read", "lab")
+    }
+    assert seen["lab_h1"] == seen["lab_h2"] == {"session": 1, "run": 1}
+    assert seen["lab_read"] == seen["lab"] == {"session": 2, "run": 2}
+
+
+def count(address: str, table: str) -> int:
+    with psycopg.connect(address) as there:
+        (found,) = there.execute(f"SELECT count(*) FROM {table}").fetchone() or (-1,)
+        return int(found)
+
+
+@needs_postgres
+def test_a_host_changes_nothing_of_another(roles: Roles) -> None:
+    update = "UPDATE session SET status = 'failed' WHERE id = "
+    assert roles.changed("lab_h1", f"{update} '{THEIRS}'") == 0
+    assert roles.changed("lab_h1", f"{update} '{MINE}'") == 1
+    assert roles.changed("lab", f"UPDATE session SET status = 'ok' WHERE id = '{MINE}'")
+    event = "INSERT INTO event (session, position, at, kind, text) VALUES "
+    roles.refused("lab_h1", f"{event} ('{THEIRS}', 1, '', 'x', '')")
+    assert roles.changed("lab_h2", f"{event} ('{THEIRS}', 1, '', 'x', '')") == 1
+
+
+@needs_postgres
+def test_a_host_takes_nobodys_place(roles: Roles) -> None:
+    """Neither by a name that it gives itself, nor by giving away what it added."""
+    copied = "INSERT INTO session SELECT * FROM session"
+    roles.refused("lab_h1", f"UPDATE session SET added_by = 'lab_h2' WHERE id='{MINE}'")
+    with psycopg.connect(roles.of("lab")) as there:
+        names = [column.name for column in there.execute("TABLE session").description]
+    said = [
+        {"id": "'20261125-x'", "added_by": "'lab_h2'"}.get(name, name) for name in names
+    ]
+    listed = f"({', '.join(names)}) SELECT {', '.join(said)} FROM session"
+    roles.refused("lab_h1", f"INSERT INTO session {listed}")
+    roles.refused("lab_h1", "SET ROLE lab_h2")
+    roles.refused("lab_h1", f"ALTER TABLE session DISABLE ROW LEVEL SECURITY; {copied}")
+
+
+@needs_postgres
+@pytest.mark.parametrize("table", ["session", *COUNTED, "env", "drive", "meta"])
+def test_a_host_removes_and_rewrites_nothing(roles: Roles, table: str) -> None:
+    roles.refused("lab_h1", f"DELETE FROM {table}")
+    roles.refused("lab_h1", f"TRUNCATE {table} CASCADE")
+    if table != "session":
+        with psycopg.connect(roles.of("lab")) as there:
+            name = there.execute(f"TABLE {table}").description[0].name
+        roles.refused("lab_h1", f"UPDATE {table} SET {name} = {name}")
+
+
+@needs_postgres
+@pytest.mark.parametrize("table", SECRETS)
+@pytest.mark.parametrize("role", ["lab_h1", "lab_read", "lab_operator"])
+def test_only_the_desk_reads_secrets(roles: Roles, role: str, table: str) -> None:
+    psql(roles.owner, "", "-c", f"ALTER ROLE {role} LOGIN")
+    roles.refused(role, f"TABLE {table}")
+
+
+@needs_postgres
+def test_a_host_neither_reads_nor_fills_the_queue(roles: Roles) -> None:
+    roles.refused("lab_h1", "TABLE desk_queue")
+    roles.refused("lab_h1", "INSERT INTO desk_lock VALUES ('x')")
+    roles.refused("lab_h1", "CREATE TABLE public.mine (a int)")
+    psql(roles.owner, "", "-c", "ALTER ROLE lab_operator LOGIN")
+    assert roles.changed("lab_operator", "INSERT INTO desk_lock VALUES ('x')") == 1
+    roles.refused("lab_operator", "DELETE FROM run")
+
+
+@needs_postgres
+def test_an_id_that_another_host_has_is_a_conflict(
+    roles: Roles, tmp_path: Path
+) -> None:
+    with (
+        stored(tmp_path / "h1.db", THEIRS) as local,
+        Store.at(roles.of("lab_h1")) as shared,
+        pytest.raises(StoreError) as told,
+    ):
+        push_session(local, shared, THEIRS)
+    assert told.value.kind == StoreFault.SESSION_CONFLICT
+    assert "added by somebody else" in str(told.value)
+
+
+@needs_postgres
+def test_lanes_are_reported_by_their_host_and_cancelled_by_people(
+    roles: Roles, tmp_path: Path
+) -> None:
+    psql(roles.owner, "", "-c", "ALTER ROLE lab_operator LOGIN")
+    with ExitStack() as stack:
+        h1, h2, desk, person = (
+            Inventory(stack.enter_context(DeskDatabase.at(one, tmp_path, TABLES)))
+            for one in map(roles.of, ("lab_h1", "lab_h2", "lab", "lab_operator"))
+        )
+        calls = [lane(1, "h1"), lane(2, "h2")]
+        for host, call in zip((h1, h2), calls, strict=True):
+            host.forget_old()
+            assert host.report([(call, running(call))]) == {}
+        assert len(desk.running()) == len(person.running()) == 2
+        assert [one.state.host for one in h1.running()] == ["h1"]
+        person.cancel(calls[0].job, "olga")
+        assert h1.report([(calls[0], running(calls[0]))]) == {calls[0].session: "olga"}
+        with pytest.raises(StoreError):
+            h2.report([(calls[0], running(calls[0]))])
+
+
+def lane(number: int, host: str) -> LaneCall:
+    job = "20261125-120000-abcdef"
+    texts = {"plan": "plan/p.ioplan", "files": {"plan/p.ioplan": "x"}, "lab": ""}
+    named = {"session": f"{job}-{number:03}", "target": f"d{number}", "host": host}
+    return LaneCall(job=job, **named, **texts)
+
+
+def running(call: LaneCall) -> LaneState:
+    same = {name: getattr(call, name) for name in ("job", "session", "target", "host")}
+    return LaneState(**same, status="running")
