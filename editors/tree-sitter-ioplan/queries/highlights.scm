@@ -76,6 +76,7 @@
 "continue"
 "doubling"
 "drawn"
+"during"
 (each)
 "every"
 "expect"

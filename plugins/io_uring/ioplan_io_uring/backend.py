@@ -29,6 +29,7 @@ SPEAKS = speaking(
     "rate gamma",
     "burst",
     "ramp",
+    "during",
     "errors allowed",
     "retry",
     "hang",

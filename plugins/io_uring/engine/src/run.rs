@@ -261,6 +261,7 @@ impl Run {
             streams: self
                 .timeline
                 .total_reports(&runs_ns, &self.gaps_ns(&runs_ns)),
+            phases: self.phase_reports(&ends),
             cpu: record::cpu_between(self.before.map(|before| before.0), after.0),
             warnings: [self.warnings(&ends), conditions.warnings()].concat(),
             facts: self.result_facts(&conditions, &ends),
@@ -429,6 +430,27 @@ impl Run {
             reports.entry(name).or_default().push(report);
         }
         json!(reports)
+    }
+
+    /// The counts of each stream in each phase; a stream that did nothing there has none.
+    fn phase_reports(&self, ends: &[LaneEnd]) -> BTreeMap<String, Vec<StreamReport>> {
+        let streams = self.job.streams.iter().enumerate();
+        let report = |phase: usize| {
+            let of = |(at, stream): (usize, &Stream)| {
+                let mut sum = StreamCounts::default();
+                let lanes = self.crew.lanes.iter().zip(ends);
+                lanes
+                    .filter(|(id, _)| id.stream == at)
+                    .filter_map(|(_, end)| end.by_phase.get(phase))
+                    .for_each(|counts| sum.add(counts));
+                sum.report(&stream.name, 0)
+            };
+            streams.clone().map(of).collect()
+        };
+        let phases = self.job.phases.iter().enumerate();
+        phases
+            .map(|(at, phase)| (phase.name.clone(), report(at)))
+            .collect()
     }
 
     fn result_facts(&self, conditions: &Conditions, ends: &[LaneEnd]) -> Facts {

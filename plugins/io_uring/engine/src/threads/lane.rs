@@ -18,6 +18,7 @@ use crate::pattern::sizes::Direction;
 use crate::target::data::Filler;
 use crate::target::stamps::Stamps;
 use crate::target::verify::Verifier;
+use crate::threads::by_phase::ByPhase;
 use crate::threads::by_target::ByTarget;
 use crate::threads::commits::Commits;
 use crate::threads::gaps::LaneGap;
@@ -85,6 +86,7 @@ pub struct Lane {
     over_ns: Option<u64>,
     counts: IntervalCounts,
     by_target: ByTarget,
+    by_phase: ByPhase,
     gap: LaneGap,
     slots: SlotTimes,
     lateness: Option<LaneLateness>,
@@ -169,6 +171,7 @@ impl Lane {
             counts: IntervalCounts::new(id.lane, schedule, messages),
             gap: LaneGap::new(shared.gap(id.stream), number),
             by_target: ByTarget::of(job, targets),
+            by_phase: ByPhase::of(job),
             slots: SlotTimes::new(stream.qd),
             lost_ios: 0,
             verified_bytes: 0,
@@ -183,6 +186,7 @@ impl Lane {
         self.begun_ns = self.shared.clock.now_ns();
         self.schedule = schedule.part(self.part_ns.0, self.part_ns.1);
         self.counts.begin(schedule);
+        self.by_phase.begin(schedule.start_ns);
         self.gap.begin(self.schedule.start_ns);
         if let Some(kept) = &mut self.kept {
             kept.begin(schedule.start_ns);
@@ -512,6 +516,10 @@ impl Lane {
         let latency_ns = now_ns.saturating_sub(op.start_ns);
         let tally = self.counts.tally();
         tally.record(direction, latency_ns, op.size_bytes);
+        if op.measured {
+            let tallies = self.by_phase.tallies(op.start_ns);
+            tallies.for_each(|tally| tally.record(direction, latency_ns, op.size_bytes));
+        }
     }
 
     /// The I/O has completed. `result` is bytes, or minus errno; `data` is what was read,
@@ -557,12 +565,33 @@ impl Lane {
             {
                 match op.kind {
                     Kind::Io(direction) => tally.record(direction, latency_ns, op.size_bytes),
-                    Kind::Flush => tally.record_flush(latency_ns, commit_ns),
+                    Kind::Flush => {
+                        tally.record_flush(latency_ns);
+                        commit_ns.into_iter().for_each(|ns| tally.record_commit(ns));
+                    }
                 }
+            }
+            if op.measured {
+                self.count_by_phase(op, latency_ns, from_ns.zip(commit_ns));
             }
             if op.measured && op.kind != Kind::Flush {
                 self.gap.completed(now_ns);
             }
+        }
+    }
+
+    /// A commit has a start of its own.
+    #[inline]
+    fn count_by_phase(&mut self, op: &Op, latency_ns: u64, commit: Option<(u64, u64)>) {
+        for tally in self.by_phase.tallies(op.start_ns) {
+            match op.kind {
+                Kind::Io(direction) => tally.record(direction, latency_ns, op.size_bytes),
+                Kind::Flush => tally.record_flush(latency_ns),
+            }
+        }
+        if let Some((start_ns, commit_ns)) = commit {
+            let tallies = self.by_phase.tallies(start_ns);
+            tallies.for_each(|tally| tally.record_commit(commit_ns));
         }
     }
 
@@ -585,6 +614,10 @@ impl Lane {
             tally.error(direction);
             if let Some(tally) = self.by_target.tally(op) {
                 tally.error(direction);
+            }
+            if op.measured {
+                let tallies = self.by_phase.tallies(op.start_ns);
+                tallies.for_each(|tally| tally.error(direction));
             }
         }
     }
@@ -723,6 +756,7 @@ impl Lane {
             load: self.load.end(over_ns),
             lateness: self.lateness.as_mut().map(|late| late.end(waited)),
             by_target: self.by_target.end(),
+            by_phase: self.by_phase.end(),
             ..self.slots_end(over_ns)
         };
         self.counts.finish(end);
