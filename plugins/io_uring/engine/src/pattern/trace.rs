@@ -396,9 +396,12 @@ impl Replayed {
     pub fn advance(&mut self) {
         self.next += 1;
         self.skip();
-        if self.waits.is_some() && !self.is_finished() {
-            let at_ns = self.time_of(self.next);
-            self.waits.as_mut().expect("it waits").pass(at_ns);
+        if self.waits.is_none() || self.is_finished() {
+            return;
+        }
+        let at_ns = self.time_of(self.next);
+        if let Some(waits) = &mut self.waits {
+            waits.pass(at_ns);
         }
     }
 
