@@ -15,10 +15,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
+from hashlib import sha256
+from itertools import product
 from pathlib import Path
 
 from bill import bill, crates, licences, pages, python_packages, runtime
-from offline import archive, debian_package, folder_of
+from offline import LIBCS, MADE, archive, debian_package, folder_of
 from static_engine import BUILD, MACHINES, ROOT, static_engine
 
 DIST = ROOT / "dist"
@@ -27,10 +29,12 @@ DIST = ROOT / "dist"
 def build(folder: Path, kind: str, engine: str = "") -> Path:
     """Let the build backend make one, of the sources in a folder."""
     before = set(DIST.iterdir())
+    # lark numbers the states of the parser's tables by addresses and hashes
+    again = ["setarch", "--addr-no-randomize", sys.executable]
     subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(DIST)],
+        [*again, "-m", "hatchling", "build", "-t", kind, "-d", str(DIST)],
         cwd=folder,
-        env=os.environ | {"IOPLAN_WHEEL": engine},
+        env=os.environ | {"IOPLAN_WHEEL": engine, "PYTHONHASHSEED": "0"},
         check=True,
         capture_output=True,
     )
@@ -73,7 +77,7 @@ def documents(wheels: Path) -> list[Path]:
 
 def version() -> str:
     """As the source distribution has it."""
-    (sdist,) = DIST.glob("ioplan-*.tar.gz")
+    (sdist,) = (one for one in DIST.glob("*.tar.gz") if "offline" not in one.name)
     return sdist.name.removeprefix("ioplan-").removesuffix(".tar.gz")
 
 
@@ -84,16 +88,26 @@ def site() -> Path:
     return BUILD / "site"
 
 
-def offline(machine: str, pages: Path) -> list[Path]:
-    """The archive and the package for a processor, and what is said of both."""
+def offline(machine: str, libc: str, pages: Path) -> list[Path]:
+    """The archive and, of glibc, the package for a processor; what is said of both."""
     (wheel,) = DIST.glob(f"*manylinux2014_{machine}*.whl")
-    folder = folder_of(wheel, machine)
+    folder = folder_of(wheel, machine, libc)
     shutil.copytree(pages, folder / "docs")
     said = documents(folder / "wheels")
     for file in said:
         shutil.copy2(file, folder)
-    archives = [archive(folder, machine, DIST), debian_package(folder, machine, DIST)]
-    return [*archives, *said]
+    if libc == "musl":
+        return [archive(folder, f"{machine}-musl", DIST), *said]
+    made = archive(folder, machine, DIST)
+    return [made, debian_package(folder, machine, DIST), *said]
+
+
+def checksums(files: list[Path]) -> Path:
+    """What `sha256sum --check` reads; whoever signs this one file signs all."""
+    made = DIST / "SHA256SUMS"
+    lines = (f"{sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in files)
+    made.write_text("".join(lines))
+    return made
 
 
 def main() -> None:
@@ -101,11 +115,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machines", nargs="*", choices=MACHINES, default=MACHINES)
     machines = list(parser.parse_args().machines)
+    os.umask(0o022)
+    os.environ["SOURCE_DATE_EPOCH"] = str(MADE)
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
     made, pages = packages(machines), site()
-    made += [one for name in machines for one in offline(name, pages)]
-    for one in sorted(set(made)):
+    for name, libc in product(machines, LIBCS):
+        made += offline(name, libc, pages)
+    files = sorted(set(made))
+    for one in (*files, checksums(files)):
         print(one.relative_to(ROOT))
 
 

@@ -1,8 +1,9 @@
 """Packages for machines without a network: an archive with an installer, and a .deb.
 
 Both hold ioplan's wheel and those of all that it depends on, for each Python that is
-supported on one processor, and the documents as pages. A .deb cannot use Debian's own
-Python packages: those of its older systems are too old.
+supported on one processor with one kind of libc, and the documents as pages. A .deb
+cannot use Debian's own Python packages: those of its older systems are too old. The
+archives are packed by gzip, which even the smallest system can unpack.
 """
 
 from __future__ import annotations
@@ -14,9 +15,14 @@ from pathlib import Path
 
 from static_engine import BUILD, ROOT
 
-PYTHONS = ("3.11", "3.12", "3.13")
-LIBCS = ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014")
-"""What the wheels of numpy and pydantic ask for; RHEL 8 has glibc 2.28."""
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
+MADE = 1767225600
+"""The time of all that is packed, in seconds: a build of the same sources is equal."""
+LIBCS = {
+    "glibc": ("manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014"),
+    "musl": ("musllinux_1_2", "musllinux_1_1"),
+}
+"""What the wheels of numpy and pydantic ask for: RHEL 8 has glibc 2.28, Alpine musl."""
 INSTALLER = ROOT / "packaging/install.sh"
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 PLACE = "/usr/lib/ioplan"
@@ -41,16 +47,23 @@ ln -sf {PLACE}/bin/ioplan /usr/bin/ioplan
 BEFORE = f"#!/bin/sh\nset -e\nrm -rf {PLACE} /usr/bin/ioplan\n"
 
 
-def folder_of(wheel: Path, machine: str) -> Path:
+def folder_of(wheel: Path, machine: str, libc: str) -> Path:
     """All wheels with the installer, in a folder named after the version."""
     name = f"ioplan-{version_of(wheel)}"
-    place = BUILD / "offline" / machine / name
+    place = BUILD / "offline" / libc / machine / name
     shutil.rmtree(place.parent, ignore_errors=True)
     (place / "wheels").mkdir(parents=True)
+    platforms = [f"{one}_{machine}" for one in LIBCS[libc]]
     for python in PYTHONS:
-        _download(wheel, machine, python, place / "wheels")
-    shutil.copy2(INSTALLER, place)
+        _download(wheel, platforms, python, place / "wheels")
+    (place / INSTALLER.name).write_text(installer(machine, libc))
     return place
+
+
+def installer(machine: str, libc: str) -> str:
+    """An archive's script; where its wheels do not fit, it says what they are for."""
+    system = f"Python {PYTHONS[0]} to {PYTHONS[-1]}, {machine} and {libc}"
+    return INSTALLER.read_text().replace("SYSTEM", system)
 
 
 def version_of(wheel: Path) -> str:
@@ -58,20 +71,21 @@ def version_of(wheel: Path) -> str:
     return wheel.name.split("-")[1]
 
 
-def _download(wheel: Path, machine: str, python: str, place: Path) -> None:
+def _download(wheel: Path, platforms: list[str], python: str, place: Path) -> None:
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(place)]
     pip += ["--disable-pip-version-check", "--only-binary=:all:", str(wheel)]
     pip += ["--python-version", python, "--implementation", "cp"]
-    pip += [word for libc in LIBCS for word in ("--platform", f"{libc}_{machine}")]
+    pip += [word for one in platforms for word in ("--platform", one)]
     subprocess.run(pip, check=True)
 
 
-def archive(folder: Path, machine: str, dist: Path) -> Path:
-    """The folder as one file."""
-    made = dist / f"{folder.name}-offline-{machine}.tar.zst"
-    command = ["tar", "--owner=0", "--group=0", "--sort=name", "--mtime=2026-01-01"]
-    command += ["--zstd", "-cf", str(made), "-C", str(folder.parent), folder.name]
-    subprocess.run(command, check=True)
+def archive(folder: Path, end: str, dist: Path) -> Path:
+    """The folder as one file, named by processor and libc."""
+    made = dist / f"{folder.name}-offline-{end}.tar.gz"
+    pack = ["tar", "--owner=0", "--group=0", "--sort=name", f"--mtime=@{MADE}"]
+    pack += ["--use-compress-program=gzip -n", "-cf", str(made)]
+    pack += ["-C", str(folder.parent), folder.name]
+    subprocess.run(pack, check=True)
     return made
 
 
@@ -89,13 +103,6 @@ def debian_package(folder: Path, machine: str, dist: Path) -> Path:
         (control / name).write_text(script)
         (control / name).chmod(0o755)
     made = dist / f"ioplan_{version}_{architecture}.deb"
-    command = [
-        "dpkg-deb",
-        "--root-owner-group",
-        "-Znone",
-        "--build",
-        str(tree),
-        str(made),
-    ]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    pack = ["dpkg-deb", "--root-owner-group", "-Znone", "--build", str(tree), str(made)]
+    subprocess.run(pack, check=True, stdout=subprocess.DEVNULL)
     return made

@@ -16,6 +16,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -41,13 +42,23 @@ def static_engine(machine: str) -> Path:
     if target not in _of_rustup():
         command.append("-Zbuild-std=std,panic_unwind")
         env |= _of_debian()
-    env["RUSTFLAGS"] = "-Clink-self-contained=no"  # zig brings what starts a program
+    env["RUSTFLAGS"] = " ".join(("-Clink-self-contained=no", *_without_places()))
     command += ["--target", target]
     made = BUILD / "engine" / target / "release"
     for name, crate in CRATES.items():
         subprocess.run(command, cwd=ROOT / crate, env=os.environ | env, check=True)
         write_stamp(made / name)
     return made / "ioplan-engine"
+
+
+def _without_places() -> Iterator[str]:
+    """Sources are named without this machine's folders: each build is equal.
+
+    zig brings what starts a program, so that Rust's own is not linked.
+    """
+    cargo = os.environ.get("CARGO_HOME", str(Path.home() / ".cargo"))
+    for place, name in ((ROOT, "ioplan"), (cargo, "cargo"), (BUILD / "rust", "rust")):
+        yield f"--remap-path-prefix={place}={name}"
 
 
 def _path() -> str:

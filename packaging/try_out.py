@@ -1,20 +1,24 @@
 """Installs what `make dist` made where nobody has developed it, and runs the demo.
 
     python packaging/try_out.py [NAME...]      # as root; all: writes the table
+    python packaging/try_out.py --root FOLDER  # a system that is laid out, with Python
 
 Debian's older and newer systems are laid out by debootstrap in build/roots, once. In
 each the offline archive is unpacked and its installer run, without a network; then the
-demo runs on a file there. Systems of another processor run under qemu's user mode,
-which has no io_uring, so that the engine's threads do the I/O. Where no Python is new
-enough, or none at all, the engine alone does the demo's jobs, which it gets as JSON.
-The table is that of docs/install.md.
+demo runs on a file there, and the steps of docs/paths.md on a loop device. Systems of
+another processor run under qemu's user mode, which has no io_uring, so that the
+engine's threads do the I/O. Where no Python is new enough, or none at all, the engine
+alone does the demo's jobs, which it gets as JSON. The
+table is that of docs/install.md.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
+import shlex
 import shutil
 import subprocess
 import zipfile
@@ -24,6 +28,7 @@ from pathlib import Path
 
 from dist import DIST
 from msgspec import Struct
+from reader_paths import DISK_BYTES, JUDGES, PATHS, lab_file, steps
 from static_engine import BUILD, ROOT
 
 ROOTS = BUILD / "roots"
@@ -44,11 +49,17 @@ class Place(Struct, frozen=True):
     suite: str = ""
     machine: str = "x86_64"
     has_python: bool = True
+    given: Path | None = None
 
     @property
     def root(self) -> Path:
         """Its files."""
-        return ROOTS / f"{self.suite or 'empty'}-{self.machine}"
+        return self.given or ROOTS / f"{self.suite or 'empty'}-{self.machine}"
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether its programs run under qemu."""
+        return self.machine != platform.machine()
 
 
 PLACES = (
@@ -62,9 +73,22 @@ PLACES = (
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
+def given(root: Path) -> Place:
+    """A system that somebody else laid out, named as it names itself."""
+    said = dict(
+        line.split("=", 1)
+        for line in (root / "etc/os-release").read_text().splitlines()
+        if "=" in line
+    )
+    name = said["NAME"].strip('"').removesuffix(" GNU/Linux").removesuffix(" Linux")
+    version = ".".join(said["VERSION_ID"].strip('"').split(".")[:2])
+    libc = "musl" if [*root.glob("lib/ld-musl-*")] else "glibc"
+    return Place(f"{name} {version}", libc, given=root)
+
+
 def lay_out(place: Place) -> None:
     """Make its files, unless they are there."""
-    if (place.root / "complete").exists():
+    if place.given or (place.root / "complete").exists():
         return
     shutil.rmtree(place.root, ignore_errors=True)
     place.root.mkdir(parents=True)
@@ -107,7 +131,8 @@ def inside(place: Place, command: str, *codes: int) -> str:
 
 def run_demo(place: Place, folder: Path) -> str:
     """From the offline archive, with the system's own Python."""
-    (archive,) = DIST.glob(f"*-offline-{place.machine}.tar.zst")
+    end = "-musl" if place.libc == "musl" else ""
+    (archive,) = DIST.glob(f"*-offline-{place.machine}{end}.tar.gz")
     subprocess.run(["tar", "-xf", archive, "-C", folder], check=True)
     shutil.copy2(ROOT / "examples" / DEMO, folder)
     (unpacked,) = folder.glob("ioplan-*")
@@ -116,13 +141,47 @@ def run_demo(place: Place, folder: Path) -> str:
     ioplan = f"{OUTSIDE} /work/venv/bin/ioplan"
     shown = inside(place, f"{ioplan} run /work/{DEMO} {WORDS}", 1)
     assert PASSED in shown, shown
+    how = "offline archive, demo"
+    if not place.is_foreign:
+        run_paths(place, folder, f"{OUTSIDE} /work/venv/bin/ioplan")
+        how += ", five-step paths"
+    if not place.suite:
+        return how
     (package,) = DIST.glob(f"*_{ARCHITECTURES[place.machine]}.deb")
     shutil.copy2(package, folder)
     inside(place, f"{OUTSIDE} dpkg -i /work/{package.name}")
     shown = inside(place, f"{OUTSIDE} ioplan backends --backend io_uring")
     assert "yes" in shown, shown
     inside(place, f"{OUTSIDE} dpkg -r ioplan")
-    return "offline archive, demo; .deb"
+    return f"{how}; .deb"
+
+
+def run_paths(place: Place, folder: Path, ioplan: str) -> None:
+    """Each command of docs/paths.md, in the user's home; a loop device is the drive."""
+    disk = folder / "disk"
+    disk.touch()
+    os.truncate(disk, DISK_BYTES)
+    config = folder / ".config/ioplan/lab.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text(lab_file(str(disk)))  # so the kernel names it, inside, too
+    attach = ["losetup", "--find", "--show", "--direct-io=on", str(disk)]
+    device = subprocess.run(attach, capture_output=True, text=True, check=True).stdout
+    try:
+        for reader in PATHS:
+            for words in steps(reader, device.strip(), str(disk)):
+                if "SESSION" in words:
+                    words[words.index("SESSION")] = _first_session(place, ioplan)
+                line = f"cd /work && {ioplan} {shlex.join(words)}"
+                codes = (1,) if words[0] in JUDGES else ()
+                inside(place, f"sh -c {shlex.quote(line)}", *codes)
+    finally:
+        subprocess.run(["losetup", "--detach", device.strip()], check=True)
+
+
+def _first_session(place: Place, ioplan: str) -> str:
+    """The oldest of the user's store."""
+    rows = json.loads(inside(place, f"{ioplan} ls --format json"))["sessions"]
+    return str(rows[-1]["id"])
 
 
 def run_engine(place: Place, folder: Path) -> str:
@@ -161,7 +220,7 @@ def tried(place: Place) -> str:
     lay_out(place)
     with working_folder(place) as folder:
         how = (run_demo if place.has_python else run_engine)(place, folder)
-    if place.machine != platform.machine():
+    if place.is_foreign:
         how += ", under qemu-user"
     return f"| {place.name} | {place.libc} | {place.machine} | {how} |"
 
@@ -185,9 +244,11 @@ def main() -> None:
     """Try all, or those whose folder is named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("roots", nargs="*", metavar="NAME")
-    wanted = parser.parse_args().roots
-    for place in PLACES:
-        if not wanted or place.root.name in wanted:
+    parser.add_argument("--root", type=Path, action="append", default=[])
+    asked = parser.parse_args()
+    own = [] if asked.root and not asked.roots else PLACES
+    for place in (*own, *map(given, asked.root)):
+        if not asked.roots or place.root.name in asked.roots or place.given:
             row = tried(place)
             print(row, flush=True)
             write_table(row)

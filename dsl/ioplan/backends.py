@@ -183,6 +183,16 @@ class StampingDrive(Protocol):
 
 
 @runtime_checkable
+class JournalingDrive(StampingDrive, Protocol):
+    """One that can keep these stamps on another host, too.
+
+    `journal` is the descriptor of a link to there (`ioplan.journal.wire`), or None.
+    """
+
+    journal: int | None
+
+
+@runtime_checkable
 class WatchedDrive(Protocol):
     """A drive that other programs of this host may begin to use meanwhile."""
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, GetPydanticSchema, PlainSerializer, TypeAdapter
 
 from ioplan.core.model import Model
-from ioplan.workload import Direction, Stream, Workload
+from ioplan.workload import Direction, Phase, Stream, Workload
 
 PROTOCOL = 1
 """The version of jobs and events as JSON: docs/protocol.md. A field that old programs
@@ -77,7 +77,8 @@ class Job(Model):
     `cpus` are those that its threads may have, the best first: with as many threads or
     fewer, each has one of its own, in this order; with more, they share all of them.
     Where there are none, the backend chooses. With several `targets`, `target` is their
-    paths for people to read, capacity and block are those that fit all.
+    paths for people to read, capacity and block are those that fit all. Each of the
+    `phases` has counts of its own in the Result.
     """
 
     target: str
@@ -85,6 +86,7 @@ class Job(Model):
     capacity_bytes: Annotated[int, Field(gt=0)]
     block_bytes: Annotated[int, Field(gt=0)]
     streams: tuple[JobStream, ...]
+    phases: tuple[Phase, ...] = ()
     warmup_ns: Annotated[int, Field(ge=0)] = 0
     run_ns: Annotated[int, Field(gt=0)] | None = None
     limit_bytes: Annotated[int, Field(gt=0)] | None = None
@@ -226,6 +228,8 @@ class Cpu(Model):
 class Result(Model):
     """The end of a run that could be measured; `cpu` is none if nobody measured it.
 
+    `phases` has the counts of each stream in each phase of the job.
+
     A backend that is the drive itself tells its `wear`; of others the logs are read.
     """
 
@@ -233,6 +237,7 @@ class Result(Model):
     run_ns: int
     stopped: bool = False
     streams: tuple[StreamCounts, ...]
+    phases: dict[str, tuple[StreamCounts, ...]] = {}
     cpu: Cpu | None = None
     wear: Wear | None = None
     warnings: tuple[str, ...] = ()

@@ -58,6 +58,13 @@ class PowerControl(Model):
     timeout: Duration = "1min"
 
 
+class JournalPlace(Model):
+    """Where `ioplan journal serve` listens, and the file with the key of it."""
+
+    at: Annotated[str, Field(pattern=r"^(\S+|\[\S+\]):\d{1,5}$")]
+    key: Words
+
+
 METHOD, TABLE = "[method]", "[table]"
 
 
@@ -79,8 +86,8 @@ class LabTarget(Model):
     that nothing else uses it, though that cannot be seen there. `host` says where the
     target is, `hosts` lists those that share it, the first of which prepares it.
     Targets of a host with the same `lock` are used one at a time. `power` is the
-    target's own power meter, `power_control` what cuts its power; `cpus` are those
-    that its I/O is done on.
+    target's own power meter, `power_control` what cuts its power, and `journal` another
+    host that keeps what `verify` knows of it; `cpus` are those that its I/O is done on.
     """
 
     path: Words | None = None
@@ -95,6 +102,7 @@ class LabTarget(Model):
     purge: Purge = "discard"
     power: PowerMeter | None = None
     power_control: PowerControl | None = None
+    journal: JournalPlace | None = None
     cpus: CpuList | None = None
     host: Words | None = None
     hosts: tuple[Words, ...] = ()

@@ -6,6 +6,7 @@ the language leaves to a default is written out here, so that a record says all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
@@ -81,6 +82,7 @@ class RatePhase(Model):
 
     length_ns: Annotated[int, Field(gt=0)]
     per_s: Annotated[float, Field(ge=0)]
+    name: str = ""
 
 
 Arrivals = Literal["fixed", "poisson", "gamma"]
@@ -274,6 +276,53 @@ def scaled_times(stream: AnyStream, time_scale: float) -> AnyStream:
         )
         changed["rate"] = stream.rate.model_copy(update={"phases": phases})
     return stream.model_copy(update=changed) if changed else stream
+
+
+class Phase(Model):
+    """A part of a run's measured time that has counts of its own: `length_ns` from
+    `start_ns` on, and again `every_ns`, all before `end_ns`.
+
+    The I/Os of a phase are those whose intended start is in it.
+    """
+
+    name: str
+    start_ns: Annotated[int, Field(ge=0)]
+    length_ns: Annotated[int, Field(gt=0)]
+    every_ns: Annotated[int, Field(gt=0)] | None = None
+    end_ns: Annotated[int, Field(gt=0)] | None = None
+
+    def windows(self, until_ns: int) -> Iterator[tuple[int, int]]:
+        """Begin and end of each time that it comes, as far as a run of this length."""
+        end_ns = min(until_ns, until_ns if self.end_ns is None else self.end_ns)
+        for begin_ns in range(self.start_ns, end_ns, self.every_ns or FOREVER_NS):
+            yield begin_ns, min(begin_ns + self.length_ns, end_ns)
+
+    def time_ns(self, begin_ns: int, end_ns: int) -> int:
+        """How much of the time from the one to the other is in it."""
+        return sum(max(0, to - max(begin_ns, at)) for at, to in self.windows(end_ns))
+
+
+FOREVER_NS = 1 << 62
+
+
+def phases_of(stream: Stream) -> Iterator[Phase]:
+    """The part of the run that a stream has, under its name, and the named phases of
+    its rate."""
+    if stream.starts_ns or stream.ends_ns is not None:
+        length_ns = (stream.ends_ns or FOREVER_NS) - stream.starts_ns
+        yield Phase(name=stream.name, start_ns=stream.starts_ns, length_ns=length_ns)
+    parts = stream.rate.phases if stream.rate else ()
+    begin_ns, every_ns = stream.starts_ns, sum(part.length_ns for part in parts)
+    for part in parts:
+        if part.name:
+            yield Phase(
+                name=part.name,
+                start_ns=begin_ns,
+                length_ns=part.length_ns,
+                every_ns=every_ns,
+                end_ns=stream.ends_ns,
+            )
+        begin_ns += part.length_ns
 
 
 STREAM_DEFAULTS: dict[str, Any] = defaults_of(Stream)

@@ -64,6 +64,9 @@ class Rules:
         self.terminals = {name: tree for name, (tree, _), *_ in loaded.term_defs}
         for name, _, tree, _ in loaded.rule_defs:
             self.made[str(name).lstrip("?")] = self.of(tree)
+        # `as NAME` behind a phase is of that, and not of the run: as lark reads it
+        phase = self.made["phase"]
+        self.made["phase"] = {"type": "PREC_RIGHT", "value": 0, "content": phase}
         self.made["name"] = {"type": "PATTERN", "value": NAME}
         for name in TOKENS:
             self.made[name.lower()] = self.token(name)

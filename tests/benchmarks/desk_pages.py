@@ -26,6 +26,7 @@ PAGES = {
     "Sessions of a drive": "/sessions?drive=lab7",
     "Sessions, its last page": "/sessions?page=100",
     "Drives": "/drives",
+    "A drive": "/drives/lab7",
     "Queue": "/queue",
 }
 TIMES, MOST_S = 3, 1.0

@@ -68,6 +68,30 @@ def test_the_installer_and_the_package_scripts_are_shell(tmp_path: Path) -> None
         subprocess.run(["sh", "-n"], input=script, text=True, check=True)
 
 
+@pytest.mark.slow
+def test_the_installer_says_what_its_packages_are_for(tmp_path: Path) -> None:
+    (tmp_path / "wheels").mkdir()
+    (tmp_path / "install.sh").write_text(offline.installer("aarch64", "musl"))
+    call = ["sh", tmp_path / "install.sh", tmp_path / "venv"]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    told = "error: this archive is for Python 3.11 to 3.14, aarch64 and musl\n"
+    assert done.returncode == 1 and done.stderr.endswith(told) and not done.stdout
+
+
+def test_a_system_is_named_as_it_names_itself(tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    release = tmp_path / "etc/os-release"
+    release.write_text('NAME="Alpine Linux"\nVERSION_ID=3.20.3\n')
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/ld-musl-x86_64.so.1").touch()
+    found = packaging_script("try_out").given(tmp_path)
+    assert (found.name, found.libc) == ("Alpine 3.20", "musl")
+    release.write_text('NAME="Debian GNU/Linux"\nVERSION_ID="12"\n')
+    (tmp_path / "lib/ld-musl-x86_64.so.1").unlink()
+    found = packaging_script("try_out").given(tmp_path)
+    assert (found.name, found.libc) == ("Debian 12", "glibc")
+
+
 def test_the_version_stands_in_one_place() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     assert 'dynamic = ["version"]' in project

@@ -138,7 +138,7 @@ def test_names_that_attack_are_text(viewer: TestClient, path: str) -> None:
 
 def test_drives_have_state_last_plan_health_and_wear(viewer: TestClient) -> None:
     page = viewer.get("/drives").text
-    row = re.search(r"<tr>\s*<th[^>]*>fast.*?</tr>", page, re.DOTALL)
+    row = re.search(r"<tr>\s*<th[^>]*><a[^>]*>fast.*?</tr>", page, re.DOTALL)
     assert row and "free" in row[0] and "plan 59" in row[0] and "7 %" in row[0]
     assert "2 media errors" in row[0] and "spare 98 %" in row[0] and ">20</a>" in row[0]
     assert "/history/20261121-055900-aaaa" in row[0]
@@ -170,7 +170,7 @@ def test_a_page_has_fifty_drives_of_however_many(tmp_path: Path) -> None:
 
 
 def drives_in(page: str) -> list[str]:
-    return re.findall(r'data-label="Drive">(\w+)', page)
+    return re.findall(r'data-label="Drive"><a href="[^"]*">(\w+)', page)
 
 
 def test_what_runs_beside_the_queue_keeps_a_drive(

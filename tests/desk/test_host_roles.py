@@ -21,6 +21,7 @@ from ioplan.store.store import Store
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.inventory import Inventory
+from ioplan_lab.desk.samples import Samples
 from ioplan_lab.desk.tables import TABLES
 
 pytestmark = pytest.mark.long_but_first
@@ -146,6 +147,8 @@ def test_a_host_neither_reads_nor_fills_the_queue(roles: Roles) -> None:
     roles.refused("lab_h1", "TABLE desk_queue")
     roles.refused("lab_h1", "INSERT INTO desk_lock VALUES ('x')")
     roles.refused("lab_h1", "CREATE TABLE public.mine (a int)")
+    sample = "INSERT INTO desk_sample VALUES ('j', 'of another', 1, 1, 1)"
+    roles.refused("lab_h1", sample)
     psql(roles.owner, "", "-c", "ALTER ROLE lab_operator LOGIN")
     assert roles.changed("lab_operator", "INSERT INTO desk_lock VALUES ('x')") == 1
     roles.refused("lab_operator", "DELETE FROM run")
@@ -181,6 +184,8 @@ def test_lanes_are_reported_by_their_host_and_cancelled_by_people(
             assert host.report([(call, running(call))]) == {}
         assert len(desk.running()) == len(person.running()) == 2
         assert [one.state.host for one in h1.running()] == ["h1"]
+        drawn = [list(Samples(one.database).of(calls[0].job)) for one in (desk, h1)]
+        assert drawn == [[one.session for one in calls], [calls[0].session]]
         person.cancel(calls[0].job, "olga")
         assert h1.report([(calls[0], running(calls[0]))]) == {calls[0].session: "olga"}
         with pytest.raises(StoreError):
@@ -196,4 +201,4 @@ def lane(number: int, host: str) -> LaneCall:
 
 def running(call: LaneCall) -> LaneState:
     same = {name: getattr(call, name) for name in ("job", "session", "target", "host")}
-    return LaneState(**same, status="running")
+    return LaneState(**same, status="running", iops=1.0)

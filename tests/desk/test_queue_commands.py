@@ -99,6 +99,9 @@ def test_a_person_queues_reserves_and_sees_results(
         (("drive", "d1", "--out-of-service", ""), "give the reason"),
         (("drive", "d1", "--in-service"), "d1 is not out of service"),
         (("drive", "d1"), "add --out-of-service REASON"),
+        (("drive", "d1", "--tag", "x", "--in-service"), "add --out-of-service REASON"),
+        (("drive", "d1", "--tag", "a b"), "'a b' is no tag"),
+        (("people", "quota", "ada", "--drives", "0"), "more than 0"),
     ],
 )
 def test_what_is_refused(
@@ -109,3 +112,22 @@ def test_what_is_refused(
     known = {"PLAN": plan, "LIST": listed}
     done = ioplan("lab", *(known.get(word, word) for word in words))
     assert done.code == 2 and text in done.err, done.err
+
+
+def test_drives_are_chosen_by_tags_and_people_have_quotas(
+    lab: Path, plan: Path
+) -> None:
+    assert lab_call("drive", "d1", "d2", "--tag", "qual").out == "d1: qual\nd2: qual\n"
+    lab_call("drive", "d1", "--tag", "fast", "--untag", "qual")
+    add = ("queue", "add", plan, "--create", "64MiB", "--on")
+    assert lab_call(*add, "tag:fast").out == "#1 plan waits\n"
+    refused = ioplan("lab", *add, "tag:slow")
+    assert refused.code == 2 and "fast, qual" in refused.err
+    said = lab_call("people", "quota", "*", "--drives", "1", "--hours", "2.5").out
+    assert said.endswith("own: 1 drive at once, 2.5 drive-hours in 7 days\n")
+    lab_call(*add, "drive d*")
+    assert "may use 1 drive at once" in states()[2][1]
+    lab_call("people", "add", "olga")
+    assert "1 drive at once" in " ".join(lab_call("people", "list").out.split())
+    assert lab_call("people", "quota", "*").out.endswith("no quota\n")
+    assert "may use" not in states()[2][1]

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.decide import decisions
 from ioplan_lab.desk.queue.drives import DriveStates, OutOfService, Reservation
 from ioplan_lab.desk.queue.entry import Entry, Priority, QueueEntry, entry_of, row_of
+from ioplan_lab.desk.queue.queue import Queue
+from ioplan_lab.desk.queue.quotas import Quota, Quotas, Use, use_of
+from ioplan_lab.desk.tables import TABLES
 
 NOW = "2026-11-22T12:00:00Z"
 BEFORE, AFTER = "2026-11-22T11:00:00Z", "2026-11-22T13:00:00Z"
@@ -112,3 +122,84 @@ def test_no_drive_is_given_twice_and_nothing_that_could_run_waits(rows: Any) -> 
     assert sorted(one.entry.number for one in found) == [
         one.number for one in entries if one.state == "waiting"
     ]
+
+
+def quota_waits(use: Use, *entries: Entry) -> dict[int, str]:
+    found = decisions(entries, OPEN, {}, NOW, use)
+    return {one.entry.number: one.text for one in found}
+
+
+def test_a_quota_of_drives_counts_what_runs_and_holds_nothing() -> None:
+    use = Use({"ada": Quota(drives=2)})
+    found = quota_waits(
+        use,
+        entry(1, "ab", state="running"),
+        entry(2, "c"),
+        entry(3, "c", person="bob"),
+        entry(4, "defg", person="bob"),
+    )
+    assert found[2] == "ada may use 2 drives at once: 2 in use, 1 drive more"
+    assert found[3] == found[4] == ""
+    assert quota_waits(use, entry(1, "a", state="running"), entry(2, "b"))[2] == ""
+    assert "0 in use, 3 drives more" in quota_waits(use, entry(1, "abc"))[1]
+    ended = entry(1, "ab", state="ended")
+    assert quota_waits(use, ended, entry(2, "ab"))[2] == ""
+
+
+def test_a_quota_of_hours_and_one_of_everyone() -> None:
+    use = Use(
+        {"*": Quota(hours=10), "eve": Quota(drives=9)},
+        dict.fromkeys(("ada", "eve"), 10.0) | {"bob": 9.9},
+    )
+    found = quota_waits(
+        use,
+        *(
+            entry(number, person=name, drives=name[0])
+            for number, name in enumerate(("ada", "bob", "eve"), 1)
+        ),
+    )
+    assert found == {1: "ada may use 10 drive-hours in 7 days: 10.0 used", 2: "", 3: ""}
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[DeskDatabase]:
+    with DeskDatabase.at(None, tmp_path / "desk", TABLES) as made:
+        yield made
+
+
+def test_hours_are_those_of_the_last_days(database: DeskDatabase) -> None:
+    """Drives times hours, of what ended, and of what runs up to now."""
+    quotas, queue = Quotas(database), Queue(database)
+    quotas.set("ada", Quota(hours=5))
+    for number, (began, ended) in enumerate(
+        ((-3, -1), (-1, 0), (-8 * 24, -6.5 * 24)), 1
+    ):
+        queue.add(QueueEntry("ada", "plan", {"p": ""}, "t", ("a", "b")))
+        times = {"b": stamp(timedelta(hours=began)), "n": number, "e": ""}
+        if ended:
+            times["e"] = stamp(timedelta(hours=ended))
+        with database.writing() as connection:
+            connection.change(
+                "UPDATE desk_queue SET started_at = :b, ended_at = :e, "
+                "state = CASE WHEN :e = '' THEN 'running' ELSE 'ended' END "
+                "WHERE number = :n",
+                times,
+            )
+    with database.reading() as connection:
+        use = use_of(connection)
+    assert use.hours["ada"] == pytest.approx(2 * (2 + 1 + 12), abs=0.01)
+    queue.add(QueueEntry("ada", "plan", {"p": ""}, "t", ("c",)))
+    assert queue.take("desk") is None
+    (waiting,) = queue.waiting()
+    assert "ada may use 5 drive-hours in 7 days: 30.0 used" in waiting.text
+    quotas.set("ada", Quota())
+    assert quotas.all() == {}
+    taken = queue.take("desk")
+    assert taken and taken.drives == ("c",)
+
+
+@pytest.mark.parametrize("quota", [Quota(drives=0), Quota(drives=-1), Quota(hours=0)])
+def test_a_quota_of_nothing_is_refused(database: DeskDatabase, quota: Quota) -> None:
+    with pytest.raises(DeskError, match="more than 0"):
+        Quotas(database).set("ada", quota)
+    assert Quotas(database).all() == {}

@@ -30,6 +30,7 @@ def drive(
         drive=name,
         host="h1",
         group=("all", "qual"),
+        tag=("fast", f"t{number}"),
     )
     closed = "out of service: dead" if state == "out of service" else ""
     row = DriveRow(name, "h1", state)  # type: ignore[arg-type]
@@ -55,6 +56,9 @@ FIVE = [
         ('life >= 5%, life <= 30 %, model "o*"', "d3"),
         ("size > 2 TB, size <= 4TB", "d3 d4"),
         ("group qual, host h1, drive d[12]", "d1 d2"),
+        ("tag:t2", "d2"),
+        ("1 x tag:fast, model other", "d3"),
+        ("tag t4", "d4"),
     ],
 )
 def test_what_is_taken(text: str, names: str) -> None:

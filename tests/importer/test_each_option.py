@@ -132,6 +132,7 @@ PROBES = {
     "blockalign": (TIMED, "64k"),
     "fsync": (TIMED, "7"),
     "fdatasync": (TIMED, "7"),
+    "sync": (TIMED, "dsync"),
     "zero_buffers": (TIMED, "1"),
     "buffer_compress_percentage": (TIMED, "30"),
     "buffer_pattern": (TIMED, "0x1"),

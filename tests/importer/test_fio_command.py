@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from ioplan.measure.histogram import bucket_index, bucket_range
 from ioplan.store.store import Store
-from ioplan_importer.fio_command.arguments import FioArgumentError, call_of
+from ioplan_importer.fio_command.arguments import BARE, FioArgumentError, call_of
 from ioplan_importer.fio_command.results import fio_middle
 
 BOTH = """[global]
@@ -230,6 +231,16 @@ REFUSED = {
     "no file": (["nowhere.fio"], "cannot read 'nowhere.fio'"),
     "slip": (["--name=a", "--rww=read"], "no known option of a job, did you mean"),
     "server": (["--server=x", "both.fio"], "--pass-through gives the call to fio"),
+    "globals": (["both.fio", "both.fio"], "which is for its own jobs only"),
+    "own": (["--showcmd", "both.fio"], "--showcmd is for fio itself"),
+    "every I/O": (
+        ["--name=a", "--rw=read", "--size=8m", "--direct=1", "--write_bw_log=l"],
+        "logs are averages over one log_avg_msec",
+    ),
+    "histogram log": (
+        ["--write_hist_log=l", "--log_avg_msec=500", "both.fio"],
+        "write_hist_log is not done",
+    ),
     "format": (["--output-format=xml", "both.fio"], "is of normal, json"),
     "terse": (["--terse-version=5", "both.fio"], "only version 3"),
     "writes": (["--readonly", "both.fio"], "--readonly forbids it"),
@@ -297,16 +308,112 @@ def test_a_call_is_given_to_fio_itself(folder: Path, capfd: Any) -> None:
 
 def test_options_before_the_first_name_are_of_all_jobs() -> None:
     call = call_of(
-        ["--bs=4k", "-direct", "--name", "a", "--rw=read", "--name=b", "--rw", "write"]
+        ["--bs=4k", "-direct", "1", "--name", "a", "--rw=read", "--name=b", "--rw", "w"]
     )
-    lines = ["[global]", "bs=4k", "direct", "[a]", "rw=read", "[b]", "rw=write"]
-    assert call.text.split() == lines
+    head, *jobs = call.text.split("[")[1:]
+    assert head.split() == ["global]", "bs=4k", "direct=1"]
+    assert [one.split() for one in jobs] == [
+        ["a]", "name=a", "rw=read"],
+        ["b]", "name=b", "rw=w"],
+    ]
     assert call.formats == ("normal",) and call.output is None
 
 
 def test_an_option_without_its_value() -> None:
     with pytest.raises(FioArgumentError, match="--rw needs a value"):
         call_of(["--name=a", "--rw"])
+
+
+ALONE = {
+    "a job of the command line": "--rw=randread --time_based --runtime=500ms",
+    "bare words": "--rw=randread --number_ios=64 --refill_buffers --norandommap --thread",
+    "values of their own": "--rw write --bs 64k --iodepth 1",
+    "latency percentiles": "--rw=read --lat_percentiles=1 --clat_percentiles=0",
+    "flushes": "--rw=randwrite --fsync=4 --number_ios=64",
+    "durable writes": "--rw=randwrite --sync=dsync --number_ios=64",
+    "fio's MiB": "--rw=read --filesize=8MiB --number_ios=64",
+    "what fio caps": "--rw=randread --number_ios=64 --iodepth=32 --ioengine=psync",
+}
+
+
+@pytest.mark.slow
+@NEEDS_FIO
+@pytest.mark.parametrize("name", ALONE)
+def test_a_job_of_the_command_line_is_told_as_by_fio(name: str, folder: Path) -> None:
+    words = ["--name=a", "--filename=f", "--direct=1", "--description=d"]
+    words += [*ALONE[name].split(), "--output-format=json+"]
+    words += [] if "size" in ALONE[name] else ["--size=4m"]
+    theirs = subprocess.run(["fio", *words], check=True, capture_output=True, text=True)
+    (folder / "f").unlink()
+    ours, real = documents(ioplan("fio", *words)), documents_in(theirs.stdout)
+    assert ours.keys() == real.keys()
+    (mine,), (other,) = ours["jobs"], real["jobs"]
+    assert shape(mine) == shape(other)
+    assert mine["job options"] == other["job options"]
+    if "runtime" not in ALONE[name]:
+        for way in ("read", "write"):
+            told = [
+                (one[way]["io_bytes"], one[way]["total_ios"]) for one in (mine, other)
+            ]
+            assert told[0] == told[1]
+        # fio ends before the flush that is due with the last write
+        assert mine["sync"]["total_ios"] - other["sync"]["total_ios"] in (0, 1)
+
+
+def documents_in(text: str) -> dict[str, Any]:
+    """fio writes notes before its JSON."""
+    found: dict[str, Any] = json.loads(text[text.index("{\n") :])
+    return found
+
+
+@pytest.mark.slow
+@NEEDS_FIO
+def test_log_files_are_fio_s(folder: Path) -> None:
+    """As many lines with the same fields; their means are the job's own figures."""
+    asked = "write_bw_log=l\nwrite_iops_log=l\nwrite_lat_log=l\nlog_avg_msec=100\n"
+    (folder / "both.fio").write_text(BOTH.replace("[mixed]", f"{asked}[mixed]"))
+    told = documents(ioplan("fio", "both.fio", "--output-format=json"))
+    ours = {path.name: path.read_text() for path in folder.glob("*.log")}
+    (folder / "scratch.bin").unlink()
+    subprocess.run(["fio", "both.fio"], check=True, capture_output=True)
+    theirs = {path.name for path in folder.glob("*.log") if "slat" not in path.name}
+    assert set(ours) == theirs
+    for number, job in enumerate(told["jobs"], 1):
+        rows = [
+            [int(word) for word in line.split(", ")]
+            for line in ours[f"l_iops.{number}.log"].splitlines()
+        ]
+        reads = [value for _, value, way, *_ in rows if way == 0]
+        assert all(len(row) == 5 for row in rows)
+        assert [row[0] for row in rows if row[2] == rows[0][2]] == sorted(
+            {row[0] for row in rows}
+        )
+        if job["read"]["total_ios"]:
+            mean = sum(reads) / len(reads)
+            assert mean == pytest.approx(job["read"]["iops"], rel=0.1, abs=2)
+
+
+@NEEDS_FIO
+@pytest.mark.slow
+def test_words_without_a_value_are_those_of_fio() -> None:
+    def asked(name: str) -> str:
+        call = ["fio", f"--cmdhelp={name}"]
+        return subprocess.run(call, check=True, capture_output=True, text=True).stdout
+
+    listed = re.findall(r"^ *(\w+) *:", asked("all"), re.M)
+    assert {one for one in listed if "type: empty or boolean" in asked(one)} == BARE
+
+
+def test_the_version_is_told_as_fio_tells_it() -> None:
+    for words in ("--version", "-v"):
+        done = ioplan("fio", words)
+        assert (done.code, done.out.count("\n")) == (0, 1)
+        assert re.match(r"fio-3\.\d+-ioplan-", done.out)
+
+
+def test_a_job_from_standard_input(folder: Path) -> None:
+    done = ioplan("fio", "-", "--parse-only", stdin=BOTH)
+    assert (done.code, done.err) == (0, "")
 
 
 @given(st.integers(0, 1 << 40))

@@ -95,6 +95,10 @@ def test_what_was_said_or_cannot_stand_is_not_offered() -> None:
         (TEST + "seek highest qd in 1..64 where p99 <= |", ["1ms"]),
         (TEST + "chart |", [*CHARTS]),
         (TEST + "chart lines iops by |", ["qd", "time"]),
+        (
+            TEST + "run two for 1s\n  chart heatmap |",
+            ["latency", "reader.latency", "flush.latency", "p99"],
+        ),
         (TEST + "chart lines iops by qd, log |", ["x", "y"]),
         (HEAD + "profile smoke { |", ["run_time", "pre.fill"]),
         (HEAD + "profile smoke { run_time = |", ["1min"]),

@@ -142,8 +142,8 @@ def test_it_is_drawn_from_a_plan(tmp_path: Path, store_path: Path) -> None:
     ("line", "error"),
     [
         (
-            "heatmap p99 over time",
-            "a heatmap over time shows all latencies, and not p99",
+            "heatmap p99, latency over time",
+            "a heatmap shows all latencies, or figures such as p99, not both",
         ),
         ("heatmap wrter.latency over time", "'wrter' is neither a direction nor a"),
         ("heatmap trim.latency over time", "no run of this test has trims to measure"),

@@ -12,7 +12,7 @@ from run_data import record, run, session
 from ioplan.records.record import RunRecord
 from ioplan.store.database import Database
 from ioplan.store.errors import StoreError
-from ioplan.store.layout.tables import COLUMNS, LAYOUT, UPGRADES
+from ioplan.store.layout.tables import BY_RUN_ID, COLUMNS, LAYOUT, UPGRADES
 from ioplan.store.pages import pages_of_runs
 from ioplan.store.sqlite import SqliteFile
 from ioplan.store.store import Store
@@ -75,6 +75,11 @@ def test_the_layout_before_is_upgraded_with_all_that_it_has(tmp_path: Path) -> N
         store.add(*run(3))
         ids = [one.run_id for one in runs] + [record(3).run_id]
         (rows,) = pages_of_runs(store, [session().id], ids, whole=False)
+    with closing(sqlite3.connect(path)) as connection:
+        (index,) = connection.execute(
+            "SELECT sql FROM sqlite_master WHERE name = 'run_by_run_id'"
+        ).fetchone()
+    assert index == BY_RUN_ID
     assert [row["place"] is None for row in rows] == [True, True, False]
     assert [row["record"] is None for row in rows] == [False, False, True]
     Store.to_read(path).close()

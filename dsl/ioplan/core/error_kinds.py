@@ -63,6 +63,7 @@ class Cause(Kind):
     NO_DIRECT_IO = "no-direct-io", "the file system does not support direct I/O"
     IO_URING_FORBIDDEN = "io-uring-forbidden", "io_uring is disabled on this system"
     MEMORY = "memory", "there is not enough memory, or it may not be locked"
+    JOURNAL = "journal", "the journal on another host cannot be kept"
     NOT_CUT = "not-cut", "the power was not cut as the plan asks"
     NOT_MADE = "not-made", "an event of the plan was not made, or its command failed"
     NOTHING_FOUND = "nothing-found", "the test whose result it uses found nothing"

@@ -242,7 +242,8 @@ CLAUSES: tuple[Clause, ...] = (
             "`burst 5s of 50_000 iops, then 5s of 5_000 iops`",
             "a rate in phases that repeat, starting with the first phase when the "
             "stream's measured time starts. Latencies, `each`, `total`, `poisson` and "
-            "`gamma` are as for `rate`. A phase may have `0 iops`",
+            "`gamma` are as for `rate`. A phase may have `0 iops`, and a name: "
+            "`5s of 50_000 iops as peak` ([phases](#phases))",
             "none",
         ),
         slot="rate",

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ioplan.core.text import did_you_mean
 from ioplan.core.units import time_text
-from ioplan.language.quantity import Kind, QuantityError, parse
+from ioplan.language.quantity import Kind, QuantityError, make, parse
 from ioplan.workload import COUNTED, SYNCS, Direction
 
 METRICS: dict[str, tuple[str, Kind]] = {
@@ -87,6 +87,9 @@ RECOVERING = ("iops", "bandwidth", "mean", "max", "p50", "p99", "p99.9")
 RECOVERY = re.compile(r"(\S*) of (\S+) to ([0-9_.]+) ?%(?: for (\S+))?")
 
 
+DURING = " during "
+IN_PHASES = ("iops", "bandwidth", "errors", "mean", "min", "max", "stddev")
+"""What is known of a phase, besides percentiles."""
 LATENCY = "latency"
 """All latencies, which a heatmap draws over time: no figure."""
 
@@ -115,7 +118,8 @@ class Metric(Struct, frozen=True, kw_only=True):
     """A figure of a run, perhaps of one stream or one direction only.
 
     `step` is one of the test's named steps. Of a test with a `seek` the axis is a
-    metric, too: the value that was found, of the kind `sought`.
+    metric, too: the value that was found, of the kind `sought`. During a `phase` it is
+    of the I/Os whose intended start is in it.
     """
 
     name: str
@@ -124,6 +128,7 @@ class Metric(Struct, frozen=True, kw_only=True):
     sought: Kind | None = None
     step: str | None = None
     recovery: Recovery | None = None
+    phase: str | None = None
 
     @property
     def percent(self) -> float | None:
@@ -147,6 +152,8 @@ class Metric(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         parts = (self.step, self.stream, self.direction, self.name)
         name = ".".join(part for part in parts if part)
+        if self.phase:
+            return f"{name}{DURING}{self.phase}"
         return f"{name}{_spoken(self.recovery)}" if self.recovery else name
 
 
@@ -159,8 +166,15 @@ def _spoken(recovery: Recovery) -> str:
     return f" of {recovery.of} to {recovery.to_percent:g}%{held}"
 
 
+def at_the_end(metric: Metric) -> bool:
+    """Whether it is known only when a run has ended, of which a seek may ask for it."""
+    return metric.phase is not None or metric.name in AT_THE_END
+
+
 def why_not_in_intervals(metric: Metric) -> str:
     """Why a metric is not known of each interval of a run; empty where it is."""
+    if metric.phase:
+        return "a phase is a part of the time itself, and is drawn as a band"
     if metric.sought:
         return "a seek finds it once"
     known = metric.percent is not None or metric.name in IN_INTERVALS
@@ -179,10 +193,55 @@ def _percent(name: str) -> float | None:
     return float(found[1]) if found else None
 
 
+def _during(metric: Metric, phase: str) -> Metric:
+    """Raises MetricError."""
+    if metric.percent is None and metric.name not in IN_PHASES:
+        raise MetricError(
+            f"{metric.name!r} is measured for the whole run, and not during a "
+            "part of it"
+        )
+    return replace(metric, phase=phase_name(phase))
+
+
+def phase_name(text: str) -> str:
+    """A phase's name, or the stretch `10s..20s` with its times as ioplan writes them.
+
+    Raises MetricError.
+    """
+    if ".." not in text:
+        return text.strip()
+    begin_ns, end_ns = stretch_ns(text)
+    return f"{_compact(begin_ns)}..{_compact(end_ns)}"
+
+
+def stretch_ns(text: str) -> tuple[int, int]:
+    """Begin and end of a stretch such as `10s..20s`. Raises MetricError."""
+    try:
+        edges = [parse(edge.strip()) for edge in text.split("..")]
+    except QuantityError as error:
+        raise MetricError(f"{text}: {error}") from error
+    times = [round(one.value) for one in edges if one.kind == "time" or not one.value]
+    if len(times) != 2 or times[0] >= times[1]:
+        raise MetricError(
+            f"{text} is no stretch of a run: write begin and end as in 10s..20s"
+        )
+    return times[0], times[1]
+
+
+def _compact(time_ns: int) -> str:
+    return make("time", time_ns).text.replace(" ", "")
+
+
 def parse_metric(
     text: str, streams: Collection[str] = (), steps: Collection[str] = ()
 ) -> Metric:
-    """`p99`, `read.p99.999`, `reader.iops`, `later.reader.iops`. Raises MetricError."""
+    """`p99`, `read.p99.999`, `reader.iops`, `later.reader.iops`, `p99 during burst`.
+
+    Raises MetricError.
+    """
+    whole, during, phase = text.partition(DURING)
+    if during:
+        return _during(parse_metric(whole, streams, steps), phase)
     if found := RECOVERY.fullmatch(text):
         return replace(
             parse_metric(found[1], streams, steps), recovery=_recovery(*found.groups())

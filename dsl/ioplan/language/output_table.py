@@ -96,8 +96,8 @@ CHARTS = {
         ChartKind("bars", "a bar for each cell", renderer="axis", marks="bars"),
         ChartKind(
             "heatmap",
-            "a colour for each cell of two axes; of `latency over time`, for how many "
-            "I/Os took how long when",
+            "a colour for each cell of two axes; `over time`, for each cell and drive, "
+            "and of `latency` for how many I/Os took how long when",
             renderer="cells",
             marks="heatmap",
             over=("size", "read"),

@@ -446,7 +446,18 @@ class Test(Checked, frozen=True, kw_only=True):
     expectations: tuple[Expectation, ...] = ()
     headlines: tuple[HeadlineLine, ...] = ()
     charts: tuple[Chart, ...] = ()
+    time_scale: float = 1.0
     text: str = ""
+
+    @property
+    def phases(self) -> set[str]:
+        """The phases and stretches that its metrics are of."""
+        metrics = [one.metric for one in self.expectations]
+        metrics += [one.metric for one in self.headlines]
+        metrics += [one.of_metric for one in self.expectations if one.of_metric]
+        metrics += [metric for one in self.charts for metric in one.metrics]
+        metrics += [one.metric for one in (self.seek.where if self.seek else ())]
+        return {one.phase for one in metrics if one.phase}
 
 
 class CheckedPlan(Checked, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ LENGTHS = {
     "limit_bytes": "bytes",
     "passes": "passes",
     "warmup_ns": "warmup",
+    "phases": "during",
 }
 VOCABULARY = frozenset((*WORDS.values(), *LENGTHS.values(), "streams"))
 """All that a backend may declare; `streams` is several at the same time."""
@@ -37,7 +38,7 @@ COMMON = (
     *("rate", "rate poisson", "pause", "pause every", "region", "permuted", "align"),
     *("hotspots", "zipf", "pareto", "normal"),
     *("data zeros", "data compressible", "trim", "sync", "verify"),
-    *LENGTHS.values(),
+    *(word for word in LENGTHS.values() if word != "during"),
 )
 """What every backend of ioplan speaks; a new clause is named by each that has it."""
 REPLAYS = tuple(
@@ -90,6 +91,8 @@ def _gap(stream: Stream, word: str) -> Gap:
     reason = f"the backend does not support {word!r}"
     if stream.hosts and word == "on hosts":
         reason = f"this host alone cannot run streams on {', '.join(stream.hosts)}"
+    if word == "during":
+        reason = "the backend does not count I/Os by phases of a run"
     if word in ("over all", "on targets"):
         reason = "a run of this backend has one target, which shares nothing"
     return Gap(stream=stream.name, field=FIELDS.get(word, word), reason=reason)

@@ -232,6 +232,8 @@ STATEMENTS = (
             "`expect METRIC OP QUANTITY when …`": "a pass/fail criterion",
             "`expect METRIC OP SHARE of METRIC`": "compares with another metric of "
             "the same cell: `later.iops >= 90% of before.iops`",
+            "`expect METRIC during PHASE OP QUANTITY`": "judges a part of the run, "
+            "see [phases](#phases)",
         },
         "expect ${1:p99} ${2:<} ${3:2ms}",
     ),

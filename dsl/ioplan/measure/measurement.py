@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from ioplan.core.error_kinds import FigureFault
@@ -11,6 +12,7 @@ from ioplan.job import (
     Cpu,
     Event,
     Failure,
+    Job,
     Progress,
     Result,
     Started,
@@ -31,6 +33,7 @@ from ioplan.measure.totals import Totals
 from ioplan.records.record import (
     DirectionResult,
     Interval,
+    PhaseResult,
     RunDetail,
     StreamResult,
     TargetResult,
@@ -38,7 +41,7 @@ from ioplan.records.record import (
 from ioplan.workload import Direction
 
 Streams = dict[str, StreamCountsBuilder]
-FIGURES = ("figures", "targets", "detail", "_faults")
+FIGURES = ("figures", "targets", "detail", "_faults", "_in_phases")
 """Made once for all that ask for them; each event makes them out of date."""
 TARGETS = "targets"
 """The fact of a Result with the counts of several targets."""
@@ -155,11 +158,37 @@ class Measurement:
         return self.figures.total
 
     @cached_property
+    def _in_phases(self) -> dict[str, Streams]:
+        """What each stream counted in each phase."""
+        found: dict[str, Streams] = {}
+        for name, streams in self.result.phases.items() if self.result else ():
+            self._add_streams(found.setdefault(name, {}), streams)
+        return found
+
+    def phases(self, job: Job) -> dict[str, PhaseResult]:
+        """The results by phase of the job, over the time that each has of the run."""
+        by_name = {stream.name: stream for stream in job.streams}
+        found = {}
+        for phase in job.phases:
+            streams = self._in_phases.get(phase.name, {})
+            for name, counts in streams.items():
+                begin_ns = by_name[name].starts_ns
+                own_ns = self._final[name].run_ns
+                end_ns = self.run_ns if own_ns is None else begin_ns + own_ns
+                counts.run_ns = phase.time_ns(begin_ns, end_ns)
+            if streams:
+                figures = Totals(streams, phase.time_ns(0, self.run_ns))
+                found[phase.name] = figures.in_phase()
+        return found
+
+    @cached_property
     def detail(self) -> RunDetail:
-        """A histogram for each stream and direction, the series, and the counts of
-        each interval."""
+        """A histogram for each stream and direction, of the run and of its phases, the
+        series, and the counts of each interval."""
+        phases = self._in_phases.items()
+        parts = (Totals(streams, 0).stored(name) for name, streams in phases)
         return RunDetail(
-            histograms=self.figures.stored(),
+            histograms=(*self.figures.stored(), *chain.from_iterable(parts)),
             series=self.series,
             intervals=self._intervals.packed(),
         )

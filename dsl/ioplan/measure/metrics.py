@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import sqrt
 from typing import NamedTuple, Protocol
 
@@ -83,6 +83,8 @@ class Part:
     def __init__(self, metric: Metric, samples: Sequence[Sample]) -> None:
         if metric.step:
             samples = [one for one in samples if step_name(one.record) == metric.step]
+        if metric.phase:
+            samples = list(_in_phase(metric.phase, samples))
         self.samples = samples
         self.results = all_scoped(metric, samples)
         self.run_s = sum([_time_s(metric.stream, one.record) for one in samples])
@@ -93,8 +95,18 @@ def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
     return figure_of(metric, Part(metric, samples))
 
 
+def _in_phase(name: str, samples: Sequence[Sample]) -> Iterator[Sample]:
+    """A phase of each run that has it."""
+    for record, detail in samples:
+        found = getattr(record, "phases", {}).get(name)
+        if found:
+            yield Sample(found, detail)
+
+
 def figure_of(metric: Metric, part: Part) -> Figure:
     """The figure of a part that several metrics look at."""
+    if metric.phase and not part.samples:
+        return Figure(None, f"nothing was counted during {metric.phase}")
     if metric.direction in SYNCS and not part.results:
         return Figure(None, _no_syncs(metric, part))
     measured = _found if metric.sought else MEASURED.get(metric.name, _percentile)
@@ -404,6 +416,7 @@ def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
         for sample in samples
         for stored in sample.detail.histograms
         if metric.stream in (None, stored.stream)
+        and stored.phase == (metric.phase or "")
         and _in_scope(stored.direction, metric.direction)
     )
 

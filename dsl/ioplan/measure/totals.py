@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 
+from ioplan.job import SECOND_NS
 from ioplan.measure.histogram import Histogram
 from ioplan.measure.tally import READ_WRITE, CountsBuilder, StreamCountsBuilder
-from ioplan.records.record import DirectionResult, StoredHistogram, StreamResult
+from ioplan.records.record import (
+    DirectionResult,
+    PhaseResult,
+    StoredHistogram,
+    StreamResult,
+)
 from ioplan.workload import COUNTED, Direction
 
 
@@ -37,6 +43,15 @@ class Totals:
         parts = [part for d in READ_WRITE for part in self._parts(d)]
         return CountsBuilder.merged(parts).result(self.run_ns)
 
+    def in_phase(self) -> PhaseResult:
+        """As the results of a phase."""
+        return PhaseResult(
+            run_s=self.run_ns / SECOND_NS,
+            streams=self.streams,
+            directions=self.directions,
+            total=self.total,
+        )
+
     def _parts(self, direction: Direction) -> list[CountsBuilder]:
         streams = self.counts.values()
         return [s.directions[direction] for s in streams if direction in s.directions]
@@ -49,11 +64,15 @@ class Totals:
             for direction, part in stream.directions.items()
         )
 
-    def stored(self) -> tuple[StoredHistogram, ...]:
+    def stored(self, phase: str = "") -> tuple[StoredHistogram, ...]:
         """The histograms as they are stored."""
         return tuple(
             StoredHistogram.model_construct(
-                stream=stream, direction=direction, bits=one.bits, bins=one.flat()
+                stream=stream,
+                direction=direction,
+                bits=one.bits,
+                bins=one.flat(),
+                phase=phase,
             )
             for stream, direction, one in self.histograms()
         )

@@ -13,12 +13,13 @@ from ioplan.job import (
     JobTarget,
     job_streams,
 )
+from ioplan.language.metric import stretch_ns
 from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
 from ioplan.seek.decide import INTERVALS
 from ioplan.seek.search import Probe
-from ioplan.workload import Stream, Workload
+from ioplan.workload import Phase, Stream, Workload, phases_of
 
 
 def interval_of(run_ns: int | None) -> int:
@@ -48,12 +49,28 @@ def run_job(
         capacity_bytes=facts.capacity_bytes,
         block_bytes=facts.block_bytes,
         streams=_streams(step.workload, facts),
+        phases=tuple(_phases(step)),
         **step.length._asdict(),
         interval_ns=_interval(step, interval_ns),
         seed=seed_of(step.run_id, step.round, step.iteration),
         read_only=read_only,
     )
     return _passes_as_bytes(job) if step.every_ns else job
+
+
+def _phases(step: Run) -> Iterator[Phase]:
+    """The phases that its plan names, and whatever its test's metrics are of.
+
+    A stream's part of the run is counted apart only where it is asked for.
+    """
+    asked = step.test.phases
+    for stream in step.workload.streams:
+        for phase in phases_of(stream):
+            if phase.every_ns or phase.name in asked:
+                yield phase
+    for name in sorted(one for one in asked if ".." in one):
+        begin_ns, end_ns = (round(n * step.test.time_scale) for n in stretch_ns(name))
+        yield Phase(name=name, start_ns=begin_ns, length_ns=max(1, end_ns - begin_ns))
 
 
 def _passes_as_bytes(job: Job) -> Job:

@@ -41,11 +41,14 @@ class ProcessExecution(OwnedProcess):
         *,
         who: str,
         held_fds: Sequence[int] = (),
+        kept_fds: Sequence[int] = (),
         environment: Mapping[str, str] | None = None,
     ) -> None:
         """`job` is JSON in one line. `held_fds` are the locked targets, which the
         program holds as well: nobody else takes them while there still is one. `who`
-        is what messages call the program. Raises OSError when it cannot be started."""
+        is what messages call the program; `kept_fds` are inherited.
+
+        Raises OSError when it cannot be started."""
         self.who = who
         held = {HELD: ",".join(map(str, held_fds))} if held_fds else {}
         super().__init__(
@@ -53,7 +56,7 @@ class ProcessExecution(OwnedProcess):
             stdin=subprocess.PIPE,
             # What was checked is what is opened, and it is held exclusively meanwhile.
             environment={**held, **(environment or {})},
-            kept_fds=held_fds,
+            kept_fds=(*held_fds, *kept_fds),
             dies_with_parent=False,
         )
         self._send(job)

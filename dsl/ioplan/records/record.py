@@ -97,6 +97,23 @@ class TargetResult(Model):
     total: DirectionResult = Field(description="reads and writes of all streams")
 
 
+class PhaseResult(Model):
+    """What a run did in one of its phases: the I/Os whose intended start is in it."""
+
+    run_s: float = Field(description="how much of the measured time is in the phase")
+    streams: tuple[StreamResult, ...]
+    directions: dict[Direction, DirectionResult] = Field(description="over all streams")
+    total: DirectionResult = Field(description="reads and writes of all streams")
+
+    @property
+    def cpu_percent(self) -> None:
+        """Measured of the whole run."""
+
+    @property
+    def telemetry(self) -> None:
+        """Measured of the whole run."""
+
+
 class Interval(Model):
     """One point of the series."""
 
@@ -255,6 +272,9 @@ class RunRecord(Model):
     targets: dict[str, TargetResult] = Field(
         description="by the names of the targets, where the run has several", default={}
     )
+    phases: dict[str, PhaseResult] = Field(
+        description="by the names of the phases, where the plan names any", default={}
+    )
     cpu: Cpu | None = Field(
         description="of the load generator; none if it was not measured"
     )
@@ -299,6 +319,7 @@ class StoredHistogram(Model):
     direction: Direction
     bits: int
     bins: tuple[int, ...] = Field(description="index, count, index, count, …")
+    phase: str = Field(description="empty: of the whole run", default="")
 
 
 class RunDetail(Model):

@@ -22,6 +22,7 @@ from ioplan.runner.observer import SessionObserver
 from ioplan.runner.placement import Placement
 from ioplan.runner.power_cut import PowerSupply
 from ioplan.store.store import Store
+from ioplan.target_entry import JournalPlace
 
 
 def no_clock() -> None:
@@ -37,6 +38,7 @@ class SessionContext(Struct, frozen=True):
     run, and in the records; `left_out` are the tests that do not fit, a line each;
     `clock` is this host's against its lab's, as it was measured last. `power` is what
     cuts the target's, where the lab has it; `events` are its commands by their names.
+    `journal` is the other host that keeps what `verify` knows, if one does.
     With `within_s` the session ends by then, and `shares` are its tests' parts of it.
     """
 
@@ -59,5 +61,6 @@ class SessionContext(Struct, frozen=True):
     clock: Callable[[], HostClock | None] = no_clock
     power: PowerSupply | None = None
     events: Mapping[str, EventCommand] = {}
+    journal: JournalPlace | None = None
     within_s: float | None = None
     shares: tuple[Share, ...] = ()

@@ -59,6 +59,7 @@ class Recorder:
             directions=measurement.directions,
             total=measurement.total,
             targets=measurement.targets,
+            phases=measurement.phases(job),
             cpu=measurement.cpu,
             cpu_percent=measurement.cpu_percent,
             clock=clock,

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.job import Job, Progress, Wear
+from ioplan.journal.wire import JournalError
 from ioplan.language.plan import PurgeStep, RestStep, SteadyRule, WriteStep
 from ioplan.measure.metrics import Sample
 from ioplan.measure.steady_state import Every, steady_watch
@@ -47,6 +48,11 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
+def why(error: Exception) -> str:
+    """The operating system's message, or an error's own."""
+    return (error.strerror if isinstance(error, OSError) else "") or str(error)
+
+
 class StepRunner:
     """Does steps one at a time. Between two of them `drive` may be another one."""
 
@@ -62,7 +68,7 @@ class StepRunner:
         self.outcome = outcome or SessionOutcome()
         self.recorder = Recorder(context)
         self.interval_ns = context.session.request.interval_ns
-        self.stamps = StampFile(context.drive.facts)
+        self.stamps = StampFile(context.drive.facts, context.journal)
         self.budget: Budget | None = None
 
     @cached_property
@@ -123,8 +129,8 @@ class StepRunner:
         """Note the cut in the journal; the error, after which nothing can be judged."""
         try:
             self.stamps.power_was_cut()
-        except OSError as error:
-            text = f"the cut cannot be noted in {self.stamps.path}: {error.strerror}"
+        except (OSError, JournalError) as error:
+            text = f"the cut cannot be noted in {self.stamps.path}: {why(error)}"
             text += "; without it, verify would blame the target for what a cut may do"
             return TargetUnusable(text, Cause.BACKEND_ERROR)
         return None
@@ -161,6 +167,8 @@ class StepRunner:
         self._check_use()
         try:
             self.stamps.before(job, self.drive)
+        except JournalError as error:
+            raise RunFailed(str(error), error.kind) from error
         except OSError as error:
             text = f"{self.stamps.path}: {error.strerror}"
             raise RunFailed(text, Cause.BACKEND_ERROR) from error
@@ -236,7 +244,7 @@ class StepRunner:
         step = prepare.step
         if isinstance(step, PurgeStep):
             self._check_use()
-            self.stamps.forget()
+            self._wait(self.stamps.forget)
             method = self._wait(lambda: self.drive.purge(self.observer.purged))
             self.note("purged", f"purge: {method}")
         elif isinstance(step, RestStep):

@@ -55,7 +55,7 @@ def _damage_as_codec_error() -> Iterator[None]:
 
 def encode_histograms(histograms: Sequence[StoredHistogram]) -> bytes:
     """Bins in any order; numbers below 2^63."""
-    header = [[h.stream, h.direction, h.bits, len(h.bins)] for h in histograms]
+    header = [[h.stream, h.direction, h.bits, h.phase, len(h.bins)] for h in histograms]
     flat = _ints([number for h in histograms for number in h.bins])
     index, count = flat[0::2], flat[1::2]
     return _pack(header, [np.diff(index, prepend=0), count])
@@ -69,9 +69,13 @@ def decode_histograms(blob: bytes) -> tuple[StoredHistogram, ...]:
     edges = pairwise(accumulate((size for *_, size in header), initial=0))
     return tuple(
         StoredHistogram(
-            stream=stream, direction=direction, bits=bits, bins=tuple(flat[start:end])
+            stream=stream,
+            direction=direction,
+            bits=bits,
+            bins=tuple(flat[start:end]),
+            phase=phase,
         )
-        for (stream, direction, bits, _), (start, end) in zip(
+        for (stream, direction, bits, phase, _), (start, end) in zip(
             header, edges, strict=True
         )
     )

@@ -75,6 +75,7 @@
 "continue"
 "doubling"
 "drawn"
+"during"
 (each)
 "every"
 "expect"

@@ -33,13 +33,14 @@ SELECT format('GRANT UPDATE (%s) ON session TO lab_hosts', string_agg(quote_iden
   FROM pg_attribute WHERE attrelid = 'session'::regclass AND attnum > 0 AND NOT attisdropped
   AND attname NOT IN ('id', 'started_at', 'backend', 'target', 'env', 'added_by') \gexec
 GRANT INSERT, UPDATE, DELETE ON desk_lane TO lab_hosts;
+GRANT SELECT, INSERT, DELETE ON desk_sample TO lab_hosts;
 
 -- Tokens and secrets are read by nobody but the desk.
 SELECT format('REVOKE ALL ON %I FROM lab_read', tablename) FROM pg_tables
   WHERE schemaname = 'public' AND tablename IN
   ('desk_token', 'desk_browser', 'desk_hook', 'desk_delivery', 'desk_audit') \gexec
 GRANT INSERT, UPDATE ON desk_queue, desk_lock TO lab_operator;
-GRANT INSERT, UPDATE, DELETE ON desk_reservation, desk_out_of_service TO lab_operator;
+GRANT INSERT, UPDATE, DELETE ON desk_reservation, desk_out_of_service, desk_tag TO lab_operator;
 GRANT UPDATE (cancelled_by) ON desk_lane TO lab_operator;
 GRANT UPDATE (tags, note) ON session TO lab_operator;
 
@@ -52,6 +53,7 @@ SELECT format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name),
   FROM (VALUES
     ('session', 'added_by = current_user'),
     ('desk_lane', 'added_by = current_user'),
+    ('desk_sample', 'session IN (SELECT session FROM desk_lane)'),
     ('run', 'session IN (SELECT id FROM session)'),
     ('run_blob', 'session IN (SELECT id FROM session)'),
     ('run_telemetry', 'session IN (SELECT id FROM session)'),

@@ -29,6 +29,7 @@ SPEAKS = speaking(
     "rate gamma",
     "burst",
     "ramp",
+    "during",
     "errors allowed",
     "retry",
     "hang",
@@ -47,6 +48,7 @@ class IoUringDrive(FileDrive):
         self.settings = settings
         self.program = engine_path()
         self.stamps: Path | None = None
+        self.journal: int | None = None
 
     def start(self, job: Job) -> EngineExecution:
         """Begin a run. Raises BackendError."""
@@ -56,9 +58,16 @@ class IoUringDrive(FileDrive):
         keep = kept.prefix if kept else None
         return EngineExecution(
             self.program,
-            engine_job(job, self.settings, stamps=self.stamps, keep=keep),
+            engine_job(
+                job,
+                self.settings,
+                stamps=self.stamps,
+                keep=keep,
+                journal=self.journal,
+            ),
             [self.target.fd],
             kept,
+            () if self.journal is None else (self.journal,),
         )
 
 

@@ -20,14 +20,17 @@ class EngineExecution(ProcessExecution):
         job: str,
         held_fds: Sequence[int],
         kept: KeptTrace | None = None,
+        kept_fds: Sequence[int] = (),
     ) -> None:
-        """`job` is JSON in one line; `held_fds` the locked targets."""
+        """`job` is JSON in one line; `held_fds` the locked targets; `kept_fds` are
+        inherited, too."""
         self.kept = kept
         super().__init__(
             [program, "run", "--lifeline"],
             job,
             who="the engine",
             held_fds=held_fds,
+            kept_fds=kept_fds,
             environment=clock_reading(program),
         )
 

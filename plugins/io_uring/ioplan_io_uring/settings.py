@@ -97,15 +97,18 @@ def engine_job(
     indent: int | None = None,
     stamps: Path | None = None,
     keep: Path | None = None,
+    journal: int | None = None,
 ) -> str:
     """The job as the engine reads it: with these settings, and of one host.
 
     `stamps` is the file that remembers what was written with `verify`, and `keep` what
-    the names of the files begin with in which threads keep what they issue.
+    the names of the files begin with in which threads keep what they issue; `journal`
+    is the descriptor of a link to the other host that keeps the stamps as well.
     """
     own = {name: True for name in settings.enabled}
     files = {"stamps": stamps, "keep": keep}
-    stored = {name: str(path) for name, path in files.items() if path}
+    stored: dict[str, Any] = {name: str(path) for name, path in files.items() if path}
+    stored |= {"journal_fd": journal} if journal is not None else {}
     return job_text(job, {**own, **stored, **_traces(job)}, indent)
 
 

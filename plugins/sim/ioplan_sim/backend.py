@@ -42,6 +42,7 @@ SPEAKS = speaking(
     "rate gamma",
     "burst",
     "ramp",
+    "during",
     "errors allowed",
     "retry",
     "hang",

@@ -24,6 +24,7 @@ from ioplan.measure.tally import StreamCountsBuilder
 from ioplan.workload import SYNCS
 from ioplan_sim.latency import Ints, count_drawn, spread
 from ioplan_sim.load import StreamLoad
+from ioplan_sim.phase_counts import Names, PhaseCounts, Split, shares_of
 from ioplan_sim.queue_model import Condition
 from ioplan_sim.ssd import PARTS, SPARE_TIME_SHARE, Ssd
 from ioplan_sim.stream_part import StreamPart
@@ -50,6 +51,7 @@ class SimExecution(Closing):
     def __init__(self, job: Job, facts: TargetFacts, ssd: Ssd) -> None:
         self.job, self.facts, self.ssd = job, facts, ssd
         self.stopped = False
+        self._by_phase = PhaseCounts(job)
         self._left_bytes = inf
         self._events = self._run()
 
@@ -83,6 +85,7 @@ class SimExecution(Closing):
             run_ns=self._time_ns,
             stopped=self.stopped,
             streams=tuple(total.counts() for total in self._total),
+            phases=self._by_phase.result(),
             wear=self._wear(),
             facts=self._facts(),
         )
@@ -189,7 +192,8 @@ class SimExecution(Closing):
         loads = [load for load, _ in pairs]
         changes_ns = (part.next_change_ns(self._now_ns) for part in self._parts)
         rates_ns = (load.unchanged_ns for load in loads)
-        longest_ns = ceil(min(longest_ns, *changes_ns, *rates_ns))
+        phase_ns = self._by_phase.next_change_ns(self._now_ns)
+        longest_ns = ceil(min(longest_ns, *changes_ns, *rates_ns, phase_ns))
         if not loads:
             self.ssd.rest(longest_ns)
             return longest_ns
@@ -266,12 +270,21 @@ class SimExecution(Closing):
         if max(expected_bytes, counts @ load.sizes_bytes) >= limit_bytes:
             fit(counts, load.sizes_bytes, limit_bytes)
         done_bytes = int(counts @ load.sizes_bytes)
+        split = self._by_phase.split(load, self._phases(load), int(counts.sum()))
         load.left_bytes -= done_bytes
         self._left_bytes -= done_bytes
         for place, count in enumerate(counts.tolist()):
             if count:
-                self._count(load, part, place, count, wait_ns)
+                self._count(load, part, place, count, wait_ns, split)
         part.backlog_ios = load.late_ios
+
+    def _phases(self, load: StreamLoad) -> Names:
+        """Those that it is measured in."""
+        part = next(
+            p for o, p in zip(self._loads, self._parts, strict=True) if o is load
+        )
+        measured = part.is_measured(self._now_ns)
+        return self._by_phase.names(self._now_ns) if measured else ()
 
     def _count(
         self,
@@ -280,6 +293,7 @@ class SimExecution(Closing):
         place: int,
         ios: int,
         wait_ns: float,
+        split: Split,
     ) -> None:
         """Count I/Os of a kind, with their latencies and what they do to the drive."""
         kind = load.kinds[place]
@@ -287,6 +301,12 @@ class SimExecution(Closing):
         curve = load.pace.curves[place]
         drawn = spread(ios, curve, load.factor, wait_ns, offset)
         count_drawn(part.direction(kind.direction), ios, kind.size_bytes, *drawn)
+        for counters, some in shares_of(split, ios):
+            if some < ios:
+                drawn = spread(some, curve, load.factor, wait_ns, offset)
+            for one in counters:
+                direction = one.direction(kind.direction)
+                count_drawn(direction, some, kind.size_bytes, *drawn)
         self.ssd.take(load, kind, ios, self._sampled_every)
         if kind.direction == "write":
             self._written_pages += ios * kind.pages
@@ -303,9 +323,12 @@ class SimExecution(Closing):
         offset: float,
     ) -> None:
         """Count flushes and commits; a commit began when its first write was due."""
-        part.sync_ios += flushes
+        ((others, _),) = self._by_phase.current(load, self._phases(load))
         if flushes:
+            for one in (part, *others):
+                one.sync_ios += flushes
             for sync, curve in zip(SYNCS, load.pace.syncs, strict=False):
                 sync_wait_ns = wait_ns if sync == "commit" else 0.0
                 drawn = spread(flushes, curve, load.factor, sync_wait_ns, offset)
-                count_drawn(part.direction(sync), flushes, 0, *drawn)
+                for one in (part, *others):
+                    count_drawn(one.direction(sync), flushes, 0, *drawn)

@@ -251,6 +251,7 @@ def run_session(
             clock=_clock(call),
             power=power,
             events=event_commands(summary, choice.lab),
+            journal=request.entry.journal if request.entry else None,
             within_s=asked.within_s,
             shares=shares,
         )

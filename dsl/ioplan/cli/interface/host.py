@@ -3,7 +3,45 @@
 from __future__ import annotations
 
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Command, flag, option
+from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
+
+JOURNAL = Group(
+    "journal",
+    "Keep what `verify` knows of a target on a host that keeps its power.",
+    (
+        Command(
+            "serve",
+            "Keep the journals of other hosts, until it is stopped.",
+            "ioplan.cli.commands.journal:serve",
+            (
+                Parameter(
+                    key="folder",
+                    metavar="FOLDER",
+                    help="Where they are kept.",
+                    kind="path",
+                    required=True,
+                ),
+                option(
+                    "--listen",
+                    "Address and port; the port 0 is any.",
+                    "HOST:PORT",
+                    required=True,
+                ),
+                option(
+                    "--key",
+                    "Who has it may write; made where there is none.",
+                    "FILE",
+                    kind="path",
+                    required=True,
+                ),
+            ),
+            examples=(
+                "ioplan journal serve journals --listen 10.0.0.2:7007 --key j.key",
+            ),
+            needs_linux=True,
+        ),
+    ),
+)
 
 HOST_COMMANDS = (
     Command(
@@ -62,4 +100,5 @@ HOST_COMMANDS = (
         "ioplan.cli.commands.inventory:print_schema",
         examples=("ioplan schema > record.json",),
     ),
+    JOURNAL,
 )

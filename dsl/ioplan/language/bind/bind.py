@@ -126,8 +126,8 @@ def _shaped(rate: Rate, shape: tuple[str, tuple[Any, ...]], times: int) -> Rate:
         first, last = (per_s * times for per_s in parts)
         return rate.model_copy(update={"first_per_s": first, "last_per_s": last})
     phases = tuple(
-        RatePhase.model_construct(length_ns=length_ns, per_s=per_s * times)
-        for length_ns, per_s in parts
+        RatePhase.model_construct(length_ns=length_ns, per_s=per_s * times, name=name)
+        for length_ns, per_s, name in parts
     )
     return rate.model_copy(update={"phases": phases})
 

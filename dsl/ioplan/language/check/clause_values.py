@@ -105,12 +105,18 @@ RateShape = tuple[str, tuple[Any, ...]]
 
 def phases_from(clause: tree.Clause, scope: Scope) -> Attributes | None:
     """`burst 5s of 50_000 iops, then 5s of 5_000 iops`: the mean, and the phases."""
-    lengths = [_judged(a, "a phase", phase_length, scope) for a, _ in clause.pairs]
-    rates = [_judged(a, "a rate", phase_rate, scope) for _, a in clause.pairs]
+    lengths = [_judged(a, "a phase", phase_length, scope) for a, *_ in clause.pairs]
+    rates = [_judged(a, "a rate", phase_rate, scope) for _, a, _ in clause.pairs]
     found = [(ns, rate) for ns, rate in zip(lengths, rates, strict=True) if ns and rate]
     if len(found) < len(clause.pairs):
         return None
-    phases = tuple((length_ns, per_s) for length_ns, (_, per_s) in found)
+    names = [str(name or "") for *_, name in clause.pairs]
+    if not _named_once(names, clause.span, scope):
+        return None
+    phases = tuple(
+        (length_ns, per_s, name)
+        for (length_ns, (_, per_s)), name in zip(found, names, strict=True)
+    )
     if len(phases) < 2:
         scope.findings.error(
             "a burst needs at least two phases",
@@ -118,10 +124,20 @@ def phases_from(clause: tree.Clause, scope: Scope) -> Attributes | None:
             "for example burst 5s of 50_000 iops, then 5s of 5_000 iops",
         )
         return None
-    whole_ns = sum(length_ns for length_ns, _ in phases)
-    mean = sum(length_ns * per_s for length_ns, per_s in phases) / whole_ns
+    whole_ns = sum(length_ns for length_ns, *_ in phases)
+    mean = sum(length_ns * per_s for length_ns, per_s, _ in phases) / whole_ns
     kinds = {kind for _, (kind, _) in found}
     return _changing(kinds, mean, ("phases", phases), clause.span, scope)
+
+
+def _named_once(names: list[str], span: Span, scope: Scope) -> bool:
+    for name in filter(None, names):
+        if names.count(name) > 1:
+            scope.findings.error(
+                f"two phases are called {name!r}", span, "give each a name of its own"
+            )
+            return False
+    return True
 
 
 def ramp_from(clause: tree.Clause, scope: Scope) -> Attributes | None:

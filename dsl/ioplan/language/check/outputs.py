@@ -10,7 +10,12 @@ from ioplan.core.text import did_you_mean
 from ioplan.language.check.spelled import spelled
 from ioplan.language.check.sweep import Sweep, check_support
 from ioplan.language.fields import of_kind
-from ioplan.language.metric import LATENCY, Metric, why_not_in_intervals
+from ioplan.language.metric import (
+    LATENCY,
+    OF_HOST_IN_INTERVALS,
+    Metric,
+    why_not_in_intervals,
+)
 from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart, Condition, Expectation, HeadlineLine
 from ioplan.language.quantity import Kind, Quantity
@@ -136,6 +141,12 @@ def _chart(node: tree.Chart, sweep: Sweep) -> Chart | None:
 
 def _has_latencies(node: tree.Chart) -> bool:
     """Whether it draws all latencies over time."""
+    names = [word.text.rpartition(".")[2] for word in node.metrics]
+    return _has_rows_over_time(node) and LATENCY in names
+
+
+def _has_rows_over_time(node: tree.Chart) -> bool:
+    """Whether it is a heatmap over time."""
     kind = CHARTS.get(node.kind.text)
     over = [word.text for word in node.by]
     return kind is not None and kind.has_latencies and over == ["time"]
@@ -146,9 +157,9 @@ def _latencies(sweep: Sweep, word: tree.Word, when: Condition | None) -> Metric 
     scope, _, name = word.text.rpartition(".")
     if name != LATENCY:
         sweep.findings.error(
-            f"a heatmap over time shows all latencies, and not {word.text}",
+            f"a heatmap shows all latencies, or figures such as {word.text}, not both",
             word.span,
-            "for example chart heatmap read.latency over time",
+            "write a chart line for each of them",
         )
         return None
     text = f"{scope}.mean" if scope else "mean"
@@ -174,7 +185,7 @@ def _check_axes(node: tree.Chart, sweep: Sweep) -> None:
             sweep.findings.error(f"the axis {word.text!r} is listed twice", word.span)
         seen.add(word.text)
     kind = CHARTS.get(node.kind.text)
-    needs_axes = kind and kind.needs_axes and not _has_latencies(node)
+    needs_axes = kind and kind.needs_axes and not _has_rows_over_time(node)
     if kind and needs_axes and len(node.by) != len(kind.over):
         sweep.findings.error(
             f"a {kind.name} is drawn over {AXES[len(kind.over)]}",
@@ -187,23 +198,26 @@ def _is_of_intervals(node: tree.Chart) -> bool:
     """Whether it has a point for each interval of a run."""
     kind = CHARTS.get(node.kind.text)
     renderer, first = kind.renderer if kind else "", [w.text for w in node.by[:1]]
-    if renderer == "bands" or (renderer == "intervals" and not first):
+    if (
+        _has_rows_over_time(node)
+        or renderer == "bands"
+        or (renderer == "intervals" and not first)
+    ):
         return True
     return renderer in BY_INTERVALS and first[:1] in (["time"], ["bytes"])
 
 
 def _check_intervals(node: tree.Chart, sweep: Sweep) -> None:
     """What is drawn over the intervals of a run has them as its first axis."""
-    kind, has_latencies = CHARTS.get(node.kind.text), _has_latencies(node)
+    kind, has_rows = CHARTS.get(node.kind.text), _has_rows_over_time(node)
     for place, word in enumerate((*node.by, *node.per)):
-        if word.text not in ("time", "bytes") or kind is None or has_latencies:
+        if word.text not in ("time", "bytes") or kind is None or has_rows:
             continue
         if kind.renderer not in BY_INTERVALS and (kind.name, word.text) != BANDS:
             sweep.findings.error(
                 f"a chart of the kind {kind.name!r} is not drawn over {word.text}",
                 word.span,
-                "over time: lines, scatter, bands, and heatmap of latency; over bytes: "
-                "lines, scatter",
+                "over time: lines, scatter, bands, heatmap; over bytes: lines, scatter",
             )
         elif place or not node.by:
             sweep.findings.error(
@@ -215,7 +229,10 @@ def _check_intervals(node: tree.Chart, sweep: Sweep) -> None:
 
 def _check_in_intervals(node: tree.Chart, metrics: list[Metric], sweep: Sweep) -> None:
     for word, metric in zip(node.metrics, metrics, strict=True):
-        if why := why_not_in_intervals(metric):
+        why = why_not_in_intervals(metric)
+        if _has_rows_over_time(node) and metric.name in OF_HOST_IN_INTERVALS:
+            why = "a heatmap is of what streams counted; use lines"
+        if why:
             sweep.findings.error(
                 f"{metric} cannot be drawn over time: {why}", word.span, IN_INTERVALS
             )

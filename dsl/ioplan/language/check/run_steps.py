@@ -14,6 +14,7 @@ from ioplan.language.check.shaped import check_unshaped
 from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.streams.hosts import check_placed
+from ioplan.language.check.streams.phases import check_names
 from ioplan.language.check.streams.replay import is_replayed
 from ioplan.language.check.streams.rules import check_streams
 from ioplan.language.check.streams.times import check_times
@@ -143,6 +144,7 @@ class StepChecker:
             templates = list(alternatives(base, axes))
             check_placed(run, templates, self.scope)
             check_times(run, templates, self.scope)
+            check_names(run, templates, self.scope)
         return run
 
 

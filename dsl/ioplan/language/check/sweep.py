@@ -21,6 +21,7 @@ from ioplan.language.check.axes.names import (
 )
 from ioplan.language.check.conditions import condition
 from ioplan.language.check.scope import Scope
+from ioplan.language.check.streams.phases import check_phase
 from ioplan.language.check.streams.varied import stream_names
 from ioplan.language.check.timing import metric_of
 from ioplan.language.errors.collector import Findings
@@ -204,6 +205,10 @@ class Sweep(Struct, frozen=True, dict=True):
                 f"no run of this test has {noun} to measure", word.span, hint
             )
             return None
+        if metric and metric.phase and self.complete:
+            runs = runs_of(metric, self.runs)
+            if not check_phase(metric, word.span, runs, self.matrix.axes, self.scope):
+                return None
         return metric
 
     def _sought_metric(self, name: str) -> Metric | None:

@@ -219,6 +219,7 @@ def _test(
         expectations=tuple(expectations_of(_all(tree.Expect, node), sweep, time_scale)),
         headlines=tuple(headlines_of(_all(tree.Headline, node), sweep)),
         charts=tuple(charts_of(_all(tree.Chart, node), sweep)),
+        time_scale=time_scale,
         text=node.span.text,
     )
 

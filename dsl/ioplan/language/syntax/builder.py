@@ -187,22 +187,42 @@ class Builder:
         return found
 
     def expect(self, meta: Meta, parts: list[Any]) -> tree.Expect:
-        metric, recovery, operator, limit, of, condition = parts
+        metric, recovery, during, operator, limit, of, later, condition = parts
+        name = self.of_what(self.word(metric), recovery, during)
+        if of is None or of.text == "baseline":
+            name, later = self.of_what(name, later), None
         return tree.Expect(
             self.at(meta),
-            self.recovering(self.word(metric), recovery),
+            name,
             self.word(operator),
             limit,
-            of,
+            of and self.of_what(of, later),
             condition,
         )
 
-    def recovering(self, metric: tree.Word, of: tree.Word | None) -> tree.Word:
-        """The whole name of a metric, with what it is of."""
-        if of is None:
-            return metric
-        span = Span(metric.span.source, metric.span.start, of.span.end)
-        return tree.Word(span, f"{metric.text} {of.text}")
+    def of_what(self, metric: tree.Word, *parts: tree.Word | None) -> tree.Word:
+        """The whole name of a metric, with what it is of, and during which phase."""
+        for part in parts:
+            if part is not None:
+                between = self.source.text[metric.span.end : part.span.start]
+                end = metric.span.end if between.strip() else part.span.end
+                span = Span(metric.span.source, metric.span.start, end)
+                metric = tree.Word(span, f"{metric.text} {part.text}")
+        return metric
+
+    def during(self, meta: Meta, parts: list[Any]) -> tree.Word:
+        return tree.Word(self.at(meta), f"during {'..'.join(map(str, parts))}")
+
+    def drawn_metric(self, meta: Meta, parts: list[Any]) -> tree.Word:
+        name, during = parts
+        return self.of_what(self.word(name), during)
+
+    def drawn_metrics(
+        self, meta: Meta, parts: list[Any]
+    ) -> list[tuple[str, tree.Word]]:
+        scales = ("log ", "linear and")
+        kinds = ("scale" if one.text.startswith(scales) else "name" for one in parts)
+        return list(zip(kinds, parts, strict=True))
 
     def recovery(self, meta: Meta, parts: list[Any]) -> tree.Word:
         of, to, held = parts
@@ -213,8 +233,9 @@ class Builder:
         return self.word(parts[0])
 
     def headline(self, meta: Meta, parts: list[Any]) -> tree.Headline:
-        metric, condition = parts
-        return tree.Headline(self.at(meta), self.word(metric), condition)
+        metric, during, condition = parts
+        name = self.of_what(self.word(metric), during)
+        return tree.Headline(self.at(meta), name, condition)
 
     def chart(self, meta: Meta, parts: list[Any]) -> tree.Chart:
         kind, metrics, by, per, when = parts
@@ -449,9 +470,9 @@ class Builder:
         return tree.Junction(self.at(meta), "not", tuple(parts))
 
     def comparison(self, meta: Meta, parts: list[Any]) -> tree.Comparison:
-        left, recovery, operator, value = parts
+        left, recovery, during, operator, value, later = parts
         name = tree.Word(left.span, canonical.atom(left))
-        name = self.recovering(name, recovery)
+        name = self.of_what(name, recovery, during, later)
         reckoned = None if left.kind == "name" else left
         return tree.Comparison(
             self.at(meta), name, self.word(operator), value, reckoned

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.grammar import CLAUSE_WORDS, PATTERNS
@@ -132,9 +133,18 @@ def _seek_option(node: tree.Clause) -> list[str]:
 
 def _expect(node: tree.Expect) -> list[str]:
     of = f" of {node.of.text}" if node.of else ""
-    limit = f"{atom(node.limit)}{of}"
-    first = f"{node.metric.text} {node.operator.text} {limit}"
+    metric, later = _metric(node.metric)
+    limit = f"{atom(node.limit)}{of}{later}"
+    first = f"{metric} {node.operator.text} {limit}"
     return [first, *when(node.condition)]
+
+
+def _metric(word: tree.Word) -> tuple[str, str]:
+    """A metric, and its phase apart where that stands behind the limit."""
+    name, during, phase = word.text.partition(" during ")
+    if during and "during" not in word.span.text:
+        return name, f"{during}{phase}"
+    return word.text, ""
 
 
 def _chart(node: tree.Chart) -> list[str]:
@@ -225,9 +235,14 @@ def _over_time(node: tree.Clause, words: str) -> str:
         return f"{node.kind} after {atom(node.atoms[0])}"
     count = {"rate": 1, "ramp": 2, "burst": 0}[node.kind]
     rates = "..".join(map(atom, node.atoms[:count]))
-    phases = ", then ".join(" of ".join(map(atom, phase)) for phase in node.pairs)
+    phases = ", then ".join(map(_phase, node.pairs))
     variation = map(atom, node.atoms[count:])
     return " ".join(filter(None, (node.kind, rates, phases, words, *variation)))
+
+
+def _phase(phase: tuple[Any, ...]) -> str:
+    length, rate, name = phase
+    return f"{atom(length)} of {atom(rate)}" + (f" as {name}" if name else "")
 
 
 def host(node: tree.Word) -> str:
@@ -256,8 +271,9 @@ def condition(node: tree.Condition) -> list[str]:
     if isinstance(node, tree.Comparison):
         value = node.value
         text = element(value) if isinstance(value, tree.Element) else atom(value)
-        left = atom(node.reckoned) if node.reckoned else node.name.text
-        return [f"{left} {node.operator.text} {text}"]
+        name, later = _metric(node.name)
+        left = atom(node.reckoned) if node.reckoned else name
+        return [f"{left} {node.operator.text} {text}{later}"]
     if node.operator == "not":
         return behind("not", _inner(node.parts[0], ("and", "or")))
     bracketed = ("or",) if node.operator == "and" else ()

@@ -5,7 +5,7 @@ Only `checker` turns a tree into a plan that can be relied on.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -53,7 +53,7 @@ class Clause(Node, frozen=True):
     kind: str
     atoms: tuple[Atom, ...] = ()
     words: tuple[Word, ...] = ()
-    pairs: tuple[tuple[Atom, Atom], ...] = ()
+    pairs: tuple[tuple[Any, ...], ...] = ()
     condition: Condition | None = None
     head: bool = False
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec.structs import replace
 
-from ioplan.language.metric import Metric
+from ioplan.language.metric import LATENCY, Metric
 from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart, Test
 from ioplan.report.charts.defaults import charts_of
@@ -17,6 +17,7 @@ from ioplan.report.charts.over_axis import over_axis, over_iops, over_rounds, ov
 from ioplan.report.charts.over_time import bands_over_time, over_time
 from ioplan.report.charts.power import power_charts, without_power
 from ioplan.report.charts.request import Request, meanings, unit_of
+from ioplan.report.charts.rows_over_time import rows_over_time
 from ioplan.report.charts.sweep_summary import (
     largest_notes,
     largest_over_sweep,
@@ -29,7 +30,9 @@ from ioplan.report.reader import Reader
 
 Draw = Callable[[Request], Iterable[ChartSpec]]
 
-OF_INTERVALS = (bands_over_time, latencies_over_time, over_time, over_rounds)
+OF_INTERVALS = (
+    *(bands_over_time, latencies_over_time, rows_over_time, over_time, over_rounds),
+)
 """Charts of all rounds, rather than of the window that figures are of."""
 BY_AXIS: dict[str, Draw] = {
     "time": over_time,
@@ -42,7 +45,7 @@ RENDERERS: dict[str, Callable[[Chart], Draw]] = {
     "axis": lambda chart: BY_AXIS.get(_first_axis(chart), over_axis),
     "intervals": lambda chart: BY_AXIS.get(_first_axis(chart) or "time", over_axis),
     "cells": lambda chart: (
-        latencies_over_time
+        (latencies_over_time if has_latencies(chart) else rows_over_time)
         if _first_axis(chart) == "time"
         else over_two
         if len(chart.by) > 1
@@ -91,6 +94,11 @@ def _drawn(request: Request) -> Iterator[ChartSpec]:
 def renderer(chart: Chart) -> Draw:
     """What draws a chart."""
     return RENDERERS[CHARTS[chart.kind].renderer](chart)
+
+
+def has_latencies(chart: Chart) -> bool:
+    """Whether it draws all latencies, and no figure of them."""
+    return any(metric.name == LATENCY for metric in chart.metrics)
 
 
 def _first_axis(chart: Chart) -> str:

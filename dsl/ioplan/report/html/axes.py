@@ -98,6 +98,7 @@ def _names(column: Column, order: Iterable[str] | None = None) -> Spec:
         "title": title(column) or None,
         "labelAngle": 0,
         "labelLimit": 140,
+        **({"labelOverlap": "greedy"} if len(column.order) > MOST_TICKS else {}),
     }
     if column.order in ((), ("",)):
         axis = None

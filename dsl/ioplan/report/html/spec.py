@@ -17,7 +17,9 @@ from ioplan.report.html.layers import layers
 
 HEIGHT = 320
 PANEL_HEIGHT = 220
-ROW_HEIGHT = 34
+ROW_HEIGHT, LOW_ROW_HEIGHT = 34, 14
+MANY_ROWS = 40
+"""More are lower."""
 FEW_ORDERED = 3
 STRUT: Spec = {
     "transform": [{"aggregate": [{"op": "count", "as": "n"}], "groupby": ["panel"]}],
@@ -79,7 +81,8 @@ def _ramp(column: Column, scales: Sequence[str]) -> dict[str, Spec]:
 
 def _height(picture: ChartSpec) -> int:
     if picture.kind == "heatmap":
-        return ROW_HEIGHT * max(2, len(picture.frame.column("row").order))
+        rows = len(picture.frame.column("row").order)
+        return (ROW_HEIGHT if rows <= MANY_ROWS else LOW_ROW_HEIGHT) * max(2, rows)
     return PANEL_HEIGHT if picture.channels.panel else HEIGHT
 
 

@@ -8,6 +8,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from ioplan.core.text import counted, line
+from ioplan.report.charts.rows_over_time import is_over_time
 from ioplan.report.document import ChartSpec
 from ioplan.report.terminal.bars import bars
 from ioplan.report.terminal.density import density
@@ -15,6 +16,7 @@ from ioplan.report.terminal.grid import grid_tables
 from ioplan.report.terminal.heatmap import grids_of, heading
 from ioplan.report.terminal.parts import MOST_PARTS, Part, parts
 from ioplan.report.terminal.plot import plots
+from ioplan.report.terminal.strips import strips
 
 
 def drawn(picture: ChartSpec, console: Console) -> Iterator[RenderableType]:
@@ -47,7 +49,10 @@ def _drawn(
     picture: ChartSpec, part: Part, console: Console
 ) -> Iterator[RenderableType]:
     """What has one place on its axis only takes a line, not a plot."""
-    if picture.marks.is_grid:
+    if is_over_time(picture):
+        colored = bool(console.color_system) and not console.no_color
+        yield strips(picture, part, console.width, colored)
+    elif picture.marks.is_grid:
         yield from grid_tables(grids_of(picture, part), console)
     elif picture.kind == "latencies":
         colored = bool(console.color_system) and not console.no_color

@@ -106,11 +106,12 @@ class Colors(Struct, frozen=True):
 
     def of(self, value: float) -> str:
         """A style: a background, and letters that can be read on it."""
-        red, green, blue = _between(self._share(value))
+        red, green, blue = _between(self.share(value))
         ink = 0 if _luminance((red, green, blue)) >= BRIGHT else 255
         return f"rgb({ink},{ink},{ink}) on rgb({red},{green},{blue})"
 
-    def _share(self, value: float) -> float:
+    def share(self, value: float) -> float:
+        """How far it is from the smallest to the largest, from 0 to 1."""
         if self.high <= self.low:
             return 0.5
         if self.log:

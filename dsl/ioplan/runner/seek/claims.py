@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ioplan.job import SECOND_NS, Counts, Job, JobStream, Progress, StreamCounts
-from ioplan.language.metric import AT_THE_END, Metric
+from ioplan.language.metric import Metric, at_the_end
 from ioplan.language.plan import OPERATORS, Demand, Seek
 from ioplan.measure.histogram import Histogram, bucket_index
 from ioplan.measure.measurement import Measurement
@@ -43,7 +43,7 @@ def judged(seek: Seek, job: Job) -> list[Judged]:
     if seek.goal == "knee":
         return []
     rated = [one for stream in job.streams if stream.rate for one in _rate(stream)]
-    asked = (one for one in seek.where if one.metric.name not in AT_THE_END)
+    asked = (one for one in seek.where if not at_the_end(one.metric))
     return [*map(_demand, asked), *rated]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ioplan.job import SECOND_NS, Job, Progress
-from ioplan.language.metric import AT_THE_END
+from ioplan.language.metric import at_the_end
 from ioplan.language.plan import OPERATORS, Demand
 from ioplan.measure.metrics import Figure, Sample, figure
 from ioplan.planner.steps import Run
@@ -26,7 +26,7 @@ class DecisionWatch:
         assert run.probing and run.test.seek and job.run_ns
         self.claims = judged(run.test.seek, job)
         where = run.test.seek.where
-        self.later = [one for one in where if one.metric.name in AT_THE_END]
+        self.later = [one for one in where if at_the_end(one.metric)]
         self.least_s = run.probing.least_ns / SECOND_NS
         longest_s = job.run_ns / SECOND_NS
         claims = [one.claim for one in self.claims]

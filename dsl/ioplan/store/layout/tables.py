@@ -15,10 +15,14 @@ from ioplan.store.layout.views import VIEWS
 
 LAYOUT = 6
 """Raised when the tables or views change; records carry their own `schema_version`."""
+BY_RUN_ID = "CREATE INDEX run_by_run_id ON run (run_id, session)"
+"""With the session, so that those of many runs are found without reading the runs."""
 UPGRADES = {
     5: (
         "ALTER TABLE run ADD COLUMN place TEXT",
         "ALTER TABLE run ADD COLUMN figures TEXT",
+        "DROP INDEX run_by_run_id",
+        BY_RUN_ID,
     ),
 }
 """What makes the next layout of one; who may not write is refused."""
@@ -162,7 +166,7 @@ CREATE TABLE target_state (
 }
 """Each after those that it refers to."""
 INDEXES = {
-    "run_by_run_id": "CREATE INDEX run_by_run_id ON run (run_id)",
+    "run_by_run_id": BY_RUN_ID,
     "session_by_start": "CREATE INDEX session_by_start ON session (started_at, id)",
     "verdict_by_outcome": """
 CREATE INDEX verdict_by_outcome ON verdict (session, outcome)""",

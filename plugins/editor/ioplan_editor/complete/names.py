@@ -11,7 +11,7 @@ from ioplan.language.check.modules import installed_plans
 from ioplan.language.check.parameters import Parameters
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.errors.collector import Findings
-from ioplan.language.metric import HOST, METRICS, MOVED
+from ioplan.language.metric import HOST, LATENCY, METRICS, MOVED
 from ioplan.language.output_table import (
     CHARTS,
     METRIC_MEANINGS,
@@ -60,6 +60,8 @@ def names(sort: str, place: Place, document: Document) -> Iterator[Name]:
         yield from defined("param", place, document)
     elif sort == "metric":
         yield from metrics(place, document)
+    elif sort == "latency":
+        yield from latencies(place, document)
     elif sort == "chart":
         yield from (Name(one.name, "chart", one.meaning) for one in CHARTS.values())
     elif sort == "axis":
@@ -93,6 +95,13 @@ def metrics(place: Place, document: Document) -> Iterator[Name]:
     for prefix in (*COUNTED, *streams(place, document)):
         few = [one for one in whole if prefix not in SYNCS or one not in MOVED]
         yield from (Name(f"{prefix}.{one}", "metric", f"of {prefix}") for one in few)
+
+
+def latencies(place: Place, document: Document) -> Iterator[Name]:
+    """What a heatmap draws over time: all latencies, or those of a part."""
+    yield Name(LATENCY, "metric", "all latencies, over time")
+    for prefix in (*COUNTED, *streams(place, document)):
+        yield Name(f"{prefix}.{LATENCY}", "metric", f"of {prefix}, over time")
 
 
 def streams(place: Place, document: Document) -> list[str]:

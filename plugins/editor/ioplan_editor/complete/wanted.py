@@ -147,7 +147,9 @@ def _chart(texts: list[str]) -> Wanted:
         return Wanted(("scale",))
     if last in AXES:
         return Wanted(("varied", "over"))
-    return Wanted(("chart",)) if texts[-1] == "chart" else Wanted(("metric",))
+    if texts[-1] == "chart":
+        return Wanted(("chart",))
+    return Wanted(("metric", "latency") if texts[1] == "heatmap" else ("metric",))
 
 
 def _limit(name: str) -> Wanted:

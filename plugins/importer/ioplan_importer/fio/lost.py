@@ -84,7 +84,6 @@ LOST = {
         ),
         "plans read, write and discard, with no other commands and no flags of them",
     ),
-    "sync": "write: sync every 1, which is a flush after each write",
     "ramp_size": "a warm-up is a time: run … for 1min, warmup 10s",
     **dict.fromkeys(
         (
@@ -193,7 +192,7 @@ ZERO = frozenset(
         *("verify_backlog", "atomic", "bs_is_seq_rand", "busy_poll", "deac", "fdp"),
         *("cgroup_nodelete", "nice", "openfiles", "file_append", "pre_read"),
         *("fsync_on_close", "end_fsync", "end_syncfs", "write_barrier", "readfua"),
-        *("writefua", "stream_id", "md_per_io_size", "sync", "steadystate_duration"),
+        *("writefua", "stream_id", "md_per_io_size", "steadystate_duration"),
         *("steadystate_ramp_time", "latency_target", "latency_window", "latency_run"),
         *("replay_no_stall", "read_iolog_chunked", "max_latency", "iodepth_low"),
         *("flow", "flow_id", "flow_sleep", "rate_min", "rate_iops_min", "ramp_size"),
@@ -206,7 +205,7 @@ ZERO = frozenset(
 )
 USUAL = {
     **dict.fromkeys(ZERO, ("0",)),
-    **dict.fromkeys(("verify", "sync"), ("0", "none")),
+    "verify": ("0", "none"),
     **dict.fromkeys(("zonemode", "continue_on_error", "lockfile"), ("none",)),
     **dict.fromkeys(("iodepth_batch", "iodepth_batch_complete_min"), ("1",)),
     **dict.fromkeys(("do_verify", "scramble_buffers"), ("1",)),

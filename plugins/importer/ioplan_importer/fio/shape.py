@@ -127,7 +127,7 @@ def _depth(job: FioJob, findings: Findings) -> int:
     qd = max(1, job.read("iodepth", whole, 1, findings))
     engine = job.text("ioengine", "psync").split(":")[0]
     if qd > 1 and engine in ONE_AT_A_TIME:
-        findings.loss(
+        findings.note(
             f"iodepth={qd} does nothing with ioengine={engine}, which does one I/O at "
             f"a time: written as qd 1",
             job.place("iodepth"),

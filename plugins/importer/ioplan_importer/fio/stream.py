@@ -269,7 +269,25 @@ def _data(job: FioJob, findings: Findings) -> Clauses:
         clauses["dedup"] = f"dedup {dedup}%"
     if every := syncs_every(job, findings):
         clauses["sync"] = f"sync every {every}"
-    return clauses
+    return clauses | _durable(job, findings)
+
+
+def _durable(job: FioJob, findings: Findings) -> Clauses:
+    """`sync`: writes that are acknowledged only once they are durable."""
+    asked = job.text("sync", "none")
+    if asked in ("none", "0"):
+        return {}
+    if asked not in ("1", "sync", "dsync"):
+        findings.error(f"sync={asked}: fio knows none, sync, dsync", job.place("sync"))
+        return {}
+    if asked != "dsync" and not job.text("filename").startswith("/dev/"):
+        findings.loss(
+            f"with sync={asked} each write to a file makes its times durable, too; "
+            f"here only the data",
+            job.place("sync"),
+            "fio does the same with sync=dsync",
+        )
+    return {"fua": "fua"}
 
 
 def syncs_every(job: FioJob, findings: Findings) -> int:

@@ -40,7 +40,7 @@ SAID = frozenset(
         *("startdelay", "stonewall", "wait_for", "thinktime", "thinktime_blocks"),
         *("thinktime_blocks_type", "rate", "rate_iops", "rate_process", "norandommap"),
         *("random_distribution", "random_generator", "percentage_random", "blockalign"),
-        *("fsync", "fdatasync", "zero_buffers", "buffer_compress_percentage"),
+        *("fsync", "fdatasync", "sync", "zero_buffers", "buffer_compress_percentage"),
         *("dedupe_percentage", "direct", "buffered", "ioengine", "kb_base", "filename"),
         *("directory", "nrfiles", "name", "description", "exitall", "buffer_pattern"),
     )

@@ -1,11 +1,12 @@
 """fio's command line: job files, options of jobs, and options of fio itself.
 
 As fio's init.c reads it: one dash or two, `--name VALUE` or `--name=VALUE`; options
-before the first `--name` are those of all jobs, also of the files.
+before the first `--name` are those of all jobs, also of the files, which come last.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -14,16 +15,24 @@ from msgspec import Struct
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.text import did_you_mean
 from ioplan.language.check.modules import read_text
-from ioplan_importer.fio.jobs import SWITCHES
 from ioplan_importer.fio.vocabulary import KNOWN, canonical
 
 FORMATS = ("normal", "json", "json+", "terse")
 OF_OUTPUT = ("output", "output-format", "terse-version")
 QUIET = ("eta", "eta-newline", "eta-interval", "alloc-size", "max-jobs")
 """What changes nothing here: progress, and fio's own memory."""
-FLAGS = ("minimal", "readonly", "parse-only", "warnings-fatal", "section")
-GIVEN = frozenset((*OF_OUTPUT, *QUIET, *FLAGS))
-WITHOUT_VALUE = frozenset(("minimal", "readonly", "parse-only", "warnings-fatal"))
+FLAGS = ("minimal", "readonly", "parse-only", "warnings-fatal", "version")
+GIVEN = frozenset((*OF_OUTPUT, *QUIET, *FLAGS, "section"))
+OF_FIO = frozenset(
+    (
+        *("append-terse", "aux-path", "bandwidth-log", "client", "cmdhelp"),
+        *("cpuclock-test", "crctest", "daemonize", "debug", "enghelp", "idle-prof"),
+        *("inflate-log", "latency-log", "memcpytest", "merge-blktrace-only"),
+        *("profile", "remote-config", "server", "showcmd", "status-interval"),
+        *("trigger", "trigger-file", "trigger-remote", "trigger-timeout"),
+    )
+)
+"""Options of fio itself that nothing here answers."""
 PASS = "--pass-through gives the call to fio itself"
 
 
@@ -43,6 +52,7 @@ class FioCall(Struct, frozen=True):
     sections: tuple[str, ...] = ()
     readonly: bool = False
     parse_only: bool = False
+    version: bool = False
 
 
 def call_of(words: Iterable[str]) -> FioCall:
@@ -57,11 +67,13 @@ def call_of(words: Iterable[str]) -> FioCall:
             own.append((name, value))
         else:
             lines += _job_line(name, value, lines)
+    if "version" in dict(own):
+        return FioCall("", "", version=True)
     if not files and not any(line.startswith("[") for line in lines):
         raise FioArgumentError("name a job file, or a job: --name=NAME --rw=randread …")
     first = next((n for n, line in enumerate(lines) if line[0] == "["), len(lines))
     common = ["[global]", *lines[:first]] if first else []
-    text = "\n".join([*common, *map(_read, files), *lines[first:]]) + "\n"
+    text = "\n".join([*common, *lines[first:], *_texts(files)]) + "\n"
     return _with_own(FioCall(text, ", ".join(map(str, files)) or "command line"), own)
 
 
@@ -73,7 +85,8 @@ def _pairs(words: Iterable[str]) -> Iterator[tuple[str, str]]:
         if not word.startswith("-") or word == "-":
             yield "", word
             continue
-        name, equals, value = word.lstrip("-").partition("=")
+        word, equals, value = word.partition("=")
+        name = _name_of(word)
         if not equals and not _is_flag(name):
             if not left:
                 raise FioArgumentError(f"--{name} needs a value")
@@ -81,25 +94,53 @@ def _pairs(words: Iterable[str]) -> Iterator[tuple[str, str]]:
         yield name, value
 
 
+def _name_of(word: str) -> str:
+    """Without its dashes. Raises FioArgumentError for what only fio itself does."""
+    name = "version" if word == "-v" else word.lstrip("-")
+    if name in OF_FIO:
+        raise FioArgumentError(f"--{name} is for fio itself; {PASS}")
+    return name
+
+
 def _is_flag(name: str) -> bool:
     """Whether a bare option takes no value from the next word."""
-    return name in WITHOUT_VALUE or canonical(name) in SWITCHES or name in BARE
+    return name in FLAGS or canonical(name) in BARE
 
 
-BARE = frozenset(("group_reporting", "thread", "new_group", "exitall", "stonewall"))
+BARE = frozenset(
+    (
+        *("bs_unaligned", "exitall", "exitall_on_error", "group_reporting"),
+        *("new_group", "norandommap", "refill_buffers", "stonewall", "thread"),
+        *("time_based", "verify_only", "zero_buffers"),
+    )
+)
+"""Options of jobs that need no value: `empty or boolean` in `fio --cmdhelp`."""
 
 
 def _job_line(name: str, value: str, before: list[str]) -> list[str]:
     """A line of a job file. Raises FioArgumentError for an option that fio has not."""
     if name == "name":
-        return [f"[{value}]"]
+        return [f"[{value}]", f"name={value}"]
     if canonical(name) not in KNOWN:
         near = did_you_mean(name, [*KNOWN, *GIVEN])
         raise FioArgumentError(f"--{name} is no known option of a job{near}; {PASS}")
     return [f"{name}={value}" if value else name]
 
 
+def _texts(files: list[Path]) -> list[str]:
+    """Raises FioArgumentError where one file's global options would reach another."""
+    texts = [*map(_read, files)]
+    if any("[global]" in one for one in texts[:-1]):
+        raise FioArgumentError(
+            f"of several files, one has a [global] section, which is for its own "
+            f"jobs only; run them one by one, or {PASS}"
+        )
+    return texts
+
+
 def _read(path: Path) -> str:
+    if str(path) == "-":
+        return sys.stdin.read()
     try:
         return read_text(path)
     except (OSError, ValueError) as error:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ioplan.core.version import __version__
+from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio_command.job_plan import own_options
 from ioplan_importer.fio_command.results import (
     DirectionFigures,
@@ -37,7 +38,7 @@ def fio_json(jobs: Sequence[JobFigures], common: Mapping[str, str], bins: bool) 
         "timestamp": int(now),
         "timestamp_ms": int(1000 * now),
         "time": time.asctime(time.localtime(now)),
-        "global options": dict(common),
+        **({"global options": dict(common)} if common else {}),
         "jobs": [_job(one, bins) for one in jobs],
         "disk_util": [],
     }
@@ -52,9 +53,13 @@ def _job(one: JobFigures, bins: bool) -> Json:
         "error": 0 if one.record.status == "ok" else 5,
         "eta": 0,
         "elapsed": math.ceil(one.record.run_s),
+        **({"desc": job.text("description")} if job.has("description") else {}),
         "job options": own_options(job),
-        **{name: _direction(part, bins) for name, part in read.items()},
-        "sync": {"total_ios": one.sync_ios, "lat_ns": _latency((0, 0, 0.0, 0.0), 0)},
+        **{name: _direction(part, job, bins) for name, part in read.items()},
+        "sync": {
+            "total_ios": one.sync_ios,
+            "lat_ns": _latency(one.sync, tells=True, bins=bins),
+        },
         "job_runtime": _ms(one.record.run_s),
         "usr_cpu": one.user_percent,
         "sys_cpu": one.system_percent,
@@ -70,13 +75,10 @@ def _job(one: JobFigures, bins: bool) -> Json:
     }
 
 
-def _direction(one: DirectionFigures, bins: bool) -> Json:
+def _direction(one: DirectionFigures, job: FioJob, bins: bool) -> Json:
     rate = one.bytes / one.run_s if one.run_s else 0.0
-    latency = _latency(one.moments, one.ios)
-    told: Json = {f"{p:f}": ns for p, ns in one.percentiles.items()} if one.ios else {}
-    complete = {**latency, **({"percentile": told} if told else {})}
-    if bins and one.ios:
-        complete["bins"] = {str(ns): count for ns, count in one.buckets.items()}
+    whole = job.text("lat_percentiles", "0") == "1"
+    complete = job.text("clat_percentiles", "1") != "0"
     return {
         "io_bytes": one.bytes,
         "io_kbytes": one.bytes // KIB,
@@ -87,17 +89,29 @@ def _direction(one: DirectionFigures, bins: bool) -> Json:
         "total_ios": one.ios,
         "short_ios": 0,
         "drop_ios": 0,
-        "slat_ns": _latency((0, 0, 0.0, 0.0), 0),
-        "clat_ns": complete,
-        "lat_ns": latency,
+        "slat_ns": {
+            **dict.fromkeys(("min", "max"), 0),
+            "mean": 0.0,
+            "stddev": 0.0,
+            "N": 0,
+        },
+        "clat_ns": _latency(one, complete, bins),
+        "lat_ns": _latency(one, whole, bins),
         **_samples("bw", one.bandwidth, KIB),
         **_samples("iops", one.iops, 1),
     }
 
 
-def _latency(moments: tuple[int, int, float, float], count: int) -> Json:
-    least, most, mean, deviation = moments
-    return {"min": least, "max": most, "mean": mean, "stddev": deviation, "N": count}
+def _latency(one: DirectionFigures, tells: bool, bins: bool) -> Json:
+    """The moments; if it `tells`, percentiles and, with `bins`, the buckets."""
+    least, most, mean, deviation = one.moments
+    found: Json = {"min": least, "max": most, "mean": mean, "stddev": deviation}
+    found["N"] = one.ios
+    if tells and one.ios:
+        found["percentile"] = {f"{p:f}": ns for p, ns in one.percentiles.items()}
+        if bins:
+            found["bins"] = {str(ns): count for ns, count in one.buckets.items()}
+    return found
 
 
 def _samples(name: str, rates: Rates, unit: int) -> Json:

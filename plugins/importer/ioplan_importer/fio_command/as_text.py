@@ -7,15 +7,18 @@ from itertools import groupby
 from typing import NamedTuple
 
 from ioplan_importer.fio_command.as_json import VERSION
-from ioplan_importer.fio_command.results import DirectionFigures, JobFigures, shares
+from ioplan_importer.fio_command.results import (
+    DIRECTIONS,
+    DirectionFigures,
+    JobFigures,
+    shares,
+)
 
 KIB, US_NS = 1024, 1000
 PREFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 DECIMAL = ("", "k", "M", "G", "T", "P")
 PER_LINE = 4
 TERSE_PERCENTILES = 20
-NAMES = {"read": "read", "write": "write", "trim": "trim"}
-"""Directions as they begin a line."""
 
 
 def normal(jobs: Sequence[JobFigures]) -> str:
@@ -48,6 +51,9 @@ def _job(one: JobFigures) -> Iterator[str]:
     for name, part in one.directions.items():
         if part.ios:
             yield from _direction(name, part)
+    if one.sync.ios:
+        yield "  fsync/fdatasync/sync_file_range:"
+        yield from _latency("sync", one.sync)
     for unit, told in (("usec", "latency_us"), ("msec", "latency_ms")):
         found = {e: share for e, share in shares(one)[told].items() if share}
         if found:
@@ -66,20 +72,24 @@ def _job(one: JobFigures) -> Iterator[str]:
 def _direction(name: str, one: DirectionFigures) -> Iterator[str]:
     rate = one.bytes / one.run_s
     yield (
-        f"  {NAMES[name]}: IOPS={_number(one.ios / one.run_s)}, BW={_binary(rate)}/s "
+        f"  {name}: IOPS={_number(one.ios / one.run_s)}, BW={_binary(rate)}/s "
         f"({_decimal(rate)}/s)({_binary(one.bytes)}/{round(1000 * one.run_s)}msec)"
     )
+    yield from _latency("clat", one)
+    yield from _samples(one)
+
+
+def _latency(name: str, one: DirectionFigures) -> Iterator[str]:
     unit, factor = _unit(one.moments[2])
     least, most, mean, deviation = one.moments
     yield (
-        f"    clat ({unit}): min={least // factor}, max={most // factor}, "
+        f"    {name} ({unit}): min={least // factor}, max={most // factor}, "
         f"avg={mean / factor:.2f}, stdev={deviation / factor:.2f}"
     )
-    yield f"    clat percentiles ({unit}):"
+    yield f"    {name} percentiles ({unit}):"
     told = [f"{p:5.2f}th=[{ns // factor:5d}]" for p, ns in one.percentiles.items()]
     lines = [", ".join(part) for part in _lines_of(told)]
     yield from (f"     | {line}{',' * (line is not lines[-1])}" for line in lines)
-    yield from _samples(one)
 
 
 def _lines_of(told: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -110,7 +120,7 @@ class Sum(NamedTuple):
 
 
 def _status(jobs: Sequence[JobFigures]) -> Iterator[str]:
-    for name in NAMES:
+    for name in DIRECTIONS:
         parts = [p for one in jobs if (p := one.directions[name]).ios]
         if parts:
             rates = [part.bytes / part.run_s for part in parts]

@@ -25,9 +25,10 @@ from ioplan.records.superseded import current_records
 from ioplan.store.store import Store, default_path
 from ioplan_importer.findings import ImportFault
 from ioplan_importer.fio_command.arguments import PASS, FioCall, call_of
-from ioplan_importer.fio_command.as_json import fio_json
+from ioplan_importer.fio_command.as_json import VERSION, fio_json
 from ioplan_importer.fio_command.as_text import normal, terse
 from ioplan_importer.fio_command.job_plan import JobPlan, file_to_create, job_plan
+from ioplan_importer.fio_command.logs import write_logs
 from ioplan_importer.fio_command.results import JobFigures, job_figures
 
 FIO_PLAN = Path("fio.ioplan")
@@ -48,6 +49,9 @@ def run_fio(
     if pass_through:
         return _passed(words)
     call = call_of(words)
+    if call.version:
+        print(VERSION)
+        return HELD
     plan = _plan(call, lossy)
     if plan is None or call.parse_only:
         return USAGE if plan is None else HELD
@@ -59,6 +63,7 @@ def run_fio(
         overwrite=tuple(allow_overwrite),
         overwrite_data=tuple(allow_overwrite_data),
         tags=("fio",),
+        interval=f"{plan.log_ms}ms" if plan.log_ms else "",
     )
     session, code = _run(plan, request, store or default_path(), call)
     _write(call, plan, session)
@@ -113,7 +118,7 @@ def _run(
         records = current_records(list(store.records(start.id)))
         print_message(f"session {start.id}: ioplan show {start.id}")
         return {
-            one.asked.test: (one, store.detail(start.id, one.seq))
+            one.asked.test: (one, store.whole_detail(start.id, one.seq))
             for one in records
             if one.asked.kind == "run"
         }, code
@@ -125,6 +130,7 @@ def _write(call: FioCall, plan: JobPlan, runs: Runs) -> None:
     text = "".join(_formatted(name, jobs, plan) for name in call.formats)
     with opened(call.output, force=True) as out:
         out.write(text.encode())
+    write_logs(jobs)
 
 
 def _formatted(name: str, jobs: list[JobFigures], plan: JobPlan) -> str:

@@ -18,7 +18,11 @@ from ioplan_importer.fio.numbers import bytes_of
 from ioplan_importer.fio.shape import kb_base
 from ioplan_importer.fio.translate import ImportedJob, imported_groups, outline_of
 from ioplan_importer.fio_command.arguments import FioCall
+from ioplan_importer.fio_command.log_options import log_interval_ms
 from ioplan_importer.writer import plan_text
+
+BLOCK_BYTES = 4096
+"""A file that is made has whole ones."""
 
 
 class JobPlace(Struct, frozen=True):
@@ -33,7 +37,8 @@ class JobPlace(Struct, frozen=True):
 class JobPlan(Struct, frozen=True):
     """A plan's text, the jobs in fio's order, and what the plan does not say.
 
-    `size_bytes` is that of the largest job, 0 where none is given.
+    `size_bytes` is that of the largest job, 0 where none is given; `log_ms` is the
+    interval of log files, 0 without any.
     """
 
     text: str
@@ -42,6 +47,7 @@ class JobPlan(Struct, frozen=True):
     target: str
     size_bytes: int
     common: dict[str, str]
+    log_ms: int = 0
 
 
 def job_plan(call: FioCall) -> JobPlan:
@@ -70,6 +76,7 @@ def job_plan(call: FioCall) -> JobPlan:
     ]
     jobs = [one for group in groups for one in group]
     target = _target(jobs, findings)
+    log_ms = log_interval_ms([one.job for one in jobs], findings)
     return JobPlan(
         text=text,
         places=tuple(places),
@@ -77,6 +84,7 @@ def job_plan(call: FioCall) -> JobPlan:
         target=target,
         size_bytes=max((_size_bytes(one.job) for one in jobs), default=0),
         common=_common(sections),
+        log_ms=log_ms,
     )
 
 
@@ -132,6 +140,10 @@ def _given(sections: Iterator[Section]) -> Iterator[tuple[str, str]]:
 
 
 def file_to_create(plan: JobPlan) -> str | None:
-    """The size of the file that fio would make first; None where it is there."""
+    """The size of the file that fio would make first; None where it is there.
+
+    It is of whole blocks: a 16MiB of fio's has 16,000,000 B, and the jobs stay in it.
+    """
     is_there = Path(plan.target).exists() or plan.target.startswith("/dev/")
-    return f"{plan.size_bytes}B" if plan.size_bytes and not is_there else None
+    blocks = -(-plan.size_bytes // BLOCK_BYTES)
+    return f"{blocks * BLOCK_BYTES}B" if blocks and not is_there else None

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
 
+from ioplan.job import SECOND_NS, Counts
 from ioplan.measure.histogram import Histogram, bucket_range
-from ioplan.records.record import DirectionResult, Interval, RunDetail, RunRecord
+from ioplan.measure.interval_counts import IntervalCounts
+from ioplan.records.record import DirectionResult, RunDetail, RunRecord
 from ioplan.workload import Direction
 from ioplan_importer.fio_command.job_plan import JobPlace
 
 DIRECTIONS: tuple[Direction, ...] = ("read", "write", "trim")
+FLUSH: Direction = "flush"
 FIO_BITS = 6
 """fio's buckets: 64 an octave (stat.h), two of ours in each."""
 PERCENTILES = (
@@ -23,6 +26,14 @@ MOST_PERCENTS = 20
 """`FIO_IO_U_LIST_MAX_LEN` of fio's stat.h."""
 EDGES = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 """Upper edges of fio's table of latencies, in ns, us and ms."""
+
+
+class Span(Struct, frozen=True):
+    """An interval of a run: when it ended, and what one job did in it."""
+
+    end_ns: int
+    length_ns: int
+    counts: Mapping[Direction, Counts]
 
 
 class Rates(Struct, frozen=True):
@@ -96,8 +107,11 @@ class JobFigures(Struct, frozen=True):
 
     place: JobPlace
     record: RunRecord
-    directions: Mapping[str, DirectionFigures]
+    spans: tuple[Span, ...]
+    directions: Mapping[Direction, DirectionFigures]
     sync_ios: int
+    sync: DirectionFigures
+    """Of the flushes; without figures where the backend only counts them."""
     user_percent: float
     system_percent: float
 
@@ -120,25 +134,28 @@ def _job(
     # a run of one stream has no name for it
     stream = record.streams[0] if alone else by_name[place.stream]
     run_s = stream.run_s or record.run_s
-    series = detail.series if alone else ()
+    spans = tuple(_spans(detail, stream.name))
     generator = record.telemetry.generator_cpu_percent if record.telemetry else None
     user = record.telemetry.generator_user_percent if record.telemetry else None
     asked = asked_percents(place.job.text("percentile_list") or "")
     whole = generator if generator is not None else record.cpu_percent or 0.0
+    figures = {
+        name: DirectionFigures(
+            result=stream.directions.get(name),
+            run_s=run_s,
+            buckets=_buckets(detail, stream.name, name),
+            bandwidth=_rates(spans, name, lambda one: one.bytes),
+            iops=_rates(spans, name, lambda one: one.ios),
+            asked_percents=asked,
+        )
+        for name in (*DIRECTIONS, FLUSH)
+    }
     return JobFigures(
         place=place,
         record=record,
-        directions={
-            name: DirectionFigures(
-                result=stream.directions.get(name),
-                run_s=run_s,
-                buckets=_buckets(detail, stream.name, name),
-                bandwidth=_rates(series, lambda one, of=name: one.bytes.get(of, 0)),
-                iops=_rates(series, lambda one, of=name: one.ios.get(of, 0)),
-                asked_percents=asked,
-            )
-            for name in DIRECTIONS
-        },
+        spans=spans,
+        sync=figures.pop(FLUSH),
+        directions=figures,
         sync_ios=stream.sync_ios,
         user_percent=user or 0.0,
         system_percent=whole - (user or 0.0),
@@ -152,8 +169,21 @@ def asked_percents(text: str) -> tuple[float, ...]:
     return tuple(found[:MOST_PERCENTS]) or PERCENTILES
 
 
-def _rates(series: Iterable[Interval], of: object) -> Rates:
-    found = tuple(of(one) / one.length_s for one in series if one.length_s)  # type: ignore[operator]
+def _spans(detail: RunDetail, stream: str) -> Iterator[Span]:
+    for one in IntervalCounts(detail.intervals) if detail.intervals else ():
+        own = {key[1]: cell[0] for key, cell in one.cells.items() if key[0] == stream}
+        if length_ns := one.end_ns - one.begin_ns:
+            yield Span(one.end_ns, length_ns, own)
+
+
+def _rates(
+    spans: Iterable[Span], name: Direction, amount: Callable[[Counts], int]
+) -> Rates:
+    """A second's amount in each interval; none where the direction did nothing."""
+    found = tuple(
+        amount(one.counts.get(name, Counts())) * SECOND_NS / one.length_ns
+        for one in spans
+    )
     return Rates(found) if any(found) else Rates()
 
 

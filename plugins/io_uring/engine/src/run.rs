@@ -20,6 +20,7 @@ use crate::measure::timeline::Timeline;
 use crate::pattern::trace::Replayed;
 use crate::target::Target;
 use crate::target::buffers;
+use crate::target::remote::Remote;
 use crate::target::stamps::Stamps;
 use crate::threads::conditions::{self, Conditions, Machine, StreamSetup};
 use crate::threads::crew::{self, Crew, RunContext};
@@ -97,6 +98,10 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     run.supervise(&receiver);
     if let Some(Err(error)) = context.stamps.as_ref().map(|stamps| stamps.close()) {
         run.failure = Some(Failure::internal("msync", &error));
+    }
+    let remote = context.stamps.as_ref().and_then(|stamps| stamps.remote());
+    if let Some(failure) = remote.and_then(Remote::failure) {
+        run.failure.get_or_insert(failure);
     }
     Ok(run.report_result())
 }
@@ -256,6 +261,7 @@ impl Run {
             streams: self
                 .timeline
                 .total_reports(&runs_ns, &self.gaps_ns(&runs_ns)),
+            phases: self.phase_reports(&ends),
             cpu: record::cpu_between(self.before.map(|before| before.0), after.0),
             warnings: [self.warnings(&ends), conditions.warnings()].concat(),
             facts: self.result_facts(&conditions, &ends),
@@ -424,6 +430,27 @@ impl Run {
             reports.entry(name).or_default().push(report);
         }
         json!(reports)
+    }
+
+    /// The counts of each stream in each phase; a stream that did nothing there has none.
+    fn phase_reports(&self, ends: &[LaneEnd]) -> BTreeMap<String, Vec<StreamReport>> {
+        let streams = self.job.streams.iter().enumerate();
+        let report = |phase: usize| {
+            let of = |(at, stream): (usize, &Stream)| {
+                let mut sum = StreamCounts::default();
+                let lanes = self.crew.lanes.iter().zip(ends);
+                lanes
+                    .filter(|(id, _)| id.stream == at)
+                    .filter_map(|(_, end)| end.by_phase.get(phase))
+                    .for_each(|counts| sum.add(counts));
+                sum.report(&stream.name, 0)
+            };
+            streams.clone().map(of).collect()
+        };
+        let phases = self.job.phases.iter().enumerate();
+        phases
+            .map(|(at, phase)| (phase.name.clone(), report(at)))
+            .collect()
     }
 
     fn result_facts(&self, conditions: &Conditions, ends: &[LaneEnd]) -> Facts {

@@ -14,10 +14,12 @@ from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.drives import capacities
 from ioplan_lab.desk.inventory import Busy, Inventory, lanes_of
 from ioplan_lab.desk.people.audit import Audit
+from ioplan_lab.desk.people.oidc import Provider
 from ioplan_lab.desk.people.people import People
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.reports import Reports
 from ioplan_lab.desk.running import JobNow, Running
+from ioplan_lab.desk.samples import Samples
 from ioplan_lab.desk.start.starter import Starter
 from ioplan_lab.desk.surveyed import sizes
 
@@ -40,6 +42,8 @@ class Desk(Struct, frozen=True):
     names: tuple[str, ...] = ()
     """Names that browsers may call the desk by, beside addresses and localhost."""
     tls: bool = False
+    oidc: Provider | None = None
+    """Whose people may sign in, beside those with tokens."""
     simulated: bool = False
     """Whether there is no lab, and so nothing but a simulated drive."""
 
@@ -67,6 +71,13 @@ class Desk(Struct, frozen=True):
         known = {one.job.id for one in own}
         others = [one for one in self.inventory.jobs() if one.job.id not in known]
         return sorted([*own, *others], key=lambda one: one.job.id, reverse=True)
+
+    def sample(self) -> None:
+        """Keep for the charts how the lanes are that were started here. Raises
+        StoreError."""
+        states = [state for one in self.running.now() for state in one.states]
+        if any(state.status == "running" for state in states):
+            Samples(self.database).add(states)
 
     def busy(self) -> Busy:
         """The drives that lanes of any desk or shell run on. Raises StoreError."""

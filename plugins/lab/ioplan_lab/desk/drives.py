@@ -88,6 +88,12 @@ def with_health(store: Store, drives: Iterable[LabDrive]) -> list[LabDrive]:
         ]
 
 
+def healths(store: Store, sessions: Iterable[str]) -> dict[str, Health]:
+    """What the last run of each session told of its drive. Raises StoreError."""
+    with store.reading() as connection:
+        return {one: _health(connection, {"last_session": one}) for one in sessions}
+
+
 def capacities(
     store: Store, lab: Lab, found: Mapping[tuple[str, str], int]
 ) -> dict[str, int]:

@@ -20,6 +20,7 @@ from ioplan_lab.cluster.jobs.lane_folder import lane_folders
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import Missing
 from ioplan_lab.desk.running import JobNow
+from ioplan_lab.desk.samples import add_samples, forget_samples
 
 TABLES = {
     "desk_lane": """
@@ -90,6 +91,7 @@ class Inventory:
         with self.database.writing() as connection:
             now_s = _clock(connection)
             connection.change(WRITE, *(_row(*one, now_s) for one in found))
+            add_samples(connection, (state for _, state in found))
             rows = connection.rows(
                 "SELECT session, cancelled_by FROM desk_lane WHERE cancelled_by <> '' "
                 "AND ended = 0"
@@ -101,7 +103,9 @@ class Inventory:
     def forget_old(self) -> None:
         """Leave out what ended long ago."""
         with self.database.writing() as connection:
-            before = {"before": _clock(connection) - KEPT_S}
+            now_s = _clock(connection)
+            forget_samples(connection, now_s)
+            before = {"before": now_s - KEPT_S}
             connection.change(
                 "DELETE FROM desk_lane WHERE ended = 1 AND seen_s < :before", before
             )
@@ -124,6 +128,10 @@ class Inventory:
     def job(self, id: str) -> list[ReportedLane]:
         """The lanes of a job; none where the database knows nothing of it."""
         return self._lanes("job = :job ORDER BY session", job=id)
+
+    def job_now(self, id: str) -> JobNow | None:
+        """A job as its hosts have told of it, however long ago it ended."""
+        return next(iter(_jobs(self.job(id))), None)
 
     def _lanes(self, which: str, **named: object) -> list[ReportedLane]:
         query = f"SELECT * FROM desk_lane WHERE {which}"

@@ -14,6 +14,7 @@ from ioplan_lab.desk.queue.overview import drive_rows
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.selection import KnownDrive, selection, texts_of
 from ioplan_lab.desk.surveyed import sizes
+from ioplan_lab.desk.tags import DriveTags
 
 
 def targets_on(
@@ -28,9 +29,17 @@ def targets_on(
         drives = with_health(store, drives)
     seen, now = sizes(database), stamp()
     groups = {name: members(lab, name) for name in lab.groups}
+    tags = DriveTags(database).all()
     return wanted.chosen(
         [
-            _known(one, lab, seen, groups, states.closed_to(one.name, person, now))
+            _known(
+                one,
+                lab,
+                seen,
+                groups,
+                tags.get(one.name, ()),
+                states.closed_to(one.name, person, now),
+            )
             for one in drives
         ]
     )
@@ -41,6 +50,7 @@ def _known(
     lab: Lab,
     seen: dict[tuple[str, str], int],
     groups: dict[str, list[str]],
+    tags: tuple[str, ...],
     closed: str,
 ) -> KnownDrive:
     entry, last = lab.targets[one.name], one.last or {}
@@ -54,6 +64,7 @@ def _known(
         drive=one.name,
         host=one.host,
         group=tuple(name for name, names in groups.items() if one.name in names),
+        tag=tags,
     )
     life = one.health.used_percent
     return KnownDrive(one.name, texts, life, size or None, one.state, closed)

@@ -1,7 +1,7 @@
 """Drives by what they are: `8 x model 'ACME 9100', firmware 2.*, life < 20 %`.
 
     SELECTION = [COUNT x] CONDITION {, CONDITION}
-    CONDITION = model|firmware|serial|drive|host|group PATTERN
+    CONDITION = model|firmware|serial|drive|host|group|tag [:] PATTERN
               | life|size <|>|<=|>= VALUE
 
 A pattern may have `*`; case does not count. What is not known of a drive is not true of
@@ -24,7 +24,7 @@ from ioplan.language.quantity import parse as parsed
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.overview import DriveRow
 
-TEXTS = ("model", "firmware", "serial", "drive", "host", "group")
+TEXTS = ("model", "firmware", "serial", "drive", "host", "group", "tag")
 NUMBERS = ("life", "size")
 COMPARED: dict[str, Callable[[float, float], bool]] = {
     "<=": le,
@@ -34,7 +34,7 @@ COMPARED: dict[str, Callable[[float, float], bool]] = {
 }
 COUNT = re.compile(r"\s*(\d{1,5})\s*x\s+")
 CONDITION = re.compile(
-    r"""\s*(?P<name>[a-z]+)\s*(?P<how><=|>=|<|>)?\s*
+    r"""\s*(?P<name>[a-z]+)\s*:?\s*(?P<how><=|>=|<|>)?\s*
     (?P<value>'[^']*'|"[^"]*"|[^,'"]+?)\s*(?:,|$)""",
     re.VERBOSE,
 )
@@ -45,8 +45,8 @@ MOST_SHOWN = 3
 class KnownDrive(Struct, frozen=True):
     """A target of the lab and what is known of its drive; None is not known.
 
-    `texts` has several where the drive has: its groups. `life` is the used part of the
-    rated life, in percent; `size` is in bytes.
+    `texts` has several where the drive has: its groups and tags. `life` is the used
+    part of the rated life, in percent; `size` is in bytes.
     """
 
     name: str

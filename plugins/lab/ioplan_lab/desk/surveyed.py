@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ioplan.guard.survey import Surveyed
+from ioplan.store.connection import Row
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.queue.tables import insert
@@ -61,6 +62,13 @@ def sizes(database: DeskDatabase) -> dict[tuple[str, str], int]:
             "SELECT host, name, size_bytes FROM desk_drive WHERE size_bytes > 0"
         )
     return {(row["host"], row["name"]): int(row["size_bytes"]) for row in rows}
+
+
+def found_on(database: DeskDatabase, host: str) -> dict[str, Row]:
+    """What the guard said of the drives of a host, by name. Raises StoreError."""
+    query = "SELECT * FROM desk_drive WHERE host = :host ORDER BY name"
+    with database.reading() as connection:
+        return {row["name"]: row for row in connection.rows(query, host=host)}
 
 
 def chosen(

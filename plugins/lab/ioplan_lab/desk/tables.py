@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ioplan_lab.desk import inventory, surveyed
+from ioplan_lab.desk import inventory, samples, surveyed, tags
 from ioplan_lab.desk.hooks import tables as hooks
 from ioplan_lab.desk.people import audit, people
+from ioplan_lab.desk.queue import quotas
 from ioplan_lab.desk.queue import tables as queue
 from ioplan_lab.desk.schedules import schedule
 
@@ -12,7 +13,10 @@ TABLES = {
     **people.TABLES,
     **audit.TABLES,
     **queue.TABLES,
+    **quotas.TABLES,
     **inventory.TABLES,
+    **samples.TABLES,
+    **tags.TABLES,
     **surveyed.TABLES,
     **schedule.TABLES,
     **hooks.TABLES,

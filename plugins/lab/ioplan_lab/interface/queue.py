@@ -134,7 +134,7 @@ DRIVE_COMMANDS = (
     ),
     Command(
         "drive",
-        "Take drives out of service, or put them back.",
+        "Take drives out of service, put them back, or tag them.",
         "ioplan_lab.commands.desk.drives:service",
         (
             _DRIVES,
@@ -142,8 +142,13 @@ DRIVE_COMMANDS = (
                 "--out-of-service", "The reason; nothing is started on it.", "REASON"
             ),
             flag("--in-service", "Put them back into service."),
+            option("--tag", "A tag, for --on tag:TAG; repeatable.", "TAG", many=True),
+            option("--untag", "Take a tag away; repeatable.", "TAG", many=True),
             use.LAB,
         ),
-        examples=("ioplan lab drive gen5-1 --out-of-service 'media errors'",),
+        examples=(
+            "ioplan lab drive gen5-1 --out-of-service 'media errors'",
+            "ioplan lab drive gen5-1 gen5-2 --tag qual",
+        ),
     ),
 )

@@ -48,6 +48,18 @@ PEOPLE = Group(
             examples=("ioplan lab people token ada --days 90",),
         ),
         Command(
+            "quota",
+            "Limit what the queue starts for a person; without options: no limit.",
+            "ioplan_lab.commands.desk.people:set_quota",
+            (
+                _NAME._replace(help="The person's name; '*' for all others."),
+                option("--drives", "Drives at once.", "N", kind="integer"),
+                option("--hours", "Drive-hours in 7 days.", "HOURS", kind="number"),
+                use.LAB,
+            ),
+            examples=("ioplan lab people quota ada --drives 8 --hours 200",),
+        ),
+        Command(
             "revoke",
             "Revoke all tokens of a person; browsers are signed out.",
             "ioplan_lab.commands.desk.people:revoke_tokens",
@@ -86,6 +98,9 @@ SERVE_COMMANDS = (
                 "NAME",
                 key="names",
                 many=True,
+            ),
+            option(
+                "--oidc", "Sign in by the provider of this file.", "FILE", kind="path"
             ),
             use.LAB,
             use.STORE,

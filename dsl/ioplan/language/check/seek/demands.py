@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ioplan.language.check.outputs import limit_of
 from ioplan.language.check.sweep import Sweep, check_support
-from ioplan.language.metric import AT_THE_END, HOST, Metric
+from ioplan.language.metric import AT_THE_END, DURING, HOST, Metric
 from ioplan.language.plan import Demand, RunTemplate
 from ioplan.language.syntax import tree
 
@@ -37,6 +37,14 @@ def demands_of(
     return tuple(one for part in node.parts for one in demands_of(part, sweep, longest))
 
 
+def asks_of_phase(node: tree.Condition | None) -> bool:
+    """Whether a part of the condition is of a phase: then each run goes on for all of
+    its time, so that a rate may change in it."""
+    if isinstance(node, tree.Junction):
+        return any(map(asks_of_phase, node.parts))
+    return node is not None and DURING in node.name.text
+
+
 def _demand(node: tree.Comparison, sweep: Sweep) -> Demand | None:
     metric = _metric(node.name, sweep)
     if not isinstance(node.value, tree.Atom):
@@ -56,7 +64,7 @@ def _demand(node: tree.Comparison, sweep: Sweep) -> Demand | None:
         metric=metric,
         operator=node.operator.text,
         limit=value,
-        text=f"{node.name.text} {node.operator.text} {limit.text}",
+        text=f"{metric} {node.operator.text} {limit.text}",
     )
 
 

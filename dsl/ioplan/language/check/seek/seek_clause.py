@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.sought import CONFIRM_RUNS
 from ioplan.language.check.axes.names import kind_of, values_of
-from ioplan.language.check.seek.demands import demands_of
+from ioplan.language.check.seek.demands import asks_of_phase, demands_of
 from ioplan.language.check.spelled import atoms_in, spelled
 from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.times import check_untimed
@@ -139,7 +139,7 @@ def _check_steps(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -> No
             run.span,
             "a seek decides when a run ends",
             sweep.scope,
-            ("phases", "ramp"),
+            ("ramp",) if asks_of_phase(node.where) else ("phases", "ramp"),
         )
 
 

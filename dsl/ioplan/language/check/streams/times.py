@@ -45,7 +45,7 @@ def check_untimed(
 ) -> None:
     """`what` is no run in which streams have parts, or rates of these shapes."""
     for stream in streams:
-        if _has_part(stream) or _shape_of_rate(stream) in ruled_out:
+        if has_part(stream) or _shape_of_rate(stream) in ruled_out:
             place = _place(stream, where)
             scope.findings.error(
                 f"{what}: all of its streams run for the whole run",
@@ -57,10 +57,11 @@ def check_untimed(
 
 def is_timed(stream: StreamTemplate) -> bool:
     """Whether the stream runs for a part of the run only, or with a ramp."""
-    return _has_part(stream) or _shape_of_rate(stream) == "ramp"
+    return has_part(stream) or _shape_of_rate(stream) == "ramp"
 
 
-def _has_part(stream: StreamTemplate) -> bool:
+def has_part(stream: StreamTemplate) -> bool:
+    """Whether it starts late or ends early."""
     return STARTS in stream.spans or ENDS in stream.spans
 
 

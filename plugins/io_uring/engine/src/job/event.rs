@@ -30,6 +30,9 @@ pub enum Event {
         run_ns: u64,
         stopped: bool,
         streams: Vec<StreamReport>,
+        /// The counts of each stream in each phase.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        phases: BTreeMap<String, Vec<StreamReport>>,
         cpu: Cpu,
         warnings: Vec<String>,
         facts: Facts,

@@ -18,6 +18,7 @@ pub enum Cause {
     ReadOnly,
     Memory,
     NoSpace,
+    Journal,
     Internal,
 }
 
@@ -36,6 +37,7 @@ impl Cause {
             Self::ReadOnly => "read-only",
             Self::Memory => "memory",
             Self::NoSpace => "no-space",
+            Self::Journal => "journal",
             Self::Internal => "internal",
         }
     }

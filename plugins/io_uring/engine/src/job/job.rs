@@ -20,6 +20,9 @@ pub struct Job {
     pub capacity_bytes: u64,
     pub block_bytes: u64,
     pub streams: Vec<Stream>,
+    /// Parts of the run that have counts of their own.
+    #[serde(default)]
+    pub phases: Vec<Phase>,
     #[serde(default)]
     pub warmup_ns: u64,
     #[serde(default)]
@@ -51,6 +54,9 @@ pub struct Job {
     /// The file that remembers what was written with `verify`.
     #[serde(default)]
     pub stamps: Option<String>,
+    /// A link to the other host that keeps that file, too.
+    #[serde(default)]
+    pub journal_fd: Option<i32>,
     /// The files of the traces that streams replay, by their digests.
     #[serde(default)]
     pub traces: BTreeMap<String, String>,
@@ -106,6 +112,20 @@ impl Job {
 pub struct JobTarget {
     pub name: String,
     pub path: String,
+}
+
+/// A part of the measured time: `length_ns` from `start_ns` on, and again `every_ns`, all
+/// before `end_ns`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Phase {
+    pub name: String,
+    pub start_ns: u64,
+    pub length_ns: u64,
+    #[serde(default)]
+    pub every_ns: Option<u64>,
+    #[serde(default)]
+    pub end_ns: Option<u64>,
 }
 
 fn default_protocol() -> u64 {
@@ -417,11 +437,13 @@ pub struct Rate {
     pub last_per_s: Option<f64>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RatePhase {
     pub length_ns: u64,
     pub per_s: f64,
+    #[serde(default, rename = "name")]
+    pub _name: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]

@@ -97,16 +97,20 @@ impl Tally {
         self.counters[direction as usize].record(latency_ns, bytes);
     }
 
-    /// A flush that took so long, and the time since the first write that it covers, if any.
-    pub fn record_flush(&mut self, latency_ns: u64, commit_ns: Option<u64>) {
-        let [flush, commit] = &mut **self
-            .syncs
-            .get_or_insert_with(|| Box::new(std::array::from_fn(|_| Counter::new())));
+    /// A flush that took so long.
+    pub fn record_flush(&mut self, latency_ns: u64) {
         self.sync_ios += 1;
-        flush.record(latency_ns, 0);
-        if let Some(commit_ns) = commit_ns {
-            commit.record(commit_ns, 0);
-        }
+        self.syncs()[0].record(latency_ns, 0);
+    }
+
+    /// The time since the first write that a flush covers.
+    pub fn record_commit(&mut self, latency_ns: u64) {
+        self.syncs()[1].record(latency_ns, 0);
+    }
+
+    fn syncs(&mut self) -> &mut [Counter; 2] {
+        self.syncs
+            .get_or_insert_with(|| Box::new(std::array::from_fn(|_| Counter::new())))
     }
 
     /// Where it writes beside itself.
@@ -267,8 +271,9 @@ mod tests {
     #[test]
     fn a_flush_without_a_write_to_cover_is_no_commit() {
         let mut tally = Tally::new();
-        tally.record_flush(20, None);
-        tally.record_flush(30, Some(70));
+        tally.record_flush(20);
+        tally.record_flush(30);
+        tally.record_commit(70);
         let report = tally.drain().report("log", 0);
         assert_eq!(report.sync_ios, 2);
         assert_eq!(report.directions.len(), 2);

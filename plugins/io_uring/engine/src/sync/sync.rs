@@ -37,7 +37,8 @@ pub struct SharedLane {
 }
 
 impl SharedLane {
-    pub fn new(lane: Lane, slots: usize) -> Self {
+    pub fn new(mut lane: Lane, slots: usize) -> Self {
+        lane.share(slots);
         let in_flight = vec![None; slots];
         Self {
             state: Mutex::new(LaneState { lane, in_flight }),
@@ -150,6 +151,7 @@ impl IoThread {
             let verified = lane.verifies() && op.kind == Kind::Io(Direction::Read);
             let data = verified.then(|| &*self.buffers.slice(0, op.size_bytes));
             lane.complete(self.index, &op, result, now_ns, data);
+            lane.arrive(self.index, now_ns);
         }
         let mut next = lane.next(now_ns, true);
         if let Next::Op(op) = &mut next {
@@ -158,6 +160,7 @@ impl IoThread {
             }
             if lane.starts_when_issued(op) {
                 lane.issue(self.index, op, now_ns);
+                lane.depart(self.index);
                 in_flight[self.index] = Some(*op);
             }
         }
@@ -192,6 +195,7 @@ impl IoThread {
         }
         let state = &mut *lock(&self.lane.state);
         state.lane.issue(self.index, op, self.clock.now_ns());
+        state.lane.depart(self.index);
         state.in_flight[self.index] = Some(*op);
         true
     }

@@ -12,6 +12,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -21,6 +22,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::job::failure::{Cause, Failure};
 use crate::job::{Job, Stream};
 use crate::target::durable::{Durable, EPOCHS};
+use crate::target::remote::{Part, Remote};
 
 /// The bytes before the first entry: a page.
 const HEADER_BYTES: u64 = 4096;
@@ -49,6 +51,7 @@ pub struct Stamps {
     key: u64,
     /// How often the target's power was cut since the map was made.
     cuts: u64,
+    remote: Option<Remote>,
 }
 
 // SAFETY: the entries are atomic, and the mapping lives as long as the value.
@@ -60,14 +63,20 @@ impl Stamps {
     /// The map of a job that verifies, in its file if it names one.
     pub fn open(job: &Job) -> Result<Self, Failure> {
         let blocks = job.capacity_bytes / job.block_bytes;
+        let remote = job.journal_fd.map(Remote::take).transpose()?;
         let opened = match &job.stamps {
             None => Self::map(None, blocks, fastrand::u64(..), 0),
-            Some(path) => Self::in_file(path, job, blocks),
+            Some(path) => Self::in_file(path, job, blocks, remote.as_ref()),
         };
-        opened.map_err(|error| failure(job, &error))
+        let mut opened = opened.map_err(|error| failure(job, &error))?;
+        match remote.as_ref().and_then(Remote::failure) {
+            Some(failure) => return Err(failure),
+            None => opened.remote = remote,
+        }
+        Ok(opened)
     }
 
-    fn in_file(path: &str, job: &Job, blocks: u64) -> io::Result<Self> {
+    fn in_file(path: &str, job: &Job, blocks: u64, remote: Option<&Remote>) -> io::Result<Self> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -78,7 +87,7 @@ impl Stamps {
             .open(Path::new(path))?;
         let key = match known_key(&file, job)? {
             Some(key) => key,
-            None => begin(&file, job, blocks)?,
+            None => begin(&file, job, blocks, remote)?,
         };
         for stream in stamped(job) {
             let [start, end] = [stream.region_start_bytes, stream.region_end_bytes]
@@ -87,6 +96,9 @@ impl Stamps {
         }
         file.write_all_at(&boot().to_le_bytes(), IN_USE_AT)?;
         file.sync_data()?;
+        if let Some(remote) = remote {
+            remote.wait(remote.send(&[(IN_USE_AT, boot().to_le_bytes().to_vec())]));
+        }
         let mut cuts = [0; 8];
         file.read_exact_at(&mut cuts, CUTS_AT)?;
         Self::map(Some(file), blocks, key, u64::from_le_bytes(cuts))
@@ -118,7 +130,40 @@ impl Stamps {
             file,
             key,
             cuts,
+            remote: None,
         })
+    }
+
+    pub fn remote(&self) -> Option<&Remote> {
+        self.remote.as_ref()
+    }
+
+    /// What is known of blocks has changed: tells the other host, if there is one. Returns
+    /// the number to wait for.
+    pub fn tell(&self, blocks: Range<u64>) -> u64 {
+        let Some(remote) = &self.remote else {
+            return 0;
+        };
+        remote.send(&[self.part(blocks)])
+    }
+
+    /// The same of blocks that are durable now; it counts once this returns.
+    pub fn tell_durable(&self, blocks: impl Iterator<Item = Range<u64>>) {
+        let Some(remote) = &self.remote else {
+            return;
+        };
+        let issued = self.counter().load(Ordering::Relaxed);
+        let mut parts: Vec<_> = blocks.map(|some| self.part(some)).collect();
+        parts.push((WRITES_AT as u64, issued.to_le_bytes().to_vec()));
+        remote.wait(remote.send(&parts));
+    }
+
+    /// As they lie in the file.
+    fn part(&self, blocks: Range<u64>) -> Part {
+        let at = HEADER_BYTES + blocks.start * ENTRY_BYTES;
+        let words = blocks.flat_map(|block| [0, 1, 2].map(|word| self.word(block, word)));
+        let bytes = words.flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes());
+        (at, bytes.collect())
     }
 
     pub fn key(&self) -> u64 {
@@ -187,6 +232,12 @@ impl Stamps {
             unsafe { libc::msync(self.base.as_ptr().cast(), self.length_bytes, libc::MS_SYNC) };
         if rc != 0 {
             return Err(io::Error::last_os_error());
+        }
+        if let Some(remote) = &self.remote {
+            let issued = self.counter().load(Ordering::Relaxed);
+            let ended = [(IN_USE_AT, 0u64), (WRITES_AT as u64, issued)];
+            let ended = ended.map(|(at, word)| (at, word.to_le_bytes().to_vec()));
+            remote.wait(remote.send(&ended));
         }
         file.write_all_at(&0u64.to_le_bytes(), IN_USE_AT)
     }
@@ -268,13 +319,17 @@ fn known_key(file: &File, job: &Job) -> io::Result<Option<u64>> {
 }
 
 /// Empties the file and writes its header; returns its key.
-fn begin(file: &File, job: &Job, blocks: u64) -> io::Result<u64> {
+fn begin(file: &File, job: &Job, blocks: u64, remote: Option<&Remote>) -> io::Result<u64> {
     file.set_len(0)?;
     file.set_len(HEADER_BYTES + blocks * ENTRY_BYTES)?;
     let key = fastrand::u64(..);
     let header = [MAGIC, VERSION, job.block_bytes, job.capacity_bytes, key];
     let bytes: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
     file.write_all_at(&bytes, 0)?;
+    if let Some(remote) = remote {
+        remote.empty();
+        remote.send(&[(0, bytes)]);
+    }
     Ok(key)
 }
 

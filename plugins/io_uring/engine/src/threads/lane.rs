@@ -18,6 +18,7 @@ use crate::pattern::sizes::Direction;
 use crate::target::data::Filler;
 use crate::target::stamps::Stamps;
 use crate::target::verify::Verifier;
+use crate::threads::by_phase::ByPhase;
 use crate::threads::by_target::ByTarget;
 use crate::threads::commits::Commits;
 use crate::threads::gaps::LaneGap;
@@ -85,6 +86,7 @@ pub struct Lane {
     over_ns: Option<u64>,
     counts: IntervalCounts,
     by_target: ByTarget,
+    by_phase: ByPhase,
     gap: LaneGap,
     slots: SlotTimes,
     lateness: Option<LaneLateness>,
@@ -168,6 +170,7 @@ impl Lane {
             counts: IntervalCounts::new(id.lane, schedule, messages),
             gap: LaneGap::new(shared.gap(id.stream), number),
             by_target: ByTarget::of(job, targets),
+            by_phase: ByPhase::of(job),
             slots: SlotTimes::new(stream.qd),
             lost_ios: 0,
             verified_bytes: 0,
@@ -182,6 +185,7 @@ impl Lane {
         self.begun_ns = self.shared.clock.now_ns();
         self.schedule = schedule.part(self.part_ns.0, self.part_ns.1);
         self.counts.begin(schedule);
+        self.by_phase.begin(schedule.start_ns);
         self.gap.begin(self.schedule.start_ns);
         if let Some(kept) = &mut self.kept {
             kept.begin(schedule.start_ns);
@@ -189,6 +193,19 @@ impl Lane {
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.start(&self.schedule);
         }
+    }
+
+    /// So many I/O threads share it, and tell when each begins an I/O and has counted it.
+    pub fn share(&mut self, threads: usize) {
+        self.counts.share(threads);
+    }
+
+    pub fn depart(&mut self, slot: usize) {
+        self.counts.depart(slot);
+    }
+
+    pub fn arrive(&mut self, slot: usize, now_ns: u64) {
+        self.counts.arrive(slot, now_ns);
     }
 
     pub fn id(&self) -> LaneId {
@@ -492,8 +509,12 @@ impl Lane {
             self.gap.completed(now_ns);
         }
         let latency_ns = now_ns.saturating_sub(op.start_ns);
-        let tally = &mut self.counts.tally;
+        let tally = self.counts.tally();
         tally.record(direction, latency_ns, op.size_bytes);
+        if op.measured {
+            let tallies = self.by_phase.tallies(op.start_ns);
+            tallies.for_each(|tally| tally.record(direction, latency_ns, op.size_bytes));
+        }
     }
 
     /// The I/O has completed. `result` is bytes, or minus errno; `data` is what was read,
@@ -529,20 +550,43 @@ impl Lane {
             self.succeeded = true;
             self.shared.succeeded();
         }
-        if self.counts.includes(op.measured) {
+        if let Some(tally) = self.counts.tally_at(now_ns, op.measured) {
             let latency_ns = now_ns.saturating_sub(op.start_ns);
             let from_ns = commit_from_ns.filter(|&ns| ns >= self.schedule.start_ns);
             let commit_ns = from_ns.map(|ns| now_ns.saturating_sub(ns));
-            for tally in [Some(&mut self.counts.tally), self.by_target.tally(op)] {
-                let Some(tally) = tally else { continue };
+            for tally in [Some(tally), self.by_target.tally(op)]
+                .into_iter()
+                .flatten()
+            {
                 match op.kind {
                     Kind::Io(direction) => tally.record(direction, latency_ns, op.size_bytes),
-                    Kind::Flush => tally.record_flush(latency_ns, commit_ns),
+                    Kind::Flush => {
+                        tally.record_flush(latency_ns);
+                        commit_ns.into_iter().for_each(|ns| tally.record_commit(ns));
+                    }
                 }
+            }
+            if op.measured {
+                self.count_by_phase(op, latency_ns, from_ns.zip(commit_ns));
             }
             if op.measured && op.kind != Kind::Flush {
                 self.gap.completed(now_ns);
             }
+        }
+    }
+
+    /// A commit has a start of its own.
+    #[inline]
+    fn count_by_phase(&mut self, op: &Op, latency_ns: u64, commit: Option<(u64, u64)>) {
+        for tally in self.by_phase.tallies(op.start_ns) {
+            match op.kind {
+                Kind::Io(direction) => tally.record(direction, latency_ns, op.size_bytes),
+                Kind::Flush => tally.record_flush(latency_ns),
+            }
+        }
+        if let Some((start_ns, commit_ns)) = commit {
+            let tallies = self.by_phase.tallies(start_ns);
+            tallies.for_each(|tally| tally.record_commit(commit_ns));
         }
     }
 
@@ -555,16 +599,20 @@ impl Lane {
     }
 
     fn count_error(&mut self, op: &Op, errno: i32, now_ns: u64) {
-        if self.counts.includes(op.measured) {
+        if let Some(tally) = self.counts.tally_at(now_ns, op.measured) {
             let latency_ns = now_ns.saturating_sub(op.start_ns);
             self.shared.count_failure(self.id.stream, errno, latency_ns);
             let direction = match op.kind {
                 Kind::Io(direction) => direction,
                 Kind::Flush => Direction::Write,
             };
-            self.counts.tally.error(direction);
+            tally.error(direction);
             if let Some(tally) = self.by_target.tally(op) {
                 tally.error(direction);
+            }
+            if op.measured {
+                let tallies = self.by_phase.tallies(op.start_ns);
+                tallies.for_each(|tally| tally.error(direction));
             }
         }
     }
@@ -581,7 +629,7 @@ impl Lane {
         if let Some(pause) = &mut self.pause {
             pause.complete(now_ns);
         }
-        self.verify(op, success, data);
+        self.verify(op, success, now_ns, data);
         match (&mut self.log, op.kind) {
             (Some(log), Kind::Flush) => log.flushed(slot, success),
             (Some(log), Kind::Io(Direction::Write)) if success => log.written(),
@@ -601,19 +649,21 @@ impl Lane {
         None
     }
 
-    fn verify(&mut self, op: &Op, success: bool, data: Option<&[u8]>) {
-        let included = self.counts.includes(op.measured);
+    fn verify(&mut self, op: &Op, success: bool, now_ns: u64, data: Option<&[u8]>) {
         let Some(verifier) = &mut self.verifier else {
             return;
         };
+        if verifier.is_cut_off() {
+            self.shared.stop();
+        }
         let Kind::Io(direction) = op.kind else {
             return verifier.end_flush(op.offset_bytes, success);
         };
         let (offset_bytes, size_bytes) = (op.offset_bytes, op.size_bytes);
         let verdict = verifier.complete(direction, offset_bytes, size_bytes, success, data);
-        if included {
-            self.counts.tally.verified_bytes += verdict.verified_bytes;
-            self.counts.tally.verify_errors += verdict.mismatches.len() as u64;
+        if let Some(tally) = self.counts.tally_at(now_ns, op.measured) {
+            tally.verified_bytes += verdict.verified_bytes;
+            tally.verify_errors += verdict.mismatches.len() as u64;
         }
         self.verified_bytes += verdict.verified_bytes;
         self.verify_read_bytes += verdict.read_bytes;
@@ -627,7 +677,7 @@ impl Lane {
     /// Where a plain loop writes beside the lane itself.
     #[cfg(test)]
     pub fn written(&self) -> Vec<std::ops::Range<usize>> {
-        let tally = self.counts.tally.written();
+        let tally = self.counts.written();
         tally.chain([self.slots.written()]).collect()
     }
 
@@ -697,6 +747,7 @@ impl Lane {
             load: self.load.end(over_ns),
             lateness: self.lateness.as_mut().map(LaneLateness::end),
             by_target: self.by_target.end(),
+            by_phase: self.by_phase.end(),
             ..self.slots_end(over_ns)
         };
         self.counts.finish(end);

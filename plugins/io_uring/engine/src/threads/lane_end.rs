@@ -27,6 +27,8 @@ pub struct LaneEnd {
     pub verify_read_bytes: u64,
     /// By its targets, where the run has several.
     pub by_target: Vec<(String, StreamCounts)>,
+    /// By the phases of the job.
+    pub by_phase: Vec<StreamCounts>,
     /// Where a trace is replayed.
     pub lateness: Option<Lateness>,
     /// None where several threads share the lane.

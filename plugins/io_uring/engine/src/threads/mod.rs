@@ -1,6 +1,7 @@
 //! The threads of a run: how they start and stop, what they share, what disturbs them.
 
 pub mod apart;
+pub mod by_phase;
 pub mod by_target;
 pub mod commits;
 pub mod conditions;

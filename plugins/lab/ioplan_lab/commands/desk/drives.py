@@ -26,6 +26,7 @@ from ioplan_lab.desk.queue.ask import drives_named
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.overview import drive_rows
 from ioplan_lab.desk.queue.queue import Queue
+from ioplan_lab.desk.tags import DriveTags
 
 
 def list_drives(lab: Path | None, json: bool) -> None:
@@ -91,13 +92,27 @@ def _stamp(word: str, name: str) -> str:
 
 
 def service(
-    drives: list[str], out_of_service: str | None, in_service: bool, lab: Path | None
+    drives: list[str],
+    out_of_service: str | None,
+    in_service: bool,
+    tag: list[str],
+    untag: list[str],
+    lab: Path | None,
 ) -> None:
     """Raises UsageError, DeskError, Missing, LabError, StoreError."""
-    if in_service == (out_of_service is not None):
-        raise UsageError("add --out-of-service REASON or --in-service")
+    asked = sum((in_service, out_of_service is not None, bool(tag or untag)))
+    if asked != 1:
+        raise UsageError(
+            "add --out-of-service REASON or --in-service, or --tag and --untag"
+        )
     names = drives_named(read_lab(lab), drives)
     with desk_database(lab) as database:
+        if tag or untag:
+            DriveTags(database).change(names, tag, untag)
+            known = DriveTags(database).all()
+            for name in names:
+                print_line(f"{name}: {', '.join(known.get(name, ())) or 'no tag'}")
+            return
         if in_service:
             Drives(database).put_back(names)
         else:

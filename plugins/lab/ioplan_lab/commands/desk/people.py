@@ -15,21 +15,26 @@ from ioplan.core.text import did_you_mean, line
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.people.people import Listed, People
 from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.queue.quotas import EVERYONE, Quota, Quotas
 
 
 def list_people(lab: Path | None) -> None:
     """Print who there is. Raises LabError, StoreError."""
     with desk_database(lab) as database:
-        everyone = People(database).everyone()
+        everyone, quotas = People(database).everyone(), Quotas(database).all()
     if not everyone:
         raise UsageError(
             "the desk has no people yet: ioplan lab people add NAME --role admin"
         )
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("person", "role", "token until"):
+    for heading in ("person", "role", "token until", *(["quota"] if quotas else [])):
         table.add_column(heading, overflow="fold")
+    others = quotas.get(EVERYONE, Quota())
     for one in everyone:
-        table.add_row(line(one.name), line(one.role), line(_until(one)))
+        texts = [one.name, one.role, _until(one)]
+        if quotas:
+            texts.append(quotas.get(one.name, others).text)
+        table.add_row(*map(line, texts))
     Terminal(highlight=False).print(table)
 
 
@@ -64,6 +69,17 @@ def _valid(days: int | None) -> timedelta | None:
     if days is not None and not 0 < days <= 3650:
         raise UsageError("--days is between 1 and 3650")
     return timedelta(days=days) if days else None
+
+
+def set_quota(
+    name: str, drives: int | None, hours: float | None, lab: Path | None
+) -> None:
+    """Raises DeskError, Missing, LabError, StoreError."""
+    quota = Quota(drives, hours)
+    with desk_database(lab) as database:
+        Quotas(database).set(name, quota)
+    who = "everyone without a quota of their own" if name == EVERYONE else name
+    print_line(f"{who}: {quota.text or 'no quota'}")
 
 
 def revoke_tokens(name: str, lab: Path | None) -> None:

@@ -20,6 +20,7 @@ from ioplan_lab.commands.jobs.executor import connect
 from ioplan_lab.desk.calls import Calls
 from ioplan_lab.desk.database import desk_folder
 from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.people.oidc import Provider, read_settings
 from ioplan_lab.desk.people.people import People
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.running import Running
@@ -39,6 +40,7 @@ def serve_desk(
     certificate: Path | None,
     key: Path | None,
     names: list[str],
+    oidc: Path | None,
     lab: Path | None,
     store: Path | None,
 ) -> None:
@@ -48,7 +50,9 @@ def serve_desk(
         certificate, key = _own_certificate(host, names)
     place = Place(host, port, certificate, key)
     check(place)
-    _serve(place, tuple(names), lab or default_lab(), store or default_path())
+    provider = Provider(read_settings(oidc)) if oidc else None
+    local = store or default_path()
+    _serve(place, tuple(names), provider, lab or default_lab(), local)
 
 
 def _own_certificate(host: str, names: list[str]) -> tuple[Path, Path]:
@@ -73,7 +77,13 @@ def _listen(word: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _serve(place: Place, names: tuple[str, ...], lab: Path | None, local: Path) -> None:
+def _serve(
+    place: Place,
+    names: tuple[str, ...],
+    provider: Provider | None,
+    lab: Path | None,
+    local: Path,
+) -> None:
     results = read_lab(lab).results
     with ExitStack() as stack:
         database = stack.enter_context(desk_database(lab))
@@ -88,10 +98,11 @@ def _serve(place: Place, names: tuple[str, ...], lab: Path | None, local: Path) 
             calls=Calls(PROGRAMS.cli, {"IOPLAN_STORE": str(local)}),
             names=names,
             tls=place.tls,
+            oidc=provider,
             simulated=lab is None,
         )
         stack.callback(desk.running.close)
-        work = working(database, desk.lab_file, local)
+        work = working(database, desk.lab_file, local, desk.sample)
         serve(create_app(desk), place, partial(_ready, desk.people), work)
 
 

@@ -16,7 +16,7 @@ from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.queue.runner import Runner, alone, desk_name
 from ioplan_lab.desk.queue.start import JobStarter
 from ioplan_lab.desk.schedules.schedule import Schedules
-from ioplan_lab.desk.work import at_work
+from ioplan_lab.desk.work import Turn, at_work
 from ioplan_lab.programs import PROGRAMS
 
 
@@ -32,11 +32,16 @@ def runner_of(
 
 
 @contextmanager
-def working(database: DeskDatabase, lab: Path | None, store: Path) -> Iterator[None]:
-    """All that the desk does by itself, while the block runs. Raises DeskError."""
+def working(
+    database: DeskDatabase, lab: Path | None, store: Path, *more: Turn
+) -> Iterator[None]:
+    """All that the desk does by itself, while the block runs, and `more`. Raises
+    DeskError."""
     schedules, hooks = Schedules(database), Hooks(database)
     with (
         runner_of(database, lab, store) as runner,
-        at_work([runner.turn, schedules.turn, Deliverer(hooks).turn], print_line),
+        at_work(
+            [runner.turn, schedules.turn, Deliverer(hooks).turn, *more], print_line
+        ),
     ):
         yield

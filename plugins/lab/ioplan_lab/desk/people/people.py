@@ -38,6 +38,14 @@ CREATE TABLE desk_browser (
   expires_at VARCHAR NOT NULL,
   PRIMARY KEY (digest)
 )""",
+    # whom an OIDC provider calls what; see `provided.py`
+    "desk_provided": """
+CREATE TABLE desk_provided (
+  issuer VARCHAR NOT NULL,
+  subject VARCHAR NOT NULL,
+  person VARCHAR NOT NULL,
+  PRIMARY KEY (issuer, subject)
+)""",
 }
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 SIGNED_IN = timedelta(hours=12)
@@ -113,7 +121,7 @@ class People:
         """A person, with all tokens and browsers. Raises Missing."""
         self.person(name)
         with self.database.writing() as connection:
-            for statement in (DROP_BROWSERS, DROP_TOKENS, DROP_PERSON):
+            for statement in (DROP_BROWSERS, DROP_TOKENS, DROP_PROVIDED, DROP_PERSON):
                 connection.change(statement, {"name": name})
 
     def revoke(self, name: str) -> None:
@@ -196,6 +204,7 @@ ADD_BROWSER = """
     INSERT INTO desk_browser (digest, token, expires_at)
     VALUES (:digest, :token, :expires)"""
 DROP_PERSON = "DELETE FROM desk_person WHERE name = :name"
+DROP_PROVIDED = "DELETE FROM desk_provided WHERE person = :name"
 DROP_TOKENS = "DELETE FROM desk_token WHERE person = :name"
 DROP_BROWSERS = """
     DELETE FROM desk_browser

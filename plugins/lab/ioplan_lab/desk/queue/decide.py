@@ -3,7 +3,7 @@
 Order: priority, then what was moved to the front, then whoever of the people was
 served longest ago, then age. An entry whose drives are busy holds them against those
 behind it, so that a group of many drives gets its turn; one whose drives are reserved
-or out of service does not, as that may take days.
+or out of service, or whose person has used up a quota, does not, as that may take days.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from msgspec import Struct
 from ioplan_lab.desk.clock import time_in_words
 from ioplan_lab.desk.queue.drives import DriveStates
 from ioplan_lab.desk.queue.entry import Entry
+from ioplan_lab.desk.queue.quotas import Use
 
 MOST_SHOWN = 3
+NO_LIMITS = Use()
 
 
 class Decision(Struct, frozen=True):
@@ -44,7 +46,11 @@ class _Held(Struct, frozen=True):
 
 
 def decisions(
-    entries: Sequence[Entry], drives: DriveStates, served: dict[str, str], now: str
+    entries: Sequence[Entry],
+    drives: DriveStates,
+    served: dict[str, str],
+    now: str,
+    use: Use = NO_LIMITS,
 ) -> list[Decision]:
     """Each entry that waits, in the order in which they are started.
 
@@ -56,7 +62,10 @@ def decisions(
             how = "may run on it" if entry.state == "unknown" else "runs on it"
             held.take(entry, how)
     waiting = [one for one in entries if one.state == "waiting"]
-    return [_decision(one, held, drives, now) for one in in_order(waiting, served)]
+    return [
+        _decision(one, held, drives, now, use.over(one, entries))
+        for one in in_order(waiting, served)
+    ]
 
 
 def in_order(waiting: Iterable[Entry], served: dict[str, str]) -> list[Entry]:
@@ -74,7 +83,9 @@ def _rank(one: Entry, served: dict[str, str]) -> tuple[int, int, str, int]:
     return (-one.priority, one.position, served.get(one.person, ""), one.number)
 
 
-def _decision(entry: Entry, held: _Held, drives: DriveStates, now: str) -> Decision:
+def _decision(
+    entry: Entry, held: _Held, drives: DriveStates, now: str, over: str
+) -> Decision:
     if entry.not_before > now:
         return Decision(entry, (f"its time, {time_in_words(entry.not_before)}",))
     closed = tuple(
@@ -83,6 +94,6 @@ def _decision(entry: Entry, held: _Held, drives: DriveStates, now: str) -> Decis
         if (why := drives.closed_to(drive, entry.person, now))
     )
     busy = tuple(f"{d}: {held.by[d]}" for d in entry.drives if d in held.by)
-    if not closed:
+    if not closed and not over:
         held.take(entry, "is before it")
-    return Decision(entry, (*closed, *busy))
+    return Decision(entry, (*filter(None, (over,)), *closed, *busy))

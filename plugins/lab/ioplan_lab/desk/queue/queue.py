@@ -28,6 +28,7 @@ from ioplan_lab.desk.queue.entry import (
     entry_of,
     row_of,
 )
+from ioplan_lab.desk.queue.quotas import use_of
 from ioplan_lab.desk.queue.tables import insert, locked, next_number
 
 LEASE = timedelta(minutes=2)
@@ -205,7 +206,8 @@ def add_to(connection: Connection, wanted: QueueEntry) -> int:
 
 def _decided(connection: Connection, drives: DriveStates) -> list[Decision]:
     served = {row["person"]: row["job"] for row in connection.rows(SERVED)}
-    return decisions(_entries(connection, OPEN), drives, served, stamp())
+    entries = _entries(connection, OPEN)
+    return decisions(entries, drives, served, stamp(), use_of(connection))
 
 
 def _entries(connection: Connection, states: Sequence[str]) -> list[Entry]:

@@ -18,10 +18,14 @@ from ioplan_lab.desk.web.limits import LimitRequests, Limits
 from ioplan_lab.desk.web.pages import (
     compare,
     consents,
+    drive,
     drives,
     hooks,
+    host,
+    job,
     metrics,
     now,
+    oidc,
     people,
     queue,
     report,
@@ -36,7 +40,7 @@ from ioplan_lab.desk.web.render import rendered
 from ioplan_lab.desk.web.request_context import Page, answered, role_of
 
 PAGES: tuple[ModuleType, ...] = (
-    *(sign_in, now, sessions, report, compare, drives),
+    *(sign_in, oidc, now, job, sessions, report, compare, drives, drive, host),
     *(queue, reservations, schedules, consents, hooks),
     *(start, people, metrics, static),
 )
@@ -56,6 +60,7 @@ def create_app(desk: Desk) -> Starlette:
         exception_handlers={404: _nothing, 405: _nothing},
     )
     app.state.desk, app.state.limits = desk, limits
+    app.state.begun = oidc.Begun()
     app.state.last = LastPages(Pulse(desk.ping))
     return app
 

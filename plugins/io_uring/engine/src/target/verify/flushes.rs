@@ -37,9 +37,11 @@ impl Verifier {
         if !success {
             return self.flushes.pending.extend(covered);
         }
-        for (block, generation) in covered {
-            self.flushed(block, generation);
+        for (block, generation) in &covered {
+            self.flushed(*block, *generation);
         }
+        let blocks = covered.iter().map(|(block, _)| *block..*block + 1);
+        self.stamps.tell_durable(blocks);
     }
 
     /// A later generation may have been written meanwhile, or made durable.

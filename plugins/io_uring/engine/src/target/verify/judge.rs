@@ -1,7 +1,7 @@
 //! What a block that was read is: right, unknown, left by a power cut, or at fault.
 
 use super::Verifier;
-use super::generations::{age, back, before};
+use super::generations::{after, age, back, before};
 use super::header::Header;
 use crate::target::aftermath::{Aftermath, Place};
 use crate::target::durable::{Durable, Promise};
@@ -70,6 +70,9 @@ impl Verifier {
             ..Verdict::default()
         };
         let first = offset_bytes / self.block_bytes as u64;
+        let size_bytes = buffer.len() as u64;
+        let mut numbers = self.blocks(offset_bytes, size_bytes);
+        let after_cut = numbers.any(|number| self.is_after_cut(number));
         for (at, block) in buffer.chunks_exact(self.block_bytes).enumerate() {
             let number = first + at as u64;
             let offset_bytes = number * self.block_bytes as u64;
@@ -94,7 +97,16 @@ impl Verifier {
                 }
             }
         }
+        if after_cut {
+            self.tell(offset_bytes, size_bytes);
+        }
         verdict
+    }
+
+    /// The one generation that this host may have issued without the other's knowing,
+    /// before it lost its power: none is written twice without an answer.
+    fn is_untold(&self, last: u32, generation: u32) -> bool {
+        self.stamps.remote().is_some() && last != 0 && generation == after(last)
     }
 
     /// What was read together, if it is read for the first time after a cut.
@@ -158,6 +170,9 @@ impl Verifier {
             let what = format!("the block was written for offset {}", header.offset);
             return Err((Fault::Misdirected, what));
         }
+        if stamped && self.is_untold(last, generation) {
+            return Ok(Found::Kept);
+        }
         if stamped && age > GENERATION / 2 {
             let what = format!("generation {generation}, of which the last is {last}");
             return Err((Fault::Foreign, what));
@@ -202,6 +217,8 @@ impl Verifier {
         let is = |wanted: u32| generation == wanted && key == self.stamps.key();
         if in_flight && (is(last) || (!any && is(before(last)))) {
             self.stamps.set(number, generation); // what it is from now on
+        } else if !any && key == self.stamps.key() && self.is_untold(last, generation) {
+            self.stamps.set(number, generation);
         } else if !any && !is(last) {
             let of = if key == self.stamps.key() {
                 ""

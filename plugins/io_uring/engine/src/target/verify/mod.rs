@@ -21,6 +21,7 @@ use crate::job::Stream;
 use crate::pattern::sizes::Direction;
 use crate::target::aftermath::Place;
 use crate::target::durable::{Durable, Promise};
+use crate::target::remote::Remote;
 use crate::target::stamps::{GENERATION, IN_FLIGHT, Stamps, UNKNOWN_BEFORE};
 
 use flushes::Flushes;
@@ -34,13 +35,21 @@ pub struct Verifier {
     /// Draws the generation of blocks of which nothing is known, so that one that was
     /// written in the same place long ago is not taken for it.
     rng: fastrand::Rng,
-    /// Offset, end and whether it modifies, of each I/O in flight.
-    in_flight: Vec<(u64, u64, bool)>,
+    in_flight: Vec<Flight>,
     fua: bool,
     /// Whether another stream follows this one, and whether this one follows another.
     is_log: bool,
     follows: bool,
     flushes: Flushes,
+}
+
+/// An I/O in flight.
+struct Flight {
+    start: u64,
+    end: u64,
+    modifies: bool,
+    /// What the other host has to answer before its completion counts.
+    told: u64,
 }
 
 impl Verifier {
@@ -65,8 +74,8 @@ impl Verifier {
     fn conflicts(&self, offset_bytes: u64, size_bytes: u64, modifies: bool) -> bool {
         let end_bytes = offset_bytes + size_bytes;
         let mut flights = self.in_flight.iter();
-        flights.any(|&(start, end, writes)| {
-            (modifies || writes) && start < end_bytes && offset_bytes < end
+        flights.any(|one| {
+            (modifies || one.modifies) && one.start < end_bytes && offset_bytes < one.end
         })
     }
 
@@ -80,17 +89,33 @@ impl Verifier {
     }
 
     fn begin(&mut self, offset_bytes: u64, size_bytes: u64, modifies: bool) {
-        let end_bytes = offset_bytes + size_bytes;
-        self.in_flight.push((offset_bytes, end_bytes, modifies));
+        self.in_flight.push(Flight {
+            start: offset_bytes,
+            end: offset_bytes + size_bytes,
+            modifies,
+            told: 0,
+        });
     }
 
     pub fn end(&mut self, offset_bytes: u64, size_bytes: u64) {
-        let wanted = |flight: &(u64, u64, bool)| {
-            flight.0 == offset_bytes && flight.1 == offset_bytes + size_bytes
-        };
+        let wanted =
+            |one: &Flight| one.start == offset_bytes && one.end == offset_bytes + size_bytes;
         if let Some(at) = self.in_flight.iter().position(wanted) {
-            self.in_flight.swap_remove(at);
+            let told = self.in_flight.swap_remove(at).told;
+            if let Some(remote) = self.stamps.remote() {
+                remote.wait(told);
+            }
         }
+    }
+
+    /// Whether the other host has lost the thread of what is written.
+    pub fn is_cut_off(&self) -> bool {
+        self.stamps.remote().is_some_and(Remote::is_broken)
+    }
+
+    /// What is known of these blocks has changed.
+    fn tell(&self, offset_bytes: u64, size_bytes: u64) -> u64 {
+        self.stamps.tell(self.blocks(offset_bytes, size_bytes))
     }
 
     fn blocks(&self, offset_bytes: u64, size_bytes: u64) -> std::ops::Range<u64> {
@@ -120,6 +145,11 @@ impl Verifier {
             let place = Place::new(write, at, blocks).of_follower(self.follows);
             header::stamp(block, offset, entry & GENERATION, self.stamps.key(), place);
         }
+        let told = self.tell(offset_bytes, buffer.len() as u64);
+        let mut flights = self.in_flight.iter_mut();
+        if let Some(flight) = flights.find(|one| one.start == offset_bytes) {
+            flight.told = told;
+        }
     }
 
     /// The entry of a block while it is written, after what it is now.
@@ -148,6 +178,7 @@ impl Verifier {
             self.stamps.set_durable(number, durable);
             self.stamps.set(number, before);
         }
+        self.tell(offset_bytes, size_bytes);
     }
 
     /// A write failed: its block may be any of those written, as after a kill. What was
@@ -157,6 +188,7 @@ impl Verifier {
             let entry = self.stamps.get(number) | IN_FLIGHT | UNKNOWN_BEFORE;
             self.stamps.set(number, entry);
         }
+        self.tell(offset_bytes, size_bytes);
     }
 
     /// The content is unknown from now on: it is trimmed.
@@ -164,6 +196,7 @@ impl Verifier {
         for number in self.blocks(offset_bytes, size_bytes) {
             self.stamps.set(number, 0);
         }
+        self.tell(offset_bytes, size_bytes);
     }
 
     /// Removes a completed I/O from those in flight and checks `data`, what was read.
@@ -197,6 +230,12 @@ impl Verifier {
             } else if self.flushes.wanted {
                 self.flushes.pending.push((number, generation));
             }
+        }
+        match self.fua {
+            true => self
+                .stamps
+                .tell_durable([self.blocks(offset_bytes, size_bytes)].into_iter()),
+            false => _ = self.tell(offset_bytes, size_bytes),
         }
     }
 }

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from starlette.responses import JSONResponse, Response
 
 from ioplan.store.overview import SessionFilter, SessionOverview, SessionVerdict
+from ioplan_lab.desk.key_figures import key_figures
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
@@ -23,9 +24,11 @@ async def page(context: RequestContext) -> Response:
     number = context.page_number
     asked = {name: context.asked(name) for name in FIELDS}
     found = await context.blocking(_found, context, asked, number)
+    shown = [one.id for one in found[:AT_ONCE]]
     return context.page(
         "sessions.html.j2",
         sessions=found[:AT_ONCE],
+        figures=await context.blocking(key_figures, context.desk.store, shown),
         asked=asked,
         statuses=STATUSES,
         verdicts=VERDICTS,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from starlette.responses import RedirectResponse, Response
 
 from ioplan_lab.desk.people.people import SIGNED_IN
@@ -31,7 +33,9 @@ async def ask(context: RequestContext) -> Response:
 def _form(context: RequestContext, text: str, status: int = 200) -> Response:
     """With a cookie that nobody has yet, so that no other site can send it."""
     cookie = new_cookie()
-    values = {"person": None, "path": "/sign-in", "text": text}
+    provider = context.desk.oidc
+    name = urlsplit(provider.settings.issuer).hostname if provider else ""
+    values = {"person": None, "path": "/sign-in", "text": text, "oidc": name}
     found = rendered(
         "sign_in.html.j2", status=status, form_token=form_token(cookie), **values
     )

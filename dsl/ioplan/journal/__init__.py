@@ -1,0 +1,1 @@
+"""What `verify` knows of a target, kept on another host that keeps its power."""

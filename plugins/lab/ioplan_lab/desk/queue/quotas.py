@@ -1,0 +1,117 @@
+"""How much a person may use: drives at once, and drive-hours in seven days.
+
+Of what the queue starts, as reservations are. `*` is whoever has no quota of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from msgspec import Struct
+
+from ioplan.core.text import counted
+from ioplan.store.connection import Connection
+from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.errors import DeskError
+from ioplan_lab.desk.queue.entry import Entry, entry_of
+from ioplan_lab.desk.queue.tables import insert
+
+TABLES = {
+    "desk_quota": """
+CREATE TABLE desk_quota (
+  person VARCHAR NOT NULL,
+  drives INTEGER,
+  hours DOUBLE,
+  PRIMARY KEY (person)
+)""",
+}
+EVERYONE = "*"
+DAYS = 7
+STARTED = """
+    SELECT * FROM desk_queue
+    WHERE started_at <> '' AND (ended_at = '' OR ended_at > :since)"""
+
+
+class Quota(Struct, frozen=True):
+    """None is no limit."""
+
+    drives: int | None = None
+    hours: float | None = None
+
+    @property
+    def text(self) -> str:
+        """In a few words."""
+        drives = f"{counted(self.drives, 'drive')} at once" if self.drives else ""
+        hours = f"{self.hours:g} drive-hours in {DAYS} days" if self.hours else ""
+        return ", ".join(filter(None, (drives, hours)))
+
+
+class Use(Struct, frozen=True):
+    """What people may use, and do use; `hours` are drive-hours by person."""
+
+    quotas: Mapping[str, Quota] = {}
+    hours: Mapping[str, float] = {}
+
+    def over(self, entry: Entry, entries: Sequence[Entry]) -> str:
+        """Why this one would be too much now, beside what runs; empty if it is not."""
+        quota = self.quotas.get(entry.person) or self.quotas.get(EVERYONE) or Quota()
+        if quota.drives is not None:
+            own = [one for one in entries if one.holds and one.person == entry.person]
+            used = len({drive for one in own for drive in one.drives})
+            if used + len(entry.drives) > quota.drives:
+                wants = counted(len(entry.drives), "drive")
+                return (
+                    f"{entry.person} may use {quota.text}: {used} in use, {wants} more"
+                )
+        used_h = self.hours.get(entry.person, 0.0)
+        if quota.hours is not None and used_h >= quota.hours:
+            return f"{entry.person} may use {quota.text}: {used_h:.1f} used"
+        return ""
+
+
+class Quotas:
+    """Every method may raise StoreError."""
+
+    def __init__(self, database: DeskDatabase) -> None:
+        self.database = database
+
+    def all(self) -> dict[str, Quota]:
+        """By person."""
+        with self.database.reading() as connection:
+            return quotas_of(connection)
+
+    def set(self, person: str, quota: Quota) -> None:
+        """In place of another; one without limits is none. Raises DeskError."""
+        if any(one is not None and one <= 0 for one in (quota.drives, quota.hours)):
+            raise DeskError("a quota is more than 0; without any, nothing is limited")
+        with self.database.writing() as connection:
+            row = {"person": person, "drives": quota.drives, "hours": quota.hours}
+            connection.change("DELETE FROM desk_quota WHERE person = :person", row)
+            if quota != Quota():
+                insert(connection, "desk_quota", row)
+
+
+def quotas_of(connection: Connection) -> dict[str, Quota]:
+    """By person."""
+    rows = connection.rows("SELECT * FROM desk_quota ORDER BY person")
+    return {row["person"]: Quota(row["drives"], row["hours"]) for row in rows}
+
+
+def use_of(connection: Connection) -> Use:
+    """What people may use, and have used in the last days."""
+    if not (quotas := quotas_of(connection)):
+        return Use()
+    since, now = stamp(-timedelta(days=DAYS)), stamp()
+    hours: dict[str, float] = {}
+    for entry in map(entry_of, connection.rows(STARTED, since=since)):
+        last = _time(entry.ended_at or now)
+        took = last - max(_time(entry.started_at), _time(since))
+        took_h = max(0.0, took.total_seconds() / 3600) * len(entry.drives)
+        hours[entry.person] = hours.get(entry.person, 0.0) + took_h
+    return Use(quotas, hours)
+
+
+def _time(at: str) -> datetime:
+    return datetime.fromisoformat(at)

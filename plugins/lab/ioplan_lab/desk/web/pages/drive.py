@@ -1,0 +1,115 @@
+"""A drive: what it is, its state, who waits for it, its wear and its sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from starlette.responses import RedirectResponse, Response
+
+from ioplan.store.overview import SessionFilter, SessionOverview
+from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.drives import Health, LabDrive, healths, lab_drives, with_health
+from ioplan_lab.desk.errors import DeskError, Missing
+from ioplan_lab.desk.key_figures import key_figures
+from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.queue.drives import Drives
+from ioplan_lab.desk.queue.overview import drive_rows
+from ioplan_lab.desk.tags import DriveTags
+from ioplan_lab.desk.web.live_chart import Points, chart
+from ioplan_lab.desk.web.request_context import RequestContext, allowed
+
+MOST = 30
+"""Sessions that are shown and charted, the newest."""
+
+
+@allowed(Role.VIEWER)
+async def page(context: RequestContext) -> Response:
+    """A drive of the lab file or of the results, by its name there."""
+    found = await context.blocking(_shown, context.desk, context.id)
+    return context.page("drive.html.j2", **found)
+
+
+@allowed(Role.OPERATOR)
+async def tag(context: RequestContext) -> Response:
+    """Give it a tag, or take one."""
+    add, remove = context.said("add").split(), context.form.get("remove", [])
+    if not add and not remove:
+        raise DeskError("write a tag")
+    if context.id not in context.desk.starter.lab.targets:
+        raise Missing(f"the lab names no drive {context.id!r}")
+    tags = DriveTags(context.desk.database)
+    await context.blocking(tags.change, [context.id], add, remove)
+    said = [*(f"+{one}" for one in add), *(f"-{one}" for one in remove)]
+    await context.note(f"tag {context.id}", " ".join(said))
+    return RedirectResponse(f"/drives/{context.id}", 303)
+
+
+def _shown(desk: Desk, name: str) -> dict[str, Any]:
+    drive, now = _drive(desk, name), stamp()
+    lab, states = desk.starter.lab, Drives(desk.database).states()
+    sessions = sessions_of(desk, SessionFilter(drive=drive.filter, limit=MOST))
+    known = healths(desk.store, [one.id for one in sessions])
+    return {
+        "drive": drive,
+        "entry": lab.targets.get(name),
+        "tags": DriveTags(desk.database).all().get(name, ()),
+        "reservations": [one for one in states.reservations if one.drive == name],
+        "out": states.out.get(name),
+        "waiting": [one for one in desk.queue.waiting() if name in one.entry.drives],
+        "sessions": sessions,
+        "figures": key_figures(desk.store, [one.id for one in sessions]),
+        "healths": known,
+        "charts": _charts(sessions, known),
+        "more": f"/sessions?{urlencode({'drive': drive.filter})}",
+        "now": now,
+    }
+
+
+def _drive(desk: Desk, name: str) -> LabDrive:
+    """By its name, or by what identifies it. Raises Missing."""
+    lab, states = desk.starter.lab, Drives(desk.database).states()
+    rows = drive_rows(lab, states, desk.queue, desk.busy())
+    for one in lab_drives(desk.store, lab, rows):
+        if name in (one.name, one.filter):
+            return with_health(desk.store, [one])[0]
+    raise Missing(f"neither the lab file nor the results name a drive {name!r}")
+
+
+def sessions_of(desk: Desk, wanted: SessionFilter) -> list[SessionOverview]:
+    """The newest first. Raises StoreError."""
+    return desk.store.overview(wanted)
+
+
+def _charts(
+    sessions: Sequence[SessionOverview], known: dict[str, Health]
+) -> list[tuple[str, Any]]:
+    """Over the times that the sessions began; of what two of them told."""
+    found = []
+    for title, name, unit in (
+        ("Life used", "used_percent", "%"),
+        ("Hottest", "celsius", "°C"),
+        ("Media errors", "media_errors", ""),
+    ):
+        points: Points = [
+            (datetime.fromisoformat(one.started_at).timestamp(), value)
+            for one in reversed(sessions)
+            if (value := getattr(known.get(one.id, Health()), name)) is not None
+        ]
+        if len(points) > 1 and any(value for _, value in points):
+            drawn = chart(title, {title: points}, _unit(unit), days=True)
+            found.append((title, drawn))
+    return found
+
+
+def _unit(unit: str) -> Any:
+    return lambda value: f"{value:.3g} {unit}".strip()
+
+
+ROUTES = (
+    ("GET", "/drives/{id}", page),
+    ("POST", "/drives/{id}/tags", tag),
+)

@@ -1,0 +1,281 @@
+"""What each interval counts of each stream and direction, against the device's log.
+
+The log tells when the device had done an I/O; the engine sees that a little later. So
+there must be one start of the run for which each interval has just the I/Os that were
+done in it, and each latency is the device's, and what lies between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from command import ioplan, plan_file
+from msgspec import Struct
+from without_io_uring import engine_without_io_uring
+
+from ioplan.job import Counts
+from ioplan.measure.histogram import Histogram, bucket_count, bucket_ranges
+from ioplan.measure.interval_counts import IntervalCounts, Slice
+from ioplan.store.store import Store
+from ioplan.witness.device import Device
+from ioplan.witness.log import KINDS, Entries, seen
+
+Times: TypeAlias = "npt.NDArray[np.int64]"
+MIB = 1 << 20
+NEAR_NS = 90_000_000
+"""What FUSE and a busy host add to an I/O, but for a few."""
+FEW = 0.05
+"""The share of I/Os that a busy host may add more to."""
+LEAST_IOS = 20
+"""Of a thread of the engine."""
+LATENCIES = ({"values": ["1ms", "5ms", "110ms"], "weights": [60, 35, 5]},)
+DEVICE = {
+    "size": "64MiB",
+    "latency": [
+        {"direction": "flush", "value": "15ms"},
+        *({"shape": "values", **one} for one in LATENCIES),
+    ],
+}
+
+
+class Part(Struct, frozen=True):
+    """I/Os of a stream and direction as the device saw them; times in ns."""
+
+    done_ns: Times
+    took_ns: Times
+    size: Times
+
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Part:
+        return Part(self.done_ns[chosen], self.took_ns[chosen], self.size[chosen])
+
+    def longer(self, limit_ns: float) -> int:
+        return int((self.took_ns >= limit_ns).sum())
+
+
+def part_of(entries: Entries) -> Part:
+    """In the order in which they were done."""
+    found = entries[np.argsort(entries["done_ns"], kind="stable")]
+    took_ns = found["done_ns"] - found["arrived_ns"]
+    return Part(
+        *(x.astype(np.int64) for x in (found["done_ns"], took_ns, found["size"]))
+    )
+
+
+def commits_of(entries: Entries) -> Part:
+    """One I/O at a time: each flush since the first write after the flush before it."""
+    rows, first_ns = [], None
+    for one in entries:
+        if one["kind"] == KINDS.index("flush"):
+            if first_ns is not None:
+                rows.append((int(one["done_ns"]), int(one["done_ns"]) - first_ns, 0))
+            first_ns = None
+        elif first_ns is None:
+            first_ns = int(one["arrived_ns"])
+    return Part(*np.array(rows, np.int64).reshape(-1, 3).T)
+
+
+def histogram_longer(histogram: Histogram, limit_ns: float) -> int:
+    """Latencies that may be so long."""
+    ends_ns = sum(bucket_ranges(bucket_count()))[histogram.index]
+    return int(histogram.count[ends_ns > limit_ns].sum())
+
+
+def starts_ns(slices: Sequence[Slice], key: Any, part: Part) -> tuple[float, float]:
+    """The earliest and the latest start of the run by which the counts are right."""
+    low_ns, high_ns, so_far = -inf, inf, 0
+    for one in slices[:-1]:
+        so_far += one.cells[key][0].ios if key in one.cells else 0
+        if so_far:
+            low_ns = max(low_ns, part.done_ns[so_far - 1] - one.end_ns)
+        if so_far < len(part.done_ns):
+            high_ns = min(high_ns, part.done_ns[so_far] + NEAR_NS - one.end_ns)
+    return low_ns, high_ns
+
+
+def check_cell(
+    cell: tuple[Any, Histogram] | None, surely: Part, perhaps: Part, in_order: bool
+) -> None:
+    """An interval between what it must have counted, and what it may have."""
+    counts, histogram = cell or (None, Histogram.of(()))
+    moved = counts.bytes if counts else 0
+    assert surely.size.sum() <= moved <= perhaps.size.sum()
+    for limit_ns in (0, *range(500_000, 130_000_000, 500_000)):
+        assert histogram_longer(histogram, limit_ns) >= surely.longer(limit_ns)
+        if in_order:
+            longer = histogram_longer(histogram, limit_ns + NEAR_NS)
+            assert longer <= perhaps.longer(limit_ns) + 1 + FEW * histogram.total
+
+
+def check(
+    slices: Sequence[Slice], parts: dict[Any, Part], depth: int, in_order: bool
+) -> None:
+    """Every I/O, but those under way at the end; `in_order` if none waits on its way."""
+    assert {key for one in slices for key in one.cells} == parts.keys()
+    for key, part in parts.items():
+        counted = sum(one.cells[key][0].ios for one in slices if key in one.cells)
+        assert 0 <= len(part.done_ns) - counted <= depth, key
+    found = [starts_ns(slices, key, part) for key, part in parts.items()]
+    low_ns, high_ns = max(f[0] for f in found), min(f[1] for f in found)
+    assert low_ns <= high_ns
+    for at, one in enumerate(slices):
+        begin_ns = -inf if at == 0 else one.begin_ns
+        end_ns = inf if at == len(slices) - 1 else one.end_ns
+        for key, part in parts.items():
+            done_ns = part.done_ns
+            surely = (done_ns >= high_ns + begin_ns) & (
+                done_ns < low_ns + end_ns - NEAR_NS
+            )
+            if end_ns == inf:
+                surely[:] = False  # what was under way at the end is not counted
+            perhaps = (done_ns >= low_ns + begin_ns - NEAR_NS) & (
+                done_ns < high_ns + end_ns
+            )
+            cell = one.cells.get(key)
+            check_cell(cell, part.where(surely), part.where(perhaps), in_order)
+
+
+class Case(Struct, frozen=True):
+    """Streams by name, each in MiB of its own; how many I/Os are under way."""
+
+    streams: dict[str, str]
+    depth: int
+    in_order: bool = False
+    blocking: bool = False
+
+
+CASES = {
+    "mix": Case({"a": "random 4KiB 70/30, qd 4"}, 4),
+    "two streams": Case(
+        {
+            "reader": "random 4KiB 100/0, qd 4",
+            "writer": "sequential 16KiB 0/100, qd 1",
+        },
+        5,
+        in_order=True,
+    ),
+    "flushes": Case({"log": "sequential 16KiB 0/100, sync every 4"}, 1, in_order=True),
+    "a reader beside a log": Case(
+        {
+            "reader": "random 8KiB 100/0, qd 4",
+            "log": "sequential 4KiB 0/100, sync every 1",
+        },
+        5,
+    ),
+    "poisson": Case(
+        {"a": "random 4KiB 100/0, qd 64, rate 200 iops poisson"}, 64, in_order=True
+    ),
+    "bursts": Case(
+        {
+            "a": "random 4KiB 100/0, qd 64, "
+            "burst 300ms of 300 iops, then 400ms of 20 iops"
+        },
+        64,
+        in_order=True,
+    ),
+    "sizes": Case(
+        {"a": "random sizes { 4KiB 60%, 16KiB 30%, 64KiB 10% } 100/0, qd 4"},
+        4,
+        in_order=True,
+    ),
+    "blocking calls": Case(
+        {
+            "reader": "random 4KiB 100/0, qd 4",
+            "log": "sequential 4KiB 0/100, sync every 2",
+        },
+        5,
+        blocking=True,
+    ),
+    "trims": Case({"a": "random 4KiB 50/50, qd 2, trim 20%"}, 2),
+    "verification": Case({"a": "random 4KiB 50/50, qd 2, verify"}, 2),
+}
+
+
+def plan_of(case: Case) -> str:
+    streams = "".join(
+        f"  {name} = {text}, region {16 * at + 8}MiB..{16 * at + 16}MiB\n"
+        for at, (name, text) in enumerate(case.streams.items())
+    )
+    return f'workload load {{\n{streams}}}\ntest "T" {{ run load for 2s }}\n'
+
+
+def parts_of(case: Case, log: Entries) -> dict[Any, Part]:
+    """By stream and direction; only a log flushes.
+
+    ioplan reads the device before and after the run, in threads that read it all, or
+    little of it.
+    """
+    flushes = log["kind"] == KINDS.index("flush")
+    inside = flushes | ((log["offset"].astype(np.int64) // MIB - 8) % 16 < 8)
+    _, numbers, ios = np.unique(log["thread"], return_inverse=True, return_counts=True)
+    ours = np.bincount(numbers, weights=~inside) == 0
+    log = log[(ours & (ios >= LEAST_IOS))[numbers]]
+    found = {}
+    for at, name in enumerate(case.streams):
+        inside = (log["offset"].astype(np.int64) // MIB - 8) // 16 == at
+        for kind in ("read", "write", "discard"):
+            direction = "trim" if kind == "discard" else kind
+            own = log[inside & (log["kind"] == KINDS.index(kind))]
+            found[name, direction] = part_of(own)
+    flushes = log["kind"] == KINDS.index("flush")
+    if flushes.any():
+        found["log", "flush"] = part_of(log[flushes])
+        writes = log["kind"] == KINDS.index("write")
+        found["log", "commit"] = commits_of(log[writes | flushes])
+    return {key: part for key, part in found.items() if len(part.done_ns)}
+
+
+@pytest.mark.slow
+@pytest.mark.machine
+@pytest.mark.parametrize("name", CASES)
+def test_intervals_have_what_the_device_did_in_them(
+    name: str,
+    device: Callable[..., Device],
+    tmp_path: Path,
+    store_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    case, one = CASES[name], device(**DEVICE)
+    if case.blocking:
+        monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
+    target = ("--target", one.disk, "--overwrite-data", one.disk)
+    asked = ("--backend", "io_uring", "--interval", "200ms")
+    done = ioplan("run", plan_file(tmp_path, plan_of(case)), *target, *asked)
+    assert done.code == 0, done.err
+    with Store.open(store_path) as store:
+        (record,) = store.records(store.session("last").id)
+        packed = store.intervals(record.session, record.seq)
+    assert record.backend.mode == "sync" or not case.blocking
+    slices = list(IntervalCounts(packed))
+    assert len(slices) >= 10
+    check(slices, parts_of(case, seen(one)), case.depth, case.in_order)
+
+
+def test_an_interval_off_is_found() -> None:
+    """What the judge is for: the same counts, each an interval late or short of one."""
+    done_ns = np.arange(5, 2000, 10) * 10**6
+    took_ns = np.full(len(done_ns), 10**6)
+    part = Part(done_ns, took_ns, np.full(len(done_ns), 4096))
+
+    def slices(moved: int = 0, lost: int = 0, slower_ns: int = 0) -> list[Slice]:
+        found = []
+        for at in range(10):
+            begin_ns, ios = at * 2 * 10**8, 20 - (lost if at == 7 else 0)
+            ios += moved * ((at == 6) - (at == 5))
+            latencies = Histogram.of_values([10**6 + slower_ns] * ios)
+            counts = Counts(ios=ios, bytes=4096 * ios)
+            cells: Any = {("a", "read"): (counts, latencies)}
+            found.append(Slice(begin_ns, begin_ns + 2 * 10**8, cells))
+        return found
+
+    parts = {("a", "read"): part}
+    check(slices(), parts, 0, True)
+    check(slices(moved=2), parts, 0, True)
+    for wrong in (slices(moved=15), slices(lost=1), slices(slower_ns=NEAR_NS * 2)):
+        with pytest.raises(AssertionError):
+            check(wrong, parts, 0, True)

@@ -1,0 +1,244 @@
+"""Runs whose journal another host keeps: what it has, and what is known without ours."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command import Done, ioplan, plan_file
+
+from ioplan.core.state_folder import state_folder
+from ioplan.runner.remote_stamps import ENTRY_BYTES, HEADER_BYTES, IN_USE_AT
+from ioplan.witness.device import Device
+from ioplan.witness.log import seen
+
+pytestmark = pytest.mark.slow
+Starts = Callable[..., Device]
+PROGRAM = [sys.executable, "-m", "ioplan.cli"]
+WRITES = "run random 4KiB 0/100, qd 4, region 0%..50%, flush every 16, verify for {}"
+READS = "run sequential 64KiB 100/0, region 0%..50%, verify, 1 pass"
+GENERATION = (1 << 30) - 1
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later device may get the inode of an earlier one, and is another one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+class Served:
+    """`ioplan journal serve`, as on another host."""
+
+    def __init__(self, home: Path, listen: str = "127.0.0.1:0") -> None:
+        self.folder, self.key = home / "journals", home / "journal.key"
+        words = ("journal", "serve", self.folder, "--listen", listen, "--key", self.key)
+        self.process = subprocess.Popen(
+            [*PROGRAM, *map(str, words)], stdout=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout
+        self.at = self.process.stdout.readline().split()[2].rstrip(",")
+
+    @property
+    def file(self) -> Path:
+        (one,) = self.folder.iterdir()
+        return one
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    one = Served(tmp_path)
+    yield one
+    one.kill()
+
+
+def words(one: Device, served: Served, folder: Path, text: str) -> list[Any]:
+    """The call of a plan on the device, with a lab that names the journal."""
+    place = json.dumps({"at": served.at, "key": str(served.key)}).replace('": ', '" = ')
+    lab = folder / "lab.toml"
+    lab.write_text(
+        f'[targets.toy]\npath = "{one.disk}"\nwritable = true\njournal = {place}\n'
+    )
+    plan = plan_file(folder, f'test "T" {{ {text} }}\n')
+    target = ("--target", "toy", "--overwrite", one.disk, "--json", "--lab", lab)
+    return ["run", plan, *target, "--store", folder / "store"]
+
+
+def run(one: Device, served: Served, folder: Path, text: str) -> Done:
+    return ioplan(*words(one, served, folder, text))
+
+
+def record(done: Done) -> dict[str, Any]:
+    (line,) = done.of("record")
+    found: dict[str, Any] = line["record"]
+    return found
+
+
+def verified(done: Done) -> dict[str, Any]:
+    found: dict[str, Any] = record(done)["backend"]["facts"]["verify"]
+    return found
+
+
+def written(one: Device) -> int:
+    """How many writes have arrived."""
+    return int((seen(one)["kind"] == 1).sum())
+
+
+def host_dies(served: Served) -> None:
+    """Nothing of it is left, and it comes back in another boot."""
+    shutil.rmtree(state_folder() / "stamps")
+    with served.file.open("rb+") as file:
+        os.pwrite(file.fileno(), struct.pack("<Q", 1), IN_USE_AT)
+
+
+def test_both_hosts_know_the_same(
+    device: Starts, served: Served, tmp_path: Path
+) -> None:
+    one = device()
+    assert run(one, served, tmp_path, WRITES.format("8MiB")).code == 0
+    (here,) = (state_folder() / "stamps").iterdir()
+    assert here.read_bytes()[: served.file.stat().st_size] == served.file.read_bytes()
+    assert any(served.file.read_bytes()[HEADER_BYTES:])
+    known = np.frombuffer(served.file.read_bytes()[HEADER_BYTES:], "<u4")[::3]
+    shutil.rmtree(state_folder() / "stamps")
+    again = verified(run(one, served, tmp_path, READS))
+    assert again["verified"] == np.count_nonzero(known) > 0, "what is there is enough"
+    assert (
+        run(one, served, tmp_path, WRITES.format("1MiB").replace(", verify", "")).code
+        == 0
+    )
+    assert not any(served.file.read_bytes()[HEADER_BYTES:]), "nothing is known now"
+
+
+@pytest.mark.parametrize("mode", ["volatile", "lying"])
+def test_what_was_promised_is_known_after_the_host_died(
+    mode: str, device: Starts, served: Served, tmp_path: Path
+) -> None:
+    one = device(cache={"mode": mode})
+    process = subprocess.Popen(
+        [*PROGRAM, *map(str, words(one, served, tmp_path, WRITES.format("1min")))],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    while written(one) < 1000:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)  # and the engine dies with it
+    process.wait()
+    time.sleep(0.5)
+    one.tell("cut")
+    host_dies(served)
+    found = verified(run(one, served, tmp_path, READS))
+    assert (found["lost_flushed"] > 0) is (mode == "lying"), found
+    assert found["kept"] + found["rolled_back"] > 0
+    wrong = ("lost_fua", "older_than_durable", "torn", "misdirected", "foreign")
+    assert not any(found[name] for name in (*wrong, "stale", "no_stamp", "checksum"))
+
+
+@pytest.mark.parametrize(("behind", "foreign"), [(1, False), (2, True)])
+def test_one_write_may_be_untold_and_no_more(
+    behind: int, foreign: bool, device: Starts, served: Served, tmp_path: Path
+) -> None:
+    one = device()
+    run(one, served, tmp_path, WRITES.format("8MiB"))
+    with served.file.open("rb+") as file:
+        for at in range(HEADER_BYTES, HEADER_BYTES + 8 * ENTRY_BYTES, ENTRY_BYTES):
+            (known,) = struct.unpack("<I", os.pread(file.fileno(), 4, at))
+            if known:
+                earlier = struct.pack("<I", (known - behind) & GENERATION)
+                os.pwrite(file.fileno(), earlier, at)
+    host_dies(served)
+    found = verified(run(one, served, tmp_path, READS))
+    assert (found["foreign"] > 0) is foreign and found["lost_flushed"] == 0, found
+
+
+def ends_midway(
+    one: Device, served: Served, folder: Path, end: Callable[[], None]
+) -> Done:
+    """A run in the midst of which something happens to the other host."""
+    process = subprocess.Popen(
+        [*PROGRAM, *map(str, words(one, served, folder, WRITES.format("1min")))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while written(one) < 200:
+        time.sleep(0.05)
+    end()
+    out, err = process.communicate(timeout=60)
+    return Done(process.returncode, out, err)
+
+
+def test_a_receiver_that_is_killed_ends_the_run_and_loses_nothing(
+    device: Starts, served: Served, tmp_path: Path
+) -> None:
+    one = device(cache={"mode": "volatile"})
+    done = ends_midway(one, served, tmp_path, served.kill)
+    found = record(done)
+    assert (found["status"], found["cause"]) == ("failed", "journal"), found["message"]
+    assert "the link to it has ended" in found["message"]
+    assert found["directions"]["write"]["ios"] > 0, "what was measured is kept"
+    one.tell("cut")
+    again = Served(tmp_path)
+    try:
+        host_dies(again)
+        told = verified(run(one, again, tmp_path, READS))
+    finally:
+        again.kill()
+    assert told["lost_flushed"] == told["foreign"] == 0 and told["kept"] > 0, told
+
+
+@pytest.mark.long
+def test_a_receiver_that_hangs_ends_the_run(
+    device: Starts, served: Served, tmp_path: Path
+) -> None:
+    def stop() -> None:
+        served.process.send_signal(signal.SIGSTOP)
+
+    found = record(ends_midway(device(), served, tmp_path, stop))
+    assert found["cause"] == "journal", found["message"]
+    assert "does not answer within 10 s" in found["message"]
+    assert found["directions"]["write"]["ios"] > 0
+
+
+@pytest.mark.machine
+def test_a_full_disk_of_the_other_host_ends_the_run(
+    device: Starts, tmp_path: Path
+) -> None:
+    folder = tmp_path / "journals"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", str(folder)]
+    subprocess.run(mount, check=True)
+    served = Served(tmp_path)
+    try:
+        done = run(device(), served, tmp_path, WRITES.format("8MiB"))
+    finally:
+        served.kill()
+        subprocess.run(["umount", str(folder)], check=True)
+    found = record(done)
+    assert (found["status"], found["cause"]) == ("failed", "journal"), found["message"]
+    assert "it cannot write: ENOSPC" in found["message"]
+
+
+def test_without_a_receiver_nothing_is_written(
+    device: Starts, served: Served, tmp_path: Path
+) -> None:
+    one = device()
+    served.kill()
+    done = run(one, served, tmp_path, WRITES.format("8MiB"))
+    assert done.code not in (0, 2) and "ioplan journal serve" in done.err, done.err
+    assert not written(one), "it has been written to"
