@@ -111,5 +111,5 @@ def test_a_stall_is_in_its_phase_and_its_interval_only(
         if point["max_ns"] >= STALL_MS * 1e6
     ]
     begin_s = 1.0 if stalled == "busy" else 1.6
-    assert len(ends_s) == 1
-    assert begin_s + STALL_MS / 1e3 < ends_s[0] < begin_s + 0.6
+    assert 1 <= len(ends_s) <= 2  # what came next has waited nearly as long
+    assert all(begin_s + STALL_MS / 1e3 < end_s < begin_s + 0.6 for end_s in ends_s)
