@@ -163,15 +163,21 @@ def run_paths(place: Place, folder: Path, ioplan: str) -> None:
     os.truncate(disk, DISK_BYTES)
     config = folder / ".config/ioplan/lab.toml"
     config.parent.mkdir(parents=True)
-    config.write_text(lab_file(str(disk)))  # so the kernel names it, inside, too
+    config.write_text(f"{lab_file(str(disk))}cannot_see_users = true\n")
+    # The kernel names the file as it is called outside: that leads to it inside, too.
+    outside = place.root / place.root.relative_to("/")
+    outside.parent.mkdir(parents=True, exist_ok=True)
+    outside.symlink_to("/")
     attach = ["losetup", "--find", "--show", "--direct-io=on", str(disk)]
     device = subprocess.run(attach, capture_output=True, text=True, check=True).stdout
     try:
-        for reader in PATHS:
+        for number, reader in enumerate(PATHS):
+            (folder / str(number)).mkdir()
+            own = ioplan.replace("env -i", f"env -i IOPLAN_STORE=/work/{number}/r.db")
             for words in steps(reader, device.strip(), str(disk)):
                 if "SESSION" in words:
-                    words[words.index("SESSION")] = _first_session(place, ioplan)
-                line = f"cd /work && {ioplan} {shlex.join(words)}"
+                    words[words.index("SESSION")] = _first_session(place, own)
+                line = f"cd /work/{number} && {own} {shlex.join(words)}"
                 codes = (1,) if words[0] in JUDGES else ()
                 inside(place, f"sh -c {shlex.quote(line)}", *codes)
     finally:

@@ -181,7 +181,8 @@ class Stream(Model):
     and sizes then only describe it, and a pass is once through it. Its offsets are as
     recorded, or `scaled` or `wrapped` into the target; `only` its reads or its writes
     are replayed, or its `writes_as_reads`. At the pace `fast`, each I/O starts as soon
-    as fewer than `qd` are outstanding.
+    as fewer than `qd` are outstanding; at `after`, when those are complete that were so
+    before it in the recording.
     """
 
     name: str = "main"
@@ -222,7 +223,7 @@ class Stream(Model):
     offsets: Literal["recorded", "scaled", "wrapped"] = "recorded"
     only: Literal["all", "reads", "writes"] = "all"
     writes_as_reads: bool = False
-    pace: Literal["recorded", "fast"] = "recorded"
+    pace: Literal["recorded", "fast", "after"] = "recorded"
 
     @property
     def writes(self) -> bool:

@@ -12,22 +12,17 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 import traceback
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS / "support"), str(TESTS / "cluster")]
 
-from fault_rows import on_database, on_desks, on_hosts  # noqa: E402
-from fault_rows.moments import Moments  # noqa: E402
-from fault_rows.scene import Fault, Scene, fault_lab  # noqa: E402
+from fault_rows.rows import FAULTS, row  # noqa: E402
+from fault_rows.scene import Fault, fault_lab  # noqa: E402
 from netlab import MISSING, NetLab  # noqa: E402
-from test_netlab import audit, up  # noqa: E402
+from test_netlab import up  # noqa: E402
 
-FAULTS = on_hosts.FAULTS | on_database.FAULTS | on_desks.FAULTS
-COMPLETE_S = 420
-"""A store that was restored is noticed within 5 minutes."""
 HEAD = "| fault | each cell once | `status` = count | complete after | by hand |"
 
 
@@ -55,21 +50,6 @@ def tried(lab: NetLab, folder: Path, what: str, fault: Fault) -> bool:
     finally:
         up(lab)
     return True
-
-
-def row(lab: NetLab, folder: Path, fault: Fault) -> str:
-    with Moments(lab) as moments:
-        scene = Scene(lab, folder, moments)
-        by_hand = fault(scene)
-        ended_s = time.monotonic()
-        moments.until_complete(COMPLETE_S)
-        took_s = time.monotonic() - ended_s
-    for job in scene.jobs:
-        audit(lab, job, scene.cells)
-    if moments.wrong:
-        raise AssertionError(moments.wrong[0])
-    stored = len(scene.jobs) * len(lab.hosts) * scene.cells
-    return f"{stored} of {stored} | {moments} | {took_s:.0f} s | {by_hand}"
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from ioplan.trace.selected import Selection
 from ioplan_sim.backend import SimBackend
 
 GAP_NS, CHUNK, CAPACITY = 10_000, 1 << 20, 64 << 30
+EACH = 1_000_000
+"""So many I/Os, and the memory is printed."""
 
 
 def drawn(ios: int) -> Iterator[Ios]:
@@ -78,6 +80,8 @@ def main(millions: int, seconds: float) -> None:
                 )
                 if more and not ios:
                     print(f"first I/Os counted after {monotonic() - began:.2f} s")
+                if (ios + more) // EACH > ios // EACH:
+                    print(f"{ios + more} I/Os, {memory_mb():.0f} MB", flush=True)
                 ios += more
         took = monotonic() - began
         print(

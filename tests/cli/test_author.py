@@ -209,6 +209,7 @@ class TestExplain:
         }
         assert len(runs) > 20
         head = 'trace web = "std/logged.iotrace"\n'
+        head += 'trace answered = "std/answered.iotrace"\n'
         plan = head + "\n".join(
             f'test "{n}" {{ {run} }}' for n, run in enumerate(sorted(runs))
         )

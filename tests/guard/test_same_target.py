@@ -145,5 +145,8 @@ def without_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> bytes:
         raise OSError(95, "Operation not supported")
 
-    for name in ("setxattr", "getxattr", "removexattr"):
+    for name in ATTRIBUTES:
         monkeypatch.setattr(os, name, refuse)
+
+
+ATTRIBUTES = ("setxattr", "getxattr", "removexattr")

@@ -13,7 +13,7 @@ import paths
 import pytest
 from labs import MIB, tell
 from refused import refused
-from test_same_target import without_attributes
+from test_same_target import ATTRIBUTES, without_attributes
 from test_target import request
 
 from ioplan.core.error_kinds import TargetFault
@@ -21,12 +21,15 @@ from ioplan.guard.scratch_file import MARK, OLD, OPEN
 from ioplan.guard.target import Target, make_scratch, open_target
 
 
-@pytest.fixture(params=["attribute", "file beside"])
+@pytest.fixture(params=["attribute", "file beside", "musl's Python"])
 def scratch(
     tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
     if request.param == "file beside":
         without_attributes(monkeypatch)
+    elif request.param == "musl's Python":
+        for name in ATTRIBUTES:
+            monkeypatch.delattr(os, name)
     path = tmp_path / "scratch.bin"
     make_scratch(path, 4 * MIB, lambda _: None)
     return path

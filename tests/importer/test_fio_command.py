@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,7 @@ def test_figures_are_those_of_the_records(folder: Path) -> None:
 )
 def test_fio_s_own_program_reads_the_bins(folder: Path) -> None:
     done = ioplan("fio", "both.fio", "--output-format=json+", "--output=o.json")
-    assert done.code == 0 and done.out == ""
+    assert (done.code, done.out, done.err) == (0, "", "")
     for words in ((), ("--validate",)):
         subprocess.run(
             ["fio_jsonplus_clat2csv", *words, "o.json", "o.csv"],
@@ -372,25 +373,27 @@ def test_log_files_are_fio_s(folder: Path) -> None:
     """As many lines with the same fields; their means are the job's own figures."""
     asked = "write_bw_log=l\nwrite_iops_log=l\nwrite_lat_log=l\nlog_avg_msec=100\n"
     (folder / "both.fio").write_text(BOTH.replace("[mixed]", f"{asked}[mixed]"))
-    told = documents(ioplan("fio", "both.fio", "--output-format=json"))
+    assert ioplan("fio", "both.fio", "--output-format=json").code == 0
     ours = {path.name: path.read_text() for path in folder.glob("*.log")}
     (folder / "scratch.bin").unlink()
     subprocess.run(["fio", "both.fio"], check=True, capture_output=True)
     theirs = {path.name for path in folder.glob("*.log") if "slat" not in path.name}
     assert set(ours) == theirs
-    for number, job in enumerate(told["jobs"], 1):
-        rows = [
-            [int(word) for word in line.split(", ")]
-            for line in ours[f"l_iops.{number}.log"].splitlines()
-        ]
-        reads = [value for _, value, way, *_ in rows if way == 0]
-        assert all(len(row) == 5 for row in rows)
-        assert [row[0] for row in rows if row[2] == rows[0][2]] == sorted(
-            {row[0] for row in rows}
-        )
-        if job["read"]["total_ios"]:
-            mean = sum(reads) / len(reads)
-            assert mean == pytest.approx(job["read"]["iops"], rel=0.1, abs=2)
+    with Store.open(folder / "r.db") as store:
+        session = store.session("last").id
+        series = [store.detail(session, seq).series for seq in (1, 2)]
+    for numbers, intervals in zip(((1, 2), (3,)), series, strict=True):
+        logged: Counter[tuple[int, int]] = Counter()
+        for number in numbers:
+            for line in ours[f"l_iops.{number}.log"].splitlines():
+                end_ms, value, way, *_ = map(int, line.split(", "))
+                logged[end_ms, way] += value
+        for one in intervals:
+            for way, name in enumerate(("read", "write")):
+                iops = one.ios.get(name, 0) / one.length_s
+                found = logged.pop((int(one.t_s * 1000 + 1e-6), way), 0)
+                assert found == pytest.approx(iops, abs=len(numbers))
+        assert not logged
 
 
 @NEEDS_FIO

@@ -56,6 +56,7 @@ CLAUSES = [
     "replay sampled, speed 2",
     "replay sampled, offsets scaled",
     "replay sampled 20ms..60ms as fast as possible, qd 4",
+    "replay answered after completion, qd 8",
     "replay logged, only reads",
     "replay logged, only writes",
     "replay logged, writes as reads",
@@ -90,6 +91,7 @@ BACKENDS = ["sim", pytest.param("io_uring", marks=pytest.mark.slow)]
 HEAD = """
 trace sampled = "std/sample.iotrace"
 trace logged = "std/logged.iotrace"
+trace answered = "std/answered.iotrace"
 workload oltp = random 8KiB 70/30, qd 4
 workload logging {
   reader = random 4KiB 100/0, qd 1

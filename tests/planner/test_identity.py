@@ -214,7 +214,7 @@ OTHERS = {
     "offsets": ["scaled", "wrapped"],
     "only": ["reads", "writes"],
     "writes_as_reads": [True],
-    "pace": ["fast"],
+    "pace": ["fast", "after"],
 }
 
 

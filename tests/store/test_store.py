@@ -27,6 +27,7 @@ from run_data import HOST, measurement, record, run, session
 from ioplan.core.error_kinds import CommandFault, StoreFault
 from ioplan.core.state_folder import state_folder
 from ioplan.records.record import Interval, RunDetail, StoredHistogram, Verdict
+from ioplan.store import codec
 from ioplan.store.codec import (
     CodecError,
     decode_histograms,
@@ -103,6 +104,14 @@ def test_damaged_bytes_are_a_codec_error(noise: bytes, cut: int) -> None:
     for damaged in (noise, b"\x01" + noise, sound[: min(cut, len(sound) - 1)]):
         with pytest.raises(CodecError):
             decode_series(damaged)
+
+
+def test_histograms_from_before_there_were_phases_are_read() -> None:
+    """Stores of layout 5 are upgraded, and their blobs left as they are."""
+    one = measurement().detail.histograms
+    header, columns = codec._unpack(encode_histograms(one))
+    old = [[*first, size] for *first, _, size in header]
+    assert codec.decode_histograms(codec._pack(old, columns)) == one
 
 
 def test_a_layout_of_the_future_is_named() -> None:

@@ -205,7 +205,7 @@ def test_profiles(name: str) -> None:
     )
     smoke = Estimator(SMOKE_BYTES).total(unfold(plan_of(one, "smoke")))
     assert short_s < full_s
-    assert smoke.run_s < (20 if name == CUTS else 5)
+    assert smoke.run_s < (60 if name == CUTS else 5)  # a cut ends its run
 
 
 def test_profiles_and_failures_are_no_part_of_what_a_run_does(tmp_path: Path) -> None:

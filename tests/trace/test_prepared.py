@@ -128,7 +128,7 @@ def test_no_io_and_unknown_flags_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="no I/O"):
         Prepared.open(made(tmp_path / "a", []))
     data = bytearray(made(tmp_path / "b", ROWS).read_bytes())
-    data[32] = 1
+    data[32] = 2
     (tmp_path / "b").write_bytes(data)
     with pytest.raises(TraceError, match="newer"):
         Prepared.open(tmp_path / "b")

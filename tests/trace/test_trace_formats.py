@@ -50,7 +50,7 @@ def lines(form: str) -> bytes:
         values |= {"kind": kind, "other": 1 - kind, "since": ns / 1e9}
         values |= {"offset": offset, "sector": offset // 512}
         values |= {"size": size, "sectors": size // 512, "since_us": ns // 1000}
-        values |= {"fio": ("read", "write")[kind]}
+        values |= {"fio": ("read", "write")[kind], "hf": ("RD_IN", "WR_IN")[kind]}
         made.append(form.format(**values))
     return ("\n".join(made) + "\n").encode()
 
@@ -98,6 +98,8 @@ TRACES: dict[str, bytes] = {
     "Tencent block": lines("{s},{sector},{sectors},{kind},1283"),
     "SPC": lines("0,{sector},{size},{letter},{since:.6f}"),
     "MQSim": lines("{ns} 0 {sector} {sectors} {other}"),
+    "hfplayer": b"#DUMP_OFFSET.I,ELAPSED_USECS.D,ELAPSED_TICKS.I,CMD.S\n"
+    + lines("1,{us}.000,1,{hf},0,1,1,1,1,0,{sector},{sectors},1,6,1,56.910"),
     "biosnoop": b"TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n"
     + lines("{since:.6f} a b 697 vda {letter} {sector} {size} 0.40"),
     "fio iolog 2": waits(),
@@ -122,7 +124,7 @@ def read(data: bytes, folder: Path, volume: str | None = None) -> list[tuple[int
     convert(file_of(data, folder), out, volume)
     survey(out)
     ios = Prepared.open(out).ios
-    return [(int(t), int(k), int(o), int(s)) for t, o, s, k, _, _ in ios.tolist()]
+    return [(int(t), int(k), int(o), int(s)) for t, o, s, k, *_ in ios.tolist()]
 
 
 @pytest.mark.parametrize("name", TRACES)

@@ -24,8 +24,9 @@ MOST_LINES, MOST_COLUMNS = 200, 1000
 CUT_OFF = 125
 """The exit code of a machine that lost its power."""
 
-STEADY_CLOCK = "clocksource=hpet"
-"""On a loaded host the usual one is calibrated wrong, and runs several times too fast."""
+STEADY_CLOCK = "clocksource=hpet no_timer_check"
+"""On a loaded host the usual one is calibrated wrong, and runs several times too fast, and
+the kernel may find that its timer does not tick."""
 
 # The machine's own /tmp would hide a clone that lies there. Rows leave as the
 # standard output, all that is for people as the standard error.
@@ -84,10 +85,16 @@ NEEDS_VMLAB = [
 ]
 
 
-def run_in_vm(scripts: str, *devices: str, disks: Path | None = None) -> Ended:
+def run_in_vm(
+    scripts: str,
+    *devices: str,
+    disks: Path | None = None,
+    shared: Path | None = None,
+) -> Ended:
     """Boot, run files of scenarios as root, and throw the machine away.
 
-    `disks` keeps the devices' contents for a later machine. A build of the guest,
+    `disks` keeps the devices' contents for a later machine, and both sides see what is
+    in `shared`. A build of the guest,
     which the first machine needs, is not in the timeout.
     """
     subprocess.run([VMLAB, "build"], check=True, timeout=BUILD_S)
@@ -96,6 +103,8 @@ def run_in_vm(scripts: str, *devices: str, disks: Path | None = None) -> Ended:
     words += [word for name in devices for word in ("--dev", name)]
     words += [word for pair in QUIET.items() for word in ("--env", "=".join(pair))]
     words += ["--size", "64M", "--disks", str(disks)] if disks else ["--size", "64M"]
+    if shared:
+        words += ["--share", str(shared), "--env", f"IOPLAN_LAB_SHARED={shared}"]
     done = subprocess.run(
         [*words, "--", "sh", "-c", _command(scripts)],
         check=False,

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from command import ioplan, plan_file
+from fio_jobs import NEEDS_FIO
 from msgspec import Struct
 from without_io_uring import engine_without_io_uring
 
@@ -30,6 +31,8 @@ Times: TypeAlias = "npt.NDArray[np.int64]"
 MIB = 1 << 20
 NEAR_NS = 90_000_000
 """What FUSE and a busy host add to an I/O, but for a few."""
+FIO_BIN = 0.9
+"""What fio's buckets and the rank among few I/Os may take off."""
 FEW = 0.05
 """The share of I/Os that a busy host may add more to."""
 LEAST_IOS = 20
@@ -254,6 +257,38 @@ def test_intervals_have_what_the_device_did_in_them(
     slices = list(IntervalCounts(packed))
     assert len(slices) >= 10
     check(slices, parts_of(case, seen(one)), case.depth, case.in_order)
+
+
+@NEEDS_FIO
+@pytest.mark.slow
+@pytest.mark.machine
+@pytest.mark.parametrize("name", ["mix", "two streams", "flushes"])
+def test_fio_counts_each_io_in_one_interval(
+    name: str, device: Callable[..., Device], tmp_path: Path, store_path: Path
+) -> None:
+    """Which of them, fio's documents do not tell to the millisecond; commits it has
+    none."""
+    case, one = CASES[name], device(**DEVICE)
+    target = ("--target", one.disk, "--overwrite-data", one.disk)
+    asked = ("--backend", "fio", "--interval", "200ms")
+    done = ioplan("run", plan_file(tmp_path, plan_of(case)), *target, *asked)
+    assert done.code == 0, done.err
+    with Store.open(store_path) as store:
+        slices = list(IntervalCounts(store.intervals(store.session("last").id, 1)))
+    parts = parts_of(case, seen(one))
+    parts.pop(("log", "commit"), None)
+    assert {key for one in slices for key in one.cells} == parts.keys()
+    for key, part in parts.items():
+        cells = [one.cells[key] for one in slices if key in one.cells]
+        assert len(cells) > 1
+        counted = sum(counts.ios for counts, _ in cells)
+        assert 0 <= len(part.done_ns) - counted <= case.depth, key
+        whole = Histogram.merged(histogram for _, histogram in cells)
+        assert whole.total == counted
+        for percent in (50, 90):
+            seen_ns = np.percentile(part.took_ns, percent)
+            told_ns = whole.percentile_ns(percent)
+            assert FIO_BIN * seen_ns <= told_ns <= seen_ns + NEAR_NS, (key, percent)
 
 
 def test_an_interval_off_is_found() -> None:

@@ -70,7 +70,7 @@ def put_mark(fd: int, path: Path) -> None:
     """Make it a scratch file. Raises OSError."""
     try:
         os.setxattr(fd, MARK, OPEN.encode())
-    except OSError:
+    except (OSError, AttributeError):  # on musl, Python before 3.13 has none
         _write_sidecar(fd, path, OPEN)
 
 
@@ -114,7 +114,7 @@ def _read_mark(fd: int, path: Path) -> str | None:
 def _read_attribute(fd: int) -> str | None:
     try:
         return os.getxattr(fd, MARK).decode(errors="replace")
-    except OSError:
+    except (OSError, AttributeError):
         return None
 
 

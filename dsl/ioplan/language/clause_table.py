@@ -635,6 +635,21 @@ CLAUSES: tuple[Clause, ...] = (
         ),
     ),
     Clause(
+        word="after completion",
+        in_head=True,
+        is_axis=False,
+        forms={"replay after completion": "replay answered after completion"},
+        sets={"replay after completion": ("pace after",)},
+        feature="run {}",
+        reference=(
+            "`replay web after completion`",
+            "an I/O starts when those are complete that were so before it in the "
+            "recording, and as long after the last of them; for traces that say how "
+            "long I/Os took ([traces.md](traces.md#after-completion))",
+            "at the recorded times",
+        ),
+    ),
+    Clause(
         word="speed",
         feature="run replay web, {}",
         is_simple=True,

@@ -44,8 +44,8 @@ COMMON = (
 REPLAYS = tuple(
     form
     for word in (
-        *("replay", "part", "as fast as possible", "speed", "offsets", "only"),
-        "writes as reads",
+        *("replay", "part", "as fast as possible", "after completion", "speed"),
+        *("offsets", "only", "writes as reads"),
     )
     for form in BY_WORD[word].forms
 )

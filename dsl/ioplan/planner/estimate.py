@@ -217,7 +217,7 @@ class Estimator:
         iops = self._iops(stream, size)
         if stream.rate:
             iops = min(iops, iops_of(stream.rate, size))
-        if stream.replay and stream.pace == "recorded":
+        if stream.replay and stream.pace != "fast":
             span_s = max(stream.replay.span_ns, 1) / SECOND_NS / stream.speed
             iops = min(iops, stream.replay.ios / span_s)
         return iops * size, iops * (1 - reads - trims) * write_bytes

@@ -250,6 +250,7 @@ FEATURES = {
 }
 MIXED_WORKLOAD = (
     'trace web = "std/sample.iotrace"\ntrace logged = "std/logged.iotrace"\n'
+    'trace answered = "std/answered.iotrace"\n'
     "workload mixed { reader = random 4KiB 100/0, qd 1 "
     "writer = sequential 128KiB 0/100, qd 4 }\n"
     "workload joined { reader = random 4KiB 100/0, qd 1 "

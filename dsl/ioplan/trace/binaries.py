@@ -9,7 +9,8 @@ from importlib import import_module
 from pathlib import Path
 
 from ioplan.trace.facts import TraceError
-from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE
+from ioplan.trace.pairs import Done
+from ioplan.trace.prepared import DISCARD, FLUSH, NO_RESPONSE, READ, WRITE
 from ioplan.trace.rows import FUA, SECTOR, Found, Row
 
 BLKTRACE_MAGIC = b"\x07\x74\x61\x65"
@@ -17,8 +18,8 @@ BLKTRACE_MAGIC = b"\x07\x74\x61\x65"
 BLKTRACE = struct.Struct("<IIQQIIIIIHH")
 """struct blk_io_trace: magic, sequence, time, sector, bytes, action, pid, device, cpu,
 error, length of what follows."""
-QUEUED, ISSUED = 1, 7
-"""__BLK_TA_QUEUE and __BLK_TA_ISSUE, in the low 16 bits of an action."""
+QUEUED, ISSUED, COMPLETE = 1, 7, 8
+"""__BLK_TA_QUEUE, _ISSUE and _COMPLETE, in the low 16 bits of an action."""
 IS_READ, IS_WRITE, IS_FLUSH, IS_DISCARD, IS_FUA = 1, 1 << 1, 1 << 2, 1 << 13, 1 << 15
 """BLK_TC_*, in the high 16 bits."""
 VSCSI_1 = struct.Struct("<IIIHHQQ")
@@ -31,11 +32,12 @@ FLUSHES = (0x35, 0x91)
 US_NS = 1000
 
 
-def blktrace(path: Path, found: Found) -> Iterator[Row]:
+def blktrace(path: Path, found: Found) -> Iterator[Row | Done]:
     """One CPU's file, or all of `NAME.blktrace.*` if it is one of several.
 
     Each is in the order of its times. What was queued counts; `found.event` is Q.
     """
+    found.answers = found.pairs = True
     parts = [_blktrace(part, found) for part in _parts(path)]
     yield from heapq.merge(*parts, key=lambda row: row.time_ns)
 
@@ -49,7 +51,7 @@ def _parts(path: Path) -> list[Path]:
     return sorted(parts, key=lambda one: int(one.suffix[1:]))
 
 
-def _blktrace(path: Path, found: Found) -> Iterator[Row]:
+def _blktrace(path: Path, found: Found) -> Iterator[Row | Done]:
     wanted, at = QUEUED if found.event == "Q" else ISSUED, 0
     with path.open("rb") as file:
         while head := file.read(BLKTRACE.size):
@@ -64,13 +66,16 @@ def _blktrace(path: Path, found: Found) -> Iterator[Row]:
             yield from _event(event, wanted, found)
 
 
-def _event(event: tuple[int, ...], wanted: int, found: Found) -> Iterator[Row]:
+def _event(event: tuple[int, ...], wanted: int, found: Found) -> Iterator[Row | Done]:
     _, _, at_ns, sector, size, action, _, device, *_ = event
     what, flags = action & 0xFFFF, action >> 16
+    volume = f"{device >> 20},{device & (1 << 20) - 1}"
+    if what == COMPLETE and size:
+        yield Done(at_ns, sector * SECTOR, size, volume)
+        return
     if what != wanted:
         found.left_out["events of other kinds"] += 1
         return
-    volume = f"{device >> 20},{device & (1 << 20) - 1}"
     if flags & IS_FLUSH:
         yield Row(at_ns, FLUSH, 0, 0, volume)
     if not size:
@@ -94,6 +99,7 @@ def vscsi(path: Path, found: Found) -> Iterator[Row]:
     """Rows of a virtual SCSI disk, in blocks of 512 B."""
     with path.open("rb") as file:
         layout = vscsi_layout(file.read(2 * VSCSI_2.size)) or VSCSI_1
+        found.answers = layout is VSCSI_2
         file.seek(0)
         number = 0
         while data := file.read(layout.size * 4096):
@@ -110,13 +116,15 @@ def _vscsi(
 ) -> Iterator[Row]:
     if layout is VSCSI_1:
         _, size, _, command, _, block, at_us = record
+        took_ns = NO_RESPONSE
     else:
-        command, _, _, size, _, block, at_us, _ = record
+        command, _, _, size, _, block, at_us, took_us = record
+        took_ns = took_us * US_NS
     if command in FLUSHES:
-        yield Row(at_us * US_NS, FLUSH, 0, 0)
+        yield Row(at_us * US_NS, FLUSH, 0, 0, response_ns=took_ns)
     elif command in (*SCSI_READS, *SCSI_WRITES):
         kind = READ if command in SCSI_READS else WRITE
-        yield Row(at_us * US_NS, kind, block * SECTOR, size)
+        yield Row(at_us * US_NS, kind, block * SECTOR, size, response_ns=took_ns)
     else:
         found.left_out[f"commands {command:#x}"] += 1
 
@@ -127,7 +135,8 @@ KINDS = {"read": READ, "write": WRITE, "flush": FLUSH, "discard": DISCARD}
 
 
 def parquet(path: Path, found: Found) -> Iterator[Row]:
-    """Columns `time_ns` or `arrived_ns`, `kind`, `offset`, `size`; perhaps `fua`."""
+    """Columns `time_ns` or `arrived_ns`, `kind`, `offset`, `size`; perhaps `fua` and
+    `response_ns`, which may be null."""
     try:
         file = import_module("pyarrow.parquet").ParquetFile(path)
     except ImportError:
@@ -141,13 +150,18 @@ def parquet(path: Path, found: Found) -> Iterator[Row]:
     if not time or lacking:
         what = ", ".join([*["time_ns"] * (not time), *lacking])
         raise TraceError(f"the Parquet file has no column {what}")
-    wanted = [time, "kind", "offset", "size", *["fua"] * ("fua" in names)]
-    for batch in file.iter_batches(columns=wanted):
-        columns = [batch.column(name).to_pylist() for name in wanted]
-        for at_ns, kind, offset, size, *fua in zip(*columns, strict=True):
+    more = [name for name in ("response_ns", "fua") if name in names]
+    found.answers = "response_ns" in more
+    for batch in file.iter_batches(columns=[time, "kind", "offset", "size", *more]):
+        told = {name: batch.column(name).to_pylist() for name in batch.schema.names}
+        nothing = [None] * len(batch)
+        others = (told.get(name, nothing) for name in ("fua", "response_ns"))
+        columns = (told[time], told["kind"], told["offset"], told["size"], *others)
+        for at_ns, kind, offset, size, fua, took_ns in zip(*columns, strict=True):
             found_kind = KINDS.get(kind, kind) if isinstance(kind, str) else kind
             if found_kind not in (READ, WRITE, FLUSH, DISCARD):
                 raise TraceError(f"{kind!r} is no kind of I/O")
-            if min(at_ns, offset, size) < 0:
+            if min(at_ns, offset, size, took_ns or 0) < 0:
                 raise TraceError(f"a negative number: {at_ns}, {offset}, {size}")
-            yield Row(at_ns, found_kind, offset, size, "", FUA * bool(fua and fua[0]))
+            answer_ns = NO_RESPONSE if took_ns is None else took_ns
+            yield Row(at_ns, found_kind, offset, size, "", FUA * bool(fua), answer_ns)

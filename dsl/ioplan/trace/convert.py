@@ -11,12 +11,13 @@ from msgspec import Struct
 
 from ioplan.trace import binaries, prepared
 from ioplan.trace.facts import TraceError
+from ioplan.trace.pairs import Done, paired
 from ioplan.trace.prepared import DTYPE, Header, Ios, Prepared
 from ioplan.trace.rows import CHUNK, Found, Row, chunks
 from ioplan.trace.texts import FORMATS, text_rows
 
 LOOKED_AT = 4096
-Rows = Callable[[Path, Found], Iterator[Row]]
+Rows = Callable[[Path, Found], Iterator[Row | Done]]
 
 
 class Source(Struct, frozen=True):
@@ -66,7 +67,7 @@ def convert(path: Path, out: Path, volume: str | None = None) -> tuple[Header, F
     part = out.with_name(f".{out.name}.part")
     try:
         rows = source.rows(path, found)
-        prepared.write(part, _checked(chunks(rows, found, volume)))
+        prepared.write(part, _checked(chunks(paired(rows, found), found, volume)))
         _check_volumes(found, volume)
         header = _sorted(part, out, found)
     finally:
@@ -94,10 +95,10 @@ def _check_volumes(found: Found, volume: str | None) -> None:
 
 def _sorted(part: Path, out: Path, found: Found) -> Header:
     """By time, where it is not; times count from the earliest."""
-    ios = _mapped(part)
     if not found.backwards:
         part.replace(out)
         return Prepared.open(out).header
+    ios = Prepared.open(part).ios
     times = ios["time_ns"].astype(np.int64)  # those before the first are below 0
     order = np.argsort(times, kind="stable")
     return prepared.write(out, _moved(ios, order, int(times.min())))
@@ -122,13 +123,6 @@ def joined(parts: Sequence[Path], out: Path) -> Header:
         return _sorted(whole, out, found)
     finally:
         whole.unlink(missing_ok=True)
-
-
-def _mapped(path: Path) -> Ios:
-    """The records of a file that is not in order yet."""
-    size = path.stat().st_size - prepared.HEADER.size
-    shape = (size // DTYPE.itemsize,)
-    return np.memmap(path, DTYPE, "r", prepared.HEADER.size, shape)
 
 
 def _moved(ios: Ios, order: np.ndarray, first_ns: int) -> Iterator[Ios]:

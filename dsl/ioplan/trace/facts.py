@@ -44,7 +44,8 @@ class TraceFacts(Struct, frozen=True):
     """What planning knows of a trace, or of the part of it from `from_ns` to `to_ns`.
 
     `digest` is SHA-256 of the whole file, and `span_ns` the time from the first I/O to
-    the last one, whatever their kind.
+    the last one, whatever their kind. Of `answered` I/Os it is known how long they
+    took.
     """
 
     digest: str
@@ -55,6 +56,7 @@ class TraceFacts(Struct, frozen=True):
     flushes: int
     from_ns: int = 0
     to_ns: int | None = None
+    answered: int = 0
 
     @property
     def moving(self) -> KindFacts:

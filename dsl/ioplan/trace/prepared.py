@@ -1,7 +1,8 @@
 """The trace file that backends replay: fixed records, mapped into memory.
 
 Little endian: a header of 64 bytes, then one record of 24 bytes for each I/O, in the
-order of their times, which count from the first one.
+order of their times, which count from the first one. Where it is known how long they
+took, which a flag of the header says, a record ends with that, and has 32 bytes.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ DTYPE = np.dtype(
         *(("kind", "u1"), ("flags", "u1"), ("source", "<u2")),
     ]
 )
+ANSWERED = np.dtype([*DTYPE.descr, ("response_ns", "<u8")])
+RESPONSES = 1
+"""The flag of a trace with response times."""
+NO_RESPONSE = 2**64 - 1
+"""In place of one that is not known."""
 READ, WRITE, FLUSH, DISCARD = range(4)
 CHUNK = 1 << 18
 """I/Os that are looked at together; more would only take memory."""
@@ -40,6 +46,12 @@ class Header(Struct, frozen=True):
     count: int
     span_ns: int
     end_bytes: int
+    dtype: np.dtype[np.void] = DTYPE
+
+    @property
+    def answers(self) -> bool:
+        """Whether it has response times."""
+        return self.dtype == ANSWERED
 
 
 class Prepared(Struct, frozen=True):
@@ -55,7 +67,7 @@ class Prepared(Struct, frozen=True):
         with path.open("rb") as file:
             first, size = file.read(HEADER.size), file.seek(0, 2)
         header = _header(first, size)
-        ios = np.memmap(path, DTYPE, "r", HEADER.size, (header.count,))
+        ios = np.memmap(path, header.dtype, "r", HEADER.size, (header.count,))
         return cls(path, header, ios)
 
     def chunks(
@@ -66,10 +78,11 @@ class Prepared(Struct, frozen=True):
         They are read and not mapped: mapped ones would count as this program's memory.
         """
         with self.path.open("rb") as file:
-            file.seek(HEADER.size + start * DTYPE.itemsize)
+            dtype = self.header.dtype
+            file.seek(HEADER.size + start * dtype.itemsize)
             end = self.header.count if end is None else end
             for first in range(start, end, CHUNK):
-                ios = np.fromfile(file, DTYPE, min(CHUNK, end - first))
+                ios = np.fromfile(file, dtype, min(CHUNK, end - first))
                 yield first, ios
 
 
@@ -80,9 +93,10 @@ def numbers_at(path: Path, count: int, times_ns: Sequence[int]) -> list[int]:
     memory as the trace has.
     """
     with path.open("rb") as file:
+        item_bytes = _dtype(HEADER.unpack(file.read(HEADER.size))[-1]).itemsize
 
         def time_ns(number: int) -> int:
-            at = HEADER.size + number * DTYPE.itemsize
+            at = HEADER.size + number * item_bytes
             return int.from_bytes(os.pread(file.fileno(), 8, at), "little")
 
         return [bisect_left(range(count), at, key=time_ns) for at in times_ns]
@@ -94,29 +108,37 @@ def _header(first: bytes, size: int) -> Header:
     if len(first) < HEADER.size:
         raise TraceError(f"cut off in its header, at byte {len(first)}")
     _, count, span_ns, end_bytes, flags = HEADER.unpack(first)
-    whole = HEADER.size + count * DTYPE.itemsize
+    dtype = _dtype(flags)
+    whole = HEADER.size + count * dtype.itemsize
     if size != whole:
         raise TraceError(f"{size} bytes, where its {count} I/Os need {whole}")
     if not count:
         raise TraceError("no I/O in it")
-    if flags:
+    return Header(count, span_ns, end_bytes, dtype)
+
+
+def _dtype(flags: int) -> np.dtype[np.void]:
+    if flags not in (0, RESPONSES):
         raise TraceError(f"made by a newer ioplan: flags {flags:#x}")
-    return Header(count, span_ns, end_bytes)
+    return ANSWERED if flags else DTYPE
 
 
 def write(path: Path, chunks: Iterable[npt.NDArray[Any]]) -> Header:
-    """Write chunks of records of DTYPE, in the order of their times. Raises OSError.
+    """Write chunks of records, in the order of their times. Raises OSError.
 
-    The header comes last, so that what was broken off is no trace.
+    All of them are of DTYPE, or all of ANSWERED. The header comes last, so that what
+    was broken off is no trace.
     """
-    count = span_ns = end_bytes = 0
+    count, span_ns, end_bytes, dtype = 0, 0, 0, DTYPE
     with path.open("wb") as file:
         file.write(bytes(HEADER.size))
         for chunk in chunks:
-            file.write(np.ascontiguousarray(chunk, DTYPE).tobytes())
+            dtype = ANSWERED if chunk.dtype == ANSWERED else DTYPE
+            file.write(np.ascontiguousarray(chunk, dtype).tobytes())
             if len(chunk):
                 count, span_ns = count + len(chunk), int(chunk["time_ns"][-1])
                 end_bytes = max(end_bytes, int((chunk["offset"] + chunk["size"]).max()))
         file.seek(0)
-        file.write(HEADER.pack(MAGIC, count, span_ns, end_bytes, 0))
-    return Header(count, span_ns, end_bytes)
+        flags = RESPONSES if dtype == ANSWERED else 0
+        file.write(HEADER.pack(MAGIC, count, span_ns, end_bytes, flags))
+    return Header(count, span_ns, end_bytes, dtype)

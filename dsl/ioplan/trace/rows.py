@@ -11,7 +11,14 @@ import numpy.typing as npt
 from msgspec import Struct, field
 
 from ioplan.trace.facts import TraceError
-from ioplan.trace.prepared import DTYPE, FLUSH, READ, WRITE
+from ioplan.trace.prepared import (
+    ANSWERED,
+    DTYPE,
+    FLUSH,
+    NO_RESPONSE,
+    READ,
+    WRITE,
+)
 
 SECTOR = 512
 FUA = 1
@@ -23,7 +30,10 @@ DIRECTIONS = {"R": READ, "W": WRITE, "READ": READ, "WRITE": WRITE}
 
 
 class Row(NamedTuple):
-    """One I/O; its time counts from anywhere, `volume` is the device that it is for."""
+    """One I/O; its time counts from anywhere, `volume` is the device that it is for.
+
+    `response_ns` is how long it took, in a trace that `answers`.
+    """
 
     time_ns: int
     kind: int
@@ -31,6 +41,7 @@ class Row(NamedTuple):
     size: int
     volume: str = ""
     flags: int = 0
+    response_ns: int = NO_RESPONSE
 
 
 class Found(Struct):
@@ -38,14 +49,19 @@ class Found(Struct):
 
     `left_out` counts by reason, `volumes` the I/Os of each device, `backwards` those
     with an earlier time than one before. `event` is that of the kernel's that is taken,
-    `waited_ns` the time that waits of fio's have reached.
+    `completion` that which ends it, `waited_ns` the time that waits of fio's have
+    reached. A trace `answers` if it says how long I/Os took, which is known before the
+    first of them; it `pairs` if completions are events of their own (`pairs.py`).
     """
 
     left_out: Counter[str] = field(default_factory=Counter)
     volumes: Counter[str] = field(default_factory=Counter)
     backwards: int = 0
     event: str = "Q"
+    completion: str = "C"
     waited_ns: int = 0
+    answers: bool = False
+    pairs: bool = False
     first_ns: int | None = None
     last_ns: int = 0
 
@@ -79,7 +95,7 @@ def chunks(
     Their times count from the first of them, whatever its clock said. Raises
     TraceError for what no device could have.
     """
-    kept: list[tuple[int, int, int, int, int, int]] = []
+    kept: list[tuple[int, ...]] = []
     for row in rows:
         found.volumes[row.volume] += 1
         if volume is not None and row.volume != volume:
@@ -89,10 +105,10 @@ def chunks(
         else:
             kept.append(_record(row, found))
         if len(kept) == CHUNK:
-            yield np.array(kept, DTYPE)
+            yield np.array(kept, ANSWERED if found.answers else DTYPE)
             kept = []
     if kept:
-        yield np.array(kept, DTYPE)
+        yield np.array(kept, ANSWERED if found.answers else DTYPE)
 
 
 def checked(row: Row) -> Row:
@@ -104,7 +120,7 @@ def checked(row: Row) -> Row:
     return row
 
 
-def _record(row: Row, found: Found) -> tuple[int, int, int, int, int, int]:
+def _record(row: Row, found: Found) -> tuple[int, ...]:
     checked(row)
     if found.first_ns is None:
         found.first_ns = found.last_ns = row.time_ns
@@ -114,4 +130,5 @@ def _record(row: Row, found: Found) -> tuple[int, int, int, int, int, int]:
     offset = 0 if row.kind == FLUSH else row.offset
     size = 0 if row.kind == FLUSH else row.size
     # an earlier one than the first is kept as negative until all are sorted
-    return since_ns % 2**64, offset, size, row.kind, row.flags, 0
+    told = since_ns % 2**64, offset, size, row.kind, row.flags, 0
+    return (*told, min(row.response_ns, NO_RESPONSE)) if found.answers else told

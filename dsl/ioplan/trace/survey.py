@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -15,9 +15,9 @@ from ioplan.trace.facts import KindFacts, TraceError, TraceFacts
 from ioplan.trace.prepared import (
     CHUNK,
     DISCARD,
-    DTYPE,
     FLUSH,
     HEADER,
+    NO_RESPONSE,
     READ,
     WRITE,
     Ios,
@@ -78,7 +78,7 @@ class SurveyPass:
         self.trace, self.header = trace, trace.header
         with trace.path.open("rb") as file:
             self.digest = sha256(file.read(HEADER.size))
-        self.last_ns = self.flushes = 0
+        self.last_ns = self.flushes = self.answered = 0
         self.kinds = dict.fromkeys((READ, WRITE, DISCARD), KindFacts())
 
     def check(self, first: int, ios: Ios) -> None:
@@ -87,16 +87,19 @@ class SurveyPass:
         end = np.uint64(self.header.end_bytes)
         room = end - np.minimum(ios["offset"], end)  # a sum could be beyond 64 bits
         before = np.concatenate((np.array([self.last_ns], "u8"), times[:-1]))
-        _refuse(first, times < before, "is earlier than the one before it")
-        _refuse(first, ios["kind"] > DISCARD, "is of an unknown kind")
-        _refuse(first, (sizes == 0) != is_flush, "has a size that its kind cannot have")
-        _refuse(first, is_flush & (ios["offset"] > 0), "is a flush with an offset")
-        _refuse(first, sizes > room, "ends beyond the end in the header")
+        refuse = partial(_refuse, first, self.header.dtype.itemsize)
+        refuse(times < before, "is earlier than the one before it")
+        refuse(ios["kind"] > DISCARD, "is of an unknown kind")
+        refuse((sizes == 0) != is_flush, "has a size that its kind cannot have")
+        refuse(is_flush & (ios["offset"] > 0), "is a flush with an offset")
+        refuse(sizes > room, "ends beyond the end in the header")
         self.last_ns = int(times[-1])
 
     def count(self, ios: Ios) -> None:
         """Add a chunk to what is known."""
         self.flushes += int((ios["kind"] == FLUSH).sum())
+        if self.header.answers:
+            self.answered += int((ios["response_ns"] != NO_RESPONSE).sum())
         for kind, known in self.kinds.items():
             is_kind = ios["kind"] == kind
             chosen = ios if is_kind.all() else ios[is_kind]
@@ -124,6 +127,7 @@ class SurveyPass:
             writes=self.kinds[WRITE],
             discards=self.kinds[DISCARD],
             flushes=self.flushes,
+            answered=self.answered,
         )
 
 
@@ -150,8 +154,10 @@ def _counted(sizes: npt.NDArray[np.uint32]) -> dict[int, int]:
     }
 
 
-def _refuse(first: int, wrong: npt.NDArray[np.bool_], why: str) -> None:
+def _refuse(
+    first: int, item_bytes: int, wrong: npt.NDArray[np.bool_], why: str
+) -> None:
     if wrong.any():
         number = first + int(wrong.argmax())
-        at = HEADER.size + number * DTYPE.itemsize
+        at = HEADER.size + number * item_bytes
         raise TraceError(f"I/O {number + 1}, at byte {at}, {why}")

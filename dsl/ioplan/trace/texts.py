@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ioplan.trace.facts import TraceError
+from ioplan.trace.pairs import Done
 from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE
 from ioplan.trace.rows import (
     FUA,
@@ -23,14 +24,18 @@ from ioplan.trace.rows import (
 )
 
 S_NS, MS_NS, US_NS = 10**9, 10**6, 10**3
-Parse = Callable[[str, Found], Iterator[Row]]
-"""The I/Os of one line. Raises TraceError without a place."""
+EPOCH_NS = 10**12
+"""Before the first line, which begins at 0, some I/Os were under way."""
+Parse = Callable[[str, Found], Iterator[Row | Done]]
+"""The I/Os of one line, or what is complete. Raises TraceError without a place."""
 
 
 class TextFormat(Struct, frozen=True):
     """A kind of lines, and what the first of them look like.
 
-    `events` are of the kernel: those of what was queued, and of what was issued.
+    `events` are of the kernel: those of what was queued, and of what was issued; and
+    those of what was complete, in the same order. It `answers` if each line says how
+    long its I/O took.
     """
 
     name: str
@@ -38,15 +43,16 @@ class TextFormat(Struct, frozen=True):
     parse: Parse
     heads: int = 0
     events: tuple[str, str] | None = None
+    completions: tuple[str, str] = ("", "")
+    answers: bool = False
 
 
 def msr(line: str, found: Found) -> Iterator[Row]:
     """MSR Cambridge: `timestamp,host,disk,type,offset,size,response`; 100 ns, bytes."""
-    stamp, host, disk, kind, offset, size, _ = _fields(line, 7)
-    volume = f"{host}.{disk}"
-    yield Row(
-        number(stamp) * 100, direction(kind), number(offset), number(size), volume
-    )
+    stamp, host, disk, kind, offset, size, took = _fields(line, 7)
+    where = number(offset), number(size), f"{host}.{disk}"
+    at_ns, took_ns = number(stamp) * 100, number(took) * 100
+    yield Row(at_ns, direction(kind), *where, response_ns=took_ns)
 
 
 def alibaba(line: str, found: Found) -> Iterator[Row]:
@@ -81,14 +87,31 @@ def mqsim(line: str, found: Found) -> Iterator[Row]:
     yield Row(number(stamp), (WRITE, READ)[int(kind)], place, length, device)
 
 
+def hfplayer(line: str, found: Found) -> Iterator[Row]:
+    """hfplayer's CSV: arrival and latency in us, sectors; `RD…` and `WR…`."""
+    _, at_us, _, kind, _, _, _, unit, _, _, sector, size, _, _, _, took_us = _fields(
+        line, 16
+    )
+    if kind[:2] not in ("RD", "WR"):
+        raise TraceError(f"{kind!r} is neither RD nor WR")
+    where = number(sector) * SECTOR, number(size) * SECTOR, unit
+    at_ns, took_ns = time_ns(at_us, US_NS), time_ns(took_us, US_NS)
+    yield Row(at_ns, direction(kind[0]), *where, response_ns=took_ns)
+
+
 def biosnoop(line: str, found: Found) -> Iterator[Row]:
-    """bcc: `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`, with blanks in COMM."""
+    """bcc: `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`, with blanks in COMM.
+
+    The time is that of the completion, `LAT(ms)` what it took until then.
+    """
     words = line.split()
     if len(words) < 8:
         raise TraceError(f"{len(words)} fields, where biosnoop has 8")
-    disk, kind, sector, size = words[-5:-1]
-    at_ns = time_ns(words[0], S_NS)
-    yield Row(at_ns, direction(kind), number(sector) * SECTOR, number(size), disk)
+    disk, kind, sector, size, took = words[-5:]
+    took_ns = time_ns(took, MS_NS)
+    begun_ns = time_ns(words[0], S_NS) + EPOCH_NS - took_ns
+    where = number(sector) * SECTOR, number(size), disk
+    yield Row(begun_ns, direction(kind), *where, response_ns=took_ns)
 
 
 def fio_v2(line: str, found: Found) -> Iterator[Row]:
@@ -136,7 +159,7 @@ SUMMARY = re.compile(
 )
 
 
-def blkparse(line: str, found: Found) -> Iterator[Row]:
+def blkparse(line: str, found: Found) -> Iterator[Row | Done]:
     """blkparse's default lines; of its events the queued ones, else the issued ones."""
     event = BLKPARSE.match(line)
     if event is None:
@@ -150,12 +173,12 @@ def blkparse(line: str, found: Found) -> Iterator[Row]:
 FTRACE = re.compile(
     r"\s*.+-\d+\s+(\(.*?\)\s+)?\[\d+\]\s+(\S+\s+)?(?P<time>\d+\.\d+): "
     r"(?P<action>block_\w+): (?P<device>\d+,\d+) (?P<rwbs>[A-Z]+) "
-    r"(\d+ \(.*?\) )?(?P<sector>\d+) \+ (?P<count>\d+)"
+    r"((\d+ )?\(.*?\) )?(?P<sector>\d+) \+ (?P<count>\d+)"
 )
 LOST = re.compile(r"CPU:\d+ \[LOST (\d+) EVENTS\]")
 
 
-def ftrace(line: str, found: Found) -> Iterator[Row]:
+def ftrace(line: str, found: Found) -> Iterator[Row | Done]:
     """The kernel's trace_pipe; of its block events the queued ones, else the issued."""
     if line.startswith("#"):
         return
@@ -168,13 +191,16 @@ def ftrace(line: str, found: Found) -> Iterator[Row]:
     yield from _of_kernel(event, found)
 
 
-def _of_kernel(event: re.Match[str], found: Found) -> Iterator[Row]:
-    if event["action"] != found.event:
+def _of_kernel(event: re.Match[str], found: Found) -> Iterator[Row | Done]:
+    if event["action"] not in (found.event, found.completion):
         found.left_out[f"events {event['action']}"] += 1
         return
     at_ns = time_ns(event["time"], S_NS)
     place = int(event["sector"] or 0) * SECTOR
     size = int(event["count"] or 0) * SECTOR
+    if event["action"] == found.completion:
+        yield Done(at_ns, place, size, event["device"])
+        return
     yield from rwbs(at_ns, event["rwbs"], place, size, event["device"], found)
 
 
@@ -206,30 +232,40 @@ def _fields(
 FORMATS = (
     TextFormat("fio iolog 2", re.compile(r"fio version 2 iolog"), fio_v2, heads=1),
     TextFormat("fio iolog 3", re.compile(r"fio version 3 iolog"), fio_v3, heads=1),
-    TextFormat("biosnoop", re.compile(r"TIME\(s\)\s+COMM"), biosnoop, heads=1),
-    TextFormat("MSR Cambridge", re.compile(r"\d{15,20},[^,]+,\d+,[A-Za-z]+,"), msr),
+    TextFormat(
+        *("hfplayer", re.compile(r"#DUMP_OFFSET\S*,ELAPSED_USECS"), hfplayer, 1),
+        answers=True,
+    ),
+    TextFormat("biosnoop", re.compile(r"TIME\(s\)\s+COMM"), biosnoop, 1, answers=True),
+    TextFormat(
+        *("MSR Cambridge", re.compile(r"\d{15,20},[^,]+,\d+,[A-Za-z]+,"), msr),
+        answers=True,
+    ),
     TextFormat("Alibaba block", re.compile(r"\d+,[RWrw],\d+,\d+,\d+\s*$"), alibaba),
     TextFormat("Tencent block", re.compile(r"\d{10},\d+,\d+,[01],\d+\s*$"), tencent),
     TextFormat("SPC", re.compile(r"\d+,\d+,\d+,[rRwW],\d+(\.\d*)?\s*(,|$)"), spc),
     TextFormat("MQSim", re.compile(r"\d+\s+\d+\s+\d+\s+\d+\s+[01]\s*$"), mqsim),
-    TextFormat("blkparse", BLKPARSE, blkparse, events=("Q", "D")),
+    TextFormat("blkparse", BLKPARSE, blkparse, 0, ("Q", "D"), ("C", "C")),
     TextFormat(
         *("ftrace", re.compile(rf"# tracer: |{FTRACE.pattern}"), ftrace),
         events=("block_bio_queue", "block_rq_issue"),
+        completions=("block_bio_complete", "block_rq_complete"),
     ),
 )
 
 
-def text_rows(format: TextFormat, path: Path, found: Found) -> Iterator[Row]:
+def text_rows(format: TextFormat, path: Path, found: Found) -> Iterator[Row | Done]:
     """All I/Os of a file, a line at a time. Raises TraceError with the line."""
+    found.answers = format.answers
     if format.events:
-        found.event = _event(path, format.first, *format.events)
+        _choose_events(format, path, found)
     with path.open(encoding="utf-8", errors="replace") as file:
         for place, line in enumerate(file, start=1):
             if place <= format.heads or not line.strip():
                 continue
             try:
-                yield from map(checked, format.parse(line, found))
+                for one in format.parse(line, found):
+                    yield checked(one) if isinstance(one, Row) else one
             except (TraceError, ValueError) as error:
                 end = "" if line.endswith("\n") else "; the file is cut off there"
                 shown = line.strip()[:60]
@@ -240,8 +276,13 @@ LOOKED_AT = 10_000
 """Lines that tell which events a trace has."""
 
 
-def _event(path: Path, line: re.Pattern[str], queued: str, issued: str) -> str:
-    """Whether its events show when I/Os were queued, or only when they were issued."""
+def _choose_events(format: TextFormat, path: Path, found: Found) -> None:
+    """Whether they show when I/Os were queued, or only when they were issued; and which
+    of them, when they were complete: those of requests, if there are no other."""
     with path.open(encoding="utf-8", errors="replace") as file:
-        events = map(line.match, islice(file, LOOKED_AT))
-        return queued if any(e and e["action"] == queued for e in events) else issued
+        events = map(format.first.match, islice(file, LOOKED_AT))
+        seen = {event["action"] for event in events if event}
+    assert format.events
+    found.event = format.events[format.events[0] not in seen]
+    found.completion = format.completions[format.completions[0] not in seen]
+    found.answers = found.pairs = found.completion in seen

@@ -1,6 +1,8 @@
 ; Written by editors/make/tree_sitter_grammar.py out of the clause table.
 
 [
+"after"
+"after completion"
 "align"
 "as"
 "as fast as possible"
@@ -62,7 +64,6 @@
 
 [
 "accept"
-"after"
 "all"
 "allowed"
 "and"

@@ -36,8 +36,8 @@ class Condition(NamedTuple):
 
 Event = tuple[float, int, int, object]
 """When, a serial number that keeps the order of equal times, what, and about what."""
-Write = tuple[IoSource, IoKind, "array[float]", float, int]
-"""On its way to the buffer: its source, kind and sample, when it was due, its die."""
+Write = tuple[IoSource, IoKind, "array[float]", float, int, int]
+"""On its way to the buffer: source, kind, sample, when it was due, die, its number."""
 
 
 class QueueModel:
@@ -211,7 +211,7 @@ class QueueModel:
         self.in_ns = free_ns + kind.size_bytes * self.link_ns
         die = source.first_pages[number] % self.dies
         self.serial += 1
-        write: Write = (source, kind, sample, intended_ns, die)
+        write: Write = (source, kind, sample, intended_ns, die, source.number - 1)
         return self.in_ns, self.serial, ADMITTED, write
 
     def _done(
@@ -289,7 +289,7 @@ class QueueModel:
         return self._accept(now_ns, write)
 
     def _accept(self, now_ns: float, write: Write) -> Event:
-        source, kind, sample, intended_ns, die = write
+        source, kind, sample, intended_ns, die, _ = write
         self.held_pages += kind.pages
         self.loose_pages += kind.pages
         self.page_ops += 1 + int(kind.pages) // self.unit

@@ -96,7 +96,7 @@ class ReplayExecution(SimExecution):
     def _backlog(self, source: ReplayedSource, trace: Prepared) -> int:
         """What is due and not issued; of a selection, its share of what is due."""
         stream = source.load.stream
-        if source.fast or stream.replay is None:
+        if source.fast or source.waits or stream.replay is None:
             return 0
         first, last = selection_of(stream).numbers(trace)
         since_ns = (min(self._now_ns, source.ends_ns) - source.base_ns) * source.speed
@@ -109,7 +109,7 @@ class ReplayExecution(SimExecution):
         """The state of the drive, and how late the I/Os were issued."""
         found: dict[str, object] = {**super()._facts(prefix)}
         late = {
-            source.load.stream.name: one.facts()
+            source.load.stream.name: {**one.facts(), **waited(source)}
             for source, one in zip(self._sources, self._late, strict=True)
             if one.ios and not source.fast
         }
@@ -140,6 +140,13 @@ def count(counts: CountsBuilder, sample: array[float], size_bytes: int) -> None:
 
 def _buckets(values_ns: Ints) -> Ints:
     return np.asarray(np.searchsorted(EDGES, values_ns, "right"))
+
+
+def waited(source: ReplayedSource) -> dict[str, float]:
+    """The share of the I/Os that began when one before them was complete."""
+    if not source.waits:
+        return {}
+    return {"waited": source.waits.waited / max(1, source.number)}
 
 
 class Lateness:

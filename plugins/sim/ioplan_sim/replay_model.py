@@ -9,7 +9,7 @@ from math import inf
 import numpy as np
 
 from ioplan_sim.io_source import DRAWS, IoSource
-from ioplan_sim.queue_model import ARRIVED, Event, QueueModel, Write
+from ioplan_sim.queue_model import ARRIVED, FREED, Event, QueueModel, Write
 from ioplan_sim.replay_source import FuaKind, ReplayedSource
 
 
@@ -46,7 +46,10 @@ class ReplayModel(QueueModel):
         source.awaited = False
         return self._start_due(now_ns, source)
 
-    def _freed(self, now_ns: float, source: IoSource) -> Event | None:
+    def _freed(self, now_ns: float, source: IoSource | Numbered) -> Event | None:
+        if isinstance(source, tuple):
+            source, number = source
+            source.complete(number, now_ns)
         assert isinstance(source, ReplayedSource)
         self.finished += 1
         self.last_ns = now_ns
@@ -68,8 +71,15 @@ class ReplayModel(QueueModel):
             source.free -= 1
             intended_ns = now_ns if source.fast else due_ns
             source.late_ns.append(now_ns - intended_ns)
-            caused = self._issue(now_ns, source, intended_ns)
+            caused = self._begin_one(now_ns, source, intended_ns)
         return caused
+
+    def _begin_one(
+        self, now_ns: float, source: ReplayedSource, intended_ns: float
+    ) -> Event:
+        number = source.number
+        source.begin(intended_ns)
+        return numbered(self._issue(now_ns, source, intended_ns), source, number)
 
     def _issue(self, now_ns: float, source: IoSource, intended_ns: float) -> Event:
         """A flush takes its time whatever else goes on."""
@@ -84,8 +94,20 @@ class ReplayModel(QueueModel):
     def _accept(self, now_ns: float, write: Write) -> Event:
         """What has FUA is on the flash when it is acknowledged."""
         done_ns, serial, what, about = super()._accept(now_ns, write)
-        _, kind, sample, *_ = write
-        if not isinstance(kind, FuaKind):
-            return done_ns, serial, what, about
-        sample[-1] += self.spec.buffer.flush
-        return done_ns + self.spec.buffer.flush, serial, what, about
+        source, kind, sample, _, _, number = write
+        if isinstance(kind, FuaKind):
+            sample[-1] += self.spec.buffer.flush
+            done_ns += self.spec.buffer.flush
+        return numbered((done_ns, serial, what, about), source, number)
+
+
+Numbered = tuple[ReplayedSource, int]
+"""An I/O of a source, where others may wait for it."""
+
+
+def numbered(event: Event, source: IoSource, number: int) -> Event:
+    """Of a completion for which others may wait: which I/O it is of."""
+    done_ns, serial, what, _ = event
+    if what != FREED or not (isinstance(source, ReplayedSource) and source.waits):
+        return event
+    return done_ns, serial, what, (source, number)

@@ -10,12 +10,21 @@ import numpy as np
 from msgspec.structs import asdict
 
 from ioplan.job import JobStream
-from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios
+from ioplan.trace.prepared import (
+    DISCARD,
+    DTYPE,
+    FLUSH,
+    NO_RESPONSE,
+    READ,
+    WRITE,
+    Ios,
+)
 from ioplan.trace.rows import FUA
 from ioplan.workload import Direction
 from ioplan_sim.flash import Pages
 from ioplan_sim.io_source import DRAWS, JITTER, IoSource, read_size
 from ioplan_sim.load import IoKind, StreamLoad, kind_of
+from ioplan_sim.replay_waits import Waits
 from ioplan_sim.spec import MAP_BYTES
 from ioplan_sim.ssd import Ssd
 
@@ -47,6 +56,7 @@ class ReplayedSource(IoSource):
         self.places = Places(stream, ssd)
         self.base_ns, self.ends_ns = stream.starts_ns, stream.ends_ns or inf
         self.fast, self.speed = stream.pace == "fast", stream.speed
+        self.waits = Waits() if stream.pace == "after" else None
         self.indexes: dict[int, int] = {}
         self.rest = self.rows = np.zeros(0, DTYPE)
         self.loaded = self.settled = 0
@@ -65,13 +75,23 @@ class ReplayedSource(IoSource):
         self.loaded += len(self.rows)
         self.first = self.loaded - len(self.rows)
         self.choice = self._kinds_of(self.rows)
-        due_ns = self.base_ns + np.rint(self.rows["time_ns"] / self.speed)
-        self.due_ns: list[float] = due_ns.tolist()
+        due_ns = np.rint(self.rows["time_ns"] / self.speed)
+        self.due_ns: list[float] = (self.base_ns + due_ns).tolist()
+        self.completed_ns: list[float] = []
+        if self.waits and len(self.rows):
+            self.completed_ns = self._completed(self.rows, due_ns)
         self.first_pages = (self.rows["offset"] // self.spec.flash.page).tolist()
         self.is_stored = self.places.are_stored(self.rows).tolist()
         self.read_ns = self._read_times(self.spec, self.rng)
         spread = self.rng.uniform(1 - JITTER, 1 + JITTER, DRAWS)
         self.delays_ns = (self.spec.host.overhead * spread).tolist()
+
+    def _completed(self, rows: Ios, due_ns: Pages) -> list[float]:
+        """When each was complete in the recording; inf if that is not known."""
+        took_ns = rows["response_ns"].astype(float)
+        took_ns[rows["response_ns"] == NO_RESPONSE] = inf
+        made: list[float] = (due_ns + np.rint(took_ns / self.speed)).tolist()
+        return made
 
     def _next_rows(self) -> Ios:
         """As many as are looked at together; fewer at the end of the trace only."""
@@ -80,7 +100,7 @@ class ReplayedSource(IoSource):
             if more is None:
                 break
             more["offset"] = self.places.moved(more["offset"])
-            self.rest = np.concatenate((self.rest, more))
+            self.rest = np.concatenate((self.rest, more)) if len(self.rest) else more
         rows, self.rest = np.split(self.rest, [DRAWS])
         return rows
 
@@ -121,7 +141,21 @@ class ReplayedSource(IoSource):
         if self.number == self.loaded:
             return inf
         due_ns = self.base_ns if self.fast else self.due_ns[self.number % DRAWS]
+        if self.waits:
+            since_ns = self.waits.start_ns(self.number, due_ns - self.base_ns)
+            due_ns = self.base_ns + since_ns
         return due_ns if due_ns < self.ends_ns else inf
+
+    def begin(self, intended_ns: float) -> None:
+        """The next one begins, for which others may wait."""
+        if self.waits:
+            completed_ns = self.completed_ns[self.number % DRAWS]
+            self.waits.begin(self.number, intended_ns - self.base_ns, completed_ns)
+
+    def complete(self, number: int, now_ns: float) -> None:
+        """One is complete, for which others may wait."""
+        if self.waits:
+            self.waits.complete(number, now_ns - self.base_ns)
 
     @property
     def is_over(self) -> bool:

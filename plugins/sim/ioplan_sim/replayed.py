@@ -33,7 +33,7 @@ def gaps_of(job: Job) -> list[Gap]:
             field="pattern",
             reason="beside other streams the drive does not place each I/O of a trace",
             instead=f"the trace's rate in {STEPS} steps, with its sizes and its mix",
-            mild=True,
+            mild=stream.pace != "after",
         )
         for stream in replays
         if len(replays) < len(job.streams)

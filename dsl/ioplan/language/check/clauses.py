@@ -17,6 +17,7 @@ from ioplan.language.check.clause_values import (
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.distributions import hotspots, sizes
 from ioplan.language.check.streams.replay import (
+    after,
     as_reads,
     fast,
     footprint,
@@ -352,6 +353,7 @@ CLAUSES: dict[str, Apply] = {
     "footprint of": footprint,
     "part": part,
     "as fast as possible": fast,
+    "after completion": after,
     "only": only,
     "writes as reads": as_reads,
     "permuted": _permuted,

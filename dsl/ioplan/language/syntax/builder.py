@@ -383,6 +383,7 @@ class Builder:
     footprint = _clause("footprint of")
     part = _clause("part")
     fast = _clause("as fast as possible")
+    after_completion = _clause("after completion")
     only = _clause("only")
     as_reads = _clause("writes as reads")
     cut = _clause("cut")

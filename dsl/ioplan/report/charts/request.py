@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from ioplan.language.metric import PERCENTILE, Metric
+from ioplan.language.metric import DURING, PERCENTILE, Metric
 from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart
 from ioplan.measure.metrics import RATIO_METRICS
@@ -116,12 +116,13 @@ def left_out(found: int, most: int) -> str:
 
 
 def metric_name(metric: Metric) -> str:
-    """A metric in a title: `read p99`, `IOPS of reader`."""
+    """A metric in a title: `read p99`, `IOPS of reader`, `mean during calm`."""
     name = NAMES.get(metric.name, metric.name)
     if metric.percent is not None:
         name = f"{metric.name} latency"
     of = f" of {metric.stream}" if metric.stream else ""
-    return f"{metric.direction or ''} {name}{of}".strip()
+    during = f"{DURING}{metric.phase}" if metric.phase else ""
+    return f"{metric.direction or ''} {name}{of}{during}".strip()
 
 
 def meanings(metrics: Sequence[Metric]) -> tuple[str, ...]:

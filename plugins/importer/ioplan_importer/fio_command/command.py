@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -116,7 +117,8 @@ def _run(
     with Store.open(path) as store:
         code = run_session(checked, asked, store, start)
         records = current_records(list(store.records(start.id)))
-        print_message(f"session {start.id}: ioplan show {start.id}")
+        if sys.stderr.isatty():  # programs take a word there for a failure of fio
+            print_message(f"session {start.id}: ioplan show {start.id}")
         return {
             one.asked.test: (one, store.whole_detail(start.id, one.seq))
             for one in records

@@ -155,6 +155,7 @@ WITHOUT = {
     **dict.fromkeys(("pattern", "random share"), "{} 4KiB 70/30"),
     "size": "random 70/30, {}",
     **dict.fromkeys(("replay", "footprint of", "part", "as fast as possible"), "{}"),
+    "after completion": "{}",
     **dict.fromkeys(("speed", "offsets", "only", "writes as reads"), "replay web, {}"),
     "mix": "random 4KiB, {}",
     "shaped": "random 4KiB {}",

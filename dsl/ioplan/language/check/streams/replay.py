@@ -16,7 +16,8 @@ OUTSTANDING = 256
 """How many I/Os of a trace may be outstanding where the plan does not say it."""
 COVERING = 32
 """How many writes of a footprint may be."""
-CHOICES = ("offsets", "only", "writes as reads", "part", "as fast as possible")
+PACES = ("as fast as possible", "after completion")
+CHOICES = ("offsets", "only", "writes as reads", "part", *PACES)
 """What is said of a replay, and of nothing else."""
 BESIDE = frozenset(
     (
@@ -100,6 +101,11 @@ def fast(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     draft.put("as fast as possible", {"pace": "fast"}, clause.span)
 
 
+def after(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    """Each after those that it may have waited for."""
+    draft.put("after completion", {"pace": "after"}, clause.span)
+
+
 def only(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     """One kind of its I/Os."""
     draft.put("only", {"only": clause.words[0].text}, clause.span)
@@ -145,6 +151,18 @@ def _check_pace(has: Attributes, said: dict[str, Span], scope: Scope) -> None:
             "a footprint is written where the trace was recorded",
             said["offsets"],
             "remove it: wrapped or scaled, it would be elsewhere than what is read",
+        )
+    if all(pace in said for pace in PACES):
+        scope.findings.error(
+            "a replay has one pace",
+            said[PACES[1]],
+            f"remove {PACES[0]!r} or {PACES[1]!r}",
+        )
+    elif has.get("pace") == "after" and known and not known.facts.answered:
+        scope.findings.error(
+            "the trace does not say when its I/Os were complete",
+            said["after completion"],
+            "remove it, or convert a trace that does: docs/traces.md lists which do",
         )
     if has.get("pace") == "fast" and "speed" in said:
         scope.findings.error(

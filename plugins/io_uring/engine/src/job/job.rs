@@ -325,9 +325,9 @@ impl Stream {
         self.rate.is_some() || self.replays_times()
     }
 
-    /// Whether its I/Os start when they were recorded.
+    /// Whether the times of a trace say when its I/Os start.
     pub fn replays_times(&self) -> bool {
-        self.replay.is_some() && self.pace == TracePace::Recorded
+        self.replay.is_some() && self.pace != TracePace::Fast
     }
 
     pub fn pauses(&self) -> bool {
@@ -386,13 +386,15 @@ pub enum Only {
     Writes,
 }
 
-/// When the I/Os of a trace start: at their times, or as soon as there is a place.
+/// When the I/Os of a trace start: at their times, as soon as there is a place, or when those
+/// are complete that were so before them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TracePace {
     #[default]
     Recorded,
     Fast,
+    After,
 }
 
 /// A recorded trace; the engine needs no more of it than is here.

@@ -133,15 +133,39 @@ impl Arrivals {
         }
     }
 
+    /// When the next I/O is due; None while it waits for another one.
     #[inline]
-    pub fn next_ns(&self) -> u64 {
+    pub fn due_ns(&self) -> Option<u64> {
+        if let Some(trace) = &self.trace {
+            return trace.due_ns().map(|due_ns| self.base_ns + due_ns);
+        }
+        Some(self.next_ns())
+    }
+
+    /// The next arrival of a rate.
+    #[inline]
+    fn next_ns(&self) -> u64 {
         if self.pace.is_some() {
             return self.paced_ns;
         }
-        if let Some(trace) = &self.trace {
-            return self.base_ns + trace.due_ns();
-        }
         self.base_ns + (self.work * self.ns_per_unit).round() as u64
+    }
+
+    /// The tag of the next I/O, which begins now.
+    pub fn begin(&mut self) -> u16 {
+        self.trace.as_mut().map_or(0, Replayed::begin)
+    }
+
+    /// An I/O is complete that others may wait for.
+    pub fn complete(&mut self, tag: u16, now_ns: u64) {
+        if let Some(trace) = &mut self.trace {
+            trace.complete(tag, now_ns.saturating_sub(self.base_ns));
+        }
+    }
+
+    /// How many I/Os of a trace began when one before them was complete.
+    pub fn waited(&self) -> Option<u64> {
+        self.trace.as_ref().and_then(Replayed::waited)
     }
 
     /// Moves on to the next arrival, after an I/O of that many bytes.

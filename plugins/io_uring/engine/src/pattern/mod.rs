@@ -15,5 +15,6 @@ pub mod sizes;
 pub mod span;
 pub mod trace;
 pub mod turns;
+pub mod waits;
 pub mod walk;
 mod zipf;

@@ -25,6 +25,8 @@ pub struct Op {
     pub attempts: u8,
     /// Which of its thread's targets. A byte: wider, the loop at depth took 1 % more CPU.
     pub target: u8,
+    /// By which a trace knows the I/O when it is complete, where others wait for it.
+    pub tag: u16,
 }
 
 impl Op {

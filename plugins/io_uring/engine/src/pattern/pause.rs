@@ -76,6 +76,7 @@ mod tests {
             fua: false,
             attempts: 0,
             target: 0,
+            tag: 0,
         }
     }
 

@@ -85,6 +85,7 @@ impl Sequence {
                 fua: false,
                 attempts: 0,
                 target: 0,
+                tag: 0,
             });
         }
         self.draw_in_general(direction, start_ns, measured)
@@ -124,6 +125,7 @@ impl Sequence {
             fua: false,
             attempts: 0,
             target: 0,
+            tag: 0,
         })
     }
 

@@ -1,7 +1,7 @@
 //! A recorded trace: I/Os with their times, mapped from a file of fixed records.
 //!
 //! The layout is that of `ioplan.trace.prepared`: a header of 64 bytes, then 24 bytes for
-//! each I/O in the order of their times.
+//! each I/O in the order of their times, or 32 with the time that each one took.
 
 use std::fs::File;
 use std::io;
@@ -11,13 +11,18 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use crate::job::failure::Failure;
-use crate::job::{Job, Offsets, Only, Stream};
+use crate::job::{Job, Offsets, Only, Stream, TracePace};
 use crate::pattern::op::{Kind, Op};
 use crate::pattern::sizes::Direction;
+use crate::pattern::waits::Waits;
 
 const MAGIC: &[u8; 8] = b"IOTRACE1";
 const HEADER_BYTES: usize = 64;
 pub const RECORD_BYTES: usize = 24;
+/// Of a trace whose header says that each record ends with the time its I/O took.
+const LONG_RECORD_BYTES: usize = 32;
+const FLAGS_AT: usize = 32;
+const FLAG_RESPONSES: u64 = 1;
 const KIND_AT: usize = 20;
 pub const FLAG_FUA: u8 = 1;
 const PAGE_BYTES: usize = 4096;
@@ -30,6 +35,7 @@ const MOST_COUNTED: usize = 1_000_000;
 pub struct TraceFile {
     base: NonNull<u8>,
     length_bytes: usize,
+    record_bytes: usize,
     ios: usize,
 }
 
@@ -70,14 +76,19 @@ impl TraceFile {
         let base = base.flatten().ok_or_else(io::Error::last_os_error)?;
         // SAFETY: the whole mapping; advice that fails changes nothing.
         unsafe { libc::madvise(address, length_bytes, libc::MADV_SEQUENTIAL) };
-        let ios = (length_bytes - HEADER_BYTES) / RECORD_BYTES;
-        let found = Self {
+        let mut found = Self {
             base,
             length_bytes,
-            ios,
+            record_bytes: RECORD_BYTES,
+            ios: 0,
         };
-        let told = u64::from_le_bytes(found.bytes(8));
-        match &found.bytes::<8>(0) == MAGIC && told == ios as u64 {
+        let flags = found.long(FLAGS_AT);
+        if flags == FLAG_RESPONSES {
+            found.record_bytes = LONG_RECORD_BYTES;
+        }
+        found.ios = (length_bytes - HEADER_BYTES) / found.record_bytes;
+        let whole = found.long(8) == found.ios as u64 && flags <= FLAG_RESPONSES;
+        match &found.bytes::<8>(0) == MAGIC && whole {
             true => Ok(found),
             false => Err(io::ErrorKind::InvalidData.into()),
         }
@@ -91,12 +102,27 @@ impl TraceFile {
         found
     }
 
+    fn long(&self, at: usize) -> u64 {
+        u64::from_le_bytes(self.bytes(at))
+    }
+
+    /// Where the record of an I/O begins.
+    fn at(&self, number: usize) -> usize {
+        HEADER_BYTES + number * self.record_bytes
+    }
+
     fn time_ns(&self, number: usize) -> u64 {
-        u64::from_le_bytes(self.bytes(HEADER_BYTES + number * RECORD_BYTES))
+        self.long(self.at(number))
+    }
+
+    /// When it was complete; None where the trace does not tell.
+    fn completed_ns(&self, number: usize) -> Option<u64> {
+        let response_ns = self.long(self.at(number) + RECORD_BYTES);
+        self.time_ns(number).checked_add(response_ns)
     }
 
     fn get(&self, number: usize) -> Recorded {
-        let row: [u8; RECORD_BYTES] = self.bytes(HEADER_BYTES + number * RECORD_BYTES);
+        let row: [u8; RECORD_BYTES] = self.bytes(self.at(number));
         let long = |at: usize| u64::from_le_bytes(row[at..at + 8].try_into().expect("8 bytes"));
         let size = u32::from_le_bytes(row[16..20].try_into().expect("4 bytes"));
         Recorded {
@@ -109,7 +135,7 @@ impl TraceFile {
     }
 
     fn kind(&self, number: usize) -> Kind {
-        let [kind] = self.bytes(HEADER_BYTES + number * RECORD_BYTES + KIND_AT);
+        let [kind] = self.bytes(self.at(number) + KIND_AT);
         kind_of(kind)
     }
 
@@ -121,7 +147,7 @@ impl TraceFile {
 
     /// Those before that number are in the kernel's memory only, until they are needed.
     fn release(&self, number: usize) {
-        let length_bytes = (HEADER_BYTES + number * RECORD_BYTES) & !(PAGE_BYTES - 1);
+        let length_bytes = self.at(number) & !(PAGE_BYTES - 1);
         let address = self.base.as_ptr().cast();
         // SAFETY: inside the mapping of a file, whose pages come back when they are read.
         unsafe { libc::madvise(address, length_bytes, libc::MADV_DONTNEED) };
@@ -171,6 +197,8 @@ pub struct Replayed {
     begins_ns: u64,
     /// The I/O that is next, one of those that are chosen.
     next: usize,
+    /// What it waits for; None where it starts at its time.
+    waits: Option<Waits>,
 }
 
 /// Which I/Os of a part are replayed, and how many of them all these are.
@@ -271,7 +299,11 @@ impl Replayed {
             },
             next: part.start,
             part,
+            waits: (stream.pace == TracePace::After).then(Waits::default),
         };
+        if found.waits.is_some() && found.file.record_bytes == RECORD_BYTES {
+            return Err(refused(format!("{path} has no times of completion")));
+        }
         let ios = found.check(job, stream).map_err(refused)?;
         if ios != replay.ios {
             return Err(refused(format!(
@@ -320,18 +352,57 @@ impl Replayed {
     }
 
     /// When the next I/O is due, from the start of the replay; of the last one for ever.
-    pub fn due_ns(&self) -> u64 {
-        self.time_of(self.next.min(self.part.end - 1))
+    /// None while it waits for another one.
+    pub fn due_ns(&self) -> Option<u64> {
+        let at_ns = self.time_of(self.next.min(self.part.end - 1));
+        match &self.waits {
+            Some(waits) => waits.start_ns(at_ns),
+            None => Some(at_ns),
+        }
+    }
+
+    /// The next I/O begins: its tag, by which its completion is told.
+    pub fn begin(&mut self) -> u16 {
+        if self.waits.is_none() || self.is_finished() {
+            return 0;
+        }
+        let completed_ns = self.file.completed_ns(self.next);
+        let completed_ns = completed_ns.map(|at_ns| self.since_begin(at_ns));
+        let (number, at_ns) = (self.next, self.time_of(self.next));
+        let waits = self.waits.as_mut();
+        waits.map_or(0, |waits| waits.begin(number, at_ns, completed_ns))
+    }
+
+    pub fn complete(&mut self, tag: u16, since_ns: u64) {
+        if let Some(waits) = &mut self.waits {
+            waits.complete(tag, since_ns);
+        }
+    }
+
+    /// How many of the I/Os began when one before them was complete.
+    pub fn waited(&self) -> Option<u64> {
+        self.waits.as_ref().map(Waits::waited)
     }
 
     fn time_of(&self, number: usize) -> u64 {
-        let recorded_ns = self.file.time_ns(number) - self.begins_ns;
-        (recorded_ns as f64 / self.speed).round() as u64
+        self.since_begin(self.file.time_ns(number))
+    }
+
+    /// A time of the trace as one of the replay.
+    fn since_begin(&self, at_ns: u64) -> u64 {
+        ((at_ns - self.begins_ns) as f64 / self.speed).round() as u64
     }
 
     pub fn advance(&mut self) {
         self.next += 1;
         self.skip();
+        if self.waits.is_none() || self.is_finished() {
+            return;
+        }
+        let at_ns = self.time_of(self.next);
+        if let Some(waits) = &mut self.waits {
+            waits.pass(at_ns);
+        }
     }
 
     /// On to the next one that is chosen.
@@ -351,6 +422,9 @@ impl Replayed {
     /// How many I/Os were due before that time and have not been taken. Of many, that is
     /// the share of them that is replayed.
     pub fn due_before(&self, since_ns: u64) -> u64 {
+        if self.waits.is_some() {
+            return 0; // what waits is not due, and when it will be is not known
+        }
         let rest = self.next.min(self.part.end)..self.part.end;
         let due = rest.start..first_not(rest, |number| self.time_of(number) < since_ns);
         if self.chosen.all() {
@@ -380,6 +454,7 @@ impl Replayed {
             fua: io.fua,
             attempts: 0,
             target: 0,
+            tag: 0,
         })
     }
 }
@@ -418,6 +493,7 @@ mod tests {
             },
             begins_ns: 0,
             next: 0,
+            waits: None,
         }
     }
 
@@ -439,7 +515,7 @@ mod tests {
     fn taken(mut trace: Replayed) -> Vec<(u64, Kind, u64)> {
         let mut found = Vec::new();
         while !trace.is_finished() {
-            let due_ns = trace.due_ns();
+            let due_ns = trace.due_ns().expect("due");
             let op = trace.take(0, true).expect("one more");
             found.push((due_ns, op.kind, op.offset_bytes));
         }
@@ -523,7 +599,7 @@ mod tests {
                 (io(Direction::Trim), 16384, 4096, false),
             ]
         );
-        assert!(trace.is_finished() && trace.due_ns() == 9_000_001);
+        assert!(trace.is_finished() && trace.due_ns() == Some(9_000_001));
     }
 
     #[test]
@@ -531,7 +607,7 @@ mod tests {
         let mut trace = opened(&ROWS, 2.0);
         let mut due = Vec::new();
         while !trace.is_finished() {
-            due.push(trace.due_ns());
+            due.push(trace.due_ns().expect("due"));
             trace.advance();
         }
         assert_eq!(due, [0, 500_000, 500_000, 4_500_001]);

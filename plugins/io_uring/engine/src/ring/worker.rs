@@ -101,6 +101,7 @@ impl Worker {
             fua: false,
             attempts: 0,
             target: 0,
+            tag: 0,
         };
         let fds: Vec<_> = targets.iter().map(|target| target.io_fd()).collect();
         let fixed = Fixed {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use crate::job::{Job, Stream};
+use crate::job::{Job, Stream, TracePace};
 use crate::measure::schedule::Schedule;
 use crate::pattern::arrivals::Arrivals;
 use crate::pattern::op::{Kind, Next, Op};
@@ -69,7 +69,7 @@ pub struct Lane {
     /// A plain closed loop: no rate, pauses, limit, late start, flushes, verification or
     /// trace.
     plain: bool,
-    /// Whether the pause, the verifier or the commits need to know of completions.
+    /// Whether the pause, the verifier, the commits or a trace need to know of completions.
     tracked: bool,
     filler: Filler,
     verifier: Option<Verifier>,
@@ -155,6 +155,7 @@ impl Lane {
             tracked: stream.verify
                 || stream.pauses()
                 || stream.sync_every.is_some()
+                || stream.pace == TracePace::After
                 || log.is_some(),
             deferred: None,
             retries: Retries::of(stream),
@@ -314,7 +315,9 @@ impl Lane {
         let start_ns = match &self.arrivals {
             None => now_ns,
             Some(arrivals) => {
-                let start_ns = arrivals.next_ns();
+                let Some(start_ns) = arrivals.due_ns() else {
+                    return Next::Blocked;
+                };
                 if start_ns >= self.schedule.end_ns || (start_ns > now_ns && !reserve) {
                     return Next::Wait(start_ns.min(self.schedule.end_ns));
                 }
@@ -354,13 +357,14 @@ impl Lane {
             self.load.begin(now_ns);
             self.sequence.restart();
         }
-        let Some(op) = self.sequence.draw(start_ns, measured) else {
+        let Some(mut op) = self.sequence.draw(start_ns, measured) else {
             return self.end_of_work(now_ns);
         };
         if measured && !self.shared.claim(op.size_bytes) {
             return self.end_of_work(now_ns);
         }
         if let Some(arrivals) = &mut self.arrivals {
+            op.tag = arrivals.begin();
             arrivals.advance(op.size_bytes);
         }
         if op.kind == Kind::Io(Direction::Write) {
@@ -406,6 +410,7 @@ impl Lane {
             fua: false,
             attempts: 0,
             target: 0,
+            tag: 0,
         }
     }
 
@@ -629,6 +634,9 @@ impl Lane {
         if let Some(pause) = &mut self.pause {
             pause.complete(now_ns);
         }
+        if let Some(arrivals) = &mut self.arrivals {
+            arrivals.complete(op.tag, now_ns);
+        }
         self.verify(op, success, now_ns, data);
         match (&mut self.log, op.kind) {
             (Some(log), Kind::Flush) => log.flushed(slot, success),
@@ -735,6 +743,7 @@ impl Lane {
             log.finish();
         }
         let over_ns = self.over_ns.unwrap_or(now_ns);
+        let waited = self.arrivals.as_ref().and_then(Arrivals::waited);
         let end = LaneEnd {
             begun_ns: self.begun_ns,
             end_ns: now_ns,
@@ -745,7 +754,7 @@ impl Lane {
             verified_bytes: self.verified_bytes,
             verify_read_bytes: self.verify_read_bytes,
             load: self.load.end(over_ns),
-            lateness: self.lateness.as_mut().map(LaneLateness::end),
+            lateness: self.lateness.as_mut().map(|late| late.end(waited)),
             by_target: self.by_target.end(),
             by_phase: self.by_phase.end(),
             ..self.slots_end(over_ns)

@@ -22,6 +22,8 @@ pub struct Lateness {
     longest_ns: u64,
     /// Of the I/O that was issued last.
     last_ns: u64,
+    /// How many began when one before them was complete, where they wait for that.
+    waited: Option<u64>,
 }
 
 impl LaneLateness {
@@ -45,10 +47,11 @@ impl LaneLateness {
         found.last_ns = late_ns;
     }
 
-    pub fn end(&mut self) -> Lateness {
+    pub fn end(&mut self, waited: Option<u64>) -> Lateness {
         let bins = self.counts.drain(0, u64::MAX);
         Lateness {
             bins,
+            waited,
             ..self.found.clone()
         }
     }
@@ -64,6 +67,9 @@ impl Lateness {
         });
         for ((name, _), count) in WITHIN_NS.iter().zip(self.within) {
             facts[name] = json!(count as f64 / self.ios.max(1) as f64);
+        }
+        if let Some(waited) = self.waited {
+            facts["waited"] = json!(waited as f64 / self.ios.max(1) as f64);
         }
         facts
     }
@@ -113,7 +119,7 @@ mod tests {
             lane.issued(5, 5 + late_ns * 2_000);
         }
         lane.issued(100, 90);
-        let facts = lane.end().facts();
+        let facts = lane.end(None).facts();
         let near = |name: &str, value: f64| {
             let found = facts[name].as_f64().expect("a number");
             assert!((found - value).abs() <= value * 0.005, "{name}: {found}");

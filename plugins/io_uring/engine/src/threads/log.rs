@@ -154,6 +154,7 @@ mod tests {
         fua: false,
         attempts: 0,
         target: 0,
+        tag: 0,
     };
 
     fn pair(fua: bool) -> (LogWriter, Follower) {

@@ -62,6 +62,7 @@ mod tests {
             fua: false,
             attempts: 0,
             target: 0,
+            tag: 0,
         }
     }
 

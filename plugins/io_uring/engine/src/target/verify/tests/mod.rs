@@ -1,5 +1,6 @@
 //! Verifiers without an engine around them.
 
+mod cost;
 mod cuts;
 mod damage;
 
@@ -18,9 +19,17 @@ fn verifier(file: Option<&str>) -> Verifier {
 
 /// Of a stream with FUA, or else with flushes.
 fn promising(file: Option<&str>, fua: bool) -> Verifier {
-    let stream = serde_json::json!({
+    let more = serde_json::json!({"fua": fua, "sync_every": 9});
+    verifier_of(file, more)
+}
+
+/// Of a stream of which so much more is said.
+fn verifier_of(file: Option<&str>, more: serde_json::Value) -> Verifier {
+    let mut stream = serde_json::json!({
         "pattern": "random", "read_percent": 100.0, "read_sizes": [], "write_sizes": [],
-        "region_start_bytes": 0, "region_end_bytes": 0, "fua": fua, "sync_every": 9});
+        "region_start_bytes": 0, "region_end_bytes": 0});
+    let (all, more) = (stream.as_object_mut(), more.as_object().cloned());
+    all.expect("a stream").extend(more.unwrap_or_default());
     let job = serde_json::json!({
         "target": "/dev/zero", "capacity_bytes": 4 << 20, "block_bytes": 512,
         "stamps": file, "streams": [stream]});

@@ -1,0 +1,32 @@
+"""All faults, and what is demanded of each."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from netlab import NetLab
+from test_netlab import audit
+
+from fault_rows import on_database, on_desks, on_hosts
+from fault_rows.moments import Moments
+from fault_rows.scene import Fault, Scene
+
+FAULTS = on_hosts.FAULTS | on_database.FAULTS | on_desks.FAULTS
+COMPLETE_S = 420
+"""A store that was restored is noticed within 5 minutes."""
+
+
+def row(lab: NetLab, folder: Path, fault: Fault) -> str:
+    """The cells of the table after the fault's name. Raises AssertionError."""
+    with Moments(lab) as moments:
+        scene = Scene(lab, folder, moments)
+        by_hand = fault(scene)
+        ended_s = time.monotonic()
+        moments.until_complete(COMPLETE_S)
+        took_s = time.monotonic() - ended_s
+    for job in scene.jobs:
+        audit(lab, job, scene.cells)
+    assert not moments.wrong, moments.wrong[0]
+    stored = len(scene.jobs) * len(lab.hosts) * scene.cells
+    return f"{stored} of {stored} | {moments} | {took_s:.0f} s | {by_hand}"

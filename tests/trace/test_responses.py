@@ -1,0 +1,157 @@
+"""How long each I/O took: by each format that tells it, and kept in the trace file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from ioplan.trace import pairs
+from ioplan.trace.binaries import BLKTRACE, VSCSI_2
+from ioplan.trace.convert import convert, cut
+from ioplan.trace.facts import TraceError
+from ioplan.trace.prepared import ANSWERED, HEADER, NO_RESPONSE, Prepared, write
+from ioplan.trace.selected import Selection
+from ioplan.trace.survey import survey
+
+MS_NS = 1_000_000
+
+
+def responses(data: bytes, folder: Path) -> list[tuple[int, int]]:
+    """When each I/O began, and how long it took, in ms; -1 for what is not known."""
+    (folder / "trace").write_bytes(data)
+    convert(folder / "trace", folder / "out")
+    made = Prepared.open(folder / "out")
+    assert made.header.answers
+    known = [one if one != NO_RESPONSE else -MS_NS for one in made.ios["response_ns"]]
+    assert survey(folder / "out").answered == sum(one >= 0 for one in known)
+    times = made.ios["time_ns"].tolist()
+    return [(a // MS_NS, int(b) // MS_NS) for a, b in zip(times, known, strict=True)]
+
+
+def blkparse(*events: tuple[int, str, int, int]) -> bytes:
+    form = "  8,0    3        1 {:14.9f}   697  {}   W {} + {} [fio]\n"
+    lines = (form.format(ms / 1e3, what, at, size) for ms, what, at, size in events)
+    return "".join(lines).encode()
+
+
+def ftrace(*events: tuple[int, str, int, int]) -> bytes:
+    form = "  fio-9  [001] ..... {:.6f}: {}: 7,0 W {}{} + {} [{}]\n"
+    return "".join(
+        form.format(ms / 1e3, what, "() " * ("rq" in what), at, size, 0)
+        for ms, what, at, size in events
+    ).encode()
+
+
+def blktrace(*events: tuple[int, int, int, int]) -> bytes:
+    return b"".join(
+        BLKTRACE.pack(
+            *(0x65617407, 1, ms * MS_NS, at, size * 512, what | 2 << 16),
+            *(1, 8 << 20, 0, 0, 0),
+        )
+        for ms, what, at, size in events
+    )
+
+
+def vscsi(*ios: tuple[int, int]) -> bytes:
+    rows = (
+        VSCSI_2.pack(0x28, 2 << 8, 1, 512, 1, 0, ms * 1000, took * 1000)
+        for ms, took in ios
+    )
+    return b"".join(rows)
+
+
+HFPLAYER = (
+    b"#DUMP_OFFSET.I,ELAPSED_USECS.D,ELAPSED_TICKS.I,CMD.S\n"
+    b"1,81000.000,1,WR_IN,0,1,1,1,1,0,2254431928,8,121408,6,1,5000.910\n"
+    b"1,84000.000,1,RD_IN,0,1,1,1,1,0,2254431928,8,121408,6,1,2000.000\n"
+)
+MSR = (
+    b"128166372003000000,hm,1,Read,0,512,50000\n"
+    b"128166372003030000,hm,1,Write,0,512,20000\n"
+)
+BIOSNOOP = (
+    b"TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n"
+    b"0.000000 a 697 vda R 8 4096 5.00\n0.000000 a b 697 vda W 8 4096 2.00\n"
+)
+SAME = {
+    "MSR Cambridge": MSR,
+    "hfplayer": HFPLAYER,
+    "vscsi": vscsi((1, 5), (4, 2)),
+    "biosnoop, by completion": BIOSNOOP,
+    "blkparse": blkparse((0, "Q", 8, 8), (3, "Q", 64, 8), (5, "C", 8, 8))
+    + blkparse((5, "C", 64, 8)),
+    "ftrace": ftrace((0, "block_bio_queue", 8, 8), (3, "block_bio_queue", 64, 8))
+    + ftrace((5, "block_rq_complete", 64, 8), (5, "block_rq_complete", 8, 8)),
+    "blktrace": blktrace((0, 1, 8, 8), (3, 1, 64, 8), (5, 8, 8, 8), (5, 8, 64, 8)),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_each_format_tells_how_long_it_took(name: str, tmp_path: Path) -> None:
+    assert responses(SAME[name], tmp_path) == [(0, 5), (3, 2)]
+
+
+def test_parquet_may_lack_some(tmp_path: Path) -> None:
+    columns = {"time_ns": [0, 3 * MS_NS], "kind": [0, 1], "offset": [0, 0]}
+    table = pa.table(columns | {"size": [512, 512], "response_ns": [5 * MS_NS, None]})
+    pq.write_table(table, tmp_path / "t")
+    assert responses((tmp_path / "t").read_bytes(), tmp_path) == [(0, 5), (3, -1)]
+
+
+def test_completions_of_what_was_merged_split_or_twice(tmp_path: Path) -> None:
+    merged = blkparse((0, "Q", 8, 8), (1, "Q", 16, 8), (9, "C", 8, 16))
+    assert responses(merged, tmp_path) == [(0, 9), (1, 8)]
+    split = blkparse((0, "Q", 8, 16), (4, "C", 16, 8), (9, "C", 8, 8))
+    assert responses(split, tmp_path) == [(0, 9)]
+    twice = blkparse((0, "Q", 8, 8), (1, "Q", 8, 8), (4, "C", 8, 8), (9, "C", 8, 8))
+    assert responses(twice, tmp_path) == [(0, 4), (1, 8)]
+
+
+def test_what_is_never_complete_holds_up_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does a completion of what began before the recording disturb."""
+    lost = blkparse((0, "C", 99, 8), (0, "Q", 8, 8), (1, "Q", 80, 8), (4, "C", 80, 8))
+    assert responses(lost, tmp_path) == [(0, -1), (1, 3)]
+    monkeypatch.setattr(pairs, "MOST_WAITING", 3)
+    many = [(n, what, 800 + 8 * n, 8) for n in range(1, 9) for what in "QC"]
+    found = responses(blkparse((0, "Q", 8, 8), *many, (9, "C", 8, 8)), tmp_path)
+    assert found == [(0, -1), *((n, 0) for n in range(1, 9))]
+
+
+def test_what_has_no_completions_has_the_shorter_records(tmp_path: Path) -> None:
+    (tmp_path / "trace").write_bytes(blkparse((0, "Q", 8, 8), (1, "D", 8, 8)))
+    header, _ = convert(tmp_path / "trace", tmp_path / "out")
+    assert not header.answers and survey(tmp_path / "out").answered == 0
+    assert (tmp_path / "out").stat().st_size == 64 + 24
+
+
+def test_they_stay_with_their_ios(tmp_path: Path) -> None:
+    """Sorted, cut, and selected; and a part tells how many of its own are known."""
+    rows = [(n, n * 512, 512, n % 2, 0, 0, n * 7 or NO_RESPONSE) for n in range(100)]
+    write(tmp_path / "x", [np.array(rows, ANSWERED)])
+    cut(Prepared.open(tmp_path / "x"), 10, 20, tmp_path / "y")
+    assert Prepared.open(tmp_path / "y").ios["response_ns"].tolist() == [
+        *range(70, 140, 7)
+    ]
+    (some,) = Selection(10, 20, "writes").chunks(Prepared.open(tmp_path / "x"))
+    assert some["response_ns"].tolist() == [*range(77, 140, 14)]
+    assert survey(tmp_path / "x").answered == 99
+    data = b"".join(reversed(MSR.splitlines(keepends=True)))
+    assert responses(data, tmp_path) == [(0, 5), (3, 2)]
+
+
+@pytest.mark.parametrize("flags", [2, 3, 1 << 40])
+def test_a_newer_file_is_refused(flags: int, tmp_path: Path) -> None:
+    write(tmp_path / "x", [np.zeros(3, ANSWERED)])
+    whole = (tmp_path / "x").read_bytes()
+    (tmp_path / "x").write_bytes(whole[:32] + flags.to_bytes(8, "little") + whole[40:])
+    with pytest.raises(TraceError, match="newer ioplan: flags"):
+        Prepared.open(tmp_path / "x")
+    (tmp_path / "x").write_bytes(whole[:-8])
+    with pytest.raises(TraceError, match=f"need {HEADER.size + 96}"):
+        Prepared.open(tmp_path / "x")
