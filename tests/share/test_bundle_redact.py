@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import zlib
 from pathlib import Path
 
 import pytest
 from command import ioplan
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from packed import packed_in
+from packed import unpacked_in
 from run_data import run, session
 
 from ioplan.records.drive import Drive
@@ -93,7 +92,7 @@ def every_byte(path: Path) -> bytes:
     found = [path.read_bytes()]
     for name, data in read(found[0]).members.items():
         found += [name.encode(), data]
-        found += map(zlib.decompress, packed_in(name, data))
+        found += unpacked_in(name, data)
     return b"\n".join(found)
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import lzma
+import zlib
+
 from ioplan.measure.interval_counts import IntervalCounts
 
 
-def packed_in(name: str, data: bytes) -> list[bytes]:
-    """What zlib unpacks of a member; none but of what is beside a record."""
+def unpacked_in(name: str, data: bytes) -> list[bytes]:
+    """What a member has packed in it; none but of what is beside a record."""
     if "/details/" not in name:
         return []
     if name.endswith(".intervals"):
-        return [bytes(body) for body in IntervalCounts(data).bodies()]
-    return [data[1:]]
+        bodies = (chunk.body for chunk in IntervalCounts(data)._chunks)
+        return [lzma.decompress(body) for body in bodies]
+    return [zlib.decompress(data[1:])]

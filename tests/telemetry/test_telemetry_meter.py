@@ -200,8 +200,8 @@ def test_what_is_written_so_far(
 ) -> None:
     nvme_cli(tmp_path, monkeypatch, f"cat {tmp_path}/ocp-log")
     instruments, log = instrumented(tmp_path), tmp_path / "smart-log"
-    assert instruments.without_meter() == ""
     (tmp_path / "ocp-log").write_text(f'{{"{MEDIA}": 1000}}')
+    assert instruments.without_meter() == ""
     meter, found = instruments.wear_meter(), []
     for units in (72, 74):
         log.write_text(f'{{"data_units_written": {units}}}')

@@ -189,18 +189,21 @@ class Details:
     def checked_intervals(self, packed: bytes) -> bytes:
         """The packed intervals, if they can be read to the last one."""
         found = IntervalCounts(packed)
-        for body in found.bodies():
-            self._count(body)
+        for size in found.sizes():
+            self._add(size)
         for _ in found.between(-inf, inf):
             pass
         return packed
 
-    def _count(self, packed: bytes | memoryview) -> None:
+    def _count(self, packed: bytes) -> None:
         unpacker = zlib.decompressobj()
         try:
             size = len(unpacker.decompress(packed, MOST_DETAIL_BYTES + 1))
         except zlib.error as error:
             raise ValueError(f"a series is damaged: {error}") from error
+        self._add(size)
+
+    def _add(self, size: int) -> None:
         if size > MOST_DETAIL_BYTES:
             raise ValueError(f"a series is larger than {MOST_DETAIL_BYTES} B")
         self.size += size
