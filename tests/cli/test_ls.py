@@ -159,7 +159,7 @@ def test_a_job_stands_for_its_lanes(store_path: Path, tmp_path: Path) -> None:
     assert ioplan("report", JOB, "-o", page).code == 0
     assert page.read_text().count(f"{JOB}-002") > 0
     alone = "20261122-155026-c5ds"
-    assert "SIMA59CD158" not in ioplan("compare", alone, JOB).err
+    assert "SIMF68C79D8" not in ioplan("compare", alone, JOB).err
     assert ioplan("compare", alone, JOB).code in (0, 1)
     for words in (("export", JOB), ("show", JOB, "--format", "csv")):
         assert f"{JOB} has 2 sessions: show one of them" in ioplan(*words).err

@@ -43,7 +43,7 @@ def test_a_run_keeps_them_everywhere(tmp_path: Path, store_path: Path) -> None:
     assert {(row["tags"], row["note"], row["person"]) for row in rows} == {
         ("lab2 nightly", NOTE, "ada")
     }
-    assert {row["drive_serial"] for row in rows} == {"SIMA59CD158"}
+    assert {row["drive_serial"] for row in rows} == {"SIMF68C79D8"}
     file = tmp_path / "runs.parquet"
     ioplan("export", "--format", "parquet", "-o", file)
     assert set(pyarrow.parquet.read_table(file)["tags"].to_pylist()) == {"lab2 nightly"}

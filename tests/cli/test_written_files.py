@@ -188,6 +188,8 @@ OWN = {
     "dsl/ioplan/store/delivery/outbox.py": "the outbox, beside the store",
     "dsl/ioplan/store/delivery/sender.py": "the outbox, beside the store",
     "dsl/ioplan/store/reserve.py": "the store's reserve, beside it",
+    "dsl/ioplan/journal/receiver.py": "the receiver's own folder",
+    "dsl/ioplan/journal/client.py": "what the journal knows, in the state folder",
     "dsl/ioplan/runner/stamps.py": "what is known of stamps, in the state folder",
     "dsl/ioplan/records/session_id.py": "the last id, in the state folder",
     "dsl/ioplan/runner/signature.py": "the user's key, in the state folder",

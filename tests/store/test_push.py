@@ -333,7 +333,7 @@ def test_a_lab_shares_what_its_hosts_run(
     assert done.code == 0, done.err
     assert ioplan("push", "--lab", lab).out.startswith("0 sessions, 0 runs sent")
     shared = ("--store", database)
-    assert "SIMA59CD158" in ioplan("ls", *shared).out
+    assert "SIMF68C79D8" in ioplan("ls", *shared).out
     here, there = ioplan("show", "last"), ioplan("show", "last", *shared)
     assert there.out == here.out != ""
     exported = [ioplan("export", *where).out for where in ((), shared)]

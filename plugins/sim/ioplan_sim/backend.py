@@ -106,7 +106,9 @@ class SimDrive:
 
     def __init__(self, path: str, capacity_bytes: int, spec: DriveSpec) -> None:
         self.ssd = Ssd(spec, capacity_bytes)
-        made_of = f"{path} {capacity_bytes} {spec.model_dump_json()}"
+        made_of = (
+            f"{path} {capacity_bytes} {spec.model_dump_json(exclude_defaults=True)}"
+        )
         self.facts = TargetFacts(
             path=path,
             kind="simulated",

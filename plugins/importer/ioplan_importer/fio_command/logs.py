@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from ioplan.cli.stores import opened
 from ioplan.job import SECOND_NS, Counts
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio_command.log_options import KINDS
@@ -18,14 +19,16 @@ KIB, MS_NS = 1024, 1_000_000
 
 
 def write_logs(jobs: Iterable[JobFigures]) -> None:
-    """Write all logs that the jobs ask for. Raises OSError."""
+    """Write all logs that the jobs ask for. Raises UsageError."""
     number = 1
     for one in jobs:
         job = one.place.job
         for option, kinds in KINDS.items():
             if job.has(option):
                 for kind in kinds:
-                    _path(job, option, kind, number).write_text(_text(one, kind))
+                    path = _path(job, option, kind, number)
+                    with opened(path, force=True) as file:  # as fio does
+                        file.write(_text(one, kind).encode())
         number += int(job.text("numjobs", "1"))
 
 

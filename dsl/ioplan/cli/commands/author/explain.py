@@ -142,6 +142,8 @@ def _clause_lines(clause: Clause) -> Iterator[str]:
         yield f"fio: {', '.join(clause.fio)}"
     if clause.word in ("shaped", "footprint of"):
         yield from _example(f"precondition steady {{\n  write {_workload(clause)}\n}}")
+    elif clause.word == "follows":
+        yield from _example(BEHIND.format(_workload(clause)))
     elif clause.word in ("starts", "ends"):
         yield from _example(BESIDE.format(_workload(clause)))
     else:
@@ -151,6 +153,8 @@ def _clause_lines(clause: Clause) -> Iterator[str]:
 BESIDE = "workload db {{\n  users = random 8KiB 70/30\n  copy = {}\n}}"
 """What only one of several streams says."""
 
+BEHIND = "workload wal {{\n  log = sequential 4KiB 0/100, fua\n  data = {}\n}}"
+
 WITHOUT = {
     **dict.fromkeys(("pattern", "random share"), "{} 4KiB 70/30"),
     "size": "random 70/30, {}",
@@ -159,6 +163,7 @@ WITHOUT = {
     **dict.fromkeys(("speed", "offsets", "only", "writes as reads"), "replay web, {}"),
     "mix": "random 4KiB, {}",
     "shaped": "random 4KiB {}",
+    "follows": "random 16KiB 0/100, {}",
     "random share": "{} 4KiB 70/30",
 }
 
