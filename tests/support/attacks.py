@@ -195,6 +195,28 @@ ATTACKS = (
         DESK + "desk_pages.py::test_only_a_list_that_an_admin_signed_is_taken",
     ),
     Attack(
+        "an ID token with another issuer, audience or nonce, expired, or without one of "
+        "its claims",
+        "nobody is signed in",
+        DESK + "desk_oidc.py::test_claims_that_prove_nothing",
+    ),
+    Attack(
+        "an ID token with `alg: none`, by another key, or signed with the public key as "
+        "a secret",
+        "nobody is signed in",
+        DESK + "desk_oidc.py::test_signatures_that_prove_nothing",
+    ),
+    Attack(
+        "the link to somebody else's OIDC sign-in, and one that is used twice",
+        "nobody is signed in",
+        DESK + "desk_oidc.py::test_another_browser_cannot_end_it",
+    ),
+    Attack(
+        "an OIDC person with the name of an admin",
+        "refused",
+        DESK + "desk_oidc.py::test_a_name_is_one_persons",
+    ),
+    Attack(
         "two desks on one database, both killed between taking a plan and starting it",
         "each plan is started once",
         DESK + "queue_store.py::test_two_desks_that_are_killed_start_each_once",

@@ -144,7 +144,7 @@ def test_what_was_promised_is_known_after_the_host_died(
     host_dies(served)
     found = verified(run(one, served, tmp_path, READS))
     assert (found["lost_flushed"] > 0) is (mode == "lying"), found
-    assert found["kept"] + found["rolled_back"] > 0
+    assert mode == "lying" or found["kept"] + found["rolled_back"] > 0, found
     wrong = ("lost_fua", "older_than_durable", "torn", "misdirected", "foreign")
     assert not any(found[name] for name in (*wrong, "stale", "no_stamp", "checksum"))
 

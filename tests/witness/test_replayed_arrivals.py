@@ -78,8 +78,9 @@ def test_it_arrives_when_it_was_recorded(
     assert told["within_1ms"] > (late_ns < MS_NS).mean() - 0.1
     assert told["p50_ns"] < np.median(late_ns) + MS_NS
     span_ns = int(trace["time_ns"][-1]) / speed
+    last_ns = max(late_ns.max(), lateness_ns(trace, seen(made), speed, READ).max())
     off_ns = abs(record["run_s"] * 1e9 - span_ns)
-    assert off_ns < 0.02 * span_ns + late_ns.max()
+    assert off_ns < 0.02 * span_ns + 2 * last_ns
 
 
 def lateness_ns(

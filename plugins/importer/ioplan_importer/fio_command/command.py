@@ -29,7 +29,7 @@ from ioplan_importer.fio_command.arguments import PASS, FioCall, call_of
 from ioplan_importer.fio_command.as_json import VERSION, fio_json
 from ioplan_importer.fio_command.as_text import normal, terse
 from ioplan_importer.fio_command.job_plan import JobPlan, file_to_create, job_plan
-from ioplan_importer.fio_command.logs import write_logs
+from ioplan_importer.fio_command.logs import log_files
 from ioplan_importer.fio_command.results import JobFigures, job_figures
 
 FIO_PLAN = Path("fio.ioplan")
@@ -132,7 +132,9 @@ def _write(call: FioCall, plan: JobPlan, runs: Runs) -> None:
     text = "".join(_formatted(name, jobs, plan) for name in call.formats)
     with opened(call.output, force=True) as out:
         out.write(text.encode())
-    write_logs(jobs)
+    for path, log in log_files(jobs):
+        with opened(path, force=True) as out:  # as fio does
+            out.write(log.encode())
 
 
 def _formatted(name: str, jobs: list[JobFigures], plan: JobPlan) -> str:

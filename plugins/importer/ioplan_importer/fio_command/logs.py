@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ioplan.cli.stores import opened
 from ioplan.job import SECOND_NS, Counts
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio_command.log_options import KINDS
@@ -18,17 +17,15 @@ from ioplan_importer.fio_command.results import DIRECTIONS, JobFigures, Span
 KIB, MS_NS = 1024, 1_000_000
 
 
-def write_logs(jobs: Iterable[JobFigures]) -> None:
-    """Write all logs that the jobs ask for. Raises UsageError."""
+def log_files(jobs: Iterable[JobFigures]) -> Iterator[tuple[Path, str]]:
+    """All logs that the jobs ask for, each with its content."""
     number = 1
     for one in jobs:
         job = one.place.job
         for option, kinds in KINDS.items():
             if job.has(option):
                 for kind in kinds:
-                    path = _path(job, option, kind, number)
-                    with opened(path, force=True) as file:  # as fio does
-                        file.write(_text(one, kind).encode())
+                    yield _path(job, option, kind, number), _text(one, kind)
         number += int(job.text("numjobs", "1"))
 
 
