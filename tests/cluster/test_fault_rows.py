@@ -1,6 +1,6 @@
-"""Some rows of the table of faults in docs/labs.md; the script does all of them.
+"""Some rows of the table of faults in docs/labs.md.
 
-`python tests/benchmarks/lab_faults.py` has all of them.
+`python tests/benchmarks/lab_faults.py` does all of them.
 """
 
 from __future__ import annotations

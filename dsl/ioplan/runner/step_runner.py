@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import Cause
+from ioplan.guard.errors import os_reason
 from ioplan.job import Job, Progress, Wear
 from ioplan.journal.wire import JournalError
 from ioplan.language.plan import PurgeStep, RestStep, SteadyRule, WriteStep
@@ -46,11 +47,6 @@ if TYPE_CHECKING:
     from ioplan.measure.steady_state import SteadyWatch
 
 Result = TypeVar("Result")
-
-
-def why(error: Exception) -> str:
-    """The operating system's message, or an error's own."""
-    return (error.strerror if isinstance(error, OSError) else "") or str(error)
 
 
 class StepRunner:
@@ -130,7 +126,7 @@ class StepRunner:
         try:
             self.stamps.power_was_cut()
         except (OSError, JournalError) as error:
-            text = f"the cut cannot be noted in {self.stamps.path}: {why(error)}"
+            text = f"the cut cannot be noted in {self.stamps.path}: {os_reason(error)}"
             text += "; without it, verify would blame the target for what a cut may do"
             return TargetUnusable(text, Cause.BACKEND_ERROR)
         return None

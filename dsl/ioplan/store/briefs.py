@@ -215,12 +215,9 @@ def host_of(facts: str) -> dict[str, Any]:
 @lru_cache(PLACES)
 def _parts(text: str) -> dict[str, Any]:
     """What a record has of its place, as far as windows look at it."""
-    place = _PLACE.decode(text)
-    names = ("test", "cell", "kind", "step", "name", "round", "iteration")
-    asked: dict[str, Any] = {name: getattr(place, name) for name in names}
-    after, steady, decided = place.after, place.steady, place.decided
+    asked = asdict(_PLACE.decode(text)) | {"seek": None}
+    after, steady, decided = (asked.pop(n) for n in ("after", "steady", "decided"))
     asked["after"] = after and Preparation(name=after[0], digest=after[1])
-    asked["seek"] = None
     return {
         "asked": Asked.complete(asked),
         "steady": steady

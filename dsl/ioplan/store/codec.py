@@ -73,9 +73,7 @@ def decode_histograms(blob: bytes) -> tuple[StoredHistogram, ...]:
             direction=direction,
             bits=bits,
             bins=tuple(flat[start:end]),
-            **dict(
-                zip(("phase",), phase, strict=False)
-            ),  # stores of layout 5 have none
+            phase=phase[0] if phase else "",  # stores of layout 5 have none
         )
         for (stream, direction, bits, *phase, _), (start, end) in zip(
             header, edges, strict=True

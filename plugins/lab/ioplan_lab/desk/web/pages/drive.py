@@ -12,14 +12,14 @@ from starlette.responses import RedirectResponse, Response
 from ioplan.store.overview import SessionFilter, SessionOverview
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.drives import Health, LabDrive, healths, lab_drives, with_health
+from ioplan_lab.desk.drives import Health, LabDrive, healths, with_health
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.key_figures import key_figures
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue.drives import Drives
-from ioplan_lab.desk.queue.overview import drive_rows
 from ioplan_lab.desk.tags import DriveTags
 from ioplan_lab.desk.web.live_chart import Points, chart
+from ioplan_lab.desk.web.pages.drives import all_drives
 from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 MOST = 30
@@ -51,7 +51,7 @@ async def tag(context: RequestContext) -> Response:
 def _shown(desk: Desk, name: str) -> dict[str, Any]:
     drive, now = _drive(desk, name), stamp()
     lab, states = desk.starter.lab, Drives(desk.database).states()
-    sessions = sessions_of(desk, SessionFilter(drive=drive.filter, limit=MOST))
+    sessions = desk.store.overview(SessionFilter(drive=drive.filter, limit=MOST))
     known = healths(desk.store, [one.id for one in sessions])
     return {
         "drive": drive,
@@ -71,17 +71,10 @@ def _shown(desk: Desk, name: str) -> dict[str, Any]:
 
 def _drive(desk: Desk, name: str) -> LabDrive:
     """By its name, or by what identifies it. Raises Missing."""
-    lab, states = desk.starter.lab, Drives(desk.database).states()
-    rows = drive_rows(lab, states, desk.queue, desk.busy())
-    for one in lab_drives(desk.store, lab, rows):
+    for one in all_drives(desk):
         if name in (one.name, one.filter):
             return with_health(desk.store, [one])[0]
     raise Missing(f"neither the lab file nor the results name a drive {name!r}")
-
-
-def sessions_of(desk: Desk, wanted: SessionFilter) -> list[SessionOverview]:
-    """The newest first. Raises StoreError."""
-    return desk.store.overview(wanted)
 
 
 def _charts(

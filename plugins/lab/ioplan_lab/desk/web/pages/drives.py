@@ -22,7 +22,7 @@ AT_ONCE = 50
 async def page(context: RequestContext) -> Response:
     """A page of all, or of those that have each word somewhere."""
     text, number = context.asked("text"), context.page_number
-    found = await context.blocking(_drives, context.desk)
+    found = await context.blocking(all_drives, context.desk)
     tags = await context.blocking(DriveTags(context.desk.database).all)
     if words := text.casefold().split():
         texts = {one.name: _searched(one, tags.get(one.name, ())) for one in found}
@@ -41,7 +41,8 @@ async def page(context: RequestContext) -> Response:
     )
 
 
-def _drives(desk: Desk) -> list[LabDrive]:
+def all_drives(desk: Desk) -> list[LabDrive]:
+    """The drives of lab file and results, as they are now. Raises StoreError."""
     lab = desk.starter.lab
     states = Drives(desk.database).states()
     return lab_drives(desk.store, lab, drive_rows(lab, states, desk.queue, desk.busy()))

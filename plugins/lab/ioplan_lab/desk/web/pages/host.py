@@ -9,13 +9,12 @@ from starlette.responses import Response
 
 from ioplan.store.overview import SessionFilter
 from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.drives import lab_drives, with_health
+from ioplan_lab.desk.drives import with_health
 from ioplan_lab.desk.errors import Missing
 from ioplan_lab.desk.key_figures import key_figures
 from ioplan_lab.desk.people.role import Role
-from ioplan_lab.desk.queue.drives import Drives
-from ioplan_lab.desk.queue.overview import drive_rows
 from ioplan_lab.desk.surveyed import found_on
+from ioplan_lab.desk.web.pages.drives import all_drives
 from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 MOST = 30
@@ -29,11 +28,8 @@ async def page(context: RequestContext) -> Response:
 
 
 def _shown(desk: Desk, name: str) -> dict[str, Any]:
-    lab, states = desk.starter.lab, Drives(desk.database).states()
-    rows = drive_rows(lab, states, desk.queue, desk.busy())
-    drives = [
-        one for one in lab_drives(desk.store, lab, rows) if _is_on(one.host, name)
-    ]
+    lab = desk.starter.lab
+    drives = [one for one in all_drives(desk) if _is_on(one.host, name)]
     sessions = desk.store.overview(SessionFilter(host=name, limit=MOST))
     if name not in lab.hosts and not drives and not sessions:
         raise Missing(f"neither the lab file nor the results name a host {name!r}")
