@@ -335,16 +335,6 @@ def test_a_defect_is_found(defect: type[Defect], tmp_path: Path) -> None:
         Orphan.pids.clear()
 
 
-@pytest.mark.long
-def test_a_backend_without_a_defect_passes_the_same(tmp_path: Path) -> None:
-    sound = {d: test for d, test in DEFECTS.items() if not d.claims}
-    for place, (name, arguments, _) in enumerate(sound.values()):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        kit = type("One", (Kit,), {})(Defect())
-        cast(Any, getattr(kit, name))(*arguments, folder)
-
-
 def test_longer_runs_need_a_gap_that_excuses_them(tmp_path: Path) -> None:
     seconds = Times(run_ns=SECOND_NS, warmup_ns=SECOND_NS)
     kit = type("Slow", (Kit,), {"times": seconds})(Defect())

@@ -87,11 +87,8 @@ BELOW = {"region_start_bytes": 16 << 20, "region_end_bytes": 20 << 20}
 LIES = {
     "sequential reads at random": Lie("sequential reads", "order", instead(pattern="random")),
     "random reads in sequence": Lie("reads", "order", instead(pattern="sequential")),
-    "sequential writes at random": Lie("sequential writes", "order", instead(pattern="random")),
     "zipf reads uniform": Lie("zipf", "distribution", instead(distribution=Uniform())),
-    "pareto reads uniform": Lie("pareto", "distribution", instead(distribution=Uniform())),
     "hotspots uniform": Lie("hotspots", "distribution", instead(distribution=Uniform())),
-    "normal reads uniform": Lie("normal", "distribution", instead(distribution=Uniform())),
     "Poisson at a fixed rate": Lie(
         "rate poisson", "arrivals", lambda job: with_arrivals(job, "fixed")
     ),
