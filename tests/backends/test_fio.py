@@ -39,15 +39,6 @@ from ioplan_fio import FioBackend
 pytestmark = [NEEDS_FIO, pytest.mark.slow]
 
 MS_NS = 1_000_000
-SWEEP = """
-precondition filled { write sequential 128KiB, qd 8, 1 pass }
-test "Sweep" {
-  after  filled
-  run    random 4KiB for 300ms
-  vary   read in 100%, 50%, 0%
-  vary   qd in 1, 8
-}
-"""
 LONG = 'test "Long" { run random 4KiB 50/50, qd 4 for 60s }'
 FIO = ("--backend", "fio")
 

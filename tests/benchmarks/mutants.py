@@ -1,7 +1,7 @@
 """Which share of small defects the fast tests find, by mutation.
 
     .venv/bin/python tests/benchmarks/mutants.py [--seed 27] [--of 300] [--took 100]
-        [--tests FOLDER] [--list]
+        [--room ROOM] [--tests FOLDER] [--list]
 
 Each mutant is one change of an expression or a statement in one of `ROOMS`. It is put in
 place of the module while that is imported, so that no file changes, and the fast tests of
@@ -294,10 +294,13 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=27)
     parser.add_argument("--of", type=int, default=300)
     parser.add_argument("--took", type=int, default=300)
+    parser.add_argument("--room", choices=ROOMS, help="those of the sample in it only")
     parser.add_argument("--tests", type=Path, default=ROOT / "tests")
     parser.add_argument("--list", action="store_true", help="show the changes only")
     asked = parser.parse_args()
     sample = drawn(asked.seed, asked.of)[: asked.took]
+    rooms = (asked.room,) if asked.room else ROOMS
+    sample = [mutant for mutant in sample if mutant.room in rooms]
     if asked.list:
         for mutant in sample:
             print(mutant, ast.unparse(mutated(mutant)).splitlines()[0])
@@ -306,7 +309,7 @@ def main() -> None:
     ends: dict[str, int] = defaultdict(int)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        lines = {room: reach(room, asked.tests, folder / room) for room in ROOMS}
+        lines = {room: reach(room, asked.tests, folder / room) for room in rooms}
         for mutant in sample:
             end = end_of(mutant, lines[mutant.room], asked.tests, folder / "failed")
             ends[end.partition(" ")[0]] += 1
