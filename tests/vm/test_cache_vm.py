@@ -1,11 +1,11 @@
-"""Emulated drives with volatile write caches: what a cut of their power shows."""
+"""An emulated NVMe drive with a volatile write cache: what a cut of its power shows."""
 
 from __future__ import annotations
 
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,22 +26,17 @@ SEEN_INSIDE = "/var/tmp"
 """The machine has a /tmp of its own."""
 
 
-CACHES = {"small": "volatile", "scsi": "lying"}
-"""Of two drives of one machine."""
-
-
 @contextmanager
-def switched(devices: dict[str, Device], folder: Path) -> Iterator[None]:
-    """What switches devices off and on, as it is told by files in the folder."""
+def switched(device: Device, folder: Path) -> Iterator[None]:
+    """What switches the device off and on, as it is told by files in the folder."""
     over = threading.Event()
 
     def listen() -> None:
         while not over.wait(0.1):
-            for name, device in devices.items():
-                for word in ("off", "on"):
-                    if (told := folder / f"{name}-{word}").exists():
-                        device.tell(word)
-                        told.unlink()
+            for word in ("off", "on"):
+                if (folder / word).exists():
+                    device.tell(word)
+                    (folder / word).unlink()
 
     thread = threading.Thread(target=listen)
     thread.start()
@@ -52,31 +47,30 @@ def switched(devices: dict[str, Device], folder: Path) -> Iterator[None]:
         thread.join()
 
 
-@pytest.fixture(scope="module")
-def cut(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """By drive the records of a run in which it lost its power, and of reads after it."""
-    folder, devices = tmp_path_factory.mktemp("cut"), {}
-    (disks := folder / "disks").mkdir()
-    with ExitStack() as stack:
-        shared = Path(stack.enter_context(TemporaryDirectory(dir=SEEN_INSIDE)))
-        for name, cache in CACHES.items():
-            script = Script.model_validate({"size": "64MiB", "cache": {"mode": cache}})
-            devices[name] = stack.enter_context(running(script, folder / name))
-            (disks / f"{name}.raw").symlink_to(devices[name].disk)
-        stack.enter_context(switched(devices, shared))
-        ended = run_in_vm("guest_cache.py", *CACHES, disks=disks, shared=shared)
+def cut_records(cache: str, tmp_path: Path) -> list[dict[str, Any]]:
+    """The records of a run whose drive lost its power, and of reads after it."""
+    script = Script.model_validate({"size": "64MiB", "cache": {"mode": cache}})
+    disks = tmp_path / "disks"
+    disks.mkdir()
+    with (
+        TemporaryDirectory(dir=SEEN_INSIDE) as name,
+        running(script, tmp_path / "device") as device,
+        switched(device, shared := Path(name)),
+    ):
+        (disks / "small.raw").symlink_to(device.disk)
+        ended = run_in_vm("guest_cache.py", "small", disks=disks, shared=shared)
         assert ended.code == 0, ended.err[-4000:]
-        return {n: json.loads((shared / f"{n}.json").read_text()) for n in CACHES}
+        found: list[dict[str, Any]] = json.loads((shared / "records.json").read_text())
+    return found
 
 
-@pytest.mark.parametrize("drive", CACHES)
-def test_a_cut_of_a_drive(drive: str, cut: dict[str, Any]) -> None:
-    writes, after = cut[drive]
+@pytest.mark.parametrize("cache", ["volatile", "lying"])
+def test_a_cut_of_an_nvme_drive(cache: str, tmp_path: Path) -> None:
+    writes, after = cut_records(cache, tmp_path)
     assert writes["status"] == "ok" and writes["power_cut"], writes["message"]
     assert writes["directions"]["write"]["ios"] > 50
     found = after["backend"]["facts"]["verify"]
-    lying = CACHES[drive] == "lying"
-    assert (found["lost_flushed"] > 0) is lying, found
+    assert (found["lost_flushed"] > 0) is (cache == "lying"), found
     wrong = ("lost_fua", "older_than_durable", "torn", "misdirected", "foreign")
     assert not any(found[name] for name in wrong), found
-    assert found["kept"] + found["rolled_back"] > 0 or lying
+    assert found["kept"] + found["rolled_back"] > 0 or cache == "lying"
