@@ -65,6 +65,8 @@ SWAPS: dict[type[ast.AST], type[ast.AST]] = {
 }
 
 Reached = dict[str, list[str]]
+EACH = "each"
+"""In place of a function: files that are run for each mutant."""
 
 
 class Mutant(NamedTuple):
@@ -265,14 +267,15 @@ def end_of(mutant: Mutant, lines: Reached, tests: Path, failed: Path) -> str:
     """`found` and by which test, `survived`, or `not reached`."""
     function = first_line_of_function(mutant)
     ids = set(lines.get(f"{mutant.file}:{function}", ()))
-    if function and not ids:
+    if function and not ids and EACH not in lines:
         return "not reached"
     files = sorted({str(tests.parent / name.partition("::")[0]) for name in ids})
+    files = files or lines.get(EACH, []) or [str(tests / mutant.room)]
     failed.write_text("on import, or in time")
 
     def work() -> int:
         sys.meta_path.insert(0, Finder(mutant))
-        return run(files or [str(tests / mutant.room)], Chosen(ids, failed))
+        return run(files, Chosen(ids, failed))
 
     return f"found {failed.read_text()}" if apart(work) else "survived"
 
@@ -295,12 +298,14 @@ def main() -> None:
     parser.add_argument("--of", type=int, default=300)
     parser.add_argument("--took", type=int, default=300)
     parser.add_argument("--room", choices=ROOMS, help="those of the sample in it only")
+    parser.add_argument("--files", nargs="*", help="files of tests for all of a room")
+    parser.add_argument("--skip", type=int, default=0, help="this many of the sample")
     parser.add_argument("--tests", type=Path, default=ROOT / "tests")
     parser.add_argument("--list", action="store_true", help="show the changes only")
     asked = parser.parse_args()
     sample = drawn(asked.seed, asked.of)[: asked.took]
     rooms = (asked.room,) if asked.room else ROOMS
-    sample = [mutant for mutant in sample if mutant.room in rooms]
+    sample = [mutant for mutant in sample if mutant.room in rooms][asked.skip :]
     if asked.list:
         for mutant in sample:
             print(mutant, ast.unparse(mutated(mutant)).splitlines()[0])
@@ -309,7 +314,11 @@ def main() -> None:
     ends: dict[str, int] = defaultdict(int)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        lines = {room: reach(room, asked.tests, folder / room) for room in rooms}
+        lines = (
+            {room: {EACH: asked.files} for room in rooms}
+            if asked.files
+            else {room: reach(room, asked.tests, folder / room) for room in rooms}
+        )
         for mutant in sample:
             end = end_of(mutant, lines[mutant.room], asked.tests, folder / "failed")
             ends[end.partition(" ")[0]] += 1
