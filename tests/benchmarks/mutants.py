@@ -227,7 +227,8 @@ class Chosen:
 
 def run(paths: list[str], *plugins: object) -> int:
     """The exit code of pytest over the fast tests of some files or folders."""
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-m", FAST]
+    # pytest's own import hook would come before the mutant: ioplan is a plug-in of it.
+    options = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-m", FAST]
     return int(pytest.main([*options, *paths], list(plugins)))
 
 
