@@ -75,9 +75,9 @@ def clipped(rows: Numbers, least: float = 0.0) -> Numbers:
 
 def _median(rows: Numbers) -> Numbers:
     """Of each row, in a column. NumPy's own looks for NaN, axes and kinds first, which
-    takes longer than the rest."""
+    takes longer than the rest, and parts a row slower than it sorts one."""
     count = rows.shape[-1]
     low, high = (count - 1) // 2, count // 2
-    part = np.partition(rows, (low, high), -1)
-    found: Numbers = (part[..., low, None] + part[..., high, None]) / 2
+    ordered = np.sort(rows, -1)
+    found: Numbers = (ordered[..., low, None] + ordered[..., high, None]) / 2
     return found

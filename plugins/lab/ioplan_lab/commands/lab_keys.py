@@ -8,14 +8,12 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
+from ioplan.cli.display.listing import listing
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
-from ioplan.core.text import did_you_mean, line
+from ioplan.core.text import did_you_mean
 from ioplan.lab.lab import Lab
 from ioplan.lab.lab_file import read_lab
 from ioplan_lab.cluster.errors import ClusterError
@@ -36,14 +34,12 @@ def show(json: bool) -> None:
         rows = [one.model_dump(mode="json") | {"state": one.state} for one in found]
         sys.stdout.write(f"{json_text.dumps(rows, indent=2)}\n")
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("for", "serial", "valid until", "state"):
-        table.add_column(heading, overflow="fold")
-    for one in found:
-        until = f"{one.ends_at:%Y-%m-%d}"
-        table.add_row(line(one.title), one.serial[:16], until, one.state)
+    rows = (
+        (one.title, one.serial[:16], f"{one.ends_at:%Y-%m-%d}", one.state)
+        for one in found
+    )
     console = Terminal(highlight=False)
-    console.print(table)
+    console.print(listing(("for", "serial", "valid until", "state"), rows))
     facts = authority.facts
     console.print(
         f"authority {short(facts.authority)}, made {facts.made_at:%Y-%m-%d}, "

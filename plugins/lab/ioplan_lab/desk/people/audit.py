@@ -10,19 +10,9 @@ from msgspec import Struct
 from ioplan.core.text import printable
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.table import table
 
-TABLES = {
-    "desk_audit": """
-CREATE TABLE desk_audit (
-  id VARCHAR NOT NULL,
-  at VARCHAR NOT NULL,
-  person VARCHAR NOT NULL,
-  address VARCHAR NOT NULL,
-  deed VARCHAR NOT NULL,
-  outcome TEXT NOT NULL,
-  PRIMARY KEY (id)
-)""",
-}
+TABLES = table("desk_audit", "id at person address deed outcome", "id")
 NEWEST = """
     SELECT at, person, address, deed, outcome FROM desk_audit
     ORDER BY id DESC LIMIT :limit"""

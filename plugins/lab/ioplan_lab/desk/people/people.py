@@ -14,38 +14,14 @@ from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.people.secret import digest_of, is_same, new_cookie, new_token
+from ioplan_lab.desk.table import table
 
 TABLES = {
-    "desk_person": """
-CREATE TABLE desk_person (
-  name VARCHAR NOT NULL,
-  role VARCHAR NOT NULL,
-  added_at VARCHAR NOT NULL,
-  PRIMARY KEY (name)
-)""",
-    "desk_token": """
-CREATE TABLE desk_token (
-  digest VARCHAR NOT NULL,
-  person VARCHAR NOT NULL,
-  made_at VARCHAR NOT NULL,
-  expires_at VARCHAR,
-  PRIMARY KEY (digest)
-)""",
-    "desk_browser": """
-CREATE TABLE desk_browser (
-  digest VARCHAR NOT NULL,
-  token VARCHAR NOT NULL,
-  expires_at VARCHAR NOT NULL,
-  PRIMARY KEY (digest)
-)""",
+    **table("desk_person", "name role added_at", "name"),
+    **table("desk_token", "digest person made_at expires_at?", "digest"),
+    **table("desk_browser", "digest token expires_at", "digest"),
     # whom an OIDC provider calls what; see `provided.py`
-    "desk_provided": """
-CREATE TABLE desk_provided (
-  issuer VARCHAR NOT NULL,
-  subject VARCHAR NOT NULL,
-  person VARCHAR NOT NULL,
-  PRIMARY KEY (issuer, subject)
-)""",
+    **table("desk_provided", "issuer subject person", "issuer subject"),
 }
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 SIGNED_IN = timedelta(hours=12)

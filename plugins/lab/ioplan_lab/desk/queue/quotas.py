@@ -19,16 +19,9 @@ from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.entry import Entry, entry_of
 from ioplan_lab.desk.queue.permissions import PROJECT, PROJECTS, Words, projects_of
 from ioplan_lab.desk.queue.tables import insert
+from ioplan_lab.desk.table import table
 
-TABLES = {
-    "desk_quota": """
-CREATE TABLE desk_quota (
-  person VARCHAR NOT NULL,
-  drives INTEGER,
-  hours DOUBLE,
-  PRIMARY KEY (person)
-)""",
-}
+TABLES = table("desk_quota", "person drives:INTEGER? hours:DOUBLE?", "person")
 EVERYONE = "*"
 DAYS = 7
 STARTED = """
