@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import log, sqrt
+from math import inf, log, sqrt
 from typing import Literal
 
 import numpy as np
@@ -134,24 +134,25 @@ class _Watch(Struct, frozen=True):
         return bool(evidence[0, 0] < 0)
 
     def _evidence(self, first: int, seen: int) -> tuple[Numbers, Places, float]:
-        """For a step at each of the newest places, with the highest; that of whole
-        windows is kept."""
+        """For a step at each of the newest places, with the highest; at none where
+        nothing can be suspected. That of whole windows is kept."""
         count = seen + 1 - first
         if count < WINDOW:
             places = np.arange(max(GUARD, count - PLACES), count)
-            found = self._of_rows(self.values[None, first : seen + 1], places)[0]
+            part = self.values[None, first : seen + 1]
+            found = self._of_rows(part, places, SUSPECTED)[0]
             return found, places, float(found.max())
         block, at = divmod(first, LOOKS)
         if block not in self.blocks:
             part = self.values[block * LOOKS : (block + 1) * LOOKS + WINDOW - 1]
-            rows = self._of_rows(sliding_window_view(part, WINDOW), NEWEST)
+            rows = self._of_rows(sliding_window_view(part, WINDOW), NEWEST, SUSPECTED)
             self.blocks.clear()
             self.blocks[block] = rows, rows.max(-1).tolist()
         rows, highest = self.blocks[block]
         return rows[at], NEWEST, highest[at]
 
-    def _of_rows(self, rows: Numbers, places: Places) -> Numbers:
-        return step_evidence(rows, places, self._known, self.floor)
+    def _of_rows(self, rows: Numbers, places: Places, least: float = -inf) -> Numbers:
+        return step_evidence(rows, places, self._known, self.floor, least)
 
     def _beyond(self, part: Numbers, best: int) -> int:
         """How many values after a step are beyond the band of the ones before, on

@@ -11,7 +11,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from ioplan.compare.evidence import Numbers, log_evidence
+from ioplan.compare.evidence import SIZE, Numbers, log_evidence
 from ioplan.core.shared_variance import Variance
 
 Places = NDArray[np.int64]
@@ -20,13 +20,21 @@ CLIP, NORMAL_MAD = 3.0, 1.4826
 MARGIN = 0.5
 """So many standard errors (Bartlett 1946) are added to neighbours' correlation."""
 MOST_CORRELATED = 0.8
+MOST_SPREAD = (1 + MOST_CORRELATED) / (1 - MOST_CORRELATED)
 
 
 def step_evidence(
-    rows: Numbers, places: Places, known: Variance, floor: float
+    rows: Numbers,
+    places: Places,
+    known: Variance,
+    floor: float,
+    least: float = -np.inf,
 ) -> Numbers:
     """The logarithm, for each row and a step at each place; `known` is the variance of
-    a value that others have shown, and none is taken to be below `floor`."""
+    a value that others have shown, and none is taken to be below `floor`.
+
+    Rows that reach `least` nowhere have minus infinity: most can be told at a glance.
+    """
     count = rows.shape[-1]
     rows = clipped(rows, sqrt(known.value))
     off = rows - rows.mean(-1, keepdims=True)
@@ -35,11 +43,25 @@ def step_evidence(
     between = after**2 / size
     squares = np.einsum("ij,ij->i", off, off)[:, None]
     within = np.maximum(squares - between, 0.0)
-    best = places[(between / np.maximum(within, floor)).argmax(-1)]
-    spread = _spread(count - places, correlation(rows, best))
     degrees = count - 1 + known.degrees
     rest = np.maximum(within + known.value * known.degrees, floor * degrees)
-    return log_evidence(between / spread, rest, size / spread, degrees)
+    found = np.full(between.shape, -np.inf)
+    some = _highest(between / rest, size, degrees) >= least
+    if not some.any():
+        return found
+    rows, between, within, rest = (one[some] for one in (rows, between, within, rest))
+    best = places[(between / np.maximum(within, floor)).argmax(-1)]
+    spread = _spread(count - places, correlation(rows, best))
+    found[some] = log_evidence(between / spread, rest, size / spread, degrees)
+    return found
+
+
+def _highest(ratios: Numbers, sizes: Numbers, degrees: float) -> Numbers:
+    """No evidence of a row is higher: as if neighbours were independent for the sum of
+    squares, and resembled each other most (a spread of 9) for its worth."""
+    worth = np.log1p(SIZE**2 / MOST_SPREAD * sizes.min()) / 2
+    bound: Numbers = degrees / 2 * np.log1p(ratios.max(-1)) - worth
+    return bound
 
 
 def _spread(sizes: Places, shares: Numbers) -> Numbers:

@@ -168,6 +168,21 @@ def cookie_name(desk: Desk) -> str:
     return "__Host-ioplan" if desk.tls else "ioplan"
 
 
+def give_cookie(
+    response: Response, desk: Desk, name: str, cookie: str, age_s: float
+) -> None:
+    """For this site alone, and no script."""
+    response.set_cookie(
+        name,
+        cookie,
+        max_age=int(age_s),
+        httponly=True,
+        samesite="strict" if name == cookie_name(desk) else "lax",
+        secure=desk.tls,
+        path="/",
+    )
+
+
 def bearer_token(request: Request) -> str:
     """A program's; empty for browsers, which send no such header by themselves."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
