@@ -63,13 +63,14 @@ class _Result(Struct, frozen=True, array_like=True):
     def latency(self) -> _Latency | None:
         """Raises StoreError for a damaged one."""
         try:
-            return _LATENCY.decode(self.latency_json)
+            found: _Latency | None = _LATENCY.decode(self.latency_json)
         except msgspec.MsgspecError as error:
             raise StoreError(
                 f"a latency is not as ioplan writes it ({error}): the store is damaged "
                 "or made by another program",
                 StoreFault.RECORD_DAMAGED,
             ) from error
+        return found
 
 
 class _Figures(Struct, frozen=True, array_like=True):

@@ -31,12 +31,12 @@ def show(json: bool) -> None:
         rows = [one.model_dump(mode="json") | {"state": one.state} for one in found]
         sys.stdout.write(f"{json_text.dumps(rows, indent=2)}\n")
         return
-    rows = (
+    cells = (
         (one.title, one.serial[:16], f"{one.ends_at:%Y-%m-%d}", one.state)
         for one in found
     )
     console = Terminal(highlight=False)
-    console.print(listing(("for", "serial", "valid until", "state"), rows))
+    console.print(listing(("for", "serial", "valid until", "state"), cells))
     facts = authority.facts
     console.print(
         f"authority {short(facts.authority)}, made {facts.made_at:%Y-%m-%d}, "
