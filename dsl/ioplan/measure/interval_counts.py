@@ -197,7 +197,7 @@ class IntervalCounts:
     """
 
     def __init__(self, packed: bytes) -> None:
-        self._chunks = list(_chunks(packed))
+        self.size, self._chunks = len(packed), list(_chunks(packed))
 
     def __len__(self) -> int:
         return sum(chunk.intervals for chunk in self._chunks)

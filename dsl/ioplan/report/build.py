@@ -26,6 +26,7 @@ from ioplan.report.conformance.conformance import (
     JudgedSession,
     conformance,
 )
+from ioplan.report.curves import curves
 from ioplan.report.document import (
     AGAINST,
     DOUBTED,
@@ -159,6 +160,7 @@ def _section(
     known = {part.label: part.doubts for part in parts}
     frame = run_frame(found[:most_cells], reader, lambda one: _against(one, known))
     judged = {part.label: part.judged(title) for part in parts}
+    drawn = tuple(pictures(test, found, reader))
     return Section(
         id=f"test-{number}",
         title=title,
@@ -177,7 +179,7 @@ def _section(
         preparations=_preparations(prepared),
         headers=tuple(_headers(title, parts)),
         pictures=(
-            *pictures(test, found, reader),
+            *drawn,
             *probe_pictures(test, _by_label(title, parts, ("probe",)), runs, reader),
             *convergence(found, _preparation_points(prepared)),
         ),
@@ -186,6 +188,7 @@ def _section(
         figures_of=_figures_of(found),
         signs=tuple(_signs(frame)),
         against=tuple(_all_against(found, known)),
+        curves=curves(found, drawn, reader),
     )
 
 

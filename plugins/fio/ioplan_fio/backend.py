@@ -20,7 +20,8 @@ OTHER_ENGINES = "choose another engine with the option engine=libaio or engine=p
 
 
 SPEAKS = speaking(
-    *COMMON, "starts", "ends", "dedup", "fua", "random share", "random by direction"
+    *(*COMMON, "starts", "ends", "dedup", "fua", "interval"),
+    *("random share", "random by direction"),
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 
