@@ -100,6 +100,7 @@ def export_records(
     force: bool,
     series: bool,
     streams: bool,
+    phases: bool,
     detail: bool,
     store: str | None,
 ) -> None:
@@ -111,6 +112,7 @@ def export_records(
     ):
         plan = _unfinished(found, key)
         parts = {"detail": detail, "series": series, "streams": streams}
+        parts["phases"] = phases
         export(found, key, format, out, plan=plan, **parts)
 
 

@@ -99,6 +99,7 @@ RESULT_COMMANDS = (
             use.FORCE,
             flag("--series", "One row per interval of the time series."),
             flag("--streams", "With --series, one for each stream and direction."),
+            flag("--phases", "One row per phase of each run (csv, parquet)."),
             flag("--detail", "With histograms (json only)."),
             use.ANY_STORE,
         ),
