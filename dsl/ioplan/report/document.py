@@ -163,6 +163,8 @@ class Section(Struct, frozen=True):
     """What speaks against its figures, in a line for each session."""
     curves: tuple[Curve, ...] = ()
     """What its runs counted in each interval, if it has charts over time."""
+    answers: tuple[str, ...] = ()
+    """Which question its replays answer."""
 
 
 class Verdict(Struct, frozen=True):
