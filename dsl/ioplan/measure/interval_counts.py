@@ -10,9 +10,9 @@ one bucket are of about one size, and xz, which codes by what came before, takes
 less than zlib. What is left is near the noise of the counts themselves, which no code
 can do without: an hour of two streams in intervals of 1 s takes 2 to 3 MB, the more the
 wider their latencies are spread. Of a recorded run, in MB an hour: 3.03 so; 3.59 as
-differences to the interval before, 3.58 to the bucket before, 4.03 to the bucket's mean,
-3.43 with the buckets in the order of their means, 3.20 by bz2, 3.00 by xz at its
-slowest. An ideal code that knew the spread of the counts for each mean would take 2.62.
+differences to the interval before, 3.58 to the bucket before, 4.03 to the mean of the
+bucket, 3.43 with the buckets in the order of their means, 3.20 by bz2, 3.00 by xz at its
+slowest. An ideal code that knew the spread of the counts for each mean takes 2.62.
 """
 
 from __future__ import annotations
