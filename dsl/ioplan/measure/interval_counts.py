@@ -11,7 +11,7 @@ less than zlib. What is left is near the noise of the counts themselves, which n
 can do without: an hour of two streams in intervals of 1 s takes 2 to 3 MB, the more the
 wider their latencies are spread. Of a recorded run, in MB an hour: 3.03 so; 3.59 as
 differences to the interval before, 3.58 to the bucket before, 4.03 to the mean of the
-bucket, 3.43 with the buckets in the order of their means, 3.20 by bz2, 3.00 by xz at its
+bucket, 3.43 with the buckets ordered by their means, 3.20 by bz2, 3.00 by xz at its
 slowest. An ideal code that knew the spread of the counts for each mean takes 2.62.
 """
 
