@@ -22,7 +22,7 @@ from ioplan.guard.target import TargetError
 from ioplan.job import SECOND_NS, Job
 from ioplan.language.spoken import COMMON, speaking
 
-SPEAKS = speaking(*COMMON, "fua")
+SPEAKS = speaking(*COMMON, "fua", "interval")
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 
 

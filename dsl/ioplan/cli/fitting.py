@@ -21,7 +21,7 @@ from ioplan.runner.fit import Accepted, Misfit, Shortfall, misfits, shortfalls
 from ioplan.runner.fit_report import Fit, fits_of
 
 MOST_MISFITS = 8
-OF_A_RUN = ("streams", "for", "warmup", "passes")
+OF_A_RUN = ("streams", "for", "warmup", "interval", "passes")
 """What a gap can be in beside the clauses of a stream."""
 
 

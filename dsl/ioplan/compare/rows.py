@@ -118,7 +118,8 @@ def _more_is_better(pair: Pair, metric: Metric) -> bool:
     found = pair[1].any.found
     if metric.sought and found:
         return found.goal == "highest"
-    return metric.name in MORE_IS_BETTER
+    more = metric.name in MORE_IS_BETTER
+    return more == metric.beyond.is_above if metric.beyond else more
 
 
 def _without_figure(one: Called) -> dict[str, Any]:

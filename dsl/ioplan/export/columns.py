@@ -123,11 +123,16 @@ EVENT_COSTS: Columns = {"recovery_ns": float, "lost_work_ios": float}
 
 def run_columns(axes: Iterable[str]) -> Columns:
     """The columns of `run_rows`."""
-    columns = _place_columns(axes) | FIGURES
+    columns = _place_columns(axes) | FIGURES | _percentile_columns()
+    return columns | TELEMETRY | WEAR | GAP | EVENT_COSTS
+
+
+def _percentile_columns() -> Columns:
+    columns: Columns = {}
     for percent in PERCENTILES:
         columns[f"p{percent:g}_ns"] = float
         columns[f"p{percent:g}_supported"] = bool
-    return columns | TELEMETRY | WEAR | GAP | EVENT_COSTS
+    return columns
 
 
 def series_columns(axes: Iterable[str]) -> Columns:
@@ -140,6 +145,12 @@ def stream_columns(axes: Iterable[str]) -> Columns:
     percentiles = {f"p{percent:g}_ns": float for percent in PERCENTILES}
     times = {"t_s": float, "length_s": float}
     return _place_columns(axes) | times | FIGURES | percentiles
+
+
+def phase_columns(axes: Iterable[str]) -> Columns:
+    """The columns of `phase_rows`."""
+    times: Columns = {"phase": str, "phase_s": float}
+    return _place_columns(axes) | times | FIGURES | _percentile_columns()
 
 
 def _place_columns(axes: Iterable[str]) -> Columns:
@@ -160,6 +171,20 @@ def run_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
     if len(record.streams) > 1:
         for scope, result in results_of(record).items():
             yield place | {"stream": scope.stream} | _figures(scope.direction, result)
+
+
+def phase_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
+    """Of each phase a row for the total, each direction, and each of each stream."""
+    place = _place(record, counted)
+    for name, phase in record.phases.items():
+        times = {"phase": name, "phase_s": phase.run_s}
+        yield place | times | _figures("total", phase.total)
+        for direction, result in phase.directions.items():
+            yield place | times | _figures(direction, result)
+        for stream in phase.streams if len(phase.streams) > 1 else ():
+            for direction, result in stream.directions.items():
+                figures = {"stream": stream.name} | _figures(direction, result)
+                yield place | times | figures
 
 
 def series_rows(
@@ -315,8 +340,8 @@ def session_words(session: Session) -> Row:
 
 
 class Source(Struct, frozen=True, dict=True):
-    """A session, as records and as flat rows: of runs, or of their intervals, or of
-    the `streams` in these.
+    """A session, as records and as flat rows: of runs, or of their `phases`, or of
+    their intervals, or of the `streams` in these.
 
     With its plan, there is a row for each cell that was not measured as well.
     """
@@ -327,6 +352,7 @@ class Source(Struct, frozen=True, dict=True):
     detail: bool = False
     plan: CheckedPlan | None = None
     streams: bool = False
+    phases: bool = False
 
     def records(self) -> Iterator[RunRecord]:
         """The runs in order."""
@@ -344,6 +370,8 @@ class Source(Struct, frozen=True, dict=True):
             (run.cell_text for run in self.missing),
         )
         axes = dict.fromkeys(axis for cell in found for axis in cell)
+        if self.phases:
+            return phase_columns(axes)
         if self.streams:
             return stream_columns(axes)
         return series_columns(axes) if self.series else run_columns(axes)
@@ -363,7 +391,7 @@ class Source(Struct, frozen=True, dict=True):
     def rows(self) -> Iterator[Row]:
         """The rows; a column that a row has no value for is not in it."""
         words = session_words(self.session)
-        missing = [] if self.series else self.missing
+        missing = [] if self.series or self.phases else self.missing
         for row in chain(self._measured(), map(self._empty, missing)):
             yield words | row
 
@@ -379,7 +407,9 @@ class Source(Struct, frozen=True, dict=True):
 
     def _measured(self) -> Iterator[Row]:
         for record in self.records():
-            if self.streams:
+            if self.phases:
+                yield from phase_rows(record, self.counted)
+            elif self.streams:
                 packed = self.store.intervals(record.session, record.seq)
                 yield from stream_rows(record, self.counted, IntervalCounts(packed))
             elif self.series:

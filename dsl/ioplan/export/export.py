@@ -61,12 +61,14 @@ def export(
     detail: bool = False,
     series: bool = False,
     streams: bool = False,
+    phases: bool = False,
     plan: CheckedPlan | None = None,
 ) -> None:
     """Write a session to a binary stream.
 
     `session_id` is any key of `Store.session`. `detail` adds histograms and series
-    to JSON, `streams` parts the series into streams and directions. With its `plan`,
+    to JSON, `streams` parts the series into streams and directions. With `phases` the
+    rows are of the phases of runs, which whole records have anyway. With its `plan`,
     what was not measured is in it. Raises FormatError,
     ExportError, StoreError, and OSError from writing.
     """
@@ -74,8 +76,13 @@ def export(
         raise ExportError("histograms are exported with whole records as json only")
     if streams and not series:
         raise ExportError("streams are of the series: add --series")
+    if phases and (series or format not in ("csv", "parquet")):
+        raise ExportError(
+            "--phases gives rows of csv or parquet, without --series; json has the "
+            "phases in each record"
+        )
     session = store.session(session_id)
-    source = Records(store, session, series, detail, plan, streams)
+    source = Records(store, session, series, detail, plan, streams, phases)
     write(source, format, out)
 
 

@@ -252,6 +252,7 @@ class RunTemplate(Checked, frozen=True, kw_only=True):
     every: Quantity | None = None
     cut: Moment | None = None
     events: tuple[NamedEvent, ...] = ()
+    interval: Quantity | None = None
     name: str = ""
     text: str
     span: Span
@@ -452,12 +453,22 @@ class Test(Checked, frozen=True, kw_only=True):
     @property
     def phases(self) -> set[str]:
         """The phases and stretches that its metrics are of."""
+        return {one.phase for one in self.metrics if one.phase}
+
+    @property
+    def by_interval(self) -> bool:
+        """Whether any metric is made of the counts of each interval."""
+        return any(one.by_interval for one in self.metrics)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """All that is judged, told, drawn or sought."""
         metrics = [one.metric for one in self.expectations]
         metrics += [one.metric for one in self.headlines]
         metrics += [one.of_metric for one in self.expectations if one.of_metric]
         metrics += [metric for one in self.charts for metric in one.metrics]
         metrics += [one.metric for one in (self.seek.where if self.seek else ())]
-        return {one.phase for one in metrics if one.phase}
+        return metrics
 
 
 class CheckedPlan(Checked, frozen=True, kw_only=True):

@@ -234,6 +234,9 @@ STATEMENTS = (
             "the same cell: `later.iops >= 90% of before.iops`",
             "`expect METRIC during PHASE OP QUANTITY`": "judges a part of the run, "
             "see [phases](#phases)",
+            "`expect intervals of METRIC above QUANTITY OP SHARE`": "judges how many "
+            "intervals of the run are above a limit, or `below` it, see "
+            "[metrics](#metrics-of-intervals)",
         },
         "expect ${1:p99} ${2:<} ${3:2ms}",
     ),
@@ -280,6 +283,14 @@ TIMING = (
         "warmup",
         {"`warmup 10s`": "I/O before the measured part of the run"},
         "warmup ${1:10s}",
+    ),
+    Statement(
+        "interval",
+        {
+            "`interval 100ms`": "how long the intervals of the run are, 10 ms at "
+            "least; `--interval` does not change them"
+        },
+        "interval ${1:100ms}",
     ),
     Statement(
         "cut",

@@ -9,7 +9,10 @@ those of all intervals, first the lowest byte of all, then the next one. The cou
 one bucket are of about one size, and xz, which codes by what came before, takes a fifth
 less than zlib. What is left is near the noise of the counts themselves, which no code
 can do without: an hour of two streams in intervals of 1 s takes 2 to 3 MB, the more the
-wider their latencies are spread.
+wider their latencies are spread. Of a recorded run, in MB an hour: 3.03 so; 3.59 as
+differences to the interval before, 3.58 to the bucket before, 4.03 to the mean of the
+bucket, 3.43 with the buckets ordered by their means, 3.20 by bz2, 3.00 by xz at its
+slowest. An ideal code that knew the spread of the counts for each mean takes 2.62.
 """
 
 from __future__ import annotations
@@ -197,7 +200,7 @@ class IntervalCounts:
     """
 
     def __init__(self, packed: bytes) -> None:
-        self._chunks = list(_chunks(packed))
+        self.size, self._chunks = len(packed), list(_chunks(packed))
 
     def __len__(self) -> int:
         return sum(chunk.intervals for chunk in self._chunks)

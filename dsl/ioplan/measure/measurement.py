@@ -178,7 +178,7 @@ class Measurement:
                 counts.run_ns = phase.time_ns(begin_ns, end_ns)
             if streams:
                 figures = Totals(streams, phase.time_ns(0, self.run_ns))
-                found[phase.name] = figures.in_phase()
+                found[phase.name] = figures.in_phase(phase)
         return found
 
     @cached_property

@@ -10,8 +10,11 @@ from ioplan.job import SECOND_NS
 from ioplan.language.metric import SURVIVAL, THROTTLED, Metric
 from ioplan.measure.burst import throttled
 from ioplan.measure.histogram import Histogram
+from ioplan.measure.interval_counts import IntervalCounts, Slice, counts_of
+from ioplan.measure.over_intervals import share_beyond, worst_second
 from ioplan.measure.recovery import lost_ios, recovery
 from ioplan.measure.tally import READ_WRITE, clamp
+from ioplan.measure.totals import Totals
 from ioplan.measure.wear import WEAR_METRICS, wear_value
 from ioplan.records.record import (
     BEYOND,
@@ -105,12 +108,43 @@ def _in_phase(name: str, samples: Sequence[Sample]) -> Iterator[Sample]:
 
 def figure_of(metric: Metric, part: Part) -> Figure:
     """The figure of a part that several metrics look at."""
+    if metric.by_interval:
+        runs = [[*IntervalCounts(one.detail.intervals)] for one in part.samples]
+        return over_intervals(metric, runs)
     if metric.phase and not part.samples:
         return Figure(None, f"nothing was counted during {metric.phase}")
     if metric.direction in SYNCS and not part.results:
         return Figure(None, _no_syncs(metric, part))
     measured = _found if metric.sought else MEASURED.get(metric.name, _percentile)
     return measured(metric, part)
+
+
+def over_intervals(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Figure:
+    """What the intervals of runs tell. Raises IntervalsDamaged."""
+    if not any(runs):
+        return Figure(None, "no run has counts of its intervals")
+    if metric.beyond:
+        found = share_beyond(metric, metric.beyond, runs, _in_intervals)
+    else:
+        found = worst_second(metric, runs, _in_intervals)
+    return Figure(None, found) if isinstance(found, str) else Figure(found)
+
+
+def _in_intervals(metric: Metric, some: Sequence[Slice]) -> float | None:
+    lengths_ns = (one.end_ns - one.begin_ns for one in some)
+    return value_of(metric, sample_of(Totals(counts_of(some), sum(lengths_ns))))
+
+
+def sample_of(found: Totals) -> Sample:
+    """Counts as metrics look at them."""
+    return Sample(found, RunDetail.model_construct(histograms=found.stored()))
+
+
+def value_of(metric: Metric, sample: Sample) -> float | None:
+    """The figure for a chart: a percentile also of few I/Os."""
+    if metric.percent is not None:
+        return percentile_ns(metric, sample)
+    return figure(metric, [sample]).value
 
 
 def _no_syncs(metric: Metric, part: Part) -> str:

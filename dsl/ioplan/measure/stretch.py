@@ -9,49 +9,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from ioplan.job import SECOND_NS
 from ioplan.language.metric import OF_SERIES, Metric
 from ioplan.measure.interval_counts import IntervalCounts, Slice, counts_of
-from ioplan.measure.metrics import Figure, Sample, figure, percentile_ns
+from ioplan.measure.metrics import (
+    Figure,
+    Sample,
+    figure,
+    over_intervals,
+    sample_of,
+    value_of,
+)
 from ioplan.measure.totals import Totals
-from ioplan.records.record import RunDetail
-from ioplan.records.telemetry import Telemetry
 
 
 class Stretch(Totals):
     """Some intervals that follow one another, as a run of its own."""
 
-    cpu_percent: float | None = None
-    telemetry: Telemetry | None = None
-
     def __init__(self, slices: Sequence[Slice]) -> None:
         """Merge one or more slices."""
         lengths_ns = [one.end_ns - one.begin_ns for one in slices]
         super().__init__(counts_of(slices), sum(lengths_ns))
+        self.slices = slices
         self.begin_ns, self.end_ns = slices[0].begin_ns, slices[-1].end_ns
         self.intervals = len(slices)
-
-    @property
-    def run_s(self) -> float:
-        """The time of its intervals."""
-        return self.run_ns / SECOND_NS
 
     @cached_property
     def sample(self) -> Sample:
         """As metrics look at it."""
-        return Sample(self, RunDetail.model_construct(histograms=self.stored()))
+        return sample_of(self)
 
     def figure(self, metric: Metric) -> Figure:
         """A metric of it, as of a run."""
         if metric.name in OF_SERIES:
             return Figure(None, f"{metric.name} is of a whole run")
+        if metric.by_interval:
+            return over_intervals(metric, [self.slices])
         return figure(metric, [self.sample])
 
     def value(self, metric: Metric) -> float | None:
         """The figure for a chart: a percentile also of few I/Os."""
-        if metric.percent is not None:
-            return percentile_ns(metric, self.sample)
-        return self.figure(metric).value
+        return value_of(metric, self.sample)
 
 
 def stretch(

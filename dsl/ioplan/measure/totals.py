@@ -14,14 +14,23 @@ from ioplan.records.record import (
     StoredHistogram,
     StreamResult,
 )
-from ioplan.workload import COUNTED, Direction
+from ioplan.records.telemetry import Telemetry
+from ioplan.workload import COUNTED, Direction, Phase
 
 
 class Totals:
     """The figures of streams over a measured time, made when they are asked for."""
 
+    cpu_percent: float | None = None
+    telemetry: Telemetry | None = None
+
     def __init__(self, counts: Mapping[str, StreamCountsBuilder], run_ns: int) -> None:
         self.counts, self.run_ns = counts, run_ns
+
+    @property
+    def run_s(self) -> float:
+        """The measured time."""
+        return self.run_ns / SECOND_NS
 
     @cached_property
     def streams(self) -> tuple[StreamResult, ...]:
@@ -43,13 +52,14 @@ class Totals:
         parts = [part for d in READ_WRITE for part in self._parts(d)]
         return CountsBuilder.merged(parts).result(self.run_ns)
 
-    def in_phase(self) -> PhaseResult:
+    def in_phase(self, phase: Phase) -> PhaseResult:
         """As the results of a phase."""
         return PhaseResult(
-            run_s=self.run_ns / SECOND_NS,
+            run_s=self.run_s,
             streams=self.streams,
             directions=self.directions,
             total=self.total,
+            when=phase,
         )
 
     def _parts(self, direction: Direction) -> list[CountsBuilder]:

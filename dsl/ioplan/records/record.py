@@ -16,7 +16,7 @@ from ioplan.job import Cpu, Job, Wear
 from ioplan.records.host_clock import HostClock
 from ioplan.records.seek import Found, Probed
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
-from ioplan.workload import Direction, Workload
+from ioplan.workload import Direction, Phase, Workload
 
 SCHEMA_VERSION = 1
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
@@ -104,6 +104,10 @@ class PhaseResult(Model):
     streams: tuple[StreamResult, ...]
     directions: dict[Direction, DirectionResult] = Field(description="over all streams")
     total: DirectionResult = Field(description="reads and writes of all streams")
+    when: Phase | None = Field(
+        description="its place in the measured time; older records have none",
+        default=None,
+    )
 
     @property
     def cpu_percent(self) -> None:

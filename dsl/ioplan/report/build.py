@@ -27,6 +27,7 @@ from ioplan.report.conformance.conformance import (
     JudgedSession,
     conformance,
 )
+from ioplan.report.curves import curves
 from ioplan.report.document import (
     AGAINST,
     DOUBTED,
@@ -161,6 +162,7 @@ def _section(
     known = {part.label: part.doubts for part in parts}
     frame = run_frame(found[:most_cells], reader, lambda one: _against(one, known))
     judged = {part.label: part.judged(title) for part in parts}
+    drawn = tuple(pictures(test, found, reader))
     return Section(
         id=f"test-{number}",
         title=title,
@@ -179,7 +181,7 @@ def _section(
         preparations=_preparations(prepared),
         headers=tuple(_headers(title, parts)),
         pictures=(
-            *pictures(test, found, reader),
+            *drawn,
             *probe_pictures(test, _by_label(title, parts, ("probe",)), runs, reader),
             *convergence(found, _preparation_points(prepared)),
         ),
@@ -188,6 +190,7 @@ def _section(
         figures_of=_figures_of(found),
         signs=tuple(_signs(frame)),
         against=tuple(_all_against(found, known)),
+        curves=curves(found, drawn, reader),
         answers=tuple(questions(stream for run in measured for stream in run.streams)),
     )
 

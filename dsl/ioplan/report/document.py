@@ -14,6 +14,7 @@ from msgspec import Struct
 from ioplan.measure.histogram import DIGITS
 from ioplan.report.answers.load import Measured
 from ioplan.report.conformance.conformance import Conformance
+from ioplan.report.curve import Curve
 from ioplan.report.headlines.headline import Headline
 from ioplan.report.headlines.league import League
 from ioplan.report.headlines.sentence import Part
@@ -95,7 +96,8 @@ class ChartSpec(Struct, frozen=True):
 
     `overlay` is a second frame with the same text columns, drawn over the first.
     `limits` are those of expectations: at a value of x, or from side to side. One
-    without a y is an event, from bottom to top.
+    without a y is an event, from bottom to top. `phases` are the parts of the time that
+    have names, from x to x2, or one column of names each.
     """
 
     kind: str
@@ -110,6 +112,7 @@ class ChartSpec(Struct, frozen=True):
     overlay: Frame | None = None
     limits: Frame | None = None
     notes: tuple[str, ...] = ()
+    phases: Frame | None = None
 
     @property
     def marks(self) -> PictureKind:
@@ -158,6 +161,8 @@ class Section(Struct, frozen=True):
     workload: str = ""
     against: tuple[str, ...] = ()
     """What speaks against its figures, in a line for each session."""
+    curves: tuple[Curve, ...] = ()
+    """What its runs counted in each interval, if it has charts over time."""
     answers: tuple[str, ...] = ()
     """Which question its replays answer."""
 

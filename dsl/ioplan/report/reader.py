@@ -51,6 +51,8 @@ class Reader:
         self, metric: Metric, measured: Sequence[RunRecord], part: Part
     ) -> Figure:
         percent = metric.percent
+        if metric.by_interval:
+            return figure(metric, [*map(self._with_intervals, measured)])
         if percent is None and metric.name not in OF_SERIES:
             return figure_of(metric, part)
         known = _recorded(percent, part) if percent and len(measured) == 1 else None
@@ -61,6 +63,9 @@ class Reader:
     def samples(self, records: Sequence[RunRecord]) -> list[Sample]:
         """Runs with their histograms."""
         return [Sample(r, self.store.detail(r.session, r.seq)) for r in records]
+
+    def _with_intervals(self, record: RunRecord) -> Sample:
+        return Sample(record, self.store.whole_detail(record.session, record.seq))
 
     def series(
         self, record: RunRecord

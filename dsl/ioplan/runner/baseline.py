@@ -61,8 +61,9 @@ class BaselineSession:
             return Found(Figure(None, f"baseline {self.session} is {why}"))
         last = max(records, key=lambda record: record.asked.round)
         first = first_counted(last, rounds)
+        detail = self.store.whole_detail if metric.by_interval else self.store.detail
         samples = [
-            metrics.Sample(record, self.store.detail(self.session, record.seq))
+            metrics.Sample(record, detail(self.session, record.seq))
             for record in records
             if record.asked.round >= first
         ]

@@ -324,7 +324,7 @@ class SessionRunner:
         session = self.context.session.id
         known = record.verdicts
         if self.rounds or run.test.expectations:
-            detail = self.context.store.detail(session, record.seq)
+            detail = self.context.store.whole_detail(session, record.seq)
             record = self._judged(run, record, detail)
         if set(record.verdicts) - set(known):
             with self.interrupt.tolerating(CRITICAL):

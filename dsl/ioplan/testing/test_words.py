@@ -28,7 +28,7 @@ from ioplan.testing.test_safety import nothing_left
 
 FIELDS = {
     *SLOTS,
-    *("for", "warmup", "passes"),
+    *("for", "warmup", "interval", "passes"),
     "streams",  # the stream itself: there is one too many
 }
 

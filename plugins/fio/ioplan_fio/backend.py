@@ -26,6 +26,7 @@ SPEAKS = speaking(
     "ends",
     "dedup",
     "fua",
+    "interval",
     "random share",
     "random by direction",
 )

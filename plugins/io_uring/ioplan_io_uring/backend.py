@@ -30,6 +30,7 @@ SPEAKS = speaking(
     "burst",
     "ramp",
     "during",
+    "interval",
     "errors allowed",
     "retry",
     "hang",

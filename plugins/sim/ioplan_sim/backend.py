@@ -43,6 +43,7 @@ SPEAKS = speaking(
     "burst",
     "ramp",
     "during",
+    "interval",
     "errors allowed",
     "retry",
     "hang",

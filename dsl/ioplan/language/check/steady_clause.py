@@ -36,6 +36,9 @@ def until_of(timing: Timing, scope: Scope, *kinds: Kind) -> Until | None:
     """What `until` says; `kinds` are what the most can be. None after errors."""
     until = timing["until"]
     metric = metric_of(until.words[0], (), scope)
+    if metric and metric.by_interval:
+        message = f"{metric} is of a whole run, and no window of it has one"
+        scope.findings.error(message, until.words[0].span, f"write: {metric.plain}")
     most = amount_of(timing, "at most", scope, *kinds)
     if until.condition:
         scope.findings.error(

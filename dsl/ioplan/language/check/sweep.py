@@ -47,9 +47,10 @@ def check_support(
     scope: Scope,
 ) -> None:
     """An error where a cell that is judged cannot have enough I/Os."""
-    if metric.percent is None or not runs:
+    percent = None if metric.beyond else metric.plain.percent
+    if percent is None or not runs:
         return
-    needed = round(BEYOND / (1 - metric.percent / 100))
+    needed = round(BEYOND / (1 - percent / 100))
     for cell in cells:
         counted = runs_of(metric, runs)
         possible = max(_most_ios(run, cell, metric) for run in counted)

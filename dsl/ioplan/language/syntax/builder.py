@@ -214,8 +214,8 @@ class Builder:
         return tree.Word(self.at(meta), f"during {'..'.join(map(str, parts))}")
 
     def drawn_metric(self, meta: Meta, parts: list[Any]) -> tree.Word:
-        name, during = parts
-        return self.of_what(self.word(name), during)
+        name, *whole = parts
+        return self.of_what(self.word(name), *whole)
 
     def drawn_metrics(
         self, meta: Meta, parts: list[Any]
@@ -228,6 +228,10 @@ class Builder:
         of, to, held = parts
         held = f" for {held.span.text}" if held else ""
         return tree.Word(self.at(meta), f"of {of} to {to.span.text}{held}")
+
+    def beyond(self, meta: Meta, parts: list[Any]) -> tree.Word:
+        of, side, limit = parts
+        return tree.Word(self.at(meta), f"of {of} {side} {limit.span.text}")
 
     def baseline(self, meta: Meta, parts: list[Any]) -> tree.Word:
         return self.word(parts[0])
@@ -396,6 +400,7 @@ class Builder:
     shaped = _clause("shaped")
     hotspots = _clause("hotspots")
     warmup = _clause("warmup")
+    interval = _clause("interval")
     lasting = _clause("for")
     until = _clause("until")
     least = _clause("at least")

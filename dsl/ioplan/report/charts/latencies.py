@@ -14,6 +14,7 @@ from ioplan.measure.metrics import merged
 from ioplan.measure.stretch import Stretch
 from ioplan.report.charts.encoding import Datum, framed, same_dimensions
 from ioplan.report.charts.events import with_events
+from ioplan.report.charts.phases import with_phases
 from ioplan.report.charts.request import Request, capital, left_out
 from ioplan.report.charts.timeline import Timeline, cells_of, placed
 from ioplan.report.document import ChartSpec, Column, Frame
@@ -63,7 +64,8 @@ def latencies_over_time(request: Request) -> Iterator[ChartSpec]:
         overlay=over if same_dimensions(frame, over) else None,
         notes=_notes(request, len(cells), frame),
     )
-    yield with_events(picture, [line for found in lines for line in found])
+    flat = [line for found in lines for line in found]
+    yield with_phases(with_events(picture, flat), flat)
 
 
 def _title(metrics: Sequence[Metric]) -> str:

@@ -21,6 +21,7 @@ from ioplan.report.charts.encoding import (
 )
 from ioplan.report.charts.events import with_events
 from ioplan.report.charts.levels import is_steered
+from ioplan.report.charts.phases import with_phases
 from ioplan.report.charts.request import (
     Request,
     capital,
@@ -110,7 +111,7 @@ def _scatter(
         overlay=overlay,
         notes=_notes(request, drawn, overlay),
     )
-    return picture if x is WRITTEN else with_events(picture, lines)
+    return picture if x is WRITTEN else with_phases(with_events(picture, lines), lines)
 
 
 def _add(drawn: _Drawn, line: Timeline, metric: Metric, x: Column) -> None:
@@ -302,7 +303,7 @@ def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
         y_scale=_spread_scale(drawn.data),
         notes=_notes(request, drawn),
     )
-    return with_events(picture, lines)
+    return with_phases(with_events(picture, lines), lines)
 
 
 def _scope(metric: Metric, what: str) -> str:

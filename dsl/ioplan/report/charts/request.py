@@ -118,8 +118,12 @@ def left_out(found: int, most: int) -> str:
 def metric_name(metric: Metric) -> str:
     """A metric in a title: `read p99`, `IOPS of reader`, `mean during calm`."""
     name = NAMES.get(metric.name, metric.name)
-    if metric.percent is not None:
+    if metric.beyond:
+        return str(metric)
+    if metric.plain.percent is not None:
         name = f"{metric.name} latency"
+    if metric.worst:
+        name = f"{name} of the worst second"
     of = f" of {metric.stream}" if metric.stream else ""
     during = f"{DURING}{metric.phase}" if metric.phase else ""
     return f"{metric.direction or ''} {name}{of}{during}".strip()
@@ -133,7 +137,7 @@ def meanings(metrics: Sequence[Metric]) -> tuple[str, ...]:
 
 def unit_of(metric: Metric) -> str:
     """The unit of a column."""
-    is_cpu = metric.unit == "%" and metric.name != "verified"
+    is_cpu = metric.unit == "%" and metric.name != "verified" and not metric.beyond
     return CPU_UNIT if is_cpu else metric.unit
 
 

@@ -12,6 +12,7 @@ from ioplan.language.metric import Metric
 from ioplan.measure.interval_counts import Slice
 from ioplan.measure.stretch import Stretch
 from ioplan.report.charts.encoding import Datum, framed
+from ioplan.report.charts.phases import with_columns
 from ioplan.report.charts.request import Request, left_out, metrics_title, y_column
 from ioplan.report.charts.timeline import Timeline, cells_of, placed
 from ioplan.report.document import ChartSpec, Column
@@ -35,7 +36,8 @@ def rows_over_time(request: Request) -> Iterator[ChartSpec]:
     """A picture for each metric; its figures are of merged histograms."""
     cells = list(cells_of(request.points).values())
     told = _varied(request.points)
-    rows = [_row(found, request, told) for found in cells[:MOST_ROWS]]
+    lines = [[Timeline(point) for point in found] for found in cells[:MOST_ROWS]]
+    rows = [_row(found, request, told) for found in lines]
     times = [part for row in rows for part in row.slices]
     step_s = _step_s(times)
     columns = sorted({_column(begin_s, step_s) for begin_s, _ in times})
@@ -43,7 +45,9 @@ def rows_over_time(request: Request) -> Iterator[ChartSpec]:
     for metric in request.chart.metrics:
         data = [datum for row in rows for datum in _data(row, metric, step_s)]
         names = [row.name for row in rows]
-        yield _picture(request, metric, data, (names, columns, step_s), note)
+        picture = _picture(request, metric, data, (names, columns, step_s), note)
+        begins = [(time_text(column * step_s), column * step_s) for column in columns]
+        yield with_columns(picture, [one for found in lines for one in found], begins)
 
 
 def is_over_time(picture: ChartSpec) -> bool:
@@ -61,14 +65,14 @@ def _varied(points: Sequence[Point]) -> list[str]:
     return [name for name, found in values.items() if len(found) > 1] or ["session"]
 
 
-def _row(points: Sequence[Point], request: Request, told: Sequence[str]) -> _Row:
+def _row(lines: Sequence[Timeline], request: Request, told: Sequence[str]) -> _Row:
     """The steps of a cell share its time."""
     found = [
         (round(start_s + one.begin_ns / SECOND_NS, 6), one)
-        for run, _, start_s in placed([Timeline(point) for point in points])
+        for run, _, start_s in placed(lines)
         for one in request.reader.intervals(run)
     ]
-    cell = {n: t for n, t in points[0].dimensions.items() if n in told}
+    cell = {n: t for n, t in lines[0].point.dimensions.items() if n in told}
     name = (text if n == "session" else f"{n} {text}" for n, text in cell.items())
     return _Row(", ".join(name), found)
 

@@ -258,7 +258,10 @@ def _title(metrics: Sequence[Metric], by: str) -> str:
     over = f" by {axis_title(by)}" if by else ""
     if len(metrics) == 1:
         return f"{metrics_title(metrics)}{over}"
-    names = dict.fromkeys(UNIT_NAMES.get(m.unit) or metric_name(m) for m in metrics)
+    names = dict.fromkeys(
+        metric_name(m) if m.beyond else UNIT_NAMES.get(m.unit) or metric_name(m)
+        for m in metrics
+    )
     return f"{capital(', '.join(names))}{over}"
 
 

@@ -10,6 +10,7 @@ from statistics import median
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric, why_not_in_intervals
 from ioplan.measure.interval import in_series, value_at
 from ioplan.measure.metrics import RATIO_METRICS
@@ -92,6 +93,14 @@ class Mark(Struct, frozen=True):
     event: EventMade
 
 
+class Window(Struct, frozen=True):
+    """A time at which a phase came."""
+
+    name: str
+    begin_s: float
+    end_s: float
+
+
 class Timeline(Struct):
     """The runs of a point as one series; `t_s` is since the first of its cell began."""
 
@@ -99,6 +108,7 @@ class Timeline(Struct):
     instants: list[Instant] = []
     failures: list[Failure] = []
     marks: list[Mark] = []
+    phases: list[Window] = []
 
 
 def timelines(
@@ -149,8 +159,18 @@ def placed(lines: Sequence[Timeline]) -> Iterator[tuple[RunRecord, Timeline, flo
     for run, line in runs:
         start_s = max(end_s, (_moment(run.started_at) - begun).total_seconds())
         line.marks += [Mark(start_s + one.start_s, one) for one in run.events]
+        line.phases += _phases(run, start_s)
         end_s = start_s + run.run_s
         yield run, line, start_s
+
+
+def _phases(run: RunRecord, start_s: float) -> Iterator[Window]:
+    """Each time that each phase of a run came."""
+    for name, result in run.phases.items():
+        run_ns = round(run.run_s * SECOND_NS)
+        for begin_ns, end_ns in result.when.windows(run_ns) if result.when else ():
+            begin_s, end_s = begin_ns / SECOND_NS, end_ns / SECOND_NS
+            yield Window(name, start_s + begin_s, start_s + end_s)
 
 
 def _counted(
@@ -181,8 +201,9 @@ def joined(lines: Sequence[Timeline]) -> Iterator[Timeline]:
         failures = [failure for line in found for failure in line.failures]
         runs = [run for line in found for run in line.point.runs]
         marks = [mark for line in found for mark in line.marks]
+        phases = [phase for line in found for phase in line.phases]
         point = replace(found[0].point, dimensions=dict(cell), runs=runs)
-        yield Timeline(point, instants, failures, marks)
+        yield Timeline(point, instants, failures, marks, phases)
 
 
 def _moment(text: str) -> datetime:

@@ -51,11 +51,16 @@ def layers(picture: ChartSpec) -> list[Spec]:
         marks.append(cursor(picture))
     if picture.channels.color:
         marks = [_lit(mark) for mark in marks]
-    if not picture.marks.has_areas or picture.overlay:
+    if not picture.marks.has_areas or _has_more_rows(picture):
         marks = [_of_points(mark) for mark in marks]
     if picture.frame.marks_failures:
         marks = [*map(_without_failed, marks), failed(picture)]
     return [*marks, *told(picture)]
+
+
+def _has_more_rows(picture: ChartSpec) -> bool:
+    """Whether the page adds rows of other frames to those of the first one."""
+    return any((picture.overlay, picture.limits, picture.phases))
 
 
 def told(picture: ChartSpec, **size: int) -> list[Spec]:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from ioplan.core.text import counted
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.report.document import ChartSpec, Document, Facts, Section
+from ioplan.report.html.counts import counts_text
 from ioplan.report.html.glance import MOST_BESIDE, glance, section_glance
 from ioplan.report.html.modes import has_many_series
 from ioplan.report.html.payload import about_json, loads_json, picture_json, runs_json
@@ -34,6 +35,7 @@ SCRIPTS = (
         "ratios",
         "state",
         "zoom",
+        "stretch",
         "tables",
         "tools",
         "filter",
@@ -109,6 +111,7 @@ def page(document: Document, on: Facts = NO_COVER) -> str:
         labels=[one.heading for one in document.sessions],
         across=len(document.sessions) > MOST_BESIDE,
         table=lambda frame: Markup(runs_json(frame)),
+        counts_text=counts_text,
         **{n: getattr(parts, n) for n in PARTS},
     )
 

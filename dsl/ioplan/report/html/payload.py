@@ -31,6 +31,7 @@ def picture_json(picture: ChartSpec) -> str:
         "rows": _frame(picture.frame),
         "overlay": _frame(picture.overlay) if picture.overlay else None,
         "limits": _frame(picture.limits) if picture.limits else None,
+        "phases": _frame(picture.phases) if picture.phases else None,
     }
     return safe(found)
 

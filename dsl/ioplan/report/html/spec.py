@@ -14,6 +14,7 @@ from ioplan.report.document import ChartSpec, Column
 from ioplan.report.html.axes import Spec, title, x_choices, y_choices
 from ioplan.report.html.ends import ends
 from ioplan.report.html.layers import layers
+from ioplan.report.html.phases import height, phase_layers
 
 HEIGHT = 320
 PANEL_HEIGHT = 220
@@ -40,7 +41,10 @@ def spec(picture: ChartSpec, marks: list[Spec] | None = None) -> Spec | None:
     view: Spec = {
         "height": _height(picture),
         "encoding": {**shared, **_color(picture)},
-        "layer": marks or [*layers(picture), *ends(picture)],
+        "layer": [
+            *phase_layers(picture),
+            *(marks or [*layers(picture), *ends(picture)]),
+        ],
     }
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
@@ -119,7 +123,8 @@ def _panels(picture: ChartSpec, view: Spec) -> Spec:
         "labelPadding": 2,
         "labelExpr": "panels[datum.value]",
     }
-    view["layer"].append(STRUT)
+    over = {"y": {"value": -12 - height(picture)}}
+    view["layer"].append({**STRUT, "encoding": {**STRUT["encoding"], **over}})
     facet = {"field": "panel", "type": "ordinal", "header": header}
     apart = picture.kind == "convergence"  # drives differ by more than they drift
     resolve = {"scale": {"y": "independent"}} if apart else {}

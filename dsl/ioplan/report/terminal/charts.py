@@ -33,6 +33,9 @@ def drawn(picture: ChartSpec, console: Console) -> Iterator[RenderableType]:
     if len(found) > MOST_PARTS:
         rest = counted(len(found) - MOST_PARTS, "part")
         yield line(f"… and {rest} more: ioplan report", style="dim")
+    if picture.phases:
+        names = picture.phases.column("phase").order
+        yield line(f"phases: {', '.join(names)}", style="dim")
     for note in picture.notes:
         yield line(note, style="dim")
 
@@ -56,7 +59,7 @@ def _drawn(
         yield from grid_tables(grids_of(picture, part), console)
     elif picture.kind == "latencies":
         colored = bool(console.color_system) and not console.no_color
-        yield density(part, console.width, colored)
+        yield density(picture, part, console.width, colored)
     elif picture.kind == "bars" or len({row[picture.x] for row in part.rows}) < 2:
         yield bars(picture, part, console.width)
     else:

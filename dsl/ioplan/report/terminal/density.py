@@ -9,8 +9,10 @@ from msgspec import Struct
 from rich.text import Text
 
 from ioplan.core.units import metric_text, time_text
+from ioplan.report.document import ChartSpec
 from ioplan.report.terminal.heatmap import Colors
 from ioplan.report.terminal.parts import Part, Row
+from ioplan.report.terminal.phases import phase_lines
 
 HEIGHT = 16
 WIDEST = 100
@@ -33,8 +35,11 @@ class _Plot(Struct, frozen=True):
     def column(self, row: Row) -> int:
         """The column of a row's middle."""
         middle = (number(row, "x") + number(row, "x2")) / 2
-        share = (middle - self.begin_s) / (self.end_s - self.begin_s)
-        return min(int(share * self.width), self.width - 1)
+        return min(int(self.at(middle)), self.width - 1)
+
+    def at(self, time_s: float) -> float:
+        """Where a time is, in columns."""
+        return (time_s - self.begin_s) / (self.end_s - self.begin_s) * self.width
 
     def line(self, latency_ns: float) -> int:
         """From below."""
@@ -53,7 +58,7 @@ def number(row: Row, key: str) -> float:
     return float(row[key] or 0)
 
 
-def density(part: Part, width: int, colored: bool) -> Text:
+def density(picture: ChartSpec, part: Part, width: int, colored: bool) -> Text:
     """Latency upwards, time across; of a panel."""
     plot = _plot(part.rows, min(width, WIDEST) - LABEL - 1)
     counts: dict[tuple[int, int], float] = {}
@@ -67,7 +72,8 @@ def density(part: Part, width: int, colored: bool) -> Text:
         for row in part.overlay
     }
     colors = Colors(min(counts.values()), max(counts.values()), True)
-    lines = [*_lines(plot, counts, signs, colors, colored), *_axis(plot)]
+    above = phase_lines(picture, LABEL + 1, plot.width, plot.at)
+    lines = [*above, *_lines(plot, counts, signs, colors, colored), *_axis(plot)]
     return Text("\n", no_wrap=True, overflow="ignore").join(lines)
 
 

@@ -62,7 +62,7 @@ def show_during(
 def _show_test(
     console: Console, store: Store, runs: Sequence[RunRecord], during: During
 ) -> None:
-    found = {run.seq: one for run in runs if (one := _stretch(store, run, during))}
+    found = {run.seq: one for run in runs if (one := stretch_of(store, run, during))}
     measured = [_as_run(run, found[run.seq]) for run in runs if run.seq in found]
     if measured:
         shown = points({"": measured})[:MOST_CELLS]
@@ -73,7 +73,9 @@ def _show_test(
         console.print(line(text, style="dim"))
 
 
-def _stretch(store: Store, run: RunRecord, during: During) -> Stretch | None:
+def stretch_of(store: Store, run: RunRecord, during: During) -> Stretch | None:
+    """That part of a run; none where it has no intervals then. Raises StoreError and
+    IntervalsDamaged."""
     packed = store.intervals(run.session, run.seq)
     return stretch(IntervalCounts(packed), during.begin_ns, during.end_ns)
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from ioplan.core.text import printable
 from ioplan.report.document import FAILED, ChartSpec
 from ioplan.report.terminal.parts import Curve, Part, curves
+from ioplan.report.terminal.phases import phase_lines
 from ioplan.report.terminal.ticks import Axis, axis, x_ticks, y_ticks
 
 HEIGHT = 15
@@ -38,6 +39,7 @@ CONVERGENCE = {
     ("mean", "mean"): "─",
 }
 EVENT = "┊"
+CORNER, OTHER_CORNER = "└", "┘"
 LIMIT = {"limit": "─"}
 """What a seek asks for."""
 LINE_NAMES = {"─": "mean", "╌": "limits of the range", "·": "least-squares fit"}
@@ -80,9 +82,21 @@ def _plot(
     _set_ticks(some, x, y, width)
     drawn = Text.from_ansi(plotext.build(), no_wrap=True, overflow="ignore")
     lines = [*drawn.split("\n"), *_legend(picture, some, width, fine)]
+    lines = [*_phases(picture, lines, x), *lines]
     for line in lines:
         line.rstrip()
     return Text("\n", no_wrap=True, overflow="ignore").join(lines)
+
+
+def _phases(picture: ChartSpec, lines: Sequence[Text], x: Axis) -> list[Text]:
+    """Above the plot, whose frame tells where it is."""
+    below = next((line.plain for line in lines if CORNER in line.plain), "")
+    left = below.find(CORNER) + 1
+    width = below.find(OTHER_CORNER) - left
+    if picture.phases is None or width < 1:
+        return []
+    per_column = (x.at(x.high) - x.at(x.low)) / width
+    return phase_lines(picture, left, width, lambda v: (v - x.low) / per_column)
 
 
 def _marked(some: Sequence[Curve]) -> Iterator[tuple[Curve, str, str]]:

@@ -9,6 +9,7 @@ from ioplan.core.text import printable
 from ioplan.report.document import ChartSpec
 from ioplan.report.terminal.heatmap import Colors, colors_of, figure_text
 from ioplan.report.terminal.parts import Part
+from ioplan.report.terminal.phases import phase_strips
 
 SHADES = "░▒▓█"
 LABEL = 20
@@ -26,7 +27,7 @@ def strips(picture: ChartSpec, part: Part, width: int, colored: bool) -> Text:
         if isinstance(row["y"], (int, float)):
             found.setdefault(str(row["row"]), {})[str(row["x"])] = float(row["y"])
     colors = colors_of([value for row in found.values() for value in row.values()])
-    lines = []
+    lines = phase_strips(picture, label + 1, wide)
     for name in names:
         values = found.get(name, {})
         line = Text(set_cell_size(printable(name), label) + " ")

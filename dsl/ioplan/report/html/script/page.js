@@ -5,7 +5,7 @@ const NEAR = "700px";
 const chartOf = (figure) => {
   const id = `${figure.id}-data`;
   if (known.has(id)) return known.get(id);
-  const { rows, overlay, limits, ...rest } = read(id);
+  const { rows, overlay, limits, phases, ...rest } = read(id);
   const color = rest.modes.together.channels.color;
   const chart = {
     ...rest, figure,
@@ -13,6 +13,7 @@ const chartOf = (figure) => {
     columns: rows.columns,
     rows: unfold(rows).map((row) => ({ ...row, series: row[color] ?? "" })),
     limits: limits ? unfold(limits) : [],
+    phases: phases ? labelled(unfold(phases), phases.columns[0].order) : [],
     overlay: overlay && { columns: overlay.columns, rows: unfold(overlay) },
     state: {}, picked: {}, pick: {}, chosen: "", lit: "",
   };
@@ -30,6 +31,7 @@ const redraw = (chart) => {
   settleMode(chart);
   showTools(chart);
   if (chart.plot) draw(chart);
+  showStretch(chart);
   const note = chart.figure.querySelector(".made");
   if (note) note.textContent = spreadNote(chart);
   const told = chart.figure.querySelector(".told");

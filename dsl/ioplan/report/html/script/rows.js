@@ -48,13 +48,31 @@ const shownOverlay = (chart) =>
   chart.overlay ? chart.overlay.rows.filter(wanted(chart.overlay.columns, chart.pick))
     .map((row) => ({ ...row, role: "over" })) : [];
 
-// Limits hold in every panel.
+// Each phase is named where it begins; in columns, how many of them follow.
+const labelled = (rows, order) => {
+  const before = new Set();
+  let begun;
+  return rows.map((row) => {
+    const { phase, x } = row;
+    const goesOn = order.length && begun?.phase === phase
+      && order.indexOf(begun.x) + begun.columns === order.indexOf(x);
+    if (goesOn) {
+      begun.columns += 1;
+      return { ...row, role: "phase", label: "" };
+    }
+    begun = { ...row, role: "phase", label: phase, first: !before.has(phase), columns: 1 };
+    before.add(phase);
+    return begun;
+  });
+};
+
+// Limits and phases hold in every panel.
 const shownLimits = (chart, rows) => {
   const { panel } = chart.channels;
   const { x, y } = chart.axes;
   const limits = chart.limits.map((row) => ({
     ...row, role: row[y] === null ? "event" : "limit", across: row[x] === null,
-  }));
+  })).concat(chart.phases);
   if (!panel) return limits;
   const panels = [...new Set(rows.map((row) => row[panel]))];
   return panels.flatMap((text) => limits.map((row) => ({ ...row, [panel]: text })));

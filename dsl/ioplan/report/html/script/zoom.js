@@ -16,7 +16,7 @@ const zoomed = (chart, rows) => {
   const { x } = chart.axes;
   return rows.flatMap((row) => {
     if (row.across || typeof row[x] !== "number") return [row];
-    if (row.x2 === undefined || row.role !== "over") return row[x] >= least && row[x] <= most ? [row] : [];
+    if (row.x2 === undefined || !["over", "phase"].includes(row.role)) return row[x] >= least && row[x] <= most ? [row] : [];
     if (row.x2 < least || row[x] > most) return [];
     return [{ ...row, [x]: Math.max(row[x], least), x2: Math.min(row.x2, most) }];
   });
