@@ -1,4 +1,5 @@
-"""Records what is queued to a block device, and when it is complete, by the kernel's own tracing (tracefs).
+"""Records what is queued to a block device, by the kernel's own tracing (tracefs), and
+when it is complete.
 
 An instance of our own has the events of that device alone: nobody else's tracing is
 changed. What the kernel has no room for it counts, and the reader tells.

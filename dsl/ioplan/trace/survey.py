@@ -24,7 +24,7 @@ from ioplan.trace.prepared import (
     Prepared,
     numbers_at,
 )
-from ioplan.trace.rows import FUA
+from ioplan.trace.rows import FUA, MOST_NS
 
 BLOCK_BITS = 9
 """Sizes are nearly always multiples of 512."""
@@ -92,7 +92,9 @@ class SurveyPass:
         before = np.concatenate((np.array([self.last_ns], "u8"), times[:-1]))
         refuse = partial(_refuse, first, self.header.dtype.itemsize)
         refuse(times < before, "is earlier than the one before it")
+        refuse(times > MOST_NS, "is more than 292 years from the first")
         refuse(ios["kind"] > DISCARD, "is of an unknown kind")
+        refuse(ios["flags"] > FUA, "has an unknown flag")
         refuse((sizes == 0) != is_flush, "has a size that its kind cannot have")
         refuse(is_flush & (ios["offset"] > 0), "is a flush with an offset")
         refuse(sizes > room, "ends beyond the end in the header")
