@@ -46,7 +46,7 @@ from ioplan.store.errors import StoreError
 from ioplan.store.store import Store
 from ioplan.testing.subject import job as one_job
 from ioplan.testing.subject import stream as one_stream
-from ioplan.workload import Rate, RatePhase
+from ioplan.workload import Rate, RatePhase, Replay
 
 Log = list[tuple[Any, ...]]
 CAPACITY = 1 << 20
@@ -1024,6 +1024,22 @@ def test_a_slow_rate_is_no_hang(bench: Bench) -> None:
     assert least_silence_s(job_of(rate=Rate(iops=0.1))) == 200.0
     assert least_silence_s(job_of(rate=Rate(bytes_per_s=409.6))) == 200.0
     assert bench.go(text, script, limits=hasty).status == "ok"
+
+
+def test_a_quiet_time_of_a_trace_is_no_hang() -> None:
+    """Nobody asks for an I/O then; as fast as possible there is none."""
+    trace = Replay(
+        digest="a",
+        ios=9,
+        span_ns=10**12,
+        end_bytes=8,
+        moved_bytes=8,
+        quiet_ns=100 * SECOND_NS,
+    )
+    before_s = least_silence_s(job_of())
+    for pace, speed, more_s in (("recorded", 1, 100), ("after", 4, 25), ("fast", 1, 0)):
+        found_s = least_silence_s(job_of(replay=trace, pace=pace, speed=speed))
+        assert found_s == before_s + more_s
 
 
 def test_a_rest_between_two_streams_is_no_hang() -> None:

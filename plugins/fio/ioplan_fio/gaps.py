@@ -121,7 +121,8 @@ def _replay(context: GapContext, stream: JobStream) -> Found:
         return "replay", f"{reason}; replay a part of it", ""
     if stream.trim_percent and not context.on_device:
         return "replay", "fio discards on block devices only, not in a file", ""
-    lacking = "" if stream.fua or not stream.writes else "; its log has no FUA"
+    has_fua = stream.replay.fua > 0 and not stream.fua
+    lacking = "; its log has no FUA" * has_fua
     if stream.pace == "fast":
         waits = "; it waits for each discard" if stream.trim_percent else ""
         reason = f"{lacking}{waits}".removeprefix("; ")

@@ -233,7 +233,9 @@ def longest_rest_s(job: Job) -> float:
 
 
 def _quiet_ns(stream: JobStream) -> int:
-    """How long its rate may be 0."""
+    """How long its rate may be 0, or its trace have no I/O."""
+    if stream.replay and stream.pace != "fast":
+        return round(stream.replay.quiet_ns / stream.speed)
     phases = stream.rate.phases if stream.rate else ()
     return max((one.length_ns for one in phases if not one.per_s), default=0)
 
