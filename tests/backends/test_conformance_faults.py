@@ -6,11 +6,11 @@ import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, cast
 
 import pytest
 from test_blocking import FileBackend, named
+from wrapped import Wrapped, WrappedDrive
 
 from ioplan.backends import Drive, Gap, TargetRequest
 from ioplan.job import (
@@ -32,36 +32,27 @@ pytestmark = pytest.mark.slow
 Change = Callable[[Event, Job], Event]
 
 
-class Wrong:
+class Wrong(Wrapped):
     """A sound execution, but for what a defect does to it."""
 
     def __init__(self, drive: Drive, job: Job, defect: Defect) -> None:
+        super().__init__(drive.start(defect.job(job)))
         self.job, self.defect = job, defect
-        self.inner = drive.start(defect.job(job))
 
-    def __iter__(self) -> Iterator[Event]:
-        for event in self.inner:
-            yield from self.defect.events(event, self.job)
+    def events(self, event: Event) -> Iterator[Event]:
+        yield from self.defect.events(event, self.job)
 
     def stop(self) -> None:
         if self.defect.stops:
-            self.inner.stop()
+            super().stop()
 
     def kill(self) -> None:
         if self.defect.dies:
-            self.inner.kill()
+            super().kill()
 
     def __enter__(self) -> Self:
         self.defect.enter()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.inner.__exit__(kind, error, trace)
+        return super().__enter__()
 
 
 class Defect:
@@ -79,17 +70,6 @@ class Defect:
         pass
 
 
-class WrongDrive:
-    def __init__(self, inner: Drive, defect: Defect) -> None:
-        self.inner, self.defect, self.facts = inner, defect, inner.facts
-
-    def start(self, job: Job) -> Wrong:
-        return Wrong(self.inner, job, self.defect)
-
-    def close(self) -> None:
-        self.inner.close()
-
-
 class WrongBackend(FileBackend):
     def __init__(self, defect: Defect) -> None:
         self.defect = defect
@@ -98,7 +78,9 @@ class WrongBackend(FileBackend):
         return [] if self.defect.claims else super().gaps(job, options)
 
     def open(self, request: TargetRequest) -> Any:
-        return WrongDrive(super().open(request), self.defect)
+        return WrappedDrive(
+            super().open(request), lambda one, job: Wrong(one, job, self.defect)
+        )
 
 
 class Kit(Conformance):
@@ -333,16 +315,6 @@ def test_a_defect_is_found(defect: type[Defect], tmp_path: Path) -> None:
             process.kill()
             process.wait()
         Orphan.pids.clear()
-
-
-@pytest.mark.long
-def test_a_backend_without_a_defect_passes_the_same(tmp_path: Path) -> None:
-    sound = {d: test for d, test in DEFECTS.items() if not d.claims}
-    for place, (name, arguments, _) in enumerate(sound.values()):
-        folder = tmp_path / str(place)
-        folder.mkdir()
-        kit = type("One", (Kit,), {})(Defect())
-        cast(Any, getattr(kit, name))(*arguments, folder)
 
 
 def test_longer_runs_need_a_gap_that_excuses_them(tmp_path: Path) -> None:

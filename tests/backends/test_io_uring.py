@@ -12,25 +12,18 @@ from pathlib import Path
 
 import paths
 import pytest
-from accuracy import check_share
 from command import ioplan, plan_file
 from labs import needs_root, tell
 
-from ioplan.store.reserve import RESERVE_BYTES
 from ioplan_io_uring.engine import engine_path
 
 pytestmark = pytest.mark.slow
 
 GIB = 1 << 30
 
-SWEEP = """
+SHORT = """
 precondition filled { write sequential 128KiB, qd 8, 1 pass }
-test "Sweep" {
-  after  filled
-  run    random 4KiB for 200ms
-  vary   read in 100%, 50%, 0%
-  vary   qd in 1, 8
-}
+test "Short" { after filled run random 4KiB 50/50, qd 8 for 100ms }
 """
 LONG = 'test "Long" { run random 4KiB 50/50, qd 4 for 60s vary align in size, 512B }'
 
@@ -65,23 +58,6 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.long
-def test_a_sweep(tmp_path: Path, scratch: Path, store_path: Path) -> None:
-    path = plan_file(tmp_path, SWEEP)
-    done = ioplan("run", path, "--target", scratch, "--create", "32MiB", "--json")
-    assert done.code == 0, done.err
-    records = [line["record"] for line in done.of("record")]
-    assert [r["asked"]["kind"] for r in records] == ["prepare"] + ["run"] * 6
-    assert records[0]["total"]["bytes"] == 32 << 20
-    for record in records[1:]:
-        share = record["directions"].get("read", {"ios": 0})["ios"]
-        total = record["total"]
-        asked = float(record["asked"]["cell"]["read"].rstrip("%")) / 100
-        check_share(share, total["ios"], asked)
-        assert total["bytes"] == total["ios"] * 4096 and total["errors"] == 0
-        assert record["run_s"] == pytest.approx(0.2, rel=0.5)  # a stall may end it
-
-
-@pytest.mark.long
 def test_a_stream_that_is_done_first_has_its_own_time(
     tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:
@@ -93,7 +69,7 @@ def test_a_stream_that_is_done_first_has_its_own_time(
 precondition done { write both, 1 pass }
 test "T" { after done run random 4KiB 100/0 for 50ms }"""
     path = plan_file(tmp_path, text)
-    done = ioplan("run", path, "--target", scratch, "--create", "64MiB", "--json")
+    done = ioplan("run", path, "--target", scratch, "--create", "16MiB", "--json")
     assert done.code == 0, done.err
     record = done.of("record")[0]["record"]
     small, large = record["streams"]
@@ -127,7 +103,7 @@ def test_without_io_uring_it_says_so_and_goes_on(
         f'#!/bin/sh\nexec {sys.executable} {paths.SUPPORT}/forbid_io_uring.py {engine_path()} "$@"\n',
     )
     monkeypatch.setenv("IOPLAN_ENGINE", stand_in)
-    path = plan_file(tmp_path, SWEEP)
+    path = plan_file(tmp_path, SHORT)
     done = ioplan("run", path, "--target", scratch, "--create", "32MiB", "--json")
     assert done.code == 0, done.err
     for line in done.of("record"):
@@ -142,7 +118,7 @@ def test_an_engine_that_is_missing(
     tmp_path: Path, scratch: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IOPLAN_ENGINE", str(tmp_path / "none"))
-    done = ioplan("run", plan_file(tmp_path, SWEEP), "--target", scratch)
+    done = ioplan("run", plan_file(tmp_path, SHORT), "--target", scratch)
     assert done.code == 2 and "cannot be run" in done.err
     assert "no" in ioplan("backends").out
 
@@ -167,7 +143,7 @@ def test_an_engine_that_dies_is_a_failed_run(
     store_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    path = plan_file(tmp_path, SWEEP)
+    path = plan_file(tmp_path, SHORT)
     first = ioplan("run", path, "--target", scratch, "--create", "32MiB", "--json")
     assert first.code == 0
     text = DYING.format(engine=engine_path(), body=FAULTS[fault])
@@ -204,7 +180,7 @@ def test_the_partial_data_of_an_engine_that_is_killed_is_kept(
 def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(
     number: signal.Signals, tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:
-    text = SWEEP + LONG
+    text = SHORT + LONG
     command = [sys.executable, "-m", "ioplan.cli", "run", plan_file(tmp_path, text)]
     command += ["--target", scratch, "--create", "16MiB", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -226,7 +202,7 @@ def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(
     assert not is_running(engine)
     assert rest[-1] == {"type": "end", "status": "interrupted"}
     runs = ioplan("export", "last", "--format", "jsonl").lines
-    assert [r["status"] for r in runs] == ["ok"] * 7 + ["interrupted"]
+    assert [r["status"] for r in runs] == ["ok"] * 2 + ["interrupted"]
     assert runs[-1]["total"]["ios"] > 0
 
 
@@ -281,35 +257,6 @@ def test_what_a_way_cannot_do_is_refused_before_the_run(
     done = ioplan(*words, "--backend", "io_uring", "--option", "polled=true")
     assert done.code == 2 and "polled I/O has no sync" in done.err
     assert "sync every 4" in done.err
-
-
-@needs_root
-def test_a_results_disk_that_is_full(tmp_path: Path, scratch: Path) -> None:
-    place = tmp_path / "small"
-    place.mkdir()
-    size = RESERVE_BYTES + (300 << 10)
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)]
-    subprocess.run(mount, check=True)
-    try:
-        text = SWEEP.replace("qd in 1, 8", "qd in 1..60 step 1").replace(
-            "200ms", "30ms"
-        )
-        arguments = [
-            "--target",
-            scratch,
-            "--create",
-            "16MiB",
-            "--store",
-            place / "r.db",
-        ]
-        done = ioplan("run", plan_file(tmp_path, text), *arguments, "--json")
-        assert done.code in (2, 3) and "full" in done.err
-        told = len(done.of("record"))
-        kept = ioplan("export", "last", "--format", "jsonl", "--store", place / "r.db")
-        assert told > 0 and len(kept.lines) == told + 1
-        assert {run["status"] for run in kept.lines} == {"ok"}
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
 
 
 @needs_root

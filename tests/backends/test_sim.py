@@ -381,7 +381,7 @@ def test_stop_ends_at_the_present_time() -> None:
 
 
 @pytest.mark.long
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     limit=st.integers(1, 3 * GIB),
     qds=st.lists(st.integers(1, 64), min_size=1, max_size=3),

@@ -157,8 +157,6 @@ def test_where_writes_fall_changes_what_they_cost() -> None:
         "region": aged(**HALF),
         "hotspots": aged(distribution=hot),
         "zipf": aged(distribution=Zipf(theta=1.1)),
-        "pareto": aged(distribution=Pareto(h=0.2)),
-        "normal": aged(distribution=Normal(deviation_percent=10)),
     }
     for name, cost in found.items():
         assert abs(cost / uniform - 1) > 0.05, f"{name} is like uniform: {cost:.2f}"

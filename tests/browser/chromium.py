@@ -108,6 +108,14 @@ def drawn(chromium: Browser, page: Path, width: int = 1280) -> list[str]:
     return ids
 
 
+def drawn_one(chromium: Browser, page: Path, title: str) -> str:
+    """Open a page, draw the figure of a title; its id."""
+    chromium.open(page)
+    id = figure(chromium, title)
+    chromium.run("come(document.getElementById(arguments[0]))", id)
+    return id
+
+
 def looked_at(chromium: Browser, page: Path) -> None:
     """Draw a page for tests that only read it: once for those in a row."""
     if chromium.unchanged != page:

@@ -49,7 +49,7 @@ def unmet(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("which", ["single", "simulated", "failed", "unmet"])
+@pytest.mark.parametrize("which", ["simulated", "failed", "unmet"])
 def test_each_test_has_a_figure_on_the_first_screen(
     chromium: Browser, which: str, request: pytest.FixtureRequest
 ) -> None:

@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from chromium import Browser, Report, drawn, figure
+from chromium import Browser, Report, drawn_one
 from many_drives import LEAST_IOPS, QDS, SLOW, iops
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -42,8 +42,7 @@ def shown(chromium: Browser, id: str) -> Any:
 def test_many_drives_are_a_median_a_band_and_named_outliers(
     chromium: Browser, drives: Report
 ) -> None:
-    drawn(chromium, drives.page)
-    id = figure(chromium, TITLE)
+    id = drawn_one(chromium, drives.page, TITLE)
     found = shown(chromium, id)
     assert found["mode"] == "spread"
     assert found["named"] == [f"Drive {SLOW:02}"]
@@ -70,8 +69,7 @@ def test_fewer_take_a_panel_each_and_few_share_one(
     chromium: Browser, drives: Report
 ) -> None:
     """As many as are shown decide, until the reader does."""
-    drawn(chromium, drives.page)
-    id = figure(chromium, TITLE)
+    id = drawn_one(chromium, drives.page, TITLE)
     chromium.run(SHOW_ONLY, 12)
     found = shown(chromium, id)
     assert found["mode"] == "apart"
@@ -90,8 +88,7 @@ def test_fewer_take_a_panel_each_and_few_share_one(
 @pytest.mark.long
 def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
     """By its name at the chart, or its entry in the legend."""
-    drawn(chromium, drives.page)
-    id = figure(chromium, TITLE)
+    id = drawn_one(chromium, drives.page, TITLE)
     chromium.run(SHOW_ONLY, 3)
     opacities = """return [...document.querySelectorAll(
       `#${arguments[0]} .plot .mark-line path`)].map((p) => p.getAttribute("opacity") ?? "1")"""
@@ -115,8 +112,7 @@ def test_names_at_ends_do_not_cover_one_another(
     chromium: Browser, drives: Report
 ) -> None:
     """Drives that are as fast as one another end at one point."""
-    drawn(chromium, drives.page)
-    id = figure(chromium, TITLE)
+    id = drawn_one(chromium, drives.page, TITLE)
     chromium.run(SHOW_ONLY, 8)
     tops = chromium.run(
         "return [...document.querySelectorAll(`#${arguments[0]} .plot .mark-text.role-mark text`)]"
@@ -133,8 +129,7 @@ def test_arrows_go_along_a_series_and_to_the_next(
     chromium: Browser, drives: Report
 ) -> None:
     """What is told is the point; a series that is not drawn yet is drawn then."""
-    drawn(chromium, drives.page)
-    id = figure(chromium, TITLE)
+    id = drawn_one(chromium, drives.page, TITLE)
     plot = chromium.driver.find_element(By.CSS_SELECTOR, f"#{id} .plot")
     chromium.run("arguments[0].focus()", plot)
 
@@ -166,8 +161,7 @@ def test_arrows_go_along_a_series_and_to_the_next(
 def test_a_screen_reader_gets_a_summary_and_not_the_drawing(
     chromium: Browser, drives: Report
 ) -> None:
-    drawn(chromium, drives.page)
-    id = figure(chromium, TITLE)
+    id = drawn_one(chromium, drives.page, TITLE)
     chromium.run(SHOW_ONLY, SLOW + 1)
     told = chromium.run(
         "return document.getElementById(`${arguments[0]}-told`).innerText", id

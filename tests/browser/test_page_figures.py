@@ -9,7 +9,7 @@ import time
 import xml.etree.ElementTree as ET
 
 import pytest
-from chromium import Browser, Report, click, drawn, figure, looked_at
+from chromium import Browser, Report, click, drawn, drawn_one, figure, looked_at
 from failed_cells import QDS
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -55,7 +55,6 @@ def downloaded(chromium: Browser, name: str) -> bytes:
     ("title", "test"),
     [
         ("Throughput by queue depth", "Over queue depth"),
-        ("IOPS over time", "Consistency"),
         ("IOPS by queue depth and read share", "Read share"),
     ],
 )
@@ -142,8 +141,7 @@ def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -
 
 def test_the_points_are_those_of_the_store(chromium: Browser, single: Report) -> None:
     """Rounds: each point of the heatmap is the figure over the last window."""
-    drawn(chromium, single.page)
-    id = figure(chromium, "IOPS by block size and read share")
+    id = drawn_one(chromium, single.page, "IOPS by block size and read share")
     rows = chromium.run(
         "return chartOf(document.getElementById(arguments[0])).rows", id
     )
@@ -199,8 +197,7 @@ def test_a_failed_cell_is_a_mark_and_no_point(
     chromium: Browser, failed: Report
 ) -> None:
     """Of four queue depths two failed, the last one too: the axis has it."""
-    drawn(chromium, failed.page)
-    id = figure(chromium, "IOPS by queue depth")
+    id = drawn_one(chromium, failed.page, "IOPS by queue depth")
     script = """
     const texts = (all) => [...all].map((text) => text.textContent);
     const figure = document.getElementById(arguments[0]);
@@ -230,8 +227,7 @@ def test_a_failed_cell_is_a_mark_and_no_point(
 
 
 def test_a_point_tells_its_figures(chromium: Browser, single: Report) -> None:
-    drawn(chromium, single.page)
-    id = figure(chromium, "Throughput by queue depth")
+    id = drawn_one(chromium, single.page, "Throughput by queue depth")
     points = f"#{id} .plot path[aria-roledescription='circle']"
     found = chromium.driver.find_elements(By.CSS_SELECTOR, points)
     assert len(found) == 8
@@ -247,8 +243,7 @@ def test_a_point_tells_its_figures(chromium: Browser, single: Report) -> None:
 
 @pytest.mark.long
 def test_the_keyboard_reaches_every_point(chromium: Browser, single: Report) -> None:
-    drawn(chromium, single.page)
-    id = figure(chromium, "Throughput by queue depth")
+    id = drawn_one(chromium, single.page, "Throughput by queue depth")
     plot = chromium.driver.find_element(By.CSS_SELECTOR, f"#{id} .plot")
     chromium.run("arguments[0].focus()", plot)
     hints = []

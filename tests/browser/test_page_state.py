@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from chromium import Browser, Report, click, drawn, figure
+from chromium import Browser, Report, click, drawn, drawn_one, figure
 from many_drives import QDS, SLOW
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -61,8 +61,7 @@ def test_tables_sort_and_filter(chromium: Browser, drives: Report) -> None:
 @pytest.mark.long
 def test_the_address_keeps_what_was_chosen(chromium: Browser, drives: Report) -> None:
     """Sessions, scale, way of drawing, highlight, zoom, and the table's order."""
-    drawn(chromium, drives.page)
-    id = figure(chromium, TITLE)
+    id = drawn_one(chromium, drives.page, TITLE)
     assert chromium.run("return location.hash") == ""
     assert hide_all_but(chromium, "f1 k01") == 5
     click(chromium, id, "y: linear")
@@ -111,8 +110,7 @@ def test_an_address_that_is_wrong_does_nothing(
 
 def test_a_drag_zooms_and_a_button_goes_back(chromium: Browser, drives: Report) -> None:
     """From the middle of the plot to its right end, on a logarithmic axis."""
-    drawn(chromium, drives.page)
-    id = figure(chromium, TITLE)
+    id = drawn_one(chromium, drives.page, TITLE)
     (plot,) = chromium.driver.find_elements(By.CSS_SELECTOR, f"#{id} .plot svg")
     chromium.run("arguments[0].scrollIntoView({block: 'center'})", plot)
     width = plot.size["width"]

@@ -84,8 +84,18 @@ def test_commands_name_the_format_that_is_meant(
         assert "it is one of" in " ".join(near.err.split())
 
 
-@pytest.mark.long_but_first
-@pytest.mark.parametrize("name", ["x.html", "x.HTM", "x.svg", "x.xhtml"])
+@pytest.fixture(scope="module")
+def titled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of two sessions with a title that is a script."""
+    folder = tmp_path_factory.mktemp("titled")
+    plan = plan_file(folder, READS.replace("T", "<script>alert(1)</script>", 1))
+    store = folder / "s.db"
+    for _ in range(2):
+        words = ("--backend", "sim", "--quiet", "--store", store)
+        assert ioplan("run", plan, *words).code == 0
+    return store
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -99,15 +109,13 @@ def test_commands_name_the_format_that_is_meant(
     ],
 )
 def test_no_title_becomes_a_script(
-    words: tuple[str, ...], name: str, tmp_path: Path, store_path: Path
+    words: tuple[str, ...], titled: Path, tmp_path: Path
 ) -> None:
-    plan = plan_file(tmp_path, READS.replace("T", "<script>alert(1)</script>", 1))
-    for _ in range(2):
-        assert ioplan("run", plan, "--backend", "sim", "--quiet").code == 0
-    done = ioplan(*words, "-o", tmp_path / name)
-    assert done.code == 2, done.out
-    assert "choose another name" in " ".join(done.err.split())
-    assert not (tmp_path / name).exists()
+    for name in ("x.html", "x.HTM", "x.svg", "x.xhtml"):
+        done = ioplan(*words, "-o", tmp_path / name, "--store", titled)
+        assert done.code == 2, done.out
+        assert "choose another name" in " ".join(done.err.split())
+        assert not (tmp_path / name).exists()
 
 
 def test_a_history_is_written_as_its_name_says(

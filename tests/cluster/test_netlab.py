@@ -2,11 +2,12 @@
 
 Hosts are network namespaces with workers of their own, which ssh reaches, drives are
 loop devices, all I/O is done by the io_uring engine, and the results arrive in a real
-PostgreSQL. `test_netlab_short.py` is what `make test` has of it.
+PostgreSQL.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -179,6 +180,38 @@ def made_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NetLab]:
         yield lab
 
 
+def test_no_drive_is_written_before_all_may_be(lab: NetLab, tmp_path: Path) -> None:
+    """The second host has somebody's archive on its drive, and says so."""
+    first, second = (lab.folder / f"{name}-drive.img" for name in ("h1", "h2"))
+    with second.open("r+b") as disk:
+        disk.write((b"PK\x03\x04" + b"precious" * 512)[:4096])
+    before = first.read_bytes(), second.read_bytes()
+    done = lab.coordinator.ioplan(*lab.run(plan(tmp_path, "200ms", 1), "all"))
+    assert done.returncode == 2
+    assert "h2: " in done.stderr and f"--overwrite-data {second}" in done.stderr
+    assert (first.read_bytes(), second.read_bytes()) == before
+    with second.open("r+b") as disk:
+        disk.write(bytes(4096))
+
+
+def test_a_list_is_made_of_what_hosts_say(lab: NetLab, tmp_path: Path) -> None:
+    """They have no lab file; their parts of this one go with the question."""
+    out = tmp_path / "drives.json"
+    words = ("lab", "consent", "drives", "all", "--lab", lab.file, "-o", out)
+    done = lab.coordinator.ioplan(*words)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(out.read_text())
+    assert [row["name"] for row in rows] == ["h1-drive", "h2-drive"]
+    assert {row["verdict"] for row in rows} == {"writable"}
+
+
+def drive_states(lab: NetLab) -> set[str]:
+    """As a shell says it of both drives, from what their hosts wrote."""
+    done = lab.coordinator.ioplan("lab", "drives", "--json", "--lab", lab.file)
+    assert done.returncode == 0, done.stderr
+    return {json.loads(line)["state"] for line in done.stdout.splitlines()}
+
+
 def test_client_worker_scheduler_and_a_lane_are_killed(
     lab: NetLab, tmp_path: Path
 ) -> None:
@@ -186,6 +219,7 @@ def test_client_worker_scheduler_and_a_lane_are_killed(
     with lab.coordinator.begin(*lab.run(plan(tmp_path, "1s"), "all")) as client:
         assert client.stdout
         job = job_of(client.stdout.readline())
+        wait_for(lambda: drive_states(lab) == {"busy"})
         wait_for(lambda: stored(h1, job) and stored(h2, job))
         client.kill()
     (lock,) = h2.folder.glob(f"data/lanes/{job}/*/lock")
@@ -197,6 +231,7 @@ def test_client_worker_scheduler_and_a_lane_are_killed(
     assert "h1: started" in up(lab)
     assert "h2-drive" in attached(lab, job)
     audit(lab, job)
+    wait_for(lambda: drive_states(lab) == {"free"})
 
 
 def test_who_has_no_key_is_turned_away(lab: NetLab) -> None:

@@ -1,6 +1,7 @@
 """Results that fio itself wrote, from 3.1 to 3.42: golden/fio_results/VERSION[.plus].json.
 
-jobs.fio, beside them, ran on the engine null; `plus` is json+. Made with
+Of versions that write the same fields (3.19 to 3.33) the last one is kept. jobs.fio,
+beside them, ran on the engine null; `plus` is json+. Made with
 
     fio --output-format=json+ --output=VERSION.plus.json jobs.fio
 """
@@ -40,7 +41,7 @@ def imported(path: Path) -> ImportedSession:
 
 
 def test_the_corpus_is_there() -> None:
-    assert len(FILES) == 12 and sum(".plus" in one.name for one in FILES) == 9
+    assert len(FILES) == 9 and sum(".plus" in one.name for one in FILES) == 6
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)

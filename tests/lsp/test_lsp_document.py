@@ -29,7 +29,7 @@ PLANS = sorted((paths.ROOT / "examples").rglob("*.ioplan"))
 def test_every_feature_answers_for_every_plan(path: Path) -> None:
     text = path.read_bytes().decode()
     document = Document(path, text)
-    for offset in range(0, len(text) + 1, len(text) // 4 + 1):
+    for offset in range(0, len(text) + 1, len(text) // 2 + 1):
         completions(document, offset)
         hover(document, offset)
         signature(document, offset)

@@ -32,17 +32,10 @@ ALIKE = {
     *("pts/pts_throughput", "pts/pts_latency", "pts/pts_enterprise_composite"),
     *("pts/pts_cross_stimulus", "quick/health", "quick/laptop", "reviews/p4800x"),
 }
-"""What they have, others have too: `make test-long` looks at these as well."""
+"""What they have, others have too."""
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        pytest.param(name, marks=[pytest.mark.long] if name in ALIKE else [])
-        for name in PLANS
-        if name != CUTS
-    ],
-)
+@pytest.fixture(scope="module", params=sorted({*PLANS} - {CUTS} - ALIKE))
 def shown(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Shown:
@@ -51,7 +44,6 @@ def shown(
         return shown_of(request.param, tmp_path_factory.mktemp("suite") / "results.db")
 
 
-@pytest.mark.long
 def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
     """Each row of the page's table, as a line of the terminal's."""
     for section in shown.sections:
@@ -73,7 +65,6 @@ def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
             at += 1
 
 
-@pytest.mark.long
 def test_the_table_of_runs_is_that_of_the_export(shown: Shown) -> None:
     """Rates, means and extremes, made anew of the rows that the export marks."""
     compared = 0

@@ -184,8 +184,13 @@ def check_ended(run: Started, text: str) -> None:
 
 @pytest.mark.long_but_first
 @needs_root
-@BACKENDS
-@pytest.mark.parametrize("how", ON_FILES)
+@pytest.mark.parametrize(
+    ("how", "backend"),
+    [
+        *((how, "io_uring") for how in ON_FILES),
+        *(pytest.param(how, "fio", marks=NEEDS_FIO) for how in ("losetup", "open")),
+    ],
+)
 def test_a_file_is_taken(
     how: str, backend: str, scratch: Path, plan: Path, tmp_path: Path
 ) -> None:

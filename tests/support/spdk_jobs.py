@@ -15,7 +15,6 @@ from ioplan.workload import SizeShare
 from ioplan_spdk.program import program_path
 
 GOLDEN = paths.GOLDEN / "spdk"
-CAPTURES = Path("/work/shared/spdk-captures")
 MALLOC, MALLOC_BYTES = "malloc:64MiB", 64 << 20
 
 

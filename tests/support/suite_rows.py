@@ -7,7 +7,9 @@ runs all of it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import groupby
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -44,8 +46,13 @@ CUTS = "durability/powercut"
 
 
 def plan_of(suite: Suite, profile: str = "full") -> CheckedPlan:
-    """A suite with the values of a profile."""
-    return check_file(suite.path, profile=profile)
+    """A suite with the values of a profile; it is checked once for all tests."""
+    return _checked(suite.path, profile)
+
+
+@cache
+def _checked(path: Path, profile: str) -> CheckedPlan:
+    return check_file(path, profile=profile)
 
 
 class Part(Struct, frozen=True):

@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
 from labs import asked as asked_target
 from labs import lab_file, loop_device, needs_root, remove_partition, tell
+from wrapped import Wrapped, WrappedDrive
 
 from ioplan.backends import Drive, TargetFacts, find
 from ioplan.job import Event, Job, Result, StreamCounts
@@ -76,40 +77,23 @@ def loop(folder: Path) -> Iterator[Path]:
 DEVICES = {"loop": loop, "zram": zram}
 
 
-class LyingDrive:
-    """A drive whose runs do one thing, and tell another."""
+class LyingRun(Wrapped):
+    """It does one thing, and tells another."""
 
-    def __init__(self, inner: Drive, asked: Job, told: Any) -> None:
-        self.inner, self.asked, self.told = inner, asked, told
-        self.facts = inner.facts
-
-    def start(self, job: Job) -> LyingRun:
-        return LyingRun(self.inner.start(self.asked), self.told)
-
-
-class LyingRun:
     def __init__(self, inner: Any, told: Any) -> None:
-        self.inner, self.told = inner, told
+        super().__init__(inner)
+        self.told = told
 
-    def __iter__(self) -> Iterator[Event]:
-        for event in self.inner:
-            if isinstance(event, Result):
-                streams = tuple(map(self.told, event.streams))
-                yield event.model_copy(update={"streams": streams})
-            else:
-                yield event
+    def events(self, event: Event) -> Iterator[Event]:
+        if isinstance(event, Result):
+            streams = tuple(map(self.told, event.streams))
+            event = event.model_copy(update={"streams": streams})
+        yield event
 
-    def stop(self) -> None:
-        self.inner.stop()
 
-    def kill(self) -> None:
-        self.inner.kill()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *why: Any) -> None:
-        self.inner.__exit__(*why)
+def lying(inner: Drive, asked: Job, told: Any) -> WrappedDrive:
+    """A drive whose runs do what was asked of it, whatever the job."""
+    return WrappedDrive(inner, lambda one, _: LyingRun(one.start(asked), told))
 
 
 @contextmanager
@@ -203,8 +187,8 @@ def test_a_lie_is_told_with_both_figures(lie: str, tmp_path: Path) -> None:
     fields, told, words = LIES[lie]
     with loop(tmp_path) as device, opened("io_uring", device, tmp_path) as drive:
         asked = asked_of(drive.facts, fields, limit_bytes=32 << 20)
-        found = warnings_of(LyingDrive(drive, asked, told), asked)
-        assert warnings_of(LyingDrive(drive, asked, no_change), asked) == ()
+        found = warnings_of(lying(drive, asked, told), asked)
+        assert warnings_of(lying(drive, asked, no_change), asked) == ()
     assert len(found) == len(words), found
     for text, word in zip(found, words, strict=True):
         assert word in text and f"on {device.name}" in text, text
@@ -215,7 +199,7 @@ def test_a_lie_is_told_with_both_figures(lie: str, tmp_path: Path) -> None:
 def test_on_zram_a_lie_is_found_too(tmp_path: Path) -> None:
     with zram(tmp_path) as device, opened("io_uring", device, tmp_path) as drive:
         asked = asked_of(drive.facts, WRITES, limit_bytes=32 << 20)
-        (found,) = warnings_of(LyingDrive(drive, asked, double), asked)
+        (found,) = warnings_of(lying(drive, asked, double), asked)
     assert found.startswith("the backend tells 16384 writes of 67108864 bytes"), found
     assert "kernel counted 8192 of 33554432 bytes" in found
 
