@@ -40,5 +40,10 @@ class Served:
 def host_dies(served: Served) -> None:
     """Nothing of it is left, and it comes back in another boot."""
     shutil.rmtree(state_folder() / "stamps")
-    with served.file.open("rb+") as file:
+    in_another_boot(served.file)
+
+
+def in_another_boot(journal: Path) -> None:
+    """The journal was in use, but not since this boot."""
+    with journal.open("rb+") as file:
         os.pwrite(file.fileno(), struct.pack("<Q", 1), IN_USE_AT)

@@ -37,8 +37,15 @@ class HostCut(Model):
     @classmethod
     def of(cls, session: str, run: Run, at_s: float) -> HostCut:
         """The one that is made now."""
-        place = {"run_id": run.run_id, "round": run.round, "iteration": run.iteration}
-        return cls(session=session, at_s=at_s, cut_at=now(), boot=boot(), **place)
+        return cls(
+            session=session,
+            run_id=run.run_id,
+            round=run.round,
+            iteration=run.iteration,
+            at_s=at_s,
+            cut_at=now(),
+            boot=boot(),
+        )
 
     def is_of(self, session: str, run: Run) -> bool:
         """Whether that run is over: the host has gone down since, and come back."""

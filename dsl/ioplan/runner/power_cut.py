@@ -74,8 +74,8 @@ class PowerCut(Timed):
             self.noted(at_s)
         except OSError as error:
             return f"not run, as the cut cannot be noted: {os_reason(error)}"
-        if error := self._told(self.supply.control.off):
-            return error
+        if failed := self._told(self.supply.control.off):
+            return failed
         time.sleep(_seconds(self.supply.control.timeout))
         return f"this host still has its power {self.supply.control.timeout} later"
 

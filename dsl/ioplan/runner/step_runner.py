@@ -103,10 +103,10 @@ class StepRunner:
         assert self.context.power and run.cut_ns
         seeds = run.run_id, self.recorder.seq
 
-        def noted(at_s: float) -> None:
+        def keep(at_s: float) -> None:
             HostCut.of(self.context.session.id, run, at_s).keep()
 
-        cut = PowerCut.drawn(self.context.power, run.cut_ns, noted, *seeds)
+        cut = PowerCut.drawn(self.context.power, run.cut_ns, keep, *seeds)
         facts, lost = self.drive.facts, None
         try:
             job, outcome = self._execute(job, watch, events, cut)
