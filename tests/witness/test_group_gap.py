@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from calm import needs_idle_cpu
 from command import ioplan, plan_file
-from serving import server_of
+from stalls import Stall
 
 from ioplan.store.store import Store
 from ioplan.witness.device import Device
@@ -24,27 +20,6 @@ test "Group" {{
 }}
 """
 INTERVAL_S = 0.25
-
-
-class Stall:
-    """A device that answers nothing for a while, once it has seen I/O of a run."""
-
-    def __init__(self, device: Device, length_s: float) -> None:
-        self.length_s = length_s
-        self.log = Path(f"{device.folder}.iolog")
-        self.pid = int(server_of(device))
-        self.lasted_s = 0.0
-        self.thread = threading.Thread(target=self.make, daemon=True)
-
-    def make(self) -> None:
-        began = self.log.stat().st_size
-        while self.log.stat().st_size < began + 200 * 64:
-            time.sleep(0.01)
-        os.kill(self.pid, signal.SIGSTOP)
-        since_s = time.monotonic()
-        time.sleep(self.length_s)
-        os.kill(self.pid, signal.SIGCONT)
-        self.lasted_s = time.monotonic() - since_s
 
 
 @pytest.mark.long
