@@ -248,6 +248,9 @@ class Backend(Protocol):
     One that does its I/O on the CPUs that a job names has `takes_cpus = True`; ioplan
     itself then keeps off them. It tells the ones in use as the fact `cpus`.
 
+    One whose Results have the `gap_ns` of each stream has `measures_gaps = True`; of
+    another one it is told before a run that what asks for `gap` will have no figure.
+
     `speaks` are the words that it knows, checked by `ioplan.language.spoken.speaking`.
     What a job asks for and is not among them is refused before the backend sees it.
     """

@@ -257,6 +257,20 @@ def test_a_simulated_drive_refuses_events(tmp_path: Path) -> None:
     assert done.code == 2 and "cannot act on a simulated drive" in done.err
 
 
+@pytest.mark.parametrize("backend", ["sim", "io_uring"])
+def test_what_measures_no_gap_says_so_before_the_run(
+    backend: str, tmp_path: Path
+) -> None:
+    plan = 'test "T" { run random 4KiB 100/0 for 300ms expect gap < 10s }'
+    target = ("--target", tmp_path / "scratch") if backend == "io_uring" else ()
+    words = ("--backend", backend, "--create", "16MiB", *target, "--json")
+    done = ioplan("run", plan_file(tmp_path, plan), *words)
+    told = "does not measure the longest time without a completed I/O" in done.err
+    assert told is (backend == "sim") == done.code, done.err
+    (verdict,) = record_of(done)["verdicts"]
+    assert verdict["outcome"] == ("undecided" if backend == "sim" else "held")
+
+
 def test_another_host_is_reached_as_the_lab_says(tmp_path: Path) -> None:
     """`reach` runs the words after it: here by a program that notes them."""
     there = {"command": ["multipath", "-f", "a b"], "host": "h1"}

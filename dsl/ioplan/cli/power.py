@@ -13,6 +13,11 @@ from ioplan.runner.power_cut import PowerSupply
 HOW = """add to its entry in the lab file, with commands of your own:
 
 power_control = { off = ["…"], on = ["…"], settle = "20s" }"""
+NO_JOURNAL = (
+    "power_control cuts the power of this host, too, and what was promised has to be "
+    "known by one that keeps its power: add `journal` to the target's entry in the lab "
+    "file (docs/durability.md)"
+)
 
 
 def check_power(plan: PlanSummary, choice: Choice, request: TargetRequest) -> None:
@@ -26,6 +31,8 @@ def check_power(plan: PlanSummary, choice: Choice, request: TargetRequest) -> No
         raise UsageError(
             f"the plan cuts the power of its target, and nothing says how: {HOW}"
         )
+    if request.entry.power_control.this_host and not request.entry.journal:
+        raise UsageError(NO_JOURNAL)
     if not request.overwrite:
         raise UsageError(
             "a power cut may destroy data; name the target: --overwrite TARGET"

@@ -231,7 +231,8 @@ class PowerCutMade(Model):
 
     at_s: float = Field(description="since the first I/O, drawn from the plan's range")
     off_s: float | None = Field(
-        description="from the cut to the first answer after it; none if none came"
+        description="from the cut to the first answer after it; none if none came; of "
+        "a host that lost its power as well, until its session went on"
     )
 
 

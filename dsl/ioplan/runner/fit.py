@@ -174,7 +174,8 @@ def shortfalls(
     """All gaps over all runs and preconditions, each place and reason once."""
     found: dict[tuple[object, ...], Shortfall] = {}
     for step, job in all_jobs(plan.io_steps, facts, not plan.writes):
-        for gap in (*_in_virtual_time(step, backend), *gaps_of(backend, job, options)):
+        own = (*_in_virtual_time(step, backend), *_without_gap(step, backend))
+        for gap in (*own, *gaps_of(backend, job, options)):
             span = _span(step, gap)
             place = (span.source.name, span.start) if span else str(step)
             key = (place, gap.field, gap.reason)
@@ -193,6 +194,22 @@ def _in_virtual_time(step: Run | Prepare, backend: Backend) -> Iterator[Gap]:
     if step.events:
         reason = "the lab's commands cannot act on a simulated drive"
         yield Gap(stream=stream, field="event", reason=reason)
+
+
+def _without_gap(step: Run | Prepare, backend: Backend) -> Iterator[Gap]:
+    """Where the plan asks for the longest time without a completed I/O."""
+    if isinstance(step, Prepare) or getattr(backend, "measures_gaps", False):
+        return
+    asked = [one.metric for one in step.test.expectations]
+    asked += [one.metric for one in step.test.seek.where] if step.test.seek else []
+    if any(metric.name == "gap" for metric in asked):
+        yield Gap(
+            stream=step.workload.streams[0].name,
+            field="gap",
+            reason="it does not measure the longest time without a completed I/O",
+            instead="what asks for it has no figure, and stays undecided",
+            mild=True,
+        )
 
 
 def gaps_of(backend: Backend, job: Job, options: dict[str, Any]) -> list[Gap]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from ioplan.backends import BackendError, Drive, TargetFacts
 from ioplan.core.error_kinds import Cause, ExplainedError
 from ioplan.core.units import bytes_text, time_text
-from ioplan.guard.errors import ConsentError
+from ioplan.guard.errors import ConsentError, os_reason
 from ioplan.job import SECOND_NS
 from ioplan.language.quantity import parse
 from ioplan.records.record import PowerCutMade
@@ -40,23 +40,44 @@ class PowerSupply(Struct, frozen=True):
 class PowerCut(Timed):
     """One cut, `at_s` after `begin`; it is done by a thread while the run goes on."""
 
-    def __init__(self, supply: PowerSupply, at_s: float) -> None:
+    def __init__(
+        self, supply: PowerSupply, at_s: float, noted: Callable[[float], None]
+    ) -> None:
+        """`noted` gets the moment, before a cut that takes this host along."""
         super().__init__(at_s, self._cut)
-        self.supply = supply
+        self.supply, self.noted = supply, noted
         self.cut_s = self.off_s = self.back_s = self.over_s = 0.0
         self.error = ""
 
     @classmethod
     def drawn(
-        cls, supply: PowerSupply, cut_ns: tuple[int, int], *seeds: object
+        cls,
+        supply: PowerSupply,
+        cut_ns: tuple[int, int],
+        noted: Callable[[float], None],
+        *seeds: object,
     ) -> PowerCut:
         """At a moment of the range: the same for the same run, another for each."""
-        return cls(supply, drawn_s(cut_ns, *seeds))
+        return cls(supply, drawn_s(cut_ns, *seeds), noted)
 
     def _cut(self) -> None:
         begun_s = time.monotonic()
-        self.error = self._told(self.supply.control.off)
+        if self.supply.control.this_host:
+            self.error = self._cut_with_host(begun_s - self.begun_s)
+        else:
+            self.error = self._told(self.supply.control.off)
         self.cut_s, self.off_s = begun_s, time.monotonic()
+
+    def _cut_with_host(self, at_s: float) -> str:
+        """What went wrong: after a cut nobody is left to ask."""
+        try:
+            self.noted(at_s)
+        except OSError as error:
+            return f"not run, as the cut cannot be noted: {os_reason(error)}"
+        if failed := self._told(self.supply.control.off):
+            return failed
+        time.sleep(_seconds(self.supply.control.timeout))
+        return f"this host still has its power {self.supply.control.timeout} later"
 
     def end(self) -> None:
         """The run is over; a command that is under way is waited for."""
@@ -94,7 +115,7 @@ class PowerCut(Timed):
     def back(self, before: TargetFacts, old: Drive) -> Drive:
         """Give the power back, and open what comes back. Raises TargetUnusable."""
         old.close()
-        if error := self._told(self.supply.control.on):
+        if error := self._told(self.supply.control.on or ()):
             raise TargetUnusable(f"power_control.on: {error}", Cause.NOT_CUT)
         time.sleep(_seconds(self.supply.control.settle))
         drive = self._reopened()

@@ -60,7 +60,7 @@ class RemoteStamps:
         with part.open("rb+") as file:
             header = HEADER.unpack(file.read(HEADER.size))
             *_, block_bytes, capacity_bytes, key, in_use, cuts, writes = header
-            if in_use not in (0, _boot()):
+            if in_use not in (0, boot()):
                 cuts, writes = cuts + 1, writes + UNSEEN_WRITES
             known = struct.pack("<3Q", 0, max(cuts, self._cuts_here(key)), writes)
             link.write(IN_USE_AT, known)
@@ -81,7 +81,7 @@ def _head(path: Path) -> bytes:
         return file.read(HEADER.size)
 
 
-def _boot() -> int:
+def boot() -> int:
     """Identifies this boot of the host as the engine does."""
     return int("0" + _text(BOOT).replace("-", "")[:16], 16) or 1
 

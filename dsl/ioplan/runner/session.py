@@ -288,6 +288,9 @@ class SessionRunner:
         if record := self.context.finished_runs.take(run):
             self._reuse(run, record)
             return
+        if cut := self.step_runner.cut_with_host(run):
+            self._over_with_host(run, *cut)
+            return
         run = self.found.bound(run)
         with self._at_work(run):
             try:
@@ -296,6 +299,14 @@ class SessionRunner:
                 if self.rounds:
                     self.rounds.add_failure(run)
                 raise
+
+    def _over_with_host(self, run: Run, record: RunRecord, end: RunOutcome) -> None:
+        """What it has left on the target is judged next: nothing is prepared."""
+        self._start(run)
+        self._skip(self.preparation.pending)
+        self._store_judged(run, record, end)
+        self.preparation.completed(run)
+        self._end(run)
 
     @contextmanager
     def _at_work(self, run: Run) -> Iterator[None]:

@@ -28,6 +28,7 @@ from ioplan.runner.execute.execute import RunOutcome, execute, format_error, now
 from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
 from ioplan.runner.execute.other_use import other_use
 from ioplan.runner.execute.progress import ProgressReporter, RunWatch
+from ioplan.runner.host_cut import HostCut, forget_host_cut, last_host_cut
 from ioplan.runner.lab_events import NO_EVENTS, LabEvents
 from ioplan.runner.outcome import (
     UNUSABLE,
@@ -101,13 +102,19 @@ class StepRunner:
         """A run with a power cut; afterwards the target is there again, opened anew."""
         assert self.context.power and run.cut_ns
         seeds = run.run_id, self.recorder.seq
-        cut = PowerCut.drawn(self.context.power, run.cut_ns, *seeds)
+
+        def keep(at_s: float) -> None:
+            HostCut.of(self.context.session.id, run, at_s).keep()
+
+        cut = PowerCut.drawn(self.context.power, run.cut_ns, keep, *seeds)
         facts, lost = self.drive.facts, None
         try:
             job, outcome = self._execute(job, watch, events, cut)
         finally:
             cut.end()
-            if cut.cut_s:
+            if self.context.power.control.this_host:
+                forget_host_cut()
+            elif cut.cut_s:
                 noted = self._cut_noted()
                 lost = self._power_back(cut, facts) or noted
         outcome = cut.judged(outcome, lost)
@@ -120,6 +127,15 @@ class StepRunner:
                 self.store(record, outcome.detail)
             raise lost
         return record, outcome
+
+    def cut_with_host(self, run: Run) -> tuple[RunRecord, RunOutcome] | None:
+        """A run that ended as this host lost its power, as was asked for."""
+        cut = last_host_cut() if run.cut_ns else None
+        if not cut or not cut.is_of(self.context.session.id, run):
+            return None
+        job = run_job(run, self.drive.facts, False, self.interval_ns)
+        record = self.recorder.record(run, run.workload, job, cut.outcome)
+        return record.model_copy(update={"power_cut": cut.made}), cut.outcome
 
     def _cut_noted(self) -> TargetUnusable | None:
         """Note the cut in the journal; the error, after which nothing can be judged."""

@@ -95,6 +95,7 @@ class IoUringBackend:
     speaks = SPEAKS
     synchronised = True
     takes_cpus = True
+    measures_gaps = True
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable wherever the engine runs; without io_uring in its sync mode."""
