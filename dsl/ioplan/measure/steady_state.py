@@ -17,6 +17,7 @@ from ioplan.job import SECOND_NS, Job, Progress, Wear
 from ioplan.language.plan import SteadyRule
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Figure, Sample, figure
+from ioplan.measure.spare import StatedSpare
 from ioplan.measure.wear import WEAR_METRICS, wear_since
 from ioplan.planner.jobs import pass_bytes
 from ioplan.records.record import DirectionResult, Steady, StreamResult
@@ -95,13 +96,15 @@ def steady_watch(
     job: Job,
     on_assessment: Callable[[Steady, int], None],
     meter: WearMeter | None = None,
+    stated: StatedSpare | None = None,
 ) -> SteadyWatch | None:
     """The watch of a run that goes on until it is steady; None for any other."""
     if not rule or not every:
         return None
     is_metered = rule.metric.name in WEAR_METRICS
     windows = Windows(*every, meter=meter if is_metered else None)
-    return SteadyWatch(rule, windows, on_assessment, pass_bytes(job))
+    stated = stated if rule.metric.name == "waf" else None
+    return SteadyWatch(rule, windows, on_assessment, pass_bytes(job), stated)
 
 
 class Part(Struct, frozen=True):
@@ -186,8 +189,9 @@ class SteadyWatch:
         windows: Windows,
         on_assessment: Callable[[Steady, int], None],
         pass_bytes: int = 1,
+        stated: StatedSpare | None = None,
     ) -> None:
-        self.rule, self.on_assessment = rule, on_assessment
+        self.rule, self.on_assessment, self.stated = rule, on_assessment, stated
         self.pass_bytes, self.moved_bytes = pass_bytes, 0
         self.windows = windows
         self.values: list[Figure] = []
@@ -207,11 +211,23 @@ class SteadyWatch:
         passes = self.moved_bytes / self.pass_bytes
         self.moved_bytes += sum(one.bytes for one in window.record.directions.values())
         if passes >= self.rule.least_passes:
-            found = figure(self.rule.metric, [window])
-            self.values.append(_collecting(self.rule.metric.name, found))
-            return assess(self.rule, self.values)
+            found = _collecting(
+                self.rule.metric.name, figure(self.rule.metric, [window])
+            )
+            self.values.append(found)
+            if self.stated and found.value is None:
+                done = self.moved_bytes / self.pass_bytes - passes
+                self.stated.uncollected(100 * done)
+            return self._fitting(assess(self.rule, self.values))
         why = f"{passes:.2g} of at least {self.rule.least_passes:g} passes so far"
         return assess(self.rule, ()).model_copy(update={"why": why})
+
+    def _fitting(self, found: Steady) -> Steady:
+        """Not steady where it is flat at what the stated spare cannot have."""
+        why = self.stated.misfit(found.mean) if self.stated and found.reached else ""
+        return (
+            found.model_copy(update={"reached": not why, "why": why}) if why else found
+        )
 
 
 def _collecting(metric: str, found: Figure) -> Figure:

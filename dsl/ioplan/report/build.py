@@ -9,7 +9,7 @@ from itertools import chain
 from ioplan.core.model import slimmed
 from ioplan.core.text import counted
 from ioplan.language.plan import CheckedPlan, Test
-from ioplan.planner.places import NOT_MEASURED
+from ioplan.planner.places import DONE, NOT_MEASURED
 from ioplan.planner.steps import Run
 from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
@@ -27,6 +27,7 @@ from ioplan.report.conformance.conformance import (
     conformance,
 )
 from ioplan.report.document import (
+    ABOUT,
     AGAINST,
     DOUBTED,
     FAILED,
@@ -46,7 +47,7 @@ from ioplan.report.headlines.league import overall
 from ioplan.report.headlines.sentence import sentence
 from ioplan.report.judgements import judgements
 from ioplan.report.many_sessions import MOST_CARDS, first_lines
-from ioplan.report.points import Point, figures_of, points
+from ioplan.report.points import PREDICTED, Point, figures_of, points
 from ioplan.report.power_cuts import survived
 from ioplan.report.reader import Reader
 from ioplan.report.reported import Reported, reported
@@ -151,11 +152,12 @@ def _section(
     most_cells: int | None,
 ) -> Section:
     test = _test(title, parts)
-    runs = _by_label(title, parts, ("run",))
+    runs = _by_label(title, parts, DONE)
     prepared = _by_label(title, parts, ("prepare",))
     both = _by_label(title, parts, ("run", "prepare"))
     missing = _missing(title, parts)
     found = points(runs, missing)
+    measured_points = [one for one in found if one.status != PREDICTED]
     known = {part.label: part.doubts for part in parts}
     frame = run_frame(found[:most_cells], reader, lambda one: _against(one, known))
     judged = {part.label: part.judged(title) for part in parts}
@@ -165,7 +167,7 @@ def _section(
         plan_text=test.text if test else "",
         workload=workload(test),
         points=tuple(found),
-        headlines=_headlines(found, reader, test, known),
+        headlines=_headlines(measured_points, reader, test, known),
         judgements=tuple(chain.from_iterable(judged.values())),
         judged=judged_lines({label: some for label, some in judged.items() if some}),
         remarks=(
@@ -306,7 +308,13 @@ def _figures_of(found: list[Point]) -> str:
 
 def _signs(frame: Frame) -> Iterator[str]:
     """What the signs in a table of runs mean, where it has them."""
-    rows = [row for row in frame.records() if row["iops"]]
+    if any(row.get(STATUS.key) == PREDICTED for row in frame.records()):
+        yield f"{ABOUT} predicted by the cells beside it, not measured"
+    rows = [
+        row
+        for row in frame.records()
+        if row["iops"] and row.get(STATUS.key) != PREDICTED
+    ]
     if any(row.get(STATUS.key, "ok") != "ok" for row in rows):
         yield f"{FAILED} failed or stopped: the figures are of what was done until then"
     if any(_is_doubted(row) for row in rows):

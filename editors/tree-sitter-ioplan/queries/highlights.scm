@@ -104,6 +104,7 @@
 (poisson)
 "power"
 "precondition"
+"predicted"
 "profile"
 (purge)
 (random)
