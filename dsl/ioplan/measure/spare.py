@@ -43,10 +43,12 @@ class StatedSpare(Struct):
     percent: float
     sizes: float = 1.0
     is_least: bool = False
+    has_grown: bool = False
 
     def uncollected(self, percent: float) -> None:
         """So much of the capacity went to erased blocks."""
-        self.percent += percent if self.is_least else 0.0
+        if self.is_least:
+            self.percent, self.has_grown = self.percent + percent, True
 
     def misfit(self, waf: float) -> str:
         """Why the spare cannot be right; empty where it may be."""

@@ -26,6 +26,8 @@ from ioplan.workload import Direction
 
 PLATEAU = 1.02
 """A drive with erased blocks left does not amplify: that is flat, and not steady."""
+ENOUGH_PASSES = 0.9
+"""Of random writes, after which a shaped drive is steady whatever its spare is."""
 TOLERANCE = 1e-9
 """In percent; a limit that is met exactly is met."""
 
@@ -223,11 +225,18 @@ class SteadyWatch:
         return assess(self.rule, ()).model_copy(update={"why": why})
 
     def _fitting(self, found: Steady) -> Steady:
-        """Not steady where it is flat at what the stated spare cannot have."""
-        why = self.stated.misfit(found.mean) if self.stated and found.reached else ""
-        return (
-            found.model_copy(update={"reached": not why, "why": why}) if why else found
-        )
+        """Not steady where it is flat at what the spare cannot have.
+
+        Where the spare was more than the shaped write knew, a whole pass must follow.
+        """
+        if not self.stated or not found.reached:
+            return found
+        passes, why = self.moved_bytes / self.pass_bytes, self.stated.misfit(found.mean)
+        if self.stated.is_least and passes >= ENOUGH_PASSES:
+            return found
+        if self.stated.has_grown and not why:
+            why = f"{passes:.2g} of {ENOUGH_PASSES:g} passes so far"
+        return found.model_copy(update={"reached": not why, "why": why})
 
 
 def _collecting(metric: str, found: Figure) -> Figure:
