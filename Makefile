@@ -66,9 +66,9 @@ test-vm: $(READY)
 docs: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict
 
-# All that is published, in dist/.
+# All that is published, in dist/; KEY, a key of ssh, signs the checksums.
 dist: $(DIST_READY)
-	$(VENV)/bin/python packaging/dist.py
+	$(VENV)/bin/python packaging/dist.py $(if $(KEY),--key $(KEY))
 
 # Installs that on other systems, and runs the demo there. As root; SUDO=sudo.
 dist-test: $(DIST_READY)

@@ -1,6 +1,6 @@
 """Makes all that is published, in dist/.
 
-    python packaging/dist.py [--machines x86_64 aarch64]
+    python packaging/dist.py [--machines x86_64 aarch64] [--key ~/.ssh/id_ed25519]
 
 The source distribution first; the wheels are built of it, unpacked, so that it is
 known to be complete. A wheel for each processor has the static engine, and one without
@@ -24,17 +24,17 @@ from offline import LIBCS, MADE, archive, debian_package, folder_of
 from static_engine import BUILD, MACHINES, ROOT, static_engine
 
 DIST = ROOT / "dist"
+SIGNED_AS = "ioplan"
+"""The namespace: no signature of a key for something else is one of a release."""
 
 
 def build(folder: Path, kind: str, engine: str = "") -> Path:
     """Let the build backend make one, of the sources in a folder."""
     before = set(DIST.iterdir())
-    # lark numbers the states of the parser's tables by addresses and hashes
-    again = ["setarch", "--addr-no-randomize", sys.executable]
     subprocess.run(
-        [*again, "-m", "hatchling", "build", "-t", kind, "-d", str(DIST)],
+        [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(DIST)],
         cwd=folder,
-        env=os.environ | {"IOPLAN_WHEEL": engine, "PYTHONHASHSEED": "0"},
+        env=os.environ | {"IOPLAN_WHEEL": engine},
         check=True,
         capture_output=True,
     )
@@ -103,18 +103,30 @@ def offline(machine: str, libc: str, pages: Path) -> list[Path]:
 
 
 def checksums(files: list[Path]) -> Path:
-    """What `sha256sum --check` reads; whoever signs this one file signs all."""
+    """What `sha256sum --check` reads: who signs this one file signs all."""
     made = DIST / "SHA256SUMS"
     lines = (f"{sha256(one.read_bytes()).hexdigest()}  {one.name}\n" for one in files)
     made.write_text("".join(lines))
     return made
 
 
+def signature(sums: Path, key: Path) -> Path:
+    """Of the checksums, by a key of ssh: `ssh-keygen -Y verify` reads it.
+
+    Raises CalledProcessError, after ssh-keygen has said why.
+    """
+    sign = ["ssh-keygen", "-Y", "sign", "-q", "-n", SIGNED_AS, "-f"]
+    subprocess.run([*sign, str(key), str(sums)], check=True)
+    return sums.with_name(f"{sums.name}.sig")
+
+
 def main() -> None:
     """Make all, and name what was made."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machines", nargs="*", choices=MACHINES, default=MACHINES)
-    machines = list(parser.parse_args().machines)
+    parser.add_argument("--key", type=Path, help="a key of ssh; signs the checksums")
+    asked = parser.parse_args()
+    machines = list(asked.machines)
     os.umask(0o022)
     os.environ["SOURCE_DATE_EPOCH"] = str(MADE)
     shutil.rmtree(DIST, ignore_errors=True)
@@ -123,7 +135,9 @@ def main() -> None:
     for name, libc in product(machines, LIBCS):
         made += offline(name, libc, pages)
     files = sorted(set(made))
-    for one in (*files, checksums(files)):
+    sums = checksums(files)
+    signed = [signature(sums, asked.key)] if asked.key else []
+    for one in (*files, sums, *signed):
         print(one.relative_to(ROOT))
 
 

@@ -360,7 +360,8 @@ def test_a_stream_does_its_io_in_its_part_of_the_run_only(data: Path) -> None:
     whole, found = result.streams
     assert found.run_ns == pytest.approx(400 * MS_NS, rel=0.05)
     assert found.directions["read"].ios == pytest.approx(200, abs=4)
-    assert result.run_ns == pytest.approx(SECOND_NS, rel=0.05) == whole.run_ns
+    assert result.run_ns == pytest.approx(whole.run_ns, rel=0.05)
+    assert whole.run_ns >= 0.95 * SECOND_NS
     assert not any("measured for" in text for text in result.warnings)
     before = [e for e in seen if isinstance(e, Progress) and e.t_ns < 300 * MS_NS]
     assert before and not any(one.streams[1].directions for one in before)
@@ -431,7 +432,7 @@ def loop_device(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
 def test_a_device_that_ioplan_holds_exclusively(loop_device: tuple[Path, Path]) -> None:
     both = {"region_end_bytes": 16 * MIB}
     mixed = job(
-        stream(read_percent=50, **both), run_ns=100 * MS_NS, capacity_bytes=16 * MIB
+        stream(read_percent=50, **both), run_ns=500 * MS_NS, capacity_bytes=16 * MIB
     )
     result, _ = done(mixed, *loop_device)
     assert set(result.streams[0].directions) == {"read", "write"}

@@ -136,6 +136,7 @@ def test_what_was_promised_is_known_after_the_host_died(
         start_new_session=True,
     )
     while written(one) < 1000:
+        assert process.poll() is None, "it ended before it was killed"
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)  # and the engine dies with it
     process.wait()

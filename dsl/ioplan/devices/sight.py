@@ -14,8 +14,9 @@ from ioplan.devices.proc import PROC, processes
 INITIAL_PIDS = "pid:[4026531836]"
 """The kernel's constant PROC_PID_INIT_INO. /proc/self leads nowhere where /proc is
 that of a PID namespace without this process."""
-MOMENT_S = 1.0
-"""For so long a descriptor may be on its way from one program to another."""
+MOMENT_S = 4.0
+"""For so long a descriptor may be on its way from one program to another, which may
+be a browser on a busy machine. Only what waits is looked at again."""
 
 Finder = Callable[[], set[Path]]
 

@@ -30,8 +30,17 @@ PACKAGES = {ENGINE: "plugins/io_uring/ioplan_io_uring", DEVICE: "dsl/ioplan/witn
 """Which folder has a program, in `bin`; its wheel has it without the first folders."""
 SOURCES = Path("dsl")
 TABLES = Path("ioplan/language/syntax/grammar.tables")
-MAKE_TABLES = "from ioplan.language.syntax.reader import grammar; grammar()"
-"""Writes them into the sources, unless they are there and of this grammar."""
+MAKE_TABLES = """
+from lark.parsers.grammar_analysis import LR0ItemSet
+LR0ItemSet.__hash__ = lambda self: hash(self.kernel)
+from ioplan.language.syntax.reader import grammar
+grammar()
+"""
+"""Writes them into the sources, unless they are there and of this grammar.
+
+lark numbers states as a set has them, which is by addresses and by the seed of hashes:
+without both, two builds are equal.
+"""
 MACHINES = {62: "x86_64", 183: "aarch64"}
 """ELF's numbers of processors."""
 INTERPRETER = 3
@@ -54,8 +63,8 @@ class PackageHook(BuildHookInterface):  # type: ignore[type-arg]
     def _add_tables(self, version: str, build_data: dict[str, Any]) -> None:
         sources = Path(self.root) / SOURCES
         command = [sys.executable, "-c", MAKE_TABLES]
-        path = {"PYTHONPATH": str(sources)}
-        subprocess.run(command, env=os.environ | path, check=False)
+        own = {"PYTHONPATH": str(sources), "PYTHONHASHSEED": "0"}
+        subprocess.run(command, env=os.environ | own, check=False)
         if not (sources / TABLES).exists():
             self.app.display_warning("the parser's tables are made on the first use")
         elif version != "editable":

@@ -1,0 +1,135 @@
+"""A release: signed checksums, equal builds, and what its workflow makes of them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from paths import ROOT
+from scripts import packaging_script
+
+dist = packaging_script("dist")
+WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+MADE = (
+    *("SHA256SUMS", "ioplan-1.2.0-offline-x86_64-musl.tar.gz", "ioplan-1.2.0.tar.gz"),
+    *("ioplan-1.2.0-offline-aarch64.tar.gz", "ioplan-1.2.0-py3-none-any.whl"),
+    *("ioplan_1.2.0_amd64.deb", "ioplan.cdx.json"),
+)
+
+
+def key_in(folder: Path, name: str) -> Path:
+    """A new key of ssh without a password."""
+    make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name]
+    subprocess.run(make, check=True)
+    return folder / name
+
+
+def verified(folder: Path, key: Path, *, name: str = "ioplan") -> int:
+    """The code of the call of docs/install.md, for who trusts a key."""
+    (folder / "allowed_signers").write_text(
+        f"release@ioplan {key.with_suffix('.pub').read_text()}"
+    )
+    verify = ["ssh-keygen", "-Y", "verify", "-f", "allowed_signers"]
+    verify += ["-I", "release@ioplan", "-n", name, "-s", "SHA256SUMS.sig"]
+    with (folder / "SHA256SUMS").open() as sums:
+        done = subprocess.run(
+            verify, cwd=folder, stdin=sums, capture_output=True, check=False
+        )
+    return done.returncode
+
+
+@pytest.fixture
+def sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The checksums of a small file."""
+    monkeypatch.setattr(dist, "DIST", tmp_path)
+    (tmp_path / "a.whl").write_bytes(b"packed")
+    made: Path = dist.checksums([tmp_path / "a.whl"])
+    return made
+
+
+@pytest.mark.slow
+def test_signed_checksums_are_verified(sums: Path, tmp_path: Path) -> None:
+    assert sums.read_text() == f"{sha256(b'packed').hexdigest()}  a.whl\n"
+    key, other = key_in(tmp_path, "key"), key_in(tmp_path, "other")
+    assert dist.signature(sums, key).name == "SHA256SUMS.sig"
+    assert verified(tmp_path, key) == 0
+    assert verified(tmp_path, other) != 0
+    assert verified(tmp_path, key, name="git") != 0
+    sums.write_text(sums.read_text().replace("a.whl", "b.whl"))
+    assert verified(tmp_path, key) != 0
+
+
+@pytest.mark.slow
+def test_without_its_key_nothing_is_signed(sums: Path, tmp_path: Path) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        dist.signature(sums, tmp_path / "nowhere")
+    assert not sums.with_suffix(".sig").exists()
+
+
+def test_the_document_verifies_as_is_tested() -> None:
+    said = " ".join((ROOT / "docs/install.md").read_text().replace("\\\n", " ").split())
+    verify = "ssh-keygen -Y verify -f allowed_signers -I release@ioplan -n ioplan"
+    assert f"{verify} -s SHA256SUMS.sig <SHA256SUMS" in said
+
+
+def step(job: str, word: str) -> dict[str, Any]:
+    """The step of the workflow whose script has a word."""
+    steps = WORKFLOW["jobs"][job]["steps"]
+    (found,) = (one for one in steps if word in one.get("run", ""))
+    return dict(found)
+
+
+def test_the_workflow_builds_for_each_processor() -> None:
+    script = step("build", "make dist\n")["run"]
+    assert all(f"{one}-unknown-linux-musl" in script for one in dist.MACHINES)
+    assert set(dist.MACHINES) == {"x86_64", "aarch64"}
+    tried = step("build", "make dist-test")["run"]
+    assert "qemu-user-static" in tried  # for the one that it does not run on
+
+
+@pytest.mark.slow
+def test_only_packages_of_python_go_to_the_registry(tmp_path: Path) -> None:
+    (tmp_path / "dist").mkdir()
+    for name in MADE:
+        (tmp_path / "dist" / name).touch()
+    script = step("publish", "mkdir packages")["run"]
+    subprocess.run(["bash", "-ec", script], cwd=tmp_path, check=True)
+    sent = {path.name for path in (tmp_path / "packages").iterdir()}
+    assert sent == {"ioplan-1.2.0.tar.gz", "ioplan-1.2.0-py3-none-any.whl"}
+
+
+def built(sources: Path, place: Path, kind: str) -> Path:
+    """The source distribution or the wheel without an engine."""
+    place.mkdir()
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(place)],
+        cwd=sources,
+        env=os.environ | {"IOPLAN_WHEEL": "pure", "SOURCE_DATE_EPOCH": "1767225600"},
+        capture_output=True,
+        check=True,
+    )
+    (made,) = place.iterdir()
+    return made
+
+
+@pytest.mark.long
+def test_two_builds_are_equal(tmp_path: Path) -> None:
+    """Also of sources in folders of other names, with other seeds of hashes."""
+    sdists, wheels = set(), set()
+    for name in ("a", "another folder"):
+        sdist = built(ROOT, tmp_path / f"{name} sdist", "sdist")
+        sdists.add(sha256(sdist.read_bytes()).hexdigest())
+        with tarfile.open(sdist) as packed:
+            packed.extractall(tmp_path / name, filter="data")
+        (sources,) = (tmp_path / name).iterdir()
+        wheel = built(sources, tmp_path / f"{name} wheel", "wheel")
+        assert (sources / "dsl/ioplan/language/syntax/grammar.tables").exists()
+        wheels.add(sha256(wheel.read_bytes()).hexdigest())
+    assert len(sdists) == len(wheels) == 1
