@@ -292,12 +292,15 @@ def _counted(found: list[Point], runs: Mapping[str, Sequence[RunRecord]]) -> str
         for point in found
         if point.runs
     }
-    text = f"{counted(sum(map(len, runs.values())), 'run')} of "
+    done = [one for some in runs.values() for one in some if not one.predicted]
+    text = f"{counted(len(done), 'run')} of "
     text += counted(len(cells), "cell")
     if len(runs) > 1:
         text += f" in {len(runs)} sessions"
     if last := max((p.window.last for p in found if p.window), default=0):
         text += f", {counted(last, 'round')}"
+    about = sum(point.status == PREDICTED for point in found)
+    text += f", {counted(about, 'cell')} {PREDICTED}" * bool(about)
     missing = sum(not point.runs for point in found)
     return text + (f", {counted(missing, 'cell')} {NOT_MEASURED}" if missing else "")
 
