@@ -394,7 +394,8 @@ CLAUSES: tuple[Clause, ...] = (
             "`random 4KiB shaped, spare 7%`",
             "a precondition's write that leaves, in one pass over the flash, the valid "
             "pages that steady random writes leave in its blocks; `spare` is the flash "
-            "beyond the capacity, as a share of it. See [Shaped](#shaped)",
+            "beyond the capacity, as a share of it; `auto` has the next step find it. "
+            "See [Shaped](#shaped)",
             "off",
         ),
         is_axis=False,

@@ -292,7 +292,8 @@ class WriteStep(Checked, frozen=True, kw_only=True):
     """Write until the first of what is set.
 
     With a `rule` it ends before when steady, which is judged each time that `every_ns`
-    are over, or that `every_percent` of a pass are written.
+    are over, or that `every_percent` of a pass are written. A shaped write whose
+    `finds_spare` is set begins with the least: the write after it finds the rest.
     """
 
     workload: Workload
@@ -301,6 +302,7 @@ class WriteStep(Checked, frozen=True, kw_only=True):
     rule: SteadyRule | None = None
     every_ns: int | None = None
     every_percent: float | None = None
+    finds_spare: bool = False
     text: str
 
 
@@ -433,7 +435,10 @@ class Chart(Checked, frozen=True, kw_only=True):
 
 
 class Test(Checked, frozen=True, kw_only=True):
-    """One test: its matrix, its steps and what must hold."""
+    """One test: its matrix, its steps and what must hold.
+
+    Cells that are `predicted` so well by others are not measured.
+    """
 
     __test__ = False  # not one of pytest's
 
@@ -442,6 +447,7 @@ class Test(Checked, frozen=True, kw_only=True):
     axes: tuple[Axis, ...] = ()
     steps: tuple[StepTemplate, ...] = ()
     skip: tuple[Condition, ...] = ()
+    predicted: Within | None = None
     rounds: Rounds | None = None
     seek: Seek | None = None
     expectations: tuple[Expectation, ...] = ()
@@ -449,6 +455,11 @@ class Test(Checked, frozen=True, kw_only=True):
     charts: tuple[Chart, ...] = ()
     time_scale: float = 1.0
     text: str = ""
+
+    def judges(self, cell: Mapping[str, CellValue]) -> bool:
+        """Whether something is expected of a cell, or it is told by name."""
+        told = any(one.when and one.when.holds(cell) for one in self.headlines)
+        return told or any(one.applies(cell) for one in self.expectations)
 
     @property
     def phases(self) -> set[str]:

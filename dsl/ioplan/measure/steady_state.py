@@ -17,6 +17,7 @@ from ioplan.job import SECOND_NS, Job, Progress, Wear
 from ioplan.language.plan import SteadyRule
 from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Figure, Sample, figure
+from ioplan.measure.spare import StatedSpare
 from ioplan.measure.wear import WEAR_METRICS, wear_since
 from ioplan.planner.jobs import pass_bytes
 from ioplan.records.record import DirectionResult, Steady, StreamResult
@@ -25,6 +26,8 @@ from ioplan.workload import Direction
 
 PLATEAU = 1.02
 """A drive with erased blocks left does not amplify: that is flat, and not steady."""
+ENOUGH_PASSES = 0.9
+"""Of random writes, after which a shaped drive is steady whatever its spare is."""
 TOLERANCE = 1e-9
 """In percent; a limit that is met exactly is met."""
 
@@ -95,13 +98,15 @@ def steady_watch(
     job: Job,
     on_assessment: Callable[[Steady, int], None],
     meter: WearMeter | None = None,
+    stated: StatedSpare | None = None,
 ) -> SteadyWatch | None:
     """The watch of a run that goes on until it is steady; None for any other."""
     if not rule or not every:
         return None
     is_metered = rule.metric.name in WEAR_METRICS
     windows = Windows(*every, meter=meter if is_metered else None)
-    return SteadyWatch(rule, windows, on_assessment, pass_bytes(job))
+    stated = stated if rule.metric.name == "waf" else None
+    return SteadyWatch(rule, windows, on_assessment, pass_bytes(job), stated)
 
 
 class Part(Struct, frozen=True):
@@ -186,8 +191,9 @@ class SteadyWatch:
         windows: Windows,
         on_assessment: Callable[[Steady, int], None],
         pass_bytes: int = 1,
+        stated: StatedSpare | None = None,
     ) -> None:
-        self.rule, self.on_assessment = rule, on_assessment
+        self.rule, self.on_assessment, self.stated = rule, on_assessment, stated
         self.pass_bytes, self.moved_bytes = pass_bytes, 0
         self.windows = windows
         self.values: list[Figure] = []
@@ -207,11 +213,30 @@ class SteadyWatch:
         passes = self.moved_bytes / self.pass_bytes
         self.moved_bytes += sum(one.bytes for one in window.record.directions.values())
         if passes >= self.rule.least_passes:
-            found = figure(self.rule.metric, [window])
-            self.values.append(_collecting(self.rule.metric.name, found))
-            return assess(self.rule, self.values)
+            found = _collecting(
+                self.rule.metric.name, figure(self.rule.metric, [window])
+            )
+            self.values.append(found)
+            if self.stated and found.value is None:
+                done = self.moved_bytes / self.pass_bytes - passes
+                self.stated.uncollected(100 * done)
+            return self._fitting(assess(self.rule, self.values))
         why = f"{passes:.2g} of at least {self.rule.least_passes:g} passes so far"
         return assess(self.rule, ()).model_copy(update={"why": why})
+
+    def _fitting(self, found: Steady) -> Steady:
+        """Not steady where it is flat at what the spare cannot have.
+
+        Where the spare was more than the shaped write knew, a whole pass must follow.
+        """
+        if not self.stated or not found.reached:
+            return found
+        passes, why = self.moved_bytes / self.pass_bytes, self.stated.misfit(found.mean)
+        if self.stated.is_least and passes >= ENOUGH_PASSES:
+            return found
+        if self.stated.has_grown and not why:
+            why = f"{passes:.2g} of {ENOUGH_PASSES:g} passes so far"
+        return found.model_copy(update={"reached": not why, "why": why})
 
 
 def _collecting(metric: str, found: Figure) -> Figure:

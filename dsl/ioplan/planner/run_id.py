@@ -74,5 +74,6 @@ def prepare_digest(step: PrepareStep) -> str:
         every_ns=step.every_ns,
         every_percent=step.every_percent,
         rule=rule_text(step.rule) if step.rule else "",
+        finds_spare=step.finds_spare,
     )
     return digest("write", canonical(step.workload), *fields)

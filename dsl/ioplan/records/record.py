@@ -173,6 +173,19 @@ class Decided(Model):
     why: str = Field(description="empty when reached, else what is not yet so")
 
 
+class Predicted(Model):
+    """What other cells say of one that was left out: `skip when predicted`."""
+
+    metric: str = Field(description="all that is predicted of the cell")
+    unit: str
+    value: float
+    half_width_percent: float = Field(
+        description="how far off it may be, by what others say of measured cells"
+    )
+    confidence_percent: float
+    within_percent: float = Field(description="what the plan asks for")
+
+
 class Verdict(Model):
     """Whether an expectation held."""
 
@@ -205,7 +218,7 @@ class Asked(Model):
     profile: str = Field(description="the plan's set of values", default="full")
     test: str
     cell: dict[str, str] = Field(description="axis to value, as the plan writes it")
-    kind: Literal["run", "prepare", "probe"]
+    kind: Literal["run", "prepare", "probe", "predicted"]
     step: int = Field(description="which step of the test, from 0")
     name: str = Field(description="the step's name", default="")
     round: int = Field(description="from 1; 0 outside rounds", default=0)
@@ -293,6 +306,9 @@ class RunRecord(Model):
         "its figures "
         "are those of the probe that confirmed it",
         default=None,
+    )
+    predicted: Predicted | None = Field(
+        description="of a cell that was not measured: all of its figures", default=None
     )
     power_cut: PowerCutMade | None = Field(
         description="of a run that ended with a power cut", default=None

@@ -10,7 +10,7 @@ from ioplan.core.model import slimmed
 from ioplan.core.text import counted
 from ioplan.language.plan import CheckedPlan, Test
 from ioplan.language.replayed import questions
-from ioplan.planner.places import NOT_MEASURED
+from ioplan.planner.places import DONE, NOT_MEASURED
 from ioplan.planner.steps import Run
 from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
@@ -29,6 +29,7 @@ from ioplan.report.conformance.conformance import (
 )
 from ioplan.report.curves import curves
 from ioplan.report.document import (
+    ABOUT,
     AGAINST,
     DOUBTED,
     FAILED,
@@ -48,7 +49,7 @@ from ioplan.report.headlines.league import overall
 from ioplan.report.headlines.sentence import sentence
 from ioplan.report.judgements import judgements
 from ioplan.report.many_sessions import MOST_CARDS, first_lines
-from ioplan.report.points import Point, figures_of, points
+from ioplan.report.points import PREDICTED, Point, figures_of, points
 from ioplan.report.power_cuts import survived
 from ioplan.report.reader import Reader
 from ioplan.report.reported import Reported, reported
@@ -153,12 +154,13 @@ def _section(
     most_cells: int | None,
 ) -> Section:
     test = _test(title, parts)
-    runs = _by_label(title, parts, ("run",))
+    runs = _by_label(title, parts, DONE)
     measured = {r.asked.workload for r in chain.from_iterable(runs.values())}
     prepared = _by_label(title, parts, ("prepare",))
     both = _by_label(title, parts, ("run", "prepare"))
     missing = _missing(title, parts)
     found = points(runs, missing)
+    measured_points = [one for one in found if one.status != PREDICTED]
     known = {part.label: part.doubts for part in parts}
     frame = run_frame(found[:most_cells], reader, lambda one: _against(one, known))
     judged = {part.label: part.judged(title) for part in parts}
@@ -169,7 +171,7 @@ def _section(
         plan_text=test.text if test else "",
         workload=workload(test),
         points=tuple(found),
-        headlines=_headlines(found, reader, test, known),
+        headlines=_headlines(measured_points, reader, test, known),
         judgements=tuple(chain.from_iterable(judged.values())),
         judged=judged_lines({label: some for label, some in judged.items() if some}),
         remarks=(
@@ -293,12 +295,15 @@ def _counted(found: list[Point], runs: Mapping[str, Sequence[RunRecord]]) -> str
         for point in found
         if point.runs
     }
-    text = f"{counted(sum(map(len, runs.values())), 'run')} of "
+    done = [one for some in runs.values() for one in some if not one.predicted]
+    text = f"{counted(len(done), 'run')} of "
     text += counted(len(cells), "cell")
     if len(runs) > 1:
         text += f" in {len(runs)} sessions"
     if last := max((p.window.last for p in found if p.window), default=0):
         text += f", {counted(last, 'round')}"
+    about = sum(point.status == PREDICTED for point in found)
+    text += f", {counted(about, 'cell')} {PREDICTED}" * bool(about)
     missing = sum(not point.runs for point in found)
     return text + (f", {counted(missing, 'cell')} {NOT_MEASURED}" if missing else "")
 
@@ -312,7 +317,13 @@ def _figures_of(found: list[Point]) -> str:
 
 def _signs(frame: Frame) -> Iterator[str]:
     """What the signs in a table of runs mean, where it has them."""
-    rows = [row for row in frame.records() if row["iops"]]
+    if any(row.get(STATUS.key) == PREDICTED for row in frame.records()):
+        yield f"{ABOUT} predicted by the cells beside it, not measured"
+    rows = [
+        row
+        for row in frame.records()
+        if row["iops"] and row.get(STATUS.key) != PREDICTED
+    ]
     if any(row.get(STATUS.key, "ok") != "ok" for row in rows):
         yield f"{FAILED} failed or stopped: the figures are of what was done until then"
     if any(_is_doubted(row) for row in rows):

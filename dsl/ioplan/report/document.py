@@ -57,6 +57,8 @@ JUDGED = Column("judged", "expectation")
 AGAINST = Column("against", "against it")
 """Why figures of a row should not be relied on; empty where nothing is known."""
 DOUBTED = "!"
+ABOUT = "~"
+"""Stands before what is predicted, and was not measured."""
 FAILED = "✕"
 """Marks what failed, in charts and tables."""
 

@@ -17,6 +17,8 @@ from ioplan.records.window import Window, counted, window_of
 from ioplan.workload import Stream, Workload
 
 NOTHING: Mapping[str, Sequence[Run]] = {}
+PREDICTED = "predicted"
+"""What became of a cell that others stand for."""
 Dimensions = dict[str, str]
 """Session, axes, step: names and values as texts."""
 
@@ -36,12 +38,14 @@ class Point(Struct, frozen=True, dict=True):
     @cached_property
     def status(self) -> str:
         """`ok`, or what became of the first of these runs that is not."""
+        if self.runs and self.runs[-1].predicted:
+            return PREDICTED
         return status_of(self.counted) if self.runs else NOT_MEASURED
 
     @property
     def failed(self) -> bool:
         """Whether it is marked, in place of a figure in a chart."""
-        return self.status != "ok"
+        return self.status not in ("ok", PREDICTED)
 
 
 def status_of(runs: Iterable[RunRecord]) -> str:

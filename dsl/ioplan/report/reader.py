@@ -43,7 +43,7 @@ class Reader:
         return [
             self._figure(metric, measured, part)
             if measured or metric.name == "errors"
-            else _nothing(records[-1])
+            else _unmeasured(records[-1], metric)
             for metric in metrics
         ]
 
@@ -88,8 +88,12 @@ def _has_io(record: RunRecord) -> bool:
     return bool(record.total.ios) or any(d.ios for d in record.directions.values())
 
 
-def _nothing(record: RunRecord) -> Figure:
-    """Why a run has no figure."""
+def _unmeasured(record: RunRecord, metric: Metric) -> Figure:
+    """What others predict of a run, or why it has no figure."""
+    if told := record.predicted:
+        if told.metric == str(metric):
+            return Figure(told.value)
+        return Figure(None, f"only {told.metric} is predicted, not measured")
     nothing = record.found.nothing if record.found else ""
     return Figure(None, record.message or nothing or "no I/O completed")
 

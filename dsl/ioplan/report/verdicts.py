@@ -167,7 +167,10 @@ def _measured(
     )
     lost = f"; {counted(missing, 'cell')} {NOT_MEASURED}" if missing else ""
     how = how_measured(records)
-    text = f"{counted(len(records), 'run')}, {spent} {how}{states}{lost}"
+    done = [record for record in records if not record.predicted]
+    about = len(records) - len(done)
+    lost += f"; {counted(about, 'cell')} predicted" * bool(about)
+    text = f"{counted(len(done), 'run')}, {spent} {how}{states}{lost}"
     return Judged("failed" if broken or ended else "held", text)
 
 

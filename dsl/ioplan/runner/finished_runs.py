@@ -63,7 +63,7 @@ class PlanChange(Struct, frozen=True):
 def plan_change(plan: CheckedPlan, records: list[RunRecord]) -> PlanChange:
     """Compare a plan with records; of its rounds, those that were started.
 
-    What a later round has left out, as it was decided, is not added.
+    What was left out, as it was decided or predicted, is not added.
     """
     finished = FinishedRuns(records)
     rounds = max((one.asked.round for one in records), default=0)
@@ -71,9 +71,15 @@ def plan_change(plan: CheckedPlan, records: list[RunRecord]) -> PlanChange:
     for run in _runs(plan, max(rounds, 1)):
         if finished.take(run):
             reused += 1
-        elif run.round < 2 or not (run.test.rounds and run.test.rounds.within):
+        elif not _may_be_left_out(run):
             added.append(run)
     return PlanChange(reused, added, finished.remaining())
+
+
+def _may_be_left_out(run: Run) -> bool:
+    """Whether it may be decided, or predicted by others."""
+    by_cell = run.round > 1 and run.test.rounds and run.test.rounds.within
+    return bool(by_cell or run.test.predicted)
 
 
 def _runs(plan: CheckedPlan, rounds: int) -> Iterator[Run]:

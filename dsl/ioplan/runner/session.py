@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 
+from ioplan.language.bind.bind import Cell
 from ioplan.language.plan import RestStep, Test
+from ioplan.measure.metrics import Sample
 from ioplan.planner.budget import share_lines
 from ioplan.planner.estimate import Estimator
 from ioplan.planner.steps import (
@@ -36,6 +38,7 @@ from ioplan.runner.outcome import (
     SessionOutcome,
     TargetUnusable,
 )
+from ioplan.runner.predicted import PredictedCells, measured_rate
 from ioplan.runner.preparation import PreparationQueue
 from ioplan.runner.seek import cell_seek
 from ioplan.runner.seek.found_values import FoundValues
@@ -61,6 +64,7 @@ class SessionRunner:
         self.abandoned: Test | None = None
         self.neighbours: cell_seek.Neighbours | None = None
         self.found = FoundValues()
+        self.predicted: PredictedCells | None = None
 
     def _budget(self) -> Budget | None:
         context = self.context
@@ -92,7 +96,7 @@ class SessionRunner:
                 if within_s := self.context.within_s:
                     for text in share_lines(self.context.shares, within_s):
                         self.step_runner.note("within", text)
-                self._run_tests(unfold(self.context.plan))
+                self._run_tests(unfold(self.context.plan, chooser=self._chosen))
             except KeyboardInterrupt:
                 self.outcome.interrupted = True
                 self._note_time()
@@ -159,6 +163,13 @@ class SessionRunner:
         self._finish_test()
         for rest in self.preparation.rests():
             self._run_before(rest)
+
+    def _chosen(self, test: Test, cells: Sequence[Cell]) -> Iterable[Cell]:
+        """The cells of a test, those at last that others predict."""
+        assert test.predicted
+        told = partial(self.step_runner.note, "predicted")
+        self.predicted = PredictedCells(test, test.predicted, cells, told)
+        return self.predicted.in_order()
 
     def _finish_test(self) -> None:
         """Judge what can only be judged when the test is over."""
@@ -291,6 +302,8 @@ class SessionRunner:
         if cut := self.step_runner.cut_with_host(run):
             self._over_with_host(run, *cut)
             return
+        if self._store_predicted(run):
+            return
         run = self.found.bound(run)
         with self._at_work(run):
             try:
@@ -307,6 +320,18 @@ class SessionRunner:
         self._store_judged(run, record, end)
         self.preparation.completed(run)
         self._end(run)
+
+    def _store_predicted(self, run: Run) -> bool:
+        """Whether a run is left out; its record then says what others predict."""
+        told = self.predicted and self.predicted.predicted(run.cell)
+        if not told or not self.predicted or run.test is not self.predicted.test:
+            return False
+        self.step_number += 1
+        self.step_runner.store_predicted(run, told)
+        self._skip(self.preparation.pending)
+        self.preparation.completed(run)
+        self._end(run)
+        return True
 
     @contextmanager
     def _at_work(self, run: Run) -> Iterator[None]:
@@ -334,7 +359,7 @@ class SessionRunner:
         self.found.add(record)
         session = self.context.session.id
         known = record.verdicts
-        if self.rounds or run.test.expectations:
+        if self.rounds or run.test.expectations or run.test.predicted:
             detail = self.context.store.whole_detail(session, record.seq)
             record = self._judged(run, record, detail)
         if set(record.verdicts) - set(known):
@@ -354,6 +379,10 @@ class SessionRunner:
     def _judged(self, run: Run, record: RunRecord, detail: RunDetail) -> RunRecord:
         """The record with its place in the rounds and its verdicts."""
         assert self.expectations
+        if self.predicted and run.test is self.predicted.test:
+            metric = self.predicted.within.metric
+            rate = measured_rate(metric, Sample(record, detail))
+            self.predicted.add(run.cell, rate)
         if self.rounds:
             record = self.rounds.judged(run, record, detail)
         verdicts = self.expectations.add(run, record, detail)

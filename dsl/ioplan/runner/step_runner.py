@@ -15,11 +15,13 @@ from ioplan.guard.errors import os_reason
 from ioplan.job import Job, Progress, Wear
 from ioplan.journal.wire import JournalError
 from ioplan.language.plan import PurgeStep, RestStep, SteadyRule, WriteStep
+from ioplan.measure.measurement import Measurement
 from ioplan.measure.metrics import Sample
+from ioplan.measure.spare import StatedSpare
 from ioplan.measure.steady_state import Every, steady_watch
 from ioplan.planner.jobs import pass_bytes, run_job, write_job
 from ioplan.planner.steps import Prepare, Run
-from ioplan.records.record import RunDetail, RunRecord, Verdict
+from ioplan.records.record import Predicted, RunDetail, RunRecord, Verdict
 from ioplan.records.seek import Probed
 from ioplan.records.session import EventKind, SessionEvent
 from ioplan.runner.budget import Budget
@@ -40,6 +42,7 @@ from ioplan.runner.power_cut import PowerCut
 from ioplan.runner.recorder import Recorder, without_failed_ios
 from ioplan.runner.seek.decision_watch import DecisionWatch
 from ioplan.runner.stamps import StampFile
+from ioplan.runner.stated_spare import stated_spare
 from ioplan.runner.timed import Timed
 from ioplan.store.errors import ReserveUsedError
 from ioplan.telemetry.instruments import Instruments
@@ -231,13 +234,17 @@ class StepRunner:
         return outcome
 
     def _steady_watch(
-        self, rule: SteadyRule | None, every: Every | None, job: Job
+        self,
+        rule: SteadyRule | None,
+        every: Every | None,
+        job: Job,
+        stated: StatedSpare | None = None,
     ) -> SteadyWatch | None:
         """None for a run that goes on for its time, as most do."""
         if rule is None:
             return None
         meter = self.instruments.wear_meter() if self.instruments else _told_wear
-        return steady_watch(rule, every, job, self.observer.steady, meter)
+        return steady_watch(rule, every, job, self.observer.steady, meter, stated)
 
     def _with_steady(
         self, record: RunRecord, watch: SteadyWatch | None, name: str
@@ -272,7 +279,8 @@ class StepRunner:
 
     def _write(self, prepare: Prepare, step: WriteStep) -> None:
         job = write_job(step, self.drive.facts, self.interval_ns)
-        watch = self._steady_watch(step.rule, _every(step, job), job)
+        stated = stated_spare(prepare, step)
+        watch = self._steady_watch(step.rule, _every(step, job), job, stated)
         job, outcome = self._execute(job, watch)
         record = self.recorder.record(prepare, step.workload, job, outcome)
         judged = self._with_steady(record, watch, prepare.state.name)
@@ -299,12 +307,24 @@ class StepRunner:
             except ReserveUsedError:
                 self.outcome.runs += 1
                 raise
-        self.outcome.runs += record.found is None  # that is no run of its own
+        is_run = record.found is None and record.predicted is None
+        self.outcome.runs += is_run  # else it is none of its own
         self.observer.record(record)
         self.report(record, record.verdicts)
         if record.status == "failed":
             error = TargetUnusable if record.cause in UNUSABLE else RunFailed
             raise error(f"{record.asked.test}: {record.message}", record.cause)
+
+    def store_predicted(self, run: Run, told: Predicted) -> None:
+        """Keep what others say of a run that is left out."""
+        read_only = not self.context.summary.writes
+        job = run_job(run, self.drive.facts, read_only, self.interval_ns)
+        outcome = RunOutcome(Measurement(), "ok", "", "", now(), now())
+        record = self.recorder.record(run, run.workload, job, outcome)
+        asked = record.asked.model_copy(update={"kind": "predicted"})
+        change = {"asked": asked, "predicted": told, "warnings": (), "cpu": None}
+        kept = record.model_copy(update=change)
+        self.store(kept, outcome.detail)
 
     def report(self, record: RunRecord, verdicts: tuple[Verdict, ...]) -> None:
         """Count verdicts, and show them."""

@@ -107,6 +107,7 @@
 (poisson)
 "power"
 "precondition"
+"predicted"
 "profile"
 (purge)
 (random)

@@ -308,7 +308,8 @@ def _by_param(node: tree.Condition, sweep: Sweep) -> bool:
 
 def skipping(sweep: Sweep, skips: list[tree.Skip]) -> Sweep:
     """The sweep without the cells that are skipped."""
-    made = [sweep.when(s.condition, _by_param(s.condition, sweep))[0] for s in skips]
+    said = [skip.condition for skip in skips if skip.condition]
+    made = [sweep.when(one, _by_param(one, sweep))[0] for one in said]
     matrix = Matrix(sweep.matrix.axes, tuple(when for when in made if when))
     left = replace(sweep, matrix=matrix)
     if left.whole and not any(True for _ in matrix.cells()):

@@ -15,8 +15,8 @@ from ioplan.report.charts.axis import axis_title, in_order, numbers, scale_of
 from ioplan.report.charts.encoding import MOST_DASHES, Datum, framed, tied
 from ioplan.report.charts.limits import judged_of
 from ioplan.report.charts.request import Request, metrics_title, y_column
-from ioplan.report.document import FAILED, ChartSpec, Column, Scale, Value
-from ioplan.report.points import Dimensions, Point
+from ioplan.report.document import ABOUT, FAILED, ChartSpec, Column, Scale, Value
+from ioplan.report.points import PREDICTED, Dimensions, Point
 
 FAR = 40
 """Latencies that lie this far apart start on a logarithmic axis."""
@@ -29,6 +29,7 @@ class Missing:
         self.reasons: dict[str, Counter[str]] = {}
         self.failed: set[tuple[str, int]] = set()
         self.not_measured: set[tuple[tuple[str, str], ...]] = set()
+        self.predicted: dict[int, float] = {}
 
     def mark(self, point: Point) -> None:
         """One more that has a mark in place of a figure."""
@@ -36,6 +37,12 @@ class Missing:
         self.failed.update((run.session, run.seq) for run in failed)
         if not point.runs:
             self.not_measured.add(tuple(point.dimensions.items()))
+
+    def about(self, point: Point) -> None:
+        """One more that is drawn as other cells predict it."""
+        told = point.runs[-1].predicted
+        if told:
+            self.predicted[id(point)] = told.half_width_percent
 
     def add(self, metric: Metric, why: str) -> None:
         """One more that has no value."""
@@ -48,7 +55,8 @@ class Missing:
             for why, metrics in self.reasons.items()
         ]
         found = failed_note(len(self.failed))
-        return (*found, *not_measured_note(len(self.not_measured)), *lines)
+        about = predicted_note([*self.predicted.values()])
+        return (*found, *not_measured_note(len(self.not_measured)), *about, *lines)
 
 
 def failed_note(count: int) -> tuple[str, ...]:
@@ -63,6 +71,17 @@ def failed_note(count: int) -> tuple[str, ...]:
 def not_measured_note(count: int) -> tuple[str, ...]:
     """The note on cells that have no run."""
     return (f"{FAILED} {NOT_MEASURED}: {counted(count, 'cell')}",) if count else ()
+
+
+def predicted_note(halves: Sequence[float]) -> tuple[str, ...]:
+    """How far off the points may be that were not measured."""
+    if not halves:
+        return ()
+    points = counted(len(halves), "cell")
+    return (
+        f"{ABOUT} predicted by the cells beside it, within {max(halves):.1f} % or "
+        f"better: {points}",
+    )
 
 
 def over_axis(request: Request) -> Iterator[ChartSpec]:
@@ -266,6 +285,8 @@ def values_of(
         missing.mark(point)
         return (None,)
     found = request.reader.figure(metric, point.counted)
+    if found.value is not None and point.status == PREDICTED:
+        missing.about(point)
     if found.value is None:
         missing.add(metric, found.why.partition(", had ")[0])
         return ()

@@ -21,7 +21,7 @@ from ioplan.report.charts.request import (
     unit_of,
 )
 from ioplan.report.document import AGAINST, STATUS, ChartSpec, Column, Frame, Value
-from ioplan.report.points import Point, only_trims
+from ioplan.report.points import PREDICTED, Point, only_trims
 from ioplan.report.reader import Reader
 from ioplan.workload import Direction
 
@@ -189,7 +189,7 @@ def _row(
         row.label,
         *_figures(row, runs, reader),
         point.window.label if point.window else "",
-        len(runs),
+        0 if point.status == PREDICTED else len(runs),
         point.status,
     )
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 from ioplan.report.document import JUDGED, ChartSpec
 from ioplan.report.html.marks import (
+    NOT_OK,
+    about,
     cursor,
     dots,
     failed,
@@ -41,7 +43,7 @@ LIT = "lit === '' || datum.series === lit"
 FAINT = 0.12
 PLAIN: Spec = {"field": "y", "type": "quantitative", "stack": None}
 """Areas that lie over one another instead of upon one another."""
-OK: Spec = {"filter": "!datum.status || datum.status === 'ok'"}
+OK: Spec = {"filter": f"!({NOT_OK['filter']})"}
 
 
 def layers(picture: ChartSpec) -> list[Spec]:
@@ -55,6 +57,7 @@ def layers(picture: ChartSpec) -> list[Spec]:
         marks = [_of_points(mark) for mark in marks]
     if picture.frame.marks_failures:
         marks = [*map(_without_failed, marks), failed(picture)]
+        marks += [about()] * (picture.kind != "heatmap")
     return [*marks, *told(picture)]
 
 

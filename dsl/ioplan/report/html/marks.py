@@ -6,6 +6,7 @@ from typing import Any
 
 from ioplan.report.document import FAILED, ChartSpec
 from ioplan.report.html.overlays import TIP, Spec, role
+from ioplan.report.points import PREDICTED
 
 SHAPES = (
     *("circle", "square", "triangle-up", "cross", "diamond"),
@@ -15,7 +16,10 @@ SHAPES = (
 DASHES = [[1, 0], [7, 4], [2, 3], [12, 3, 2, 3]]
 """One for each of MOST_DASHES; a sample of each has to fit into a legend."""
 SAMPLE = {"symbolType": "stroke", "symbolSize": 480, "symbolStrokeWidth": 2}
-NOT_OK: Spec = {"filter": "datum.status && datum.status !== 'ok'"}
+ABOUT: Spec = {"filter": f"datum.status === '{PREDICTED}'"}
+NOT_OK: Spec = {
+    "filter": f"datum.status && datum.status !== 'ok' && datum.status !== '{PREDICTED}'"
+}
 MISSED = "datum.judged && !datum.role"
 WARNING: Spec = {"value": {"expr": "alarm"}}
 
@@ -35,6 +39,12 @@ def failed(picture: ChartSpec) -> Spec:
             **offset(picture),
         },
     }
+
+
+def about() -> Spec:
+    """A ring around what other cells predict, and nobody measured."""
+    ring = {"type": "point", "size": 110, "filled": False, "strokeDash": [2, 2]}
+    return {"transform": [ABOUT], "mark": ring, "encoding": {"tooltip": TIP}}
 
 
 def cursor(picture: ChartSpec) -> Spec:

@@ -11,7 +11,8 @@ from rich.text import Text
 from ioplan.core.text import printable
 from ioplan.core.units import metric_text
 from ioplan.report.charts.axis import scale_of
-from ioplan.report.document import FAILED, STATUS, ChartSpec, Column, Value
+from ioplan.report.document import ABOUT, FAILED, STATUS, ChartSpec, Column, Value
+from ioplan.report.points import PREDICTED
 from ioplan.report.terminal.grid import Grid
 from ioplan.report.terminal.parts import Part, Row
 
@@ -61,7 +62,8 @@ def _cell(row: Row | None, column: Column, colors: Colors | None) -> Text:
     value = row[column.key]
     if not isinstance(value, (int, float)):
         return Text(f" {FAILED if row.get(STATUS.key, 'ok') != 'ok' else '–'} ")
-    text = figure_text(value, column)
+    about = ABOUT if row.get(STATUS.key) == PREDICTED else ""
+    text = about + figure_text(value, column)
     return Text(f" {text} ", style=colors.of(value) if colors else "")
 
 

@@ -14,6 +14,7 @@ from ioplan.core.units import metric_text
 from ioplan.records.record import RunRecord, Steady
 from ioplan.report.charts.tables import BEYOND_IT, FOUND
 from ioplan.report.document import (
+    ABOUT,
     AGAINST,
     DOUBTED,
     FAILED,
@@ -23,6 +24,7 @@ from ioplan.report.document import (
     Value,
 )
 from ioplan.report.headlines.doubts import SIMULATED
+from ioplan.report.points import PREDICTED
 from ioplan.report.sentences import has_all_values
 from ioplan.report.terminal.heatmap import figure_text
 
@@ -118,6 +120,12 @@ def _figures(row: dict[str, Value], columns: Sequence[Column]) -> list[str]:
         for column in columns
     ]
     status = row.get(STATUS.key, "ok")
+    if status == PREDICTED:
+        known = [row[column.key] is not None for column in columns]
+        return [
+            f"{ABOUT}{text}" if is_known else ""
+            for text, is_known in zip(texts, known, strict=True)
+        ]
     if status == "ok":
         at = [column.key in SOUGHT for column in columns].index(False)
         doubted = str(row.get(AGAINST.key) or "") not in ("", SIMULATED)
