@@ -14,13 +14,17 @@ from postgres import needs_postgres, postgres, psql
 from run_data import measurement, record, session
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.records.run_request import RunRequest
 from ioplan.store.errors import StoreError
 from ioplan.store.extents import COUNTED
 from ioplan.store.push import push, push_session
 from ioplan.store.store import Store
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
 from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.errors import Missing, Refused
 from ioplan_lab.desk.inventory import Inventory
+from ioplan_lab.desk.queue.entry import QueueEntry
+from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.samples import Samples
 from ioplan_lab.desk.tables import TABLES
 
@@ -190,6 +194,84 @@ def test_lanes_are_reported_by_their_host_and_cancelled_by_people(
         assert h1.report([(calls[0], running(calls[0]))]) == {calls[0].session: "olga"}
         with pytest.raises(StoreError):
             h2.report([(calls[0], running(calls[0]))])
+
+
+@pytest.fixture(scope="module")
+def people(roles: Roles) -> Roles:
+    """Ada and olga are of one project, which alone may use drives with the tag qual."""
+    for person in ("ada", "olga", "eve", "ada"):
+        psql(roles.owner, SQL / "people.sql", "-v", f"person={person}")
+    with psycopg.connect(roles.of("lab")) as there:
+        there.execute("INSERT INTO desk_project VALUES ('n', 'ada'), ('n', 'olga')")
+        there.execute("INSERT INTO desk_permission VALUES ('qual', '@n'), ('x', 'eve')")
+        tags = "('d1', 'qual'), ('d2', 'qual'), ('d2', 'x'), ('d3', 'free')"
+        there.execute(f"INSERT INTO desk_tag VALUES {tags}")
+    return roles
+
+
+def queued(role: str, people: Roles, person: str, *drives: str) -> int:
+    """Add to the queue as `ioplan lab queue add` does; returns its number."""
+    with DeskDatabase.at(people.of(role), SQL, TABLES) as there:
+        wanted = QueueEntry(person, "P", {"p": "x"}, "t", drives)
+        return Queue(there).add(wanted)
+
+
+@needs_postgres
+def test_people_queue_in_their_own_name(people: Roles) -> None:
+    assert queued("lab_ada", people, "ada", "d3", "d4") > 0
+    assert queued("lab_operator", people, "ada", "d3") > 0, "a role that all share"
+    for role, person in (("lab_ada", "olga"), ("lab_eve", "ada")):
+        with pytest.raises(StoreError, match="row-level security"):
+            queued(role, people, person, "d3")
+
+
+@needs_postgres
+def test_drives_of_a_tag_are_for_whom_it_permits(people: Roles) -> None:
+    assert queued("lab_olga", people, "olga", "d1") > 0
+    for role, person, drive in (
+        ("lab_eve", "eve", "d1"),
+        ("lab_ada", "ada", "d2"),
+        ("lab_eve", "eve", "d2"),
+    ):
+        with pytest.raises(StoreError, match="row-level security"):
+            queued(role, people, person, "d3", drive)
+    reserve = "INSERT INTO desk_reservation VALUES (%s, 'd1', '%s', '', '', '')"
+    people.refused("lab_eve", reserve % (1, "eve"))
+    people.refused("lab_ada", reserve % (1, "eve"))
+    assert people.changed("lab_ada", reserve % (1, "ada")) == 1
+    assert people.changed("lab_eve", "DELETE FROM desk_reservation") == 0
+    assert people.changed("lab_olga", "DELETE FROM desk_reservation") == 1
+
+
+@needs_postgres
+def test_nobody_permits_themselves(people: Roles) -> None:
+    assert people.changed("lab_eve", "DELETE FROM desk_tag WHERE tag = 'qual'") == 0
+    people.refused("lab_eve", "INSERT INTO desk_tag VALUES ('d3', 'qual')")
+    assert people.changed("lab_eve", "INSERT INTO desk_tag VALUES ('d1', 'new')") == 1
+    people.refused("lab_eve", "INSERT INTO desk_project VALUES ('n', 'eve')")
+    people.refused("lab_eve", "DELETE FROM desk_permission")
+    people.refused("lab_eve", "SET ROLE lab_ada")
+
+
+@needs_postgres
+def test_people_cancel_what_is_of_their_projects(people: Roles, tmp_path: Path) -> None:
+    number = queued("lab_ada", people, "ada", "d3")
+    call = lane(7, "h1").model_copy(update={"request": RunRequest(person="ada")})
+    with ExitStack() as stack:
+        h1, eve, olga = (
+            stack.enter_context(DeskDatabase.at(people.of(one), tmp_path, TABLES))
+            for one in ("lab_h1", "lab_eve", "lab_olga")
+        )
+        Inventory(h1).report([(call, running(call))])
+        with pytest.raises(Missing):
+            Inventory(eve).cancel(call.job, "eve")
+        with pytest.raises(Refused, match=f"its project change #{number}"):
+            Queue(eve).cancel(number, "eve")
+        assert Queue(olga).cancel(number, "olga") == "cancelled"
+        assert Queue(olga).entry(number).state == "cancelled"
+        Inventory(olga).cancel(call.job, "olga")
+        told = Inventory(h1).report([(call, running(call))])
+        assert told == {call.session: "olga"}
 
 
 def lane(number: int, host: str) -> LaneCall:

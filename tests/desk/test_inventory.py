@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -232,3 +234,61 @@ def test_a_host_lists_and_ends_jobs_by_itself(tmp_path: Path, store_path: Path) 
     assert not any(one.is_running() for one in lane_folders(lanes_root(), job))
     with Store.open(store_path) as store:
         assert {one.status for one in store.sessions()} <= {"interrupted"}
+
+
+@pytest.mark.long_but_first
+@needs_postgres
+def test_a_plain_run_is_in_the_inventory_until_it_ends(
+    tmp_path: Path, store_path: Path
+) -> None:
+    with server() as database:
+        lab = lab_of(tmp_path, database.address)
+        words = ("--lab", lab, "--target", "a", "--create", "16MiB", "--quiet")
+        run = began("run", plan_file(tmp_path, SLOW), *words)
+        with desk_in(tmp_path / "2", lab, results=database.address) as other:
+            wait_for(other.inventory.running)
+            (lane,) = other.inventory.running()
+            job = lane.state.job
+            page = by_token(other, "viewer").get("/drives").text
+            assert page.count(">busy<") == 1 and job in page
+            told = ioplan("lab", "drives", "--json", "--lab", lab)
+            rows = [json.loads(line) for line in told.out.splitlines()]
+            assert [row["state"] for row in rows] == ["busy", "free"]
+            assert job in rows[0]["why"] and job in ioplan("jobs").out
+            metrics = by_token(other, "viewer").get("/metrics").text
+            assert 'drive="a",host="",state="busy"} 1.0' in metrics
+            cancelled(other, job)
+            assert run.wait(60) == 130
+            wait_for(lambda: not other.inventory.running())
+            (state,) = (one.state for one in other.inventory.job(job))
+            assert (state.status, state.message) == (
+                "stopped",
+                "cancelled by operator",
+            )
+            assert other.sessions_of(job) == [job]
+    wait_for(lambda: not (lanes_root() / job).exists())
+
+
+@pytest.mark.slow
+def test_a_plain_run_that_was_killed_has_ended(
+    tmp_path: Path, store_path: Path
+) -> None:
+    lab = lab_of(tmp_path, "postgresql://nobody@127.0.0.1:1/none")
+    words = ("--lab", lab, "--target", "a", "--create", "16MiB", "--quiet")
+    run = began("run", plan_file(tmp_path, SLOW), *words)
+    wait_for(lambda: any(one.is_running() for one in lane_folders(lanes_root())))
+    (folder,) = lane_folders(lanes_root())
+    assert not folder.state().ended
+    run.kill()
+    run.wait()
+    shutil.rmtree(lanes_root() / UNREPORTED)  # or its reporter waits for a database
+    state = folder.state()
+    assert (state.status, state.reason) == (
+        "died",
+        "its process was ended once without a word",
+    )
+
+
+def began(*words: Any) -> subprocess.Popen[bytes]:
+    """A command of its own process, as in a terminal."""
+    return subprocess.Popen([sys.executable, "-m", "ioplan.cli", *map(str, words)])

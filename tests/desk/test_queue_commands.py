@@ -131,3 +131,14 @@ def test_drives_are_chosen_by_tags_and_people_have_quotas(
     assert "1 drive at once" in " ".join(lab_call("people", "list").out.split())
     assert lab_call("people", "quota", "*").out.endswith("no quota\n")
     assert "may use" not in states()[2][1]
+    assert lab_call("people", "project", "n", "--add", "olga").out == "@n: olga\n"
+    lab_call("people", "quota", "@n", "--hours", "9")
+    said = lab_call("people", "list").out.splitlines()
+    assert said[-1] == "@n: olga; 9 drive-hours in 7 days"
+    permitted = lab_call("people", "permit", "qual", "--to", "@n").out
+    assert permitted == "drives with the tag qual: @n\n"
+    assert "d2 is for @n only (tag qual)" in states()[2][1]
+    refused = ioplan("lab", *add, "tag:qual")
+    assert refused.code == 2 and "d2 is for @n only" in refused.err
+    lab_call("people", "permit", "qual", "--no-longer", "@n")
+    assert "for @n only" not in states()[2][1]

@@ -13,13 +13,20 @@ from hypothesis import strategies as st
 
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
-from ioplan_lab.desk.errors import DeskError
+from ioplan_lab.desk.errors import DeskError, Refused
 from ioplan_lab.desk.queue.decide import decisions
-from ioplan_lab.desk.queue.drives import DriveStates, OutOfService, Reservation
+from ioplan_lab.desk.queue.drives import (
+    Drives,
+    DriveStates,
+    OutOfService,
+    Reservation,
+)
 from ioplan_lab.desk.queue.entry import Entry, Priority, QueueEntry, entry_of, row_of
+from ioplan_lab.desk.queue.permissions import Permissions, Projects
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.queue.quotas import Quota, Quotas, Use, use_of
 from ioplan_lab.desk.tables import TABLES
+from ioplan_lab.desk.tags import DriveTags
 
 NOW = "2026-11-22T12:00:00Z"
 BEFORE, AFTER = "2026-11-22T11:00:00Z", "2026-11-22T13:00:00Z"
@@ -159,6 +166,55 @@ def test_a_quota_of_hours_and_one_of_everyone() -> None:
         ),
     )
     assert found == {1: "ada may use 10 drive-hours in 7 days: 10.0 used", 2: "", 3: ""}
+
+
+def test_a_quota_of_a_project_counts_all_of_its_people() -> None:
+    projects = {"nand": ("ada", "olga"), "ram": ("ada",)}
+    use = Use({"@nand": Quota(drives=2), "@ram": Quota(hours=9)}, {}, projects)
+    runs = entry(1, "a", state="running"), entry(2, "b", "olga", state="running")
+    found = quota_waits(use, *runs, entry(3, "c", "olga"), entry(4, "c", "eve"))
+    assert found[3] == "@nand may use 2 drives at once: 2 in use, 1 drive more"
+    assert found[4] == ""
+    assert quota_waits(use, runs[0], entry(3, "c", "olga"))[3] == ""
+    used = Use(use.quotas, {"ada": 5.0, "olga": 4.0}, projects | {"ram": ("ada",)})
+    assert quota_waits(used, entry(3, "c"))[3] == "", "5 of 9 hours"
+    used = Use({"@nand": Quota(hours=9)}, used.hours, projects)
+    found = quota_waits(used, entry(3, "c"), entry(4, "d", "eve"))
+    assert found == {3: "@nand may use 9 drive-hours in 7 days: 9.0 used", 4: ""}
+
+
+def test_each_tag_of_a_drive_has_to_permit() -> None:
+    permissions = Permissions(
+        {"a": ("qual",), "b": ("qual", "x"), "c": ("free",)},
+        {"qual": ("@nand", "bob"), "x": ("bob",)},
+        {"nand": ("ada",)},
+    )
+    states = DriveStates(permissions=permissions)
+    people = {"ada": "acd", "bob": "abcd", "eve": "cd"}
+    for person, drives in people.items():
+        may = [one for one in "abcd" if not states.closed_to(one, person, NOW)]
+        assert "".join(may) == drives
+    found = waits(entry(1, "b"), entry(2, "b", "bob"), states=states)
+    assert found == {1: "b is for bob only (tag x)", 2: ""}
+
+
+def test_who_may_not_use_a_drive_reserves_it_neither(database: DeskDatabase) -> None:
+    projects, drives = Projects(database), Drives(database)
+    projects.change("nand", ["ada", "eve"], [])
+    projects.change("nand", [], ["eve"])
+    projects.permit("qual", ["@nand"], [])
+    DriveTags(database).change(["a"], ["qual"])
+    span = stamp(), stamp(timedelta(hours=1)), ""
+    with pytest.raises(Refused, match=r"a is for @nand only \(tag qual\)"):
+        drives.reserve(["b", "a"], "eve", *span)
+    drives.reserve(["a"], "ada", *span)
+    assert [one.person for one in drives.states().reservations] == ["ada"]
+    with pytest.raises(Refused, match="qual says who may use"):
+        DriveTags(database).change(["a"], [], ["qual"], is_admin=False)
+    with pytest.raises(DeskError, match="not the name"):
+        projects.permit("qual", ["@a b"], [])
+    projects.permit("qual", [], ["@nand"])
+    assert not drives.states().closed_to("a", "bob", NOW)
 
 
 @pytest.fixture

@@ -36,13 +36,20 @@ def recorded(
     return made
 
 
-def run(device: Device, folder: Path, step: str, **traces: str) -> Done:
+def run(
+    device: Device,
+    folder: Path,
+    step: str,
+    backend: str = "io_uring",
+    *more: str,
+    **traces: str,
+) -> Done:
     """A run of one step, with the trace `web` and perhaps others."""
     names = {"web": "web.iotrace", **traces}
     head = "".join(f'trace {name} = "{file}"\n' for name, file in names.items())
     plan = f'{head}test "A" {{ {step} }}'
     target = ("--target", device.disk, "--overwrite-data", device.disk)
-    words = (*target, "--backend", "io_uring", "--json")
+    words = (*target, "--backend", backend, *more, "--json")
     return ioplan("run", plan_file(folder, plan), *words)
 
 

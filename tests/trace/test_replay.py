@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
-from fio_jobs import NEEDS_FIO
 from msgspec.structs import replace
 
 from ioplan.cli.commands.author.watch import _stamp, _stamp_of
@@ -61,11 +61,33 @@ def test_blocks_smaller_than_the_targets_are_refused(tmp_path: Path) -> None:
     assert done.code != 0 and "100 B is not a multiple" in done.err
 
 
-@NEEDS_FIO
-def test_what_no_backend_can_do_is_refused(tmp_path: Path) -> None:
+def test_a_plan_says_which_question_each_replay_answers(tmp_path: Path) -> None:
+    """In the plan, in the list of tests, and beside the figures."""
     recorded(tmp_path)
-    done = run(tmp_path, "fio")
-    assert done.code != 0 and "does not support 'replay'" in done.err
+    text = """trace web = "web.iotrace"
+    trace answered = "std/answered.iotrace"
+    test "A" { run replay web vary speed in 20, 40 }
+    test "B" { run replay web as fast as possible }
+    test "C" { run replay answered after completion }
+    test "D" { run random 4KiB 100/0 for 1s }"""
+    plan = plan_file(tmp_path, text)
+    asked = [
+        "replay at the recorded times, speed 20, 40: what this drive does with",
+        "replay as fast as possible: how fast this drive does the same I/Os",
+        "replay after completion: how this drive does for an application that",
+    ]
+    target = ("--backend", "sim", "--create", "8MiB")
+    assert ioplan("run", plan, *target, "--quiet").code == 0
+    page = tmp_path / "r.html"
+    assert ioplan("report", "last", "-o", page).code == 0
+    pages = [ioplan("check", "--list", plan).out, ioplan("plan", plan).out]
+    pages += [ioplan("show", "last").out, page.read_text()]
+    for shown in pages:
+        words = " ".join(shown.split())
+        assert [words.count(one) for one in asked] == [1, 1, 1]
+    steps = json.loads(ioplan("plan", plan, "--json").out)["steps"]
+    said = [step.get("answers") for step in steps]
+    assert "speed 40: what this" in said[1][0] and said[-1] is None
 
 
 def test_a_trace_that_changes_after_the_check_is_not_replayed(tmp_path: Path) -> None:

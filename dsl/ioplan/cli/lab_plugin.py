@@ -1,12 +1,14 @@
 """What the core's commands leave to the lab: the entry-point group `ioplan.lab`.
 
 An entry point is an object with the functions of `LabPlugin`; the first that can be
-loaded counts. It is read when a call may be for it, never for a run on one target.
+loaded counts. It is read when a call may be for it: for a run on one target of this
+host only where the lab has a database.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,11 +19,14 @@ from ioplan.cli.interface.plugins import loaded
 from ioplan.records.host_clock import HostClock
 
 if TYPE_CHECKING:
+    from ioplan.backends import TargetFacts
     from ioplan.cli.choose import Choice
     from ioplan.cli.run_options import RunCall
     from ioplan.doctor.machine import Finding
+    from ioplan.lab.lab import Lab
     from ioplan.planner.summary import PlanSummary
     from ioplan.records.run_request import RunRequest
+    from ioplan.records.session import Session
     from ioplan.runner.observer import SessionObserver
 
 GROUP = "ioplan.lab"
@@ -54,6 +59,11 @@ class LabPlugin(Protocol):
 
     def lane(self, folder: Path) -> Lane:
         """The lane that this process is, by its folder."""
+
+    def told_of(
+        self, session: Session, facts: TargetFacts, lab: Lab, store: Path
+    ) -> AbstractContextManager[SessionObserver]:
+        """Who tells the lab's database of a plain run, for as long as it is entered."""
 
     def has_job(self, store: Path, id: str) -> bool:
         """Whether this is a job's id, not a session's."""

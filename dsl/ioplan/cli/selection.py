@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from msgspec.structs import replace
@@ -10,10 +10,13 @@ from msgspec.structs import replace
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.core.text import counted, did_you_mean
+from ioplan.language.bind.bind import workload_of
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.references import needed_by
 from ioplan.language.check.run_steps import flat
-from ioplan.language.plan import CheckedPlan, RunTemplate
+from ioplan.language.plan import CheckedPlan, RunTemplate, Test
+from ioplan.language.replayed import questions
+from ioplan.workload import Stream
 
 WILD = frozenset("*?[")
 
@@ -58,8 +61,18 @@ def print_tests(plan: CheckedPlan) -> None:
     width = max((len(test.title) for test in plan.tests), default=0)
     for test in plan.tests:
         cells = sum(1 for _ in Matrix(test.axes, test.skip).cells())
-        runs = sum(isinstance(step, RunTemplate) for step in flat(test.steps))
+        steps = [step for step in flat(test.steps) if isinstance(step, RunTemplate)]
+        runs = len(steps)
         axes = " ".join(name for axis in test.axes for name in axis.names)
         by = f" over {axes}" if axes else ""
         each = f", {counted(runs, 'run')} each" if runs > 1 else ""
         print_line(f"{test.title:<{width}}  {counted(cells, 'cell')}{by}{each}")
+        for question in questions(_replays(test, steps)):
+            print_line(f"  {question}")
+
+
+def _replays(test: Test, steps: Sequence[RunTemplate]) -> Iterator[Stream]:
+    for cell in Matrix(test.axes, test.skip).cells():
+        for step in steps:
+            streams = workload_of(step.workload, step.override, cell).streams
+            yield from (stream for stream in streams if stream.replay)

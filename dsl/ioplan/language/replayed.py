@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ioplan.language.fields import Attributes
 from ioplan.trace.facts import TraceError, TraceFacts
 from ioplan.trace.known import KnownTrace
-from ioplan.workload import Replay, SizeShare
+from ioplan.workload import Replay, SizeShare, Stream
 
 TRACE, PART = "trace", "trace_part"
 """Where a template's attributes have its trace, and the part of it that is meant."""
@@ -72,3 +72,40 @@ def shares(counts: Mapping[int, int]) -> tuple[SizeShare, ...]:
         SizeShare(size_bytes=size, percent=100 * count / total)
         for size, count in sorted(kept.items())
     )
+
+
+QUESTIONS = {
+    "recorded": "what this drive does with that load; an I/O starts even where the "
+    "application would have waited (open loop), so that more may be outstanding",
+    "fast": "how fast this drive does the same I/Os in the recorded order (closed "
+    "loop); the recorded times are left out",
+    "after": "how this drive does for an application that waits for its I/O; each "
+    "starts when those are complete that were so in the recording",
+}
+"""What a replay answers, by its pace."""
+PACES = {
+    "recorded": "at the recorded times",
+    "fast": "as fast as possible",
+    "after": "after completion",
+}
+MOST_SPEEDS = 5
+
+
+def questions(streams: Iterable[Stream]) -> list[str]:
+    """Which question the replays among these answer; of a pace, one line."""
+    speeds: dict[str, set[float]] = {}
+    for stream in streams:
+        if stream.replay:
+            speeds.setdefault(stream.pace, set()).add(stream.speed)
+    return [
+        f"replay {PACES[pace]}{_speeds(sorted(some))}: {QUESTIONS[pace]}"
+        for pace, some in speeds.items()
+    ]
+
+
+def _speeds(speeds: list[float]) -> str:
+    if speeds == [1.0]:
+        return ""
+    if len(speeds) > MOST_SPEEDS:
+        return f", speed {speeds[0]:g} to {speeds[-1]:g}"
+    return f", speed {', '.join(f'{one:g}' for one in speeds)}"

@@ -9,6 +9,7 @@ from itertools import chain
 from ioplan.core.model import slimmed
 from ioplan.core.text import counted
 from ioplan.language.plan import CheckedPlan, Test
+from ioplan.language.replayed import questions
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.planner.steps import Run
 from ioplan.records.record import BEYOND, RunRecord
@@ -152,6 +153,7 @@ def _section(
 ) -> Section:
     test = _test(title, parts)
     runs = _by_label(title, parts, ("run",))
+    measured = {r.asked.workload for r in chain.from_iterable(runs.values())}
     prepared = _by_label(title, parts, ("prepare",))
     both = _by_label(title, parts, ("run", "prepare"))
     missing = _missing(title, parts)
@@ -186,6 +188,7 @@ def _section(
         figures_of=_figures_of(found),
         signs=tuple(_signs(frame)),
         against=tuple(_all_against(found, known)),
+        answers=tuple(questions(stream for run in measured for stream in run.streams)),
     )
 
 

@@ -158,6 +158,8 @@ class Section(Struct, frozen=True):
     workload: str = ""
     against: tuple[str, ...] = ()
     """What speaks against its figures, in a line for each session."""
+    answers: tuple[str, ...] = ()
+    """Which question its replays answer."""
 
 
 class Verdict(Struct, frozen=True):

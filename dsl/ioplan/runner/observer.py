@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from ioplan.job import Progress
 from ioplan.planner.steps import Step
 from ioplan.records.record import Interval, RunRecord, Steady, Verdict
@@ -51,3 +54,22 @@ class SessionObserver:
 
     def session_finished(self, status: str) -> None:
         """The session has ended."""
+
+
+class Observers(SessionObserver):
+    """Several that are called with everything, in their order."""
+
+    def __init__(self, *observers: SessionObserver) -> None:
+        self.observers = observers
+
+
+def _call_each(name: str) -> Callable[..., None]:
+    def call(self: Observers, *args: Any, **named: Any) -> None:
+        for one in self.observers:
+            getattr(one, name)(*args, **named)
+
+    return call
+
+
+for _name in (one for one in vars(SessionObserver) if not one.startswith("_")):
+    setattr(Observers, _name, _call_each(_name))

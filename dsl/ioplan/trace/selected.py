@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from ioplan.trace.facts import Only
@@ -43,3 +44,40 @@ class Selection(Struct, frozen=True):
                 kept["kind"], kept["flags"] = READ, 0
             if len(kept):
                 yield kept
+
+
+Offsets = npt.NDArray[np.uint64]
+
+
+class Placement(Struct, frozen=True):
+    """Where offsets are on this target: as recorded, wrapped or scaled, in steps of a
+    grid; `here` and `there` are how many places this target and the recorded one have.
+
+    Like the engine's `pattern/trace.rs`.
+    """
+
+    how: str
+    grid_bytes: int
+    here: int
+    there: int
+
+    @classmethod
+    def of(
+        cls, how: str, grid_bytes: int, largest: int, end_bytes: int, room_bytes: int
+    ) -> Placement:
+        """For I/Os up to the `largest`, that end at `end_bytes`, on so much room."""
+        end_bytes = -(-end_bytes // grid_bytes) * grid_bytes + largest
+        here, there = (
+            max(0, end - largest) // grid_bytes + 1 for end in (room_bytes, end_bytes)
+        )
+        return cls(how, grid_bytes, here, there)
+
+    def moved(self, offsets: Offsets) -> Offsets:
+        """In bytes."""
+        units = offsets // self.grid_bytes
+        if self.how == "wrapped":
+            return units % self.here * self.grid_bytes
+        if self.how == "scaled":
+            scaled = units.astype(float) * (self.here / self.there)
+            return scaled.astype(offsets.dtype) * self.grid_bytes
+        return offsets

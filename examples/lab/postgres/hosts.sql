@@ -6,7 +6,9 @@
 -- note a session of its own; it changes no run, and removes nothing. It reports its
 -- lanes, and sees neither the queue, nor people, nor the secrets of web hooks.
 -- `lab_operator` is for people: it reads all results, queues plans, reserves drives and
--- cancels. `lab`, which owns the tables, is the desk's alone from then on.
+-- cancels. people.sql makes a role for each of them, who acts in no other's name, cancels
+-- what is their own or their projects', and uses the drives that permissions leave to
+-- them. `lab`, which owns the tables, is the desk's alone from then on.
 
 SELECT format('CREATE ROLE %I NOLOGIN', name) FROM (VALUES ('lab_hosts'), ('lab_operator')) AS wanted (name)
   WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name) \gexec
@@ -44,6 +46,23 @@ GRANT INSERT, UPDATE, DELETE ON desk_reservation, desk_out_of_service, desk_tag 
 GRANT UPDATE (cancelled_by) ON desk_lane TO lab_operator;
 GRANT UPDATE (tags, note) ON session TO lab_operator;
 
+-- Who asks: `lab_ada` is ada, and `lab_operator` itself nobody in particular, who may
+-- act for anyone.
+CREATE OR REPLACE FUNCTION lab_is(who text) RETURNS boolean STABLE LANGUAGE sql AS
+  $$ SELECT current_user = 'lab_operator' OR who = substr(current_user, 5) $$;
+CREATE OR REPLACE FUNCTION lab_is_with(who text) RETURNS boolean STABLE LANGUAGE sql AS
+  $$ SELECT lab_is(who) OR EXISTS (
+       SELECT FROM desk_project own JOIN desk_project other USING (project)
+       WHERE lab_is(own.person) AND other.person = who) $$;
+-- Whether each tag of the drives, a JSON list, permits who asks; as `Permissions` does.
+CREATE OR REPLACE FUNCTION lab_may_use(drives text) RETURNS boolean STABLE LANGUAGE sql AS
+  $$ SELECT NOT EXISTS (
+       SELECT FROM desk_tag JOIN desk_permission p USING (tag)
+       WHERE drive IN (SELECT json_array_elements_text(drives::json))
+       GROUP BY drive, tag
+       HAVING NOT bool_or(lab_is(p.who) OR EXISTS (
+         SELECT FROM desk_project WHERE '@' || project = p.who AND lab_is(person)))) $$;
+
 -- Rows. A subquery on session sees those that its caller may see.
 SELECT format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name),
        format('DROP POLICY IF EXISTS all_read ON %I', name),
@@ -60,8 +79,31 @@ SELECT format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name),
     ('run_intervals', 'session IN (SELECT id FROM session)'),
     ('verdict', 'session IN (SELECT id FROM session)'),
     ('event', 'session IN (SELECT id FROM session)')) AS tables (name, own) \gexec
+
+-- What people add is their own, and what they change also their projects'. A tag that
+-- permits is the desk's.
+SELECT format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', name),
+       format('DROP POLICY IF EXISTS all_read ON %I', name),
+       format('CREATE POLICY all_read ON %I FOR SELECT TO lab_read USING (true)', name),
+       format('DROP POLICY IF EXISTS added ON %I', name),
+       format('CREATE POLICY added ON %I FOR INSERT TO lab_operator WITH CHECK (%s)',
+              name, added),
+       format('DROP POLICY IF EXISTS changed ON %I', name),
+       format('CREATE POLICY changed ON %I FOR UPDATE TO lab_operator USING (%s)',
+              name, changed),
+       format('DROP POLICY IF EXISTS removed ON %I', name),
+       format('CREATE POLICY removed ON %I FOR DELETE TO lab_operator USING (%s)',
+              name, changed)
+  FROM (VALUES
+    ('desk_queue', 'lab_is(person) AND lab_may_use(drives)',
+     'lab_is_with(person) AND lab_may_use(drives)'),
+    ('desk_reservation', 'lab_is(person) AND lab_may_use(json_build_array(drive)::text)',
+     'lab_is_with(person)'),
+    ('desk_tag', 'tag NOT IN (SELECT tag FROM desk_permission)',
+     'tag NOT IN (SELECT tag FROM desk_permission)')) AS tables (name, added, changed) \gexec
 DROP POLICY IF EXISTS operators ON session;
 CREATE POLICY operators ON session FOR UPDATE TO lab_operator USING (true);
 DROP POLICY IF EXISTS operators ON desk_lane;
-CREATE POLICY operators ON desk_lane FOR UPDATE TO lab_operator USING (true);
+CREATE POLICY operators ON desk_lane FOR UPDATE TO lab_operator
+  USING (lab_is_with(person));
 COMMIT;

@@ -8,7 +8,7 @@ from ioplan.backends import Availability, BackendError, Gap, TargetRequest
 from ioplan.guard.drive import FileDrive
 from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
-from ioplan.language.spoken import COMMON, speaking
+from ioplan.language.spoken import COMMON, REPLAYS, speaking
 from ioplan_fio.execution import FioExecution
 from ioplan_fio.gaps import GapContext, find_gaps
 from ioplan_fio.jobfile import arguments, environment, file_name, job_file, target_of
@@ -20,7 +20,14 @@ OTHER_ENGINES = "choose another engine with the option engine=libaio or engine=p
 
 
 SPEAKS = speaking(
-    *COMMON, "starts", "ends", "dedup", "fua", "random share", "random by direction"
+    *COMMON,
+    *REPLAYS,
+    "starts",
+    "ends",
+    "dedup",
+    "fua",
+    "random share",
+    "random by direction",
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ioplan.backends import BackendError
 from ioplan.core.context import Closing
+from ioplan.core.text import counted
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Started
 from ioplan_fio.document import GarbledError, Splitter
 from ioplan_fio.faults import (
@@ -18,9 +19,16 @@ from ioplan_fio.faults import (
     unreadable_output,
 )
 from ioplan_fio.gate import StartGate
-from ioplan_fio.jobfile import arguments, environment, job_file, target_of
+from ioplan_fio.jobfile import (
+    arguments,
+    environment,
+    job_file,
+    section_names,
+    target_of,
+)
 from ioplan_fio.process import FioProcess
 from ioplan_fio.program import Program
+from ioplan_fio.replayed import lateness
 from ioplan_fio.run_files import RunFiles
 from ioplan_fio.settings import Settings
 from ioplan_fio.timeline import Timeline
@@ -57,10 +65,12 @@ class FioExecution(Closing):
         self._empty_reads = EmptyReads(job)
         self.opened = _job_on_descriptor(job, settings, held_fd)
         self.gate: StartGate | None = None
+        self.fua_left_out: dict[str, int] = {}
         try:
             self.gate = files.gate(job) if job.await_start else None
             prerun = self.gate.command if self.gate else ""
             files.write(".fio", job_file(job, settings, prerun))
+            self.fua_left_out = files.write_logs(job)
             self.process = FioProcess(
                 [program.path, *arguments(job), "-"],
                 job_file(self.opened, settings, prerun),
@@ -132,9 +142,19 @@ class FioExecution(Closing):
         if last:
             yield last
         stopped = (self.process.stopped or code != 0) and not self._limit_reached
-        result = timeline.result(stopped, self._facts())
-        warnings = (*result.warnings, *unkept)
+        late = lateness(section_names(self.job), self.job, self.files.folder)
+        facts = {**self._facts(), **({"lateness": late} if late else {})}
+        result = timeline.result(stopped, facts)
+        warnings = (*result.warnings, *unkept, *self._left_out())
         yield failure or result.model_copy(update={"warnings": warnings})
+
+    def _left_out(self) -> Iterator[str]:
+        for name, count in self.fua_left_out.items():
+            if count:
+                yield (
+                    f"{counted(count, 'I/O')} of the trace of {name} had FUA, which "
+                    "fio's log cannot say: done without it"
+                )
 
     def _failure(
         self, splitter: Splitter, timeline: Timeline, code: int, messages: str
@@ -197,4 +217,5 @@ class FioExecution(Closing):
     def _clean(self) -> None:
         if self.gate:
             self.gate.close()
+        self.files.remove_logs(self.job)
         self.files.close()

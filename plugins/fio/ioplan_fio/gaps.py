@@ -15,6 +15,7 @@ from ioplan.core.text import counted
 from ioplan.job import Job, JobStream
 from ioplan.language.quantity import size_text as quantity_text
 from ioplan.workload import Hotspots, Normal, Pareto, Zipf
+from ioplan_fio.replayed import MOST_IOS
 from ioplan_fio.section import (
     US_NS,
     distribution_text,
@@ -83,7 +84,11 @@ whether it is mild: see `Gap`."""
 
 def find_gaps(context: GapContext) -> list[Gap]:
     """All gaps of a job, stream by stream."""
-    found = ((s, check(context, s)) for s in context.job.streams for check in CHECKS)
+    found = (
+        (s, check(context, s))
+        for s in context.job.streams
+        for check in (REPLAY_CHECKS if s.replay else CHECKS)
+    )
     return [_gap(stream, *gap) for stream, gap in found if gap]
 
 
@@ -103,6 +108,30 @@ def _gap(
         edit=edit,
         mild=mild,
     )
+
+
+def _replay(context: GapContext, stream: JobStream) -> Found:
+    assert stream.replay
+    if context.engine == SPDK:
+        return "replay", "SPDK's fio plugin does not replay traces", ""
+    if stream.pace == "after":
+        return "after completion", "fio does not wait for completions of a trace", ""
+    if stream.replay.ios > MOST_IOS:
+        reason = f"fio has a trace in memory, and this one has {stream.replay.ios} I/Os"
+        return "replay", f"{reason}; replay a part of it", ""
+    if stream.trim_percent and not context.on_device:
+        return "replay", "fio discards on block devices only, not in a file", ""
+    lacking = "" if stream.fua or not stream.writes else "; its log has no FUA"
+    if stream.pace == "fast":
+        waits = "; it waits for each discard" if stream.trim_percent else ""
+        reason = f"{lacking}{waits}".removeprefix("; ")
+        return ("replay", f"fio: {reason}", "without") if reason else None
+    reason = (
+        "fio waits from its last issue, so that errors add up, and sees completions "
+        f"only when its queue is full or it issues again{lacking}"
+    )
+    instead = "read_iolog: late (the record says how much), latencies of its own clock"
+    return "replay", reason, instead
 
 
 def _is_mixed(stream: JobStream) -> bool:
@@ -399,6 +428,9 @@ def _warmup(context: GapContext, stream: JobStream) -> Found:
     return None
 
 
+REPLAY_CHECKS: tuple[Callable[[GapContext, JobStream], Found], ...] = (
+    *(_replay, _qd, _data, _dedup, _fua, _starts),
+)
 CHECKS: tuple[Callable[[GapContext, JobStream], Found], ...] = (
     *(_pattern, _mix, _size, _qd, _rate, _pause, _region, _passes),
     *(_distribution, _random_share, _align, _data),

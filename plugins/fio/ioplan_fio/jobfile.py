@@ -9,7 +9,7 @@ from pathlib import Path
 from ioplan.backends import BackendError
 from ioplan.job import Job, JobStream
 from ioplan_fio.huge_pages import huge_page_environment, huge_page_lines
-from ioplan_fio.section import section_lines
+from ioplan_fio.section import replay_section, section_lines
 from ioplan_fio.settings import Settings
 
 MS_NS, US_NS = 1_000_000, 1_000
@@ -24,12 +24,18 @@ def job_file(job: Job, settings: Settings, prerun: str = "") -> str:
     sections = zip(section_names(job), job.streams, strict=True)
     first = [f"exec_prerun={prerun}"] if prerun else []
     blocks = [["[global]", *_global_lines(job, settings), *first]]
-    blocks += [[f"[{name}]", *_lines(job, one, settings)] for name, one in sections]
+    blocks += [
+        [f"[{name}]", *_lines(job, name, one, settings)] for name, one in sections
+    ]
     return "\n\n".join("\n".join(lines) for lines in blocks) + "\n"
 
 
-def _lines(job: Job, stream: JobStream, settings: Settings) -> Iterator[str]:
-    yield from section_lines(job, stream)
+def _lines(job: Job, name: str, stream: JobStream, settings: Settings) -> Iterator[str]:
+    if stream.replay:
+        target = target_of(job.target, settings)
+        yield from replay_section(job, stream, name, target)
+    else:
+        yield from section_lines(job, stream)
     yield from _part_lines(job, stream)
     if not settings.plugin:  # which has memory of its own
         yield from huge_page_lines(stream)

@@ -14,6 +14,7 @@ from ioplan.backends import BackendError
 from ioplan.job import Job
 from ioplan_fio.gate import StartGate
 from ioplan_fio.jobfile import section_names
+from ioplan_fio.replayed import remove_logs, write_logs
 
 
 class RunFiles(Struct, frozen=True):
@@ -45,6 +46,15 @@ class RunFiles(Struct, frozen=True):
         with _writing(self.folder):
             threads = sum(stream.threads for stream in job.streams)
             return StartGate(self.folder, self.name, section_names(job), threads)
+
+    def write_logs(self, job: Job) -> dict[str, int]:
+        """The logs of the streams that replay; the FUA in each. Raises BackendError."""
+        with _writing(self.folder):
+            return write_logs(section_names(job), job, self.folder)
+
+    def remove_logs(self, job: Job) -> None:
+        """What a replay has left of its logs, its own and fio's."""
+        remove_logs(section_names(job), job, self.folder)
 
     def close(self) -> None:
         """Remove what is not kept."""

@@ -8,6 +8,7 @@ from math import erf, sqrt
 
 from ioplan.job import Job, JobStream
 from ioplan.workload import Direction, Hotspots, Normal, Pareto, Zipf
+from ioplan_fio.replayed import replay_lines
 from ioplan_fio.streams import (
     Sizes,
     block_align,
@@ -49,6 +50,19 @@ def section_lines(job: Job, stream: JobStream) -> Iterator[str]:
         yield from _data(stream)
         if stream.sync_every is not None:
             yield f"fdatasync={stream.sync_every}"
+        if stream.fua:
+            yield "sync=dsync"
+
+
+def replay_section(
+    job: Job, stream: JobStream, name: str, target: str
+) -> Iterator[str]:
+    """What stands under the name of a stream whose I/Os are in a log."""
+    yield from replay_lines(name, stream, target)
+    yield f"iodepth={stream.qd}"
+    yield from _cpus(job, stream)
+    if "write" in directions(stream):
+        yield from _data(stream)
         if stream.fua:
             yield "sync=dsync"
 

@@ -14,6 +14,7 @@ from ioplan_lab.cluster.jobs.clock_file import read_clock
 from ioplan_lab.cluster.jobs.job import Jobs
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
 from ioplan_lab.cluster.jobs.lane_observer import LaneObserver
+from ioplan_lab.cluster.jobs.plain_run import told_of
 from ioplan_lab.cluster.keys.finding import keys_finding
 from ioplan_lab.commands.desk.chosen import chosen_targets
 from ioplan_lab.commands.jobs.delivery import push_job
@@ -26,6 +27,7 @@ class Plugin:
     """Several targets and hosts: lanes, jobs and keys."""
 
     backend_on_hosts = staticmethod(backend_on_hosts)
+    told_of = staticmethod(told_of)
 
     def run_on_targets(self, call: RunCall, detach: bool, skip_missing: bool) -> int:
         console = Terminal(quiet=call.quiet)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ioplan.backends import TargetFacts
 from ioplan.job import Job, StreamCounts
+from ioplan.job_replay import chunks, selection_of, trace_of
 from ioplan.measure.tally import CountsBuilder, StreamCountsBuilder
 from ioplan.trace.prepared import Prepared, numbers_at
 from ioplan_sim.execution import SimExecution
@@ -15,7 +16,7 @@ from ioplan_sim.latency import EDGES, MIDDLES, Ints
 from ioplan_sim.queue_model import Condition
 from ioplan_sim.replay_model import ReplayModel
 from ioplan_sim.replay_source import ReplayedSource
-from ioplan_sim.replayed import selection_of, trace_of
+from ioplan_sim.spec import MAP_BYTES
 from ioplan_sim.ssd import SPARE_TIME_SHARE, Ssd
 
 STEP_NS = 100_000_000
@@ -37,7 +38,7 @@ class ReplayExecution(SimExecution):
         self._sources = [
             ReplayedSource(
                 load,
-                selection_of(load.stream).chunks(trace),
+                chunks(trace, load.stream, MAP_BYTES, self.ssd.capacity_bytes),
                 self.ssd,
                 self._rng,
             )

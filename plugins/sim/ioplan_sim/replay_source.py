@@ -9,7 +9,6 @@ from math import inf
 import numpy as np
 from msgspec.structs import asdict
 
-from ioplan.job import JobStream
 from ioplan.trace.prepared import (
     DISCARD,
     DTYPE,
@@ -53,7 +52,7 @@ class ReplayedSource(IoSource):
         rng: np.random.Generator,
     ) -> None:
         stream, self.chunks, self.ssd = load.stream, chunks, ssd
-        self.places = Places(stream, ssd)
+        self.places = Places(ssd)
         self.base_ns, self.ends_ns = stream.starts_ns, stream.ends_ns or inf
         self.fast, self.speed = stream.pace == "fast", stream.speed
         self.waits = Waits() if stream.pace == "after" else None
@@ -99,7 +98,6 @@ class ReplayedSource(IoSource):
             more = next(self.chunks, None)
             if more is None:
                 break
-            more["offset"] = self.places.moved(more["offset"])
             self.rest = np.concatenate((self.rest, more)) if len(self.rest) else more
         rows, self.rest = np.split(self.rest, [DRAWS])
         return rows
@@ -176,28 +174,10 @@ class ReplayedSource(IoSource):
 class Places:
     """Where the I/Os of a trace are on a drive, and on its model."""
 
-    def __init__(self, stream: JobStream, ssd: Ssd) -> None:
-        self.ssd, self.how = ssd, stream.offsets
-        self.grid = stream.align_bytes or MAP_BYTES
-        self.largest = max(stream.sizes_bytes)
-        end_bytes = stream.replay.end_bytes if stream.replay else 0
-        end_bytes = -(-end_bytes // self.grid) * self.grid + self.largest
-        self.here, self.there = self._units(ssd.capacity_bytes), self._units(end_bytes)
+    def __init__(self, ssd: Ssd) -> None:
+        self.ssd = ssd
         self.share = ssd.shape.pages / ssd.capacity_bytes
         self.carried = 0.0
-
-    def _units(self, end_bytes: int) -> int:
-        return max(0, end_bytes - self.largest) // self.grid + 1
-
-    def moved(self, offsets: Pages) -> Pages:
-        """As recorded, wrapped or scaled, like the engine's `pattern/trace.rs`."""
-        units = offsets // self.grid
-        if self.how == "wrapped":
-            return units % self.here * self.grid
-        if self.how == "scaled":
-            scaled = units.astype(float) * (self.here / self.there)
-            return scaled.astype(np.int64) * self.grid
-        return offsets
 
     def _model(self, offsets: Pages) -> Pages:
         places = (offsets * self.share).astype(np.int64)

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ioplan.backends import BackendError, Gap
+from ioplan.backends import Gap
 from ioplan.job import SECOND_NS, Job, JobStream
-from ioplan.trace.facts import TraceError
-from ioplan.trace.known import file_of
+from ioplan.job_replay import trace_of
 from ioplan.trace.prepared import Prepared, numbers_at
-from ioplan.trace.selected import Selection
 from ioplan.workload import Rate, RatePhase, Replay
 
 STEPS = 200
@@ -46,22 +44,6 @@ def with_rates(job: Job) -> Job:
         return job
     streams = tuple(_rated(one) if one.replay else one for one in job.streams)
     return job.model_copy(update={"streams": streams})
-
-
-def trace_of(stream: JobStream) -> Prepared:
-    """The trace of a stream. Raises BackendError for one that is gone."""
-    assert stream.replay
-    try:
-        return Prepared.open(file_of(stream.replay.digest))
-    except (TraceError, OSError) as error:
-        raise BackendError(f"the trace: {error}") from error
-
-
-def selection_of(stream: JobStream) -> Selection:
-    """Which of its I/Os are replayed."""
-    assert stream.replay
-    part = stream.replay.from_ns, stream.replay.to_ns
-    return Selection(*part, stream.only, stream.writes_as_reads)
 
 
 def _rated(stream: JobStream) -> JobStream:

@@ -16,7 +16,6 @@ from ioplan.cli.choose import (
     make_target,
 )
 from ioplan.cli.consents import with_listed
-from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.plain import LineOutput, line_output
 from ioplan.cli.errors import UsageError
 from ioplan.cli.events import check_events, event_commands
@@ -25,10 +24,11 @@ from ioplan.cli.fitting import accepted, check_fit, only_fitting
 from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import SIM, plan_path, simulated, size
 from ioplan.cli.joined import open_together, opening_of
-from ioplan.cli.lab_plugin import Lane, needed_lab_plugin
+from ioplan.cli.lab_plugin import needed_lab_plugin
 from ioplan.cli.power import check_power, power_supply
 from ioplan.cli.run_options import RunCall, read_request, requested, requested_plan
 from ioplan.cli.selection import print_tests
+from ioplan.cli.watchers import lane_of, watcher_of
 from ioplan.core.error_kinds import StoreFault, TargetFault
 from ioplan.devices.file_id import is_there
 from ioplan.guard.target import TargetError
@@ -54,7 +54,6 @@ from ioplan.runner.finished_runs import FinishedRuns
 from ioplan.runner.fit_report import Fit
 from ioplan.runner.host_facts import host_facts
 from ioplan.runner.lints import lints_on
-from ioplan.runner.observer import SessionObserver
 from ioplan.runner.person import login_name
 from ioplan.runner.placement import placement_of
 from ioplan.runner.session import SessionRunner
@@ -153,12 +152,8 @@ def run(call: RunCall, id: str = "") -> int:
 
 def _id(call: RunCall) -> str:
     """A lane has its session's id from the start, so that it is found again."""
-    lane = _lane(call)
+    lane = lane_of(call)
     return lane.session if lane else new_session_id()
-
-
-def _lane(call: RunCall) -> Lane | None:
-    return needed_lab_plugin().lane(call.lane) if call.lane else None
 
 
 class SessionStart(Struct, frozen=True):
@@ -227,6 +222,8 @@ def run_session(
         session = start.before or _session(
             start.id, drive, plan, choice, call, asked, meter
         )
+        watched = session, drive.facts, choice.lab
+        watcher = watcher_of(call, out, *watched, stack)
         context = SessionContext(
             plan=plan,
             summary=summary,
@@ -235,7 +232,7 @@ def run_session(
             store=store,
             session=with_prepared(session, prepared),
             options=choice.options,
-            observer=_observer(call, out),
+            observer=watcher,
             baseline=find_baseline(store, asked.baseline, session)
             if asked.baseline
             else None,
@@ -349,7 +346,7 @@ def _session(
     )
     asked = _lasting(asked, choice)
     session = new_session(id, plan, choice, drive.facts, asked, resolved, meter)
-    lane = _lane(call)
+    lane = lane_of(call)
     words = {
         "expected": expected_count(plan),
         "job": lane.job if lane else None,
@@ -435,23 +432,5 @@ def _host(choice: Choice, facts: TargetFacts, meter: tuple[str, ...]) -> dict[st
 
 
 def _clock(call: RunCall) -> Callable[[], HostClock | None]:
-    lane = _lane(call)
+    lane = lane_of(call)
     return lane.clock if lane else no_clock
-
-
-def _observer(call: RunCall, out: LineOutput) -> SessionObserver:
-    if lane := _lane(call):
-        return lane.observer
-    if call.json:
-        from ioplan.cli.display.json_lines import JsonLines  # noqa: PLC0415
-
-        return JsonLines()
-    if call.quiet:
-        return SessionObserver()
-    if out.is_terminal:
-        from ioplan.cli.display.live_lines import LiveLines  # noqa: PLC0415
-        from ioplan.cli.display.terminal import Terminal  # noqa: PLC0415
-
-        if isinstance(out, Terminal):
-            return LiveLines(out)
-    return Lines(out)

@@ -16,12 +16,14 @@ from rich.text import Text
 from ioplan.core.text import counted
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.language.plan import CheckedPlan, Test, WriteStep
+from ioplan.language.replayed import questions
 from ioplan.planner.budget import share_lines, shares_within
 from ioplan.planner.estimate import Cost, Estimator, with_repetitions
 from ioplan.planner.jobs import permutes
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.target_state import TargetState
 from ioplan.planner.unfold import UNKNOWN, unfold
+from ioplan.workload import Stream
 
 MOST_ROWS = 40
 
@@ -50,14 +52,16 @@ def plan_table(
         console.print(Text(test.title, style="bold"))
         table = _table()
         hidden = drawn = 0
-        writes = False
+        writes, replays = False, dict[Stream, None]()
         for step, times in with_repetitions(steps):
             if not times:
                 continue
             cost = estimator.cost(step)
             total = _sum(total, cost.repeated(times))
             number += 1
-            writes = writes or (isinstance(step, Run) and step.writes)
+            if isinstance(step, Run):
+                writes = writes or step.writes
+                replays |= dict.fromkeys(s for s in step.workload.streams if s.replay)
             if drawn < MOST_ROWS or everything:
                 drawn += 1
                 probed = isinstance(step, Run) and step.probing is not None
@@ -66,6 +70,8 @@ def plan_table(
             else:
                 hidden += 1
         console.print(table)
+        for question in questions(replays):
+            console.print(Text(f"{question}\n", style="dim"))
         _below(console, test, hidden, writes)
     _totals(console, total, number, estimator)
     if within_s:
@@ -210,6 +216,8 @@ def step_json(step: SingleStep, number: int, cost: Cost, times: int) -> dict[str
             "workload": step.workload.model_dump(mode="json", exclude_defaults=True),
             "after": step.after.model_dump() if step.after else None,
         }
+        asked = questions(step.workload.streams)
+        found |= {"answers": asked} if asked else {}
     if isinstance(step, Prepare):
         found |= {"state": step.state.model_dump(), "position": step.position}
         found |= {"permuted": True} if _order(step) else {}

@@ -85,6 +85,7 @@ def _test(test: _Test) -> Iterator[RenderableType]:
             yield line(prepare_line(record), style="dim")
     if test.section.runs.rows:
         yield from _table(test)
+    yield from (line(text, style="dim") for text in test.section.answers)
     yield from (line(found_at(run), style="dim") for run in test.runs if run.found)
     yield from _steady(test.runs)
     for remark in test.section.remarks:

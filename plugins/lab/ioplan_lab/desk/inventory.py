@@ -15,7 +15,7 @@ from msgspec import Struct
 from ioplan.store.connection import Connection, Row, scalar
 from ioplan.target_entry import LabTarget
 from ioplan_lab.cluster.jobs.job import Job
-from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
+from ioplan_lab.cluster.jobs.lane import SEVERAL, LaneCall, LaneState
 from ioplan_lab.cluster.jobs.lane_folder import lane_folders
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import Missing
@@ -228,10 +228,11 @@ class Busy:
 
     def __init__(self, lanes: Iterable[ReportedLane]) -> None:
         self._by_name, self._by_drive = dict[tuple[str, str], str](), dict[str, str]()
-        for one in lanes:
-            self._by_name[one.state.host, one.state.target] = one.text
-            if one.drive:
-                self._by_drive[one.drive] = one.text
+        for one in lanes:  # several of each, where a run has them all at once
+            for name in one.state.target.split(SEVERAL):
+                self._by_name[one.state.host, name] = one.text
+            for drive in filter(None, one.drive.split(SEVERAL)):
+                self._by_drive[drive] = one.text
 
     def on(self, name: str, entry: LabTarget) -> str:
         """What runs on a target of the lab; empty for nothing."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ioplan_lab.desk import inventory, samples, surveyed, tags
 from ioplan_lab.desk.hooks import tables as hooks
 from ioplan_lab.desk.people import audit, people
-from ioplan_lab.desk.queue import quotas
+from ioplan_lab.desk.queue import permissions, quotas
 from ioplan_lab.desk.queue import tables as queue
 from ioplan_lab.desk.schedules import schedule
 
@@ -14,6 +14,7 @@ TABLES = {
     **audit.TABLES,
     **queue.TABLES,
     **quotas.TABLES,
+    **permissions.TABLES,
     **inventory.TABLES,
     **samples.TABLES,
     **tags.TABLES,

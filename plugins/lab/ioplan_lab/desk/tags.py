@@ -6,19 +6,13 @@ import re
 from collections.abc import Sequence
 
 from ioplan_lab.desk.database import DeskDatabase
-from ioplan_lab.desk.errors import DeskError
+from ioplan_lab.desk.errors import DeskError, Refused
+from ioplan_lab.desk.pairs import Pairs
+from ioplan_lab.desk.queue.permissions import PERMISSIONS
 
-TABLES = {
-    "desk_tag": """
-CREATE TABLE desk_tag (
-  drive VARCHAR NOT NULL,
-  tag VARCHAR NOT NULL,
-  PRIMARY KEY (drive, tag)
-)""",
-}
+TAGS = Pairs("desk_tag", "drive", "tag")
+TABLES = TAGS.definition
 TAG = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,31}")
-ADD = "INSERT INTO desk_tag (drive, tag) VALUES (:drive, :tag) ON CONFLICT DO NOTHING"
-REMOVE = "DELETE FROM desk_tag WHERE drive = :drive AND tag = :tag"
 
 
 class DriveTags:
@@ -30,25 +24,35 @@ class DriveTags:
     def all(self) -> dict[str, tuple[str, ...]]:
         """The tags of each drive that has some, by name."""
         with self.database.reading() as connection:
-            rows = connection.rows(
-                "SELECT drive, tag FROM desk_tag ORDER BY drive, tag"
-            )
-        found: dict[str, tuple[str, ...]] = {}
-        for row in rows:
-            found[row["drive"]] = (*found.get(row["drive"], ()), row["tag"])
-        return found
+            return TAGS.all(connection)
 
     def change(
-        self, drives: Sequence[str], add: Sequence[str], remove: Sequence[str] = ()
+        self,
+        drives: Sequence[str],
+        add: Sequence[str],
+        remove: Sequence[str] = (),
+        is_admin: bool = True,
     ) -> None:
-        """Give and take tags. Raises DeskError for a word that is none."""
+        """Give and take tags. Raises DeskError for a word that is none.
+
+        Those that say who may use a drive are an admin's. Raises Refused.
+        """
         for word in (*add, *remove):
-            if not TAG.fullmatch(word):
-                raise DeskError(
-                    f"{word!r} is no tag: a tag has letters, digits, '.', '_', '+' and "
-                    "'-', at most 32, and begins with a letter or a digit"
-                )
+            check_tag(word)
         with self.database.writing() as connection:
-            for statement, words in ((ADD, add), (REMOVE, remove)):
-                rows = [{"drive": one, "tag": tag} for one in drives for tag in words]
-                connection.change(statement, *rows)
+            kept = {*add, *remove} & PERMISSIONS.all(connection).keys()
+            if kept and not is_admin:
+                raise Refused(
+                    f"the tag {min(kept)} says who may use a drive; only an admin "
+                    "gives and takes it"
+                )
+            TAGS.change(connection, drives, add, remove)
+
+
+def check_tag(word: str) -> None:
+    """Raises DeskError."""
+    if not TAG.fullmatch(word):
+        raise DeskError(
+            f"{word!r} is no tag: a tag has letters, digits, '.', '_', '+' and "
+            "'-', at most 32, and begins with a letter or a digit"
+        )

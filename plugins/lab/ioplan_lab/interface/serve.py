@@ -49,15 +49,39 @@ PEOPLE = Group(
         ),
         Command(
             "quota",
-            "Limit what the queue starts for a person; without options: no limit.",
+            "Limit what the queue starts for a person or @PROJECT, or no longer.",
             "ioplan_lab.commands.desk.people:set_quota",
             (
-                _NAME._replace(help="The person's name; '*' for all others."),
+                _NAME._replace(help="A person, @PROJECT, or '*' for all other people."),
                 option("--drives", "Drives at once.", "N", kind="integer"),
                 option("--hours", "Drive-hours in 7 days.", "HOURS", kind="number"),
                 use.LAB,
             ),
             examples=("ioplan lab people quota ada --drives 8 --hours 200",),
+        ),
+        Command(
+            "project",
+            "Put people in a project, for its quota and permissions.",
+            "ioplan_lab.commands.desk.people:change_project",
+            (
+                _NAME._replace(help="The project's name."),
+                option("--add", "A person; repeatable.", "NAME", many=True),
+                option("--take-out", "A person; repeatable.", "NAME", many=True),
+                use.LAB,
+            ),
+            examples=("ioplan lab people project nand --add ada --add olga",),
+        ),
+        Command(
+            "permit",
+            "Say who may use the drives with a tag; without anyone: all.",
+            "ioplan_lab.commands.desk.people:permit",
+            (
+                _NAME._replace(key="tag", metavar="TAG", help="A tag of drives."),
+                option("--to", "A person or @PROJECT; repeatable.", "WHO", many=True),
+                option("--no-longer", "Whom to leave out.", "WHO", many=True),
+                use.LAB,
+            ),
+            examples=("ioplan lab people permit qual --to @nand --to olga",),
         ),
         Command(
             "revoke",

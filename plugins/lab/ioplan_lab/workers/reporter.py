@@ -12,6 +12,7 @@ import sys
 import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from shutil import rmtree
 
 from ioplan.store.errors import StoreError
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
@@ -56,14 +57,17 @@ class Reporter:
                 self._folder(session).stop(person)
             for call, state in found:
                 if state.ended:
-                    self._leave(call.session)
+                    self._leave(call)
         return failed
 
-    def _leave(self, session: str) -> None:
+    def _leave(self, call: LaneCall) -> None:
         """It has ended, unless it was resumed at this moment."""
-        is_done(self.root, session)
-        if not self._folder(session).state().ended:
-            enter(self.root, session)
+        is_done(self.root, call.session)
+        folder = self._folder(call.session)
+        if not folder.state().ended:
+            enter(self.root, call.session)
+        elif not call.plan:  # a plain run's, which nobody takes up
+            rmtree(folder.path.parent, ignore_errors=True)
 
     def _lanes(self) -> Lanes:
         found: Lanes = {}
@@ -82,6 +86,8 @@ class Reporter:
 
     def _folder(self, session: str) -> LaneFolder:
         job, _, _ = session.rpartition("-")
+        if (plain := self.root / session / session).exists():
+            return LaneFolder(plain)
         return LaneFolder(self.root / job / session)
 
     def _inventory(self, place: str) -> Inventory:

@@ -11,6 +11,9 @@ from ioplan.core.model import Model
 from ioplan.core.units import time_text
 from ioplan.records.run_request import RunRequest
 
+SEVERAL = ", "
+"""Between the targets, and between the drives, of one run."""
+
 
 class LaneCall(Model):
     """Everything that the host needs: nothing is read from the caller's disk.
@@ -20,6 +23,8 @@ class LaneCall(Model):
     Two lanes of a host that share one of their `locks` do not run at the same time.
     `title` and `where` are the job's, `drive` is what identifies the drive, if the lab
     says so, and `results` the database in which the lane is told of.
+    A plain run on this host has no `plan`, as nobody starts it again, and may have
+    several targets and drives.
     """
 
     job: str

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EBUSY
 from pathlib import Path
 
 from ioplan.core.process_title import set_title
@@ -102,8 +103,9 @@ class LaneFolder:
         if self.stop_file.exists():
             change = {"status": "stopped", "message": self._stopped_by()}
             return state.model_copy(update=change)
-        if state.attempts >= MAX_ATTEMPTS:
-            text = f"its process was ended {state.attempts} times without a word"
+        if state.attempts >= MAX_ATTEMPTS or not self.call().plan:
+            often = f"{state.attempts} times" if state.attempts > 1 else "once"
+            text = f"its process was ended {often} without a word"
             change = {"status": "died", "message": text}
             return state.model_copy(update=change | self._said())
         return state.model_copy(update={"status": "waiting"})
@@ -165,8 +167,7 @@ class LaneFolder:
     def become(self, lock: int) -> None:
         """This process is the lane's from now on, with the lock of who asked for it.
 
-        It is in a session of its own, its errors go to the folder, and it is found by
-        its command line, which has the folder.
+        It is in a session of its own, and its errors go to the folder.
         """
         os.setsid()
         os.chdir(self.path)
@@ -175,6 +176,19 @@ class LaneFolder:
         target = self.call().target
         set_title(["ioplan", "lane", target, str(self.path)], f"lane {target}")
         os.pwrite(lock, str(os.getpid()).encode().ljust(16), 0)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """This process is the lane's for this block; nobody starts it again."""
+        with self._lock() as fd:
+            if fd is None:
+                raise BlockingIOError(EBUSY, "another process runs it", str(self.path))
+            self.stop_file.unlink(missing_ok=True)
+            os.pwrite(fd, str(os.getpid()).encode().ljust(16), 0)
+            begun = initial_state(call := self.call())
+            self._write_state(begun.model_copy(update={"attempts": 1}))
+            self._report_again(call)
+            yield
 
     @contextmanager
     def _lock(self, how: int = fcntl.LOCK_EX) -> Iterator[int | None]:
@@ -210,12 +224,12 @@ class LaneFolder:
             return False
 
     def _is_own(self, pid: int) -> bool:
-        """Process ids are reused: whether it is the process of this lane."""
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            return False
-        return os.fsencode(self.path) in command
+        """Process ids are reused: whether this process has the lane's lock open."""
+        with suppress(OSError):
+            lock = self.lock_file.stat()
+            fds = Path(f"/proc/{pid}/fd").iterdir()
+            return any(_is_same(one, lock) for one in fds)
+        return False
 
     def reset(self) -> bool:
         """Let it be started again if it was stopped, refused or has failed.
@@ -267,6 +281,13 @@ class LaneFolder:
             return self.errors_file.read_text(errors="replace").strip()
         except OSError:
             return ""
+
+
+def _is_same(fd: Path, file: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(fd.stat(), file)
+    except OSError:  # closed meanwhile
+        return False
 
 
 def lane_folders(root: Path, job: str = "*") -> list[LaneFolder]:

@@ -15,13 +15,16 @@ from ioplan.core.text import did_you_mean, line
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.people.people import Listed, People
 from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.queue.permissions import PROJECT, Projects
 from ioplan_lab.desk.queue.quotas import EVERYONE, Quota, Quotas
+from ioplan_lab.desk.tags import check_tag
 
 
 def list_people(lab: Path | None) -> None:
     """Print who there is. Raises LabError, StoreError."""
     with desk_database(lab) as database:
         everyone, quotas = People(database).everyone(), Quotas(database).all()
+        projects = Projects(database).projects()
     if not everyone:
         raise UsageError(
             "the desk has no people yet: ioplan lab people add NAME --role admin"
@@ -36,6 +39,9 @@ def list_people(lab: Path | None) -> None:
             texts.append(quotas.get(one.name, others).text)
         table.add_row(*map(line, texts))
     Terminal(highlight=False).print(table)
+    for name, people in projects.items():
+        quota = quotas.get(f"{PROJECT}{name}", Quota()).text
+        print_line(f"{PROJECT}{name}: {', '.join(people)}; {quota or 'no quota'}")
 
 
 def _until(one: Listed) -> str:
@@ -80,6 +86,27 @@ def set_quota(
         Quotas(database).set(name, quota)
     who = "everyone without a quota of their own" if name == EVERYONE else name
     print_line(f"{who}: {quota.text or 'no quota'}")
+
+
+def change_project(
+    name: str, add: list[str], take_out: list[str], lab: Path | None
+) -> None:
+    """Raises DeskError, LabError, StoreError."""
+    with desk_database(lab) as database:
+        projects = Projects(database)
+        projects.change(name, add, take_out)
+        people = projects.projects().get(name, ())
+    print_line(f"{PROJECT}{name}: {', '.join(people) or 'nobody'}")
+
+
+def permit(tag: str, to: list[str], no_longer: list[str], lab: Path | None) -> None:
+    """Raises DeskError, LabError, StoreError."""
+    check_tag(tag)
+    with desk_database(lab) as database:
+        projects = Projects(database)
+        projects.permit(tag, to, no_longer)
+        who = projects.permitted().get(tag, ())
+    print_line(f"drives with the tag {tag}: {', '.join(who) or 'for all'}")
 
 
 def revoke_tokens(name: str, lab: Path | None) -> None:

@@ -55,5 +55,14 @@ def lane_errors() -> Iterator[None]:
         with lab_errors():
             yield
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        raise StoreError(f"cannot keep the lanes: {where}{error.strerror}") from error
+        raise StoreError(_unkept(error)) from error
+
+
+def _unkept(error: OSError) -> str:
+    """What went wrong and where, and what to do; not each error has a number."""
+    reason = error.strerror or str(error) or type(error).__name__
+    where = f" in {error.filename}" if error.filename else ""
+    return (
+        f"the lanes of the job cannot be started or kept{where}: {reason}; if the disk "
+        "or the memory is full, make room, and go on with `ioplan resume`"
+    )

@@ -9,8 +9,10 @@ from msgspec import Struct
 
 from ioplan_lab.desk.clock import stamp, time_in_words
 from ioplan_lab.desk.database import DeskDatabase
-from ioplan_lab.desk.errors import DeskError, Missing
+from ioplan_lab.desk.errors import DeskError, Missing, Refused
+from ioplan_lab.desk.queue.permissions import PERMISSIONS, PROJECTS, Permissions
 from ioplan_lab.desk.queue.tables import insert, locked, next_number
+from ioplan_lab.desk.tags import TAGS
 
 DriveState = Literal["free", "busy", "reserved", "out of service"]
 
@@ -55,11 +57,14 @@ class DriveStates(Struct, frozen=True):
 
     reservations: tuple[Reservation, ...] = ()
     out: dict[str, OutOfService] = {}
+    permissions: Permissions = Permissions()
 
     def closed_to(self, drive: str, person: str, now: str) -> str:
         """Why nothing of this person is started on it; empty if it may be."""
         if found := self.out.get(drive):
             return found.text
+        if refused := self.permissions.refused(drive, person):
+            return refused
         held = self.reservation(drive, now)
         return held.text if held and held.person != person else ""
 
@@ -91,9 +96,12 @@ class Drives:
                 now=stamp(),
             )
             out = connection.rows("SELECT * FROM desk_out_of_service ORDER BY drive")
+            pairs = (TAGS, PERMISSIONS, PROJECTS)
+            permissions = Permissions(*(one.all(connection) for one in pairs))
         return DriveStates(
             tuple(Reservation(**row) for row in held),
             {row["drive"]: OutOfService(**row) for row in out},
+            permissions,
         )
 
     def reserve(
@@ -102,6 +110,10 @@ class Drives:
         """Reserve all or none. Raises DeskError where another person has one."""
         if until <= max(since, stamp()):
             raise DeskError(f"the reservation ends at {until}, before it begins")
+        permissions = self.states().permissions
+        for drive in drives:
+            if refused := permissions.refused(drive, person):
+                raise Refused(f"{drive} is {refused}")
         with self.database.writing() as connection:
             locked(connection, "drives", waits=True)
             for drive in drives:

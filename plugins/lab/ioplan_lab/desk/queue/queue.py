@@ -15,7 +15,7 @@ from ioplan.records.session_id import new_session_id
 from ioplan.store.connection import Connection
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
-from ioplan_lab.desk.errors import DeskError, Missing
+from ioplan_lab.desk.errors import DeskError, Missing, Refused
 from ioplan_lab.desk.queue.decide import Decision, decisions
 from ioplan_lab.desk.queue.drives import Drives, DriveStates
 from ioplan_lab.desk.queue.entry import (
@@ -227,4 +227,5 @@ def _entry(connection: Connection, number: int) -> Entry:
 def _set(connection: Connection, number: int, **values: object) -> None:
     assigned = ", ".join(f"{name} = :{name}" for name in values)
     statement = f"UPDATE desk_queue SET {assigned} WHERE number = :number"
-    connection.change(statement, {**values, "number": number})
+    if not connection.change(statement, {**values, "number": number}):
+        raise Refused(f"the database lets nobody but its project change #{number}")

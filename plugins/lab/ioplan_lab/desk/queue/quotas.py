@@ -1,11 +1,12 @@
-"""How much a person may use: drives at once, and drive-hours in seven days.
+"""How much a person or a project may use: drives at once, drive-hours in seven days.
 
-Of what the queue starts, as reservations are. `*` is whoever has no quota of their own.
+Of what the queue starts, as reservations are. `*` is whoever has no quota of their own,
+`@NAME` a project, which has what its people have.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from msgspec import Struct
@@ -16,6 +17,7 @@ from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.entry import Entry, entry_of
+from ioplan_lab.desk.queue.permissions import PROJECT, PROJECTS, Words, projects_of
 from ioplan_lab.desk.queue.tables import insert
 
 TABLES = {
@@ -49,25 +51,46 @@ class Quota(Struct, frozen=True):
 
 
 class Use(Struct, frozen=True):
-    """What people may use, and do use; `hours` are drive-hours by person."""
+    """What people may use, and do use; `hours` are drive-hours by person,
+    `projects` have people."""
 
     quotas: Mapping[str, Quota] = {}
     hours: Mapping[str, float] = {}
+    projects: Words = {}
 
     def over(self, entry: Entry, entries: Sequence[Entry]) -> str:
         """Why this one would be too much now, beside what runs; empty if it is not."""
-        quota = self.quotas.get(entry.person) or self.quotas.get(EVERYONE) or Quota()
+        found = (
+            self._over(name, quota, people, entry, entries)
+            for name, quota, people in self._limits(entry.person)
+        )
+        return next(filter(None, found), "")
+
+    def _limits(self, person: str) -> Iterator[tuple[str, Quota, tuple[str, ...]]]:
+        """The person's own, and those of the projects, with whose use counts."""
+        own = self.quotas.get(person) or self.quotas.get(EVERYONE) or Quota()
+        yield person, own, (person,)
+        for project in projects_of(self.projects, person):
+            name = f"{PROJECT}{project}"
+            yield name, self.quotas.get(name, Quota()), self.projects[project]
+
+    def _over(
+        self,
+        name: str,
+        quota: Quota,
+        people: tuple[str, ...],
+        entry: Entry,
+        entries: Sequence[Entry],
+    ) -> str:
         if quota.drives is not None:
-            own = [one for one in entries if one.holds and one.person == entry.person]
+            own = [one for one in entries if one.holds and one.person in people]
             used = len({drive for one in own for drive in one.drives})
             if used + len(entry.drives) > quota.drives:
                 wants = counted(len(entry.drives), "drive")
-                return (
-                    f"{entry.person} may use {quota.text}: {used} in use, {wants} more"
-                )
-        used_h = self.hours.get(entry.person, 0.0)
+                return f"{name} may use {quota.text}: {used} in use, {wants} more"
+        used_h = sum(self.hours.get(one, 0.0) for one in people)
         if quota.hours is not None and used_h >= quota.hours:
-            return f"{entry.person} may use {quota.text}: {used_h:.1f} used"
+            return f"{name} may use {quota.text}: {used_h:.1f} used"
         return ""
 
 
@@ -110,7 +133,7 @@ def use_of(connection: Connection) -> Use:
         took = last - max(_time(entry.started_at), _time(since))
         took_h = max(0.0, took.total_seconds() / 3600) * len(entry.drives)
         hours[entry.person] = hours.get(entry.person, 0.0) + took_h
-    return Use(quotas, hours)
+    return Use(quotas, hours, PROJECTS.all(connection))
 
 
 def _time(at: str) -> datetime:

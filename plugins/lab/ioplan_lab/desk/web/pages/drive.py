@@ -42,7 +42,8 @@ async def tag(context: RequestContext) -> Response:
     if context.id not in context.desk.starter.lab.targets:
         raise Missing(f"the lab names no drive {context.id!r}")
     tags = DriveTags(context.desk.database)
-    await context.blocking(tags.change, [context.id], add, remove)
+    is_admin = bool(context.person and context.person.may(Role.ADMIN))
+    await context.blocking(tags.change, [context.id], add, remove, is_admin)
     said = [*(f"+{one}" for one in add), *(f"-{one}" for one in remove)]
     await context.note(f"tag {context.id}", " ".join(said))
     return RedirectResponse(f"/drives/{context.id}", 303)

@@ -1,0 +1,56 @@
+"""Who watches a session: a display, its job, and the lab's database."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from ioplan.backends import TargetFacts
+from ioplan.cli.display.lines import Lines
+from ioplan.cli.display.plain import LineOutput
+from ioplan.cli.lab_plugin import Lane, lab_plugin, needed_lab_plugin
+from ioplan.cli.run_options import RunCall
+from ioplan.lab.lab import Lab
+from ioplan.records.session import Session
+from ioplan.runner.observer import Observers, SessionObserver
+from ioplan.store.database import is_address
+
+
+def lane_of(call: RunCall) -> Lane | None:
+    """The lane that this process is; None for a plain run."""
+    return needed_lab_plugin().lane(call.lane) if call.lane else None
+
+
+def watcher_of(
+    call: RunCall,
+    out: LineOutput,
+    session: Session,
+    facts: TargetFacts,
+    lab: Lab,
+    stack: ExitStack,
+) -> SessionObserver:
+    """For as long as the stack; a lab with a database is told of a plain run, too."""
+    if lane := lane_of(call):
+        return lane.observer
+    shown = _display(call, out)
+    if not (lab.results and is_address(lab.results)):
+        return shown
+    if not (plugin := lab_plugin()):
+        return shown
+    told = plugin.told_of(session, facts, lab, call.store)
+    return Observers(shown, stack.enter_context(told))
+
+
+def _display(call: RunCall, out: LineOutput) -> SessionObserver:
+    if call.json:
+        from ioplan.cli.display.json_lines import JsonLines  # noqa: PLC0415
+
+        return JsonLines()
+    if call.quiet:
+        return SessionObserver()
+    if out.is_terminal:
+        from ioplan.cli.display.live_lines import LiveLines  # noqa: PLC0415
+        from ioplan.cli.display.terminal import Terminal  # noqa: PLC0415
+
+        if isinstance(out, Terminal):
+            return LiveLines(out)
+    return Lines(out)

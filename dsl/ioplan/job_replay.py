@@ -1,0 +1,58 @@
+"""The I/Os of a job's stream that replays a trace, for backends that read them here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ioplan.backends import BackendError
+from ioplan.job import JobStream
+from ioplan.trace.facts import TraceError
+from ioplan.trace.known import file_of, surveyed
+from ioplan.trace.prepared import FLUSH, Ios, Prepared
+from ioplan.trace.selected import Placement, Selection
+
+
+def trace_of(stream: JobStream) -> Prepared:
+    """The trace of a stream. Raises BackendError for one that is gone."""
+    assert stream.replay
+    try:
+        return Prepared.open(file_of(stream.replay.digest))
+    except (TraceError, OSError) as error:
+        raise BackendError(f"the trace: {error}") from error
+
+
+def selection_of(stream: JobStream) -> Selection:
+    """Which of its I/Os are replayed."""
+    assert stream.replay
+    part = stream.replay.from_ns, stream.replay.to_ns
+    return Selection(*part, stream.only, stream.writes_as_reads)
+
+
+def moving_ios(stream: JobStream) -> int:
+    """How many I/Os with data are replayed. Raises BackendError."""
+    assert stream.replay
+    one = stream.replay
+    part = () if one.to_ns is None else (one.from_ns, one.to_ns)
+    facts = surveyed(trace_of(stream).path, *part)
+    return facts.selected(stream.only, stream.writes_as_reads).moving.ios
+
+
+def chunks(
+    trace: Prepared, stream: JobStream, grid_bytes: int, room_bytes: int
+) -> Iterator[Ios]:
+    """What is replayed, in its places on a target of this size; `grid_bytes` where the
+    trace has none."""
+    assert stream.replay
+    place = Placement.of(
+        stream.offsets,
+        stream.align_bytes or grid_bytes,
+        max(stream.sizes_bytes),
+        stream.replay.end_bytes,
+        room_bytes,
+    )
+    for ios in selection_of(stream).chunks(trace):
+        moved = place.moved(ios["offset"])
+        ios["offset"] = np.where(ios["kind"] == FLUSH, 0, moved)
+        yield ios
