@@ -96,7 +96,10 @@ def test_the_page_draws_a_mark_in_place_of_a_point(store: Store, kind: str) -> N
     failed = [one for one in marks if one["mark"].get("text") == FAILED]
     assert len(failed) == 1
     assert failed[0]["transform"] == [
-        {"filter": "datum.status && datum.status !== 'ok'"}
+        {
+            "filter": "datum.status && datum.status !== 'ok' "
+            "&& datum.status !== 'predicted'"
+        }
     ]
     ok = {"filter": "!datum.status || datum.status === 'ok'"}
     cursor = {"filter": "datum.i === cursor"}
