@@ -95,14 +95,13 @@ def test_the_page_draws_a_mark_in_place_of_a_point(store: Store, kind: str) -> N
     marks = layers_of(found)
     failed = [one for one in marks if one["mark"].get("text") == FAILED]
     assert len(failed) == 1
-    assert failed[0]["transform"] == [
-        {"filter": "datum.status && datum.status !== 'ok'"}
-    ]
-    ok = {"filter": "!datum.status || datum.status === 'ok'"}
+    broken = "datum.status && datum.status !== 'ok' && datum.status !== 'predicted'"
+    assert failed[0]["transform"] == [{"filter": broken}]
+    ok, ring = {"filter": f"!({broken})"}, {"filter": "datum.status === 'predicted'"}
     cursor = {"filter": "datum.i === cursor"}
     for one in marks:
         if one not in failed and one["mark"]["type"] != "line":
-            assert ok in one["transform"] or cursor in one["transform"], one
+            assert any(each in one["transform"] for each in (ok, ring, cursor)), one
     x = spec(found)["encoding"]["x"]  # type: ignore[index]
     shown = x["axis"].get("values") or x["scale"]["domain"]
     assert [str(value).removesuffix(".0") for value in shown] == list(QDS)

@@ -56,8 +56,8 @@ def layers(picture: ChartSpec) -> list[Spec]:
     if not picture.marks.has_areas or _has_more_rows(picture):
         marks = [_of_points(mark) for mark in marks]
     if picture.frame.marks_failures:
-        marks = [*map(_without_failed, marks), failed(picture)]
-        marks += [about()] * (picture.kind != "heatmap")
+        rings = [about()] * (picture.kind != "heatmap")
+        marks = [*map(_without_failed, marks), *rings, failed(picture)]
     return [*marks, *told(picture)]
 
 
