@@ -568,7 +568,8 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"hang": ("hang_ns",)},
         reference=(
             "`hang 2min`",
-            "how long an I/O may take before the run is given up",
+            "how long an I/O may take before the run is given up; at least five "
+            "intervals",
             "30 s",
         ),
         convert=to.hang,
