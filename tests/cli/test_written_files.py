@@ -218,6 +218,7 @@ OWN = {
     "plugins/io_uring/engine/stamp.py": "beside an engine that was built",
     "dsl/ioplan/witness/device.py": "the control file of a device",
     "plugins/fio/ioplan_fio/run_files.py": "the session's own folder",
+    "plugins/fio/ioplan_fio/replayed.py": "the session's own folder",
     "plugins/fio/ioplan_fio/process.py": "a temporary file without a name",
     "plugins/fio/ioplan_fio/gate.py": "the session's own folder",
     "plugins/spdk/ioplan_spdk/bdevperf/execution.py": "the session's own folder",
