@@ -140,7 +140,7 @@ class Counts(Model):
     """What one direction of one stream did, in an interval or in the whole run.
 
     `bins` is a sparse histogram of latencies, flat: index, count, index, count…
-    in the layout of `ioplan.measure.histogram`. The sums are exact: `sum_ns` of
+    in the layout of `ioplan.results.measure.histogram`. The sums are exact: `sum_ns` of
     all latencies, `sum_sq_ns2` of their squares.
     """
 

@@ -17,12 +17,12 @@ from statistics import median, quantiles
 from benchmark_row import tell
 
 from ioplan.backends import Drive, TargetRequest, find
-from ioplan.guard.target import make_scratch
 from ioplan.job import Job, Result
 from ioplan.language.check.check import check
 from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.unfold import unfold
+from ioplan.runner.guard.target import make_scratch
 from ioplan.workload import Phase
 
 PLAN = 'test "T" { run random 4KiB 100/0, qd 16 for 1s }'

@@ -23,9 +23,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.devices.facts import file_facts
 from ioplan.job import Job, JobStream, Result
-from ioplan.runner.stamps import StampFile
+from ioplan.runner.devices.facts import file_facts
+from ioplan.runner.state.stamps import StampFile
 from ioplan.witness.device import Device, running
 from ioplan.witness.script import Script
 from ioplan_io_uring.engine import engine_path

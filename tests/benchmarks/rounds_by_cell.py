@@ -26,11 +26,11 @@ from ioplan.language.check.check import check
 from ioplan.language.metric import Metric
 from ioplan.language.plan import Within
 from ioplan.language.syntax.source import Source
-from ioplan.measure.neighbours import rate_of
 from ioplan.records.record import RunRecord
 from ioplan.records.window import counted, window_of
+from ioplan.results.measure.neighbours import rate_of
+from ioplan.results.store.store import Store
 from ioplan.runner.predicted import PredictedCells
-from ioplan.store.store import Store
 
 DRIVES = sorted((Path(__file__).parents[2] / "examples/sim").glob("*.toml"))
 FILL = "purge write sequential 128KiB, qd 32, 2 passes"

@@ -19,8 +19,8 @@ from labs import needs_root
 from sight import ELSEWHERE
 
 from ioplan.records.host_clock import HostClock
-from ioplan.store.errors import StoreError
-from ioplan.store.store import Store
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import Store
 from ioplan_lab.cluster.jobs.clock_file import keep_clock
 from ioplan_lab.cluster.jobs.lane import initial_state
 from ioplan_lab.cluster.jobs.lane_folder import (

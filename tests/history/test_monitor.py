@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numpy.lib.stride_tricks import sliding_window_view
 from synthetic_history import KINDS, NOISE, noise, plan_values, series_of
 
-from ioplan.compare.evidence import budget, log_limit
-from ioplan.core.shared_variance import Variance
-from ioplan.history.ledger import added
-from ioplan.history.monitor import EXACT, GUARD, SUSPECTED, confirmed, signals
-from ioplan.history.step_evidence import step_evidence
+from ioplan.core.statistics.shared_variance import Variance
+from ioplan.results.compare.evidence import budget, log_limit
+from ioplan.results.history.ledger import added
+from ioplan.results.history.monitor import EXACT, GUARD, SUSPECTED, confirmed, signals
+from ioplan.results.history.step_evidence import step_evidence
 
 STEP = float(np.log(1.05))
 

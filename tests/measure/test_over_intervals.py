@@ -10,11 +10,11 @@ from run_data import SECOND_NS, counts, latencies_ns, record, result, stream
 
 from ioplan.job import Progress
 from ioplan.language.metric import MetricError, parse_metric
-from ioplan.measure.interval_counts import IntervalCounts
-from ioplan.measure.measurement import Measurement
-from ioplan.measure.metrics import Figure, Sample, figure
-from ioplan.measure.stretch import stretch
 from ioplan.records.record import RunDetail
+from ioplan.results.measure.interval_counts import IntervalCounts
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure.metrics import Figure, Sample, figure
+from ioplan.results.measure.stretch import stretch
 
 MS_NS = 1_000_000
 STALL_NS = 200 * MS_NS

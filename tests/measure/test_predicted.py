@@ -11,7 +11,7 @@ from ioplan.language.bind.between import numeric_axes, skeleton
 from ioplan.language.bind.matrix import Cell, CellKey, Matrix, cell_key
 from ioplan.language.check.check import check
 from ioplan.language.syntax.source import Source
-from ioplan.measure.neighbours import Rate, predictions, rate_of
+from ioplan.results.measure.neighbours import Rate, predictions, rate_of
 
 MOST_WRONG_PERCENT = 5
 

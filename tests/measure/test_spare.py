@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.measure.spare import StatedSpare, spare_percent_of, steady_waf
 from ioplan.records.record import RunRecord
-from ioplan.store.store import Store
+from ioplan.results.measure.spare import StatedSpare, spare_percent_of, steady_waf
+from ioplan.results.store.store import Store
 from ioplan_sim.theory import large_blocks
 
 SPARES = (7, 15, 28)

@@ -14,18 +14,18 @@ from run_data import counts, latencies_ns, progress, record, stream
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import LATENCY, Metric
 from ioplan.language.plan import Chart
-from ioplan.measure.measurement import Measurement
 from ioplan.records.record import PhaseResult
-from ioplan.report.charts.charts import renderer
-from ioplan.report.charts.defaults import chart
-from ioplan.report.charts.phases import APART, MANY, lanes
-from ioplan.report.charts.request import Request
-from ioplan.report.document import ChartSpec
-from ioplan.report.html.spec import spec
-from ioplan.report.points import points
-from ioplan.report.reader import Reader
-from ioplan.report.terminal.charts import drawn
-from ioplan.store.store import Store
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.report.charts.charts import renderer
+from ioplan.results.report.charts.defaults import chart
+from ioplan.results.report.charts.phases import APART, MANY, lanes
+from ioplan.results.report.charts.request import Request
+from ioplan.results.report.document import ChartSpec
+from ioplan.results.report.html.spec import spec
+from ioplan.results.report.points import points
+from ioplan.results.report.reader import Reader
+from ioplan.results.report.terminal.charts import drawn
+from ioplan.results.store.store import Store
 from ioplan.workload import Phase
 
 SECONDS = 20

@@ -11,7 +11,7 @@ from command import ioplan, plan_file
 from paths import ROOT
 
 from ioplan.records.record import RunRecord
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 pytestmark = pytest.mark.slow
 

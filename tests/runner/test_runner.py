@@ -36,14 +36,14 @@ from ioplan.records.record import (
 )
 from ioplan.records.session import Session, SessionStatus
 from ioplan.records.window import window_of
-from ioplan.runner.baseline import BaselineSession
-from ioplan.runner.context import SessionContext
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import Store
+from ioplan.runner.execute.observer import SessionObserver
+from ioplan.runner.execute.outcome import SessionOutcome
 from ioplan.runner.execute.watchdog import Limits, least_silence_s
-from ioplan.runner.observer import SessionObserver
-from ioplan.runner.outcome import SessionOutcome
-from ioplan.runner.session import SessionRunner
-from ioplan.store.errors import StoreError
-from ioplan.store.store import Store
+from ioplan.runner.session.baseline import BaselineSession
+from ioplan.runner.session.context import SessionContext
+from ioplan.runner.session.session import SessionRunner
 from ioplan.testing.subject import job as one_job
 from ioplan.testing.subject import stream as one_stream
 from ioplan.workload import Rate, RatePhase, Replay

@@ -11,7 +11,7 @@ from ioplan.language.bind.matrix import Matrix, cell_key
 from ioplan.language.check.check import check
 from ioplan.language.plan import Test
 from ioplan.language.syntax.source import Source
-from ioplan.measure.neighbours import rate_of
+from ioplan.results.measure.neighbours import rate_of
 from ioplan.runner.predicted import PredictedCells
 
 PLAN = """test "T" {{

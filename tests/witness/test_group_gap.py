@@ -10,7 +10,7 @@ from calm import needs_idle_cpu
 from command import ioplan, plan_file
 from stalls import Stall
 
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 from ioplan.witness.device import Device
 
 PLAN = """

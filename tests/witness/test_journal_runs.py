@@ -19,7 +19,7 @@ from command import Done, ioplan, plan_file
 from served_journal import PROGRAM, Served, host_dies
 
 from ioplan.core.state_folder import state_folder
-from ioplan.runner.remote_stamps import ENTRY_BYTES, HEADER_BYTES
+from ioplan.runner.state.remote_stamps import ENTRY_BYTES, HEADER_BYTES
 from ioplan.witness.device import Device
 from ioplan.witness.log import seen
 

@@ -16,8 +16,8 @@ from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
 from serving import server_of
 
-from ioplan.runner.lab_command import MOST_OUTPUT_BYTES, run_command
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
+from ioplan.runner.events.lab_command import MOST_OUTPUT_BYTES, run_command
 from ioplan.witness.device import Device
 
 pytestmark = pytest.mark.slow

@@ -16,9 +16,9 @@ from ioplan.job import (
 from ioplan.language.metric import stretch_ns
 from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest
+from ioplan.planner.seek.decide import INTERVALS
+from ioplan.planner.seek.search import Probe
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
-from ioplan.seek.decide import INTERVALS
-from ioplan.seek.search import Probe
 from ioplan.workload import Phase, Stream, Workload, phases_of
 
 

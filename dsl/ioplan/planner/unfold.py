@@ -25,6 +25,7 @@ from ioplan.language.plan import (
 from ioplan.language.quantity import Quantity
 from ioplan.planner.needs import Needs
 from ioplan.planner.run_id import canonical, digest, set_fields
+from ioplan.planner.seek.search import Probe
 from ioplan.planner.seeking import Probes, bounds_of
 from ioplan.planner.steps import (
     Idle,
@@ -45,7 +46,6 @@ from ioplan.planner.target_state import (
     steps_of,
 )
 from ioplan.records.record import Preparation
-from ioplan.seek.search import Probe
 from ioplan.workload import Workload, scaled_times
 
 RunContext = tuple[StepTemplate | None, ...]

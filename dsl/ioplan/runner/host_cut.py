@@ -10,12 +10,12 @@ from pydantic import ValidationError
 
 from ioplan.core.model import Model
 from ioplan.core.state_folder import state_folder
-from ioplan.measure.measurement import Measurement
 from ioplan.planner.steps import Run
 from ioplan.records.record import PowerCutMade
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.store.session_folder import make_private
 from ioplan.runner.execute.execute import RunOutcome, now
-from ioplan.runner.remote_stamps import boot
-from ioplan.store.session_folder import make_private
+from ioplan.runner.state.remote_stamps import boot
 
 LOST = (
     "this host lost its power with the target, as was asked for; what the run had "

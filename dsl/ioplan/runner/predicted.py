@@ -12,9 +12,9 @@ from ioplan.language.bind.bind import Cell
 from ioplan.language.bind.matrix import CellKey, cell_key
 from ioplan.language.metric import Metric
 from ioplan.language.plan import Test, Within
-from ioplan.measure.metrics import Sample, figure
-from ioplan.measure.neighbours import CONFIDENCE, Rate, predictions, rate_of
 from ioplan.records.record import Predicted
+from ioplan.results.measure.metrics import Sample, figure
+from ioplan.results.measure.neighbours import CONFIDENCE, Rate, predictions, rate_of
 
 CHECKED = 0.1
 """The part of what is predicted that is measured nevertheless."""

@@ -8,29 +8,29 @@ from pathlib import Path
 from msgspec.structs import replace
 from rich.console import Console
 
-from ioplan.cli.bundles import results_of
 from ioplan.cli.commands.lanes import print_lanes
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.selection import fits, only_tests
-from ioplan.cli.stores import opened
+from ioplan.cli.sessions.bundles import results_of
+from ioplan.cli.sessions.selection import fits, only_tests
+from ioplan.cli.sessions.stores import opened
 from ioplan.core.formats import writer_of
 from ioplan.core.model import slimmed
 from ioplan.core.text import counted, did_you_mean
 from ioplan.core.units import time_text
-from ioplan.export.export import WRITERS, export
 from ioplan.language.metric import MetricError
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.quantity import parse
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.report.terminal.asked_figures import show_figures
-from ioplan.report.terminal.during import During, show_during
-from ioplan.report.terminal.show import show_records
-from ioplan.report.verdicts import how_measured
-from ioplan.share.bundle import is_bundle
-from ioplan.share.recorded_plan import recorded_plan
-from ioplan.store.store import Store
+from ioplan.results.export.export import WRITERS, export
+from ioplan.results.report.terminal.asked_figures import show_figures
+from ioplan.results.report.terminal.during import During, show_during
+from ioplan.results.report.terminal.show import show_records
+from ioplan.results.report.verdicts import how_measured
+from ioplan.results.share.bundle import is_bundle
+from ioplan.results.share.recorded_plan import recorded_plan
+from ioplan.results.store.store import Store
 
 
 def show_session(

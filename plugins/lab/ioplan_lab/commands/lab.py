@@ -10,16 +10,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ioplan.cli.choose import backend_of
 from ioplan.cli.display.listing import listing
 from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
+from ioplan.cli.targets.choose import backend_of
 from ioplan.core.extras import needed
-from ioplan.host.prepared import restore
-from ioplan.lab.cross_references import members
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import default_path, read_lab
+from ioplan.runner.host.prepared import restore
+from ioplan.runner.lab.cross_references import members
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import default_path, read_lab
 from ioplan_lab.cluster.hosts.units import scheduler_unit, worker_unit
 from ioplan_lab.cluster.hosts.worker_api import versions as host_versions
 from ioplan_lab.programs import PROGRAMS

@@ -13,9 +13,9 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
 from ioplan.core.text import did_you_mean
-from ioplan.lab.hosts import LabHost
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import read_lab
+from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.hosts import lifecycle, scheduler_start
 from ioplan_lab.cluster.keys.authority import Authority, short
 from ioplan_lab.cluster.keys.enrolment import enrol, greet, take_keys

@@ -7,8 +7,8 @@ from typing import Self
 
 from msgspec import Struct
 
-from ioplan.lab.lab import Lab
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.desk.calls import Calls
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.drives import capacities

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.store.connection import Connection, Row, scalar
+from ioplan.results.store.connection import Connection, Row, scalar
 from ioplan.target_entry import LabTarget
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import SEVERAL, LaneCall, LaneState

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ioplan.guard.survey import Surveyed
-from ioplan.store.connection import Row
+from ioplan.results.store.connection import Row
+from ioplan.runner.guard.survey import Surveyed
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.queue.tables import insert

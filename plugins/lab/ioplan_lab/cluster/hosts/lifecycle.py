@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import did_you_mean
-from ioplan.lab.hosts import LabHost
-from ioplan.lab.lab import Lab
+from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.scheduler_start import START_S, start_scheduler

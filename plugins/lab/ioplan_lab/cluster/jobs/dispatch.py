@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.extras import needed
-from ioplan.lab.cross_references import expanded, for_host
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session_id import new_session_id
+from ioplan.runner.lab.cross_references import expanded, for_host
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan.target_entry import LabTarget
 from ioplan_lab.cluster.errors import ClusterError, missing_package
 from ioplan_lab.cluster.jobs.job import Job

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from ioplan.core.process_title import set_title
 from ioplan.core.system import fcntl
-from ioplan.store.database import is_address
-from ioplan.store.session_folder import make_own
-from ioplan.store.store import default_path
+from ioplan.results.store.database import is_address
+from ioplan.results.store.session_folder import make_own
+from ioplan.results.store.store import default_path
 from ioplan_lab.cluster.jobs.lane import (
     BY_EXIT,
     CANCELLED,

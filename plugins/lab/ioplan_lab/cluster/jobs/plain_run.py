@@ -10,10 +10,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ioplan.backends import JoinedFacts, TargetFacts
-from ioplan.lab.cross_references import expanded
-from ioplan.lab.lab import Lab
 from ioplan.records.session import Session
-from ioplan.runner.observer import SessionObserver
+from ioplan.runner.execute.observer import SessionObserver
+from ioplan.runner.lab.cross_references import expanded
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.jobs.lane import EXIT, SEVERAL, LaneCall
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lanes_root
 from ioplan_lab.cluster.jobs.lane_observer import LaneObserver

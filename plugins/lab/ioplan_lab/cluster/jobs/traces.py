@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from errno import ENOENT
 from pathlib import Path
 
-from ioplan.store.session_folder import make_own
+from ioplan.results.store.session_folder import make_own
 from ioplan.trace.facts import TraceError
 from ioplan.trace.known import FILES, is_facts, recorded_trace, surveyed
 

@@ -12,8 +12,8 @@ from ioplan.cli.display.listing import print_listing
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.core.text import counted
-from ioplan.lab.lab_file import read_lab
-from ioplan.runner.person import login_name
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.session.person import login_name
 from ioplan_lab.cluster.jobs.lane_folder import lanes_root
 from ioplan_lab.commands.desk.consent import usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database

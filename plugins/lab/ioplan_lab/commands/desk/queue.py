@@ -13,9 +13,9 @@ from ioplan.cli.display.listing import print_listing
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.run_options import requested, requested_plan
-from ioplan.lab.lab_file import read_lab
-from ioplan.runner.person import login_name
-from ioplan.store.store import default_path
+from ioplan.results.store.store import default_path
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.session.person import login_name
 from ioplan_lab.commands.desk.chosen import chosen_targets
 from ioplan_lab.commands.desk.consent import usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database

@@ -15,8 +15,8 @@ from msgspec.structs import asdict
 from ioplan.cli.display.listing import print_listing
 from ioplan.cli.display.output import print_line
 from ioplan.core.error_kinds import ClusterFault
-from ioplan.store.errors import StoreError
-from ioplan.store.store import default_path
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import default_path
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.job import Jobs
 from ioplan_lab.cluster.jobs.lane import LaneState

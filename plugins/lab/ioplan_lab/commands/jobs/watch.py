@@ -12,10 +12,10 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.exit_codes import HELD, INTERRUPTED
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import line
-from ioplan.report.headlines.summary import league_of
-from ioplan.report.terminal.league import league_note, league_table
-from ioplan.runner.person import login_name
-from ioplan.store.store import Store
+from ioplan.results.report.headlines.summary import league_of
+from ioplan.results.report.terminal.league import league_note, league_table
+from ioplan.results.store.store import Store
+from ioplan.runner.session.person import login_name
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs

@@ -8,7 +8,7 @@ from datetime import timedelta
 from msgspec import Struct
 
 from ioplan.core.text import did_you_mean
-from ioplan.store.errors import KeyViolation
+from ioplan.results.store.errors import KeyViolation
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing

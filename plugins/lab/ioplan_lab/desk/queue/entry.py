@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from ioplan.records.run_request import RunRequest
-from ioplan.store.connection import Row
+from ioplan.results.store.connection import Row
 from ioplan_lab.desk.errors import DeskError
 
 

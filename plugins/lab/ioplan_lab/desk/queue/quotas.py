@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from ioplan.core.text import counted
-from ioplan.store.connection import Connection
+from ioplan.results.store.connection import Connection
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ioplan.records.run_request import RunRequest
-from ioplan.store.errors import StoreError
+from ioplan.results.store.errors import StoreError
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from ioplan.records.run_request import RunRequest
-from ioplan.store.connection import Connection, Row
+from ioplan.results.store.connection import Connection, Row
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing

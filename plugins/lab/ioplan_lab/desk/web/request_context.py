@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 
 from ioplan.core.error_kinds import ExplainedError, StoreFault
 from ioplan.core.text import printable
-from ioplan.store.errors import StoreError
+from ioplan.results.store.errors import StoreError
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.errors import DeskError, Missing, Refused
 from ioplan_lab.desk.people.people import Person
