@@ -186,7 +186,7 @@ class StampingDrive(Protocol):
 class JournalingDrive(StampingDrive, Protocol):
     """One that can keep these stamps on another host, too.
 
-    `journal` is the descriptor of a link to there (`ioplan.runner.journal.wire`), or None.
+    `journal` is the descriptor of a link to there (`runner.journal.wire`), or None.
     """
 
     journal: int | None
@@ -269,7 +269,7 @@ class Backend(Protocol):
         """What the backend's own program would be told, for people to read."""
 
     def open(self, request: TargetRequest) -> Drive:
-        """Open a target. Raises ioplan.runner.guard.target.TargetError or BackendError."""
+        """Open a target. Raises runner.guard.target.TargetError or BackendError."""
 
 
 MEMBERS = ("name", "virtual_time", "speaks", "availability", "gaps", "native", "open")

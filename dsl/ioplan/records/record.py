@@ -351,7 +351,7 @@ class RunDetail(Model):
     telemetry: tuple[TelemetryPoint, ...] = ()
     intervals: bytes = Field(
         description="what each stream and direction counted in each interval, packed "
-        "by `ioplan.results.measure.interval_counts`; left out where it is not asked for",
+        "by `results.measure.interval_counts`; left out where it is not asked for",
         default=b"",
         exclude=True,
     )

@@ -35,7 +35,7 @@ class Curve(Struct, frozen=True):
 
     @classmethod
     def of(cls, samples_ns: Sequence[float]) -> Curve:
-        """The curve of a sample, by the buckets of `ioplan.results.measure.histogram`."""
+        """The curve of a sample, by the buckets of `measure.histogram`."""
         found = np.searchsorted(EDGES, np.array(samples_ns), "right")
         index, count = np.unique(found, return_counts=True)
         ends = count.cumsum() / len(samples_ns)

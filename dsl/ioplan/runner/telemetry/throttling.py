@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ioplan.records.assessed import MAX_STEAL_PERCENT
 from ioplan.records.telemetry import Log, Telemetry
 from ioplan.runner.telemetry.hwmon import Sensor, throttles_at_celsius
 
@@ -13,7 +14,6 @@ THROTTLED = (
     "warning_temp_time",
     "critical_comp_time",
 )
-MAX_STEAL_PERCENT = 20.0
 
 
 def heat_warnings(run: Telemetry, sensor: Sensor | None) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """A histogram in ticks, and the same in nanoseconds.
 
-SPDK's layout is that of `ioplan.results.measure.histogram`, 7 bits, but for the unit. The
+SPDK's layout is that of `measure.histogram`, 7 bits, but for the unit. The
 middle of a bucket of ticks decides which bucket of nanoseconds its count goes to,
 so a latency is off by 0.8 % at most, instead of 0.4 %.
 """

@@ -8,10 +8,9 @@ from functools import cache
 from msgspec import Struct
 
 from ioplan.backends import BackendError, find
-from ioplan.records.assessed import unsteady
+from ioplan.records.assessed import MAX_STEAL_PERCENT, unsteady
 from ioplan.records.record import RunRecord
 from ioplan.results.report.points import Point
-from ioplan.runner.telemetry.throttling import MAX_STEAL_PERCENT
 
 SIMULATED = "simulated"
 NOT_STEADY = "not steady"

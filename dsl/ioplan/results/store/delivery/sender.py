@@ -1,4 +1,6 @@
-"""Sends what is in a host's outbox: `python -m ioplan.results.store.delivery.sender STORE`.
+"""Sends what is in a host's outbox.
+
+`python -m ioplan.results.store.delivery.sender STORE`
 
 One process of a host does so at a time, and it ends when nothing is left that can be
 sent. It is no child of whatever started it, so it outlives a worker that is killed; if
