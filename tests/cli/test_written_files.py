@@ -219,6 +219,7 @@ OWN = {
     "dsl/ioplan/witness/device.py": "the control file of a device",
     "plugins/fio/ioplan_fio/run_files.py": "the session's own folder",
     "plugins/fio/ioplan_fio/replayed.py": "the session's own folder",
+    "plugins/lab/ioplan_lab/cluster/jobs/traces.py": "a lane's own folder",
     "plugins/fio/ioplan_fio/process.py": "a temporary file without a name",
     "plugins/fio/ioplan_fio/gate.py": "the session's own folder",
     "plugins/spdk/ioplan_spdk/bdevperf/execution.py": "the session's own folder",
