@@ -30,7 +30,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.window import counted, window_of
 from ioplan.results.measure.neighbours import rate_of
 from ioplan.results.store.store import Store
-from ioplan.runner.predicted import PredictedCells
+from ioplan.runner.session.predicted import PredictedCells
 
 DRIVES = sorted((Path(__file__).parents[2] / "examples/sim").glob("*.toml"))
 FILL = "purge write sequential 128KiB, qd 32, 2 passes"

@@ -12,7 +12,7 @@ from ioplan.language.check.check import check
 from ioplan.language.plan import Test
 from ioplan.language.syntax.source import Source
 from ioplan.results.measure.neighbours import rate_of
-from ioplan.runner.predicted import PredictedCells
+from ioplan.runner.session.predicted import PredictedCells
 
 PLAN = """test "T" {{
   run random 4KiB 100/0, qd 1 for 1min

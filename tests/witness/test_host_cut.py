@@ -17,7 +17,7 @@ import pytest
 from command import Done, ioplan, plan_file
 from served_journal import PROGRAM, Served, host_dies
 
-from ioplan.runner.host_cut import last_host_cut
+from ioplan.runner.state.host_cut import last_host_cut
 from ioplan.witness.device import Device
 from ioplan.witness.log import seen
 

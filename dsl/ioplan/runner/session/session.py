@@ -35,7 +35,6 @@ from ioplan.runner.execute.outcome import (
     SessionOutcome,
     TargetUnusable,
 )
-from ioplan.runner.predicted import PredictedCells, measured_rate
 from ioplan.runner.prepare.preparation import PreparationQueue
 from ioplan.runner.seek import cell_seek
 from ioplan.runner.seek.found_values import FoundValues
@@ -43,6 +42,7 @@ from ioplan.runner.session import rounds
 from ioplan.runner.session.budget import TIME_IS_UP, Budget
 from ioplan.runner.session.context import SessionContext
 from ioplan.runner.session.expectations import ExpectationTracker
+from ioplan.runner.session.predicted import PredictedCells, measured_rate
 from ioplan.runner.session.step_runner import StepRunner
 from ioplan.runner.state.state_ledger import StateLedger
 

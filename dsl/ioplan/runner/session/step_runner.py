@@ -37,14 +37,14 @@ from ioplan.runner.execute.outcome import (
 )
 from ioplan.runner.execute.progress import ProgressReporter, RunWatch
 from ioplan.runner.guard.errors import os_reason
-from ioplan.runner.host_cut import HostCut, forget_host_cut, last_host_cut
 from ioplan.runner.journal.wire import JournalError
 from ioplan.runner.seek.decision_watch import DecisionWatch
 from ioplan.runner.session.budget import Budget
 from ioplan.runner.session.context import SessionContext
 from ioplan.runner.session.recorder import Recorder, without_failed_ios
+from ioplan.runner.session.stated_spare import stated_spare
+from ioplan.runner.state.host_cut import HostCut, forget_host_cut, last_host_cut
 from ioplan.runner.state.stamps import StampFile
-from ioplan.runner.stated_spare import stated_spare
 from ioplan.runner.telemetry.instruments import Instruments
 
 if TYPE_CHECKING:
