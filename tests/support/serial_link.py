@@ -56,16 +56,19 @@ class Carrier:
                 left = left[os.write(self.fd, left) :]
 
     def _deliver(self) -> None:
-        while head := self._exactly(HEAD.size):
-            number, size = HEAD.unpack(head)
-            part = self._exactly(size)
-            with suppress(OSError):
-                if part and number in self.ends:
-                    self.ends[number].sendall(part)
-                elif not part and (end := self.ends.pop(number, None)):
-                    end.shutdown(socket.SHUT_RDWR)
-                elif not part and self.reach:
-                    self._add(number, self.reach())
+        with suppress(ConnectionError):  # the machine has died
+            while head := self._exactly(HEAD.size):
+                number, size = HEAD.unpack(head)
+                self._hand_over(number, self._exactly(size))
+
+    def _hand_over(self, number: int, part: bytes) -> None:
+        with suppress(OSError):
+            if part and number in self.ends:
+                self.ends[number].sendall(part)
+            elif not part and (end := self.ends.pop(number, None)):
+                end.shutdown(socket.SHUT_RDWR)
+            elif not part and self.reach:
+                self._add(number, self.reach())
 
     def _exactly(self, size: int) -> bytes:
         """Fewer only at the end of the stream."""
