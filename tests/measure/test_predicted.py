@@ -80,4 +80,4 @@ def test_names_and_few_numbers_have_nothing_between_them() -> None:
 
 @pytest.mark.long
 def test_the_document_has_the_table(renew: bool) -> None:
-    check_part(ROOT / "docs/language.md", "predicted cells", table(), renew)
+    check_part(ROOT / "docs/language.md", "predicted cells", table() + "\n", renew)

@@ -29,6 +29,7 @@ from ioplan.testing.test_safety import nothing_left
 FIELDS = {
     *SLOTS,
     *("for", "warmup", "interval", "passes"),
+    "replay",  # what a stream does, as its pattern
     "streams",  # the stream itself: there is one too many
 }
 

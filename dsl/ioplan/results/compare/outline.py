@@ -16,6 +16,7 @@ from ioplan.records.record import (
     BackendFacts,
     Decided,
     DirectionResult,
+    Predicted,
     Preparation,
     RunRecord,
     Status,
@@ -84,6 +85,7 @@ class _Outline(_Part):
     steady: Steady | None = None
     decided: Decided | None = None
     found: Found | None = None
+    predicted: Predicted | None = None
 
 
 class _WithParts(_Outline):
