@@ -186,7 +186,7 @@ class StampingDrive(Protocol):
 class JournalingDrive(StampingDrive, Protocol):
     """One that can keep these stamps on another host, too.
 
-    `journal` is the descriptor of a link to there (`ioplan.journal.wire`), or None.
+    `journal` is the descriptor of a link to there (`runner.journal.wire`), or None.
     """
 
     journal: int | None
@@ -248,6 +248,9 @@ class Backend(Protocol):
     One that does its I/O on the CPUs that a job names has `takes_cpus = True`; ioplan
     itself then keeps off them. It tells the ones in use as the fact `cpus`.
 
+    One whose Results have the `gap_ns` of each stream has `measures_gaps = True`; of
+    another one it is told before a run that what asks for `gap` will have no figure.
+
     `speaks` are the words that it knows, checked by `ioplan.language.spoken.speaking`.
     What a job asks for and is not among them is refused before the backend sees it.
     """
@@ -266,7 +269,7 @@ class Backend(Protocol):
         """What the backend's own program would be told, for people to read."""
 
     def open(self, request: TargetRequest) -> Drive:
-        """Open a target. Raises ioplan.guard.target.TargetError or BackendError."""
+        """Open a target. Raises runner.guard.target.TargetError or BackendError."""
 
 
 MEMBERS = ("name", "virtual_time", "speaks", "availability", "gaps", "native", "open")

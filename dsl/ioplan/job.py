@@ -22,6 +22,7 @@ can ignore leaves it as it is; anything else makes it the next one."""
 SECOND_NS = 1_000_000_000
 MIN_INTERVAL_NS = 10_000_000
 """The shortest interval of a run's reports."""
+MAX_INTERVAL_NS = 3600 * SECOND_NS
 
 
 class JobStream(Stream):
@@ -78,7 +79,8 @@ class Job(Model):
     fewer, each has one of its own, in this order; with more, they share all of them.
     Where there are none, the backend chooses. With several `targets`, `target` is their
     paths for people to read, capacity and block are those that fit all. Each of the
-    `phases` has counts of its own in the Result.
+    `phases` has counts of its own in the Result. With `exact_intervals` the plan asks
+    for what each interval counted, or for their length: no program reads it.
     """
 
     target: str
@@ -92,6 +94,7 @@ class Job(Model):
     limit_bytes: Annotated[int, Field(gt=0)] | None = None
     passes: Annotated[float, Field(gt=0)] | None = None
     interval_ns: Annotated[int, Field(gt=0)] = SECOND_NS
+    exact_intervals: Annotated[bool, Field(exclude=True)] = False
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 1
     read_only: bool = True
     await_start: bool = False
@@ -137,7 +140,7 @@ class Counts(Model):
     """What one direction of one stream did, in an interval or in the whole run.
 
     `bins` is a sparse histogram of latencies, flat: index, count, index, count…
-    in the layout of `ioplan.measure.histogram`. The sums are exact: `sum_ns` of
+    in the layout of `ioplan.results.measure.histogram`. The sums are exact: `sum_ns` of
     all latencies, `sum_sq_ns2` of their squares.
     """
 

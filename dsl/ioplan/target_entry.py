@@ -48,14 +48,25 @@ class PowerControl(Model):
     """Commands on this host: `off` cuts the target's power, `on` gives it back.
 
     Each has to end within `timeout`, and the target to answer again within `back`;
-    after `settle` I/O goes on.
+    after `settle` I/O goes on. With `this_host`, `off` cuts the power of this host as
+    well, something else gives it back, and `ioplan resume` goes on.
     """
 
     off: Command
-    on: Command
+    on: Command | None = None
+    this_host: Switch = False
     settle: Duration = "0s"
     back: Duration = "5min"
     timeout: Duration = "1min"
+
+    @model_validator(mode="after")
+    def _gives_it_back(self) -> Self:
+        if self.this_host == bool(self.on):
+            raise ValueError(
+                "say either `on`, what gives the power back, or `this_host = true`, if "
+                "`off` cuts the power of this host as well"
+            )
+        return self
 
 
 class JournalPlace(Model):

@@ -146,7 +146,8 @@ class Region(Model):
 class Replay(Model):
     """A recorded trace, or the part of it from one time to another: the SHA-256 of the
     whole file, the number of I/Os that are replayed, the time from the first to the
-    last, the largest end of one, and what all of them move."""
+    last, the largest end of one, and what all of them move; the longest time without
+    any, and how many have FUA."""
 
     digest: str
     ios: Annotated[int, Field(gt=0)]
@@ -155,6 +156,8 @@ class Replay(Model):
     moved_bytes: Annotated[int, Field(ge=0)]
     from_ns: Annotated[int, Field(ge=0)] = 0
     to_ns: Annotated[int, Field(gt=0)] | None = None
+    quiet_ns: Annotated[int, Field(ge=0)] = 0
+    fua: Annotated[int, Field(ge=0)] = 0
 
 
 class Stream(Model):

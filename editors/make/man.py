@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 
 from ioplan import __version__
-from ioplan.cli.help import usage
 from ioplan.cli.interface.declare import Command, Group, Parameter
 from ioplan.cli.interface.table import IOPLAN
+from ioplan.cli.shell.help import usage
 from ioplan.language.clause_table import CLAUSES
 from ioplan.language.statement_table import ITEMS, PREPARES, STATEMENTS, TIMING
 

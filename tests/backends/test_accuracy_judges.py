@@ -28,7 +28,7 @@ from accuracy import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan.measure.histogram import bucket_index, bucket_range
+from ioplan.results.measure.histogram import bucket_index, bucket_range
 from ioplan.testing.calm import NAP_S, calmly
 
 GAP_NS, RATE_IOPS, RUN_NS = 5 * MS, 200, 1000 * MS

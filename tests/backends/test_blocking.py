@@ -16,9 +16,9 @@ from calm import needs_idle_cpu
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.blocking import BlockingBackend, Device
 from ioplan.blocking.tally import binned
-from ioplan.guard.target import TargetError
 from ioplan.job import Event, Failure, Job, Result
-from ioplan.measure.histogram import bucket_index
+from ioplan.results.measure.histogram import bucket_index
+from ioplan.runner.guard.target import TargetError
 from ioplan.testing import Conformance
 from ioplan.testing.subject import job, sizes, stream
 

@@ -32,7 +32,7 @@ from labs import loops_held, needs_root
 
 from ioplan.backends import TargetRequest
 from ioplan.job import SECOND_NS, Failure, Job, Progress, Result
-from ioplan.measure.measurement import Measurement
+from ioplan.results.measure.measurement import Measurement
 from ioplan.workload import DIRECTIONS
 from ioplan_fio import FioBackend
 

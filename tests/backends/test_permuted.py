@@ -13,7 +13,7 @@ from sim_drive import DRIVES, WRITES, Bench
 from ioplan.backends import TargetFacts
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.unfold import unfold
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 from ioplan_sim.spec import DriveSpec
 
 GIB = 1 << 30

@@ -12,7 +12,7 @@ from sim_drive import made_once
 
 from ioplan.backends import Backend, BackendError, TargetRequest
 from ioplan.job import Counts, Failure, Job, Progress, Result, Started, job_streams
-from ioplan.measure.histogram import Histogram, bucket_range
+from ioplan.results.measure.histogram import Histogram, bucket_range
 from ioplan.workload import (
     DIRECTIONS,
     Rate,

@@ -9,7 +9,7 @@ from sim_drive import stream
 from test_sim import drive, events, run
 
 from ioplan.job import Counts, Result
-from ioplan.measure.histogram import Histogram
+from ioplan.results.measure.histogram import Histogram
 from ioplan.workload import DIRECTIONS, Rate
 from ioplan_sim.spec import DriveSpec
 

@@ -12,8 +12,8 @@ from labs import loop_device, needs_root
 from spdk_jobs import GOLDEN, job, stand_in
 
 from ioplan.backends import BackendError, Gap, TargetRequest, find
-from ioplan.guard.errors import TargetError
 from ioplan.job import SECOND_NS
+from ioplan.runner.guard.errors import TargetError
 from ioplan.workload import Data, Hotspot, Hotspots, Rate, Region, SizeShare, Zipf
 from ioplan_spdk import SpdkBackend
 from ioplan_spdk.bdevperf.device_statistics import Schedule

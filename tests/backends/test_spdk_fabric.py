@@ -17,8 +17,8 @@ from spdk_jobs import GOLDEN, LEFT_OUT, job, real
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import Cause
-from ioplan.guard.target import TargetError
 from ioplan.job import SECOND_NS, Event, Failure, Progress, Result
+from ioplan.runner.guard.target import TargetError
 from ioplan_spdk import SpdkBackend
 from ioplan_spdk.driver import plugin_fault
 from ioplan_spdk.fabric import fabric_fault

@@ -14,7 +14,7 @@ from spdk_jobs import GOLDEN, MALLOC, job
 
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
-from ioplan.measure.measurement import Measurement
+from ioplan.results.measure.measurement import Measurement
 from ioplan.workload import Rate, Region, SizeShare
 from ioplan_spdk import SpdkBackend
 from ioplan_spdk.fio_plugin.faults import explained

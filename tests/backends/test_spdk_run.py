@@ -18,12 +18,12 @@ from spdk_jobs import LEFT_OUT, MALLOC, is_running, job, real, stand_in
 
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.core.child import OwnedProcess
-from ioplan.guard.scratch_file import create_scratch
-from ioplan.guard.target import TargetError
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
-from ioplan.measure.histogram import bucket_index
-from ioplan.measure.measurement import Measurement
-from ioplan.measure.tally import CountsBuilder, no_bins
+from ioplan.results.measure.histogram import bucket_index
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure.tally import CountsBuilder, no_bins
+from ioplan.runner.guard.scratch_file import create_scratch
+from ioplan.runner.guard.target import TargetError
 from ioplan_spdk import SpdkBackend
 from ioplan_spdk.bdevperf.execution import SpdkExecution
 from ioplan_spdk.bdevperf.histogram_text import printed_jobs

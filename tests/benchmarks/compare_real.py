@@ -23,11 +23,11 @@ from math import log
 from pathlib import Path
 from statistics import fmean, median, variance
 
-from ioplan.compare.judge import DEFAULT_METRICS, Question, compare
-from ioplan.compare.side import CellRuns, Side, side_of
 from ioplan.records.session import Session
-from ioplan.report.reader import Reader
-from ioplan.store.store import Store
+from ioplan.results.compare.judge import DEFAULT_METRICS, Question, compare
+from ioplan.results.compare.side import CellRuns, Side, side_of
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.store import Store
 
 IOPLAN = Path(sys.executable).parent / "ioplan"
 PLAN = """plan "The same again"

@@ -28,10 +28,10 @@ from run_data import measurement, record, session
 from ioplan.records.drive import Drive
 from ioplan.records.record import Verdict
 from ioplan.records.session import Session
-from ioplan.store.connection import Connection
-from ioplan.store.layout.tables import COLUMNS, insert, insert_missing
-from ioplan.store.rows import drive_row, env_row, session_row
-from ioplan.store.store import Store
+from ioplan.results.store.connection import Connection
+from ioplan.results.store.layout.tables import COLUMNS, insert, insert_missing
+from ioplan.results.store.rows import drive_row, env_row, session_row
+from ioplan.results.store.store import Store
 
 SESSIONS, RUNS, DRIVES, HOSTS, PAGE = 10_000, 100, 300, 40, 500
 MOST_S = {"ls": 1.0, "show": 1.0, "history": 5.0}

@@ -24,7 +24,7 @@ from chromium import Browser, browser  # noqa: E402
 from command import ioplan  # noqa: E402
 from gallery import FORGET, missing, session, squeezed  # noqa: E402
 
-from ioplan.store.store import Store  # noqa: E402
+from ioplan.results.store.store import Store  # noqa: E402
 
 DOCUMENT = ROOT / "docs" / "first-screens.md"
 FOLDER = ROOT / "docs" / "gallery"

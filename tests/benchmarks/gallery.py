@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT / "tests" / part) for part in ("support", "browser")]
 from chromium import Browser, browser, left_out  # noqa: E402
 from command import ioplan  # noqa: E402
 
-from ioplan.store.store import Store  # noqa: E402
+from ioplan.results.store.store import Store  # noqa: E402
 
 FOLDER = ROOT / "docs" / "gallery"
 DRIVES = ROOT / "examples" / "sim"

@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from made_history import fill, session_id
 
-from ioplan.history.history import Question, history
 from ioplan.language.metric import Metric
-from ioplan.store.store import Store
+from ioplan.results.history.history import Question, history
+from ioplan.results.store.store import Store
 
 CELLS, NOISE, WHOLE = 20, 0.02, 200
 

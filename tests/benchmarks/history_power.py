@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from synthetic_history import KINDS, NOISE, Values, noise, with_step
 
-from ioplan.compare.evidence import NIGHTS, log_limit
-from ioplan.core.shared_variance import Variance
-from ioplan.history.monitor import signals
+from ioplan.core.statistics.shared_variance import Variance
+from ioplan.results.compare.evidence import NIGHTS, log_limit
+from ioplan.results.history.monitor import signals
 
 BEFORE, WITHIN = 30, 30
 STEPS = (0.03, 0.05, 0.1)

@@ -21,15 +21,15 @@ from pathlib import Path
 from benchmark_row import tell
 
 from ioplan.backends import TargetRequest, find
-from ioplan.guard.target import make_scratch
 from ioplan.job import Event, Progress, Result
 from ioplan.language.check.check import check
 from ioplan.language.syntax.source import Source
-from ioplan.measure.interval_counts import IntervalCounts, IntervalPacker
-from ioplan.measure.measurement import Measurement
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.unfold import unfold
-from ioplan.store.store import Store
+from ioplan.results.measure.interval_counts import IntervalCounts, IntervalPacker
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.store.store import Store
+from ioplan.runner.guard.target import make_scratch
 
 PLAN = """workload two {{
   reader = random 8KiB 100/0, qd 16

@@ -29,8 +29,8 @@ from command import ioplan
 from postgres import postgres
 
 from ioplan.cli.inputs import checked_plan
-from ioplan.store.push import push
-from ioplan.store.store import Store
+from ioplan.results.store.push import push
+from ioplan.results.store.store import Store
 from ioplan_lab.cluster.hosts import dask_client
 from ioplan_lab.cluster.hosts.dask_client import DaskClient
 from ioplan_lab.cluster.hosts.servers import MAX_LANES, SETTINGS, LabWorker

@@ -19,8 +19,8 @@ from benchmark_row import tell
 from command import ioplan
 from postgres import postgres
 
-from ioplan.store.push import push
-from ioplan.store.store import Store
+from ioplan.results.store.push import push
+from ioplan.results.store.store import Store
 
 RUNS, OF_SESSION, MOST_ROWS = 1_000_000, 13, 500
 PLAN = Path(__file__).parents[2] / "examples/demo.ioplan"
@@ -32,7 +32,7 @@ READ = "SELECT sum(seq_tup_read + idx_tup_fetch) FROM pg_stat_user_tables"
 
 def copied(connection: Any, table: str, sessions: int) -> None:
     """The one session there, so many times."""
-    from ioplan.store.layout.tables import COLUMNS
+    from ioplan.results.store.layout.tables import COLUMNS
 
     key = "id" if table == "session" else "session"
     columns = ", ".join(

@@ -24,7 +24,7 @@ from run_data import measurement, record, session  # noqa: E402
 
 from ioplan.language.check.check import check_file  # noqa: E402
 from ioplan.language.plan import Test  # noqa: E402
-from ioplan.store.store import Store  # noqa: E402
+from ioplan.results.store.store import Store  # noqa: E402
 
 KINDS = 64
 """So many different results take turns."""

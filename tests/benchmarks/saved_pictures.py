@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from first_screens import variants
 from gallery import FOLDER, Browser, browser, ioplan, missing
 
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 SUITE, TEST, CHART = "reviews/p3700", "A3*", "IOPS by queue depth"
 NUMBERS = {"two": 2, "twenty": 20, "hundred": 100}

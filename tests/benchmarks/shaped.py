@@ -20,8 +20,8 @@ from typing import NamedTuple
 from benchmark_row import tell
 
 from ioplan.language.metric import Metric
-from ioplan.measure.metrics import Sample, figure
-from ioplan.store.store import Store
+from ioplan.results.measure.metrics import Sample, figure
+from ioplan.results.store.store import Store
 
 SPARES = (7, 15, 28)
 UNITS_KIB = (4, 16)

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from benchmark_row import tell
 
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 NOT_STEADY = 1
 LIMIT_CPU_S = 28.5

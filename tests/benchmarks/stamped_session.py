@@ -16,12 +16,12 @@ WRAPPED = {
     "ioplan.cli.app": ("run",),
     "ioplan.cli.commands.run": ("run_command",),
     "ioplan.cli.inputs": ("checked_plan",),
-    "ioplan.cli.choose": ("chosen_backend", "open_drive"),
-    "ioplan.runner.session": ("SessionRunner.run",),
+    "ioplan.cli.targets.choose": ("chosen_backend", "open_drive"),
+    "ioplan.runner.session.session": ("SessionRunner.run",),
     "ioplan.runner.execute.execute": ("execute", "_Run._measured"),
     "ioplan.runner.execute.watchdog": ("Watchdog.__init__", "Watchdog.__exit__"),
-    "ioplan.runner.recorder": ("Recorder.record",),
-    "ioplan.store.store": ("Store.add",),
+    "ioplan.runner.session.recorder": ("Recorder.record",),
+    "ioplan.results.store.store": ("Store.add",),
 }
 """Functions by module; an event of a run is stamped by what it is."""
 EVENT = "_Run._measured"

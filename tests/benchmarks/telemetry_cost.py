@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ioplan.backends import Drive, TargetFacts, TargetRequest, find
-from ioplan.guard.target import make_scratch
 from ioplan.job import SECOND_NS, Job
 from ioplan.language.check.check import check
 from ioplan.language.quantity import parse
@@ -28,8 +27,9 @@ from ioplan.planner.jobs import all_jobs
 from ioplan.planner.unfold import unfold
 from ioplan.runner.execute.execute import execute
 from ioplan.runner.execute.interrupt import Interrupt
-from ioplan.telemetry.instruments import Instruments
-from ioplan.telemetry.power_meter import Meter
+from ioplan.runner.guard.target import make_scratch
+from ioplan.runner.telemetry.instruments import Instruments
+from ioplan.runner.telemetry.power_meter import Meter
 
 PLAN = 'test "Cost" {{ run random 4KiB 100/0, qd 16 for {seconds}s }}'
 SAMPLES, DRAWS = 1000, 5000

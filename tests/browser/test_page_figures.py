@@ -16,9 +16,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from ioplan.language.metric import Metric
-from ioplan.report.document import FAILED
-from ioplan.report.reader import Reader
-from ioplan.store.store import Store
+from ioplan.results.report.document import FAILED
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.store import Store
 
 pytestmark = pytest.mark.slow
 

@@ -12,13 +12,13 @@ from chromium import Browser, Report
 
 from ioplan.language.metric import parse_metric
 from ioplan.records.superseded import current_records
-from ioplan.report.answers.answer import Held, answer
-from ioplan.report.answers.load import Load
-from ioplan.report.answers.loads import loads, sizes_of
-from ioplan.report.answers.question import parse_question
-from ioplan.report.headlines.doubts import doubts
-from ioplan.report.reader import Reader
-from ioplan.store.store import Store
+from ioplan.results.report.answers.answer import Held, answer
+from ioplan.results.report.answers.load import Load
+from ioplan.results.report.answers.loads import loads, sizes_of
+from ioplan.results.report.answers.question import parse_question
+from ioplan.results.report.headlines.doubts import doubts
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.store import Store
 
 pytestmark = pytest.mark.slow
 

@@ -20,12 +20,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_data import session
 
-from ioplan.cli import completion, shell_scripts
 from ioplan.cli.arguments import Call, CallError, parse
-from ioplan.cli.help import wrapped
 from ioplan.cli.interface.declare import HELP, Command, Entry, Group, Parameter
 from ioplan.cli.interface.table import IOPLAN
-from ioplan.store.store import Store
+from ioplan.cli.shell import completion, shell_scripts
+from ioplan.cli.shell.help import wrapped
+from ioplan.results.store.store import Store
 from ioplan_lab.interface.lab import LAB
 
 pytestmark = pytest.mark.slow

@@ -13,10 +13,10 @@ from made_machine import CPU, put
 
 from ioplan.backends import Availability
 from ioplan.cli.commands import doctor
-from ioplan.doctor import checks
-from ioplan.doctor.checks import CHECKS, findings
-from ioplan.doctor.machine import Finding, Machine
-from ioplan.telemetry.procfs import Tree
+from ioplan.runner.doctor import checks
+from ioplan.runner.doctor.checks import CHECKS, findings
+from ioplan.runner.doctor.machine import Finding, Machine
+from ioplan.runner.telemetry.procfs import Tree
 
 LIMITS = "Limit  Soft Limit  Hard Limit  Units\nMax locked memory  {}  {}  bytes"
 KERNEL = "proc/sys/kernel/io_uring"

@@ -14,11 +14,11 @@ from generated import check_part
 from paths import ROOT
 
 from ioplan.core.error_kinds import KINDS, Cause, CommandFault, StoreFault
-from ioplan.guard.target import TargetError
 from ioplan.job import Failure
 from ioplan.records.session import Session
-from ioplan.store.errors import ReserveUsedError, StoreError, StoreFullError
-from ioplan.store.store import Store
+from ioplan.results.store.errors import ReserveUsedError, StoreError, StoreFullError
+from ioplan.results.store.store import Store
+from ioplan.runner.guard.target import TargetError
 
 DOCUMENT = ROOT / "docs" / "errors.md"
 ALL = list(chain.from_iterable(KINDS))

@@ -18,12 +18,12 @@ from run_requests import full_request
 from ioplan.cli.commands.resume import ResumeOptions, _call
 from ioplan.cli.commands.share.run_bundle import ONLY_HERE, _with_values
 from ioplan.cli.interface.runs import RUN_COMMANDS
-from ioplan.lab.lab import Lab
 from ioplan.records.run_request import OPTIONS, Resolved, RunRequest
 from ioplan.records.session import Session
-from ioplan.runner.signature import signed
-from ioplan.share.contents import LOCAL, Bundled, members_of, sessions_of
-from ioplan.store.store import Store
+from ioplan.results.share.contents import LOCAL, Bundled, members_of, sessions_of
+from ioplan.results.store.store import Store
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.session.signature import signed
 from ioplan_lab.cluster.jobs.lane import LaneCall
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lane_folders, lanes_root
 from ioplan_lab.commands.jobs.start import _common

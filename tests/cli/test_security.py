@@ -35,8 +35,6 @@ from ioplan.cli.commands.sessions import plan_of
 from ioplan.cli.display.output import print_line, unprintable
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.text import printable, printable_lines
-from ioplan.export.export import export
-from ioplan.guard.scratch_file import ScratchError, create_scratch
 from ioplan.job import Job
 from ioplan.language.check.check import check_file, examine
 from ioplan.language.check.modules import Loader
@@ -47,13 +45,15 @@ from ioplan.records.record import RunDetail
 from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import Session
 from ioplan.records.session_id import new_session_id
-from ioplan.report.terminal.session_list import session_lines
-from ioplan.report.terminal.show import show_records
-from ioplan.runner.signature import is_signed, signed
-from ioplan.store.codec import CodecError, decode_histograms, decode_series
-from ioplan.store.errors import StoreError
-from ioplan.store.session_folder import make_private
-from ioplan.store.store import Store
+from ioplan.results.export.export import export
+from ioplan.results.report.terminal.session_list import session_lines
+from ioplan.results.report.terminal.show import show_records
+from ioplan.results.store.codec import CodecError, decode_histograms, decode_series
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.session_folder import make_private
+from ioplan.results.store.store import Store
+from ioplan.runner.guard.scratch_file import ScratchError, create_scratch
+from ioplan.runner.session.signature import is_signed, signed
 from ioplan_fio.jobfile import job_file, section_names
 from ioplan_fio.settings import Settings, settings_of
 from ioplan_spdk.fio_plugin.job import config_text
@@ -97,6 +97,9 @@ class OneSession:
 
     def detail(self, session_id: str, seq: int) -> RunDetail:
         return measurement(1, 1, 20).detail
+
+    def intervals(self, session_id: str, seq: int) -> bytes:
+        return b""
 
 
 @pytest.mark.long
@@ -606,7 +609,7 @@ def test_stored_bytes_are_only_ever_damaged(raw: bytes, body: bytes) -> None:
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioplan.store.codec.MAX_BYTES", 1 << 20)
+    monkeypatch.setattr("ioplan.results.store.codec.MAX_BYTES", 1 << 20)
     bomb = b"\x01" + zlib.compress(bytes(64 << 20))
     with pytest.raises(CodecError, match="has more than 1 MiB"):
         decode_series(bomb)
@@ -671,7 +674,7 @@ def test_a_seal_holds_on_its_own_host(
 ) -> None:
     """The key may lie on a network's file system."""
     machine = tmp_path / "machine-id"
-    monkeypatch.setattr("ioplan.runner.signature.MACHINE_ID", machine)
+    monkeypatch.setattr("ioplan.runner.session.signature.MACHINE_ID", machine)
     machine.write_text("7" * 32)
     made = begun()
     monkeypatch.setattr("platform.node", lambda: "another")
@@ -774,7 +777,7 @@ def test_nor_does_its_mark(tmp_path: Path) -> None:
 
 def create_scratch_in(folder: Path) -> None:
     """ramfs tells no free space, which is asked before."""
-    from ioplan.guard import scratch_file
+    from ioplan.runner.guard import scratch_file
 
     fd = os.open(folder / "s.bin", os.O_RDWR | os.O_CREAT, 0o600)
     try:

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from ioplan.records.run_request import Tags
 from ioplan.records.session import Session
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 PLAN = """test "T" {
   run    random 4KiB 100/0 for 200ms

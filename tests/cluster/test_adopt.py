@@ -22,11 +22,11 @@ from command import ioplan
 from refused import refused
 
 from ioplan.core.error_kinds import ClusterFault
-from ioplan.devices.identity import Identity
-from ioplan.guard.survey import Surveyed
-from ioplan.lab.hosts import LabHost
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import read_lab
+from ioplan.runner.devices.identity import Identity
+from ioplan.runner.guard.survey import Surveyed
+from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.adopt.adoption import host_of
 from ioplan_lab.cluster.adopt.lab_entries import (
     drive_entries,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ioplan.cli.display.terminal import Terminal
-from ioplan.store.delivery.outbox import Delivery
+from ioplan.results.store.delivery.outbox import Delivery
 from ioplan_lab.cluster.jobs.executors import LocalExecutor
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import LaneCall, initial_state

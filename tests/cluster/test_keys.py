@@ -22,10 +22,9 @@ from refused import refused
 
 from ioplan.cli.commands import doctor
 from ioplan.core.error_kinds import ClusterFault
-from ioplan.lab.hosts import WORKER_PORT, LabHost
+from ioplan.runner.lab.hosts import WORKER_PORT, LabHost
 from ioplan_lab.cluster.keys import enrolment, issued
 from ioplan_lab.cluster.keys.authority import Authority
-from ioplan_lab.cluster.keys.certificates import make_authority
 from ioplan_lab.cluster.keys.enrolment import enrol
 from ioplan_lab.cluster.keys.handshake import Handshake, shake_hands
 from ioplan_lab.cluster.keys.host_rights import NotItsRightError, check
@@ -245,16 +244,6 @@ def test_a_revoked_host_gets_new_keys_by_request_only(
     with refused(ClusterFault.KEYS_REVOKED, "lab keys renew h1"):
         enrol("h1", host, PROGRAMS)
     assert enrol("h1", host, PROGRAMS, renew=True).issued.state == "valid"
-
-
-def test_a_lab_with_one_key_for_all_is_moved(host: LabHost) -> None:
-    old = make_authority("ioplan lab")
-    (keys_folder() / "authority.pem").write_text(old.certificate)
-    for name in ("lab.pem", "lab.key"):
-        (keys_folder() / name).write_text(old.key)
-    made = enrol("old", host, PROGRAMS)
-    assert made.outcome == "moved" and "instead of the shared one" in made.text
-    assert not (keys_folder() / "lab.key").exists()
 
 
 def test_keys_are_renewed_and_revoked_by_command(

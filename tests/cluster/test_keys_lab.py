@@ -21,8 +21,8 @@ from netlab import wait_for
 from refused import refused
 
 from ioplan.core.error_kinds import ClusterFault
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import read_lab
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.hosts import lifecycle, servers
 from ioplan_lab.cluster.hosts.scheduler_start import renew_own_keys
 from ioplan_lab.cluster.hosts.service import HELD, LOG_BYTES, Service

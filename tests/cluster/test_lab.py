@@ -13,8 +13,8 @@ from refused import refused
 from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.error_kinds import LabFault
-from ioplan.lab.lab import Lab, LabError
-from ioplan.lab.lab_file import read_lab
+from ioplan.runner.lab.lab import Lab, LabError
+from ioplan.runner.lab.lab_file import read_lab
 
 READS = 'test "R" { run random 4KiB 100/0 for 100ms }'
 

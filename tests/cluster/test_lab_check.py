@@ -17,10 +17,10 @@ from msgspec.structs import astuple
 from refused import refused
 
 from ioplan.core.error_kinds import ClusterFault, LabFault
-from ioplan.lab.cross_references import for_host, members
-from ioplan.lab.hosts import LabHost
-from ioplan.lab.lab import Lab, LabError
-from ioplan.lab.lab_file import read_lab
+from ioplan.runner.lab.cross_references import for_host, members
+from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import Lab, LabError
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts import lifecycle
 from ioplan_lab.cluster.hosts.ssh import call_host

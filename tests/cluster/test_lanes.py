@@ -19,7 +19,8 @@ from labs import needs_root
 from sight import ELSEWHERE
 
 from ioplan.records.host_clock import HostClock
-from ioplan.store.store import Store
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import Store
 from ioplan_lab.cluster.jobs.clock_file import keep_clock
 from ioplan_lab.cluster.jobs.lane import initial_state
 from ioplan_lab.cluster.jobs.lane_folder import (
@@ -30,6 +31,7 @@ from ioplan_lab.cluster.jobs.lane_folder import (
 )
 from ioplan_lab.cluster.jobs.lane_parent import PARENTS
 from ioplan_lab.commands.jobs import follow
+from ioplan_lab.commands.jobs.executor import lane_errors
 from ioplan_lab.programs import PROGRAMS
 
 pytestmark = pytest.mark.slow
@@ -373,3 +375,17 @@ def test_a_target_on_a_host_needs_a_scheduler(tmp_path: Path) -> None:
     lab.write_text("[hosts.h1]\n" + text)
     done = run_all(lab, plan_file(tmp_path, SIM))
     assert "the lab has hosts but no scheduler" in done.err
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (OSError(28, "No space left on device", "/x"), "kept in /x: No space left"),
+        (TimeoutError("no lane came"), "kept: no lane came;"),
+        (OSError(), "kept: OSError;"),
+    ],
+)
+def test_an_error_of_the_lanes_says_what_it_is(error: OSError, text: str) -> None:
+    """Not each has a number, of which the system has a text."""
+    with pytest.raises(StoreError, match=text), lane_errors():
+        raise error

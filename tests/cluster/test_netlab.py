@@ -26,10 +26,10 @@ from command import plan_file
 from labs import MIB, tell
 from netlab import NEEDS_NETNS, PORT, NetLab, Place, netlab, wait_for
 
-from ioplan.devices.open_files import openers
-from ioplan.store.extents import COUNTED
-from ioplan.store.layout.tables import COLUMNS
-from ioplan.store.store import Store
+from ioplan.results.store.extents import COUNTED
+from ioplan.results.store.layout.tables import COLUMNS
+from ioplan.results.store.store import Store
+from ioplan.runner.devices.open_files import openers
 
 pytestmark = [*NEEDS_NETNS, pytest.mark.long]
 

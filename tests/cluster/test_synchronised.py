@@ -24,10 +24,10 @@ from labs import MIB, loop_device, tell
 from netlab import NEEDS_NETNS, NetLab, Place, netlab, wait_for
 from test_netlab import up
 
-from ioplan.devices.open_files import openers
 from ioplan.job import Result
 from ioplan.records.record import RunDetail, RunRecord
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
+from ioplan.runner.devices.open_files import openers
 from ioplan_io_uring.engine import engine_path
 
 pytestmark = NEEDS_NETNS

@@ -16,14 +16,20 @@ from command import Done, ioplan, plan_file
 from run_data import measurement, record, session
 from synthetic_sessions import DEPTHS, store_session
 
-from ioplan.compare.comparison import Row
-from ioplan.compare.formats import MOST_ROWS, _most_telling, github, junit, markdown
-from ioplan.compare.judge import Question, compare
-from ioplan.compare.rows import MORE_IS_BETTER
-from ioplan.compare.side import side_of
 from ioplan.language.metric import METRICS, THROTTLED, parse_metric
-from ioplan.report.reader import Reader
-from ioplan.store.store import Store
+from ioplan.results.compare.comparison import Row
+from ioplan.results.compare.formats import (
+    MOST_ROWS,
+    _most_telling,
+    github,
+    junit,
+    markdown,
+)
+from ioplan.results.compare.judge import Question, compare
+from ioplan.results.compare.rows import MORE_IS_BETTER
+from ioplan.results.compare.side import side_of
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.store import Store
 
 BEFORE = 'test "Before" { run random 16KiB 100/0 for shift }\n'
 READS = """

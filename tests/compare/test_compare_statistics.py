@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from run_data import session
 from synthetic_sessions import Design, World, alarms, alternating, judged
 
-from ioplan.compare.call import NOTHING_TO_LEARN_FROM, calls
-from ioplan.compare.figure import MetricPair, MetricSide, MetricTable
-from ioplan.compare.multiplicity import hochberg, holm, rank_chance
-from ioplan.compare.needed import Aim, sessions_needed
-from ioplan.compare.noise import MetricNoise
-from ioplan.compare.order import units
-from ioplan.core.shared_variance import Variance
-from ioplan.core.student_t import quantile, tail
+from ioplan.core.statistics.shared_variance import Variance
+from ioplan.core.statistics.student_t import quantile, tail
 from ioplan.language.metric import Metric
 from ioplan.records.session import Session
+from ioplan.results.compare.call import NOTHING_TO_LEARN_FROM, calls
+from ioplan.results.compare.figure import MetricPair, MetricSide, MetricTable
+from ioplan.results.compare.multiplicity import hochberg, holm, rank_chance
+from ioplan.results.compare.needed import Aim, sessions_needed
+from ioplan.results.compare.noise import MetricNoise
+from ioplan.results.compare.order import units
 
 T_975 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),

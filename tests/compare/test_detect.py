@@ -11,10 +11,10 @@ import pytest
 from command import Done, ioplan, plan_file
 from synthetic_sessions import World, alternating, judged
 
-from ioplan.compare.detect import On, detection
-from ioplan.compare.evidence import log_limit
-from ioplan.history.monitor import signals
-from ioplan.store.store import Store
+from ioplan.results.compare.detect import On, detection
+from ioplan.results.compare.evidence import log_limit
+from ioplan.results.history.monitor import signals
+from ioplan.results.store.store import Store
 
 PLAN = """test "Reads" {
   repeat 3 { run random 4KiB 100/0 for 1s }

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from run_data import HOST, measurement, record, session
 
-from ioplan.compare.earlier import Peers, RunFigures, noise_of, others
-from ioplan.compare.learn import learned_from, peers_of
-from ioplan.compare.noise import Group, MetricNoise, added, learned, percent
-from ioplan.compare.side import side_of
-from ioplan.core.shared_variance import Variance
+from ioplan.core.statistics.shared_variance import Variance
 from ioplan.language.metric import Metric
 from ioplan.records.record import BackendFacts
 from ioplan.records.setup import setup_of
-from ioplan.report.reader import Reader
-from ioplan.store.store import Store
+from ioplan.results.compare.earlier import Peers, RunFigures, noise_of, others
+from ioplan.results.compare.learn import learned_from, peers_of
+from ioplan.results.compare.noise import Group, MetricNoise, added, learned, percent
+from ioplan.results.compare.side import side_of
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.store import Store
 
 CELLS = range(20)
 
@@ -188,9 +188,9 @@ def test_of_large_plans_few_sessions_are_read(
     for number in range(1, 8):
         add(store, number)
     assert [len(one.sessions) for one in like(store)] == [7]
-    monkeypatch.setattr("ioplan.compare.earlier.MOST_RUNS", 9)
+    monkeypatch.setattr("ioplan.results.compare.earlier.MOST_RUNS", 9)
     assert [len(one.sessions) for one in like(store)] == [4]
-    monkeypatch.setattr("ioplan.compare.earlier.MOST_RUNS", 1)
+    monkeypatch.setattr("ioplan.results.compare.earlier.MOST_RUNS", 1)
     assert [len(one.sessions) for one in like(store)] == [3]
 
 

@@ -83,7 +83,8 @@ def test_what_a_soak_finds_stands_in_the_test(tmp_path: Path) -> None:
     program = str(paths.SUPPORT / "soak.py")
     done = called(tmp_path, 1000, program, "60", "-p", "drawn", "test_it.py")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert "@example(\n    n=1000,\n)" in (tmp_path / "test_it.py").read_text()
+    found = "".join((tmp_path / "test_it.py").read_text().split())
+    assert "@example(n=1000" in found
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from statistics import fmean, variance
 
 import pytest
 
-from ioplan.core.shared_variance import (
+from ioplan.core.statistics.shared_variance import (
     Variance,
     digamma,
     inverse_trigamma,

@@ -16,7 +16,7 @@ from postgres import Server, children, needs_postgres, server
 from starlette.testclient import TestClient
 
 from ioplan.core.error_kinds import StoreFault
-from ioplan.store.errors import StoreError
+from ioplan.results.store.errors import StoreError
 from ioplan_lab.desk.desk import Desk
 
 TOLD = "The desk&#x27;s database does not answer. This is as of"

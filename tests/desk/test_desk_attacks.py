@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from desks import by_token, client, form_token, signed_in
 
-from ioplan.store.errors import StoreError
+from ioplan.results.store.errors import StoreError
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.web.limits import MOST_BYTES
 

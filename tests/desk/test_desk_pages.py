@@ -13,10 +13,10 @@ import pytest
 from desks import desk_in, form_token, signed_in
 from starlette.testclient import TestClient
 
-from ioplan.guard.consent_list.admin_key import make_key
-from ioplan.guard.consent_list.drives import drives_of
-from ioplan.guard.consent_list.signed import sign
-from ioplan.lab.lab_file import read_lab
+from ioplan.runner.guard.consent_list.admin_key import make_key
+from ioplan.runner.guard.consent_list.drives import drives_of
+from ioplan.runner.guard.consent_list.signed import sign
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.hooks.hooks import Hooks, announce
 from ioplan_lab.desk.queue.entry import QueueEntry

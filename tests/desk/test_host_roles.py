@@ -15,10 +15,10 @@ from run_data import measurement, record, session
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.records.run_request import RunRequest
-from ioplan.store.errors import StoreError
-from ioplan.store.extents import COUNTED
-from ioplan.store.push import push, push_session
-from ioplan.store.store import Store
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.extents import COUNTED
+from ioplan.results.store.push import push, push_session
+from ioplan.results.store.store import Store
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import Missing, Refused

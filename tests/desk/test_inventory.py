@@ -18,7 +18,7 @@ from desks import by_token, desk_in, form_token, signed_in
 from postgres import needs_postgres, server
 from sight import ELSEWHERE
 
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lane_folders, lanes_root
 from ioplan_lab.cluster.jobs.reporting import UNREPORTED, enter, reporting, unreported

@@ -9,9 +9,9 @@ from desks import by_token, client, desk_in
 from prometheus_client.parser import text_string_to_metric_families
 from run_data import measurement, record, session
 
-from ioplan.store.delivery.outbox import Delivery
-from ioplan.store.push import push
-from ioplan.store.store import Store
+from ioplan.results.store.delivery.outbox import Delivery
+from ioplan.results.store.push import push
+from ioplan.results.store.store import Store
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState

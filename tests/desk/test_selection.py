@@ -12,7 +12,7 @@ from run_data import record, session
 
 from ioplan.records.drive import Drive
 from ioplan.records.telemetry import Telemetry
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.overview import DriveRow
 from ioplan_lab.desk.selection import KnownDrive, selection, texts_of

@@ -15,14 +15,14 @@ from labs import MIB, loop_device, needs_root, tell
 from msgspec.structs import replace
 from refused import refused
 
-from ioplan.cli.consents import listed_words
 from ioplan.cli.inputs import checked_plan
+from ioplan.cli.targets.consents import listed_words
 from ioplan.core.error_kinds import TargetFault
-from ioplan.guard.consent_list.admin_key import make_key
-from ioplan.guard.consent_list.drives import ConsentedDrive, drives_of
-from ioplan.guard.consent_list.read import read_list, signed_list
-from ioplan.guard.consent_list.signed import consented_plan, sign, verified
-from ioplan.lab.lab import Lab
+from ioplan.runner.guard.consent_list.admin_key import make_key
+from ioplan.runner.guard.consent_list.drives import ConsentedDrive, drives_of
+from ioplan.runner.guard.consent_list.read import read_list, signed_list
+from ioplan.runner.guard.consent_list.signed import consented_plan, sign, verified
+from ioplan.runner.lab.lab import Lab
 from ioplan.target_entry import LabTarget
 
 WRITES = 'test "T" { run random 4KiB 0/100 for 1s }'

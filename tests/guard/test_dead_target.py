@@ -21,7 +21,7 @@ from faulty import Served, needs_faulty, served, wait_for
 from ioplan.backends import TargetRequest
 from ioplan.cli.exit_codes import RUN_FAILED, USAGE
 from ioplan.core.error_kinds import TargetFault
-from ioplan.guard.target import TargetError, make_scratch, open_target
+from ioplan.runner.guard.target import TargetError, make_scratch, open_target
 
 MIB = 1 << 20
 MOMENTS = 4

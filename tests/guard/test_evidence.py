@@ -13,8 +13,8 @@ import pytest
 from labs import MIB, loop_device, mounted, needs_root, tell
 
 from ioplan.backends import TargetFacts
-from ioplan.devices.device import Device
-from ioplan.devices.write_evidence import write_counters
+from ioplan.runner.devices.device import Device
+from ioplan.runner.devices.write_evidence import write_counters
 
 
 def block(path: Path) -> TargetFacts:

@@ -17,9 +17,9 @@ from kinds_of_data import database, put
 from labs import MIB, tell
 from paths import ROOT
 
-from ioplan.content.judge import is_foreign, is_structured
-from ioplan.content.scan import blocks_at
-from ioplan.content.scan import scan as scanned
+from ioplan.runner.content.judge import is_foreign, is_structured
+from ioplan.runner.content.scan import blocks_at
+from ioplan.runner.content.scan import scan as scanned
 
 pytestmark = pytest.mark.slow
 

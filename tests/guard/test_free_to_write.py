@@ -18,16 +18,16 @@ from labs import MIB, asked, lab_of_file, loop_device, needs_root, tell
 from refused import refused
 
 from ioplan.backends import TargetRequest
-from ioplan.content.scan import scan
 from ioplan.core.error_kinds import TargetFault
-from ioplan.devices.device import Device
-from ioplan.guard import data_check, full_read, heartbeat
-from ioplan.guard.errors import UnreadError
-from ioplan.guard.full_read import CONSTANT, parts_to_read, read_whole
-from ioplan.guard.known_content import KILLED, LEFT, known_content, state_path
-from ioplan.guard.sanitized import sanitized
-from ioplan.guard.target import Target, open_target
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
+from ioplan.runner.content.scan import scan
+from ioplan.runner.devices.device import Device
+from ioplan.runner.guard import data_check, full_read, heartbeat
+from ioplan.runner.guard.errors import UnreadError
+from ioplan.runner.guard.full_read import CONSTANT, parts_to_read, read_whole
+from ioplan.runner.guard.known_content import KILLED, LEFT, known_content, state_path
+from ioplan.runner.guard.sanitized import sanitized
+from ioplan.runner.guard.target import Target, open_target
 
 SIZE = 64 * MIB
 MBR_ENTRY = struct.pack("<8B2I", 0, 0, 2, 0, 0x83, 0, 0, 0, 2048, 120_000_000)
@@ -167,7 +167,7 @@ def test_a_run_reads_it_and_says_how_far_it_is(
     if at:
         put(image, at * 3 + 12288, NOISE[:4096])
     monkeypatch.setattr(data_check, "AT_ONCE_BYTES", MIB)
-    monkeypatch.setattr("ioplan.content.places.draws", lambda _: 1)
+    monkeypatch.setattr("ioplan.runner.content.places.draws", lambda _: 1)
     plan = plan_file(tmp_path, 'test "W" { run random 4KiB 0/100 for 50ms }')
     done = ioplan("run", plan, "--target", image, "--overwrite", image)
     assert "looks empty; reading all 268 MB of it" in done.err
@@ -216,7 +216,7 @@ def test_the_sanitize_log_says_whether_it_is_erased(
     status: int, free: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Sanitize Status of the NVM Express base specification 2.0, figure 291."""
-    monkeypatch.setattr("ioplan.guard.sanitized.Nvme", FakeNvme(status))
+    monkeypatch.setattr("ioplan.runner.guard.sanitized.Nvme", FakeNvme(status))
     disk = tmp_path / "nvme0n1"
     disk.mkdir()
     (disk / "nsid").write_text("1\n")
@@ -228,7 +228,7 @@ def test_the_sanitize_log_says_whether_it_is_erased(
 KILLED_AT_WORK = """
 import os, signal, sys, time
 from ioplan.backends import TargetRequest
-from ioplan.guard.target import open_target
+from ioplan.runner.guard.target import open_target
 target = open_target(TargetRequest.model_validate_json(sys.argv[1]))
 os.pwrite(target.fd, os.urandom(4 << 20), 10 << 20)
 os.fsync(target.fd)

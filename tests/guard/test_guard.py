@@ -21,8 +21,8 @@ from generated import check_part
 from kinds import Kind
 from kinds_of_data import ALL_KINDS
 
-from ioplan.devices.usage import Host
-from ioplan.guard.target import TargetError, open_target
+from ioplan.runner.devices.usage import Host
+from ioplan.runner.guard.target import TargetError, open_target
 
 GOLDEN = paths.GOLDEN / "refused"
 FROM_VM = paths.TESTS / "vm/rows.json"

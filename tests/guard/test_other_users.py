@@ -16,10 +16,10 @@ from refused import refused
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
-from ioplan.guard import scratch_file
-from ioplan.guard.errors import TargetError
-from ioplan.guard.pinned import pinned
-from ioplan.guard.target import make_scratch, open_target
+from ioplan.runner.guard import scratch_file
+from ioplan.runner.guard.errors import TargetError
+from ioplan.runner.guard.pinned import pinned
+from ioplan.runner.guard.target import make_scratch, open_target
 
 NOBODY = 65534
 LOOKS = 50
@@ -99,7 +99,7 @@ def test_a_folder_that_becomes_a_link_once_it_was_looked_at(
         return found
 
     with monkeypatch.context() as patch:
-        patch.setattr("ioplan.guard.pinned.os.fstat", exchanged)
+        patch.setattr("ioplan.runner.guard.pinned.os.fstat", exchanged)
         with pinned(theirs / "data", writes=True) as pin:
             assert look(pin.fd).st_ino == wanted
     with refused(TargetFault.FOREIGN_LINK, f"{theirs} is a link of another user"):

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ioplan.devices.mounts import mounts, unseen_namespaces
-from ioplan.devices.open_files import writers
-from ioplan.devices.proc import PROC, listed, threads
+from ioplan.runner.devices.mounts import mounts, unseen_namespaces
+from ioplan.runner.devices.open_files import writers
+from ioplan.runner.devices.proc import PROC, listed, threads
 from ioplan.runner.execute.processes import descendants
 
 LOOKS_S = 1.0

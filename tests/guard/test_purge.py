@@ -22,14 +22,14 @@ from labs import MIB, asked, lab_file, loop_device, needs_root, tell
 from started import ends, is_running, started
 
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.devices import sanitize_log
-from ioplan.devices.nvme import COMMAND, Controller, Layout, nsids
-from ioplan.devices.sanitize_log import LOG_BYTES, SanitizeLog, wait_for_end
-from ioplan.guard.purge import kernel
-from ioplan.guard.purge.marks import MARKS, Marks, numbers
-from ioplan.guard.purge.nvme import action_of
-from ioplan.guard.purge.purge import purge
-from ioplan.guard.target import Target, make_scratch, open_target
+from ioplan.runner.devices import sanitize_log
+from ioplan.runner.devices.nvme import COMMAND, Controller, Layout, nsids
+from ioplan.runner.devices.sanitize_log import LOG_BYTES, SanitizeLog, wait_for_end
+from ioplan.runner.guard.purge import kernel
+from ioplan.runner.guard.purge.marks import MARKS, Marks, numbers
+from ioplan.runner.guard.purge.nvme import action_of
+from ioplan.runner.guard.purge.purge import purge
+from ioplan.runner.guard.target import Target, make_scratch, open_target
 from ioplan.target_entry import PurgeMethod
 
 PAGE = 4096

@@ -12,13 +12,13 @@ from refused import refused
 
 from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
-from ioplan.devices import file_id
-from ioplan.devices.facts import file_facts
-from ioplan.devices.file_id import birth
-from ioplan.guard.target import make_scratch, open_target
 from ioplan.records.run_request import Resolved
 from ioplan.records.session import Session
-from ioplan.runner.state_ledger import is_session_target, target_key
+from ioplan.runner.devices import file_id
+from ioplan.runner.devices.facts import file_facts
+from ioplan.runner.devices.file_id import birth
+from ioplan.runner.guard.target import make_scratch, open_target
+from ioplan.runner.state.state_ledger import is_session_target, target_key
 
 
 def facts(path: str, kind: str = "block", **identity: str) -> TargetFacts:
@@ -125,7 +125,7 @@ def test_where_no_birth_is_told_a_mark_beside_is_not_believed(
     path = tmp_path / "s.bin"
     make_scratch(path, MIB, lambda _: None)
     open_target(TargetRequest(path=str(path), writes=True)).close()
-    monkeypatch.setattr("ioplan.guard.scratch_file.birth", lambda _: "")
+    monkeypatch.setattr("ioplan.runner.guard.scratch_file.birth", lambda _: "")
     with refused(TargetFault.DATA, "did not create"):
         open_target(TargetRequest(path=str(path), writes=True))
 

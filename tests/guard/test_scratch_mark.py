@@ -17,8 +17,8 @@ from test_same_target import ATTRIBUTES, without_attributes
 from test_target import request
 
 from ioplan.core.error_kinds import TargetFault
-from ioplan.guard.scratch_file import MARK, OLD, OPEN
-from ioplan.guard.target import Target, make_scratch, open_target
+from ioplan.runner.guard.scratch_file import MARK, OLD, OPEN
+from ioplan.runner.guard.target import Target, make_scratch, open_target
 
 
 @pytest.fixture(params=["attribute", "file beside", "musl's Python"])
@@ -102,7 +102,7 @@ def test_a_session_that_was_killed_leaves_a_file_of_ioplans(scratch: Path) -> No
 def session_killed(path: Path) -> None:
     code = (
         "import os, signal; from ioplan.backends import TargetRequest;"
-        "from ioplan.guard.target import open_target;"
+        "from ioplan.runner.guard.target import open_target;"
         "from pytest import MonkeyPatch; patch = MonkeyPatch();"
         f"{without(path)}"
         f"t = open_target(TargetRequest(path={str(path)!r}, writes=True));"

@@ -21,9 +21,9 @@ from sight import SEES_ALL
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
-from ioplan.devices import sight
-from ioplan.devices.sight import unseen
-from ioplan.guard.target import open_target
+from ioplan.runner.devices import sight
+from ioplan.runner.devices.sight import unseen
+from ioplan.runner.guard.target import open_target
 
 pytestmark = [pytest.mark.slow, *NEEDS_ROOT]
 
@@ -37,7 +37,7 @@ ELSEWHERE = {
 ALL_ELSEWHERE = list(ELSEWHERE.values())
 LOOK = """
 import os, sys
-from ioplan.devices.sight import other_namespaces
+from ioplan.runner.devices.sight import other_namespaces
 os.setgroups([])
 os.setresuid(*3 * [int(sys.argv[1])])
 print(*other_namespaces())

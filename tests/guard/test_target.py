@@ -27,13 +27,13 @@ from sight import WORDS
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
-from ioplan.devices.open_files import Opener
-from ioplan.guard.purge.purge import purge
-from ioplan.guard.scratch_file import MARK
-from ioplan.guard.shared_lock import Participants, unrelated_openers
-from ioplan.guard.size import capacity_of
-from ioplan.guard.target import make_scratch, open_target
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
+from ioplan.runner.devices.open_files import Opener
+from ioplan.runner.guard.purge.purge import purge
+from ioplan.runner.guard.scratch_file import MARK
+from ioplan.runner.guard.shared_lock import Participants, unrelated_openers
+from ioplan.runner.guard.size import capacity_of
+from ioplan.runner.guard.target import make_scratch, open_target
 
 WRITES = 'test "W" { run random 4KiB 0/100 for 50ms }'
 READS = 'test "R" { run random 4KiB 100/0 for 50ms }'
@@ -311,7 +311,7 @@ def at_terminal(command: list[str], answer: str) -> int:
 def test_the_lock_ends_with_the_process(scratch: Path) -> None:
     code = (
         "import sys,os;from ioplan.backends import TargetRequest;"
-        "from ioplan.guard.target import open_target;"
+        "from ioplan.runner.guard.target import open_target;"
         f"t=open_target(TargetRequest(path={str(scratch)!r},writes=True));os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -19,21 +19,21 @@ from rich.console import Console
 from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.cli.commands.inventory import print_target_rows
 from ioplan.core.error_kinds import TargetFault
-from ioplan.devices.device import Device, NoDevice
-from ioplan.devices.identity import (
+from ioplan.runner.devices.device import Device, NoDevice
+from ioplan.runner.devices.identity import (
     Identity,
     differences,
     entry_lines,
     id_of,
     unstable_reason,
 )
-from ioplan.devices.inventory import Inventory
-from ioplan.devices.usage import Host
-from ioplan.guard.bare_drive import check_drive, check_lab
-from ioplan.guard.consent import check_device_consent
-from ioplan.guard.data_check import GIVEN_UP
-from ioplan.guard.survey import Surveyed
-from ioplan.lab.lab_file import read_lab
+from ioplan.runner.devices.inventory import Inventory
+from ioplan.runner.devices.usage import Host
+from ioplan.runner.guard.bare_drive import check_drive, check_lab
+from ioplan.runner.guard.consent import check_device_consent
+from ioplan.runner.guard.data_check import GIVEN_UP
+from ioplan.runner.guard.survey import Surveyed
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan.target_entry import LabTarget
 
 FIRST = Identity(

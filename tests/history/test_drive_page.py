@@ -12,12 +12,12 @@ from run_data import record
 
 from ioplan.cli.commands.drive_report import drive_page
 from ioplan.cli.commands.ls import listed
-from ioplan.history.drive_page import _wear_table, smart_at_end
 from ioplan.records.telemetry import Telemetry
-from ioplan.report.document import Document
-from ioplan.report.headlines.summary import by_test
-from ioplan.store.overview import SessionFilter, SessionOverview
-from ioplan.store.store import Store
+from ioplan.results.history.drive_page import _wear_table, smart_at_end
+from ioplan.results.report.document import Document
+from ioplan.results.report.headlines.summary import by_test
+from ioplan.results.store.overview import SessionFilter, SessionOverview
+from ioplan.results.store.store import Store
 
 pytestmark = pytest.mark.slow
 PLAN = """plan "Depths"

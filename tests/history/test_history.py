@@ -20,17 +20,17 @@ from made_history import fill, session_id
 from paths import ROOT
 from run_data import record
 
-from ioplan.compare.outline import needs_parts, outlined
-from ioplan.history.conditions import CONDITIONS, changed, conditions_of
-from ioplan.history.history import Question, history
-from ioplan.history.model import History
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.records.record import Decided, Steady
-from ioplan.report.reader import Reader
-from ioplan.store import pages
-from ioplan.store.briefs import brief_of, brief_row, setting_of
-from ioplan.store.errors import StoreError
-from ioplan.store.store import Store
+from ioplan.results.compare.outline import needs_parts, outlined
+from ioplan.results.history.conditions import CONDITIONS, changed, conditions_of
+from ioplan.results.history.history import Question, history
+from ioplan.results.history.model import History
+from ioplan.results.report.reader import Reader
+from ioplan.results.store import pages
+from ioplan.results.store.briefs import brief_of, brief_row, setting_of
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import Store
 
 SESSIONS, CELLS, AT = 24, 4, 18
 RUNS = [f"run-{cell + 1}" for cell in range(CELLS)]

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.lib.stride_tricks import sliding_window_view
 from synthetic_history import KINDS, NOISE, noise, plan_values, series_of
 
-from ioplan.compare.evidence import budget, log_limit
-from ioplan.core.shared_variance import Variance
-from ioplan.history.ledger import added
-from ioplan.history.monitor import GUARD, confirmed, signals
+from ioplan.core.statistics.shared_variance import Variance
+from ioplan.results.compare.evidence import budget, log_limit
+from ioplan.results.history.ledger import added
+from ioplan.results.history.monitor import EXACT, GUARD, SUSPECTED, confirmed, signals
+from ioplan.results.history.step_evidence import step_evidence
 
 STEP = float(np.log(1.05))
 
@@ -134,3 +136,18 @@ def test_a_plans_cells_tell_each_other_their_noise() -> None:
     assert one.why and not one.changes
     (first, *_) = series_of(plan_values(rng, "independent", 12, 30))
     assert first.noise_percent == pytest.approx(100 * NOISE, rel=0.3)
+
+
+@given(values=st.lists(st.floats(-9, 9), min_size=12, max_size=90), walks=st.booleans())
+def test_what_is_left_out_at_a_glance_could_not_be_suspected(
+    values: list[float], walks: bool
+) -> None:
+    """And the evidence of the rest is the same, to the last bit."""
+    series = np.cumsum(values) if walks else np.array(values)
+    rows, places = sliding_window_view(series, 10), np.arange(2, 10)
+    for known in (Variance(0.0, 0.0), Variance(1.0, 20.0)):
+        whole = step_evidence(rows, places, known, EXACT)
+        some = step_evidence(rows, places, known, EXACT, SUSPECTED)
+        out = np.isneginf(some).all(-1)
+        assert (whole[out] < SUSPECTED).all()
+        assert np.array_equal(whole[~out], some[~out])

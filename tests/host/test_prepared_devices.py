@@ -15,12 +15,12 @@ from command import ioplan, plan_file
 from killing import Forked, real_time_s
 from labs import MIB, loop_device, needs_root
 
-from ioplan.host.prepared import prepared_host, restore
-from ioplan.host.sysfs import HostError
-from ioplan.lab.host_settings import HostSettings
-from ioplan.store.store import Store
-from ioplan.telemetry.disk import Disk, disk_of
-from ioplan.telemetry.procfs import Tree
+from ioplan.results.store.store import Store
+from ioplan.runner.host.prepared import prepared_host, restore
+from ioplan.runner.host.sysfs import HostError
+from ioplan.runner.lab.host_settings import HostSettings
+from ioplan.runner.telemetry.disk import Disk, disk_of
+from ioplan.runner.telemetry.procfs import Tree
 
 READS = 'test "T" { run random 4KiB 100/0, qd 4 for 100ms }'
 PREPARE = '[prepare]\nscheduler = "none"\nnomerges = 2\n'

@@ -10,17 +10,17 @@ from made_machine import CPU, DISK, nvme, put
 from refused import refused
 
 from ioplan.core.error_kinds import HostFault, LabFault
-from ioplan.host import prepared as module
-from ioplan.host.ledger import Holder, ledger_path, opened_ledger
-from ioplan.host.prepared import prepared_host, restore
-from ioplan.host.sysfs import KNOWN, HostError, write
-from ioplan.host.wanted import Wanted, wanted_settings
-from ioplan.lab.cross_references import for_host
-from ioplan.lab.host_settings import HostSettings
-from ioplan.lab.lab_file import read_lab
 from ioplan.records.prepared import prepared_texts
-from ioplan.telemetry.disk import Disk
-from ioplan.telemetry.procfs import Tree
+from ioplan.runner.host import prepared as module
+from ioplan.runner.host.ledger import Holder, ledger_path, opened_ledger
+from ioplan.runner.host.prepared import prepared_host, restore
+from ioplan.runner.host.sysfs import KNOWN, HostError, write
+from ioplan.runner.host.wanted import Wanted, wanted_settings
+from ioplan.runner.lab.cross_references import for_host
+from ioplan.runner.lab.host_settings import HostSettings
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.telemetry.disk import Disk
+from ioplan.runner.telemetry.procfs import Tree
 
 ALL = HostSettings(
     governor="performance",

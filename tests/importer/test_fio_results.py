@@ -15,9 +15,9 @@ from fio_jobs import NEEDS_FIO
 
 from ioplan.language.metric import Metric
 from ioplan.language.syntax.source import Source
-from ioplan.measure.metrics import Sample, figure
 from ioplan.records.record import RunDetail, RunRecord
-from ioplan.store.store import Store
+from ioplan.results.measure.metrics import Sample, figure
+from ioplan.results.store.store import Store
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio_results.documents import documents
 from ioplan_importer.fio_results.sessions import (

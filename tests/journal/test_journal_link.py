@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ioplan.journal.client import JournalLink
-from ioplan.journal.receiver import Receiver, key_at
-from ioplan.journal.wire import (
+from ioplan.runner.journal.client import JournalLink
+from ioplan.runner.journal.receiver import Receiver, key_at
+from ioplan.runner.journal.wire import (
     ANSWER,
     EMPTY,
     FRAME,

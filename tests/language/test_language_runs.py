@@ -84,6 +84,12 @@ STATEMENTS = [
     "after ready then pressed before each qd run random 4KiB 0/100 for 30ms vary qd in 1, 2",
     "run random 4KiB 0/100, qd 4 for 2s, until steady iops every 20ms, at most 4 passes, "
     "over 3, range 100%, slope 100%",
+    "run random 4KiB 100/0, qd 4, burst 200ms of 2_000 iops as peak, then 300ms of "
+    "500 iops as rest for 2s, interval 100ms expect p50 < 1s during peak "
+    "expect p50 during 1s..2s <= 900% of p50 during rest expect worst_second.p50 < 1s "
+    "expect intervals of p50 above 1s == 0% headline p50 during peak "
+    "chart table p50 during rest, worst_second.p50 chart lines p50 over time "
+    "chart heatmap latency over time",
     "run random 4KiB 100/0 for 50ms expect read.mean < 1s expect errors == 0 "
     "chart histogram read.mean",
 ]

@@ -14,9 +14,9 @@ from ioplan.backends import TargetFacts
 from ioplan.language.lints.kinds import CACHE, FRESH, KINDS, RATE, UNWRITTEN
 from ioplan.language.lints.lints import lints
 from ioplan.language.lints.warnings import warnings_of
-from ioplan.runner.lints import is_mostly_empty, lints_on
-from ioplan.store.store import Store
-from ioplan.suites.suite import suite_file, suite_names
+from ioplan.planner.suites.suite import suite_file, suite_names
+from ioplan.results.store.store import Store
+from ioplan.runner.session.lints import is_mostly_empty, lints_on
 
 NEW = "precondition new { purge }\n"
 FULL = "precondition full { purge write sequential 128KiB, 2 passes }\n"

@@ -16,7 +16,7 @@ from ioplan.language.statement_table import BY_WORD, ITEMS, PREPARES, STATEMENTS
 from ioplan.language.syntax.grammar import CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source
-from ioplan.runner.fit import FEATURES
+from ioplan.runner.prepare.fit import FEATURES
 from ioplan.workload import Stream
 
 REFERENCE = ROOT / "docs/language.md"

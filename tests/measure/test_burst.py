@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from ioplan.measure.burst import spent, throttled
 from ioplan.records.record import Interval
+from ioplan.results.measure.burst import spent, throttled
 
 
 def series(

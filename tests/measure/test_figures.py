@@ -9,8 +9,8 @@ from run_data import SECOND_NS, counts, flat, record, stream
 
 from ioplan.job import Counts, Cpu, Result
 from ioplan.language.metric import parse_metric
-from ioplan.measure.measurement import Measurement
-from ioplan.measure.metrics import Figure, Sample, figure
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure.metrics import Figure, Sample, figure
 
 STREAMS = ("reader", "writer")
 PARTS = (

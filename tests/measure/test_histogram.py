@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from run_data import flat
 
 from ioplan.job import Counts
-from ioplan.measure.histogram import (
+from ioplan.records.record import PERCENTILES
+from ioplan.results.measure.histogram import (
     Histogram,
     bucket_count,
     bucket_index,
@@ -21,7 +22,6 @@ from ioplan.measure.histogram import (
     bucket_range,
     bucket_ranges,
 )
-from ioplan.records.record import PERCENTILES
 
 values = st.integers(0, 2**62)
 samples = st.lists(

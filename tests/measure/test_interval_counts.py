@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from run_data import SECOND_NS, counts, progress, result, stream
 
 from ioplan.job import Counts, Progress
-from ioplan.measure import interval_counts
-from ioplan.measure.histogram import Histogram
-from ioplan.measure.interval_counts import (
+from ioplan.records.record import RunDetail
+from ioplan.results.measure import interval_counts
+from ioplan.results.measure.histogram import Histogram
+from ioplan.results.measure.interval_counts import (
     IntervalCounts,
     IntervalPacker,
     IntervalsDamaged,
     counts_of,
     renamed,
 )
-from ioplan.measure.measurement import Measurement
-from ioplan.measure.tally import CountsBuilder
-from ioplan.records.record import RunDetail
-from ioplan.store.store import Store
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure.tally import CountsBuilder
+from ioplan.results.store.store import Store
 from ioplan.workload import COUNTED
 
 latencies = st.lists(st.integers(0, 2**40) | st.integers(0, 300), max_size=30)

@@ -24,10 +24,10 @@ from run_data import (
 from ioplan.core.error_kinds import FigureFault as F
 from ioplan.job import Counts, Failure, Progress, Started
 from ioplan.language.metric import Metric
-from ioplan.measure.histogram import Histogram
-from ioplan.measure.measurement import Measurement
-from ioplan.measure.metrics import Sample, figure
 from ioplan.records.record import DirectionResult
+from ioplan.results.measure.histogram import Histogram
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure.metrics import Sample, figure
 
 latency_lists = st.lists(st.integers(1, 10**10), min_size=1, max_size=60)
 

@@ -7,8 +7,8 @@ import random
 import pytest
 
 from ioplan.language.metric import MetricError, parse_metric
-from ioplan.measure.recovery import lost_ios, recovery
 from ioplan.records.record import EventMade, Interval
+from ioplan.results.measure.recovery import lost_ios, recovery
 
 LENGTH_S = 0.5
 LATENCY_NS, IOS = 1_000_000, 1000

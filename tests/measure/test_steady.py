@@ -17,16 +17,16 @@ from run_data import BLOCK_BYTES, SECOND_NS, counts, stream
 from ioplan.job import Progress, Wear
 from ioplan.language.metric import parse_metric
 from ioplan.language.plan import SteadyRule
-from ioplan.measure.metrics import Figure
-from ioplan.measure.steady_state import (
+from ioplan.records.record import Steady
+from ioplan.results.measure.metrics import Figure
+from ioplan.results.measure.steady_state import (
     TOLERANCE,
     SteadyWatch,
     Windows,
     assess,
     least_squares_slope,
 )
-from ioplan.records.record import Steady
-from ioplan.report.sentences import steady_line, steady_verdict
+from ioplan.results.report.sentences import steady_line, steady_verdict
 
 SNIA = SteadyRule(metric=parse_metric("iops"))
 NARROW = SteadyRule(

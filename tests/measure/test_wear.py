@@ -13,12 +13,12 @@ from sim_drive import SECOND_NS, WRITES, Bench
 
 from ioplan.job import Wear
 from ioplan.language.metric import Metric
-from ioplan.measure.metrics import Figure, Sample, figure
-from ioplan.measure.wear import NO_CAPACITY, NO_LOG, NO_MEDIA
 from ioplan.records.record import RunDetail
-from ioplan.store.store import Store
-from ioplan.telemetry.smart import Logs
-from ioplan.telemetry.wear import DATA_UNIT_BYTES, wear_between
+from ioplan.results.measure.metrics import Figure, Sample, figure
+from ioplan.results.measure.wear import NO_CAPACITY, NO_LOG, NO_MEDIA
+from ioplan.results.store.store import Store
+from ioplan.runner.telemetry.smart import Logs
+from ioplan.runner.telemetry.wear import DATA_UNIT_BYTES, wear_between
 from ioplan_sim.spec import DriveSpec
 
 UNIT = DATA_UNIT_BYTES

@@ -252,6 +252,19 @@ def test_a_written_default_is_no_difference() -> None:
         )
 
 
+def test_the_name_of_a_phase_and_what_is_judged_are_no_difference() -> None:
+    """Nor is how finely it is reported; but when a phase comes is."""
+    burst = "random 8KiB 70/30, burst 1s of 900 iops{}, then 1s of 90 iops"
+    run = f"run {burst} for 10s"
+    plain = id_of(run.format(""))
+    assert id_of(run.format(" as peak")) == plain
+    assert id_of(run.format(" as peak") + " expect p50 < 1s during peak") == plain
+    assert id_of(run.format("") + " expect p50 < 1s during 2s..3s") == plain
+    assert id_of(run.format("") + " expect worst_second.p50 < 1s") == plain
+    assert id_of(run.format("") + ", interval 100ms") == plain
+    assert id_of(run.format("").replace("1s of 90 ", "2s of 90 ")) != plain
+
+
 def test_sizes_have_no_order() -> None:
     one, other = "512B 10%, 4KiB 90%", "4KiB 90%, 512B 10%"
     run = "run random sizes {{ {} }} 70/30 for 1s"

@@ -15,9 +15,9 @@ import paths
 import pytest
 
 from ioplan.language.check.check import check_file
+from ioplan.planner.seek.search import Probe, most_probes
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, SeekOf, Step
 from ioplan.planner.unfold import unfold
-from ioplan.seek.search import Probe, most_probes
 from ioplan.workload import Stream
 
 GOLDEN = paths.GOLDEN / "plans"

@@ -10,7 +10,7 @@ from run_data import (
     session,
 )
 
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 
 @pytest.fixture

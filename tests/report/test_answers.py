@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from ioplan.language.check.check import check
 from ioplan.language.syntax.source import Source
-from ioplan.report.answers.answer import Held, answer
-from ioplan.report.answers.load import Load
-from ioplan.report.answers.question import QuestionError, parse_question, uses
-from ioplan.report.answers.wording import expectation, lines, ranked, sentence
+from ioplan.results.report.answers.answer import Held, answer
+from ioplan.results.report.answers.load import Load
+from ioplan.results.report.answers.question import QuestionError, parse_question, uses
+from ioplan.results.report.answers.wording import expectation, lines, ranked, sentence
 
 ASKED = parse_question("random 8KiB 70/30, p99 < 1ms")
 

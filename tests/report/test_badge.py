@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from command import ioplan
 
-from ioplan.report.badge import COLORS, OTHER
+from ioplan.results.report.badge import COLORS, OTHER
 
 HELD = "\n  expect errors == 0"
 FAILS = "\n  expect p99 < 1ns"

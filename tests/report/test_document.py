@@ -15,13 +15,13 @@ from run_data import (
 
 from ioplan.language.metric import Metric
 from ioplan.records.record import Verdict
-from ioplan.report.build import document
-from ioplan.report.document import Document
-from ioplan.report.html.page import page, worst
-from ioplan.report.many_sessions import many_sessions
-from ioplan.report.reader import Reader
-from ioplan.share import recorded_plan as plans
-from ioplan.store.store import Store
+from ioplan.results.report.build import document
+from ioplan.results.report.document import Document
+from ioplan.results.report.html.page import page, worst
+from ioplan.results.report.many_sessions import many_sessions
+from ioplan.results.report.reader import Reader
+from ioplan.results.share import recorded_plan as plans
+from ioplan.results.store.store import Store
 
 
 def verdict(outcome: Any, number: int = 0) -> Verdict:

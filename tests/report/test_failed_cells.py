@@ -14,21 +14,21 @@ from run_data import record, run, session
 
 from ioplan.language.metric import parse_metric
 from ioplan.language.plan import SteadyRule, Test
-from ioplan.measure.metrics import Figure
-from ioplan.measure.steady_state import assess
 from ioplan.records.record import RunDetail
-from ioplan.report.build import document
-from ioplan.report.charts.charts import pictures
-from ioplan.report.charts.convergence import convergence
-from ioplan.report.charts.defaults import chart
-from ioplan.report.document import FAILED, ChartSpec
-from ioplan.report.html.spec import spec
-from ioplan.report.points import points
-from ioplan.report.reader import Reader
-from ioplan.report.terminal.charts import drawn
-from ioplan.report.terminal.parts import curves, parts
-from ioplan.report.terminal.show import show_records
-from ioplan.store.store import Store
+from ioplan.results.measure.metrics import Figure
+from ioplan.results.measure.steady_state import assess
+from ioplan.results.report.build import document
+from ioplan.results.report.charts.charts import pictures
+from ioplan.results.report.charts.convergence import convergence
+from ioplan.results.report.charts.defaults import chart
+from ioplan.results.report.document import FAILED, ChartSpec
+from ioplan.results.report.html.spec import spec
+from ioplan.results.report.points import points
+from ioplan.results.report.reader import Reader
+from ioplan.results.report.terminal.charts import drawn
+from ioplan.results.report.terminal.parts import curves, parts
+from ioplan.results.report.terminal.show import show_records
+from ioplan.results.store.store import Store
 
 ID = session().id
 OK = [qd for qd in QDS if qd not in (STOPPED, GONE)]
@@ -95,14 +95,13 @@ def test_the_page_draws_a_mark_in_place_of_a_point(store: Store, kind: str) -> N
     marks = layers_of(found)
     failed = [one for one in marks if one["mark"].get("text") == FAILED]
     assert len(failed) == 1
-    assert failed[0]["transform"] == [
-        {"filter": "datum.status && datum.status !== 'ok'"}
-    ]
-    ok = {"filter": "!datum.status || datum.status === 'ok'"}
+    broken = "datum.status && datum.status !== 'ok' && datum.status !== 'predicted'"
+    assert failed[0]["transform"] == [{"filter": broken}]
+    ok, ring = {"filter": f"!({broken})"}, {"filter": "datum.status === 'predicted'"}
     cursor = {"filter": "datum.i === cursor"}
     for one in marks:
         if one not in failed and one["mark"]["type"] != "line":
-            assert ok in one["transform"] or cursor in one["transform"], one
+            assert any(each in one["transform"] for each in (ok, ring, cursor)), one
     x = spec(found)["encoding"]["x"]  # type: ignore[index]
     shown = x["axis"].get("values") or x["scale"]["domain"]
     assert [str(value).removesuffix(".0") for value in shown] == list(QDS)

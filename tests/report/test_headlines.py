@@ -18,20 +18,20 @@ from rich.console import Console
 from run_data import measurement, record, session, workload
 
 from ioplan.core.units import iops_text
-from ioplan.export.columns import counted_of, run_rows, series_rows
 from ioplan.language.metric import parse_metric
 from ioplan.records.record import Asked, BackendFacts, RunDetail, RunRecord, Steady
 from ioplan.records.seek import Found
-from ioplan.report.headlines.doubts import BEFORE, Doubts
-from ioplan.report.headlines.headline import Headline
-from ioplan.report.headlines.headlines import headlines
-from ioplan.report.headlines.league import contests, league, overall
-from ioplan.report.headlines.summary import summary, summary_text
-from ioplan.report.headlines.wording import nothing_text, together
-from ioplan.report.points import points
-from ioplan.report.reader import Reader
-from ioplan.report.terminal.league import league_note, league_table
-from ioplan.store.store import Store
+from ioplan.results.export.columns import counted_of, run_rows, series_rows
+from ioplan.results.report.headlines.doubts import BEFORE, Doubts
+from ioplan.results.report.headlines.headline import Headline
+from ioplan.results.report.headlines.headlines import headlines
+from ioplan.results.report.headlines.league import contests, league, overall
+from ioplan.results.report.headlines.summary import summary, summary_text
+from ioplan.results.report.headlines.wording import nothing_text, together
+from ioplan.results.report.points import points
+from ioplan.results.report.reader import Reader
+from ioplan.results.report.terminal.league import league_note, league_table
+from ioplan.results.store.store import Store
 from ioplan.workload import Rate, SizeShare
 
 Made = list[tuple[RunRecord, RunDetail]]

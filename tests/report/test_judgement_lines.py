@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from ioplan.records.record import Verdict
-from ioplan.report.judgements import Judgement, verdict_lines
+from ioplan.results.report.judgements import Judgement, verdict_lines
 
 QDS, READS = ("1", "2", "4", "8", "16"), ("100%", "0%")
 EXPECTED = "expect p99 <= 1ms"

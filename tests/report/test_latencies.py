@@ -13,22 +13,22 @@ from rich.console import Console
 from run_data import counts, flat, latencies_ns, progress, record, stream
 
 from ioplan.language.metric import LATENCY, Metric
-from ioplan.measure.histogram import Histogram
-from ioplan.measure.measurement import Measurement
 from ioplan.records.record import RunDetail
-from ioplan.report.charts.defaults import chart
-from ioplan.report.charts.latencies import (
+from ioplan.results.measure.histogram import Histogram
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.report.charts.defaults import chart
+from ioplan.results.report.charts.latencies import (
     MOST_COLUMNS,
     MOST_ROWS,
     latencies_over_time,
 )
-from ioplan.report.charts.request import Request
-from ioplan.report.document import ChartSpec
-from ioplan.report.html.spec import spec
-from ioplan.report.points import points
-from ioplan.report.reader import Reader
-from ioplan.report.terminal.charts import drawn
-from ioplan.store.store import Store
+from ioplan.results.report.charts.request import Request
+from ioplan.results.report.document import ChartSpec
+from ioplan.results.report.html.spec import spec
+from ioplan.results.report.points import points
+from ioplan.results.report.reader import Reader
+from ioplan.results.report.terminal.charts import drawn
+from ioplan.results.store.store import Store
 
 STALL_NS = 10**9
 PLAN = """

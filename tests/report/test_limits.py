@@ -9,10 +9,10 @@ from report_charts import asked_for
 from run_data import run
 
 from ioplan.records.record import Verdict
-from ioplan.report.charts.defaults import chart
-from ioplan.report.document import JUDGED, ChartSpec
-from ioplan.report.html.modes import modes
-from ioplan.store.store import Store
+from ioplan.results.report.charts.defaults import chart
+from ioplan.results.report.document import JUDGED, ChartSpec
+from ioplan.results.report.html.modes import modes
+from ioplan.results.store.store import Store
 
 
 def verdict(limit: float, outcome: Any = "held", text: str = "iops > 100") -> Verdict:

@@ -13,10 +13,10 @@ from sim_batches import rough
 from suite_rows import CUTS, PLANS
 
 from ioplan.core.units import metric_text
-from ioplan.report.charts.axis import axis_title
-from ioplan.report.document import Section
-from ioplan.report.headlines.headline import Headline
-from ioplan.report.terminal.parts import MOST_PARTS, curves, parts
+from ioplan.results.report.charts.axis import axis_title
+from ioplan.results.report.document import Section
+from ioplan.results.report.headlines.headline import Headline
+from ioplan.results.report.terminal.parts import MOST_PARTS, curves, parts
 
 pytestmark = pytest.mark.slow
 

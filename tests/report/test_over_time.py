@@ -18,21 +18,25 @@ from run_data import (
 )
 
 from ioplan.language.metric import HOST, METRICS, Metric, why_not_in_intervals
-from ioplan.measure.interval import in_series
-from ioplan.measure.interval_counts import IntervalCounts
-from ioplan.measure.measurement import Measurement
-from ioplan.measure.metrics import Sample, figure
-from ioplan.measure.stretch import stretch
 from ioplan.records.record import RunDetail
 from ioplan.records.telemetry import TelemetryPoint
-from ioplan.report.charts.defaults import chart
-from ioplan.report.charts.over_time import MOST_POINTS, bands_over_time, over_time
-from ioplan.report.charts.request import Request
-from ioplan.report.charts.timeline import Instant, metric_at
-from ioplan.report.html.axes import x_choices
-from ioplan.report.points import points
-from ioplan.report.reader import Reader
-from ioplan.store.store import Store
+from ioplan.results.measure.interval import in_series
+from ioplan.results.measure.interval_counts import IntervalCounts
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure.metrics import Sample, figure
+from ioplan.results.measure.stretch import stretch
+from ioplan.results.report.charts.defaults import chart
+from ioplan.results.report.charts.over_time import (
+    MOST_POINTS,
+    bands_over_time,
+    over_time,
+)
+from ioplan.results.report.charts.request import Request
+from ioplan.results.report.charts.timeline import Instant, metric_at
+from ioplan.results.report.html.axes import x_choices
+from ioplan.results.report.points import points
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.store import Store
 from ioplan.workload import COUNTED, DIRECTIONS, Direction, Rate
 
 SCOPES: list[tuple[str | None, Direction | None]] = [

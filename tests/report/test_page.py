@@ -15,11 +15,11 @@ from run_data import (
     run,
 )
 
-from ioplan.report.html.payload import safe
-from ioplan.report.html.spec import spec
-from ioplan.store.store import Store
+from ioplan.results.report.html.payload import safe
+from ioplan.results.report.html.spec import spec
+from ioplan.results.store.store import Store
 
-HTML = paths.ROOT / "dsl/ioplan/report/html"
+HTML = paths.ROOT / "dsl/ioplan/results/report/html"
 texts = st.text(max_size=12) | st.sampled_from(["</script>", "<!--", "\u2028"])
 values = st.recursive(
     st.none()

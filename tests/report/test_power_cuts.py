@@ -8,8 +8,8 @@ import pytest
 from run_data import record
 
 from ioplan.records.record import PowerCutMade, RunRecord
-from ioplan.report.document import Judged
-from ioplan.report.power_cuts import BROKEN, bound, survived
+from ioplan.results.report.document import Judged
+from ioplan.results.report.power_cuts import BROKEN, bound, survived
 
 
 def cut(seq: int) -> RunRecord:

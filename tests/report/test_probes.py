@@ -9,11 +9,11 @@ import scripted
 from command import ioplan, plan_file
 
 from ioplan.cli.commands.sessions import plan_of
-from ioplan.report.build import session_sections
-from ioplan.report.document import ChartSpec, Section
-from ioplan.report.html.layers import layers
-from ioplan.report.html.overlays import OVER
-from ioplan.store.store import Store
+from ioplan.results.report.build import session_sections
+from ioplan.results.report.document import ChartSpec, Section
+from ioplan.results.report.html.layers import layers
+from ioplan.results.report.html.overlays import OVER
+from ioplan.results.store.store import Store
 
 CELLS = """test "Capacity" {
   run  random 4KiB 100/0, qd 64 for 30s

@@ -24,20 +24,20 @@ from run_data import (
 
 from ioplan.core.units import latency_text
 from ioplan.language.metric import parse_metric
-from ioplan.measure.measurement import Measurement
 from ioplan.records.record import RunDetail, Steady
 from ioplan.records.superseded import current_records
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
-from ioplan.report.charts.convergence import convergence
-from ioplan.report.charts.defaults import chart
-from ioplan.report.charts.distribution import percents
-from ioplan.report.header import pts_header
-from ioplan.report.headlines.headlines import headlines
-from ioplan.report.html.spec import spec
-from ioplan.report.points import points
-from ioplan.report.reader import Reader
-from ioplan.report.sentences import main_result
-from ioplan.store.store import Store
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.report.charts.convergence import convergence
+from ioplan.results.report.charts.defaults import chart
+from ioplan.results.report.charts.distribution import percents
+from ioplan.results.report.header import pts_header
+from ioplan.results.report.headlines.headlines import headlines
+from ioplan.results.report.html.spec import spec
+from ioplan.results.report.points import points
+from ioplan.results.report.reader import Reader
+from ioplan.results.report.sentences import main_result
+from ioplan.results.store.store import Store
 from ioplan.workload import Workload
 
 CPUS = {

@@ -14,19 +14,19 @@ from rich.console import Console
 from run_data import counts, flat, latencies_ns, progress, record, session, stream
 
 from ioplan.language.metric import Metric
-from ioplan.measure.histogram import Histogram
-from ioplan.measure.measurement import Measurement
-from ioplan.report.charts.charts import renderer
-from ioplan.report.charts.defaults import chart
-from ioplan.report.charts.request import Request
-from ioplan.report.charts.rows_over_time import MOST_COLUMNS, is_over_time
-from ioplan.report.document import ChartSpec
-from ioplan.report.html.spec import ROW_HEIGHT, spec
-from ioplan.report.points import Point, points
-from ioplan.report.reader import Reader
-from ioplan.report.terminal.charts import drawn
-from ioplan.report.terminal.strips import FIGURE
-from ioplan.store.store import Store
+from ioplan.results.measure.histogram import Histogram
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.report.charts.charts import renderer
+from ioplan.results.report.charts.defaults import chart
+from ioplan.results.report.charts.request import Request
+from ioplan.results.report.charts.rows_over_time import MOST_COLUMNS, is_over_time
+from ioplan.results.report.document import ChartSpec
+from ioplan.results.report.html.spec import ROW_HEIGHT, spec
+from ioplan.results.report.points import Point, points
+from ioplan.results.report.reader import Reader
+from ioplan.results.report.terminal.charts import drawn
+from ioplan.results.report.terminal.strips import FIGURE
+from ioplan.results.store.store import Store
 
 DRIVES, SECONDS = 100, 40
 COLUMNS = 20

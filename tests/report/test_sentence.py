@@ -10,9 +10,9 @@ import pytest
 from command import ioplan
 from page_text import sentence_of
 
-from ioplan.report.headlines.headline import Headline
-from ioplan.report.headlines.league import overall
-from ioplan.report.headlines.sentence import faster, sentence, text
+from ioplan.results.report.headlines.headline import Headline
+from ioplan.results.report.headlines.league import overall
+from ioplan.results.report.headlines.sentence import faster, sentence, text
 
 QUIET, BUSY = {"load": 1, "where": "QD 1"}, {"load": 64, "where": "QD 64"}
 

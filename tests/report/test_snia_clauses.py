@@ -18,16 +18,16 @@ from suite_rows import PLANS
 from ioplan.language.check.check import check_file
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.superseded import current_records
-from ioplan.report.build import document
-from ioplan.report.conformance import single
-from ioplan.report.conformance.clauses import CLAUSES, TITLES
-from ioplan.report.conformance.conformance import (
+from ioplan.results.report.build import document
+from ioplan.results.report.conformance import single
+from ioplan.results.report.conformance.clauses import CLAUSES, TITLES
+from ioplan.results.report.conformance.conformance import (
     Conformance,
     JudgedSession,
     conformance,
 )
-from ioplan.report.html.page import page
-from ioplan.store.store import Store
+from ioplan.results.report.html.page import page
+from ioplan.results.store.store import Store
 
 CACHE = {"volatile_write_cache": "disabled"}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from plans import checked
 from run_data import record, session
 
-from ioplan.report.source import Source, source, workload
+from ioplan.results.report.source import Source, source, workload
 
 
 def test_a_source_names_drive_firmware_date_session_and_tool() -> None:

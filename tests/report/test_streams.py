@@ -14,9 +14,9 @@ from ioplan.cli.commands.sessions import plan_of
 from ioplan.core.units import iops_text
 from ioplan.language.metric import parse_metric
 from ioplan.records.record import RunRecord
-from ioplan.report.build import session_sections
-from ioplan.report.reader import Reader
-from ioplan.store.store import Store
+from ioplan.results.report.build import session_sections
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.store import Store
 
 TEXT = """workload db {
   data = random 8KiB 70/30, qd 32

@@ -8,8 +8,8 @@ from statistics import fmean
 
 import pytest
 
-from ioplan.measure.levels import levels
-from ioplan.report.headlines.over_time import OverTime
+from ioplan.results.measure.levels import levels
+from ioplan.results.report.headlines.over_time import OverTime
 
 
 def noisy(mean: float, count: int, draw: random.Random, share: float) -> list[float]:

@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from ioplan.report.charts.encoding import Datum, framed
-from ioplan.report.document import Channels, ChartSpec, Column, Frame, Scale
-from ioplan.report.picture_kinds import PICTURE_KINDS
-from ioplan.report.terminal.charts import drawn
-from ioplan.report.terminal.parts import MOST_PARTS, curves, parts
-from ioplan.report.terminal.plot import MARKERS
-from ioplan.report.terminal.ticks import axis, value_text, x_ticks, y_ticks
+from ioplan.results.report.charts.encoding import Datum, framed
+from ioplan.results.report.document import Channels, ChartSpec, Column, Frame, Scale
+from ioplan.results.report.picture_kinds import PICTURE_KINDS
+from ioplan.results.report.terminal.charts import drawn
+from ioplan.results.report.terminal.parts import MOST_PARTS, curves, parts
+from ioplan.results.report.terminal.plot import MARKERS
+from ioplan.results.report.terminal.ticks import axis, value_text, x_ticks, y_ticks
 
 UNITS = ("", "1/s", "B/s", "ns", "%", "s", "B", "size", "°C", "percentile")
 ELSEWHERE = ("bars", "latencies")

@@ -11,11 +11,11 @@ from report_charts import composed
 from run_data import record, run
 
 from ioplan.records.record import Steady
-from ioplan.report.document import Facts
-from ioplan.report.html.page import page
-from ioplan.report.html.sheet import cover
-from ioplan.report.html.window import windows
-from ioplan.store.store import Store
+from ioplan.results.report.document import Facts
+from ioplan.results.report.html.page import page
+from ioplan.results.report.html.sheet import cover
+from ioplan.results.report.html.window import windows
+from ioplan.results.store.store import Store
 
 VALUES = (100.0, 110.0, 105.0, 115.0, 120.0)
 """On a line of slope 4.5 through 110 in the middle, but for what is left."""

@@ -17,8 +17,8 @@ from ioplan.core.cpu_claims import CpuClaims
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.telemetry import Telemetry
-from ioplan.runner.crosscheck import Pairs, judged, run_interleaved
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
+from ioplan.runner.session.crosscheck import Pairs, judged, run_interleaved
 
 READS = 'test "R" { run random 4KiB 100/0 for 100ms vary qd in 1, 4 }'
 

@@ -23,8 +23,8 @@ from started import started
 from survived import last_run
 
 from ioplan.backends import TargetFacts
-from ioplan.guard.purge.kernel import punch_hole
-from ioplan.runner.stamps import StampFile
+from ioplan.runner.guard.purge.kernel import punch_hole
+from ioplan.runner.state.stamps import StampFile
 
 MIB, BLOCK = 1 << 20, 512
 SIZE, BLOCKS = 4 * MIB, 4 * MIB // BLOCK

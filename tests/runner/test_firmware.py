@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from ioplan.backends import TargetFacts
-from ioplan.devices.device import Device
-from ioplan.devices.identity import firmware_of
 from ioplan.records.drive import drive_of
-from ioplan.runner.state_ledger import target_key
+from ioplan.runner.devices.device import Device
+from ioplan.runner.devices.identity import firmware_of
+from ioplan.runner.state.state_ledger import target_key
 
 
 def facts(**identity: str) -> TargetFacts:

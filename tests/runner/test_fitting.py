@@ -18,7 +18,7 @@ from ioplan.language.check.check import check
 from ioplan.language.syntax.source import Source
 from ioplan.planner.steps import Prepare, Run
 from ioplan.planner.summary import summary_of
-from ioplan.runner.fit import FEATURES, feature_support, misfits
+from ioplan.runner.prepare.fit import FEATURES, feature_support, misfits
 from ioplan_sim import SimBackend
 
 PLAN = """workload steady_rate = random 4KiB 100/0, rate 1_000 iops

@@ -22,10 +22,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ioplan.backends import TargetRequest
-from ioplan.guard.target import open_target
 from ioplan.records.record import RunRecord
-from ioplan.runner.state_ledger import proven
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
+from ioplan.runner.guard.target import open_target
+from ioplan.runner.state.state_ledger import proven
 
 KILLS, FOR_THE_TABLE = 12, 200
 """Of each kind: what a change is tested with, and what the document's row is made of."""

@@ -15,13 +15,13 @@ from rich.console import Console
 from test_policy import failing
 from test_runner import Bench, bench
 
-from ioplan.export.export import export
 from ioplan.records.session import Session
-from ioplan.report.build import document
-from ioplan.report.document import FAILED, Document
-from ioplan.report.html.page import page, summed, worst
-from ioplan.report.terminal.parts import curves, parts
-from ioplan.report.terminal.show import show_records
+from ioplan.results.export.export import export
+from ioplan.results.report.build import document
+from ioplan.results.report.document import FAILED, Document
+from ioplan.results.report.html.page import page, summed, worst
+from ioplan.results.report.terminal.parts import curves, parts
+from ioplan.results.report.terminal.show import show_records
 
 __all__ = ["bench"]
 

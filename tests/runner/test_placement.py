@@ -14,9 +14,14 @@ from made_machine import DISK, PCI, nvme, put
 from ioplan.backends import BackendError, TargetFacts, find
 from ioplan.core.cpu_claims import CpuClaims
 from ioplan.job import Job, JobStream
-from ioplan.runner.placement import Placement, chosen_cpus, node_of, placement_of
-from ioplan.telemetry.procfs import Tree
-from ioplan.telemetry.topology import numa_node
+from ioplan.runner.prepare.placement import (
+    Placement,
+    chosen_cpus,
+    node_of,
+    placement_of,
+)
+from ioplan.runner.telemetry.procfs import Tree
+from ioplan.runner.telemetry.topology import numa_node
 from ioplan.workload import SizeShare
 
 ALL = frozenset(range(8))

@@ -13,11 +13,11 @@ from command import Done, ioplan, plan_file
 from labs import lab_of_file, loop_device, needs_root, tell
 from paths import ROOT
 
-from ioplan.devices import write_evidence
 from ioplan.records.record import RunRecord
-from ioplan.runner import signature
-from ioplan.store import session_folder
-from ioplan.store.store import Store
+from ioplan.results.store import session_folder
+from ioplan.results.store.store import Store
+from ioplan.runner.devices import write_evidence
+from ioplan.runner.session import signature
 
 pytestmark = pytest.mark.slow
 

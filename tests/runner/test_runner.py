@@ -36,17 +36,17 @@ from ioplan.records.record import (
 )
 from ioplan.records.session import Session, SessionStatus
 from ioplan.records.window import window_of
-from ioplan.runner.baseline import BaselineSession
-from ioplan.runner.context import SessionContext
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import Store
+from ioplan.runner.execute.observer import SessionObserver
+from ioplan.runner.execute.outcome import SessionOutcome
 from ioplan.runner.execute.watchdog import Limits, least_silence_s
-from ioplan.runner.observer import SessionObserver
-from ioplan.runner.outcome import SessionOutcome
-from ioplan.runner.session import SessionRunner
-from ioplan.store.errors import StoreError
-from ioplan.store.store import Store
+from ioplan.runner.session.baseline import BaselineSession
+from ioplan.runner.session.context import SessionContext
+from ioplan.runner.session.session import SessionRunner
 from ioplan.testing.subject import job as one_job
 from ioplan.testing.subject import stream as one_stream
-from ioplan.workload import Rate, RatePhase
+from ioplan.workload import Rate, RatePhase, Replay
 
 Log = list[tuple[Any, ...]]
 CAPACITY = 1 << 20
@@ -1024,6 +1024,22 @@ def test_a_slow_rate_is_no_hang(bench: Bench) -> None:
     assert least_silence_s(job_of(rate=Rate(iops=0.1))) == 200.0
     assert least_silence_s(job_of(rate=Rate(bytes_per_s=409.6))) == 200.0
     assert bench.go(text, script, limits=hasty).status == "ok"
+
+
+def test_a_quiet_time_of_a_trace_is_no_hang() -> None:
+    """Nobody asks for an I/O then; as fast as possible there is none."""
+    trace = Replay(
+        digest="a",
+        ios=9,
+        span_ns=10**12,
+        end_bytes=8,
+        moved_bytes=8,
+        quiet_ns=100 * SECOND_NS,
+    )
+    before_s = least_silence_s(job_of())
+    for pace, speed, more_s in (("recorded", 1, 100), ("after", 4, 25), ("fast", 1, 0)):
+        found_s = least_silence_s(job_of(replay=trace, pace=pace, speed=speed))
+        assert found_s == before_s + more_s
 
 
 def test_a_rest_between_two_streams_is_no_hang() -> None:

@@ -18,11 +18,11 @@ from ioplan.backends import TargetRequest
 from ioplan.job import Event
 from ioplan.planner.summary import summary_of
 from ioplan.records.session import Session
-from ioplan.runner.context import SessionContext
+from ioplan.results.store.store import Store
 from ioplan.runner.execute.interrupt import CRITICAL, IDLE, RUNNING, Interrupt
-from ioplan.runner.observer import SessionObserver
-from ioplan.runner.session import SessionRunner
-from ioplan.store.store import Store
+from ioplan.runner.execute.observer import SessionObserver
+from ioplan.runner.session.context import SessionContext
+from ioplan.runner.session.session import SessionRunner
 from ioplan_sim import SimBackend
 
 __all__ = ["bench"]

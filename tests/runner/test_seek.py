@@ -7,16 +7,16 @@ from collections.abc import Iterator
 import pytest
 from test_runner import FILLED, Bench, Script, ScriptedExecution, bench, part, played
 
-from ioplan.compare.judge import Question, compare
-from ioplan.compare.side import side_of
 from ioplan.job import Event, Failure, Progress, Result, Started
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
 from ioplan.records.seek import Found, Probed
-from ioplan.report.found import found_line
-from ioplan.report.reader import Reader
-from ioplan.runner.finished_runs import FinishedRuns
+from ioplan.results.compare.judge import Question, compare
+from ioplan.results.compare.side import side_of
+from ioplan.results.report.found import found_line
+from ioplan.results.report.reader import Reader
+from ioplan.runner.session.finished_runs import FinishedRuns
 
 __all__ = ["bench"]
 

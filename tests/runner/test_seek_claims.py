@@ -11,11 +11,11 @@ from ioplan.job import Job, JobStream, Progress
 from ioplan.language.metric import parse_metric
 from ioplan.language.plan import CellValue, Demand, Seek
 from ioplan.language.syntax.source import Source, Span
-from ioplan.measure.measurement import Measurement
-from ioplan.measure.metrics import Sample, figure
-from ioplan.measure.steady_state import Part
+from ioplan.planner.seek.decide import MARGIN
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure.metrics import Sample, figure
+from ioplan.results.measure.steady_state import Part
 from ioplan.runner.seek.claims import Judged, judged
-from ioplan.seek.decide import MARGIN
 from ioplan.workload import Rate, SizeShare
 
 SIZES = (SizeShare(size_bytes=4096, percent=100),)

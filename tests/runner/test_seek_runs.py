@@ -13,7 +13,7 @@ from paths import ROOT
 from test_kill import Place, finished, session_killed_again_and_again, sim
 
 from ioplan.records.record import RunRecord
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ from started import started
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
-from ioplan.guard.target import make_scratch, open_target
+from ioplan.runner.guard.target import make_scratch, open_target
 
 pytestmark = pytest.mark.slow
 

@@ -28,10 +28,10 @@ from started import Started, started
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import Cause, TargetFault
-from ioplan.guard.shared_lock import NO_PARTICIPANTS
-from ioplan.guard.target import make_scratch, open_target
+from ioplan.results.store.store import Store, default_path
 from ioplan.runner.execute.processes import descendants
-from ioplan.store.store import Store, default_path
+from ioplan.runner.guard.shared_lock import NO_PARTICIPANTS
+from ioplan.runner.guard.target import make_scratch, open_target
 
 pytestmark = pytest.mark.slow
 

@@ -11,12 +11,12 @@ from run_data import SECOND_NS, counts, record, session, stream
 from ioplan.job import Result
 from ioplan.language.metric import parse_metric
 from ioplan.language.plan import Expectation
-from ioplan.measure.measurement import Measurement
-from ioplan.measure.metrics import Figure, Sample
-from ioplan.report.judgements import verdict_line
-from ioplan.runner.baseline import BaselineSession, Found
-from ioplan.runner.expectations import judge
-from ioplan.store.store import Store
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure.metrics import Figure, Sample
+from ioplan.results.report.judgements import verdict_line
+from ioplan.results.store.store import Store
+from ioplan.runner.session.baseline import BaselineSession, Found
+from ioplan.runner.session.expectations import judge
 
 
 def expectation(text: str) -> Expectation:

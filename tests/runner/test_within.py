@@ -10,7 +10,7 @@ from paths import ROOT
 
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 pytestmark = pytest.mark.slow
 

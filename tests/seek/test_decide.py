@@ -18,13 +18,13 @@ from seek_targets import (
     seek,
 )
 
-from ioplan.seek.batch_means import (
+from ioplan.planner.seek.batch_means import (
     evidence_of_ratio,
     evidence_of_share,
     poisson_at_most,
     variance_of_sum,
 )
-from ioplan.seek.decide import ERROR, Claim, Decider, Decision, Point, looks_s
+from ioplan.planner.seek.decide import ERROR, Claim, Decider, Decision, Point, looks_s
 
 
 @pytest.mark.parametrize("name", TARGETS)

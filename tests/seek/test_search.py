@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan.seek.grid import Bounds, at_or_below, grid
-from ioplan.seek.search import Answer, Finding, Search, finding, most_probes
+from ioplan.planner.seek.grid import Bounds, at_or_below, grid
+from ioplan.planner.seek.search import Answer, Finding, Search, finding, most_probes
 
 
 def run(

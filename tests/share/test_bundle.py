@@ -20,11 +20,11 @@ from run_data import record, run, session
 from ioplan.records.record import RunDetail, StoredHistogram
 from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import SessionEvent
-from ioplan.share.bundle import bundle_bytes, read_bundle
-from ioplan.share.container import MANIFEST, BundleError, read, written
-from ioplan.share.contents import Bundled, members_of, sessions_of
-from ioplan.share.plain_json import loaded
-from ioplan.store.codec import VERSION, encode_histograms
+from ioplan.results.share.bundle import bundle_bytes, read_bundle
+from ioplan.results.share.container import MANIFEST, BundleError, read, written
+from ioplan.results.share.contents import Bundled, members_of, sessions_of
+from ioplan.results.share.plain_json import loaded
+from ioplan.results.store.codec import VERSION, encode_histograms
 
 NOW = "2026-11-21T06:00:00Z"
 RESOLVED: dict[str, Any] = {
@@ -164,12 +164,12 @@ def bomb(size: int) -> bytes:
 def test_a_bomb_is_refused_before_it_is_unpacked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("ioplan.share.container.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("ioplan.results.share.container.MOST_BYTES", 1 << 20)
     with pytest.raises(BundleError, match="the most are"):
         written({"1/x": bytes(2 << 20)}, {})
     monkeypatch.undo()
     large = written({"1/x": bytes(2 << 20)}, {})
-    monkeypatch.setattr("ioplan.share.container.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr("ioplan.results.share.container.MOST_BYTES", 1 << 20)
     with pytest.raises(BundleError, match="the most are"):
         read(large)
 
@@ -271,9 +271,9 @@ def test_many_small_bombs_are_refused_before_they_are_decoded(
     """Each series is as large as one may be, and packed once more by the archive."""
     unpacked = [one for name, data in ALL for one in unpacked_in(name, data)]
     whole = sum(map(len, unpacked))
-    monkeypatch.setattr("ioplan.share.contents.MOST_DETAILS_BYTES", whole)
+    monkeypatch.setattr("ioplan.results.share.contents.MOST_DETAILS_BYTES", whole)
     assert taken(DATA) == CONTENT
-    monkeypatch.setattr("ioplan.share.contents.MOST_DETAILS_BYTES", whole - 1)
+    monkeypatch.setattr("ioplan.results.share.contents.MOST_DETAILS_BYTES", whole - 1)
     with pytest.raises(BundleError, match="its series are larger"):
         taken(DATA)
 

@@ -16,12 +16,12 @@ from ioplan.records.drive import Drive
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import SessionEvent
-from ioplan.share.bundle import read_bundle
-from ioplan.share.container import BundleError, read
-from ioplan.share.contents import Bundled
-from ioplan.share.recorded_plan import run_ids
-from ioplan.share.redact import Names, hider, redacted
-from ioplan.store.store import Store
+from ioplan.results.share.bundle import read_bundle
+from ioplan.results.share.container import BundleError, read
+from ioplan.results.share.contents import Bundled
+from ioplan.results.share.recorded_plan import run_ids
+from ioplan.results.share.redact import Names, hider, redacted
+from ioplan.results.store.store import Store
 
 HOST, SERIAL, USER = "dbserver7.corp.example", "S4EVNX0R123456", "malicek"
 DISK = f"/dev/disk/by-id/nvme-Samsung_{SERIAL}"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.share.bundle import read_bundle
-from ioplan.share.container import BundleError, read, written
-from ioplan.store.store import Store
+from ioplan.results.share.bundle import read_bundle
+from ioplan.results.share.container import BundleError, read, written
+from ioplan.results.store.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("rough_sim")]
 

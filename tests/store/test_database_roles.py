@@ -9,8 +9,8 @@ from paths import ROOT
 from postgres import needs_postgres, postgres, psql
 from run_data import measurement, record, session
 
-from ioplan.store.push import push
-from ioplan.store.store import Store
+from ioplan.results.store.push import push
+from ioplan.results.store.store import Store
 
 SQL = ROOT / "examples/lab/postgres"
 OLD_ID = "20200101-000000-old"

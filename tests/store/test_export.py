@@ -15,15 +15,15 @@ import pytest
 from run_data import record, run, session
 
 from ioplan.core.formats import FormatError
-from ioplan.export.columns import counted_of, run_rows, series_rows
-from ioplan.export.export import ExportError, export
 from ioplan.language.metric import parse_metric
 from ioplan.language.plan import SteadyRule
-from ioplan.measure.metrics import Figure
-from ioplan.measure.steady_state import assess
 from ioplan.records.record import RunDetail, RunRecord
-from ioplan.report.build import document
-from ioplan.store.store import Store
+from ioplan.results.export.columns import counted_of, run_rows, series_rows
+from ioplan.results.export.export import ExportError, export
+from ioplan.results.measure.metrics import Figure
+from ioplan.results.measure.steady_state import assess
+from ioplan.results.report.build import document
+from ioplan.results.store.store import Store
 
 ID = session().id
 NASTY = 'a,"b"\nc\rd; =1+1 é'

@@ -14,7 +14,7 @@ from run_data import run, session
 
 from ioplan.records.drive import Drive
 from ioplan.records.record import Verdict
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 BOARD = json.loads((paths.ROOT / "examples/lab/grafana/ioplan.json").read_text())
 PANELS = [one for one in BOARD["panels"] if one["type"] != "row"]

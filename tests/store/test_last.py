@@ -19,9 +19,9 @@ from run_data import session
 
 from ioplan.core.state_folder import state_folder
 from ioplan.records.session_id import new_session_id
-from ioplan.share.bundle import bundle_bytes, read_bundle
-from ioplan.share.contents import Bundled, restore
-from ioplan.store.store import Store
+from ioplan.results.share.bundle import bundle_bytes, read_bundle
+from ioplan.results.share.contents import Bundled, restore
+from ioplan.results.store.store import Store
 from ioplan_lab.cluster.jobs.job import Job, Jobs
 from ioplan_lab.cluster.jobs.lane_folder import lane_folders
 

@@ -16,8 +16,8 @@ from started import started
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.records.record import RunDetail
-from ioplan.store.errors import StoreError
-from ioplan.store.store import Store
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import Store
 
 RUNS = """test "Reads" {
   vary qd in 1, 2, 4, 8

@@ -9,14 +9,14 @@ import pytest
 from command import ioplan
 from run_data import measurement, record, session
 
-from ioplan.store.delivery import sender
-from ioplan.store.delivery.delivered import delivered_now, stored_now
-from ioplan.store.delivery.outbox import Delivery, Outbox
-from ioplan.store.delivery.reasons import shown
-from ioplan.store.delivery.sender import send_all
-from ioplan.store.errors import StoreError
-from ioplan.store.session_folder import session_folder, session_lock
-from ioplan.store.store import Store
+from ioplan.results.store.delivery import sender
+from ioplan.results.store.delivery.delivered import delivered_now, stored_now
+from ioplan.results.store.delivery.outbox import Delivery, Outbox
+from ioplan.results.store.delivery.reasons import shown
+from ioplan.results.store.delivery.sender import send_all
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.session_folder import session_folder, session_lock
+from ioplan.results.store.store import Store
 
 MADE = measurement()
 IDS = [f"20261121-05000{number}-aaaa" for number in range(3)]

@@ -11,8 +11,8 @@ from run_data import run, session
 from ioplan.records.drive import Drive
 from ioplan.records.record import RunDetail, Verdict
 from ioplan.records.session import Session
-from ioplan.store.overview import SessionFilter
-from ioplan.store.store import Store
+from ioplan.results.store.overview import SessionFilter
+from ioplan.results.store.store import Store
 
 FAST = Drive(serial="S4EV_1", model="ACME 9", firmware="1.0", lab_name="fast1")
 SLOW = Drive(serial="S4EVX2", model="ACME 9", wwid="eui.0011")

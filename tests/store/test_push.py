@@ -18,16 +18,16 @@ from postgres import Server, needs_postgres
 from postgres import server as running_server
 from run_data import measurement, record, session
 
-from ioplan.history.history import Question, history
 from ioplan.records.drive import Drive
 from ioplan.records.record import Verdict
 from ioplan.records.session import SessionEvent
-from ioplan.store import push as push_module
-from ioplan.store.delivery.outbox import Outbox
-from ioplan.store.delivery.sender import send_all
-from ioplan.store.errors import StoreError
-from ioplan.store.push import Pushed, push
-from ioplan.store.store import Store
+from ioplan.results.history.history import Question, history
+from ioplan.results.store import push as push_module
+from ioplan.results.store.delivery.outbox import Outbox
+from ioplan.results.store.delivery.sender import send_all
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.push import Pushed, push
+from ioplan.results.store.store import Store
 from ioplan_lab.cluster.jobs.job import Jobs
 
 PLAN = """test "T" {
@@ -249,8 +249,8 @@ MANY = 320
 """Runs, of which 50 are sent at once: far more than arrive before the push is killed."""
 PUSHER = """
 import sys
-from ioplan.store.push import push
-from ioplan.store.store import Store
+from ioplan.results.store.push import push
+from ioplan.results.store.store import Store
 with Store.open(sys.argv[1]) as local, Store.at(sys.argv[2]) as shared:
     list(push(local, shared))
 """
@@ -413,7 +413,7 @@ def test_push_asks_where_to(tmp_path: Path, store_path: Path) -> None:
 def test_what_a_server_needs_is_named(
     missing: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "ioplan.store.postgres", raising=False)
+    monkeypatch.delitem(sys.modules, "ioplan.results.store.postgres", raising=False)
     monkeypatch.setitem(sys.modules, missing, None)  # type: ignore[arg-type]
     with pytest.raises(StoreError, match=rf"need {missing}: pip install 'ioplan\["):
         Store.at("postgresql://db/x")
@@ -421,6 +421,6 @@ def test_what_a_server_needs_is_named(
 
 @pytest.mark.slow
 def test_a_password_is_not_shown() -> None:
-    from ioplan.store.postgres import without_password
+    from ioplan.results.store.postgres import without_password
 
     assert "secret" not in without_password("postgresql://me:secret@db/ioplan")

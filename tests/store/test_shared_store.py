@@ -17,8 +17,8 @@ from postgres import needs_postgres, postgres
 from run_data import record, run, session
 
 from ioplan.records.drive import Drive
-from ioplan.store.layout.tables import COLUMNS, META, TABLES
-from ioplan.store.store import Store
+from ioplan.results.store.layout.tables import COLUMNS, META, TABLES
+from ioplan.results.store.store import Store
 
 LAB_STORE = paths.ROOT / "tests/golden/store/lab.db.gz"
 JOB = "20261122-155027-ru5q"

@@ -27,19 +27,19 @@ from run_data import HOST, measurement, record, run, session
 from ioplan.core.error_kinds import CommandFault, StoreFault
 from ioplan.core.state_folder import state_folder
 from ioplan.records.record import Interval, RunDetail, StoredHistogram, Verdict
-from ioplan.store import codec
-from ioplan.store.codec import (
+from ioplan.results.store import codec
+from ioplan.results.store.codec import (
     CodecError,
     decode_histograms,
     decode_series,
     encode_histograms,
     encode_series,
 )
-from ioplan.store.errors import StoreError
-from ioplan.store.overview import SessionFilter
-from ioplan.store.reserve import RESERVE_BYTES
-from ioplan.store.schema import checked_schema
-from ioplan.store.store import Store, default_path
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.overview import SessionFilter
+from ioplan.results.store.reserve import RESERVE_BYTES
+from ioplan.results.store.schema import checked_schema
+from ioplan.results.store.store import Store, default_path
 from ioplan.workload import DIRECTIONS
 
 ID = session().id
@@ -159,7 +159,7 @@ def test_a_run_without_detail(store: Store) -> None:
 def test_records_of_one_test_and_in_pages(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ioplan.store.queries.PAGE", 2)
+    monkeypatch.setattr("ioplan.results.store.queries.PAGE", 2)
     for seq in range(1, 8):
         store.add(record(seq, test="odd" if seq % 2 else "even"), RunDetail())
     assert [r.seq for r in store.records(ID)] == [1, 2, 3, 4, 5, 6, 7]
@@ -618,7 +618,7 @@ def test_a_damaged_store(store: Store, path: Path) -> None:
 WRITER = """
 import sys
 from run_data import run, session
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 path, name, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 pair = run(1)
 with Store.open(path) as store:

@@ -10,12 +10,12 @@ import pytest
 from run_data import record, run, session
 
 from ioplan.records.record import RunRecord
-from ioplan.store.database import Database
-from ioplan.store.errors import StoreError
-from ioplan.store.layout.tables import BY_RUN_ID, COLUMNS, LAYOUT, UPGRADES
-from ioplan.store.pages import pages_of_runs
-from ioplan.store.sqlite import SqliteFile
-from ioplan.store.store import Store
+from ioplan.results.store.database import Database
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.layout.tables import BY_RUN_ID, COLUMNS, LAYOUT, UPGRADES
+from ioplan.results.store.pages import pages_of_runs
+from ioplan.results.store.sqlite import SqliteFile
+from ioplan.results.store.store import Store
 
 
 @pytest.mark.parametrize("other", [min(UPGRADES) - 1, LAYOUT + 1])

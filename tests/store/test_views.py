@@ -17,8 +17,8 @@ from run_data import record, run, session
 
 from ioplan.records.drive import Drive
 from ioplan.records.record import PERCENTILES, RunRecord
-from ioplan.store.layout.views import VIEWS
-from ioplan.store.store import Store
+from ioplan.results.store.layout.views import VIEWS
+from ioplan.results.store.store import Store
 
 LAB_STORE = paths.ROOT / "tests/golden/store/lab.db.gz"
 OLDER = Drive(serial="S4EV", model="ACME", firmware="1.0", lab_name="fast1")

@@ -13,10 +13,16 @@ from ioplan.language.check.check import check_file, check_recorded
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
 from ioplan.planner.steps import Run
+from ioplan.planner.suites.published import (
+    Index,
+    index_of,
+    index_text,
+    next_index,
+    runs_of,
+)
+from ioplan.planner.suites.source import source_of
+from ioplan.planner.suites.suite import collections, suite_file, suite_names
 from ioplan.planner.unfold import unfold
-from ioplan.suites.published import Index, index_of, index_text, next_index, runs_of
-from ioplan.suites.source import source_of
-from ioplan.suites.suite import collections, suite_file, suite_names
 
 EXAMPLE = paths.ROOT / "examples/acme_suite"
 USES = 'use "acme/mixes.ioplan"\ntest "T" { run oltp for 1s }\n'

@@ -13,10 +13,10 @@ import pytest
 from command import ioplan
 
 from ioplan.records.superseded import current_records
-from ioplan.report.headlines.headline import Headline
-from ioplan.report.headlines.summary import by_test
-from ioplan.share.recorded_plan import recorded_plan
-from ioplan.store.store import Store
+from ioplan.results.report.headlines.headline import Headline
+from ioplan.results.report.headlines.summary import by_test
+from ioplan.results.share.recorded_plan import recorded_plan
+from ioplan.results.store.store import Store
 
 pytestmark = pytest.mark.slow
 

@@ -28,10 +28,10 @@ from ioplan.language.check.check import check_file
 from ioplan.language.plan import WriteStep
 from ioplan.planner.estimate import Estimator, with_repetitions
 from ioplan.planner.steps import Prepare, Run
+from ioplan.planner.suites.suite import suite_names
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
-from ioplan.store.store import Store
-from ioplan.suites.suite import suite_names
+from ioplan.results.store.store import Store
 
 DOCUMENT = paths.ROOT / "docs" / "suites.md"
 TABLE = re.compile(r"(?<=<!-- table -->\n).*?(?=\n<!-- end -->)", re.S)

@@ -14,13 +14,13 @@ from ioplan.core.units import metric_text
 from ioplan.language.plan import Test
 from ioplan.records.record import RunDetail
 from ioplan.records.telemetry import Telemetry
-from ioplan.report.charts.charts import pictures
-from ioplan.report.charts.defaults import chart
-from ioplan.report.document import ChartSpec
-from ioplan.report.html.spec import spec
-from ioplan.report.points import points
-from ioplan.report.reader import Reader
-from ioplan.store.store import Store
+from ioplan.results.report.charts.charts import pictures
+from ioplan.results.report.charts.defaults import chart
+from ioplan.results.report.document import ChartSpec
+from ioplan.results.report.html.spec import spec
+from ioplan.results.report.points import points
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.store import Store
 
 
 def suite_test(suite: str, title: str) -> Test:

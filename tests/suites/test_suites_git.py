@@ -25,9 +25,14 @@ from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.locked import Locked, locked_suites
 from ioplan.language.search.packages import SuiteError
-from ioplan.suites.git.address import EXAMPLE, GitAddress, address_of, git_address
-from ioplan.suites.git.fetch import fetched
-from ioplan.suites.git.project import lock_text, wanted, with_wanted
+from ioplan.planner.suites.git.address import (
+    EXAMPLE,
+    GitAddress,
+    address_of,
+    git_address,
+)
+from ioplan.planner.suites.git.fetch import fetched
+from ioplan.planner.suites.git.project import lock_text, wanted, with_wanted
 
 OLTP = """use "depths.ioplan"
 test "OLTP" { run random 8KiB 70/30 for 100ms vary qd in 1, most }
@@ -424,14 +429,14 @@ def test_what_is_no_suite_is_refused(
         refused = ioplan("add", *words)
         assert refused.code == 2 and said in refused.err, refused.err
     with monkeypatch.context() as patch:
-        patch.setattr("ioplan.suites.git.program.MOST_SAID_BYTES", 150)
+        patch.setattr("ioplan.planner.suites.git.program.MOST_SAID_BYTES", 150)
         with pytest.raises(SuiteError, match="printed more than 150 B"):
             fetched(git_address(source))
-    monkeypatch.setattr("ioplan.suites.git.fetch.MOST_TOTAL_BYTES", 10)
+    monkeypatch.setattr("ioplan.planner.suites.git.fetch.MOST_TOTAL_BYTES", 10)
     with pytest.raises(SuiteError, match="the most are"):
         fetched(git_address(source))
-    monkeypatch.setattr("ioplan.suites.git.fetch.MOST_BYTES", 10)
-    monkeypatch.setattr("ioplan.suites.git.fetch.MOST_TOTAL_BYTES", 10_000)
+    monkeypatch.setattr("ioplan.planner.suites.git.fetch.MOST_BYTES", 10)
+    monkeypatch.setattr("ioplan.planner.suites.git.fetch.MOST_TOTAL_BYTES", 10_000)
     with pytest.raises(SuiteError, match="is it a plan"):
         fetched(git_address(source))
 

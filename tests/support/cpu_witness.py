@@ -17,8 +17,8 @@ import pytest
 from started import is_running
 
 from ioplan.runner.execute.processes import descendants
-from ioplan.telemetry import sensors
-from ioplan.telemetry.cpu_times import TICKS_PER_S
+from ioplan.runner.telemetry import sensors
+from ioplan.runner.telemetry.cpu_times import TICKS_PER_S
 
 CPUCLOCK_SCHED = 2
 ROUNDED_DOWN = 6

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 from ioplan_lab.commands.jobs.executor import connect
 from ioplan_lab.desk.calls import Calls
 from ioplan_lab.desk.database import DeskDatabase

@@ -5,7 +5,7 @@ from __future__ import annotations
 from run_data import record, run, session
 
 from ioplan.records.record import RunDetail
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 QDS = ("1", "2", "4", "8")
 STOPPED, GONE = "2", "8"

@@ -17,7 +17,7 @@ FEW = {"FEWEST_DRAWS": 50, "HEAD_BYTES": 1 << 20, "TAIL_BYTES": 1 << 20}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    from ioplan.content import places
+    from ioplan.runner.content import places
 
     usual = _usual()
     for name, value in (usual if item.path.parent.name in WHOLE else FEW).items():
@@ -27,6 +27,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @cache
 def _usual() -> dict[str, int]:
     """What users have; asked before it is changed."""
-    from ioplan.content import places
+    from ioplan.runner.content import places
 
     return {name: getattr(places, name) for name in FEW}

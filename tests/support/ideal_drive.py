@@ -33,12 +33,12 @@ from ioplan.job import (
 )
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.spoken import VOCABULARY
-from ioplan.measure.histogram import bucket_index
 from ioplan.planner.summary import summary_of
 from ioplan.records.session import Session
-from ioplan.runner.context import SessionContext
-from ioplan.runner.session import SessionRunner
-from ioplan.store.store import Store
+from ioplan.results.measure.histogram import bucket_index
+from ioplan.results.store.store import Store
+from ioplan.runner.session.context import SessionContext
+from ioplan.runner.session.session import SessionRunner
 from ioplan.workload import Direction, SizeShare
 
 LATENCY_S, BYTES_PER_S, CAPACITY_BYTES = 100e-6, 2e9, 256 << 30

@@ -30,9 +30,9 @@ from labs import (
 from msgspec import Struct
 
 from ioplan.backends import TargetRequest
-from ioplan.devices.usage import Host
-from ioplan.guard.scratch_file import MARK, OPEN
-from ioplan.guard.target import make_scratch, open_target
+from ioplan.runner.devices.usage import Host
+from ioplan.runner.guard.scratch_file import MARK, OPEN
+from ioplan.runner.guard.target import make_scratch, open_target
 
 Make = Callable[[Path, ExitStack], TargetRequest]
 
@@ -348,7 +348,9 @@ def device_called_by_its_kernel_name(folder: Path, stack: ExitStack) -> TargetRe
 @kind("no program `wipefs`")
 def device_that_cannot_be_looked_at(folder: Path, stack: ExitStack) -> TargetRequest:
     patch = stack.enter_context(pytest.MonkeyPatch.context())
-    patch.setattr("ioplan.devices.signatures.WIPEFS", "wipefs-that-is-not-installed")
+    patch.setattr(
+        "ioplan.runner.devices.signatures.WIPEFS", "wipefs-that-is-not-installed"
+    )
     return allowed(folder, loop(folder, stack))
 
 

@@ -17,8 +17,8 @@ from labs import MIB, asked, lab_of_file, loop_device, tell
 from paths import ROOT
 
 from ioplan.backends import TargetRequest
-from ioplan.guard.scratch_file import MARK, OPEN
-from ioplan.guard.target import make_scratch
+from ioplan.runner.guard.scratch_file import MARK, OPEN
+from ioplan.runner.guard.target import make_scratch
 
 
 def put(path: Path, offset: int, data: bytes) -> None:

@@ -16,8 +16,8 @@ import pytest
 from sight import ELSEWHERE
 
 from ioplan.backends import TargetRequest
-from ioplan.guard.resolve import resolve_target
-from ioplan.lab.lab_file import read_lab
+from ioplan.runner.guard.resolve import resolve_target
+from ioplan.runner.lab.lab_file import read_lab
 
 MIB = 1 << 20
 

@@ -9,9 +9,9 @@ from typing import Any
 from run_data import HOST, record, session
 
 from ioplan.records.record import RunRecord
-from ioplan.store.layout.tables import insert, insert_missing
-from ioplan.store.rows import env_row, run_row, session_row
-from ioplan.store.store import Store
+from ioplan.results.store.layout.tables import insert, insert_missing
+from ioplan.results.store.rows import env_row, run_row, session_row
+from ioplan.results.store.store import Store
 
 BEGAN = datetime(2026, 1, 1, 6, tzinfo=UTC)
 IOPS = 100_000.0

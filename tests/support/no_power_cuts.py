@@ -14,7 +14,7 @@ SAFE, QUICK = "synchronous = FULL", "synchronous = OFF"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    from ioplan.store import sqlite
+    from ioplan.results.store import sqlite
 
     wanted = (SAFE, QUICK) if not item.get_closest_marker("durable") else (QUICK, SAFE)
     sqlite.SETTINGS = sqlite.SETTINGS.replace(*wanted)

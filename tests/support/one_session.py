@@ -13,9 +13,9 @@ from command import ioplan
 from msgspec import Struct
 
 from ioplan.cli.commands.sessions import plan_of
-from ioplan.report.build import session_sections
-from ioplan.report.document import Section
-from ioplan.store.store import Store
+from ioplan.results.report.build import session_sections
+from ioplan.results.report.document import Section
+from ioplan.results.store.store import Store
 
 DATA = re.compile(
     r'<script type="application/json" id="(test-\d+)-(runs|chart-\d+-data)">(.*?)</script>'

@@ -10,14 +10,14 @@ from run_data import (
 
 from ioplan.language.plan import Chart, Test
 from ioplan.records.record import Interval
-from ioplan.report.build import document
-from ioplan.report.charts.charts import pictures, renderer
-from ioplan.report.charts.defaults import chart
-from ioplan.report.charts.request import Request
-from ioplan.report.document import ChartSpec, Document
-from ioplan.report.points import points
-from ioplan.report.reader import Reader
-from ioplan.store.store import Store
+from ioplan.results.report.build import document
+from ioplan.results.report.charts.charts import pictures, renderer
+from ioplan.results.report.charts.defaults import chart
+from ioplan.results.report.charts.request import Request
+from ioplan.results.report.document import ChartSpec, Document
+from ioplan.results.report.points import points
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.store import Store
 
 ID = session().id
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from ioplan.job import Counts, Cpu, Job, JobStream, Progress, Result, StreamCounts
-from ioplan.measure.histogram import Histogram
-from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Asked, BackendFacts, RunDetail, RunRecord
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session import Session
-from ioplan.store.overview import SessionOverview
+from ioplan.results.measure.histogram import Histogram
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.store.overview import SessionOverview
 from ioplan.workload import Direction, SizeShare, Stream, Workload
 
 SECOND_NS = 10**9

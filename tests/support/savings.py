@@ -12,7 +12,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.planner.estimate import Cost, Estimator
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 NAMES = ("mapped_share", "free_blocks_share", "cache_fill")
 SUITES = ("reviews/p3700", "reviews/m9100")

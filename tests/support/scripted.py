@@ -14,8 +14,8 @@ from seek_targets import TARGETS
 from ioplan.backends import Availability, Gap, TargetFacts, TargetRequest
 from ioplan.core.context import Closing
 from ioplan.job import SECOND_NS, Event, Job, Progress, Result, Started
-from ioplan.measure.histogram import bucket_index
-from ioplan.measure.tally import StreamCountsBuilder
+from ioplan.results.measure.histogram import bucket_index
+from ioplan.results.measure.tally import StreamCountsBuilder
 
 FAST_NS, SLOW_NS = 500_000, 2_000_000
 """What is not above the limit of 1 ms, and what is."""

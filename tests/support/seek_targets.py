@@ -12,9 +12,9 @@ from math import exp, inf, log, log10, sqrt
 import numpy as np
 from msgspec import Struct
 
-from ioplan.seek.decide import Claim, Decider, Point
-from ioplan.seek.grid import Bounds, grid
-from ioplan.seek.search import Finding, Search, most_probes
+from ioplan.planner.seek.decide import Claim, Decider, Point
+from ioplan.planner.seek.grid import Bounds, grid
+from ioplan.planner.seek.search import Finding, Search, most_probes
 
 SHARE = 0.01
 CLAIM = Claim("p99 <= limit", "share", SHARE)

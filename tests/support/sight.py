@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ioplan.devices import sight
+from ioplan.runner.devices import sight
 
 ELSEWHERE = tuple(sight.other_namespaces())
 """Why this process cannot see all programs; empty on a host, where nothing is changed."""

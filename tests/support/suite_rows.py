@@ -19,9 +19,9 @@ from ioplan.language.check.check import check_file
 from ioplan.language.plan import CheckedPlan, Test, WriteStep
 from ioplan.planner.estimate import Cost, Estimator, with_repetitions
 from ioplan.planner.steps import Prepare, RoundsOf, Run, SeekOf, Step
+from ioplan.planner.suites.suite import Suite, suites
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import RunRecord
-from ioplan.suites.suite import Suite, suites
 
 TB = 10**12
 SMOKE_BYTES = 256 << 20

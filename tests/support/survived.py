@@ -10,7 +10,7 @@ from typing import Any
 import paths
 
 from ioplan.records.record import RunDetail, RunRecord
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 GOLDEN = paths.GOLDEN / "faults"
 FROM_VM = paths.TESTS / "vm/rows.json"

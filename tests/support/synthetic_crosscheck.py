@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from ioplan.runner.crosscheck import METRICS, Pairs, judged
+from ioplan.runner.session.crosscheck import METRICS, Pairs, judged
 
 QD = 16
 

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from msgspec import Struct
 from run_data import measurement, record, session
 
-from ioplan.compare.call import Calls, calls
-from ioplan.compare.figure import MetricPair, MetricSide, MetricTable
-from ioplan.compare.noise import Group, Logs, learned
 from ioplan.language.metric import Metric
-from ioplan.measure.measurement import Measurement
 from ioplan.records.record import RunDetail, RunRecord
-from ioplan.store.store import Store
+from ioplan.results.compare.call import Calls, calls
+from ioplan.results.compare.figure import MetricPair, MetricSide, MetricTable
+from ioplan.results.compare.noise import Group, Logs, learned
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.store.store import Store
 
 Floats = npt.NDArray[np.float64]
 METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))

@@ -11,8 +11,8 @@ from arrivals import arrivals
 from command import Done, ioplan, plan_file
 
 from ioplan.records.record import RunRecord
-from ioplan.share.container import read
-from ioplan.store.store import Store
+from ioplan.results.share.container import read
+from ioplan.results.store.store import Store
 
 pytestmark = pytest.mark.slow
 

@@ -18,10 +18,10 @@ from ioplan.backends import Drive, TargetFacts, find
 from ioplan.job import Event, Job, Result, StreamCounts
 from ioplan.runner.execute.execute import execute
 from ioplan.runner.execute.interrupt import Interrupt
-from ioplan.telemetry.device_check import device_counts
-from ioplan.telemetry.disk import Disk, disk_of
-from ioplan.telemetry.instruments import Instruments
-from ioplan.telemetry.procfs import Tree
+from ioplan.runner.telemetry.device_check import device_counts
+from ioplan.runner.telemetry.disk import Disk, disk_of
+from ioplan.runner.telemetry.instruments import Instruments
+from ioplan.runner.telemetry.procfs import Tree
 from ioplan.testing.subject import job, stream
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]

@@ -24,28 +24,28 @@ from made_machine import CPU, heat, nvme, put, rapl, stat
 from run_data import SECOND_NS, record, run, session, workload
 
 from ioplan.backends import TargetFacts
-from ioplan.export.export import export
 from ioplan.job import Progress, Result, Started
-from ioplan.lab.lab import LabError
-from ioplan.lab.lab_file import read_lab
 from ioplan.language.metric import parse_metric
-from ioplan.measure.metrics import Figure, Sample, figure
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.telemetry import Readings, Telemetry, TelemetryPoint
-from ioplan.store.codec import decode_telemetry, encode_telemetry
-from ioplan.store.store import Store
-from ioplan.telemetry import sample as samples
-from ioplan.telemetry import sampler as sampler_module
-from ioplan.telemetry.cpu_times import TICKS_PER_S, ProgramTimes, machine_times
-from ioplan.telemetry.disk import Disk
-from ioplan.telemetry.energy import domains
-from ioplan.telemetry.instruments import Instruments
-from ioplan.telemetry.other_programs import filled_in
-from ioplan.telemetry.power import Power, power
-from ioplan.telemetry.procfs import Tree
-from ioplan.telemetry.sampler import Sampler
-from ioplan.telemetry.sensors import Sensors
-from ioplan.telemetry.summary import covering, points, summary
+from ioplan.results.export.export import export
+from ioplan.results.measure.metrics import Figure, Sample, figure
+from ioplan.results.store.codec import decode_telemetry, encode_telemetry
+from ioplan.results.store.store import Store
+from ioplan.runner.lab.lab import LabError
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.telemetry import sample as samples
+from ioplan.runner.telemetry import sampler as sampler_module
+from ioplan.runner.telemetry.cpu_times import TICKS_PER_S, ProgramTimes, machine_times
+from ioplan.runner.telemetry.disk import Disk
+from ioplan.runner.telemetry.energy import domains
+from ioplan.runner.telemetry.instruments import Instruments
+from ioplan.runner.telemetry.other_programs import filled_in
+from ioplan.runner.telemetry.power import Power, power
+from ioplan.runner.telemetry.procfs import Tree
+from ioplan.runner.telemetry.sampler import Sampler
+from ioplan.runner.telemetry.sensors import Sensors
+from ioplan.runner.telemetry.summary import covering, points, summary
 
 ID = session().id
 JOB = workload()[1]

@@ -12,13 +12,13 @@ import pytest
 
 from ioplan.backends import TargetFacts
 from ioplan.job import Job
-from ioplan.telemetry import smart
-from ioplan.telemetry.disk import Disk
-from ioplan.telemetry.instruments import InstrumentedRun, Instruments
-from ioplan.telemetry.power_meter import Meter
-from ioplan.telemetry.procfs import Tree
-from ioplan.telemetry.smart import Smart
-from ioplan.telemetry.write_cache import volatile_write_cache
+from ioplan.runner.telemetry import smart
+from ioplan.runner.telemetry.disk import Disk
+from ioplan.runner.telemetry.instruments import InstrumentedRun, Instruments
+from ioplan.runner.telemetry.power_meter import Meter
+from ioplan.runner.telemetry.procfs import Tree
+from ioplan.runner.telemetry.smart import Smart
+from ioplan.runner.telemetry.write_cache import volatile_write_cache
 
 pytestmark = pytest.mark.slow
 
@@ -74,7 +74,7 @@ def _lives(pid: int) -> bool:
 
 
 def test_an_overdue_meter_is_killed_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioplan.telemetry.power_meter.TIMEOUT_S", 0.2)
+    monkeypatch.setattr("ioplan.runner.telemetry.power_meter.TIMEOUT_S", 0.2)
     meter = Meter(["sleep", "60"])
     meter.now()
     first = meter.process

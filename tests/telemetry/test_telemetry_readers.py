@@ -13,7 +13,7 @@ import pytest
 from made_machine import CPU, heat, nvme, put, rapl, stat
 
 from ioplan.records.telemetry import Telemetry
-from ioplan.telemetry.cpu_facts import (
+from ioplan.runner.telemetry.cpu_facts import (
     cpu_throttles,
     distortions,
     frequencies_mhz,
@@ -22,14 +22,14 @@ from ioplan.telemetry.cpu_facts import (
     listed,
     mitigations,
 )
-from ioplan.telemetry.cpu_times import TICKS_PER_S, machine_times, own_times
-from ioplan.telemetry.disk import Disk, disk_of, mount_of
-from ioplan.telemetry.energy import domains, non_overlapping
-from ioplan.telemetry.hwmon import drive_temperature
-from ioplan.telemetry.other_programs import KERNEL_THREAD, OtherPrograms
-from ioplan.telemetry.procfs import Tree
-from ioplan.telemetry.throttling import heat_warnings
-from ioplan.telemetry.topology import topology
+from ioplan.runner.telemetry.cpu_times import TICKS_PER_S, machine_times, own_times
+from ioplan.runner.telemetry.disk import Disk, disk_of, mount_of
+from ioplan.runner.telemetry.energy import domains, non_overlapping
+from ioplan.runner.telemetry.hwmon import drive_temperature
+from ioplan.runner.telemetry.other_programs import KERNEL_THREAD, OtherPrograms
+from ioplan.runner.telemetry.procfs import Tree
+from ioplan.runner.telemetry.throttling import heat_warnings
+from ioplan.runner.telemetry.topology import topology
 
 HERE = Tree()
 

@@ -157,6 +157,25 @@ def test_the_facts_of_a_part_are_those_of_the_file_that_cut_makes(
     assert part.digest == known_survey(whole).facts.digest
 
 
+def test_the_longest_time_without_an_io_is_that_of_what_is_replayed(
+    tmp_path: Path,
+) -> None:
+    """Also before its first one and after its last, and whatever is cut where."""
+    kinds = (np.arange(1000) // 300).clip(0, 1)
+    times = np.arange(1000) * 1_000_000
+    times[500:] += 40_000_000_000
+    flags = np.where((kinds == 1) & (np.arange(1000) % 2 == 0), 1, 0)
+    recorded(tmp_path, kind=kinds, time_ns=times, flags=flags)
+    known = known_survey(tmp_path / "web.iotrace")
+    facts = known.facts
+    assert facts.moving.quiet_ns >= 40_001_000_000
+    assert facts.selected("reads", False).moving.quiet_ns == 40_700_000_000
+    assert facts.selected("writes", False).moving.quiet_ns == 40_001_000_000
+    assert facts.moving.fua == 350 and not facts.selected("all", True).moving.fua
+    assert known.part((0, 10**9)).writes.quiet_ns == 300_000_000
+    assert known.part((0, 10**9)).reads.quiet_ns == 200_000_000
+
+
 def test_what_is_selected_is_another_run(tmp_path: Path) -> None:
     """And the same text the same run, with the file and without it."""
     recorded(tmp_path, kind=np.arange(1000) % 3 % 2)

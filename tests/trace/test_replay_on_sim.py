@@ -12,7 +12,7 @@ from command import ioplan, plan_file
 from recorded import MS_NS, recorded
 
 from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
-from ioplan_sim.replay_execution import Lateness
+from ioplan_sim.replay.replay_execution import Lateness
 from ioplan_sim.spec import DriveSpec
 
 NAMES = {READ: "read", WRITE: "write", FLUSH: "flush", DISCARD: "trim"}

@@ -16,8 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
-from command import ioplan
+from command import ioplan, plan_file
 from labs import loop_device, needs_root, tell
 
 from ioplan.trace import record
@@ -108,7 +109,9 @@ def is_on(enabled: Path) -> bool:
 def test_all_that_is_asked_is_recorded_in_its_order(
     number: signal.Signals, device: Path, tmp_path: Path
 ) -> None:
-    """Other programs may look at the device before and behind; between they do not."""
+    """With how long each took: it is complete before the next one, and waits for that.
+
+    Other programs may look at the device before and behind; between they do not."""
     out = tmp_path / "o.iotrace"
     with started(device, out) as recorder:
         expected = asked(device, 300)
@@ -116,11 +119,21 @@ def test_all_that_is_asked_is_recorded_in_its_order(
         told, _ = recorder.communicate()
     assert recorder.returncode == 0 and "left out" not in told, told
     ios = Prepared.open(out).ios
-    seen = [(int(k), int(o), int(s)) for _, o, s, k, _, _ in ios.tolist()]
-    assert any(
-        seen[at : at + len(expected)] == expected
-        for at in range(len(seen) - len(expected) + 1)
-    ), (len(seen), len(expected))
+    seen = [(int(k), int(o), int(s)) for _, o, s, k, *_ in ios.tolist()]
+    places = range(len(seen) - len(expected) + 1)
+    found = [at for at in places if seen[at : at + len(expected)] == expected]
+    assert found, (len(seen), len(expected))
+    own = ios[found[0] : found[0] + len(expected)]
+    moving = own["kind"][:-1] != FLUSH
+    took, gaps = own["response_ns"][:-1][moving], np.diff(own["time_ns"])[moving]
+    assert (took > 0).all() and (took <= gaps).all()
+    plan = plan_file(
+        tmp_path,
+        'trace web = "o.iotrace"\ntest "A" { run replay web after completion }',
+    )
+    done = ioplan("run", plan, "--backend", "sim", "--create", "8MiB", "--json")
+    facts = done.of("record")[0]["record"]["backend"]["facts"]
+    assert facts["lateness"]["main"]["waited"] > 0.6
     assert (ios["time_ns"][1:] >= ios["time_ns"][:-1]).all()
 
 

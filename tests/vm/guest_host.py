@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from guest import namespace, sh
 
-from ioplan.host.prepared import prepared_host
-from ioplan.host.sysfs import HostError
-from ioplan.lab.host_settings import HostSettings
-from ioplan.telemetry.disk import disk_of
-from ioplan.telemetry.procfs import Tree
-from ioplan.telemetry.smart import Smart
-from ioplan.telemetry.topology import interrupts
-from ioplan.telemetry.write_cache import volatile_write_cache
+from ioplan.runner.host.prepared import prepared_host
+from ioplan.runner.host.sysfs import HostError
+from ioplan.runner.lab.host_settings import HostSettings
+from ioplan.runner.telemetry.disk import disk_of
+from ioplan.runner.telemetry.procfs import Tree
+from ioplan.runner.telemetry.smart import Smart
+from ioplan.runner.telemetry.topology import interrupts
+from ioplan.runner.telemetry.write_cache import volatile_write_cache
 
 TREE = Tree()
 

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,13 @@ def run_in_vm(
     *devices: str,
     disks: Path | None = None,
     shared: Path | None = None,
+    more: Iterable[str] = (),
 ) -> Ended:
     """Boot, run files of scenarios as root, and throw the machine away.
 
-    `disks` keeps the devices' contents for a later machine, and both sides see what is
-    in `shared`. A build of the guest,
-    which the first machine needs, is not in the timeout.
+    `disks` keeps the devices' contents for a later machine, both sides see what is in
+    `shared`, and `more` are the emulator's own words. A build of the guest, which the
+    first machine needs, is not in the timeout.
     """
     subprocess.run([VMLAB, "build"], check=True, timeout=BUILD_S)
     words = [VMLAB, "run", "--root", "host", "--udev", "--timeout", str(RUN_S)]
@@ -103,6 +105,7 @@ def run_in_vm(
     words += [word for name in devices for word in ("--dev", name)]
     words += [word for pair in QUIET.items() for word in ("--env", "=".join(pair))]
     words += ["--size", "64M", "--disks", str(disks)] if disks else ["--size", "64M"]
+    words += [word for one in more for word in ("--qemu", one)]
     if shared:
         words += ["--share", str(shared), "--env", f"IOPLAN_LAB_SHARED={shared}"]
     done = subprocess.run(

@@ -12,23 +12,26 @@ from typing import Any
 import pytest
 from command import Done, ioplan, plan_file
 
+from ioplan.runner.events.timed import drawn_s
 from ioplan.witness.device import Device, is_mounted
 from ioplan.witness.log import read_log
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]
+MS_NS = 1_000_000
 
 PLAN = """
 workload wal = random 4KiB 0/100, qd 4, region 0%..50%, flush every 16
 test "Cuts" {
   repeat 2 {
-    run wal, verify for 10s, cut power at 100ms..300ms
+    run wal, verify for 1min, cut power at 100ms..300ms
     run sequential 64KiB 100/0, region 0%..50%, verify, 1 pass as after
   }
   expect after.lost_flushed == 0
 }
 """
-ENDS_UNCUT = PLAN.replace("10s", "2s")
+SHORT = PLAN.replace("1min", "5s")
+"""For runs that nothing ends before their time."""
 PROGRAM = [sys.executable, "-m", "ioplan.cli"]
 NOTHING = ["true"]
 
@@ -66,6 +69,11 @@ def cut(
     return ioplan("run", plan, *words, "--store", folder / "store", *more)
 
 
+def drawn(record: dict[str, Any]) -> float:
+    """The moment that its plan draws; on a busy machine the cut may be later."""
+    return drawn_s((100 * MS_NS, 300 * MS_NS), record["run_id"], record["seq"] - 1)
+
+
 def records(done: Done) -> list[dict[str, Any]]:
     return [line["record"] for line in done.of("record")]
 
@@ -77,10 +85,11 @@ def test_a_drive_that_keeps_its_promise_is_not_accused(
     done = cut(device(cache={"mode": "volatile"}), tmp_path)
     assert done.code == 0, done.err
     first, after, second, _ = records(done)
-    moments = [one["power_cut"]["at_s"] for one in (first, second)]
-    assert all(0.1 <= at_s <= 0.5 for at_s in moments), moments
-    assert moments[0] != moments[1] and after["power_cut"] is None
-    assert first["power_cut"]["off_s"] > 0 and first["run_s"] < 8
+    assert drawn(first) != drawn(second) and after["power_cut"] is None
+    for one in (first, second):
+        assert 0.1 <= drawn(one) <= 0.3
+        assert drawn(one) <= one["power_cut"]["at_s"] <= one["run_s"] + 0.1, one
+    assert first["power_cut"]["off_s"] > 0 and first["run_s"] < 60
     assert first["status"] == "ok" and first["directions"]["write"]["ios"] > 100
     assert not any("failed" in text for text in first["warnings"])
     found = after["backend"]["facts"]["verify"]
@@ -90,11 +99,10 @@ def test_a_drive_that_keeps_its_promise_is_not_accused(
 @pytest.mark.long
 def test_the_same_plan_draws_the_same_moments(device: Starts, tmp_path: Path) -> None:
     one = device(cache={"mode": "volatile"})
-    drawn = [
-        [round(r["power_cut"]["at_s"], 1) for r in records(cut(one, tmp_path))[::2]]
-        for _ in range(2)
-    ]
-    assert drawn[0] == pytest.approx(drawn[1], abs=0.11)
+    first, again = (records(cut(one, tmp_path))[::2] for _ in range(2))
+    assert [drawn(r) for r in first] == [drawn(r) for r in again]
+    for record in (*first, *again):
+        assert record["power_cut"]["at_s"] >= drawn(record), "never before it"
 
 
 @pytest.mark.long
@@ -110,7 +118,7 @@ def test_a_broken_promise_fails_the_run_after_the_cut(
 FOLDERS = """
 for one in "$XDG_STATE_HOME"/ioplan/stamps/*; do rm "$one"; mkdir "$one"; done"""
 """No files of stamps can be opened any more."""
-HANGS = "sleep did not end within 2 s"
+HANGS = "sleep did not end within 9 s"
 FAULTS = {
     "another thing is cut": ({"off": NOTHING}, "cuts the power of something else"),
     "the cut takes longer than the run": (
@@ -119,8 +127,8 @@ FAULTS = {
     ),
     "off fails": ({"off": shell("echo no such socket >&2; exit 3")}, "no such socket"),
     "off is no program": ({"off": ["/nowhere/pdu"]}, "/nowhere/pdu cannot be started"),
-    "off hangs": ({"off": ["sleep", "600"], "timeout": "2s"}, HANGS),
-    "on hangs": ({"on": ["sleep", "600"], "timeout": "2s"}, HANGS),
+    "off hangs": ({"off": ["sleep", "600"], "timeout": "9s"}, HANGS),
+    "on hangs": ({"on": ["sleep", "600"], "timeout": "9s"}, HANGS),
     "on fails": ({"on": shell("echo relay stuck >&2; exit 1")}, "relay stuck"),
     "the cut cannot be noted": ({}, "the cut cannot be noted in"),
     "it stays away": ({"on": NOTHING, "back": "500ms"}, "cannot be opened"),
@@ -134,10 +142,10 @@ def test_a_cut_that_goes_wrong_has_a_clear_end(
 ) -> None:
     control, says = FAULTS[name]
     one = device(cache={"mode": "volatile"})
+    text = SHORT if "off" in control else PLAN
     if name == "the cut cannot be noted":
         control = {"off": shell(f"{shlex.join(told('off', one))} && {FOLDERS}")}
-    uncut = name in ("another thing is cut", "the cut takes longer than the run")
-    done = cut(one, tmp_path, ENDS_UNCUT if uncut else PLAN, **control)
+    done = cut(one, tmp_path, text, **control)
     assert done.code not in (0, 2) and says in done.err, done.err
     (record,) = records(done)
     assert record["status"] == "failed" and says in record["message"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command import Done, ioplan, plan_file
+from stalls import Stall
 from without_io_uring import engine_without_io_uring
 
 from ioplan.witness.device import Device
@@ -119,3 +120,30 @@ def test_a_repeated_io_leaves_the_rest_as_it_was(
     read = record["directions"]["read"]
     assert record["backend"]["mode"] == mode
     assert (read["ios"], read["errors"]) == (1024, 0)
+
+
+WAITS = {
+    "longer than is said": (", hang 3s", 12, False),
+    "longer than is usual": ("", 40, False),
+    "as is said": (", hang 2min", 40, True),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", WAITS)
+def test_an_io_is_waited_for_as_long_as_the_plan_says(
+    name: str, device: Callable[..., Device], tmp_path: Path
+) -> None:
+    """30 s unless it says so; a run that was waited for has the whole wait in its gap."""
+    clause, stall_s, waited = WAITS[name]
+    made = device()
+    stall = Stall(made, stall_s)
+    stall.thread.start()
+    done = run(made, tmp_path, f", rate 200 iops{clause}", f"{stall_s + 4}s")
+    stall.thread.join()
+    record: dict[str, Any] = done.of("record")[0]["record"]
+    assert (record["status"] == "ok") is waited, record["message"]
+    if waited:
+        assert record["streams"][0]["gap_ns"] / 1e9 > stall_s - 1
+    else:
+        assert record["cause"] in ("hung", "silent"), record["cause"]

@@ -2,62 +2,44 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from calm import needs_idle_cpu
 from command import ioplan, plan_file
-from serving import server_of
+from stalls import Stall
 
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 from ioplan.witness.device import Device
 
-STALL_S, LENGTH_S = 1.0, 5
-PLAN = f"""
+PLAN = """
 test "Group" {{
-  run random 4KiB 100/0, qd 4, rate 300 iops for {LENGTH_S}s
-  expect gap < {STALL_S / 2}s
+  run random 4KiB 100/0, qd 4, rate 300 iops for {length}s
+  expect gap < {bound}s
 }}
 """
-
-
-class Stall:
-    """A device that answers nothing for a while, once it has seen I/O of a run."""
-
-    def __init__(self, device: Device) -> None:
-        self.log = Path(f"{device.folder}.iolog")
-        self.pid = int(server_of(device))
-        self.lasted_s = 0.0
-        self.thread = threading.Thread(target=self.make, daemon=True)
-
-    def make(self) -> None:
-        began = self.log.stat().st_size
-        while self.log.stat().st_size < began + 200 * 64:
-            time.sleep(0.01)
-        os.kill(self.pid, signal.SIGSTOP)
-        since_s = time.monotonic()
-        time.sleep(STALL_S)
-        os.kill(self.pid, signal.SIGCONT)
-        self.lasted_s = time.monotonic() - since_s
+INTERVAL_S = 0.25
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("stall_s", [0.5, 2, 10])
+@needs_idle_cpu(50)
 def test_a_stall_of_one_target_is_in_its_record_only(
+    stall_s: float,
     device: Callable[..., Device],
     tmp_path: Path,
-    store_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    store_path = tmp_path / "store.db"
     stalls, steady = device(), device()
-    stall = Stall(stalls)
+    stall = Stall(stalls, stall_s)
     stall.thread.start()
     targets = ("--target", stalls.disk, "--target", steady.disk)
-    done = ioplan("run", plan_file(tmp_path, PLAN), *targets, "--interval", "250ms")
+    plan = plan_file(tmp_path, PLAN.format(length=stall_s + 4, bound=stall_s / 2))
+    words = ("--interval", f"{INTERVAL_S * 1000:.0f}ms", "--store", store_path)
+    done = ioplan("run", plan, *targets, *words)
     stall.thread.join()
     assert done.code == 1, done.out + done.err
     assert "each of the 2 targets gets each rate of the plan in full" in done.out
@@ -66,5 +48,5 @@ def test_a_stall_of_one_target_is_in_its_record_only(
         for session in store.sessions():
             (record,) = store.records(session.id)
             gaps_s[session.target] = (record.streams[0].gap_ns or 0) / 1e9
-    assert gaps_s[str(stalls.disk)] == pytest.approx(stall.lasted_s, abs=0.25)
-    assert gaps_s[str(steady.disk)] < STALL_S / 2
+    assert gaps_s[str(stalls.disk)] == pytest.approx(stall.lasted_s, abs=INTERVAL_S)
+    assert gaps_s[str(steady.disk)] < stall_s / 2

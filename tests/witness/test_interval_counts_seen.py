@@ -21,9 +21,9 @@ from msgspec import Struct
 from without_io_uring import engine_without_io_uring
 
 from ioplan.job import Counts
-from ioplan.measure.histogram import Histogram, bucket_count, bucket_ranges
-from ioplan.measure.interval_counts import IntervalCounts, Slice
-from ioplan.store.store import Store
+from ioplan.results.measure.histogram import Histogram, bucket_count, bucket_ranges
+from ioplan.results.measure.interval_counts import IntervalCounts, Slice
+from ioplan.results.store.store import Store
 from ioplan.witness.device import Device
 from ioplan.witness.log import KINDS, Entries, seen
 

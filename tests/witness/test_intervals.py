@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.measure.histogram import Histogram
-from ioplan.measure.interval_counts import IntervalCounts, Slice, counts_of
-from ioplan.store.store import Store
+from ioplan.results.measure.histogram import Histogram
+from ioplan.results.measure.interval_counts import IntervalCounts, Slice, counts_of
+from ioplan.results.store.store import Store
 from ioplan.witness.device import Device
 from ioplan.witness.log import seen
 

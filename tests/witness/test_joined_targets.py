@@ -10,7 +10,7 @@ import pytest
 from arrivals import arrivals
 from command import Done, ioplan, plan_file
 
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 from ioplan.witness.device import Device
 from ioplan.witness.log import read_log
 

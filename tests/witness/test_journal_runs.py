@@ -8,7 +8,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,15 +16,15 @@ from typing import Any
 import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
+from served_journal import PROGRAM, Served, host_dies
 
 from ioplan.core.state_folder import state_folder
-from ioplan.runner.remote_stamps import ENTRY_BYTES, HEADER_BYTES, IN_USE_AT
+from ioplan.runner.state.remote_stamps import ENTRY_BYTES, HEADER_BYTES
 from ioplan.witness.device import Device
 from ioplan.witness.log import seen
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]
-PROGRAM = [sys.executable, "-m", "ioplan.cli"]
 WRITES = "run random 4KiB 0/100, qd 4, region 0%..50%, flush every 16, verify for {}"
 READS = "run sequential 64KiB 100/0, region 0%..50%, verify, 1 pass"
 GENERATION = (1 << 30) - 1
@@ -35,28 +34,6 @@ GENERATION = (1 << 30) - 1
 def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A later device may get the inode of an earlier one, and is another one."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
-class Served:
-    """`ioplan journal serve`, as on another host."""
-
-    def __init__(self, home: Path, listen: str = "127.0.0.1:0") -> None:
-        self.folder, self.key = home / "journals", home / "journal.key"
-        words = ("journal", "serve", self.folder, "--listen", listen, "--key", self.key)
-        self.process = subprocess.Popen(
-            [*PROGRAM, *map(str, words)], stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout
-        self.at = self.process.stdout.readline().split()[2].rstrip(",")
-
-    @property
-    def file(self) -> Path:
-        (one,) = self.folder.iterdir()
-        return one
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
 
 
 @pytest.fixture
@@ -96,13 +73,6 @@ def verified(done: Done) -> dict[str, Any]:
 def written(one: Device) -> int:
     """How many writes have arrived."""
     return int((seen(one)["kind"] == 1).sum())
-
-
-def host_dies(served: Served) -> None:
-    """Nothing of it is left, and it comes back in another boot."""
-    shutil.rmtree(state_folder() / "stamps")
-    with served.file.open("rb+") as file:
-        os.pwrite(file.fileno(), struct.pack("<Q", 1), IN_USE_AT)
 
 
 def test_both_hosts_know_the_same(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.runner.witnessed import (
+from ioplan.runner.prepare.witnessed import (
     JUDGED,
     keep,
     kept_words,

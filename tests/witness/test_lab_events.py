@@ -16,8 +16,8 @@ from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
 from serving import server_of
 
-from ioplan.runner.lab_command import MOST_OUTPUT_BYTES, run_command
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
+from ioplan.runner.events.lab_command import MOST_OUTPUT_BYTES, run_command
 from ioplan.witness.device import Device
 
 pytestmark = pytest.mark.slow
@@ -255,6 +255,20 @@ def test_a_simulated_drive_refuses_events(tmp_path: Path) -> None:
     sim = ("--backend", "sim", "--create", "64MiB")
     done = run(tmp_path, DOWN_UP, *sim, path_down=["true"], path_up=["true"])
     assert done.code == 2 and "cannot act on a simulated drive" in done.err
+
+
+@pytest.mark.parametrize("backend", ["sim", "io_uring"])
+def test_what_measures_no_gap_says_so_before_the_run(
+    backend: str, tmp_path: Path
+) -> None:
+    plan = 'test "T" { run random 4KiB 100/0 for 300ms expect gap < 10s }'
+    target = ("--target", tmp_path / "scratch") if backend == "io_uring" else ()
+    words = ("--backend", backend, "--create", "16MiB", *target, "--json")
+    done = ioplan("run", plan_file(tmp_path, plan), *words)
+    told = "does not measure the longest time without a completed I/O" in done.err
+    assert told is (backend == "sim") == done.code, done.err
+    (verdict,) = record_of(done)["verdicts"]
+    assert verdict["outcome"] == ("undecided" if backend == "sim" else "held")
 
 
 def test_another_host_is_reached_as_the_lab_says(tmp_path: Path) -> None:

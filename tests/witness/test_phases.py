@@ -60,10 +60,10 @@ def rule(name: str, first: int, end: int) -> dict[str, Any]:
     return {"range": place, "value": f"{LATENCY_MS[name]}ms"}
 
 
-def run(device: Device, folder: Path) -> dict[str, Any]:
+def run(device: Device, folder: Path, qd: int = 1) -> dict[str, Any]:
     """The record."""
     file, store = folder / "phases.ioplan", folder / "store.db"
-    file.write_text(PLAN)
+    file.write_text(PLAN.replace("qd 1", f"qd {qd}"))
     target = ("--target", device.disk, "--overwrite-data", device.disk)
     options = ("--backend", "io_uring", "--store", store, "--interval", "100ms")
     done = ioplan("run", file, *target, *options)
@@ -74,13 +74,16 @@ def run(device: Device, folder: Path) -> dict[str, Any]:
     return {**record, "detail": detail}
 
 
+@pytest.mark.parametrize("qd", [1, 4])
 def test_each_io_is_counted_in_the_phase_in_which_it_was_due(
-    device: Starts, tmp_path: Path
+    qd: int, device: Starts, tmp_path: Path
 ) -> None:
+    """By blocking calls, which the engine makes at a depth of 1, and by io_uring."""
     due = schedule()
     rules = [rule(*one) for one in edges(due)]
     one = device(size="64MiB", latency=rules)
-    record = run(one, tmp_path)
+    record = run(one, tmp_path, qd)
+    assert (record["backend"]["mode"] == "sync") == (qd == 1)
     log = seen(one)
     numbers = [int(n) for n in log["offset"][log["kind"] == 1] // BLOCK]
     assert sorted(numbers) == list(range(len(numbers)))

@@ -13,14 +13,14 @@ from ioplan.cli.commands.ls import listed
 from ioplan.cli.commands.run import SessionStart, run_session
 from ioplan.cli.errors import UsageError
 from ioplan.cli.run_options import RunCall, requested
-from ioplan.cli.session_filter import Words, filter_of
-from ioplan.cli.stores import place_of_results
+from ioplan.cli.sessions.session_filter import Words, filter_of
+from ioplan.cli.sessions.stores import place_of_results
 from ioplan.core.text import did_you_mean
-from ioplan.lab.cross_references import is_fleet
-from ioplan.lab.lab_file import read_lab
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session_id import new_session_id
-from ioplan.store.store import Store, default_path
+from ioplan.results.store.store import Store, default_path
+from ioplan.runner.lab.cross_references import is_fleet
+from ioplan.runner.lab.lab_file import read_lab
 
 SINGULAR = {"target": "targets", "test": "tests", "tag": "tags"}
 """Words for one, as the options of `ioplan run` are called."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ioplan.cli.inputs import checked_text, plan_path
 from ioplan.cli.run_options import requested_plan
-from ioplan.cli.selection import only_tests
+from ioplan.cli.sessions.selection import only_tests
 from ioplan.language.lints.warnings import warnings_of
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.source import Source

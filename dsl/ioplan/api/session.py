@@ -20,15 +20,15 @@ from ioplan.cli.commands.report import (
 )
 from ioplan.cli.commands.sessions import plan_of
 from ioplan.cli.errors import UsageError
-from ioplan.export.export import Records, arrow_table
 from ioplan.planner.places import places_of
 from ioplan.records import session as model
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.superseded import current_records
-from ioplan.report.document import ChartSpec, Document
-from ioplan.report.html.one_chart import chart_named, chart_page, charts_of
-from ioplan.report.judgements import Judgement, judgements, verdict_lines
-from ioplan.store.store import Store
+from ioplan.results.export.export import Records, arrow_table
+from ioplan.results.report.document import ChartSpec, Document
+from ioplan.results.report.html.one_chart import chart_named, chart_page, charts_of
+from ioplan.results.report.judgements import Judgement, judgements, verdict_lines
+from ioplan.results.store.store import Store
 
 FRAMES = ("pandas", "polars")
 REPORT_PX, CHART_PX = 900, 640

@@ -18,11 +18,11 @@ from ioplan.blocking.device import Device, hang_up
 from ioplan.blocking.execution import BlockingExecution
 from ioplan.blocking.gaps import find_gaps
 from ioplan.core.error_kinds import TargetFault
-from ioplan.guard.target import TargetError
 from ioplan.job import SECOND_NS, Job
 from ioplan.language.spoken import COMMON, speaking
+from ioplan.runner.guard.target import TargetError
 
-SPEAKS = speaking(*COMMON, "fua")
+SPEAKS = speaking(*COMMON, "fua", "interval")
 """The words that it knows; what of them it cannot do exactly, `gaps` says."""
 
 

@@ -12,9 +12,9 @@ from ioplan.blocking.tally import StreamTally
 from ioplan.blocking.threads import WorkerPool
 from ioplan.core.context import Closing
 from ioplan.core.system import resource
-from ioplan.guard.target import TargetError
 from ioplan.job import Cpu, Event, Failure, Job, Progress, Result, Started
 from ioplan.job_refusal import refusal
+from ioplan.runner.guard.target import TargetError
 
 
 class BlockingExecution(Closing):

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ioplan.blocking.threads import Done
 from ioplan.job import StreamCounts
-from ioplan.measure.histogram import BITS, bucket_count
-from ioplan.measure.tally import Bins, CountsBuilder, StreamCountsBuilder
+from ioplan.results.measure.histogram import BITS, bucket_count
+from ioplan.results.measure.tally import Bins, CountsBuilder, StreamCountsBuilder
 from ioplan.workload import Direction
 
 

@@ -10,14 +10,14 @@ from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from typing import Any
 
-from ioplan.cli import completion
 from ioplan.cli.arguments import Call, CallError, parse
 from ioplan.cli.display.output import print_message, unprintable
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, USAGE
-from ioplan.cli.help import error_page, help_page
 from ioplan.cli.interface.declare import Command, Group
 from ioplan.cli.interface.shared import JSON_LINES
 from ioplan.cli.interface.table import IOPLAN, READ_STORES
+from ioplan.cli.shell import completion
+from ioplan.cli.shell.help import error_page, help_page
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.extras import needed
 from ioplan.core.system import ELSEWHERE, IS_LINUX
@@ -104,7 +104,7 @@ def _asked(call: Call) -> int:
 
         sys.stdout.write(f"ioplan {__version__}\n")
     elif {"show_completion", "install_completion"} & asked.keys():
-        from ioplan.cli import shell_scripts  # noqa: PLC0415  rare
+        from ioplan.cli.shell import shell_scripts  # noqa: PLC0415  rare
 
         show = "show_completion" in asked
         sys.stdout.write(shell_scripts.script() if show else shell_scripts.install())

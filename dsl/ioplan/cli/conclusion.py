@@ -17,18 +17,18 @@ from ioplan.records.assessed import unsteady, without_value
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
-from ioplan.report.found import found_at
-from ioplan.report.judgements import (
+from ioplan.results.report.found import found_at
+from ioplan.results.report.judgements import (
     Judgement,
     judgements,
     outcomes_of,
     outcomes_text,
 )
-from ioplan.report.terminal.show import show_records
-from ioplan.report.verdicts import unsteady_text
-from ioplan.runner.context import SessionContext
-from ioplan.runner.outcome import SessionOutcome
-from ioplan.store.errors import StoreError
+from ioplan.results.report.terminal.show import show_records
+from ioplan.results.report.verdicts import unsteady_text
+from ioplan.results.store.errors import StoreError
+from ioplan.runner.execute.outcome import SessionOutcome
+from ioplan.runner.session.context import SessionContext
 
 
 def concluded(context: SessionContext, tally: SessionOutcome, call: RunCall) -> int:

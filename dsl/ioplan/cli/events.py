@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ioplan.cli.choose import Choice
 from ioplan.cli.errors import UsageError
+from ioplan.cli.targets.choose import Choice
 from ioplan.core.text import did_you_mean
 from ioplan.job import SECOND_NS
-from ioplan.lab.lab import Lab
 from ioplan.language.quantity import parse
 from ioplan.planner.summary import PlanSummary
-from ioplan.runner.lab_command import CommandCall
-from ioplan.runner.lab_events import EventCommand
+from ioplan.runner.events.lab_command import CommandCall
+from ioplan.runner.events.lab_events import EventCommand
+from ioplan.runner.lab.lab import Lab
 
 HOW = """add to it, with a command of your own:
 

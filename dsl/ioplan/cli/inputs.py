@@ -9,7 +9,6 @@ from typing import Any
 
 from ioplan.cli.errors import UsageError
 from ioplan.core.text import did_you_mean
-from ioplan.lab.lab_file import plan_folders
 from ioplan.language.check.check import check, check_file
 from ioplan.language.check.modules import library_roots
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError
@@ -18,7 +17,8 @@ from ioplan.language.quantity import QuantityError, parse, size_text
 from ioplan.language.search.packages import SuiteError
 from ioplan.language.search.search_path import Folders
 from ioplan.language.syntax.source import Source, Span
-from ioplan.suites import suite
+from ioplan.planner.suites import suite
+from ioplan.runner.lab.lab_file import plan_folders
 
 NO_TARGET = "TARGET"
 """What a plan is shown for where no target is named."""

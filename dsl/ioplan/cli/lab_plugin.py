@@ -20,14 +20,14 @@ from ioplan.records.host_clock import HostClock
 
 if TYPE_CHECKING:
     from ioplan.backends import TargetFacts
-    from ioplan.cli.choose import Choice
     from ioplan.cli.run_options import RunCall
-    from ioplan.doctor.machine import Finding
-    from ioplan.lab.lab import Lab
+    from ioplan.cli.targets.choose import Choice
     from ioplan.planner.summary import PlanSummary
     from ioplan.records.run_request import RunRequest
     from ioplan.records.session import Session
-    from ioplan.runner.observer import SessionObserver
+    from ioplan.runner.doctor.machine import Finding
+    from ioplan.runner.execute.observer import SessionObserver
+    from ioplan.runner.lab.lab import Lab
 
 GROUP = "ioplan.lab"
 

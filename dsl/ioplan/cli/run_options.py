@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import checked_plan
-from ioplan.cli.selection import only_tests
+from ioplan.cli.sessions.selection import only_tests
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.run_request import RequestError, RunRequest, request_of
 

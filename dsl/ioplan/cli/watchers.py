@@ -9,10 +9,10 @@ from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.plain import LineOutput
 from ioplan.cli.lab_plugin import Lane, lab_plugin, needed_lab_plugin
 from ioplan.cli.run_options import RunCall
-from ioplan.lab.lab import Lab
 from ioplan.records.session import Session
-from ioplan.runner.observer import Observers, SessionObserver
-from ioplan.store.database import is_address
+from ioplan.results.store.database import is_address
+from ioplan.runner.execute.observer import Observers, SessionObserver
+from ioplan.runner.lab.lab import Lab
 
 
 def lane_of(call: RunCall) -> Lane | None:

@@ -394,7 +394,8 @@ CLAUSES: tuple[Clause, ...] = (
             "`random 4KiB shaped, spare 7%`",
             "a precondition's write that leaves, in one pass over the flash, the valid "
             "pages that steady random writes leave in its blocks; `spare` is the flash "
-            "beyond the capacity, as a share of it. See [Shaped](#shaped)",
+            "beyond the capacity, as a share of it; `auto` has the next step find it. "
+            "See [Shaped](#shaped)",
             "off",
         ),
         is_axis=False,
@@ -567,7 +568,8 @@ CLAUSES: tuple[Clause, ...] = (
         sets={"hang": ("hang_ns",)},
         reference=(
             "`hang 2min`",
-            "how long an I/O may take before the run is given up",
+            "how long an I/O may take before the run is given up; at least five "
+            "intervals",
             "30 s",
         ),
         convert=to.hang,

@@ -235,6 +235,13 @@ def pause(quantity: Quantity) -> Attributes:
     return {"pause_ns": pause_ns}
 
 
+class AutoSpare(float):
+    """A spare to begin with, where the drive is to show its own."""
+
+
+AUTO_SPARE = AutoSpare(7.0)
+
+
 def spare(quantity: Quantity) -> Attributes:
     """Flash beyond the capacity, as a share of it. Raises QuantityError."""
     share = float(of_kind(quantity, "a spare", "share").value)

@@ -88,6 +88,10 @@ RECOVERY = re.compile(r"(\S*) of (\S+) to ([0-9_.]+) ?%(?: for (\S+))?")
 
 
 DURING = " during "
+WORST = "worst_second"
+OF_INTERVALS = re.compile(r"intervals of (\S+) (above|below) (\S.*)")
+OVER_INTERVALS = ("iops", "bandwidth", "errors", "mean", "max")
+"""What a worst second and a share of intervals may be of, besides percentiles."""
 IN_PHASES = ("iops", "bandwidth", "errors", "mean", "min", "max", "stddev")
 """What is known of a phase, besides percentiles."""
 LATENCY = "latency"
@@ -114,12 +118,21 @@ class Recovery(Struct, frozen=True):
     held_ns: float = 0.0
 
 
-class Metric(Struct, frozen=True, kw_only=True):
+class Beyond(Struct, frozen=True):
+    """Of intervals those in which a figure is above, or below, a limit in its unit."""
+
+    is_above: bool
+    limit: float
+
+
+class Metric(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """A figure of a run, perhaps of one stream or one direction only.
 
     `step` is one of the test's named steps. Of a test with a `seek` the axis is a
     metric, too: the value that was found, of the kind `sought`. During a `phase` it is
-    of the I/Os whose intended start is in it.
+    of the I/Os whose intended start is in it. Of the `worst` second it is the highest
+    of all seconds, of a rate the lowest; with `beyond` the share of the intervals in
+    which it is there.
     """
 
     name: str
@@ -129,15 +142,29 @@ class Metric(Struct, frozen=True, kw_only=True):
     step: str | None = None
     recovery: Recovery | None = None
     phase: str | None = None
+    worst: bool = False
+    beyond: Beyond | None = None
+
+    @property
+    def by_interval(self) -> bool:
+        """Whether it is made of the counts of each interval of a run."""
+        return self.worst or self.beyond is not None
+
+    @property
+    def plain(self) -> Metric:
+        """What is looked at in each interval."""
+        return replace(self, worst=False, beyond=None)
 
     @property
     def percent(self) -> float | None:
-        """The percentile that the metric asks for, if it does."""
-        return _percent(self.name)
+        """The percentile of a run, or of a phase, that the metric asks for."""
+        return None if self.by_interval else percent_of(self.name)
 
     @property
     def unit(self) -> str:
         """The unit in which its values are kept."""
+        if self.beyond:
+            return "%"
         if self.sought:
             return UNITS[self.sought]
         return METRICS[self.name][0] if self.name in METRICS else "ns"
@@ -145,13 +172,20 @@ class Metric(Struct, frozen=True, kw_only=True):
     @property
     def kind(self) -> Kind:
         """The kind of quantity that it is compared with."""
+        if self.beyond:
+            return "share"
         if self.sought:
             return self.sought
         return METRICS[self.name][1] if self.name in METRICS else "time"
 
     def __str__(self) -> str:
-        parts = (self.step, self.stream, self.direction, self.name)
+        worst = WORST if self.worst else None
+        parts = (self.step, self.stream, self.direction, worst, self.name)
         name = ".".join(part for part in parts if part)
+        if self.beyond:
+            side = "above" if self.beyond.is_above else "below"
+            limit = make(self.plain.kind, self.beyond.limit).text
+            return f"intervals of {name} {side} {limit}"
         if self.phase:
             return f"{name}{DURING}{self.phase}"
         return f"{name}{_spoken(self.recovery)}" if self.recovery else name
@@ -168,13 +202,16 @@ def _spoken(recovery: Recovery) -> str:
 
 def at_the_end(metric: Metric) -> bool:
     """Whether it is known only when a run has ended, of which a seek may ask for it."""
-    return metric.phase is not None or metric.name in AT_THE_END
+    of_all = metric.phase is not None or metric.by_interval
+    return of_all or metric.name in AT_THE_END
 
 
 def why_not_in_intervals(metric: Metric) -> str:
     """Why a metric is not known of each interval of a run; empty where it is."""
     if metric.phase:
         return "a phase is a part of the time itself, and is drawn as a band"
+    if metric.by_interval:
+        return f"it is one figure of all intervals; draw {metric.plain}"
     if metric.sought:
         return "a seek finds it once"
     known = metric.percent is not None or metric.name in IN_INTERVALS
@@ -188,13 +225,19 @@ def _hint(word: str, meant: str, known: Collection[str]) -> str:
 
 
 @cache
-def _percent(name: str) -> float | None:
+def percent_of(name: str) -> float | None:
+    """The percentile of a metric's name; none of others."""
     found = PERCENTILE.fullmatch(name)
     return float(found[1]) if found else None
 
 
 def _during(metric: Metric, phase: str) -> Metric:
     """Raises MetricError."""
+    if metric.by_interval:
+        raise MetricError(
+            "a worst second or a share of intervals is of the whole run: intervals are "
+            "not counted by phase"
+        )
     if metric.percent is None and metric.name not in IN_PHASES:
         raise MetricError(
             f"{metric.name!r} is measured for the whole run, and not during a "
@@ -235,13 +278,17 @@ def _compact(time_ns: int) -> str:
 def parse_metric(
     text: str, streams: Collection[str] = (), steps: Collection[str] = ()
 ) -> Metric:
-    """`p99`, `read.p99.999`, `reader.iops`, `later.reader.iops`, `p99 during burst`.
+    """`p99`, `read.p99.999`, `reader.iops`, `later.reader.iops`, `p99 during burst`,
+    `reader.worst_second.p99`, `intervals of p99 above 5ms`.
 
     Raises MetricError.
     """
     whole, during, phase = text.partition(DURING)
     if during:
         return _during(parse_metric(whole, streams, steps), phase)
+    if found := OF_INTERVALS.fullmatch(text):
+        of = parse_metric(found[1], streams, steps)
+        return _over_intervals(replace(of, beyond=_beyond(of, found[2], found[3])))
     if found := RECOVERY.fullmatch(text):
         return replace(
             parse_metric(found[1], streams, steps), recovery=_recovery(*found.groups())
@@ -249,23 +296,11 @@ def parse_metric(
     named, dot, after = text.partition(".")
     if dot and named in steps:
         return replace(parse_metric(after, streams), step=named)
-    stream, direction, rest = None, None, text
     if re.match(r"p[0-9]", text) and not PERCENTILE.fullmatch(text):
         raise MetricError(
             f"unsupported percentile {text!r}; the highest is p99 with 6 more digits"
         )
-    while "." in rest and not PERCENTILE.fullmatch(rest):
-        first, _, rest = rest.partition(".")
-        if first in COUNTED and direction is None:
-            direction = next(d for d in COUNTED if d == first)
-        elif first in streams and stream is None:
-            stream = first
-        else:
-            known = (*COUNTED, *streams, *steps)
-            raise MetricError(
-                f"{first!r} is neither a direction nor a stream of this test"
-                f"{did_you_mean(first, known)}"
-            )
+    scope, rest = _prefixes(text, streams, steps)
     if rest not in METRICS and not PERCENTILE.fullmatch(rest):
         known = (*METRICS, "p50", "p99", "p99.9", "p99.99", "p99.999")
         meant = FOREIGN.get(rest.lower(), rest)
@@ -274,13 +309,62 @@ def parse_metric(
         raise MetricError(
             f"{rest!r} is measured for the whole run, so write it without a prefix"
         )
+    direction = scope.direction
     if direction and rest in ("gap", "lateness"):
         raise MetricError(
             f"a {rest} is of all I/Os of a stream, so write it without those"
         )
     if direction in SYNCS and rest in MOVED:
         raise MetricError(f"a {direction} has no {rest!r}, but latencies and iops")
-    return Metric(name=rest, stream=stream, direction=direction)
+    found_one = replace(scope, name=rest)
+    return _over_intervals(found_one) if found_one.worst else found_one
+
+
+def _prefixes(
+    text: str, streams: Collection[str], steps: Collection[str]
+) -> tuple[Metric, str]:
+    """What stands before a metric's name, each once, and the name. Raises
+    MetricError."""
+    found, rest = Metric(name=""), text
+    while "." in rest and not PERCENTILE.fullmatch(rest):
+        first, _, rest = rest.partition(".")
+        if first in COUNTED and found.direction is None:
+            direction = next(d for d in COUNTED if d == first)
+            found = replace(found, direction=direction)
+        elif first == WORST and not found.worst:
+            found = replace(found, worst=True)
+        elif first in streams and found.stream is None:
+            found = replace(found, stream=first)
+        else:
+            known = (*COUNTED, WORST, *streams, *steps)
+            raise MetricError(
+                f"{first!r} is neither a direction nor a stream of this test"
+                f"{did_you_mean(first, known)}"
+            )
+    return found, rest
+
+
+def _over_intervals(metric: Metric) -> Metric:
+    """Raises MetricError for what intervals do not tell, or tell in two ways."""
+    if metric.worst and metric.beyond:
+        raise MetricError("a share of intervals is of a metric, not of a worst second")
+    if percent_of(metric.name) is None and metric.name not in OVER_INTERVALS:
+        known = " ".join(OVER_INTERVALS)
+        raise MetricError(
+            f"intervals are judged by {known} and percentiles, not by {metric.name!r}"
+        )
+    return metric
+
+
+def _beyond(of: Metric, side: str, limit: str) -> Beyond:
+    """Raises MetricError."""
+    try:
+        found = parse(limit)
+    except QuantityError as error:
+        raise MetricError(f"{limit}: {error}") from error
+    if found.kind != of.kind and not (of.kind == "iops" and found.kind == "number"):
+        raise MetricError(f"{of} is compared with a {of.kind}, not with {limit}")
+    return Beyond(side == "above", float(found.value))
 
 
 def _recovery(name: str, of: str, to: str, held: str | None) -> Recovery:

@@ -252,6 +252,7 @@ class RunTemplate(Checked, frozen=True, kw_only=True):
     every: Quantity | None = None
     cut: Moment | None = None
     events: tuple[NamedEvent, ...] = ()
+    interval: Quantity | None = None
     name: str = ""
     text: str
     span: Span
@@ -291,7 +292,8 @@ class WriteStep(Checked, frozen=True, kw_only=True):
     """Write until the first of what is set.
 
     With a `rule` it ends before when steady, which is judged each time that `every_ns`
-    are over, or that `every_percent` of a pass are written.
+    are over, or that `every_percent` of a pass are written. A shaped write whose
+    `finds_spare` is set begins with the least: the write after it finds the rest.
     """
 
     workload: Workload
@@ -300,6 +302,7 @@ class WriteStep(Checked, frozen=True, kw_only=True):
     rule: SteadyRule | None = None
     every_ns: int | None = None
     every_percent: float | None = None
+    finds_spare: bool = False
     text: str
 
 
@@ -432,7 +435,10 @@ class Chart(Checked, frozen=True, kw_only=True):
 
 
 class Test(Checked, frozen=True, kw_only=True):
-    """One test: its matrix, its steps and what must hold."""
+    """One test: its matrix, its steps and what must hold.
+
+    Cells that are `predicted` so well by others are not measured.
+    """
 
     __test__ = False  # not one of pytest's
 
@@ -441,6 +447,7 @@ class Test(Checked, frozen=True, kw_only=True):
     axes: tuple[Axis, ...] = ()
     steps: tuple[StepTemplate, ...] = ()
     skip: tuple[Condition, ...] = ()
+    predicted: Within | None = None
     rounds: Rounds | None = None
     seek: Seek | None = None
     expectations: tuple[Expectation, ...] = ()
@@ -449,15 +456,30 @@ class Test(Checked, frozen=True, kw_only=True):
     time_scale: float = 1.0
     text: str = ""
 
+    def judges(self, cell: Mapping[str, CellValue]) -> bool:
+        """Whether something is expected of a cell, or it is told by name."""
+        told = any(one.when and one.when.holds(cell) for one in self.headlines)
+        return told or any(one.applies(cell) for one in self.expectations)
+
     @property
     def phases(self) -> set[str]:
         """The phases and stretches that its metrics are of."""
+        return {one.phase for one in self.metrics if one.phase}
+
+    @property
+    def by_interval(self) -> bool:
+        """Whether any metric is made of the counts of each interval."""
+        return any(one.by_interval for one in self.metrics)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """All that is judged, told, drawn or sought."""
         metrics = [one.metric for one in self.expectations]
         metrics += [one.metric for one in self.headlines]
         metrics += [one.of_metric for one in self.expectations if one.of_metric]
         metrics += [metric for one in self.charts for metric in one.metrics]
         metrics += [one.metric for one in (self.seek.where if self.seek else ())]
-        return {one.phase for one in metrics if one.phase}
+        return metrics
 
 
 class CheckedPlan(Checked, frozen=True, kw_only=True):

@@ -56,6 +56,8 @@ def _said(facts: TraceFacts) -> Attributes:
             moved_bytes=moving.moved_bytes,
             from_ns=facts.from_ns,
             to_ns=facts.to_ns,
+            quiet_ns=moving.quiet_ns,
+            fua=moving.fua,
         ),
     }
 

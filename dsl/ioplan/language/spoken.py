@@ -30,7 +30,13 @@ LENGTHS = {
     "passes": "passes",
     "warmup_ns": "warmup",
     "phases": "during",
+    "exact_intervals": "interval",
 }
+OF_PARTS = {
+    "during": "the backend does not count I/Os by phases of a run",
+    "interval": "the backend does not count the I/Os of each interval of a run",
+}
+"""What is asked of parts of a run, and what a backend lacks that does not know it."""
 VOCABULARY = frozenset((*WORDS.values(), *LENGTHS.values(), "streams"))
 """All that a backend may declare; `streams` is several at the same time."""
 COMMON = (
@@ -38,7 +44,7 @@ COMMON = (
     *("rate", "rate poisson", "pause", "pause every", "region", "permuted", "align"),
     *("hotspots", "zipf", "pareto", "normal"),
     *("data zeros", "data compressible", "trim", "sync", "verify"),
-    *(word for word in LENGTHS.values() if word != "during"),
+    *(word for word in LENGTHS.values() if word not in OF_PARTS),
 )
 """What every backend of ioplan speaks; a new clause is named by each that has it."""
 REPLAYS = tuple(
@@ -91,8 +97,7 @@ def _gap(stream: Stream, word: str) -> Gap:
     reason = f"the backend does not support {word!r}"
     if stream.hosts and word == "on hosts":
         reason = f"this host alone cannot run streams on {', '.join(stream.hosts)}"
-    if word == "during":
-        reason = "the backend does not count I/Os by phases of a run"
+    reason = OF_PARTS.get(word, reason)
     if word in ("over all", "on targets"):
         reason = "a run of this backend has one target, which shares nothing"
     return Gap(stream=stream.name, field=FIELDS.get(word, word), reason=reason)

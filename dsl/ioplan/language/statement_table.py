@@ -192,7 +192,10 @@ STATEMENTS = (
         "skip",
         {
             "`skip when …`": "omits cells; if the condition depends on a param, it may "
-            "match none"
+            "match none",
+            "`skip when predicted within 2%`": "omits cells whose IOPS the cells "
+            "beside them tell within 2 % at 95 % confidence; `predicted bandwidth` for "
+            "bandwidth. See [Predicted cells](#predicted-cells)",
         },
         "skip when ${1:qd} ${2:>} ${3:64}",
     ),
@@ -234,6 +237,9 @@ STATEMENTS = (
             "the same cell: `later.iops >= 90% of before.iops`",
             "`expect METRIC during PHASE OP QUANTITY`": "judges a part of the run, "
             "see [phases](#phases)",
+            "`expect intervals of METRIC above QUANTITY OP SHARE`": "judges how many "
+            "intervals of the run are above a limit, or `below` it, see "
+            "[metrics](#metrics-of-intervals)",
         },
         "expect ${1:p99} ${2:<} ${3:2ms}",
     ),
@@ -280,6 +286,14 @@ TIMING = (
         "warmup",
         {"`warmup 10s`": "I/O before the measured part of the run"},
         "warmup ${1:10s}",
+    ),
+    Statement(
+        "interval",
+        {
+            "`interval 100ms`": "how long the intervals of the run are, 10 ms at "
+            "least; `--interval` does not change them"
+        },
+        "interval ${1:100ms}",
     ),
     Statement(
         "cut",

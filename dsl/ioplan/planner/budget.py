@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.core.student_t import quantile
+from ioplan.core.statistics.student_t import quantile
 from ioplan.core.text import counted
 from ioplan.core.units import time_text
 from ioplan.job import SECOND_NS

@@ -13,6 +13,7 @@ from ioplan.core.memo import ByIdentity
 from ioplan.core.model import Model
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import PrepareStep, PurgeStep, RestStep
+from ioplan.planner.seek.search import Probe, most_probes
 from ioplan.planner.steps import (
     Idle,
     Prepare,
@@ -22,7 +23,6 @@ from ioplan.planner.steps import (
     SingleStep,
     Step,
 )
-from ioplan.seek.search import Probe, most_probes
 from ioplan.workload import Rate, SizeShare, Stream, Workload
 
 

@@ -16,9 +16,9 @@ from ioplan.job import (
 from ioplan.language.metric import stretch_ns
 from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest
+from ioplan.planner.seek.decide import INTERVALS
+from ioplan.planner.seek.search import Probe
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
-from ioplan.seek.decide import INTERVALS
-from ioplan.seek.search import Probe
 from ioplan.workload import Phase, Stream, Workload, phases_of
 
 
@@ -40,8 +40,8 @@ def run_job(
 ) -> Job:
     """The job of one run. `read_only` is the session's: no run of it writes.
 
-    `interval_ns` is what was asked for; windows and probes have a whole number of
-    intervals, which are shorter where that needs it.
+    `interval_ns` is what was asked for, unless the plan says it; windows and probes
+    have a whole number of intervals, which are shorter where that needs it.
     """
     job = Job(
         target=facts.path,
@@ -52,6 +52,7 @@ def run_job(
         phases=tuple(_phases(step)),
         **step.length._asdict(),
         interval_ns=_interval(step, interval_ns),
+        exact_intervals=step.template.interval is not None or step.test.by_interval,
         seed=seed_of(step.run_id, step.round, step.iteration),
         read_only=read_only,
     )
@@ -91,6 +92,8 @@ def pass_bytes(job: Job) -> int:
 
 
 def _interval(step: Run, asked_ns: int | None) -> int:
+    if step.template.interval:
+        asked_ns = round(step.template.interval.value)
     longest_ns = asked_ns or SECOND_NS
     if step.every_ns:
         return subinterval_of(step.every_ns, longest_ns)

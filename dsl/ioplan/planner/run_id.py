@@ -8,6 +8,7 @@ the name of a stream does, as it distinguishes results.
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import Any
 
 from msgspec.structs import asdict
 
@@ -31,12 +32,18 @@ def set_fields(**fields: object) -> list[str]:
     return [f"{name}={value}" for name, value in fields.items() if value]
 
 
+PHASE_NAMES: Any = {"streams": {"__all__": {"rate": {"phases": {"__all__": {"name"}}}}}}
+
+
 def canonical(workload: Workload) -> str:
-    """A workload as text: equal texts, equal workloads."""
+    """A workload as text: equal texts, equal workloads. What a phase is called changes
+    nothing of the I/O."""
     if any(len(s.read_sizes) > 1 or len(s.write_sizes) > 1 for s in workload.streams):
         streams = tuple(map(_ordered, workload.streams))
         workload = Workload.model_construct(streams=streams)
-    return workload.model_dump_json(exclude_defaults=True)
+    named = any(s.rate and any(p.name for p in s.rate.phases) for s in workload.streams)
+    exclude = PHASE_NAMES if named else None
+    return workload.model_dump_json(exclude_defaults=True, exclude=exclude)
 
 
 def _ordered(stream: Stream) -> Stream:
@@ -67,5 +74,6 @@ def prepare_digest(step: PrepareStep) -> str:
         every_ns=step.every_ns,
         every_percent=step.every_percent,
         rule=rule_text(step.rule) if step.rule else "",
+        finds_spare=step.finds_spare,
     )
     return digest("write", canonical(step.workload), *fields)

@@ -13,10 +13,10 @@ from ioplan.language.bind.bind import Cell, scaled_ns
 from ioplan.language.bind.sought import CONFIRM_RUNS, sought_value, step_of
 from ioplan.language.plan import RunTemplate, Seek, Test
 from ioplan.planner.run_id import digest, set_fields
+from ioplan.planner.seek.grid import WITHIN, Bounds
+from ioplan.planner.seek.search import Probe
 from ioplan.planner.steps import Length, Prepare, Probing, Run
 from ioplan.planner.target_state import TargetState
-from ioplan.seek.grid import WITHIN, Bounds
-from ioplan.seek.search import Probe
 from ioplan.workload import Workload
 
 

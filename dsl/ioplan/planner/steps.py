@@ -15,8 +15,8 @@ from ioplan.records.record import Preparation
 from ioplan.workload import Workload
 
 if TYPE_CHECKING:
-    from ioplan.seek.grid import Bounds
-    from ioplan.seek.search import Probe
+    from ioplan.planner.seek.grid import Bounds
+    from ioplan.planner.seek.search import Probe
 
 
 class Prepare(Struct, frozen=True):

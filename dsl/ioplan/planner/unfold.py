@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Set
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
 from copy import copy
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from ioplan.language.plan import (
 from ioplan.language.quantity import Quantity
 from ioplan.planner.needs import Needs
 from ioplan.planner.run_id import canonical, digest, set_fields
+from ioplan.planner.seek.search import Probe
 from ioplan.planner.seeking import Probes, bounds_of
 from ioplan.planner.steps import (
     Idle,
@@ -45,7 +46,6 @@ from ioplan.planner.target_state import (
     steps_of,
 )
 from ioplan.records.record import Preparation
-from ioplan.seek.search import Probe
 from ioplan.workload import Workload, scaled_times
 
 RunContext = tuple[StepTemplate | None, ...]
@@ -80,19 +80,27 @@ def _leaves(
 
 
 UNKNOWN = TargetState()
+Chooser = Callable[[Test, Sequence[Cell]], Iterable[Cell]]
+"""The order of cells, lazily: those that were done may say what comes next."""
 
 
-def unfold(plan: CheckedPlan, state: TargetState = UNKNOWN) -> Iterator[Step]:
-    """All steps of a plan. `state` is what the target is in before the first."""
+def unfold(
+    plan: CheckedPlan, state: TargetState = UNKNOWN, chooser: Chooser | None = None
+) -> Iterator[Step]:
+    """All steps of a plan. `state` is what the target is in before the first.
+
+    Where cells may predict each other, `chooser` says which come first.
+    """
     for test in plan.tests:
-        state = yield from unfold_test(test, state, plan.time_scale)
+        state = yield from unfold_test(test, state, plan.time_scale, chooser)
 
 
 def unfold_test(
-    test: Test, state: TargetState, time_scale: float
+    test: Test, state: TargetState, time_scale: float, chooser: Chooser | None = None
 ) -> Generator[Step, None, TargetState]:
     """The steps of one test; returns the state that it leaves."""
     once = Unfolding(test, state, time_scale)
+    once.chooser = chooser if test.predicted else None
     if test.rounds:
         rounds = AllRounds(once)
         yield RoundsOf(test, test.rounds, rounds.round)
@@ -107,6 +115,7 @@ class Unfolding:
 
     def __init__(self, test: Test, state: TargetState, time_scale: float) -> None:
         self.test, self.state, self.time_scale = test, state, time_scale
+        self.chooser: Chooser | None = None
         self.previous: Cell | None = None
         self.lengths: dict[int, Length] = {}
         self.contexts: dict[int, str] = {}
@@ -144,6 +153,8 @@ class Unfolding:
     def _ordered(self, number: int) -> Iterable[Cell]:
         """The cells in the order of the axes, or drawn by the number of the round."""
         cells = Matrix(self.test.axes, self.test.skip).cells()
+        if self.chooser:
+            return self.chooser(self.test, list(cells))
         if not self.test.rounds or not self.test.rounds.is_drawn:
             return cells
         return drawn(cells, f"{self.test.title} {number}")

@@ -10,12 +10,12 @@ from typing import Any
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
 from ioplan.blocking.gaps import find_gaps
 from ioplan.core.context import Closing
-from ioplan.guard.drive import FileDrive
-from ioplan.guard.target import Target, open_target
 from ioplan.job import Event, Failure, Job
 from ioplan.job_refusal import refusal
 from ioplan.language.spoken import COMMON, speaking
 from ioplan.process.execution import ProcessExecution, job_text
+from ioplan.runner.guard.drive import FileDrive
+from ioplan.runner.guard.target import Target, open_target
 
 
 class ProcessBackend:
@@ -26,6 +26,8 @@ class ProcessBackend:
     virtual_time = False
     speaks = speaking(*COMMON, "fua")
     """The words that it knows; what of them it cannot do exactly, `gaps` says."""
+    measures_gaps = True
+    """Perhaps: the protocol lets a program say it."""
 
     def command(self, options: dict[str, Any]) -> Sequence[str | Path]:
         """The program and its arguments. Raises BackendError."""

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from ioplan.records.record import Decided, RunRecord, Steady
 
+MAX_STEAL_PERCENT = 20.0
+"""Above it a hypervisor took so much of the CPU that no figure of the run holds."""
+
 
 def last_assessed(records: Sequence[RunRecord]) -> list[RunRecord]:
     """The record with the last assessment of each test and preparation; of rounds that

@@ -16,7 +16,7 @@ from ioplan.job import Cpu, Job, Wear
 from ioplan.records.host_clock import HostClock
 from ioplan.records.seek import Found, Probed
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
-from ioplan.workload import Direction, Workload
+from ioplan.workload import Direction, Phase, Workload
 
 SCHEMA_VERSION = 1
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99, 99.999)
@@ -104,6 +104,10 @@ class PhaseResult(Model):
     streams: tuple[StreamResult, ...]
     directions: dict[Direction, DirectionResult] = Field(description="over all streams")
     total: DirectionResult = Field(description="reads and writes of all streams")
+    when: Phase | None = Field(
+        description="its place in the measured time; older records have none",
+        default=None,
+    )
 
     @property
     def cpu_percent(self) -> None:
@@ -169,6 +173,19 @@ class Decided(Model):
     why: str = Field(description="empty when reached, else what is not yet so")
 
 
+class Predicted(Model):
+    """What other cells say of one that was left out: `skip when predicted`."""
+
+    metric: str = Field(description="all that is predicted of the cell")
+    unit: str
+    value: float
+    half_width_percent: float = Field(
+        description="how far off it may be, by what others say of measured cells"
+    )
+    confidence_percent: float
+    within_percent: float = Field(description="what the plan asks for")
+
+
 class Verdict(Model):
     """Whether an expectation held."""
 
@@ -201,7 +218,7 @@ class Asked(Model):
     profile: str = Field(description="the plan's set of values", default="full")
     test: str
     cell: dict[str, str] = Field(description="axis to value, as the plan writes it")
-    kind: Literal["run", "prepare", "probe"]
+    kind: Literal["run", "prepare", "probe", "predicted"]
     step: int = Field(description="which step of the test, from 0")
     name: str = Field(description="the step's name", default="")
     round: int = Field(description="from 1; 0 outside rounds", default=0)
@@ -227,7 +244,8 @@ class PowerCutMade(Model):
 
     at_s: float = Field(description="since the first I/O, drawn from the plan's range")
     off_s: float | None = Field(
-        description="from the cut to the first answer after it; none if none came"
+        description="from the cut to the first answer after it; none if none came; of "
+        "a host that lost its power as well, until its session went on"
     )
 
 
@@ -289,6 +307,9 @@ class RunRecord(Model):
         "are those of the probe that confirmed it",
         default=None,
     )
+    predicted: Predicted | None = Field(
+        description="of a cell that was not measured: all of its figures", default=None
+    )
     power_cut: PowerCutMade | None = Field(
         description="of a run that ended with a power cut", default=None
     )
@@ -330,7 +351,7 @@ class RunDetail(Model):
     telemetry: tuple[TelemetryPoint, ...] = ()
     intervals: bytes = Field(
         description="what each stream and direction counted in each interval, packed "
-        "by `ioplan.measure.interval_counts`; left out where it is not asked for",
+        "by `results.measure.interval_counts`; left out where it is not asked for",
         default=b"",
         exclude=True,
     )

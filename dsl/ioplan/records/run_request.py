@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from ioplan.core.model import Model
-from ioplan.job import MIN_INTERVAL_NS, SECOND_NS
+from ioplan.job import MAX_INTERVAL_NS, MIN_INTERVAL_NS, SECOND_NS
 from ioplan.language.plan import FULL
 from ioplan.language.quantity import parse
 
@@ -24,7 +24,6 @@ TAG = r"^\w[\w.:@+/=-]{0,63}$"
 MAX_NOTE = 2000
 """Characters: a note is a remark, not a report."""
 MAX_SCALE = 1000
-MAX_INTERVAL_NS = 3600 * SECOND_NS
 
 
 class Option(NamedTuple):

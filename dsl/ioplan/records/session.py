@@ -72,6 +72,7 @@ EventKind = Literal[
     "state",
     "left-out",
     "within",
+    "predicted",
     "purged",
     "failed",
     "tagged",

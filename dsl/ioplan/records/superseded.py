@@ -27,7 +27,7 @@ def current_records(records: Sequence[One]) -> list[One]:
 
 def _slot(record: Outlined) -> RunSlot:
     asked = record.asked
-    if asked.kind != "run":
+    if asked.kind not in ("run", "predicted"):
         return record.session, record.seq
     turn = asked.step, asked.round, asked.iteration
     return record.session, asked.test, *turn, *sorted(asked.cell.items())

@@ -19,8 +19,8 @@ from ioplan.job import (
     Started,
     StreamCounts,
 )
-from ioplan.measure.histogram import Histogram
-from ioplan.measure.measurement import Measurement
+from ioplan.results.measure.histogram import Histogram
+from ioplan.results.measure.measurement import Measurement
 from ioplan.workload import SizeShare
 
 SIGMAS = 5.0

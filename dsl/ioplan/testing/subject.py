@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import pytest
 
 from ioplan.backends import Backend, BackendError, Drive, TargetFacts, TargetRequest
-from ioplan.guard.target import make_scratch
 from ioplan.job import Event, Failure, Job, JobStream
 from ioplan.language.check.check import check
 from ioplan.language.check.modules import installed_plans
 from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.unfold import unfold
-from ioplan.runner.fit import FEATURES, MIXED_WORKLOAD, gaps_of
+from ioplan.runner.guard.target import make_scratch
+from ioplan.runner.prepare.fit import FEATURES, MIXED_WORKLOAD, gaps_of
 from ioplan.testing.calm import calmly
 from ioplan.workload import SizeShare, scaled_times
 

@@ -14,8 +14,8 @@ from uuid import uuid4
 import pytest
 
 from ioplan.backends import Drive
-from ioplan.devices.proc import PROC, processes, threads
 from ioplan.job import SECOND_NS, Event, Job, Progress, Result
+from ioplan.runner.devices.proc import PROC, processes, threads
 from ioplan.testing.checks import check_surfaced, described
 from ioplan.testing.subject import Subject, stream
 

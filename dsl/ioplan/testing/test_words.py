@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ioplan.backends import Availability, Backend, BackendError, Gap, TargetFacts
-from ioplan.guard.target import TargetError
 from ioplan.job import Job, JobStream
 from ioplan.language.clause_table import SLOTS
 from ioplan.language.spoken import VOCABULARY
-from ioplan.runner.fit import FEATURES, gaps_of
+from ioplan.runner.guard.target import TargetError
+from ioplan.runner.prepare.fit import FEATURES, gaps_of
 from ioplan.testing.checks import check_refused, check_same
 from ioplan.testing.subject import (
     INVALID,
@@ -28,7 +28,8 @@ from ioplan.testing.test_safety import nothing_left
 
 FIELDS = {
     *SLOTS,
-    *("for", "warmup", "passes"),
+    *("for", "warmup", "interval", "passes"),
+    "replay",  # what a stream does, as its pattern
     "streams",  # the stream itself: there is one too many
 }
 

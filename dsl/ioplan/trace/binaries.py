@@ -7,11 +7,12 @@ import struct
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from typing import TypeVar
 
 from ioplan.trace.facts import TraceError
 from ioplan.trace.pairs import Done
 from ioplan.trace.prepared import DISCARD, FLUSH, NO_RESPONSE, READ, WRITE
-from ioplan.trace.rows import FUA, SECTOR, Found, Row
+from ioplan.trace.rows import FUA, SECTOR, Found, Row, checked
 
 BLKTRACE_MAGIC = b"\x07\x74\x61\x65"
 """0x65617400 and the version 7, little endian."""
@@ -30,6 +31,7 @@ SCSI_READS, SCSI_WRITES = (0x08, 0x28, 0x88, 0xA8), (0x0A, 0x2A, 0x8A, 0xAA)
 FLUSHES = (0x35, 0x91)
 """SYNCHRONIZE CACHE."""
 US_NS = 1000
+Read = TypeVar("Read", Row, Row | Done)
 
 
 def blktrace(path: Path, found: Found) -> Iterator[Row | Done]:
@@ -62,8 +64,17 @@ def _blktrace(path: Path, found: Found) -> Iterator[Row | Done]:
             event = BLKTRACE.unpack(head)
             if len(file.read(event[-1])) < event[-1]:
                 raise TraceError(f"{path.name} is cut off at byte {at}")
+            yield from _placed(at, _event(event, wanted, found))
             at += BLKTRACE.size + event[-1]
-            yield from _event(event, wanted, found)
+
+
+def _placed(at: int, rows: Iterator[Read]) -> Iterator[Read]:
+    """Rows that a device could do. Raises TraceError with the byte."""
+    try:
+        for row in rows:
+            yield checked(row) if isinstance(row, Row) else row
+    except TraceError as error:
+        raise TraceError(f"at byte {at}: {error}") from None
 
 
 def _event(event: tuple[int, ...], wanted: int, found: Found) -> Iterator[Row | Done]:
@@ -107,19 +118,21 @@ def vscsi(path: Path, found: Found) -> Iterator[Row]:
                 at = number * layout.size + len(data) // layout.size * layout.size
                 raise TraceError(f"the file is cut off at byte {at}")
             for record in layout.iter_unpack(data):
+                yield from _placed(number * layout.size, _vscsi(layout, record, found))
                 number += 1
-                yield from _vscsi(layout, record, found)
 
 
 def _vscsi(
     layout: struct.Struct, record: tuple[int, ...], found: Found
 ) -> Iterator[Row]:
     if layout is VSCSI_1:
-        _, size, _, command, _, block, at_us = record
-        took_ns = NO_RESPONSE
+        _, size, _, command, version, block, at_us = record
+        took_ns, wanted = NO_RESPONSE, 1
     else:
-        command, _, _, size, _, block, at_us, took_us = record
-        took_ns = took_us * US_NS
+        command, version, _, size, _, block, at_us, took_us = record
+        took_ns, wanted = took_us * US_NS, 2
+    if version >> 8 != wanted:
+        raise TraceError(f"no record of version {wanted}")
     if command in FLUSHES:
         yield Row(at_us * US_NS, FLUSH, 0, 0, response_ns=took_ns)
     elif command in (*SCSI_READS, *SCSI_WRITES):
@@ -144,24 +157,44 @@ def parquet(path: Path, found: Found) -> Iterator[Row]:
         raise TraceError(what) from None
     except ValueError as error:  # ArrowInvalid is one
         raise TraceError(f"no whole Parquet file: {error}") from None
-    names = file.schema_arrow.names
-    time = next((name for name in TIMES if name in names), "")
-    lacking = [name for name in ("kind", "offset", "size") if name not in names]
-    if not time or lacking:
-        what = ", ".join([*["time_ns"] * (not time), *lacking])
-        raise TraceError(f"the Parquet file has no column {what}")
-    more = [name for name in ("response_ns", "fua") if name in names]
-    found.answers = "response_ns" in more
-    for batch in file.iter_batches(columns=[time, "kind", "offset", "size", *more]):
-        told = {name: batch.column(name).to_pylist() for name in batch.schema.names}
-        nothing = [None] * len(batch)
-        others = (told.get(name, nothing) for name in ("fua", "response_ns"))
-        columns = (told[time], told["kind"], told["offset"], told["size"], *others)
-        for at_ns, kind, offset, size, fua, took_ns in zip(*columns, strict=True):
-            found_kind = KINDS.get(kind, kind) if isinstance(kind, str) else kind
-            if found_kind not in (READ, WRITE, FLUSH, DISCARD):
-                raise TraceError(f"{kind!r} is no kind of I/O")
-            if min(at_ns, offset, size, took_ns or 0) < 0:
-                raise TraceError(f"a negative number: {at_ns}, {offset}, {size}")
-            answer_ns = NO_RESPONSE if took_ns is None else took_ns
-            yield Row(at_ns, found_kind, offset, size, "", FUA * bool(fua), answer_ns)
+    schema = file.schema_arrow
+    time = next((name for name in TIMES if name in schema.names), TIMES[0])
+    wanted = (time, "kind", "offset", "size")
+    if lacking := [name for name in wanted if name not in schema.names]:
+        raise TraceError(f"the Parquet file has no column {', '.join(lacking)}")
+    more = [name for name in ("fua", "response_ns") if name in schema.names]
+    for name in (*wanted, *more):
+        if (kind := str(schema.field(name).type)) not in _types(name):
+            raise TraceError(f"its column {name} has {kind}, and no whole numbers")
+    found.answers, number = "response_ns" in more, 0
+    try:
+        for batch in file.iter_batches(columns=[*wanted, *more]):
+            told = {name: batch.column(name).to_pylist() for name in (*wanted, *more)}
+            nothing = [None] * len(batch)
+            columns = (told.get(n, nothing) for n in (*wanted, "fua", "response_ns"))
+            for row in zip(*columns, strict=True):
+                number += 1
+                yield checked(_parquet_row(*row))
+    except TraceError as error:
+        raise TraceError(f"row {number}: {error}") from None
+    except (IndexError, ValueError) as error:  # broken pages
+        raise TraceError(f"no whole Parquet file: {error}") from None
+
+
+def _types(name: str) -> tuple[str, ...]:
+    """What the columns of that name may have."""
+    whole = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+    others = {"kind": ("string", "large_string"), "fua": ("bool",)}
+    return (*whole, *others.get(name, ()))
+
+
+def _parquet_row(
+    at_ns: int, kind: int | str, offset: int, size: int, fua: int | None, took: int
+) -> Row:
+    known = KINDS.get(kind) if isinstance(kind, str) else kind
+    if known is None or known not in KINDS.values():
+        raise TraceError(f"{kind!r} is no kind of I/O")
+    if None in (at_ns, offset, size) or min(at_ns, offset, size, took or 0) < 0:
+        raise TraceError(f"no numbers from 0 on: {at_ns}, {offset}, {size}")
+    answer_ns = NO_RESPONSE if took is None else took
+    return Row(at_ns, known, offset, size, "", FUA * bool(fua), answer_ns)

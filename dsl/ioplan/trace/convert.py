@@ -33,6 +33,15 @@ BEGINS: tuple[tuple[bytes, Source], ...] = (
     (binaries.BLKTRACE_MAGIC, Source("blktrace", binaries.blktrace)),
     (b"PAR1", Source("Parquet", binaries.parquet)),
 )
+PACKED = (
+    (b"\x1f\x8b", "packed by gzip"),
+    (b"\x28\xb5\x2f\xfd", "packed by zstd"),
+    (b"\xfd7zXZ", "packed by xz"),
+    (b"BZh", "packed by bzip2"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"\xff\xfe", "text in UTF-16"),
+    (b"\xfe\xff", "text in UTF-16"),
+)
 KNOWN = (*(one.name for _, one in BEGINS), "vscsi", *(one.name for one in FORMATS))
 
 
@@ -47,7 +56,10 @@ def source_of(path: Path) -> Source:
             return source
     if binaries.vscsi_layout(start):
         return Source("vscsi", binaries.vscsi)
-    lines = start.decode("utf-8", "replace").splitlines()
+    for begin, packed in PACKED:
+        if start.startswith(begin):
+            raise TraceError(f"it is {packed}; unpack it before")
+    lines = start.decode("utf-8-sig", "replace").splitlines()
     first = next((line for line in lines if line.strip()), "")
     for one in FORMATS:
         if one.first.match(first.strip()):

@@ -18,7 +18,8 @@ class TraceError(ValueError):
 class KindFacts(Struct, frozen=True):
     """The I/Os of one kind: the largest end of one, how many have each size.
 
-    `bits` has each bit that an offset or a size of them has.
+    `bits` has each bit that an offset or a size of them has, `quiet_ns` is the longest
+    time without one, `fua` the number of those with FUA.
     """
 
     ios: int = 0
@@ -26,6 +27,8 @@ class KindFacts(Struct, frozen=True):
     bits: int = 0
     moved_bytes: int = 0
     sizes: dict[int, int] = {}
+    quiet_ns: int = 0
+    fua: int = 0
 
     def __add__(self, other: KindFacts) -> KindFacts:
         return KindFacts(
@@ -34,6 +37,8 @@ class KindFacts(Struct, frozen=True):
             self.bits | other.bits,
             self.moved_bytes + other.moved_bytes,
             dict(Counter(self.sizes) + Counter(other.sizes)),
+            min((one.quiet_ns for one in (self, other) if one.ios), default=0),
+            self.fua + other.fua,
         )
 
 
@@ -81,5 +86,5 @@ class TraceFacts(Struct, frozen=True):
         reads = NONE if only == "writes" else self.reads
         writes = NONE if only == "reads" else self.writes
         if writes_as_reads:
-            reads, writes = reads + writes, NONE
+            reads, writes = replace(reads + writes, fua=0), NONE
         return replace(self, reads=reads, writes=writes, discards=NONE, flushes=0)

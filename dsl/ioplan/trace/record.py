@@ -1,4 +1,5 @@
-"""Records what is queued to a block device, by the kernel's own tracing (tracefs).
+"""Records what is queued to a block device, by the kernel's own tracing (tracefs), and
+when it is complete.
 
 An instance of our own has the events of that device alone: nobody else's tracing is
 changed. What the kernel has no room for it counts, and the reader tells.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,10 +19,14 @@ from ioplan.trace.facts import TraceError
 
 OURS = "ioplan-"
 MOUNTS = Path("/proc/self/mounts")
-EVENT = "events/block/block_bio_queue"
+QUEUED = "events/block/block_bio_queue"
+COMPLETE = ("events/block/block_bio_complete", "events/block/block_rq_complete")
+"""Devices that take requests complete those, and others what was queued."""
 BUFFER_KB = 16 << 10
 """The kernel's buffer of each CPU: about 100,000 I/Os that wait for being read."""
 READ_BYTES, WAIT_MS = 1 << 20, 100
+LAST_S = 1.0
+"""What was queued last may take so long; what takes longer has no completion."""
 MINOR_BITS = 20
 """Bits of the minor part of a device's number in the kernel."""
 
@@ -33,12 +39,26 @@ def capture(device: Path, out: BinaryIO, over: Callable[[], bool]) -> None:
     with _instance(_number(device)) as folder:
         pipe = os.open(folder / "trace_pipe", os.O_RDONLY | os.O_NONBLOCK)
         try:
-            (folder / EVENT / "enable").write_text("1")
+            for event in (*COMPLETE, QUEUED):
+                _enable(folder / event, "1")
             _follow(pipe, out, over)
-            (folder / EVENT / "enable").write_text("0")
+            _enable(folder / QUEUED, "0")
+            _follow(pipe, out, _in(LAST_S))
+            for event in COMPLETE:
+                _enable(folder / event, "0")
             _drain(pipe, out)
         finally:
             os.close(pipe)
+
+
+def _enable(event: Path, text: str) -> None:
+    (event / "enable").write_text(text)
+
+
+def _in(wait_s: float) -> Callable[[], bool]:
+    """Whether so much time has passed since now."""
+    end_s = time.monotonic() + wait_s
+    return lambda: time.monotonic() > end_s
 
 
 def _follow(pipe: int, out: BinaryIO, over: Callable[[], bool]) -> None:
@@ -67,7 +87,8 @@ def _instance(number: int) -> Iterator[Path]:
     try:
         (folder / "trace_clock").write_text("mono")
         (folder / "buffer_size_kb").write_text(f"{BUFFER_KB}")
-        (folder / EVENT / "filter").write_text(f"dev == {number}")
+        for event in (*COMPLETE, QUEUED):
+            (folder / event / "filter").write_text(f"dev == {number}")
         yield folder
     finally:
         folder.rmdir()
@@ -87,7 +108,7 @@ def instances_folder() -> Path:
     for place in (Path(words[1]) for words in mounts if words[2] == "tracefs"):
         if not os.access(place, os.W_OK, effective_ids=True):
             raise TraceError("to record a device needs root")
-        if not (place / EVENT).is_dir():
+        if not (place / QUEUED).is_dir():
             raise TraceError("this kernel has no events of block devices")
         return place / "instances"
     raise TraceError(

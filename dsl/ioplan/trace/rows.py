@@ -25,6 +25,10 @@ FUA = 1
 """A flag of a record."""
 MOST_BYTES = 2**63 - 1
 MOST_SIZE = 2**32 - 1
+MOST_NS = 2**63 - 1
+"""292 years."""
+MOST_DIGITS = 39
+"""More has no number of 128 bits."""
 CHUNK = 1 << 16
 DIRECTIONS = {"R": READ, "W": WRITE, "READ": READ, "WRITE": WRITE}
 
@@ -76,8 +80,8 @@ def direction(word: str) -> int:
 
 def number(text: str) -> int:
     """A count, 0 or more. Raises TraceError: `nan` and `-1` are none."""
-    if not (text.isascii() and text.isdigit()):
-        raise TraceError(f"{text!r} is no number")
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+        raise TraceError(f"{text[:MOST_DIGITS]!r} is no number")
     return int(text)
 
 
@@ -117,6 +121,8 @@ def checked(row: Row) -> Row:
         raise TraceError(f"the offset {row.offset} is beyond any device")
     if row.size > MOST_SIZE:
         raise TraceError(f"an I/O of {row.size} bytes")
+    if MOST_NS < row.response_ns != NO_RESPONSE:
+        raise TraceError(f"an I/O that took {row.response_ns} ns")
     return row
 
 
@@ -127,8 +133,10 @@ def _record(row: Row, found: Found) -> tuple[int, ...]:
     found.backwards += row.time_ns < found.last_ns
     found.last_ns = max(found.last_ns, row.time_ns)
     since_ns = row.time_ns - found.first_ns
+    if abs(since_ns) > MOST_NS:
+        raise TraceError(f"an I/O is {since_ns} ns from the first one")
     offset = 0 if row.kind == FLUSH else row.offset
     size = 0 if row.kind == FLUSH else row.size
     # an earlier one than the first is kept as negative until all are sorted
     told = since_ns % 2**64, offset, size, row.kind, row.flags, 0
-    return (*told, min(row.response_ns, NO_RESPONSE)) if found.answers else told
+    return (*told, row.response_ns) if found.answers else told

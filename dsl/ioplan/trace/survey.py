@@ -24,6 +24,7 @@ from ioplan.trace.prepared import (
     Prepared,
     numbers_at,
 )
+from ioplan.trace.rows import FUA, MOST_NS
 
 BLOCK_BITS = 9
 """Sizes are nearly always multiples of 512."""
@@ -79,7 +80,9 @@ class SurveyPass:
         with trace.path.open("rb") as file:
             self.digest = sha256(file.read(HEADER.size))
         self.last_ns = self.flushes = self.answered = 0
+        self.first_ns: int | None = None
         self.kinds = dict.fromkeys((READ, WRITE, DISCARD), KindFacts())
+        self.seen_ns: dict[int, int] = {}
 
     def check(self, first: int, ios: Ios) -> None:
         """Raises TraceError for the first I/O of each fault."""
@@ -89,7 +92,9 @@ class SurveyPass:
         before = np.concatenate((np.array([self.last_ns], "u8"), times[:-1]))
         refuse = partial(_refuse, first, self.header.dtype.itemsize)
         refuse(times < before, "is earlier than the one before it")
+        refuse(times > MOST_NS, "is more than 292 years from the first")
         refuse(ios["kind"] > DISCARD, "is of an unknown kind")
+        refuse(ios["flags"] > FUA, "has an unknown flag")
         refuse((sizes == 0) != is_flush, "has a size that its kind cannot have")
         refuse(is_flush & (ios["offset"] > 0), "is a flush with an offset")
         refuse(sizes > room, "ends beyond the end in the header")
@@ -97,6 +102,8 @@ class SurveyPass:
 
     def count(self, ios: Ios) -> None:
         """Add a chunk to what is known."""
+        if self.first_ns is None:
+            self.first_ns = int(ios["time_ns"][0])
         self.flushes += int((ios["kind"] == FLUSH).sum())
         if self.header.answers:
             self.answered += int((ios["response_ns"] != NO_RESPONSE).sum())
@@ -104,7 +111,16 @@ class SurveyPass:
             is_kind = ios["kind"] == kind
             chosen = ios if is_kind.all() else ios[is_kind]
             if len(chosen):
-                self.kinds[kind] = known + _facts_of(chosen)
+                more = _facts_of(chosen)
+                quiet_ns = max(known.quiet_ns, self._quiet_ns(kind, chosen["time_ns"]))
+                self.kinds[kind] = replace(known + more, quiet_ns=quiet_ns)
+
+    def _quiet_ns(self, kind: int, times: npt.NDArray[np.uint64]) -> int:
+        """The longest time without one of that kind, up to the last of these."""
+        before = self.seen_ns.get(kind, self.first_ns)
+        self.seen_ns[kind] = int(times[-1])
+        gaps = np.diff(times, prepend=np.array([before], "u8"))
+        return int(gaps.max())
 
     def facts(self) -> TraceFacts:
         """What was found. Raises TraceError where the header says something else."""
@@ -120,12 +136,19 @@ class SurveyPass:
 
     def counted(self, span_ns: int) -> TraceFacts:
         """What was found, in so long a time."""
+        end_ns = (self.first_ns or 0) + span_ns
+        reads, writes, discards = (
+            replace(
+                one, quiet_ns=max(one.quiet_ns, end_ns - self.seen_ns.get(kind, end_ns))
+            )
+            for kind, one in self.kinds.items()
+        )
         return TraceFacts(
             digest=self.digest.hexdigest(),
             span_ns=span_ns,
-            reads=self.kinds[READ],
-            writes=self.kinds[WRITE],
-            discards=self.kinds[DISCARD],
+            reads=reads,
+            writes=writes,
+            discards=discards,
             flushes=self.flushes,
             answered=self.answered,
         )
@@ -138,6 +161,7 @@ def _facts_of(ios: Ios) -> KindFacts:
         bits=int(np.bitwise_or.reduce(ios["offset"] | ios["size"])),
         moved_bytes=int(ios["size"].sum(dtype=np.uint64)),
         sizes=_counted(ios["size"]),
+        fua=int((ios["flags"] & FUA > 0).sum()),
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import TextIO
 
 from msgspec import Struct
 
@@ -229,6 +230,7 @@ def _fields(
     return words
 
 
+MOST_LINE = 1 << 16
 FORMATS = (
     TextFormat("fio iolog 2", re.compile(r"fio version 2 iolog"), fio_v2, heads=1),
     TextFormat("fio iolog 3", re.compile(r"fio version 3 iolog"), fio_v3, heads=1),
@@ -259,8 +261,10 @@ def text_rows(format: TextFormat, path: Path, found: Found) -> Iterator[Row | Do
     found.answers = format.answers
     if format.events:
         _choose_events(format, path, found)
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for place, line in enumerate(file, start=1):
+    with _opened(path) as file:
+        for place, line in enumerate(iter(lambda: file.readline(MOST_LINE), ""), 1):
+            if len(line) == MOST_LINE:
+                raise TraceError(f"line {place} is longer than {MOST_LINE} characters")
             if place <= format.heads or not line.strip():
                 continue
             try:
@@ -272,6 +276,11 @@ def text_rows(format: TextFormat, path: Path, found: Found) -> Iterator[Row | Do
                 raise TraceError(f"line {place}: {error}: {shown!r}{end}") from None
 
 
+def _opened(path: Path) -> TextIO:
+    """Text, perhaps with a mark of its byte order."""
+    return path.open(encoding="utf-8-sig", errors="replace")
+
+
 LOOKED_AT = 10_000
 """Lines that tell which events a trace has."""
 
@@ -279,7 +288,7 @@ LOOKED_AT = 10_000
 def _choose_events(format: TextFormat, path: Path, found: Found) -> None:
     """Whether they show when I/Os were queued, or only when they were issued; and which
     of them, when they were complete: those of requests, if there are no other."""
-    with path.open(encoding="utf-8", errors="replace") as file:
+    with _opened(path) as file:
         events = map(format.first.match, islice(file, LOOKED_AT))
         seen = {event["action"] for event in events if event}
     assert format.events

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ioplan.core.units import latency_text
 from ioplan.language.quantity import size_text
-from ioplan.measure.histogram import Histogram
+from ioplan.results.measure.histogram import Histogram
 from ioplan.witness.log import Entries
 from ioplan.witness.sighting import (
     DISCARD,

@@ -20,6 +20,7 @@
 (fua)
 "hang"
 "hotspots"
+"interval"
 "least"
 "most"
 "normal"
@@ -63,11 +64,13 @@
 ] @property
 
 [
+"above"
 "accept"
 "all"
 "allowed"
 "and"
 "before"
+"below"
 "by"
 "cell"
 "chart"
@@ -104,6 +107,7 @@
 (poisson)
 "power"
 "precondition"
+"predicted"
 "profile"
 (purge)
 (random)

@@ -1,7 +1,7 @@
 """`ioplan worst`; imported when it is called."""
 
 from ioplan.cli.display.output import print_line
-from ioplan.cli.stores import results_at
+from ioplan.cli.sessions.stores import results_at
 from ioplan.core.units import latency_text
 
 

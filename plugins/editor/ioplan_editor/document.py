@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 
 from msgspec.structs import astuple
 
-from ioplan.lab.lab import LabError
-from ioplan.lab.lab_file import plan_folders
 from ioplan.language.check.check import Examined, examine
 from ioplan.language.check.modules import Loader, Module, library_roots, read_text
 from ioplan.language.check.scope import Scope
@@ -29,6 +27,8 @@ from ioplan.language.search.search_path import SearchPath
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source, Span
+from ioplan.runner.lab.lab import LabError
+from ioplan.runner.lab.lab_file import plan_folders
 from ioplan_editor.known_tests import KnownTests
 from ioplan_editor.reparse import reparsed
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
-from ioplan.guard.drive import FileDrive
-from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
 from ioplan.language.spoken import COMMON, REPLAYS, speaking
+from ioplan.runner.guard.drive import FileDrive
+from ioplan.runner.guard.target import Target, open_target
 from ioplan_fio.execution import FioExecution
 from ioplan_fio.gaps import GapContext, find_gaps
 from ioplan_fio.jobfile import arguments, environment, file_name, job_file, target_of
@@ -26,6 +26,7 @@ SPEAKS = speaking(
     "ends",
     "dedup",
     "fua",
+    "interval",
     "random share",
     "random by direction",
 )

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ioplan.measure.histogram import bucket_index, bucket_range
-from ioplan.measure.tally import Bins, no_bins
+from ioplan.results.measure.histogram import bucket_index, bucket_range
+from ioplan.results.measure.tally import Bins, no_bins
 
 SINGLE_NS = 128
 """Below, fio counts every nanosecond by itself."""

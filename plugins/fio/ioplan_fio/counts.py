@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from ioplan.measure.tally import CountsBuilder
+from ioplan.results.measure.tally import CountsBuilder
 from ioplan.workload import Direction
 from ioplan_fio.bins import end_ranges, sums_ns, to_bins
 from ioplan_fio.document import LiveJob, LiveLatency

@@ -121,7 +121,8 @@ def _replay(context: GapContext, stream: JobStream) -> Found:
         return "replay", f"{reason}; replay a part of it", ""
     if stream.trim_percent and not context.on_device:
         return "replay", "fio discards on block devices only, not in a file", ""
-    lacking = "" if stream.fua or not stream.writes else "; its log has no FUA"
+    has_fua = stream.replay.fua > 0 and not stream.fua
+    lacking = "; its log has no FUA" * has_fua
     if stream.pace == "fast":
         waits = "; it waits for each discard" if stream.trim_percent else ""
         reason = f"{lacking}{waits}".removeprefix("; ")
@@ -428,11 +429,18 @@ def _warmup(context: GapContext, stream: JobStream) -> Found:
     return None
 
 
+def _interval(context: GapContext, stream: JobStream) -> Found:
+    if not context.job.exact_intervals or stream != context.job.streams[0]:
+        return None
+    reason = "fio tells the end of an interval to about 0.1 s"
+    return "interval", reason, "intervals that end so much earlier or later"
+
+
 REPLAY_CHECKS: tuple[Callable[[GapContext, JobStream], Found], ...] = (
-    *(_replay, _qd, _data, _dedup, _fua, _starts),
+    *(_replay, _qd, _data, _dedup, _fua, _starts, _interval),
 )
 CHECKS: tuple[Callable[[GapContext, JobStream], Found], ...] = (
     *(_pattern, _mix, _size, _qd, _rate, _pause, _region, _passes),
     *(_distribution, _random_share, _align, _data),
-    *(_dedup, _trim, _sync, _fua, _verify, _starts, _limit, _warmup),
+    *(_dedup, _trim, _sync, _fua, _verify, _starts, _limit, _warmup, _interval),
 )

@@ -10,12 +10,12 @@ from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import pairs
-from ioplan.cli.stores import STDOUT, opened
+from ioplan.cli.sessions.stores import STDOUT, opened
 from ioplan.core.text import counted
 from ioplan.language.check.modules import read_text
 from ioplan.language.errors.diagnostic import Diagnostic, in_order
 from ioplan.language.syntax.source import Source
-from ioplan.store.store import Store, default_path
+from ioplan.results.store.store import Store, default_path
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio_results.log_file import log_of
 from ioplan_importer.fio_results.sessions import import_results

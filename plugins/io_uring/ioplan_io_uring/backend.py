@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
-from ioplan.guard.drive import FileDrive, JoinedDrive
-from ioplan.guard.target import Target, open_target
 from ioplan.job import Job
 from ioplan.language.spoken import COMMON, REPLAYS, speaking
+from ioplan.runner.guard.drive import FileDrive, JoinedDrive
+from ioplan.runner.guard.target import Target, open_target
 from ioplan_io_uring.engine import engine_path, probe
 from ioplan_io_uring.execution import EngineExecution
 from ioplan_io_uring.kept import KeptTrace
@@ -30,6 +30,7 @@ SPEAKS = speaking(
     "burst",
     "ramp",
     "during",
+    "interval",
     "errors allowed",
     "retry",
     "hang",
@@ -94,6 +95,7 @@ class IoUringBackend:
     speaks = SPEAKS
     synchronised = True
     takes_cpus = True
+    measures_gaps = True
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable wherever the engine runs; without io_uring in its sync mode."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.lab_plugin import LabPlugin, Lane
 from ioplan.cli.run_options import RunCall
-from ioplan.doctor.machine import Finding
+from ioplan.runner.doctor.machine import Finding
 from ioplan_lab.cluster.jobs.clock_file import read_clock
 from ioplan_lab.cluster.jobs.job import Jobs
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder

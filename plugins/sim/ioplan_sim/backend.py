@@ -19,8 +19,8 @@ from ioplan.core.version import __version__
 from ioplan.job import Job
 from ioplan.language.spoken import COMMON, REPLAYS, speaking
 from ioplan_sim.execution import SimExecution
-from ioplan_sim.replay_execution import ReplayExecution, replays_only
-from ioplan_sim.replayed import gaps_of, with_rates
+from ioplan_sim.replay.replay_execution import ReplayExecution, replays_only
+from ioplan_sim.replay.replayed import gaps_of, with_rates
 from ioplan_sim.spec import DriveSpec, read_spec
 from ioplan_sim.ssd import Ssd
 
@@ -43,6 +43,7 @@ SPEAKS = speaking(
     "burst",
     "ramp",
     "during",
+    "interval",
     "errors allowed",
     "retry",
     "hang",

@@ -20,7 +20,7 @@ from ioplan.job import (
     Wear,
 )
 from ioplan.job_refusal import refusal
-from ioplan.measure.tally import StreamCountsBuilder
+from ioplan.results.measure.tally import StreamCountsBuilder
 from ioplan.workload import SYNCS
 from ioplan_sim.latency import Ints, count_drawn, spread
 from ioplan_sim.load import StreamLoad

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from ioplan.measure.histogram import BITS, bucket_index, bucket_ranges
-from ioplan.measure.tally import CountsBuilder
+from ioplan.results.measure.histogram import BITS, bucket_index, bucket_ranges
+from ioplan.results.measure.tally import CountsBuilder
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -35,7 +35,7 @@ class Curve(Struct, frozen=True):
 
     @classmethod
     def of(cls, samples_ns: Sequence[float]) -> Curve:
-        """The curve of a sample, by the buckets of `ioplan.measure.histogram`."""
+        """The curve of a sample, by the buckets of `measure.histogram`."""
         found = np.searchsorted(EDGES, np.array(samples_ns), "right")
         index, count = np.unique(found, return_counts=True)
         ends = count.cumsum() / len(samples_ns)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from math import inf
 
 from ioplan.job import Job, StreamCounts
-from ioplan.measure.tally import StreamCountsBuilder
+from ioplan.results.measure.tally import StreamCountsBuilder
 from ioplan_sim.load import StreamLoad
 
 Names = tuple[str, ...]

@@ -15,11 +15,11 @@ from ioplan.backends import (
     TargetRequest,
     ignore_progress,
 )
-from ioplan.guard.bare_drive import check_drive, check_lab
-from ioplan.guard.purge.purge import purge
-from ioplan.guard.target import Target, TargetError, open_target
 from ioplan.job import SECOND_NS, Job
 from ioplan.job_refusal import refusal
+from ioplan.runner.guard.bare_drive import check_drive, check_lab
+from ioplan.runner.guard.purge.purge import purge
+from ioplan.runner.guard.target import Target, TargetError, open_target
 from ioplan_fio.run_files import RunFiles
 from ioplan_spdk.bdevperf.execution import SpdkExecution
 from ioplan_spdk.bdevperf.kept_process import KeptProcess

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from ioplan.backends import BackendError
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
-from ioplan.telemetry.cpu_facts import listed
+from ioplan.runner.telemetry.cpu_facts import listed
 
 MASK = r"^((0x)?[0-9a-fA-F]+|\[\d+(-\d+)?(,\d+(-\d+)?)*\])$"
 DriverName = Literal["bdevperf", "fio"]

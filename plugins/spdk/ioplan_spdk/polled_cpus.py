@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ioplan.job import Event, Result
-from ioplan.telemetry.cpu_facts import listed
+from ioplan.runner.telemetry.cpu_facts import listed
 
 PROC = Path("/proc")
 REACTOR = re.compile(r"reactor_(\d+)")

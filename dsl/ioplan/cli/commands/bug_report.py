@@ -17,10 +17,10 @@ from pathlib import Path
 
 from ioplan.core.text import counted
 from ioplan.core.version import __version__
-from ioplan.doctor.machine import Finding
 from ioplan.records.session import Session
-from ioplan.store.errors import StoreError
-from ioplan.store.store import Store, default_path
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import Store, default_path
+from ioplan.runner.doctor.machine import Finding
 
 LIBRARIES = ("pydantic", "msgspec", "numpy", "lark", "rich")
 ADDRESS = re.compile(

@@ -11,15 +11,15 @@ from ioplan.cli.display.output import data_out, print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import checked_plan, checked_text
-from ioplan.cli.selection import only_tests, print_tests
+from ioplan.cli.sessions.selection import only_tests, print_tests
 from ioplan.core.text import counted
-from ioplan.guard.output import OutputError, rewrite
 from ioplan.language.check.modules import MOST_BYTES, read_text, text_of
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, in_order
 from ioplan.language.lints.warnings import warnings_of
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.formatter import format_text
 from ioplan.language.syntax.source import Source
+from ioplan.runner.guard.output import OutputError, rewrite
 
 DIFFERENT = 1
 STDIN, STDIN_PLAN = "-", "stdin.ioplan"

@@ -8,19 +8,19 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.cli.bundles import results_of
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cli.written import Written, print_or_write
-from ioplan.compare.comparison import Comparison
-from ioplan.compare.formats import github, junit, markdown, text
-from ioplan.compare.judge import DEFAULT_METRICS, Question, compare
-from ioplan.compare.side import Side, side_of
+from ioplan.cli.sessions.bundles import results_of
+from ioplan.cli.sessions.written import Written, print_or_write
 from ioplan.core.formats import writer_of
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.language.quantity import QuantityError, parse
-from ioplan.report.reader import Reader
-from ioplan.store.store import Store
+from ioplan.results.compare.comparison import Comparison
+from ioplan.results.compare.formats import github, junit, markdown, text
+from ioplan.results.compare.judge import DEFAULT_METRICS, Question, compare
+from ioplan.results.compare.side import Side, side_of
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.store import Store
 
 NO_RATIO = ("errors", "temperature")
 

@@ -14,25 +14,24 @@ from rich.console import Console
 from rich.table import Table
 
 from ioplan.backends import Drive, TargetRequest
-from ioplan.cli.choose import (
+from ioplan.cli.commands.run import new_session
+from ioplan.cli.display.plain import line_output
+from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.errors import UsageError
+from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
+from ioplan.cli.inputs import checked_plan, size
+from ioplan.cli.targets.choose import (
     Choice,
     make_target,
     open_drive,
     resolved_request,
     usable_backend,
 )
-from ioplan.cli.commands.run import new_session
-from ioplan.cli.display.plain import line_output
-from ioplan.cli.display.terminal import Terminal
-from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cli.fitting import accepted, check_fit
-from ioplan.cli.host_settings import prepared_for, with_prepared
-from ioplan.cli.inputs import checked_plan, size
-from ioplan.cli.power import nothing_in_the_midst
+from ioplan.cli.targets.fitting import accepted, check_fit
+from ioplan.cli.targets.host_settings import prepared_for, with_prepared
+from ioplan.cli.targets.power import nothing_in_the_midst
 from ioplan.core.text import line
 from ioplan.core.units import metric_text
-from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.planner.steps import Prepare, RoundsOf, Run, SeekOf, SingleStep
 from ioplan.planner.summary import PlanSummary, summary_of
@@ -41,8 +40,14 @@ from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import SessionStatus
 from ioplan.records.session_id import new_session_id
-from ioplan.runner.context import SessionContext
-from ioplan.runner.crosscheck import (
+from ioplan.results.store.session_folder import session_folder
+from ioplan.results.store.store import Store, default_path
+from ioplan.runner.execute.execute import now
+from ioplan.runner.execute.outcome import RunFailed
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.prepare.placement import placement_of
+from ioplan.runner.session.context import SessionContext
+from ioplan.runner.session.crosscheck import (
     AGREEMENT_PERCENT,
     MetricRatio,
     Pairs,
@@ -51,12 +56,7 @@ from ioplan.runner.crosscheck import (
     remarks,
     run_interleaved,
 )
-from ioplan.runner.execute.execute import now
-from ioplan.runner.outcome import RunFailed
-from ioplan.runner.placement import placement_of
-from ioplan.runner.step_runner import StepRunner
-from ioplan.store.session_folder import session_folder
-from ioplan.store.store import Store, default_path
+from ioplan.runner.session.step_runner import StepRunner
 
 REPEATED = (
     "{} pairs of runs were measured again: the hypervisor took more from one run than "

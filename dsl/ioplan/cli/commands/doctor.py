@@ -13,15 +13,15 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.backends import Availability, BackendError
-from ioplan.cli.choose import named_backend
 from ioplan.cli.commands.bug_report import bug_report
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.lab_plugin import lab_plugin
-from ioplan.doctor.checks import findings
-from ioplan.doctor.machine import Finding, Machine
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import read_lab
+from ioplan.cli.targets.choose import named_backend
+from ioplan.runner.doctor.checks import findings
+from ioplan.runner.doctor.machine import Finding, Machine
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import read_lab
 
 STYLES = {"works": "green", "limited": "yellow", "no": "red"}
 NEEDED = ("engine", "fio", "SPDK")

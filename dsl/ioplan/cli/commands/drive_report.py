@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 
 from ioplan.cli.commands.ls import listed
 from ioplan.cli.errors import UsageError
-from ioplan.cli.session_filter import Words, filter_of
+from ioplan.cli.sessions.session_filter import Words, filter_of
 from ioplan.core.version import __version__
-from ioplan.history.conditions import conditions_of
-from ioplan.history.drive_page import drive_document
-from ioplan.history.history import Question, history
-from ioplan.history.model import History
-from ioplan.report.document import Document
-from ioplan.store.overview import SessionOverview
-from ioplan.store.store import Store
+from ioplan.results.history.conditions import conditions_of
+from ioplan.results.history.drive_page import drive_document
+from ioplan.results.history.history import Question, history
+from ioplan.results.history.model import History
+from ioplan.results.report.document import Document
+from ioplan.results.store.overview import SessionOverview
+from ioplan.results.store.store import Store
 
 
 def drive_page(store: Store, drive: str) -> Document:

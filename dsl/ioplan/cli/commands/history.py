@@ -11,24 +11,24 @@ from typing import Any
 from msgspec import Struct
 
 from ioplan.cli.errors import UsageError
-from ioplan.cli.stores import results_at
-from ioplan.cli.written import Written, print_or_write
+from ioplan.cli.sessions.stores import results_at
+from ioplan.cli.sessions.written import Written, print_or_write
 from ioplan.core.formats import writer_of
 from ioplan.core.text import did_you_mean
 from ioplan.core.version import __version__
-from ioplan.history.conditions import BY, USUAL
-from ioplan.history.formats import as_json, bencher, otava
-from ioplan.history.history import Question, history
-from ioplan.history.ledger import recorded
-from ioplan.history.model import History
-from ioplan.history.page import document
-from ioplan.history.text import text
-from ioplan.history.visits import Cell
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.report.html.page import page
-from ioplan.store.store import Store
+from ioplan.results.history.conditions import BY, USUAL
+from ioplan.results.history.formats import as_json, bencher, otava
+from ioplan.results.history.history import Question, history
+from ioplan.results.history.ledger import recorded
+from ioplan.results.history.model import History
+from ioplan.results.history.page import document
+from ioplan.results.history.text import text
+from ioplan.results.history.visits import Cell
+from ioplan.results.report.html.page import page
+from ioplan.results.store.store import Store
 
 NO_RATIO = ("errors", "temperature")
 

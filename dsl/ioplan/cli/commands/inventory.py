@@ -13,20 +13,20 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.backends import Availability, BackendError, TargetRequest, names
-from ioplan.cli.choose import Choice, named_backend
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.content.target_map import TargetMap, map_of
+from ioplan.cli.targets.choose import Choice, named_backend
 from ioplan.core.units import bytes_text
-from ioplan.devices.mounts import unseen_namespaces
-from ioplan.guard.errors import in_use_of
-from ioplan.guard.resolve import resolve_target
-from ioplan.guard.survey import Surveyed, survey
-from ioplan.guard.target import open_target
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import read_lab
 from ioplan.records.record import record_schema
-from ioplan.runner.fit import FEATURES, Support, feature_support
+from ioplan.runner.content.target_map import TargetMap, map_of
+from ioplan.runner.devices.mounts import unseen_namespaces
+from ioplan.runner.guard.errors import in_use_of
+from ioplan.runner.guard.resolve import resolve_target
+from ioplan.runner.guard.survey import Surveyed, survey
+from ioplan.runner.guard.target import open_target
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.prepare.fit import FEATURES, Support, feature_support
 
 SEED_BITS = 32
 

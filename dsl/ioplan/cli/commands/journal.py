@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
-from ioplan.journal.receiver import Receiver, key_at
+from ioplan.runner.journal.receiver import Receiver, key_at
 
 
 def serve(*, folder: Path, listen: str, key: Path) -> int:

@@ -8,11 +8,11 @@ from rich.console import Console
 
 from ioplan.cli.display.output import print_line
 from ioplan.core.text import line
-from ioplan.report.headlines.summary import league_of
-from ioplan.report.terminal.league import league_note, league_table
-from ioplan.report.terminal.session_list import session_lines
-from ioplan.store.overview import SessionFilter
-from ioplan.store.store import Store
+from ioplan.results.report.headlines.summary import league_of
+from ioplan.results.report.terminal.league import league_note, league_table
+from ioplan.results.report.terminal.session_list import session_lines
+from ioplan.results.store.overview import SessionFilter
+from ioplan.results.store.store import Store
 
 
 def print_lanes(console: Console, store: Store, ids: Sequence[str]) -> None:

@@ -12,17 +12,17 @@ from msgspec.structs import replace
 
 from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
-from ioplan.cli.session_filter import Words, check_known, filter_of
-from ioplan.cli.stores import opened, results_at
+from ioplan.cli.sessions.session_filter import Words, check_known, filter_of
+from ioplan.cli.sessions.stores import opened, results_at
 from ioplan.core.formats import writer_of
-from ioplan.export.export import WRITERS
-from ioplan.export.sessions import export_sessions
-from ioplan.report.headlines.summary import summary_text
-from ioplan.report.terminal.session_list import session_lines
-from ioplan.store.errors import StoreError
-from ioplan.store.overview import SessionFilter, SessionOverview
-from ioplan.store.session_folder import is_held, session_folder
-from ioplan.store.store import Store
+from ioplan.results.export.export import WRITERS
+from ioplan.results.export.sessions import export_sessions
+from ioplan.results.report.headlines.summary import summary_text
+from ioplan.results.report.terminal.session_list import session_lines
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.overview import SessionFilter, SessionOverview
+from ioplan.results.store.session_folder import is_held, session_folder
+from ioplan.results.store.store import Store
 
 MOST_RUNS, MOST_TOLD = 600, 40
 """Runs whose records are read for figures, and the sessions that these are of, at most:

@@ -6,14 +6,14 @@ from rich.console import Console
 from rich.text import Text
 
 from ioplan.backends import TargetFacts
-from ioplan.cli.choose import Choice
+from ioplan.cli.targets.choose import Choice
 from ioplan.core.text import printable
 from ioplan.job import Job
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.summary import summary_of
 from ioplan.planner.unfold import unfold
-from ioplan.runner.fit import described, gaps_of
+from ioplan.runner.prepare.fit import described, gaps_of
 
 
 def print_native(

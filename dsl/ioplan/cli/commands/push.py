@@ -14,14 +14,14 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
 from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.core.error_kinds import StoreFault
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import read_lab
-from ioplan.store.delivery.outbox import Delivery, Entry, Outbox
-from ioplan.store.delivery.reasons import shown
-from ioplan.store.delivery.sender import send, send_later
-from ioplan.store.errors import StoreError
-from ioplan.store.push import Pushed, not_there, push_session
-from ioplan.store.store import Store, default_path
+from ioplan.results.store.delivery.outbox import Delivery, Entry, Outbox
+from ioplan.results.store.delivery.reasons import shown
+from ioplan.results.store.delivery.sender import send, send_later
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.push import Pushed, not_there, push_session
+from ioplan.results.store.store import Store, default_path
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import read_lab
 
 LOOK_S = 1.0
 

@@ -7,32 +7,32 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ioplan.cli.bundles import results_of
 from ioplan.cli.commands.drive_report import drive_page
 from ioplan.cli.commands.sessions import asked_of
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cli.stores import STDOUT, opened, results_at
-from ioplan.compare.for_report import compared
+from ioplan.cli.sessions.bundles import results_of
+from ioplan.cli.sessions.stores import STDOUT, opened, results_at
 from ioplan.core.units import bytes_text
 from ioplan.core.version import __version__
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
-from ioplan.report.badge import badge as badge_of
-from ioplan.report.build import document
-from ioplan.report.conformance.conformance import JudgedSession
-from ioplan.report.conformance.conformance import conformance as conformance_of
-from ioplan.report.document import Document, Facts
-from ioplan.report.html.browser import BrowserError, picture
-from ioplan.report.html.browser import pdf as pdf_of
-from ioplan.report.html.one_chart import chart_named, chart_page
-from ioplan.report.html.page import NO_COVER, page
-from ioplan.report.html.sheet import cover
-from ioplan.report.terminal.conformance import print_conformance
-from ioplan.share.recorded_plan import recorded_plans
-from ioplan.store.store import Store
+from ioplan.results.compare.for_report import compared
+from ioplan.results.report.badge import badge as badge_of
+from ioplan.results.report.build import document
+from ioplan.results.report.conformance.conformance import JudgedSession
+from ioplan.results.report.conformance.conformance import conformance as conformance_of
+from ioplan.results.report.document import Document, Facts
+from ioplan.results.report.html.browser import BrowserError, picture
+from ioplan.results.report.html.browser import pdf as pdf_of
+from ioplan.results.report.html.one_chart import chart_named, chart_page
+from ioplan.results.report.html.page import NO_COVER, page
+from ioplan.results.report.html.sheet import cover
+from ioplan.results.report.terminal.conformance import print_conformance
+from ioplan.results.share.recorded_plan import recorded_plans
+from ioplan.results.store.store import Store
 
 USUAL_REPORT = Path("report.html")
 PICTURES = ("svg", "png")

@@ -18,18 +18,18 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.cli.run_options import RunCall, requested_plan
-from ioplan.cli.selection import only_tests, print_tests
+from ioplan.cli.sessions.selection import only_tests, print_tests
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import expected_count
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session, SessionEvent
+from ioplan.results.store.database import BUSY_S, LANE_BUSY_S
+from ioplan.results.store.session_folder import session_folder, session_lock
+from ioplan.results.store.store import Store, default_path
 from ioplan.runner.execute.execute import now
-from ioplan.runner.finished_runs import FinishedRuns, PlanChange, plan_change
-from ioplan.runner.signature import is_signed, signed
-from ioplan.store.database import BUSY_S, LANE_BUSY_S
-from ioplan.store.session_folder import session_folder, session_lock
-from ioplan.store.store import Store, default_path
+from ioplan.runner.session.finished_runs import FinishedRuns, PlanChange, plan_change
+from ioplan.runner.session.signature import is_signed, signed
 
 MOST_SHOWN = 5
 WORDS = ("overwrite", "overwrite_from", "overwrite_data", "cannot_see_users")

@@ -10,31 +10,26 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from ioplan.backends import Drive, TargetFacts, TargetRequest
-from ioplan.cli.choose import (
-    Choice,
-    chosen_backend,
-    make_target,
-)
-from ioplan.cli.consents import with_listed
 from ioplan.cli.display.plain import LineOutput, line_output
 from ioplan.cli.errors import UsageError
 from ioplan.cli.events import check_events, event_commands
 from ioplan.cli.exit_codes import HELD
-from ioplan.cli.fitting import accepted, check_fit, only_fitting
-from ioplan.cli.host_settings import prepared_for, with_prepared
 from ioplan.cli.inputs import SIM, plan_path, simulated, size
-from ioplan.cli.joined import open_together, opening_of
 from ioplan.cli.lab_plugin import needed_lab_plugin
-from ioplan.cli.power import check_power, power_supply
 from ioplan.cli.run_options import RunCall, read_request, requested, requested_plan
-from ioplan.cli.selection import print_tests
+from ioplan.cli.sessions.joined import open_together, opening_of
+from ioplan.cli.sessions.selection import print_tests
+from ioplan.cli.targets.choose import (
+    Choice,
+    chosen_backend,
+    make_target,
+)
+from ioplan.cli.targets.consents import with_listed
+from ioplan.cli.targets.fitting import accepted, check_fit, only_fitting
+from ioplan.cli.targets.host_settings import prepared_for, with_prepared
+from ioplan.cli.targets.power import check_power, power_supply
 from ioplan.cli.watchers import lane_of, watcher_of
 from ioplan.core.error_kinds import StoreFault, TargetFault
-from ioplan.devices.file_id import is_there
-from ioplan.guard.target import TargetError
-from ioplan.host.prepared import OnNote
-from ioplan.lab.cross_references import expanded, is_fleet, is_shared
-from ioplan.lab.lab_file import read_lab
 from ioplan.language.check.modules import read_text
 from ioplan.language.lints.kinds import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
@@ -46,33 +41,38 @@ from ioplan.records.host_clock import HostClock
 from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import Session
 from ioplan.records.session_id import new_session_id
-from ioplan.runner.baseline import find_baseline
-from ioplan.runner.context import SessionContext, no_clock
+from ioplan.results.store.database import BUSY_S, LANE_BUSY_S
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.session_folder import (
+    remove_unused,
+    session_folder,
+    session_lock,
+)
+from ioplan.results.store.store import Store, default_path
+from ioplan.runner.devices.file_id import is_there
 from ioplan.runner.execute.execute import now
 from ioplan.runner.execute.watchdog import Limits
-from ioplan.runner.finished_runs import FinishedRuns
-from ioplan.runner.fit_report import Fit
-from ioplan.runner.host_facts import host_facts
-from ioplan.runner.lints import lints_on
-from ioplan.runner.person import login_name
-from ioplan.runner.placement import placement_of
-from ioplan.runner.session import SessionRunner
-from ioplan.runner.signature import signed
-from ioplan.runner.state_ledger import (
+from ioplan.runner.guard.target import TargetError
+from ioplan.runner.host.prepared import OnNote
+from ioplan.runner.lab.cross_references import expanded, is_fleet, is_shared
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.prepare.fit_report import Fit
+from ioplan.runner.prepare.host_facts import host_facts
+from ioplan.runner.prepare.placement import placement_of
+from ioplan.runner.session.baseline import find_baseline
+from ioplan.runner.session.context import SessionContext, no_clock
+from ioplan.runner.session.finished_runs import FinishedRuns
+from ioplan.runner.session.lints import lints_on
+from ioplan.runner.session.person import login_name
+from ioplan.runner.session.session import SessionRunner
+from ioplan.runner.session.signature import signed
+from ioplan.runner.state.state_ledger import (
     UNKNOWN,
     forget_state,
     is_session_target,
     proven,
     target_key,
 )
-from ioplan.store.database import BUSY_S, LANE_BUSY_S
-from ioplan.store.errors import StoreError
-from ioplan.store.session_folder import (
-    remove_unused,
-    session_folder,
-    session_lock,
-)
-from ioplan.store.store import Store, default_path
 
 BUNDLE = ".ioplan-bundle"
 
@@ -253,7 +253,7 @@ def run_session(
             shares=shares,
         )
         if choice.lab.results:
-            from ioplan.store.delivery.outbox import Outbox  # noqa: PLC0415
+            from ioplan.results.store.delivery.outbox import Outbox  # noqa: PLC0415
 
             Outbox(call.store).add(start.id, choice.lab.results)
         code = _run_in(context, call)

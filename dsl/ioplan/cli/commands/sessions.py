@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
 from rich.console import Console
 
-from ioplan.cli.bundles import results_of
 from ioplan.cli.commands.lanes import print_lanes
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.selection import fits, only_tests
-from ioplan.cli.stores import opened
+from ioplan.cli.sessions.bundles import results_of
+from ioplan.cli.sessions.selection import fits, only_tests
+from ioplan.cli.sessions.stores import opened
 from ioplan.core.formats import writer_of
 from ioplan.core.model import slimmed
 from ioplan.core.text import counted, did_you_mean
 from ioplan.core.units import time_text
-from ioplan.export.export import WRITERS, export
+from ioplan.language.metric import MetricError
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.quantity import parse
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.report.terminal.during import During, show_during
-from ioplan.report.terminal.show import show_records
-from ioplan.report.verdicts import how_measured
-from ioplan.share.bundle import is_bundle
-from ioplan.share.recorded_plan import recorded_plan
-from ioplan.store.store import Store
+from ioplan.results.export.export import WRITERS, export
+from ioplan.results.report.terminal.asked_figures import show_figures
+from ioplan.results.report.terminal.during import During, show_during
+from ioplan.results.report.terminal.show import show_records
+from ioplan.results.report.verdicts import how_measured
+from ioplan.results.share.bundle import is_bundle
+from ioplan.results.share.recorded_plan import recorded_plan
+from ioplan.results.store.store import Store
 
 
 def show_session(
@@ -35,6 +38,7 @@ def show_session(
     session: str,
     test: str | None,
     during: str | None,
+    metrics: list[str],
     plan: bool,
     format: str | None,
     output: Path | None,
@@ -42,16 +46,17 @@ def show_session(
     store: str | None,
 ) -> None:
     """Print a session, or its plan, or export it; of a job, print its lanes."""
-    if (test or during is not None) and (plan or format):
+    if (test or metrics or during is not None) and (plan or format):
+        asked = "test" if test else "metric" if metrics else "during"
         raise UsageError(
-            f"--{'test' if test else 'during'} is of what is shown, and "
+            f"--{asked} is of what is shown, and "
             f"{'--plan' if plan else '--format'} writes the whole session: leave one "
             f"of them out"
         )
     stretch = None if during is None else during_of(during)
     if format:
         writer_of(format, WRITERS, output)
-    single = bool(plan or format or test or during) or is_bundle(session)
+    single = bool(plan or format or test or during or metrics) or is_bundle(session)
     with results_of(store, [session], single=single) as (found, (key,)):
         if "," in key:
             print_lanes(Terminal(highlight=False), found, key.split(","))
@@ -62,7 +67,8 @@ def show_session(
             with opened(output, force) as out:
                 export(found, key, format, out, plan=_unfinished(found, key))
         else:
-            _print_session(Terminal(highlight=False), found, key, test, stretch)
+            shown = Terminal(highlight=False)
+            _print_session(shown, found, key, test, (stretch, metrics))
 
 
 def during_of(text: str) -> During:
@@ -100,6 +106,7 @@ def export_records(
     force: bool,
     series: bool,
     streams: bool,
+    phases: bool,
     detail: bool,
     store: str | None,
 ) -> None:
@@ -111,6 +118,7 @@ def export_records(
     ):
         plan = _unfinished(found, key)
         parts = {"detail": detail, "series": series, "streams": streams}
+        parts["phases"] = phases
         export(found, key, format, out, plan=plan, **parts)
 
 
@@ -121,9 +129,14 @@ def _unfinished(store: Store, key: str) -> CheckedPlan | None:
 
 
 def _print_session(
-    console: Console, store: Store, key: str, test: str | None, during: During | None
+    console: Console,
+    store: Store,
+    key: str,
+    test: str | None,
+    asked: tuple[During | None, Sequence[str]],
 ) -> None:
-    """What ran on what, then each test."""
+    """What ran on what, then each test, or what is asked of it."""
+    during, metrics = asked
     session = store.session(key)
     plan = plan_of(session)
     if test:
@@ -141,7 +154,12 @@ def _print_session(
     )
     if words := words_text(session):
         console.print(words, markup=False, soft_wrap=True)
-    if during is not None:
+    if metrics:
+        try:
+            show_figures(console, store, records, metrics, during)
+        except MetricError as error:
+            raise UsageError(f"--metric: {error}") from None
+    elif during is not None:
         show_during(console, store, records, during)
     else:
         show_records(console, store, session, records, plan)

@@ -6,13 +6,13 @@ from contextlib import suppress
 
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
-from ioplan.cli.stores import place_of_results
+from ioplan.cli.sessions.stores import place_of_results
 from ioplan.cli.words import checked_note, checked_tags
 from ioplan.records.session import Session, SessionEvent
+from ioplan.results.store.database import is_address
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import Store, default_path
 from ioplan.runner.execute.execute import now
-from ioplan.store.database import is_address
-from ioplan.store.errors import StoreError
-from ioplan.store.store import Store, default_path
 
 
 def tag_session(

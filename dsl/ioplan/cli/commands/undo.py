@@ -6,21 +6,21 @@ from contextlib import closing
 from pathlib import Path
 
 from ioplan.backends import TargetRequest
-from ioplan.cli.choose import with_consent
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import HELD, USAGE
+from ioplan.cli.targets.choose import with_consent
 from ioplan.core.error_kinds import TargetFault
-from ioplan.guard.errors import ConsentError, TargetError, in_use_of
-from ioplan.guard.kept_ends import KeptEnds, kept_ends, put_back
-from ioplan.guard.known_content import known_content, lasting_identity
-from ioplan.guard.resolve import resolve_target
-from ioplan.guard.target import Target, open_target
-from ioplan.lab.lab_file import default_path as default_lab
-from ioplan.lab.lab_file import read_lab
 from ioplan.records.session import Session
-from ioplan.runner.stamps import StampFile
-from ioplan.store.session_folder import session_folder, session_lock
-from ioplan.store.store import Store, default_path
+from ioplan.results.store.session_folder import session_folder, session_lock
+from ioplan.results.store.store import Store, default_path
+from ioplan.runner.guard.errors import ConsentError, TargetError, in_use_of
+from ioplan.runner.guard.kept_ends import KeptEnds, kept_ends, put_back
+from ioplan.runner.guard.known_content import known_content, lasting_identity
+from ioplan.runner.guard.resolve import resolve_target
+from ioplan.runner.guard.target import Target, open_target
+from ioplan.runner.lab.lab_file import default_path as default_lab
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.state.stamps import StampFile
 
 
 def undo(

@@ -10,7 +10,7 @@ from ioplan.job import Progress
 from ioplan.planner.steps import Prepare, Run, Step
 from ioplan.records.record import Interval, RunRecord, Steady, Verdict
 from ioplan.records.session import Session
-from ioplan.runner.observer import SessionObserver
+from ioplan.runner.execute.observer import SessionObserver
 
 
 class JsonLines(SessionObserver):

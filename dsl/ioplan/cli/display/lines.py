@@ -8,8 +8,8 @@ from ioplan.planner.steps import Idle, Prepare, Run, Step
 from ioplan.records import scopes
 from ioplan.records.record import DirectionResult, RunRecord, Steady, Verdict
 from ioplan.records.session import Session
-from ioplan.report import found, judgements, sentences
-from ioplan.runner.observer import SessionObserver
+from ioplan.results.report import found, judgements, sentences
+from ioplan.runner.execute.observer import SessionObserver
 
 
 class Lines(SessionObserver):

@@ -17,10 +17,10 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.core.bars import bars
 from ioplan.core.units import bandwidth_text, iops_text, latency_text, time_text
 from ioplan.job import Progress
-from ioplan.measure.tally import moved
 from ioplan.planner.steps import Step
 from ioplan.records.record import Interval
 from ioplan.records.session import Session
+from ioplan.results.measure.tally import moved
 
 LEAST_DRAWN = 3
 MOST_DRAWN = 500

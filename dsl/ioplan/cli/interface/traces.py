@@ -24,21 +24,21 @@ TRACE = Group(
         Command(
             "info",
             "Show what is in a trace: rates, sizes, shares, places.",
-            "ioplan.cli.commands.traces:info",
+            "ioplan.cli.commands.trace.traces:info",
             (_PATH, _VOLUME),
             examples=("ioplan trace info web.blkparse",),
         ),
         Command(
             "convert",
             "Write a trace as a trace file of ioplan.",
-            "ioplan.cli.commands.traces:convert_trace",
+            "ioplan.cli.commands.trace.traces:convert_trace",
             (_PATH, _OUTPUT, _VOLUME, use.FORCE),
             examples=("ioplan trace convert msr/prxy_0.csv -o prxy.iotrace",),
         ),
         Command(
             "cut",
             "Write a part of a trace, from one time to another.",
-            "ioplan.cli.commands.traces:cut_trace",
+            "ioplan.cli.commands.trace.traces:cut_trace",
             (
                 _PATH,
                 Parameter(
@@ -56,7 +56,7 @@ TRACE = Group(
         Command(
             "record",
             "Record what is asked of a block device, until Ctrl-C or for a time.",
-            "ioplan.cli.commands.trace_record:record_trace",
+            "ioplan.cli.commands.trace.trace_record:record_trace",
             (
                 Parameter(
                     key="device",

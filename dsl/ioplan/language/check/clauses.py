@@ -27,7 +27,7 @@ from ioplan.language.check.streams.replay import (
 )
 from ioplan.language.check.streams.stream_builder import StreamBuilder
 from ioplan.language.clause_table import BY_WORD, CONVERTED, SIMPLE_WORDS, slot
-from ioplan.language.fields import MOST_SYNC, count
+from ioplan.language.fields import AUTO_SPARE, MOST_SYNC, count
 from ioplan.language.plan import Amount, StreamTemplate
 from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
@@ -190,6 +190,13 @@ def _qd(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
     words = {word.text for word in clause.words}
     draft.attributes["qd_scope"] = next(iter(words - {"over all"}), None)
     draft.attributes["qd_over_all"] = "over all" in words
+
+
+def _shaped(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
+    if clause.atoms[0].text == "auto":
+        draft.put("shaped", {"spare_percent": AUTO_SPARE}, clause.span)
+    else:
+        _one("shaped")(clause, scope, draft)
 
 
 def _rate(clause: tree.Clause, scope: Scope, draft: StreamBuilder) -> None:
@@ -357,7 +364,7 @@ CLAUSES: dict[str, Apply] = {
     "only": only,
     "writes as reads": as_reads,
     "permuted": _permuted,
-    "shaped": _one("shaped"),
+    "shaped": _shaped,
     "hotspots": hotspots,
     "hosts": _named,
     "targets": _named,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from ioplan.language.bind.bind import scaled_ns, workload_of
 from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.shaped import shaped_limits
+from ioplan.language.check.shaped import check_found_spare, shaped_limits
 from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
 from ioplan.language.check.streams.hosts import check_unplaced
@@ -19,7 +19,7 @@ from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.times import check_untimed
 from ioplan.language.check.timing import Timing, amount_of, only, split
 from ioplan.language.check.workloads import workload
-from ioplan.language.fields import percent
+from ioplan.language.fields import AutoSpare, percent
 from ioplan.language.plan import (
     Precondition,
     PrepareStep,
@@ -96,6 +96,7 @@ def _defined(
             "purge, write …, idle … or the name of another precondition",
         )
         return None
+    check_found_spare(steps, node, inside)
     return Precondition(name=node.name.text, steps=tuple(steps))
 
 
@@ -150,8 +151,13 @@ def _write(step: tree.Write, scope: Scope, time_scale: float) -> WriteStep | Non
     )
     if limits is None:
         return None
+    streams = (*base.streams, added)
+    spares = [one.attributes.get("spare_percent") for one in streams]
     return WriteStep(
-        workload=made, text=spelled(step.span, atoms_of(step.spec), scope), **limits
+        workload=made,
+        text=spelled(step.span, atoms_of(step.spec), scope),
+        finds_spare=any(isinstance(one, AutoSpare) for one in spares),
+        **limits,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ioplan.language.bind.matrix import MOST_CELLS
+from ioplan.language.check.intervals import interval_of
 from ioplan.language.check.moments import events, power_cut
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.shaped import check_unshaped
@@ -38,7 +39,7 @@ from ioplan.language.syntax.source import Span
 from ioplan.workload import COUNTED
 
 MOST_RUNS = MOST_CELLS
-RUN_TIMING = ("for", "warmup", "passes", "until", "cut", "event", *BELONGS)
+RUN_TIMING = ("for", "warmup", "interval", "passes", "until", "cut", "event", *BELONGS)
 
 
 class StepChecker:
@@ -138,6 +139,7 @@ class StepChecker:
             run,
             cut=power_cut(timing, self.scope),
             events=events(node.spec.clauses, timing, self.scope),
+            interval=interval_of(timing, length.get("run"), self.scope),
             **length,
         )
         if sound:
@@ -152,7 +154,7 @@ def _repeats(quantity: Quantity) -> int:
     return count(quantity, "the number of repeats", MOST_RUNS)
 
 
-def _how_long(timing: Timing, node: tree.Run, scope: Scope) -> dict[str, object]:
+def _how_long(timing: Timing, node: tree.Run, scope: Scope) -> dict[str, Any]:
     """When a run ends, in the words of RunTemplate."""
     if "until" in timing:
         return _until(timing, scope)
@@ -168,7 +170,7 @@ def _how_long(timing: Timing, node: tree.Run, scope: Scope) -> dict[str, object]
     return {"run": lasting}
 
 
-def _of_trace(timing: Timing, scope: Scope) -> dict[str, object]:
+def _of_trace(timing: Timing, scope: Scope) -> dict[str, Any]:
     """Once through the trace, or a time of it."""
     for name in ("warmup", "passes", "until", "cut"):
         if name in timing:
@@ -185,7 +187,7 @@ def _of_trace(timing: Timing, scope: Scope) -> dict[str, object]:
     return {"passes": make("passes", 1)}
 
 
-def _until(timing: Timing, scope: Scope) -> dict[str, object]:
+def _until(timing: Timing, scope: Scope) -> dict[str, Any]:
     """Until steady, within so many passes; `for` bounds it in time as well."""
     if "passes" in timing:
         scope.findings.error(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.timing import Timing
-from ioplan.language.plan import StreamTemplate
+from ioplan.language.plan import PrepareStep, StreamTemplate, WriteStep
+from ioplan.language.quantity import size_text
 from ioplan.language.syntax import tree
 from ioplan.workload import Region, Stream, Workload
 
@@ -36,7 +38,7 @@ def shaped_limits(
     if len(made.streams) > 1:
         scope.findings.error("a shaped write is one stream", step.span)
     stream = made.streams[0]
-    for why in _unlike_the_model(stream):
+    for why in unlike_the_model(stream):
         scope.findings.error(
             f"the model of a shaped write does not hold: {why}",
             step.span,
@@ -47,7 +49,34 @@ def shaped_limits(
     return {"passes": 1 + (stream.spare_percent or 0.0) / 100}
 
 
-def _unlike_the_model(stream: Stream) -> Iterator[str]:
+def check_found_spare(
+    steps: list[PrepareStep], node: tree.Precondition, scope: Scope
+) -> None:
+    """What `spare auto` leaves open is found by the next step, by its amplification."""
+    for one, then in pairwise((*steps, None)):
+        if isinstance(one, WriteStep) and one.finds_spare and not _finds(one, then):
+            size = size_text(max(one.workload.streams[0].sizes_bytes))
+            scope.findings.error(
+                "'spare auto' is found by the next step, in writes of the same size",
+                node.span,
+                f"add after it: write random {size}, qd 32, until steady waf every 1%, "
+                "at most 2 passes",
+            )
+
+
+def _finds(shaped: WriteStep, then: PrepareStep | None) -> bool:
+    if (
+        not isinstance(then, WriteStep)
+        or not then.rule
+        or len(shaped.workload.streams) > 1
+    ):
+        return False
+    (own, *others), stream = then.workload.streams, shaped.workload.streams[0]
+    is_waf = then.rule.metric.name == "waf" and own.sizes_bytes == stream.sizes_bytes
+    return is_waf and not others and not [*unlike_the_model(own)]
+
+
+def unlike_the_model(stream: Stream) -> Iterator[str]:
     """What the model assumes: each page of the drive is written next alike likely."""
     if stream.pattern != "random":
         yield "sequential writes leave no blocks with stale pages"

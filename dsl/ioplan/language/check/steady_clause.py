@@ -36,6 +36,9 @@ def until_of(timing: Timing, scope: Scope, *kinds: Kind) -> Until | None:
     """What `until` says; `kinds` are what the most can be. None after errors."""
     until = timing["until"]
     metric = metric_of(until.words[0], (), scope)
+    if metric and metric.by_interval:
+        message = f"{metric} is of a whole run, and no window of it has one"
+        scope.findings.error(message, until.words[0].span, f"write: {metric.plain}")
     most = amount_of(timing, "at most", scope, *kinds)
     if until.condition:
         scope.findings.error(
@@ -130,7 +133,7 @@ def _by_cell(node: tree.Rounds, timing: Timing, sweep: Sweep) -> Rounds | None:
     cells = timing["every cell"]
     word = cells.words[0] if cells.words else tree.Word(cells.span, "iops")
     metric, most = sweep.metric(word, None), _most(node, timing, sweep)
-    percent = _percent(cells, sweep)
+    percent = percent_within(cells, sweep)
     if "within" in timing:
         sweep.findings.error("'within' is given twice", timing["within"].span)
     if percent == 0:
@@ -144,7 +147,7 @@ def _by_cell(node: tree.Rounds, timing: Timing, sweep: Sweep) -> Rounds | None:
     )
 
 
-def _percent(clause: tree.Clause, sweep: Sweep) -> float | None:
+def percent_within(clause: tree.Clause, sweep: Sweep) -> float | None:
     quantity = sweep.scope.quantity(clause.atoms[0], "'within'")
     if quantity is None:
         return None
@@ -168,7 +171,7 @@ def _check_fill(at_most: int, window: int, timing: Timing, sweep: Sweep) -> None
 
 def _within(timing: Timing, metric: Metric, sweep: Sweep) -> Within | None:
     """What `within` adds to a tracked cell; 0 % adds nothing."""
-    share = _percent(timing["within"], sweep) if "within" in timing else None
+    share = percent_within(timing["within"], sweep) if "within" in timing else None
     return Within(metric=metric, percent=share) if share else None
 
 

@@ -47,9 +47,10 @@ def check_support(
     scope: Scope,
 ) -> None:
     """An error where a cell that is judged cannot have enough I/Os."""
-    if metric.percent is None or not runs:
+    percent = None if metric.beyond else metric.plain.percent
+    if percent is None or not runs:
         return
-    needed = round(BEYOND / (1 - metric.percent / 100))
+    needed = round(BEYOND / (1 - percent / 100))
     for cell in cells:
         counted = runs_of(metric, runs)
         possible = max(_most_ios(run, cell, metric) for run in counted)
@@ -307,7 +308,8 @@ def _by_param(node: tree.Condition, sweep: Sweep) -> bool:
 
 def skipping(sweep: Sweep, skips: list[tree.Skip]) -> Sweep:
     """The sweep without the cells that are skipped."""
-    made = [sweep.when(s.condition, _by_param(s.condition, sweep))[0] for s in skips]
+    said = [skip.condition for skip in skips if skip.condition]
+    made = [sweep.when(one, _by_param(one, sweep))[0] for one in said]
     matrix = Matrix(sweep.matrix.axes, tuple(when for when in made if when))
     left = replace(sweep, matrix=matrix)
     if left.whole and not any(True for _ in matrix.cells()):

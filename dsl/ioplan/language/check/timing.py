@@ -14,7 +14,7 @@ from ioplan.language.syntax import tree
 
 TIMING = (
     *("for", "warmup", "until", "at least", "at most", "over", "range", "slope"),
-    *("passes", "cut", "event"),
+    *("passes", "cut", "event", "interval"),
 )
 """Clauses that say how long, not what; the step that they stand in takes them."""
 LEAST_WINDOW = 3

@@ -163,7 +163,10 @@ class Builder:
         return tree.Vary(self.at(meta), tuple(names), tuple(elements))
 
     def skip(self, meta: Meta, parts: list[Any]) -> tree.Skip:
-        return tree.Skip(self.at(meta), parts[0])
+        (what,) = parts
+        if isinstance(what, tree.Clause):
+            return tree.Skip(self.at(meta), None, what)
+        return tree.Skip(self.at(meta), what)
 
     def rounds(self, meta: Meta, parts: list[Any]) -> tree.Rounds:
         return tree.Rounds(self.at(meta), tuple(parts))
@@ -214,8 +217,8 @@ class Builder:
         return tree.Word(self.at(meta), f"during {'..'.join(map(str, parts))}")
 
     def drawn_metric(self, meta: Meta, parts: list[Any]) -> tree.Word:
-        name, during = parts
-        return self.of_what(self.word(name), during)
+        name, *whole = parts
+        return self.of_what(self.word(name), *whole)
 
     def drawn_metrics(
         self, meta: Meta, parts: list[Any]
@@ -228,6 +231,10 @@ class Builder:
         of, to, held = parts
         held = f" for {held.span.text}" if held else ""
         return tree.Word(self.at(meta), f"of {of} to {to.span.text}{held}")
+
+    def beyond(self, meta: Meta, parts: list[Any]) -> tree.Word:
+        of, side, limit = parts
+        return tree.Word(self.at(meta), f"of {of} {side} {limit.span.text}")
 
     def baseline(self, meta: Meta, parts: list[Any]) -> tree.Word:
         return self.word(parts[0])
@@ -356,9 +363,15 @@ class Builder:
         return tree.Word(self.at(meta), self.at(meta).text)
 
     def every_cell(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+        return self._within("every cell", meta, parts)
+
+    def predicted(self, meta: Meta, parts: list[Any]) -> tree.Clause:
+        return self._within("predicted", meta, parts)
+
+    def _within(self, kind: str, meta: Meta, parts: list[Any]) -> tree.Clause:
         metric, within = parts
         words = (self.word(metric),) if metric else ()
-        return tree.Clause(self.at(meta), "every cell", words=words, atoms=within.atoms)
+        return tree.Clause(self.at(meta), kind, words=words, atoms=within.atoms)
 
     each = total = poisson = gamma = plus = flag
     base = _clause("base")
@@ -396,6 +409,7 @@ class Builder:
     shaped = _clause("shaped")
     hotspots = _clause("hotspots")
     warmup = _clause("warmup")
+    interval = _clause("interval")
     lasting = _clause("for")
     until = _clause("until")
     least = _clause("at least")

@@ -19,8 +19,8 @@ PATTERNS = ("random", "sequential", "replay")
 """Words that begin a workload, and so are no names either."""
 CLAUSE_WORDS = (
     *(word for word in BY_WORD if word not in ("pattern", "random share", "mix")),
-    *("for", "warmup", "cut", "event", "until", "at least", "at most", "over", "range"),
-    "slope",
+    *("for", "warmup", "interval", "cut", "event", "until", "at least", "at most"),
+    *("over", "range", "slope"),
 )
 
 

@@ -145,9 +145,10 @@ class Vary(Node, frozen=True):
 
 
 class Skip(Node, frozen=True):
-    """`skip when size > 64KiB and qd > 32`."""
+    """`skip when size > 64KiB and qd > 32`, or `skip when predicted within 2%`."""
 
-    condition: Condition
+    condition: Condition | None
+    predicted: Clause | None = None
 
 
 class Rounds(Node, frozen=True):

@@ -15,8 +15,8 @@ from pydantic_core import to_json
 from ioplan.backends import BackendError, Drive
 from ioplan.core.error_kinds import Cause, ExplainedError
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
-from ioplan.measure.measurement import Measurement
 from ioplan.records.record import Interval, RunDetail, Status
+from ioplan.results.measure.measurement import Measurement
 from ioplan.runner.execute.event_reader import never_waits
 from ioplan.runner.execute.first_result import prepare_first_result
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
@@ -24,10 +24,14 @@ from ioplan.runner.execute.io_errors import FailedIos
 from ioplan.runner.execute.progress import ClockPair, fraction_done
 from ioplan.runner.execute.verification import verify_failure
 from ioplan.runner.execute.watchdog import Limits, Watchdog
-from ioplan.telemetry.instruments import InstrumentedRun, Instruments, RunTelemetry
+from ioplan.runner.telemetry.instruments import (
+    InstrumentedRun,
+    Instruments,
+    RunTelemetry,
+)
 
 if TYPE_CHECKING:
-    from ioplan.measure.measurement import Measurement
+    from ioplan.results.measure.measurement import Measurement
 
 EVENTS = (Started, Progress, Result, Failure)
 COMPLETE_FRACTION = 0.95

@@ -11,7 +11,7 @@ from ioplan.core.error_kinds import Cause
 from ioplan.job import Failure, Job, JobStream, Progress
 
 if TYPE_CHECKING:
-    from ioplan.measure.measurement import Measurement
+    from ioplan.results.measure.measurement import Measurement
 
 KERNEL_LOG_HINT = "see the kernel's log (dmesg) for the device's own words"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ioplan.devices.proc import PROC, threads
+from ioplan.runner.devices.proc import PROC, threads
 
 UNINTERRUPTIBLE = "D"
 GONE = "ZX"

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from ioplan.job import SECOND_NS, Job, JobStream, Progress
 from ioplan.records.record import Interval
-from ioplan.runner.observer import SessionObserver
+from ioplan.runner.execute.observer import SessionObserver
 
 
 def fraction_done(job: Job, run_ns: int, moved_bytes: int) -> float:

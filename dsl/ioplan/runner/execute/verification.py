@@ -8,7 +8,7 @@ from ioplan.core.error_kinds import Cause
 from ioplan.job import Failure, Job
 
 if TYPE_CHECKING:
-    from ioplan.measure.measurement import Measurement
+    from ioplan.results.measure.measurement import Measurement
 
 FAULTS = {
     "no_stamp": "carry no stamp",

@@ -69,7 +69,7 @@ class Watchdog:
         """Raises what `start` raises."""
         self.before = descendants()
         self.execution, self.job, self.limits = start(), job, limits
-        self.silence_s = max(limits.silence_s, least_silence_s(job))
+        self.silence_s = max(hang_s(job, limits.silence_s), least_silence_s(job))
         self.end_s = limits.overdue_s + planned_s(job)
         self.phase, self.why = Phase.RUNNING, ""
         self.reported_s = self.silent_s = self.phase_s = 0.0
@@ -222,8 +222,13 @@ def least_silence_s(job: Job) -> float:
     """What a sound run may take between two signs of I/O."""
     gaps_s = min((mean_gap_s(stream) for stream in job.streams), default=0.0)
     least_s = max(SILENT_INTERVALS * job.interval_ns / SECOND_NS, SILENT_GAPS * gaps_s)
-    hang_s = max((stream.hang_ns for stream in job.streams), default=0) / SECOND_NS
-    return max(hang_s + job.interval_ns / SECOND_NS, least_s + longest_rest_s(job))
+    return max(hang_s(job) + job.interval_ns / SECOND_NS, least_s + longest_rest_s(job))
+
+
+def hang_s(job: Job, usual_s: float = 0.0) -> float:
+    """The longest that a stream may wait for an I/O, as it says, or as is usual."""
+    said = (one.hang_ns / SECOND_NS or usual_s for one in job.streams)
+    return max(said, default=usual_s)
 
 
 def longest_rest_s(job: Job) -> float:
@@ -233,7 +238,9 @@ def longest_rest_s(job: Job) -> float:
 
 
 def _quiet_ns(stream: JobStream) -> int:
-    """How long its rate may be 0."""
+    """How long its rate may be 0, or its trace have no I/O."""
+    if stream.replay and stream.pace != "fast":
+        return round(stream.replay.quiet_ns / stream.speed)
     phases = stream.rate.phases if stream.rate else ()
     return max((one.length_ns for one in phases if not one.per_s), default=0)
 

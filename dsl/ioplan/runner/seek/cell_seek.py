@@ -9,13 +9,13 @@ from typing import Any
 from ioplan.language.bind.sought import sought_value
 from ioplan.language.metric import UNITS
 from ioplan.language.plan import Axis, Seek, Test
-from ioplan.measure.measurement import Measurement
+from ioplan.planner.seek.knee import Knee, KneeSearch
+from ioplan.planner.seek.search import Finding, Probe, Search
+from ioplan.planner.seek.usl import usl
 from ioplan.planner.steps import SeekOf
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.seek import Found, Probed, ScalabilityFit
-from ioplan.seek.knee import Knee, KneeSearch
-from ioplan.seek.search import Finding, Probe, Search
-from ioplan.seek.usl import usl
+from ioplan.results.measure.measurement import Measurement
 from ioplan.workload import DIRECTIONS
 
 CONFIDENCE_PERCENT = 95.0

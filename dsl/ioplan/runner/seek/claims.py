@@ -12,14 +12,14 @@ from typing import NamedTuple
 from ioplan.job import SECOND_NS, Counts, Job, JobStream, Progress, StreamCounts
 from ioplan.language.metric import Metric, at_the_end
 from ioplan.language.plan import OPERATORS, Demand, Seek
-from ioplan.measure.histogram import Histogram, bucket_index
-from ioplan.measure.measurement import Measurement
-from ioplan.measure.metrics import Sample, figure
-from ioplan.measure.steady_state import Part
-from ioplan.measure.tally import READ_WRITE
 from ioplan.planner.estimate import iops_of, mean_bytes
-from ioplan.seek.batch_means import FAR
-from ioplan.seek.decide import MARGIN, Claim, Point
+from ioplan.planner.seek.batch_means import FAR
+from ioplan.planner.seek.decide import MARGIN, Claim, Point
+from ioplan.results.measure.histogram import Histogram, bucket_index
+from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure.metrics import Sample, figure
+from ioplan.results.measure.steady_state import Part
+from ioplan.results.measure.tally import READ_WRITE
 from ioplan.workload import DIRECTIONS
 
 REACHED = 0.99

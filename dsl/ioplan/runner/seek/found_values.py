@@ -11,7 +11,7 @@ from ioplan.language.plan import CellValue
 from ioplan.language.quantity import Quantity, make
 from ioplan.planner.steps import Needed, Run
 from ioplan.records.record import RunRecord
-from ioplan.runner.outcome import NothingFound
+from ioplan.runner.execute.outcome import NothingFound
 
 
 class FoundValues:

@@ -70,7 +70,7 @@ def _said(place: Place, statement: Statement) -> set[str]:
     words = set(re.findall(r"[a-z]+", text))
     slots = {clause_table.slot(word) for word in words & KNOWN}
     known = {word for word in KNOWN if clause_table.slot(word) in slots}
-    return known | (words & {"for", "warmup", "until"})
+    return known | (words & {"for", "warmup", "interval", "until"})
 
 
 def keyword(word: str, comma: bool = False) -> Iterator[Completion]:

@@ -14,7 +14,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import checked_text
 from ioplan.cli.run_options import RunCall
-from ioplan.cli.stores import opened
+from ioplan.cli.sessions.stores import opened
 from ioplan.core.text import counted
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
@@ -23,7 +23,7 @@ from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session_id import new_session_id
 from ioplan.records.superseded import current_records
-from ioplan.store.store import Store, default_path
+from ioplan.results.store.store import Store, default_path
 from ioplan_importer.findings import ImportFault
 from ioplan_importer.fio_command.arguments import PASS, FioCall, call_of
 from ioplan_importer.fio_command.as_json import VERSION, fio_json

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ioplan.job import SECOND_NS
-from ioplan.measure.tally import READ_WRITE, CountsBuilder, no_bins
 from ioplan.records.record import (
     BEYOND,
     DirectionResult,
@@ -21,6 +20,7 @@ from ioplan.records.record import (
     StoredHistogram,
     StreamResult,
 )
+from ioplan.results.measure.tally import READ_WRITE, CountsBuilder, no_bins
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.bins import to_bins
 from ioplan_fio.model import JobReport, Latency

@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ioplan.measure.tally import READ_WRITE
 from ioplan.records.record import Interval
+from ioplan.results.measure.tally import READ_WRITE
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_importer.fio_results.log_file import LogFile
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ioplan.measure.histogram import bucket_index
-from ioplan.measure.interval import PERCENTS
-from ioplan.measure.tally import READ_WRITE, CountsBuilder, clamp
 from ioplan.records.record import Interval
+from ioplan.results.measure.histogram import bucket_index
+from ioplan.results.measure.interval import PERCENTS
+from ioplan.results.measure.tally import READ_WRITE, CountsBuilder, clamp
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.bins import edges_ns, to_bins
 from ioplan_importer.findings import Findings, ImportFault

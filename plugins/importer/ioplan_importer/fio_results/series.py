@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from ioplan.job import SECOND_NS
-from ioplan.measure.tally import CountsBuilder
 from ioplan.planner.steps import Run
 from ioplan.records.record import Interval
+from ioplan.results.measure.tally import CountsBuilder
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.model import JobReport, Report
 from ioplan_importer.findings import Findings, ImportFault

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ioplan.cli.commands.traces import left_out, prepared_trace, trace_faults
+from ioplan.cli.commands.trace.traces import left_out, prepared_trace, trace_faults
 from ioplan.cli.display.output import print_line
 from ioplan.cli.exit_codes import HELD
-from ioplan.cli.stores import STDOUT, opened
+from ioplan.cli.sessions.stores import STDOUT, opened
 from ioplan.core.text import counted
 from ioplan.trace.convert import source_of
 from ioplan.trace.facts import TraceError

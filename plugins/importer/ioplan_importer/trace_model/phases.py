@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ioplan.measure.levels import changes
+from ioplan.results.measure.levels import changes
 from ioplan.trace.prepared import FLUSH, READ, Prepared
 
 WINDOWS = 120

@@ -24,6 +24,7 @@ use crate::target::remote::Remote;
 use crate::target::stamps::Stamps;
 use crate::threads::conditions::{self, Conditions, Machine, StreamSetup};
 use crate::threads::crew::{self, Crew, RunContext};
+use crate::threads::first::First;
 use crate::threads::gate::{self, Gate};
 use crate::threads::lane_end::LaneEnd;
 use crate::threads::log::Logs;
@@ -91,10 +92,12 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     if event::emit(&started).is_err() {
         return Ok(Outcome::NoReader);
     }
+    let first = First::new(context.job.await_start);
     if context.job.await_start {
         gate::await_start(&context.shared, &receiver)?;
     }
     let mut run = Run::begin(&context, crew);
+    drop(first);
     run.supervise(&receiver);
     if let Some(Err(error)) = context.stamps.as_ref().map(|stamps| stamps.close()) {
         run.failure = Some(Failure::internal("msync", &error));

@@ -7,20 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ioplan.cli.choose import backend_of
+from ioplan.cli.display.listing import listing
 from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
+from ioplan.cli.targets.choose import backend_of
 from ioplan.core.extras import needed
-from ioplan.core.text import line
-from ioplan.host.prepared import restore
-from ioplan.lab.cross_references import members
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import default_path, read_lab
+from ioplan.runner.host.prepared import restore
+from ioplan.runner.lab.cross_references import members
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import default_path, read_lab
 from ioplan_lab.cluster.hosts.units import scheduler_unit, worker_unit
 from ioplan_lab.cluster.hosts.worker_api import versions as host_versions
 from ioplan_lab.programs import PROGRAMS
@@ -54,17 +53,15 @@ def _idle(lab: Lab) -> list[str]:
 
 
 def _targets(lab: Lab) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("target", "host", "is", "backend", "writable"):
-        table.add_column(heading, overflow="fold")
+    rows = []
     for name, entry in lab.targets.items():
         host = lab.hosts.get(entry.host or "".join(entry.hosts[:1]))
         backend = backend_of(name, lab) or (host and host.backend) or lab.backend
         identity = entry.serial or entry.wwid or entry.backing_file or entry.path or ""
         where = entry.host or ", ".join(entry.hosts) or HERE
-        cells = (name, where, identity, backend)
-        table.add_row(*map(line, cells), "yes" if entry.writable else "no")
-    return table
+        writable = "yes" if entry.writable else "no"
+        rows.append((name, where, identity, backend, writable))
+    return listing(("target", "host", "is", "backend", "writable"), rows)
 
 
 @contextmanager

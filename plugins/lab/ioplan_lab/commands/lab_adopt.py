@@ -11,10 +11,10 @@ from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
 from ioplan.core.version import __version__
-from ioplan.guard.output import rewrite
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import default_path, read_lab
-from ioplan.store.errors import StoreError
+from ioplan.results.store.errors import StoreError
+from ioplan.runner.guard.output import rewrite
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import default_path, read_lab
 from ioplan_lab.cluster.adopt import adoption
 from ioplan_lab.cluster.adopt.adoption import Adoption
 from ioplan_lab.cluster.adopt.lab_entries import (

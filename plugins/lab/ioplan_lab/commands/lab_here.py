@@ -11,9 +11,9 @@ from typing import Any
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.core.text import counted
-from ioplan.guard.output import rewrite
-from ioplan.guard.survey import survey
-from ioplan.lab.lab_file import default_path, read_lab, usual_path
+from ioplan.runner.guard.output import rewrite
+from ioplan.runner.guard.survey import survey
+from ioplan.runner.lab.lab_file import default_path, read_lab, usual_path
 from ioplan_lab.cluster.adopt.lab_entries import drive_entries, with_entries
 from ioplan_lab.cluster.hosts.own_postgres import OwnPostgres
 from ioplan_lab.commands.desk.open_desk import desk_database

@@ -9,7 +9,7 @@ from pathlib import Path
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
-from ioplan.lab.lab_file import read_lab
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.hosts import lifecycle
 from ioplan_lab.commands.lab_here import down_here, up_here
 from ioplan_lab.programs import PROGRAMS

@@ -5,27 +5,22 @@ from __future__ import annotations
 import json as json_text
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
+from ioplan.cli.display.listing import listing
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
-from ioplan.core.text import did_you_mean, line
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import read_lab
-from ioplan_lab.cluster.errors import ClusterError
+from ioplan.core.text import did_you_mean
+from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.hosts import lifecycle, scheduler_start
 from ioplan_lab.cluster.keys.authority import Authority, short
 from ioplan_lab.cluster.keys.enrolment import enrol, greet, take_keys
 from ioplan_lab.cluster.keys.issued import latest
 from ioplan_lab.programs import PROGRAMS
-
-PARALLEL_HOSTS = 64
 
 
 def show(json: bool) -> None:
@@ -36,14 +31,12 @@ def show(json: bool) -> None:
         rows = [one.model_dump(mode="json") | {"state": one.state} for one in found]
         sys.stdout.write(f"{json_text.dumps(rows, indent=2)}\n")
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("for", "serial", "valid until", "state"):
-        table.add_column(heading, overflow="fold")
-    for one in found:
-        until = f"{one.ends_at:%Y-%m-%d}"
-        table.add_row(line(one.title), one.serial[:16], until, one.state)
+    cells = (
+        (one.title, one.serial[:16], f"{one.ends_at:%Y-%m-%d}", one.state)
+        for one in found
+    )
     console = Terminal(highlight=False)
-    console.print(table)
+    console.print(listing(("for", "serial", "valid until", "state"), cells))
     facts = authority.facts
     console.print(
         f"authority {short(facts.authority)}, made {facts.made_at:%Y-%m-%d}, "
@@ -74,22 +67,14 @@ def take_over(hosts: Sequence[str], lab: Path | None) -> int:
 def _enrol(lab: Lab, hosts: Sequence[str], **how: bool) -> int:
     """In parallel. Returns the exit code."""
 
-    def one(name: str) -> str | ClusterError:
-        try:
-            said = enrol(name, lab.hosts[name], PROGRAMS, **how).text
-        except ClusterError as error:
-            return error
-        return f"{name}: {said or 'its keys are kept'}"
+    def one(name: str, host: LabHost) -> None:
+        said = enrol(name, host, PROGRAMS, **how).text
+        print_line(f"{name}: {said or 'its keys are kept'}")
 
-    code = HELD
-    with ThreadPoolExecutor(PARALLEL_HOSTS) as pool:
-        for said in pool.map(one, hosts):
-            if isinstance(said, ClusterError):
-                code = RUN_FAILED
-                print_message(f"error: {said}")
-            else:
-                print_line(said)
-    return code
+    faults = lifecycle.on_each_host(lifecycle.some_hosts(lab, hosts), one)
+    for error in faults.values():
+        print_message(f"error: {error}")
+    return RUN_FAILED if faults else HELD
 
 
 def revoke(hosts: Sequence[str], lab: Path | None) -> None:

@@ -7,15 +7,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ioplan.backends import Backend, find
-from ioplan.cli.choose import Choice, option_pairs
 from ioplan.cli.errors import UsageError
+from ioplan.cli.targets.choose import Choice, option_pairs
 from ioplan.core.text import did_you_mean
-from ioplan.lab.cross_references import for_host
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import default_path, read_lab
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import PlanSummary, summary_of
 from ioplan.records.run_request import RunRequest
+from ioplan.runner.lab.cross_references import for_host
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import default_path, read_lab
 from ioplan.target_entry import LabTarget
 from ioplan_lab.cluster.sync.messages import ParticipantCall
 from ioplan_lab.commands.lab import lab_errors

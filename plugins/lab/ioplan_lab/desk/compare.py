@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from ioplan.compare.comparison import Comparison
-from ioplan.store.database import is_address
+from ioplan.results.compare.comparison import Comparison
+from ioplan.results.store.database import is_address
 from ioplan_lab.desk.calls import Calls, said
 from ioplan_lab.desk.errors import DeskError
 

@@ -15,11 +15,11 @@ from typing import Self
 from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.state_folder import state_folder
-from ioplan.store.connection import Connection, Source
-from ioplan.store.database import is_address
-from ioplan.store.errors import StoreError
-from ioplan.store.sqlite import SqliteFile
-from ioplan.store.store import Store
+from ioplan.results.store.connection import Connection, Source
+from ioplan.results.store.database import is_address
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.sqlite import SqliteFile
+from ioplan.results.store.store import Store
 
 BUSY_S = 10.0
 
@@ -47,7 +47,7 @@ class DeskDatabase(Closing):
         """Beside the lab's results if a server has them, else in the desk's folder."""
         if results and is_address(results):
             Store.at(results).close()  # its own tables must be the first
-            from ioplan.store.postgres import PostgresDatabase  # noqa: PLC0415
+            from ioplan.results.store.postgres import PostgresDatabase  # noqa: PLC0415
 
             return cls(PostgresDatabase(results), tables)
         return cls(SqliteFile(_private(folder) / "desk.db", BUSY_S), tables)

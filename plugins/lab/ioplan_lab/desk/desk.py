@@ -7,8 +7,8 @@ from typing import Self
 
 from msgspec import Struct
 
-from ioplan.lab.lab import Lab
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.desk.calls import Calls
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.drives import capacities
@@ -16,6 +16,8 @@ from ioplan_lab.desk.inventory import Busy, Inventory, lanes_of
 from ioplan_lab.desk.people.audit import Audit
 from ioplan_lab.desk.people.oidc import Provider
 from ioplan_lab.desk.people.people import People
+from ioplan_lab.desk.queue.drives import Drives
+from ioplan_lab.desk.queue.overview import DriveRow, drive_rows
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.reports import Reports
 from ioplan_lab.desk.running import JobNow, Running
@@ -88,6 +90,11 @@ class Desk(Struct, frozen=True):
         return Busy(
             [*lanes, *(lane for one in own for lane in lanes_of(one.job, one.states))]
         )
+
+    def drives(self) -> list[DriveRow]:
+        """Those of the lab file, with their states. Raises StoreError, LabError."""
+        states = Drives(self.database).states()
+        return drive_rows(self.starter.lab, states, self.queue, self.busy())
 
     def sessions_of(self, job: str) -> list[str]:
         """The sessions of a job's lanes. Raises StoreError."""

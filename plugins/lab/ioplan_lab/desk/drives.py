@@ -10,9 +10,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.lab.lab import Lab
-from ioplan.store.connection import Connection, Row
-from ioplan.store.store import Store
+from ioplan.results.store.connection import Connection, Row
+from ioplan.results.store.store import Store
+from ioplan.runner.lab.lab import Lab
 from ioplan.target_entry import LabTarget
 from ioplan_lab.desk.queue.overview import DriveRow
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.store.connection import Connection, Row, scalar
+from ioplan.results.store.connection import Connection, Row, scalar
 from ioplan.target_entry import LabTarget
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import SEVERAL, LaneCall, LaneState
@@ -21,25 +21,14 @@ from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import Missing
 from ioplan_lab.desk.running import JobNow
 from ioplan_lab.desk.samples import add_samples, forget_samples
+from ioplan_lab.desk.table import table
 
-TABLES = {
-    "desk_lane": """
-CREATE TABLE desk_lane (
-  session VARCHAR NOT NULL,
-  job VARCHAR NOT NULL,
-  plan VARCHAR NOT NULL,
-  place VARCHAR NOT NULL,
-  target VARCHAR NOT NULL,
-  host VARCHAR NOT NULL,
-  drive VARCHAR NOT NULL,
-  person VARCHAR NOT NULL,
-  state TEXT NOT NULL,
-  ended INTEGER NOT NULL,
-  seen_s DOUBLE NOT NULL,
-  cancelled_by VARCHAR NOT NULL,
-  PRIMARY KEY (session)
-)""",
-}
+TABLES = table(
+    "desk_lane",
+    "session job plan place target host drive person state ended:INTEGER "
+    "seen_s:DOUBLE cancelled_by",
+    "session",
+)
 SILENT_S = 30.0
 """A host that has not written for so long is not heard; its drives stay busy."""
 KEPT_S = 30 * 86400.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ioplan.core.units import bytes_text, iops_text
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
 
 RUN = '%"kind":"run"%'
-"""In `place`, see `ioplan.store.briefs`; runs of stores of old have none."""
+"""In `place`, see `ioplan.results.store.briefs`; runs of stores of old have none."""
 
 
 def key_figures(store: Store, sessions: Sequence[str]) -> dict[str, str]:

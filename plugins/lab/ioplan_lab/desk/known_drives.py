@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ioplan.lab.cross_references import members
-from ioplan.lab.lab import Lab
-from ioplan.store.store import Store
+from ioplan.results.store.store import Store
+from ioplan.runner.lab.cross_references import members
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.drives import LabDrive, lab_drives, with_health

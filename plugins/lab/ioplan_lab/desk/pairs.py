@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ioplan.store.connection import Connection
+from ioplan.results.store.connection import Connection
+from ioplan_lab.desk.table import table
 
 
 class Pairs(Struct, frozen=True):
@@ -19,11 +20,8 @@ class Pairs(Struct, frozen=True):
     @property
     def definition(self) -> dict[str, str]:
         """`CREATE TABLE` by its name."""
-        columns = f"{self.key} VARCHAR NOT NULL,\n  {self.value} VARCHAR NOT NULL"
-        primary = f"PRIMARY KEY ({self.key}, {self.value})"
-        return {
-            self.table: f"CREATE TABLE {self.table} (\n  {columns},\n  {primary}\n)"
-        }
+        both = f"{self.key} {self.value}"
+        return table(self.table, both, both)
 
     def all(self, connection: Connection) -> dict[str, tuple[str, ...]]:
         """The values of each key that has some, in order. Raises StoreError."""

@@ -12,9 +12,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from ioplan.records.session import Session
-from ioplan.store.database import is_address
-from ioplan.store.errors import StoreError
-from ioplan.store.store import Store
+from ioplan.results.store.database import is_address
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import Store
 from ioplan_lab.desk.calls import Calls, said
 from ioplan_lab.desk.errors import DeskError, Missing
 

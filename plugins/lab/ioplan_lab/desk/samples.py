@@ -10,21 +10,16 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from ioplan.store.connection import Connection
+from ioplan.results.store.connection import Connection
 from ioplan_lab.cluster.jobs.lane import LaneState
 from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.table import table
 
-TABLES = {
-    "desk_sample": """
-CREATE TABLE desk_sample (
-  job VARCHAR NOT NULL,
-  session VARCHAR NOT NULL,
-  at_s DOUBLE NOT NULL,
-  iops DOUBLE NOT NULL,
-  p99_ns DOUBLE,
-  PRIMARY KEY (job, session, at_s)
-)""",
-}
+TABLES = table(
+    "desk_sample",
+    "job session at_s:DOUBLE iops:DOUBLE p99_ns:DOUBLE?",
+    "job session at_s",
+)
 KEPT_S = 7 * 86400.0
 POINTS = 240
 """So many of a lane are drawn: longer jobs have means of their IOPS, and the highest

@@ -7,26 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ioplan.guard.survey import Surveyed
-from ioplan.store.connection import Row
+from ioplan.results.store.connection import Row
+from ioplan.runner.guard.survey import Surveyed
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.queue.tables import insert
+from ioplan_lab.desk.table import table
 
-TABLES = {
-    "desk_drive": """
-CREATE TABLE desk_drive (
-  host VARCHAR NOT NULL,
-  name VARCHAR NOT NULL,
-  id VARCHAR NOT NULL,
-  model VARCHAR NOT NULL,
-  size_bytes BIGINT NOT NULL,
-  verdict VARCHAR NOT NULL,
-  reason TEXT NOT NULL,
-  seen_at VARCHAR NOT NULL,
-  PRIMARY KEY (host, name)
-)""",
-}
+TABLES = table(
+    "desk_drive",
+    "host name id model size_bytes:BIGINT verdict reason seen_at",
+    "host name",
+)
 
 
 def keep_surveys(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioplan.store.delivery.outbox import Delivery
+from ioplan.results.store.delivery.outbox import Delivery
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import LaneCall
 

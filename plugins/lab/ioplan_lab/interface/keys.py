@@ -51,19 +51,3 @@ KEYS = Group(
     ),
     usual="list",
 )
-KEYS_ANSWERS = (
-    Command(
-        "greet",
-        "Answer `lab up` on another host.",
-        "ioplan_lab.commands.lab_keys:greet_host",
-        hidden=True,
-        extra="lab",
-    ),
-    Command(
-        "take-keys",
-        "Answer `lab up` on another host.",
-        "ioplan_lab.commands.lab_keys:take_host_keys",
-        hidden=True,
-        extra="lab",
-    ),
-)

@@ -7,7 +7,7 @@ from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
 from ioplan_lab.interface.adopt import ADOPT
 from ioplan_lab.interface.consent import CONSENT
 from ioplan_lab.interface.desk_times import HOOK, SCHEDULE
-from ioplan_lab.interface.keys import KEYS, KEYS_ANSWERS
+from ioplan_lab.interface.keys import KEYS
 from ioplan_lab.interface.queue import DRIVE_COMMANDS, QUEUE
 from ioplan_lab.interface.serve import SERVE_COMMANDS
 
@@ -16,6 +16,25 @@ _HOSTS = Parameter(
 )
 WORKER_PORT = "8788"
 """As in `lab.hosts`, whose import takes time; a test holds them together."""
+
+ANSWERS = tuple(
+    Command(
+        name,
+        f"Answer `lab {of}` on another host.",
+        f"ioplan_lab.commands.{function}",
+        hidden=True,
+        extra=extra,
+    )
+    for name, of, function, extra in (
+        ("put-back", "restore", "lab:answer_put_back", ""),
+        ("versions", "up", "lab:versions", ""),
+        ("greet", "up", "lab_keys:greet_host", "lab"),
+        ("take-keys", "up", "lab_keys:take_host_keys", "lab"),
+        ("join", "up", "lab_hosts:join", "lab"),
+        ("leave", "down", "lab_hosts:leave", "lab"),
+    )
+)
+"""What hosts are asked over ssh."""
 
 LAB = Group(
     "lab",
@@ -75,33 +94,7 @@ LAB = Group(
             examples=("ioplan lab restore",),
         ),
         *SERVE_COMMANDS,
-        Command(
-            "put-back",
-            "Answer `lab restore` on another host.",
-            "ioplan_lab.commands.lab:answer_put_back",
-            hidden=True,
-        ),
-        Command(
-            "versions",
-            "Answer `lab up` on another host.",
-            "ioplan_lab.commands.lab:versions",
-            hidden=True,
-        ),
-        *KEYS_ANSWERS,
-        Command(
-            "join",
-            "Answer `lab up` on another host.",
-            "ioplan_lab.commands.lab_hosts:join",
-            hidden=True,
-            extra="lab",
-        ),
-        Command(
-            "leave",
-            "Answer `lab down` on another host.",
-            "ioplan_lab.commands.lab_hosts:leave",
-            hidden=True,
-            extra="lab",
-        ),
+        *ANSWERS,
         Command(
             "scheduler",
             "Run the scheduler until stopped.",

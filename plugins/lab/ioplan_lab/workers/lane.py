@@ -30,11 +30,11 @@ from ioplan.cli.exit_codes import INTERRUPTED, RUN_FAILED
 from ioplan.core.process_title import set_title
 from ioplan.core.system import libc
 from ioplan.records.run_request import RunRequest
+from ioplan.results.store.database import LANE_BUSY_S
+from ioplan.results.store.delivery.sender import LANE_LIFE_S, start
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import Store, default_path
 from ioplan.runner.execute.first_result import prepare_results
-from ioplan.store.database import LANE_BUSY_S
-from ioplan.store.delivery.sender import LANE_LIFE_S, start
-from ioplan.store.errors import StoreError
-from ioplan.store.store import Store, default_path
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
 from ioplan_lab.cluster.jobs.lane_parent import Begun, requests

@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 from ioplan.backends import Drive, TargetRequest
-from ioplan.cli.choose import Choice, resolved_request, usable_backend
-from ioplan.cli.host_settings import prepared_for
+from ioplan.cli.targets.choose import Choice, resolved_request, usable_backend
+from ioplan.cli.targets.host_settings import prepared_for
 from ioplan.core.error_kinds import ExplainedError
-from ioplan.host.prepared import Prepared
-from ioplan.host.sysfs import HostError
+from ioplan.results.store.session_folder import session_folder
+from ioplan.results.store.store import default_path
 from ioplan.runner.execute.watchdog import Limits
-from ioplan.runner.host_facts import host_facts
-from ioplan.runner.placement import Placement, placement_of
-from ioplan.store.session_folder import session_folder
-from ioplan.store.store import default_path
-from ioplan.telemetry.instruments import Instruments
+from ioplan.runner.host.prepared import Prepared
+from ioplan.runner.host.sysfs import HostError
+from ioplan.runner.prepare.host_facts import host_facts
+from ioplan.runner.prepare.placement import Placement, placement_of
+from ioplan.runner.telemetry.instruments import Instruments
 from ioplan_lab.cluster.sync.messages import (
     MessageWriter,
     ParticipantCall,

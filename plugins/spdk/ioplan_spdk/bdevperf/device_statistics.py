@@ -6,7 +6,7 @@ from math import inf
 from typing import Any, NamedTuple
 
 from ioplan.job import SECOND_NS
-from ioplan.measure.tally import Bins, CountsBuilder
+from ioplan.results.measure.tally import Bins, CountsBuilder
 from ioplan.workload import Direction
 from ioplan_spdk.bdevperf.meter import Meter
 from ioplan_spdk.bdevperf.mixed_histogram import MixedHistogram

@@ -22,8 +22,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from ioplan.job import Progress, StreamCounts
-from ioplan.measure.histogram import bucket_index, bucket_range
-from ioplan.measure.tally import Bins, CountsBuilder, no_bins
+from ioplan.results.measure.histogram import bucket_index, bucket_range
+from ioplan.results.measure.tally import Bins, CountsBuilder, no_bins
 from ioplan.workload import Direction
 from ioplan_spdk.bdevperf.outcome import Outcome
 from ioplan_spdk.bdevperf.ticks import (

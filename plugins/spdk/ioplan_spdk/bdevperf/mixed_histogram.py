@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ioplan.measure.tally import Bins, CountsBuilder, no_bins
+from ioplan.results.measure.tally import Bins, CountsBuilder, no_bins
 from ioplan_spdk.bdevperf.script import Script
 from ioplan_spdk.bdevperf.ticks import apportioned, dense, mean_ns, shaped
 from ioplan_spdk.rpc.bdev import Call

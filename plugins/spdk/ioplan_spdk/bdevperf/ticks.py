@@ -1,6 +1,6 @@
 """A histogram in ticks, and the same in nanoseconds.
 
-SPDK's layout is that of `ioplan.measure.histogram`, 7 bits, but for the unit. The
+SPDK's layout is that of `measure.histogram`, 7 bits, but for the unit. The
 middle of a bucket of ticks decides which bucket of nanoseconds its count goes to,
 so a latency is off by 0.8 % at most, instead of 0.4 %.
 """
@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from ioplan.job import SECOND_NS
-from ioplan.measure.histogram import (
+from ioplan.results.measure.histogram import (
     BITS,
     bucket_count,
     bucket_index,
     bucket_middle,
     bucket_middles,
 )
-from ioplan.measure.tally import Bins, no_bins
+from ioplan.results.measure.tally import Bins, no_bins
 from ioplan_spdk.bdevperf.histogram_text import Bucket
 from ioplan_spdk.rpc.client import BadReply, number
 

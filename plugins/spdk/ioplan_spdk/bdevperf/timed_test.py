@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ioplan.job import SECOND_NS, Cpu, Event, Progress, Result, StreamCounts
-from ioplan.measure.tally import Bins, CountsBuilder, no_bins
+from ioplan.results.measure.tally import Bins, CountsBuilder, no_bins
 from ioplan.workload import Direction
 from ioplan_spdk.bdevperf.device_statistics import DeviceStatistics, Schedule
 from ioplan_spdk.bdevperf.exits import why

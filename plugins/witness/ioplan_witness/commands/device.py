@@ -8,10 +8,10 @@ import numpy as np
 from msgspec.json import encode
 
 from ioplan.cli.display.output import data_out, print_line
-from ioplan.cli.stores import opened
+from ioplan.cli.sessions.stores import opened
 from ioplan.core.units import bytes_text, digits, iops_text, latency_text, time_text
-from ioplan.devices.facts import file_facts
-from ioplan.runner.stamps import StampFile
+from ioplan.runner.devices.facts import file_facts
+from ioplan.runner.state.stamps import StampFile
 from ioplan.witness import device
 from ioplan.witness.log import KINDS, Entries, columns, read_log, write_parquet
 

@@ -100,6 +100,8 @@ def _own_entries(word: str) -> Iterator[Entry]:
         yield Entry("a clause of a workload", tuple(_clause_lines(clause)))
     if word in METRIC_MEANINGS or PERCENTILE.fullmatch(word):
         yield Entry("a metric", tuple(_metric_lines(word)))
+    if part := METRIC_PARTS.get(word):
+        yield Entry("a part of a metric", (part[0], *_example(part[1])))
     if chart := CHARTS.get(word):
         yield Entry("a chart", (chart.meaning, *_example(chart.example)))
     for kinds in KINDS:
@@ -177,6 +179,27 @@ def _workload(clause: Clause) -> str:
     return around.format(example)
 
 
+DURING = (
+    "`METRIC during PHASE`: of the I/Os that were due in a part of the run: a phase "
+    "that a burst names, the part of a stream with `starts after` or `ends after`, or "
+    "a stretch such as 10s..20s",
+    "expect p99 < 5ms during 10s..20s",
+)
+WORST_SECOND = (
+    "`worst_second.METRIC`: the highest of all seconds of the run, of a rate the "
+    "lowest",
+    "expect worst_second.p99 < 20ms",
+)
+SHARE = (
+    "`intervals of METRIC above QUANTITY`, or `below`: how many of the run's intervals",
+    "expect intervals of p99 above 5ms <= 1%",
+)
+METRIC_PARTS = {
+    **{"during": DURING, "phase": DURING, "worst_second": WORST_SECOND},
+    **dict.fromkeys(("intervals", "above", "below"), SHARE),
+}
+"""What stands before or behind a metric, and an example."""
+
 LIMITS = {
     "time": "< 2ms",
     "iops": ">= 100_000 iops",
@@ -215,7 +238,7 @@ def _groups() -> Iterator[tuple[str, list[str]]]:
     yield "in a precondition", [one.word for one in PREPARES]
     yield "in a workload", [clause.word for clause in CLAUSES]
     yield "in a run", [one.word for one in TIMING]
-    yield "metrics", [*METRICS, *PERCENTILES]
+    yield "metrics", [*METRICS, *PERCENTILES, *METRIC_PARTS]
     yield "charts", [*CHARTS]
     yield "names of errors", sorted({str(kind) for kinds in KINDS for kind in kinds})
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from ioplan.cli.commands.author.templates import BY_NAME, TEMPLATES, Template
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
-from ioplan.cli.stores import opened
+from ioplan.cli.sessions.stores import opened
 from ioplan.core.text import did_you_mean
 from ioplan.language.syntax.formatter import format_text
 

@@ -15,7 +15,7 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.cli.inputs import checked_plan, lab_folders, plan_path
-from ioplan.cli.selection import only_tests
+from ioplan.cli.sessions.selection import only_tests
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.language.check.modules import library_roots, read_text
 from ioplan.language.errors.diagnostic import PlanError, render_all

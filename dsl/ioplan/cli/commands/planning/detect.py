@@ -10,16 +10,16 @@ from rich.table import Table
 
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
-from ioplan.cli.stores import results_at
-from ioplan.compare.detect import Detection, On, detection
-from ioplan.compare.evidence import MOST as MOST_NIGHTS
-from ioplan.compare.judge import Question
-from ioplan.compare.needed import MOST
+from ioplan.cli.sessions.stores import results_at
 from ioplan.core.text import counted, line
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.quantity import QuantityError, parse
 from ioplan.planner.places import places_of
-from ioplan.store.errors import StoreError
+from ioplan.results.compare.detect import Detection, On, detection
+from ioplan.results.compare.evidence import MOST as MOST_NIGHTS
+from ioplan.results.compare.judge import Question
+from ioplan.results.compare.needed import MOST
+from ioplan.results.store.errors import StoreError
 
 NIGHTLY = "Nights: until `history` confirms it in one cell, in half of the cases."
 

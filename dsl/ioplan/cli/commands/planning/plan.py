@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ioplan.cli.assumed import assumed_facts
-from ioplan.cli.choose import named_backend
 from ioplan.cli.commands.native import print_native
 from ioplan.cli.commands.planning.detect import print_detection
 from ioplan.cli.commands.planning.plan_fit import plan_fit
@@ -18,16 +16,18 @@ from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import checked_plan, simulated, size
 from ioplan.cli.run_options import requested
-from ioplan.cli.selection import only_tests, print_tests
-from ioplan.compare.detect import On
-from ioplan.lab.cross_references import expanded
-from ioplan.lab.lab_file import read_lab
+from ioplan.cli.sessions.selection import only_tests, print_tests
+from ioplan.cli.targets.assumed import assumed_facts
+from ioplan.cli.targets.choose import named_backend
 from ioplan.planner.summary import summary_of
 from ioplan.planner.unfold import UNKNOWN
+from ioplan.results.compare.detect import On
+from ioplan.runner.lab.cross_references import expanded
+from ioplan.runner.lab.lab_file import read_lab
 
 if TYPE_CHECKING:
-    from ioplan.cli.choose import Choice
     from ioplan.cli.commands.planning.plan_fit import PlanFit
+    from ioplan.cli.targets.choose import Choice
 
 
 def show_plan(

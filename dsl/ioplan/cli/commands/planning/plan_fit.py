@@ -12,16 +12,16 @@ from rich.console import Console
 from rich.text import Text
 
 from ioplan.backends import Availability, TargetFacts
-from ioplan.cli.choose import Choice
-from ioplan.cli.fitting import accepted, refuse, refuse_fits
 from ioplan.cli.inputs import NO_TARGET
+from ioplan.cli.targets.choose import Choice
+from ioplan.cli.targets.fitting import accepted, refuse, refuse_fits
 from ioplan.core.text import counted, printable
 from ioplan.language.clause_table import slot
 from ioplan.language.lints.kinds import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
-from ioplan.runner.fit import Accepted
-from ioplan.runner.fit_report import GRADES, Fit, fits_of
-from ioplan.runner.witnessed import kept_words, nothing_kept
+from ioplan.runner.prepare.fit import Accepted
+from ioplan.runner.prepare.fit_report import GRADES, Fit, fits_of
+from ioplan.runner.prepare.witnessed import kept_words, nothing_kept
 
 STYLES = {
     "exact": "green",

@@ -12,24 +12,24 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ioplan.backends import AddressingBackend, TargetFacts, TargetRequest
-from ioplan.cli.assumed import assumed_facts
-from ioplan.cli.choose import Choice
 from ioplan.cli.display.plan_table import ProvenState
 from ioplan.cli.errors import UsageError
-from ioplan.cli.joined import named_targets
+from ioplan.cli.sessions.joined import named_targets
+from ioplan.cli.targets.assumed import assumed_facts
+from ioplan.cli.targets.choose import Choice
 from ioplan.core.units import bytes_text
-from ioplan.devices.file_id import is_there
-from ioplan.guard.drive import joined_facts
-from ioplan.guard.errors import TargetError
-from ioplan.guard.resolve import resolve_target
-from ioplan.guard.size import capacity_of
-from ioplan.guard.target import open_target
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import summary_of
-from ioplan.runner.state_ledger import UNKNOWN, proven
-from ioplan.store.store import Store, default_path
+from ioplan.results.store.store import Store, default_path
+from ioplan.runner.devices.file_id import is_there
+from ioplan.runner.guard.drive import joined_facts
+from ioplan.runner.guard.errors import TargetError
+from ioplan.runner.guard.resolve import resolve_target
+from ioplan.runner.guard.size import capacity_of
+from ioplan.runner.guard.target import open_target
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.state.state_ledger import UNKNOWN, proven
 
 
 class PlannedTarget(NamedTuple):

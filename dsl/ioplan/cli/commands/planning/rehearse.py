@@ -18,7 +18,7 @@ from ioplan.backends import TargetFacts, TargetRequest, find
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import SIM
-from ioplan.cli.power import nothing_in_the_midst
+from ioplan.cli.targets.power import nothing_in_the_midst
 from ioplan.core.units import bytes_text, digits, time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import CheckedPlan
@@ -28,12 +28,12 @@ from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
 from ioplan.planner.summary import summary_of
 from ioplan.records.record import RunRecord, Steady
 from ioplan.records.session import Session
-from ioplan.runner.budget import TIME_IS_UP
-from ioplan.runner.context import SessionContext
+from ioplan.results.store.store import Store
 from ioplan.runner.execute.execute import now
-from ioplan.runner.observer import SessionObserver
-from ioplan.runner.session import SessionRunner
-from ioplan.store.store import Store
+from ioplan.runner.execute.observer import SessionObserver
+from ioplan.runner.session.budget import TIME_IS_UP
+from ioplan.runner.session.context import SessionContext
+from ioplan.runner.session.session import SessionRunner
 
 
 class Row(Struct):

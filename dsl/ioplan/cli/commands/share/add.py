@@ -8,21 +8,21 @@ from tempfile import TemporaryDirectory
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.guard.output import OutputError, changing, rewrite
 from ioplan.language.search.locked import FOLDER, LOCK, Locked, locked_suites
 from ioplan.language.search.packages import NAME, SuiteError
 from ioplan.language.search.search_path import PROJECT
-from ioplan.suites.git.address import GitAddress, git_address
-from ioplan.suites.git.changes import Changes, changes
-from ioplan.suites.git.fetch import Fetched, fetched
-from ioplan.suites.git.project import (
+from ioplan.planner.suites.git.address import GitAddress, git_address
+from ioplan.planner.suites.git.changes import Changes, changes
+from ioplan.planner.suites.git.fetch import Fetched, fetched
+from ioplan.planner.suites.git.project import (
     lock_text,
     locked,
     project_here,
     wanted,
     with_wanted,
 )
-from ioplan.suites.suite import OWN, Collection, pinned_collection, suite_names
+from ioplan.planner.suites.suite import OWN, Collection, pinned_collection, suite_names
+from ioplan.runner.guard.output import OutputError, changing, rewrite
 
 MOST_SHOWN = 40
 

@@ -15,17 +15,17 @@ from typing import Any
 from ioplan.cli.commands.report import report_page
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
-from ioplan.cli.stores import STDOUT, opened, results_at
+from ioplan.cli.sessions.stores import STDOUT, opened, results_at
 from ioplan.core.units import bytes_text
-from ioplan.lab.lab import LabError
-from ioplan.lab.lab_file import read_lab
 from ioplan.records.session import Session
-from ioplan.runner.signature import user_key
-from ioplan.share.bundle import SUFFIX, bundle_bytes
-from ioplan.share.contents import Bundled, bundled, restore
-from ioplan.share.redact import redacted
-from ioplan.share.signature import sign as signature_of
-from ioplan.store.store import Store
+from ioplan.results.share.bundle import SUFFIX, bundle_bytes
+from ioplan.results.share.contents import Bundled, bundled, restore
+from ioplan.results.share.redact import redacted
+from ioplan.results.share.signature import sign as signature_of
+from ioplan.results.store.store import Store
+from ioplan.runner.lab.lab import LabError
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.session.signature import user_key
 
 LAB_KEYS = ("backend", "silence_s", "on_failure", "cpus")
 TARGET_KEYS = ("path", "serial", "nsid", "partition", "wwid", "model", "cpus")

@@ -10,12 +10,25 @@ from msgspec.structs import replace
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cli.stores import results_at
+from ioplan.cli.sessions.stores import results_at
 from ioplan.core.text import did_you_mean
 from ioplan.language.search.packages import SuiteError
-from ioplan.suites.published import FILE, MOST_BYTES, Index, faults, index_of, known_as
-from ioplan.suites.source import PYPROJECT, cost_table, readme_of, source_of, with_table
-from ioplan.suites.suite import Collection, collections
+from ioplan.planner.suites.published import (
+    FILE,
+    MOST_BYTES,
+    Index,
+    faults,
+    index_of,
+    known_as,
+)
+from ioplan.planner.suites.source import (
+    PYPROJECT,
+    cost_table,
+    readme_of,
+    source_of,
+    with_table,
+)
+from ioplan.planner.suites.suite import Collection, collections
 
 MOST_SHOWN = 20
 

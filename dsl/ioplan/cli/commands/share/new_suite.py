@@ -8,12 +8,18 @@ from pathlib import Path
 from ioplan.cli.commands.share.template import new_package
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
-from ioplan.cli.stores import opened
-from ioplan.guard.output import OutputError, rewrite
+from ioplan.cli.sessions.stores import opened
 from ioplan.language.search.packages import SuiteError
 from ioplan.language.syntax.formatter import format_text
-from ioplan.suites.published import FILE, index_of, index_text, next_index
-from ioplan.suites.source import README, cost_table, readme_of, source_of, with_table
+from ioplan.planner.suites.published import FILE, index_of, index_text, next_index
+from ioplan.planner.suites.source import (
+    README,
+    cost_table,
+    readme_of,
+    source_of,
+    with_table,
+)
+from ioplan.runner.guard.output import OutputError, rewrite
 
 
 def new_suite(name: str, output: Path | None) -> None:

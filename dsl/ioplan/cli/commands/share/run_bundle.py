@@ -14,13 +14,13 @@ from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, NOT_DELIVERED
 from ioplan.cli.run_options import RunCall
-from ioplan.compare.comparison import Comparison, Row
 from ioplan.core.state_folder import state_folder
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session_id import new_session_id
-from ioplan.share.bundle import read_bundle
-from ioplan.share.contents import Bundled
-from ioplan.share.recorded_plan import checked_with, run_ids
+from ioplan.results.compare.comparison import Comparison, Row
+from ioplan.results.share.bundle import read_bundle
+from ioplan.results.share.contents import Bundled
+from ioplan.results.share.recorded_plan import checked_with, run_ids
 
 SIM = "sim"
 MOST_SHOWN = 10

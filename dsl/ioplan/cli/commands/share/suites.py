@@ -22,8 +22,8 @@ from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.language.search.packages import SuiteError
 from ioplan.language.syntax import tree
 from ioplan.planner.estimate import Cost, Estimator
+from ioplan.planner.suites.suite import Suite, suite_names, suites
 from ioplan.planner.unfold import unfold
-from ioplan.suites.suite import Suite, suite_names, suites
 
 
 def print_suites(suite: str | None, profile: str, capacity: str) -> None:

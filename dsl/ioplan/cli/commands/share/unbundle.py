@@ -10,14 +10,14 @@ from tempfile import TemporaryDirectory
 from ioplan.cli.commands.report import report_page
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
-from ioplan.cli.stores import opened
+from ioplan.cli.sessions.stores import opened
 from ioplan.core.text import line
 from ioplan.language.search.file_name import goes_down
-from ioplan.share.bundle import Bundle, read_bundle
-from ioplan.share.container import BundleError
-from ioplan.share.contents import REPORT, Bundled, restore
-from ioplan.store.push import push
-from ioplan.store.store import Store, default_path
+from ioplan.results.share.bundle import Bundle, read_bundle
+from ioplan.results.share.container import BundleError
+from ioplan.results.share.contents import REPORT, Bundled, restore
+from ioplan.results.store.push import push
+from ioplan.results.store.store import Store, default_path
 from ioplan.trace.known import is_facts, recorded_trace
 
 

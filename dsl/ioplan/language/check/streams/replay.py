@@ -135,13 +135,17 @@ def check_replay(
             scope.findings.error(
                 f"{NAMED.get(field, repr(field))} does not go with a replay",
                 span,
-                "remove it: the trace says it",
+                HELP.get(field, "remove it: the trace says it"),
             )
     _check_pace(stream.attributes, said, scope)
     _check_choice(stream.attributes, said, scope)
 
 
-NAMED = {"size": "a block size", "mix": "a mix", "read": "a mix"}
+HELP = {
+    "hosts": "a job to several hosts has no traces; run the plan with --target for "
+    "each of them, which takes a trace that is copied there (docs/traces.md)"
+}
+NAMED = {"hosts": "'on hosts'", "size": "a block size", "mix": "a mix", "read": "a mix"}
 
 
 def _check_pace(has: Attributes, said: dict[str, Span], scope: Scope) -> None:

@@ -414,6 +414,10 @@ pub struct Replay {
     pub from_ns: u64,
     #[serde(default)]
     pub to_ns: Option<u64>,
+    #[serde(default, rename = "quiet_ns")]
+    pub _quiet_ns: u64,
+    #[serde(default, rename = "fua")]
+    pub _fua: u64,
 }
 
 /// Where it changes, `iops` or `bytes_per_s` is its mean, and gives the unit of the others.

@@ -1,4 +1,4 @@
-//! Log-linear latency histogram, the layout of `ioplan.measure.histogram`.
+//! Log-linear latency histogram, the layout of `ioplan.results.measure.histogram`.
 //!
 //! With b = 7 bits: a value below 2^b has a bucket of its own, above that each
 //! octave is split into 2^b buckets. A bucket is at most 2^-b of its lower edge

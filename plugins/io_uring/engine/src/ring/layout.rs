@@ -1,5 +1,5 @@
 //! What threads write for each I/O: no two of them the same cache line, and each on the
-//! NUMA node of its CPU. `ioplan.runner.placement` chooses CPUs of the drive's node.
+//! NUMA node of its CPU. `ioplan.runner.prepare.placement` chooses CPUs of the drive's node.
 
 use std::ops::Range;
 use std::sync::{Arc, Barrier, mpsc};

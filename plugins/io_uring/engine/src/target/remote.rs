@@ -1,5 +1,5 @@
 //! The map of stamps on another host, which keeps its power: what changes here is sent
-//! there, and counts once it is answered (`ioplan.journal.wire` has the frames).
+//! there, and counts once it is answered (`ioplan.runner.journal.wire` has the frames).
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};

@@ -139,7 +139,7 @@ pub fn timer_ns() -> u64 {
     nanoseconds(time)
 }
 
-fn thread_cpu_ns() -> u64 {
+pub fn thread_cpu_ns() -> u64 {
     let mut time = NO_TIME;
     // SAFETY: `time` is valid during the call.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };

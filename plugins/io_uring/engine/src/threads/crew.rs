@@ -14,6 +14,7 @@ use crate::sync::{IoThread, SharedLane};
 use crate::target::Target;
 use crate::target::stamps::Stamps;
 use crate::threads::cpus::{self, Cpus};
+use crate::threads::first::First;
 use crate::threads::gate::Gate;
 use crate::threads::lane::{Lane, LaneId};
 use crate::threads::message::Message;
@@ -135,7 +136,9 @@ fn uring_thread(context: &RunContext, id: LaneId, cpus: &[usize], options: Optio
     let outcome = made.and_then(|mut worker| {
         let facts = worker.facts();
         let _ = context.messages.send(Message::Ready { facts });
+        let first = First::new(context.job.await_start);
         worker.lane().begin(context.gate.wait());
+        drop(first);
         worker.run()
     });
     if let Err(failure) = outcome {
@@ -200,12 +203,13 @@ fn sync_thread(
             let _ = context.messages.send(Message::Ready {
                 facts: Facts::new(),
             });
+            let first = First::new(context.job.await_start);
             let schedule = context.gate.wait();
             let mut begun = crate::threads::shared::lock(begun);
             if !std::mem::replace(&mut *begun, true) {
                 lane.begin(schedule);
             }
-            drop(begun);
+            drop((begun, first));
             io_thread.run();
         }
     }

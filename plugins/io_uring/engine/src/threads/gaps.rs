@@ -84,6 +84,7 @@ impl LaneGap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::threads::conditions::thread_cpu_ns;
 
     fn lanes(threads: usize, start_ns: u64) -> (Arc<StreamGap>, Vec<LaneGap>) {
         let stream = Arc::new(StreamGap::new(threads));
@@ -142,5 +143,29 @@ mod tests {
             }
             assert_eq!(stream.longest_until(0, now_ns), longest_ns);
         }
+    }
+
+    #[test]
+    #[ignore = "a measurement, see docs/engine.md"]
+    fn cost_of_gap() {
+        const IOS: u64 = 20_000_000;
+        let of = |measured: bool| {
+            let (stream, mut lanes) = lanes(4, 0);
+            let begun_ns = thread_cpu_ns();
+            for number in 1..=IOS {
+                let now_ns = std::hint::black_box(number * 1000 + number * 7919 % 613);
+                if measured {
+                    lanes[0].completed(now_ns);
+                }
+            }
+            std::hint::black_box(stream.longest_until(0, IOS * 1000));
+            (thread_cpu_ns() - begun_ns) as f64 / IOS as f64
+        };
+        let mut costs: Vec<f64> = (0..25).map(|_| of(true) - of(false)).collect();
+        costs.sort_by(f64::total_cmp);
+        println!(
+            "{:.2} ns an I/O ({:.2} to {:.2}, the middle half)",
+            costs[12], costs[6], costs[18]
+        );
     }
 }

@@ -8,6 +8,7 @@ pub mod conditions;
 pub mod cpus;
 pub mod crew;
 pub mod failures;
+pub mod first;
 pub mod gaps;
 pub mod gate;
 mod interval_counts;

@@ -14,9 +14,9 @@ from pydantic import TypeAdapter
 
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.version import __version__
-from ioplan.guard.survey import Surveyed
-from ioplan.lab.hosts import LabHost
-from ioplan.lab.lab import Lab
+from ioplan.runner.guard.survey import Surveyed
+from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.adopt.install import bundled, install, put_unit
 from ioplan_lab.cluster.adopt.look import Look, folder_of, look
 from ioplan_lab.cluster.adopt.wheels import make_wheels

@@ -8,7 +8,7 @@ import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from ioplan.lab.hosts import LabHost
+from ioplan.runner.lab.hosts import LabHost
 from ioplan_lab.cluster.adopt.look import Look
 from ioplan_lab.cluster.adopt.wheels import EXTRA
 from ioplan_lab.cluster.hosts.ssh import run_there

@@ -12,9 +12,9 @@ from typing import Any
 
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.extras import needed
-from ioplan.guard.survey import Surveyed
-from ioplan.lab.hosts import LabHost
-from ioplan.lab.lab import Lab
+from ioplan.runner.guard.survey import Surveyed
+from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import Lab
 from ioplan.target_entry import LabTarget
 from ioplan_lab.cluster.errors import missing_package
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import did_you_mean
-from ioplan.lab.hosts import LabHost
-from ioplan.lab.lab import Lab
+from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.scheduler_start import START_S, start_scheduler
@@ -21,7 +21,6 @@ from ioplan_lab.cluster.hosts.unseen import why_unseen
 from ioplan_lab.cluster.hosts.worker_api import check_versions
 from ioplan_lab.cluster.jobs.lane_folder import lane_folders, lanes_root
 from ioplan_lab.cluster.keys.enrolment import enrol
-from ioplan_lab.cluster.keys.identity import forget_shared_key
 from ioplan_lab.cluster.keys.tls import check_address
 
 PARALLEL_HOSTS = 64
@@ -53,15 +52,11 @@ def up(lab: Lab, programs: Programs, on_progress: ProgressCallback) -> Faults:
     lab = without(lab, faults)
     if not lab.hosts:
         _raise(faults)
-    if forget_shared_key():
-        on_progress("the key that all hosts shared is replaced by one for each host")
-        Service("scheduler").stop()
     start_scheduler(address, programs, on_progress)
 
     def join(name: str, host: LabHost) -> None:
         made = enrol(name, host, programs)
         request: dict[str, Any] = {"words": worker_words(name, host, address)}
-        request |= {"anew": made.outcome == "moved"}
         answer = call_host(name, host, programs, "join", request)
         said = "started" if answer["started"] else "is up"
         on_progress(f"{name}: {said}{made.text and f'; {made.text}'}")
@@ -191,11 +186,8 @@ def _tell_clocks(
 
 
 def join(request: dict[str, Any], programs: Programs) -> dict[str, Any]:
-    """Start this host's worker; anew where one runs that knows no keys of its own."""
-    worker = Service("worker")
-    if request["anew"]:
-        worker.stop()
-    return {"started": worker.start(programs.cli, request["words"])}
+    """Start this host's worker."""
+    return {"started": Service("worker").start(programs.cli, request["words"])}
 
 
 def leave(request: dict[str, Any]) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from collections.abc import Iterable
 
 from pydantic import TypeAdapter
 
-from ioplan.guard.survey import Surveyed, survey
-from ioplan.lab.cross_references import for_host
-from ioplan.lab.hosts import LabHost
-from ioplan.lab.lab import Lab
+from ioplan.runner.guard.survey import Surveyed, survey
+from ioplan.runner.lab.cross_references import for_host
+from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.hosts.lifecycle import Faults, on_each_host
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.ssh import run_there

@@ -8,8 +8,8 @@ import sys
 
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import did_you_mean
-from ioplan.lab.hosts import LabHost
-from ioplan.lab.lab import Lab
+from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from ioplan.core.error_kinds import ClusterFault
-from ioplan.lab.hosts import LabHost
+from ioplan.runner.lab.hosts import LabHost
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.ssh import call_host

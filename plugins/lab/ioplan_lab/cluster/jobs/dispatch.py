@@ -7,16 +7,18 @@ from pathlib import Path
 
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.extras import needed
-from ioplan.lab.cross_references import expanded, for_host
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import read_lab
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session_id import new_session_id
+from ioplan.runner.lab.cross_references import expanded, for_host
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan.target_entry import LabTarget
 from ioplan_lab.cluster.errors import ClusterError, missing_package
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import LaneCall
+from ioplan_lab.cluster.jobs.lane_folder import lanes_root
+from ioplan_lab.cluster.jobs.traces import offer
 
 FOLDER = "plan"
 
@@ -66,6 +68,7 @@ def new_job(
     """
     lab = read_lab(lab_file)
     id, files = id or new_session_id(), plan_files(plan)
+    offer(files.values(), lanes_root(str(store)))
     labs: dict[str | None, str] = {None: lab_file.read_text() if lab_file else ""}
     calls = []
     for number, target in enumerate(fleet_targets(lab, words), 1):

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
-from ioplan.store.delivery.outbox import Delivery
-from ioplan.store.errors import StoreError
-from ioplan.store.session_folder import make_own
+from ioplan.results.store.delivery.outbox import Delivery
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.session_folder import make_own
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState, initial_state
 
 

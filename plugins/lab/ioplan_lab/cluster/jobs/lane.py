@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Literal
+from collections.abc import Iterable
+from typing import Literal, get_args
 
 from pydantic import Field
 
@@ -70,6 +71,8 @@ BY_EXIT: dict[int, LaneStatus] = {
     3: "failed",
     130: "stopped",
 }
+EXIT = {status: code for code, status in BY_EXIT.items()} | {"skipped": 1, "died": 3}
+"""Of a job whose gravest lane ended so."""
 
 
 class LaneState(Model):
@@ -117,6 +120,11 @@ class LaneState(Model):
         seen = f"last seen {self.status} {self.done:.0%}"
         change = {"status": "unknown", "message": f"{seen}, {time_text(silent_s)} ago"}
         return self.model_copy(update=change)
+
+
+def gravest(states: Iterable[LaneState]) -> LaneState:
+    """The one that a job is judged by: graver statuses come later in LaneStatus."""
+    return max(states, key=lambda one: get_args(LaneStatus).index(one.status))
 
 
 def initial_state(call: LaneCall) -> LaneState:

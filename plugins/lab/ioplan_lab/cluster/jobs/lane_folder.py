@@ -18,9 +18,9 @@ from pathlib import Path
 
 from ioplan.core.process_title import set_title
 from ioplan.core.system import fcntl
-from ioplan.store.database import is_address
-from ioplan.store.session_folder import make_own
-from ioplan.store.store import default_path
+from ioplan.results.store.database import is_address
+from ioplan.results.store.session_folder import make_own
+from ioplan.results.store.store import default_path
 from ioplan_lab.cluster.jobs.lane import (
     BY_EXIT,
     CANCELLED,
@@ -30,6 +30,7 @@ from ioplan_lab.cluster.jobs.lane import (
 )
 from ioplan_lab.cluster.jobs.lane_parent import start_lane
 from ioplan_lab.cluster.jobs.reporting import enter
+from ioplan_lab.cluster.jobs.traces import put
 
 MAX_ATTEMPTS = 3
 STATE_BYTES = 4096
@@ -69,7 +70,7 @@ class LaneFolder:
         for name, text in {**call.files, "lab.toml": call.lab}.items():
             file = self.path / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
+            put(file, text, self.path.parents[1])
         self._write_state(initial_state(call))
         part = self.path / f"call.{os.getpid()}"
         part.write_text(call.model_dump_json())

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from ioplan.job import Progress
-from ioplan.measure.tally import moved
 from ioplan.planner.steps import Step
 from ioplan.records.record import Interval, RunRecord, Verdict
 from ioplan.records.session import Session
-from ioplan.runner.observer import SessionObserver
+from ioplan.results.measure.tally import moved
+from ioplan.runner.execute.observer import SessionObserver
 from ioplan_lab.cluster.jobs.lane import LaneState
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
 

@@ -10,17 +10,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ioplan.backends import JoinedFacts, TargetFacts
-from ioplan.lab.cross_references import expanded
-from ioplan.lab.lab import Lab
 from ioplan.records.session import Session
-from ioplan.runner.observer import SessionObserver
-from ioplan_lab.cluster.jobs.lane import SEVERAL, LaneCall
+from ioplan.runner.execute.observer import SessionObserver
+from ioplan.runner.lab.cross_references import expanded
+from ioplan.runner.lab.lab import Lab
+from ioplan_lab.cluster.jobs.lane import EXIT, SEVERAL, LaneCall
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lanes_root
 from ioplan_lab.cluster.jobs.lane_observer import LaneObserver
 from ioplan_lab.cluster.jobs.reporting import start_reporter
 
-CODES = {"ok": 0, "failed": 3, "interrupted": 130}
-UNMET = 1
+CODES = {"ok": EXIT["ok"], "failed": EXIT["failed"], "interrupted": EXIT["stopped"]}
 
 
 class _Watcher(LaneObserver):
@@ -32,7 +31,7 @@ class _Watcher(LaneObserver):
         self._change(message=f"error: {text}")
 
     def session_finished(self, status: str) -> None:
-        self.code = CODES[status] or UNMET * bool(self.state.unmet)
+        self.code = CODES[status] or (EXIT["unmet"] if self.state.unmet else 0)
 
 
 @contextmanager

@@ -27,7 +27,6 @@ from ioplan_lab.cluster.keys.identity import (
     Identity,
     Texts,
     keys_folder,
-    shared_authority,
     write_private,
 )
 from ioplan_lab.cluster.keys.issued import (
@@ -77,9 +76,8 @@ class Authority:
         return (authority_folder() / CONTROL).is_file()
 
     def owns(self, authority: str) -> bool:
-        """Whether this desk has made it, or had before each host had its own keys."""
-        own = [self.control.certificate, shared_authority()]
-        return authority in (facts_of(one).authority for one in own if one)
+        """Whether this desk has made it."""
+        return authority == self.facts.authority
 
     # ---- what was issued
 

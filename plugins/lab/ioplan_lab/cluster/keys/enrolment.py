@@ -10,25 +10,20 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ioplan.core.error_kinds import ClusterFault
-from ioplan.lab.hosts import LabHost
+from ioplan.runner.lab.hosts import LabHost
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.service import Service
 from ioplan_lab.cluster.hosts.ssh import call_host
 from ioplan_lab.cluster.keys.authority import Authority, short
 from ioplan_lab.cluster.keys.certificates import facts_of
-from ioplan_lab.cluster.keys.identity import (
-    Identity,
-    forget_shared_key,
-    shared_authority,
-)
+from ioplan_lab.cluster.keys.identity import Identity
 from ioplan_lab.cluster.keys.issued import Issued
 
-Outcome = Literal["kept", "first", "moved", "renewed", "taken over"]
+Outcome = Literal["kept", "first", "renewed", "taken over"]
 SAID: dict[Outcome, str] = {
     "kept": "",
     "first": "has its keys",
-    "moved": "has its own keys now, instead of the shared one",
     "renewed": "has new keys",
     "taken over": "has keys of this desk now",
 }
@@ -90,7 +85,7 @@ def check_owner(name: str, host: LabHost, programs: Programs) -> None:
     try:
         there = call_host(name, host, programs, "greet", request)
     except ClusterError:
-        return  # a version that has no keys
+        return  # a broken installation, which is mended next
     _check_owner(name, Authority.open_or_make(), there["authority"], False)
 
 
@@ -127,7 +122,7 @@ def _outcome(
     if not is_ours:
         return "taken over"
     if not there["certificate"]:
-        return "moved" if there["authority"] else "first"
+        return "first"
     fits = authority.fits(facts_of(there["certificate"]), "host", name, names)
     return "kept" if fits and not renew else "renewed"
 
@@ -159,7 +154,7 @@ def greet(request: dict[str, Any]) -> dict[str, Any]:
     """
     here = Identity("host")
     return {
-        "authority": here.authority() or shared_authority(),
+        "authority": here.authority(),
         "certificate": here.certificate(),
         "addresses": addresses_of(request["address"]),
         "worker": Service("worker").log_end(1),
@@ -169,9 +164,8 @@ def greet(request: dict[str, Any]) -> dict[str, Any]:
 def take_keys(request: dict[str, Any]) -> dict[str, Any]:
     """Store this host's keys. Raises ClusterError if another desk was faster."""
     here = Identity("host")
-    if (here.authority() or shared_authority()) != request["instead_of"]:
+    if here.authority() != request["instead_of"]:
         text = "another desk has given it keys just now; try again"
         raise ClusterError(text, ClusterFault.OTHER_DESK)
     here.save(request["keys"])
-    forget_shared_key()
     return {"taken": True}

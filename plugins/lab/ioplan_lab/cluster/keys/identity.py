@@ -10,13 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from ioplan.core.state_folder import state_folder
-from ioplan.guard.output import output_file
+from ioplan.runner.guard.output import output_file
 
 OWN, CLIENTS, SERVERS = "own.pem", "clients.pem", "servers.pem"
 FILES = (SERVERS, CLIENTS, OWN)
 """In the order in which they are written: first whom it believes."""
-SHARED = ("lab.key", "lab.pem")
-"""What all hosts had in common before each had keys of its own."""
 BEGIN, END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----\n"
 Texts = dict[str, str]
 KeysState = tuple[tuple[int, int], ...]
@@ -68,19 +66,6 @@ class Identity:
             found = [(self.folder / name).stat() for name in FILES]
             return tuple((one.st_ino, one.st_mtime_ns) for one in found)
         return ()
-
-
-def shared_authority() -> str:
-    """The authority of the key that all hosts once shared; empty if there was none."""
-    return _first_certificate(keys_folder() / "authority.pem")
-
-
-def forget_shared_key() -> bool:
-    """Remove the private key that all hosts shared; whether there was one."""
-    found = [path for name in SHARED if (path := keys_folder() / name).exists()]
-    for path in found:
-        path.unlink()
-    return bool(found)
 
 
 def write_private(path: Path, text: str) -> None:

@@ -19,9 +19,9 @@ from ioplan.backends import (
     ignore_progress,
 )
 from ioplan.core.error_kinds import Cause, TargetFault
-from ioplan.guard.errors import TargetError
 from ioplan.job import Job
-from ioplan.runner.fit import gaps_of
+from ioplan.runner.guard.errors import TargetError
+from ioplan.runner.prepare.fit import gaps_of
 from ioplan_lab.cluster.sync.channel import Channels
 from ioplan_lab.cluster.sync.coordinator import CoordinatedExecution
 from ioplan_lab.cluster.sync.job_split import hosts_of, job_of_host, region_gaps

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from ioplan.core.context import Closing
 from ioplan.job import Event, Failure, Job, Progress, Result, Started, events
-from ioplan.measure.measurement import Measurement
+from ioplan.results.measure.measurement import Measurement
 from ioplan.runner.execute.io_errors import device_failure, errors_in
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.sync.channel import Channels

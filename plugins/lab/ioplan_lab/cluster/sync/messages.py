@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Any
 
 from ioplan.core.model import Model
-from ioplan.lab.lab import Lab
+from ioplan.runner.lab.lab import Lab
 
 SILENT_S = 10.0
 """The coordinator sends something every second."""

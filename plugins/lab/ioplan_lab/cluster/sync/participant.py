@@ -17,8 +17,8 @@ from ioplan.job import SECOND_NS, Event, Failure, Job, Result, Started
 from ioplan.runner.execute.execute import format_error
 from ioplan.runner.execute.other_use import other_use
 from ioplan.runner.execute.watchdog import Limits, Watchdog
-from ioplan.runner.placement import Placement
-from ioplan.telemetry.instruments import InstrumentedRun, Instruments
+from ioplan.runner.prepare.placement import Placement
+from ioplan.runner.telemetry.instruments import InstrumentedRun, Instruments
 from ioplan_lab.cluster.sync.messages import Message, MessageWriter
 
 END_S = 30.0

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
-from ioplan.lab.lab_file import read_lab
-from ioplan.runner.person import login_name
-from ioplan.store.store import Store, default_path
+from ioplan.results.store.store import Store, default_path
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.session.person import login_name
 from ioplan_lab.commands.desk.drives import lanes_now
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.inventory import Busy

@@ -10,14 +10,14 @@ from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import checked_plan, plan_path
-from ioplan.cli.stores import opened
-from ioplan.core.moments import moment, moment_text
+from ioplan.cli.sessions.stores import opened
+from ioplan.core.statistics.moments import moment, moment_text
 from ioplan.core.text import counted
-from ioplan.guard.consent_list.admin_key import key_path, make_key
-from ioplan.guard.consent_list.read import read_list
-from ioplan.guard.consent_list.signed import Consent, consented_plan, sign
-from ioplan.lab.lab_file import read_lab
-from ioplan.runner.person import login_name
+from ioplan.runner.guard.consent_list.admin_key import key_path, make_key
+from ioplan.runner.guard.consent_list.read import read_list
+from ioplan.runner.guard.consent_list.signed import Consent, consented_plan, sign
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.session.person import login_name
 
 
 def print_key(name: str | None) -> None:

@@ -7,15 +7,13 @@ from datetime import UTC
 from pathlib import Path
 
 from msgspec.structs import asdict
-from rich import box
-from rich.table import Table
 
+from ioplan.cli.display.listing import print_listing
 from ioplan.cli.display.output import print_line
-from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.core.text import counted, line
-from ioplan.lab.lab_file import read_lab
-from ioplan.runner.person import login_name
+from ioplan.core.text import counted
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.session.person import login_name
 from ioplan_lab.cluster.jobs.lane_folder import lanes_root
 from ioplan_lab.commands.desk.consent import usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database
@@ -39,12 +37,8 @@ def list_drives(lab: Path | None, json: bool) -> None:
         for row in rows:
             print_line(json_text.dumps(asdict(row)))
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("drive", "host", "state", ""):
-        table.add_column(heading, overflow="fold")
-    for row in rows:
-        table.add_row(*map(line, (row.drive, row.host, row.state, row.why)))
-    Terminal(highlight=False).print(table)
+    cells = ((row.drive, row.host, row.state, row.why) for row in rows)
+    print_listing(("drive", "host", "state", ""), cells)
 
 
 def lanes_now(database: DeskDatabase) -> list[ReportedLane]:

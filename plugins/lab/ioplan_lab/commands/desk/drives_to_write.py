@@ -8,8 +8,8 @@ from pathlib import Path
 from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
-from ioplan.cli.stores import opened
-from ioplan.lab.lab_file import read_lab
+from ioplan.cli.sessions.stores import opened
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan.target_entry import LabTarget
 from ioplan_lab.cluster.hosts.surveys import HERE, surveys
 from ioplan_lab.commands.desk.open_desk import desk_database

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json as json_text
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
+from ioplan.cli.display.listing import listing
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.text import line
-from ioplan.runner.person import login_name
+from ioplan.runner.session.person import login_name
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.queue import entry_number
 from ioplan_lab.desk.clock import time_in_words
@@ -37,14 +35,11 @@ def list_hooks(lab: Path | None, json: bool) -> None:
             names = ("number", "url", "events", "inside", "person", "at")
             print_line(json_text.dumps({name: getattr(one, name) for name in names}))
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("hook", "events", "address", "by"):
-        table.add_column(heading, overflow="fold")
-    for one in hooks:
-        cells = (str(one.number), ", ".join(one.events), one.url, one.person)
-        table.add_row(*map(line, cells))
+    rows = (
+        (str(one.number), ", ".join(one.events), one.url, one.person) for one in hooks
+    )
     console = Terminal(highlight=False, soft_wrap=True)
-    console.print(table)
+    console.print(listing(("hook", "events", "address", "by"), rows))
     for due in tried:
         text = (
             f"{time_in_words(due.made_at)} {due.event} to hook {due.hook}: {due.state}"

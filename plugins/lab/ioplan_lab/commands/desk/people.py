@@ -5,13 +5,10 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from rich import box
-from rich.table import Table
-
+from ioplan.cli.display.listing import print_listing
 from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.core.text import did_you_mean, line
+from ioplan.core.text import did_you_mean
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.people.people import Listed, People
 from ioplan_lab.desk.people.role import Role
@@ -29,16 +26,14 @@ def list_people(lab: Path | None) -> None:
         raise UsageError(
             "the desk has no people yet: ioplan lab people add NAME --role admin"
         )
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("person", "role", "token until", *(["quota"] if quotas else [])):
-        table.add_column(heading, overflow="fold")
     others = quotas.get(EVERYONE, Quota())
-    for one in everyone:
-        texts = [one.name, one.role, _until(one)]
-        if quotas:
-            texts.append(quotas.get(one.name, others).text)
-        table.add_row(*map(line, texts))
-    Terminal(highlight=False).print(table)
+    rows = [
+        (one.name, one.role, _until(one), quotas.get(one.name, others).text)
+        for one in everyone
+    ]
+    shown = 4 if quotas else 3
+    headings = ("person", "role", "token until", "quota")
+    print_listing(headings[:shown], (row[:shown] for row in rows))
     for name, people in projects.items():
         quota = quotas.get(f"{PROJECT}{name}", Quota()).text
         print_line(f"{PROJECT}{name}: {', '.join(people)}; {quota or 'no quota'}")

@@ -9,17 +9,13 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from rich import box
-from rich.table import Table
-
+from ioplan.cli.display.listing import print_listing
 from ioplan.cli.display.output import print_line
-from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.run_options import requested, requested_plan
-from ioplan.core.text import line
-from ioplan.lab.lab_file import read_lab
-from ioplan.runner.person import login_name
-from ioplan.store.store import default_path
+from ioplan.results.store.store import default_path
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.session.person import login_name
 from ioplan_lab.commands.desk.chosen import chosen_targets
 from ioplan_lab.commands.desk.consent import usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database
@@ -93,14 +89,14 @@ def list_queue(lab: Path | None, json: bool) -> None:
     if json:
         _print_json(rows)
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("number", "plan", "on", "person", "priority", "state"):
-        table.add_column(heading, overflow="fold")
-    for entry, text in rows:
-        state = f"{entry.state}: {text}" if text else entry.state
-        cells = (f"#{entry.number}", entry.plan, entry.target, entry.person)
-        table.add_row(*map(line, (*cells, entry.priority.word, state)))
-    Terminal(highlight=False).print(table)
+    headings = ("number", "plan", "on", "person", "priority", "state")
+    print_listing(headings, (_cells(*row) for row in rows))
+
+
+def _cells(entry: Entry, text: str) -> tuple[str, ...]:
+    state = f"{entry.state}: {text}" if text else entry.state
+    about = (f"#{entry.number}", entry.plan, entry.target, entry.person)
+    return (*about, entry.priority.word, state)
 
 
 def _print_json(rows: list[tuple[Entry, str]]) -> None:

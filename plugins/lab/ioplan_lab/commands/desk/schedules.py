@@ -6,12 +6,8 @@ import json as json_text
 from pathlib import Path
 from typing import Any
 
-from rich import box
-from rich.table import Table
-
+from ioplan.cli.display.listing import print_listing
 from ioplan.cli.display.output import print_line
-from ioplan.cli.display.terminal import Terminal
-from ioplan.core.text import line
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.queue import start_form_of
 from ioplan_lab.desk.clock import time_in_words
@@ -48,16 +44,14 @@ def list_schedules(lab: Path | None, json: bool) -> None:
             more = {"plan": one.wanted.plan, "target": one.wanted.target}
             print_line(json_text.dumps({**known, **more}))
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("schedule", "times", "plan", "on", "next", "last"):
-        table.add_column(heading, overflow="fold")
+    rows = []
     for one in found:
         last = time_in_words(one.last_at) if one.last_at else ""
         last = f"{last} {one.last_text}".strip()
         times = f"{one.cron} {one.zone}, missed: {one.missed}"
         first = (one.name, times, one.wanted.plan, one.wanted.target)
-        table.add_row(*map(line, (*first, time_in_words(one.next_at), last)))
-    Terminal(highlight=False).print(table)
+        rows.append((*first, time_in_words(one.next_at), last))
+    print_listing(("schedule", "times", "plan", "on", "next", "last"), rows)
 
 
 def remove_schedule(name: str, lab: Path | None) -> None:

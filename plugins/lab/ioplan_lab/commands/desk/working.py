@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ioplan.cli.display.output import print_line
-from ioplan.lab.lab_file import default_path as default_lab
+from ioplan.runner.lab.lab_file import default_path as default_lab
 from ioplan_lab.commands.jobs.executor import connect
 from ioplan_lab.desk.database import DeskDatabase, desk_folder
 from ioplan_lab.desk.hooks.deliver import Deliverer

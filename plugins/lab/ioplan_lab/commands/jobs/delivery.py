@@ -10,9 +10,9 @@ from rich.console import Console
 from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
-from ioplan.store.delivery.delivered import stored_now
-from ioplan.store.delivery.outbox import Delivery
-from ioplan.store.delivery.reasons import shown
+from ioplan.results.store.delivery.delivered import stored_now
+from ioplan.results.store.delivery.outbox import Delivery
+from ioplan.results.store.delivery.reasons import shown
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs
 from ioplan_lab.cluster.jobs.lane import LaneCall

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ioplan.cli.choose import after_reading
+from ioplan.cli.targets.choose import after_reading
 from ioplan.core.error_kinds import TargetFault
-from ioplan.guard.errors import ConsentError, TargetError
-from ioplan.guard.target import check_evidence
-from ioplan.lab.lab import Lab
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import summary_of
+from ioplan.runner.guard.errors import ConsentError, TargetError
+from ioplan.runner.guard.target import check_evidence
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.hosts.evidence import request_of
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job

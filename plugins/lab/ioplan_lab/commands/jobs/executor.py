@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 
 from ioplan.cli.display.output import print_message
-from ioplan.store.errors import StoreError
+from ioplan.results.store.errors import StoreError
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor, LocalExecutor
 from ioplan_lab.cluster.jobs.job import Job

@@ -9,9 +9,9 @@ from rich.console import Console
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, RUN_FAILED
-from ioplan.runner.person import login_name
-from ioplan.store.delivery.sender import send_later
-from ioplan.store.store import default_path
+from ioplan.results.store.delivery.sender import send_later
+from ioplan.results.store.store import default_path
+from ioplan.runner.session.person import login_name
 from ioplan_lab.cluster.jobs.job import Jobs
 from ioplan_lab.cluster.keys.issued import notice
 from ioplan_lab.commands.jobs.delivery import (

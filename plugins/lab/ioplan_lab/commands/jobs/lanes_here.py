@@ -11,15 +11,12 @@ from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import asdict
-from rich import box
-from rich.table import Table
 
+from ioplan.cli.display.listing import print_listing
 from ioplan.cli.display.output import print_line
-from ioplan.cli.display.terminal import Terminal
 from ioplan.core.error_kinds import ClusterFault
-from ioplan.core.text import line
-from ioplan.store.errors import StoreError
-from ioplan.store.store import default_path
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import default_path
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.job import Jobs
 from ioplan_lab.cluster.jobs.lane import LaneState
@@ -45,13 +42,12 @@ def list_jobs(store: Path | None, json: bool) -> None:
         for one in found:
             print_line(json_text.dumps(asdict(one)))
         return
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("job", "plan", "on", "lanes"):
-        table.add_column(heading, overflow="fold", no_wrap=heading == "job")
-    for one in found:
-        lanes = ", ".join(f"{many} {status}" for status, many in one.lanes.items())
-        table.add_row(*map(line, (one.job, one.plan, one.where, lanes)))
-    Terminal(highlight=False).print(table)
+    rows = ((one.job, one.plan, one.where, _lanes(one)) for one in found)
+    print_listing(("job", "plan", "on", "lanes"), rows, whole="job")
+
+
+def _lanes(one: JobHere) -> str:
+    return ", ".join(f"{many} {status}" for status, many in one.lanes.items())
 
 
 def jobs_here(store: Path | None) -> list[JobHere]:

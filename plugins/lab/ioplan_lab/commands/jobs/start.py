@@ -7,17 +7,17 @@ from pathlib import Path
 from rich.console import Console
 
 from ioplan.backends import find
-from ioplan.cli.consents import listed_drives, listed_words
 from ioplan.cli.errors import UsageError
 from ioplan.cli.run_options import RunCall, requested_plan
-from ioplan.guard.resolve import check_spelling
-from ioplan.lab.cross_references import same_targets
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import default_path as default_lab
-from ioplan.lab.lab_file import read_lab
+from ioplan.cli.targets.consents import listed_drives, listed_words
 from ioplan.planner.summary import summary_of
 from ioplan.records.run_request import RunRequest
-from ioplan.runner.person import login_name
+from ioplan.runner.guard.resolve import check_spelling
+from ioplan.runner.lab.cross_references import same_targets
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import default_path as default_lab
+from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.session.person import login_name
 from ioplan_lab.cluster.jobs.dispatch import fleet_targets, new_job, target_entry
 from ioplan_lab.cluster.jobs.job import Job, Jobs
 from ioplan_lab.commands.jobs.evidence import check_group

@@ -9,38 +9,22 @@ from pathlib import Path
 from rich.console import Console
 
 from ioplan.cli.display.output import print_message
-from ioplan.cli.exit_codes import (
-    EXPECTATION_FAILED,
-    HELD,
-    INTERRUPTED,
-    RUN_FAILED,
-    USAGE,
-)
+from ioplan.cli.exit_codes import HELD, INTERRUPTED
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import line
-from ioplan.report.headlines.summary import league_of
-from ioplan.report.terminal.league import league_note, league_table
-from ioplan.runner.person import login_name
-from ioplan.store.store import Store
+from ioplan.results.report.headlines.summary import league_of
+from ioplan.results.report.terminal.league import league_note, league_table
+from ioplan.results.store.store import Store
+from ioplan.runner.session.person import login_name
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs
-from ioplan_lab.cluster.jobs.lane import LaneState, LaneStatus
+from ioplan_lab.cluster.jobs.lane import EXIT, LaneState, gravest
 from ioplan_lab.commands.jobs.delivery import after_delivery
 from ioplan_lab.commands.jobs.fleet import LaneDisplay, failure_messages, print_lanes
 
 LOOK_S, KEEP_S = 0.5, 5
 SURE_S, ENDING_S = 2, 60
-EXIT: dict[LaneStatus, int] = {
-    "ok": HELD,
-    "skipped": EXPECTATION_FAILED,
-    "unmet": EXPECTATION_FAILED,
-    "refused": USAGE,
-    "stopped": INTERRUPTED,
-    "failed": RUN_FAILED,
-    "died": RUN_FAILED,
-}
-"""The gravest of all lanes is the job's; graver ones come later."""
 
 
 def watch(
@@ -106,7 +90,7 @@ def _concluded(console: Console, job: Job, states: Sequence[LaneState]) -> int:
     _print_league(console, job)
     for text in failure_messages(states):
         print_message(text)
-    code = _exit_code(states)
+    code = EXIT[gravest(states).status]
     done = {"ok", "unmet"}
     if not all(state.status in done for state in states):
         console.print(f"to continue: ioplan resume {job.id}", soft_wrap=True)
@@ -124,12 +108,6 @@ def _print_league(console: Console, job: Job) -> None:
     if found:
         console.print(league_table(found, console))
         console.print(line(league_note(found), "dim"))
-
-
-def _exit_code(states: Sequence[LaneState]) -> int:
-    order = list(EXIT)
-    worst = max(states, key=lambda one: order.index(one.status))
-    return EXIT[worst.status]
 
 
 def settled(executor: Executor, job: Job, lost: Sequence[str]) -> list[LaneState]:

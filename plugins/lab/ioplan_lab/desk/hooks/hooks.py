@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ioplan.store.connection import Connection, Row
+from ioplan.results.store.connection import Connection, Row
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing

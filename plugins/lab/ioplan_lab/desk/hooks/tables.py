@@ -1,28 +1,19 @@
 """Tables of web hooks, and of what they have yet to deliver."""
 
+from __future__ import annotations
+
+from ioplan_lab.desk.table import table
+
 TABLES = {
-    "desk_hook": """
-CREATE TABLE desk_hook (
-  number INTEGER NOT NULL,
-  url TEXT NOT NULL,
-  events VARCHAR NOT NULL,
-  secret VARCHAR NOT NULL,
-  inside INTEGER NOT NULL,
-  person VARCHAR NOT NULL,
-  at VARCHAR NOT NULL,
-  PRIMARY KEY (number)
-)""",
-    "desk_delivery": """
-CREATE TABLE desk_delivery (
-  number INTEGER NOT NULL,
-  hook INTEGER NOT NULL,
-  event VARCHAR NOT NULL,
-  body TEXT NOT NULL,
-  made_at VARCHAR NOT NULL,
-  attempts INTEGER NOT NULL,
-  next_at VARCHAR NOT NULL,
-  state VARCHAR NOT NULL,
-  answer TEXT NOT NULL,
-  PRIMARY KEY (number)
-)""",
+    **table(
+        "desk_hook",
+        "number:INTEGER url events secret inside:INTEGER person at",
+        "number",
+    ),
+    **table(
+        "desk_delivery",
+        "number:INTEGER hook:INTEGER event body made_at attempts:INTEGER "
+        "next_at state answer",
+        "number",
+    ),
 }

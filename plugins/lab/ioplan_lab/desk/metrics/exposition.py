@@ -10,13 +10,10 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from ioplan.core.version import __version__
-from ioplan.lab.lab_file import read_lab
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.hooks.hooks import Hooks
 from ioplan_lab.desk.metrics.families import DeskNow, families
-from ioplan_lab.desk.queue.drives import Drives
-from ioplan_lab.desk.queue.overview import drive_rows
 
 __all__ = ["CONTENT_TYPE_LATEST", "exposition"]
 
@@ -40,7 +37,7 @@ def exposition(desk: Desk) -> bytes:
 
 def desk_now(desk: Desk) -> DeskNow:
     """What the desk sees now. Raises StoreError, LabError."""
-    states, jobs = Drives(desk.database).states(), desk.jobs_now()
+    jobs = desk.jobs_now()
     undelivered: Counter[str] = Counter()
     for one in jobs:
         undelivered.update(one.undelivered)
@@ -50,7 +47,7 @@ def desk_now(desk: Desk) -> DeskNow:
         waiting=desk.queue.waiting(),
         held=desk.queue.held(),
         lanes=[s for one in jobs if not one.ended for s in one.states],
-        drives=drive_rows(read_lab(desk.lab_file), states, desk.queue, desk.busy()),
+        drives=desk.drives(),
         sessions=desk.store.status_counts(),
         undelivered=undelivered,
         deliveries=Hooks(desk.database).states(),

@@ -10,25 +10,13 @@ from msgspec import Struct
 from ioplan.core.text import printable
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.queue.tables import insert
+from ioplan_lab.desk.table import table
 
-TABLES = {
-    "desk_audit": """
-CREATE TABLE desk_audit (
-  id VARCHAR NOT NULL,
-  at VARCHAR NOT NULL,
-  person VARCHAR NOT NULL,
-  address VARCHAR NOT NULL,
-  deed VARCHAR NOT NULL,
-  outcome TEXT NOT NULL,
-  PRIMARY KEY (id)
-)""",
-}
+TABLES = table("desk_audit", "id at person address deed outcome", "id")
 NEWEST = """
     SELECT at, person, address, deed, outcome FROM desk_audit
     ORDER BY id DESC LIMIT :limit"""
-ADD = """
-    INSERT INTO desk_audit (id, at, person, address, deed, outcome)
-    VALUES (:id, :at, :person, :address, :deed, :outcome)"""
 MOST_TEXT = 500
 
 
@@ -67,7 +55,7 @@ class Audit:
             "outcome": _kept(outcome),
         }
         with self.database.writing() as connection:
-            connection.change(ADD, row)
+            insert(connection, "desk_audit", row)
 
     def newest(self, limit: int = 100) -> list[Deed]:
         """The newest first."""

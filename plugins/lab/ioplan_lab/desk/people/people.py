@@ -8,44 +8,21 @@ from datetime import timedelta
 from msgspec import Struct
 
 from ioplan.core.text import did_you_mean
-from ioplan.store.errors import KeyViolation
+from ioplan.results.store.errors import KeyViolation
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.people.secret import digest_of, is_same, new_cookie, new_token
+from ioplan_lab.desk.queue.tables import insert
+from ioplan_lab.desk.table import table
 
 TABLES = {
-    "desk_person": """
-CREATE TABLE desk_person (
-  name VARCHAR NOT NULL,
-  role VARCHAR NOT NULL,
-  added_at VARCHAR NOT NULL,
-  PRIMARY KEY (name)
-)""",
-    "desk_token": """
-CREATE TABLE desk_token (
-  digest VARCHAR NOT NULL,
-  person VARCHAR NOT NULL,
-  made_at VARCHAR NOT NULL,
-  expires_at VARCHAR,
-  PRIMARY KEY (digest)
-)""",
-    "desk_browser": """
-CREATE TABLE desk_browser (
-  digest VARCHAR NOT NULL,
-  token VARCHAR NOT NULL,
-  expires_at VARCHAR NOT NULL,
-  PRIMARY KEY (digest)
-)""",
+    **table("desk_person", "name role added_at", "name"),
+    **table("desk_token", "digest person made_at expires_at?", "digest"),
+    **table("desk_browser", "digest token expires_at", "digest"),
     # whom an OIDC provider calls what; see `provided.py`
-    "desk_provided": """
-CREATE TABLE desk_provided (
-  issuer VARCHAR NOT NULL,
-  subject VARCHAR NOT NULL,
-  person VARCHAR NOT NULL,
-  PRIMARY KEY (issuer, subject)
-)""",
+    **table("desk_provided", "issuer subject person", "issuer subject"),
 }
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 SIGNED_IN = timedelta(hours=12)
@@ -92,10 +69,10 @@ class People:
                 f"{name!r} is not a valid name: a name has letters, digits, '.', '_', "
                 "'@' and '-', at most 64, and begins with a letter or a digit"
             )
-        row = {"name": name, "role": str(role), "at": stamp()}
+        row = {"name": name, "role": str(role), "added_at": stamp()}
         try:
             with self.database.writing() as connection:
-                connection.change(ADD, row)
+                insert(connection, "desk_person", row)
         except KeyViolation:
             raise DeskError(
                 f"there is a {name!r} already; for another token: ioplan lab people "
@@ -110,11 +87,11 @@ class People:
         row = {
             "digest": digest_of(token),
             "person": name,
-            "at": stamp(),
-            "expires": stamp(valid) if valid else None,
+            "made_at": stamp(),
+            "expires_at": stamp(valid) if valid else None,
         }
         with self.database.writing() as connection:
-            connection.change(ADD_TOKEN, row)
+            insert(connection, "desk_token", row)
         return token
 
     def remove(self, name: str) -> None:
@@ -175,11 +152,11 @@ class People:
         row = {
             "digest": digest_of(cookie),
             "token": digest_of(token),
-            "expires": stamp(SIGNED_IN),
+            "expires_at": stamp(SIGNED_IN),
         }
         with self.database.writing() as connection:
             connection.change(FORGET, {"now": stamp()})
-            connection.change(ADD_BROWSER, row)
+            insert(connection, "desk_browser", row)
         return cookie
 
     def by_cookie(self, cookie: str) -> Person | None:
@@ -196,13 +173,6 @@ class People:
             connection.change(DROP_BROWSER, {"digest": digest_of(cookie)})
 
 
-ADD = "INSERT INTO desk_person (name, role, added_at) VALUES (:name, :role, :at)"
-ADD_TOKEN = """
-    INSERT INTO desk_token (digest, person, made_at, expires_at)
-    VALUES (:digest, :person, :at, :expires)"""
-ADD_BROWSER = """
-    INSERT INTO desk_browser (digest, token, expires_at)
-    VALUES (:digest, :token, :expires)"""
 DROP_PERSON = "DELETE FROM desk_person WHERE name = :name"
 DROP_PROVIDED = "DELETE FROM desk_provided WHERE person = :name"
 DROP_TOKENS = "DELETE FROM desk_token WHERE person = :name"

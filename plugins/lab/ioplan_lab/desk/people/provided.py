@@ -6,7 +6,7 @@ from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Refused
 from ioplan_lab.desk.people.oidc import Known
-from ioplan_lab.desk.people.people import ADD, ADD_BROWSER, ADD_TOKEN, NAME, SIGNED_IN
+from ioplan_lab.desk.people.people import NAME, SIGNED_IN
 from ioplan_lab.desk.people.secret import digest_of, new_cookie, new_token
 from ioplan_lab.desk.queue.tables import insert, locked
 
@@ -34,12 +34,15 @@ def sign_in_known(database: DeskDatabase, known: Known) -> str:
             insert(connection, "desk_provided", {**who, "person": name})
         now, end = stamp(), stamp(SIGNED_IN)
         role = {"name": name, "role": str(known.role)}
-        connection.change(SET_ROLE if is_there else ADD, {**role, "at": now})
+        if is_there:
+            connection.change(SET_ROLE, role)
+        else:
+            insert(connection, "desk_person", {**role, "added_at": now})
         connection.change(DROP_OLD, {"name": name, "now": now})
-        own = {"digest": digest_of(token), "person": name, "at": now, "expires": end}
-        connection.change(ADD_TOKEN, own)
-        row = {"digest": digest_of(cookie), "token": digest_of(token), "expires": end}
-        connection.change(ADD_BROWSER, row)
+        own = {"digest": digest_of(token), "expires_at": end}
+        insert(connection, "desk_token", {**own, "person": name, "made_at": now})
+        row = {"digest": digest_of(cookie), "token": own["digest"], "expires_at": end}
+        insert(connection, "desk_browser", row)
     return cookie
 
 

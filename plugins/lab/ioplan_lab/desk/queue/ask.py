@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ioplan.core.text import did_you_mean
-from ioplan.guard.consent_list.read import signed_list
-from ioplan.lab.lab import Lab
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.run_request import RunRequest
+from ioplan.runner.guard.consent_list.read import signed_list
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.jobs.dispatch import fleet_targets, plan_files
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.errors import DeskError

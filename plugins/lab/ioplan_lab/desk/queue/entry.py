@@ -7,9 +7,10 @@ from enum import IntEnum
 from typing import Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from ioplan.records.run_request import RunRequest
-from ioplan.store.connection import Row
+from ioplan.results.store.connection import Row
 from ioplan_lab.desk.errors import DeskError
 
 
@@ -79,7 +80,7 @@ class QueueEntry(Struct, frozen=True):
     origin: str = ""
 
 
-class Entry(Struct, frozen=True):
+class Entry(QueueEntry, frozen=True, kw_only=True):
     """A row of the queue. `job` is the id that it runs by, from its start on.
 
     `desk` started it, and says until `lease` that it is alive. `message` says what it
@@ -87,18 +88,8 @@ class Entry(Struct, frozen=True):
     """
 
     number: int
-    person: str
     added_at: str
-    priority: Priority
     position: int
-    not_before: str
-    plan: str
-    files: dict[str, str]
-    target: str
-    drives: tuple[str, ...]
-    request: RunRequest
-    consent: str
-    origin: str
     state: State
     desk: str
     lease: str
@@ -116,25 +107,16 @@ class Entry(Struct, frozen=True):
 
 def row_of(wanted: QueueEntry, number: int, added_at: str) -> Row:
     """A new row."""
-    empty = ("desk", "lease", "job", "started_at", "ended_at", "cancelled_by")
-    return {
-        "number": number,
-        "person": wanted.person,
-        "added_at": added_at,
+    times = ("lease", "started_at", "ended_at")
+    empty = (*times, "desk", "job", "cancelled_by", "message")
+    texts = {
         "priority": int(wanted.priority),
-        "position": 0,
-        "not_before": wanted.not_before,
-        "plan": wanted.plan,
         "files": json.dumps(wanted.files),
-        "target": wanted.target,
         "drives": json.dumps(wanted.drives),
         "request": wanted.request.model_dump_json(),
-        "consent": wanted.consent,
-        "origin": wanted.origin,
-        "state": "waiting",
-        "message": "",
-        **dict.fromkeys(empty, ""),
     }
+    begun = {"number": number, "added_at": added_at, "position": 0, "state": "waiting"}
+    return {**asdict(wanted), **texts, **begun, **dict.fromkeys(empty, "")}
 
 
 def entry_of(row: Row) -> Entry:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ioplan.lab.lab import Lab
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.inventory import Busy
 from ioplan_lab.desk.queue.drives import DriveState, DriveStates

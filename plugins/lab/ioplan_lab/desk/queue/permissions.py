@@ -6,7 +6,6 @@ all; of a drive with several tags, each has to permit.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
@@ -14,11 +13,11 @@ from msgspec import Struct
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.pairs import Pairs
+from ioplan_lab.desk.people.people import NAME
 
 PROJECTS = Pairs("desk_project", "project", "person")
 PERMISSIONS = Pairs("desk_permission", "tag", "who")
 TABLES = {**PROJECTS.definition, **PERMISSIONS.definition}
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 PROJECT = "@"
 Words = Mapping[str, tuple[str, ...]]
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from ioplan.records.session_id import new_session_id
-from ioplan.store.connection import Connection
+from ioplan.results.store.connection import Connection
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing, Refused

@@ -12,23 +12,16 @@ from datetime import datetime, timedelta
 from msgspec import Struct
 
 from ioplan.core.text import counted
-from ioplan.store.connection import Connection
+from ioplan.results.store.connection import Connection
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.entry import Entry, entry_of
 from ioplan_lab.desk.queue.permissions import PROJECT, PROJECTS, Words, projects_of
 from ioplan_lab.desk.queue.tables import insert
+from ioplan_lab.desk.table import table
 
-TABLES = {
-    "desk_quota": """
-CREATE TABLE desk_quota (
-  person VARCHAR NOT NULL,
-  drives INTEGER,
-  hours DOUBLE,
-  PRIMARY KEY (person)
-)""",
-}
+TABLES = table("desk_quota", "person drives:INTEGER? hours:DOUBLE?", "person")
 EVERYONE = "*"
 DAYS = 7
 STARTED = """

@@ -11,22 +11,20 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, get_args
+from typing import Protocol
 
 from ioplan.records.run_request import RunRequest
-from ioplan.store.errors import StoreError
+from ioplan.results.store.errors import StoreError
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs
-from ioplan_lab.cluster.jobs.lane import LaneState, LaneStatus
+from ioplan_lab.cluster.jobs.lane import LaneState, gravest
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.entry import Entry, queueable
 
 REQUEST = "request.json"
 START_S = 600.0
 """A lab of 300 drives takes seconds; hosts that do not answer take minutes."""
-GRAVITY: tuple[LaneStatus, ...] = get_args(LaneStatus)
-"""The gravest of all lanes is the job's; graver ones come later."""
 
 
 class StartError(DeskError):
@@ -157,6 +155,6 @@ class JobStarter:
 
 def outcome_of(states: Sequence[LaneState]) -> str:
     """The gravest status, and why."""
-    worst = max(states, key=lambda one: GRAVITY.index(one.status))
+    worst = gravest(states)
     why = worst.reason.removeprefix("error: ") if worst.status != "ok" else ""
     return f"{worst.status}: {why}" if why else worst.status

@@ -2,58 +2,23 @@
 
 from __future__ import annotations
 
-from ioplan.store.connection import Connection, Row
+from ioplan.results.store.connection import Connection, Row
+from ioplan_lab.desk.table import table
 
 TABLES = {
     # a row that who decides what is started has locked; see `deciding`
-    "desk_lock": """
-CREATE TABLE desk_lock (
-  name VARCHAR NOT NULL,
-  PRIMARY KEY (name)
-)""",
-    "desk_queue": """
-CREATE TABLE desk_queue (
-  number INTEGER NOT NULL,
-  person VARCHAR NOT NULL,
-  added_at VARCHAR NOT NULL,
-  priority INTEGER NOT NULL,
-  position INTEGER NOT NULL,
-  not_before VARCHAR NOT NULL,
-  plan VARCHAR NOT NULL,
-  files TEXT NOT NULL,
-  target VARCHAR NOT NULL,
-  drives TEXT NOT NULL,
-  request TEXT NOT NULL,
-  consent TEXT NOT NULL,
-  origin VARCHAR NOT NULL,
-  state VARCHAR NOT NULL,
-  desk VARCHAR NOT NULL,
-  lease VARCHAR NOT NULL,
-  job VARCHAR NOT NULL,
-  started_at VARCHAR NOT NULL,
-  ended_at VARCHAR NOT NULL,
-  cancelled_by VARCHAR NOT NULL,
-  message TEXT NOT NULL,
-  PRIMARY KEY (number)
-)""",
-    "desk_reservation": """
-CREATE TABLE desk_reservation (
-  number INTEGER NOT NULL,
-  drive VARCHAR NOT NULL,
-  person VARCHAR NOT NULL,
-  since VARCHAR NOT NULL,
-  until VARCHAR NOT NULL,
-  why TEXT NOT NULL,
-  PRIMARY KEY (number)
-)""",
-    "desk_out_of_service": """
-CREATE TABLE desk_out_of_service (
-  drive VARCHAR NOT NULL,
-  reason TEXT NOT NULL,
-  person VARCHAR NOT NULL,
-  at VARCHAR NOT NULL,
-  PRIMARY KEY (drive)
-)""",
+    **table("desk_lock", "name", "name"),
+    **table(
+        "desk_queue",
+        "number:INTEGER person added_at priority:INTEGER position:INTEGER "
+        "not_before plan files target drives request consent origin state "
+        "desk lease job started_at ended_at cancelled_by message",
+        "number",
+    ),
+    **table(
+        "desk_reservation", "number:INTEGER drive person since until why", "number"
+    ),
+    **table("desk_out_of_service", "drive reason person at", "drive"),
 }
 LOCK = "INSERT INTO desk_lock (name) VALUES (:name) ON CONFLICT DO NOTHING"
 

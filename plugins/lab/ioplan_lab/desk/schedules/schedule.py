@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from ioplan.records.run_request import RunRequest
-from ioplan.store.connection import Connection, Row
+from ioplan.results.store.connection import Connection, Row
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing
@@ -23,21 +23,11 @@ from ioplan_lab.desk.queue.entry import OPEN, Priority, QueueEntry
 from ioplan_lab.desk.queue.queue import add_to
 from ioplan_lab.desk.queue.tables import insert, locked
 from ioplan_lab.desk.schedules.times import count_due, next_time
+from ioplan_lab.desk.table import table
 
-TABLES = {
-    "desk_schedule": """
-CREATE TABLE desk_schedule (
-  name VARCHAR NOT NULL,
-  cron VARCHAR NOT NULL,
-  zone VARCHAR NOT NULL,
-  missed VARCHAR NOT NULL,
-  wanted TEXT NOT NULL,
-  next_at VARCHAR NOT NULL,
-  last_at VARCHAR NOT NULL,
-  last_text TEXT NOT NULL,
-  PRIMARY KEY (name)
-)""",
-}
+TABLES = table(
+    "desk_schedule", "name cron zone missed wanted next_at last_at last_text", "name"
+)
 ON_TIME = timedelta(minutes=2)
 """What is due longer ago was missed; a desk looks every few seconds."""
 Missed = Literal["once", "skip"]

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW
-from ioplan.guard.consent_list.read import MAX_BYTES, ConsentList, signed_list
-from ioplan.lab.lab import Lab
+from ioplan.runner.guard.consent_list.read import MAX_BYTES, ConsentList, signed_list
+from ioplan.runner.lab.lab import Lab
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.people.people import NAME
 

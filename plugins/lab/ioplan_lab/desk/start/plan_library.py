@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ioplan.core.text import did_you_mean
-from ioplan.guard.output import OutputError, output_file
-from ioplan.lab.lab_file import plan_folders
 from ioplan.language.check.modules import read_text
 from ioplan.language.search.packages import SuiteError
-from ioplan.suites.suite import suite_files
+from ioplan.planner.suites.suite import suite_files
+from ioplan.runner.guard.output import OutputError, output_file
+from ioplan.runner.lab.lab_file import plan_folders
 from ioplan_lab.desk.errors import DeskError, Missing
 
 SUFFIX = ".ioplan"

@@ -12,13 +12,13 @@ from typing import Any
 from msgspec import Struct
 
 from ioplan.core.error_kinds import ExplainedError
-from ioplan.guard.consent_list.read import MAX_BYTES, ConsentList, signed_list
-from ioplan.lab.lab import Lab
-from ioplan.lab.lab_file import plan_folders, read_lab
 from ioplan.language.check.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.run_request import RunRequest
+from ioplan.runner.guard.consent_list.read import MAX_BYTES, ConsentList, signed_list
+from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab_file import plan_folders, read_lab
 from ioplan_lab.desk.calls import Calls, said
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.queue.ask import drives_named, priority_named, wanted

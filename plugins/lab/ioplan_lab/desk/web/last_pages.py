@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ioplan.core.units import time_text
-from ioplan.store.errors import StoreError
+from ioplan.results.store.errors import StoreError
 from ioplan_lab.desk.people.people import SIGNED_IN, Person
 
 PATIENCE_S, PROBE_S, AGAIN_S = 0.5, 0.3, 2.0

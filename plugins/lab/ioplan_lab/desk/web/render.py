@@ -66,7 +66,7 @@ def static_file(name: str) -> bytes:
     """A file that all pages use: the colours are those of the report."""
     data = (files("ioplan_lab.desk.web") / "static" / name).read_bytes()
     if name == "desk.css":
-        data = (files("ioplan.report.html") / "palette.css").read_bytes() + data
+        data = (files("ioplan.results.report.html") / "palette.css").read_bytes() + data
     return data
 
 

@@ -17,7 +17,7 @@ from starlette.responses import RedirectResponse, Response
 
 from ioplan.core.error_kinds import ExplainedError, StoreFault
 from ioplan.core.text import printable
-from ioplan.store.errors import StoreError
+from ioplan.results.store.errors import StoreError
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.errors import DeskError, Missing, Refused
 from ioplan_lab.desk.people.people import Person
@@ -166,6 +166,21 @@ def address_of(request: Request) -> str:
 def cookie_name(desk: Desk) -> str:
     """With TLS, browsers take a cookie of this prefix from this very host only."""
     return "__Host-ioplan" if desk.tls else "ioplan"
+
+
+def give_cookie(
+    response: Response, desk: Desk, name: str, cookie: str, age_s: float
+) -> None:
+    """For this site alone, and no script."""
+    response.set_cookie(
+        name,
+        cookie,
+        max_age=int(age_s),
+        httponly=True,
+        samesite="strict" if name == cookie_name(desk) else "lax",
+        secure=desk.tls,
+        path="/",
+    )
 
 
 def bearer_token(request: Request) -> str:

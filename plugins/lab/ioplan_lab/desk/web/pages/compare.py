@@ -7,8 +7,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ioplan.compare import wording
-from ioplan.compare.comparison import Comparison, Row
+from ioplan.results.compare import wording
+from ioplan.results.compare.comparison import Comparison, Row
 from ioplan_lab.desk.compare import compared
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role

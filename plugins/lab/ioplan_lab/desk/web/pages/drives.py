@@ -10,8 +10,6 @@ from starlette.responses import Response
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.drives import LabDrive, lab_drives, with_health
 from ioplan_lab.desk.people.role import Role
-from ioplan_lab.desk.queue.drives import Drives
-from ioplan_lab.desk.queue.overview import drive_rows
 from ioplan_lab.desk.tags import DriveTags
 from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
@@ -43,9 +41,7 @@ async def page(context: RequestContext) -> Response:
 
 def all_drives(desk: Desk) -> list[LabDrive]:
     """The drives of lab file and results, as they are now. Raises StoreError."""
-    lab = desk.starter.lab
-    states = Drives(desk.database).states()
-    return lab_drives(desk.store, lab, drive_rows(lab, states, desk.queue, desk.busy()))
+    return lab_drives(desk.store, desk.starter.lab, desk.drives())
 
 
 def _address(text: str, number: int) -> str:

@@ -13,7 +13,12 @@ from ioplan_lab.desk.people.people import SIGNED_IN
 from ioplan_lab.desk.people.provided import sign_in_known
 from ioplan_lab.desk.people.secret import digest_of, is_same, new_cookie
 from ioplan_lab.desk.web.limits import WAIT
-from ioplan_lab.desk.web.request_context import RequestContext, allowed, cookie_name
+from ioplan_lab.desk.web.request_context import (
+    RequestContext,
+    allowed,
+    cookie_name,
+    give_cookie,
+)
 
 PATH, BACK = "/sign-in/oidc", "/sign-in/oidc/done"
 BEGUN_S, MOST_BEGUN = 600, 1000
@@ -45,15 +50,8 @@ async def begin(context: RequestContext) -> Response:
     cookie = new_cookie()
     context.request.app.state.begun.add(cookie, one)
     found = RedirectResponse(address, 303)
-    found.set_cookie(
-        _cookie(context),
-        cookie,
-        max_age=BEGUN_S,
-        httponly=True,
-        samesite="lax",  # it comes back from another site
-        secure=context.desk.tls,
-        path="/",
-    )
+    # lax: it comes back from another site
+    give_cookie(found, context.desk, _cookie(context), cookie, BEGUN_S)
     return found
 
 
@@ -72,15 +70,8 @@ async def end(context: RequestContext) -> Response:
     await one.note("sign in by OIDC", "done")
     # a redirect would be of the provider's site still, and without the cookie
     found = context.page("signed_in.html.j2", name=name)
-    found.set_cookie(
-        cookie_name(context.desk),
-        cookie,
-        max_age=int(SIGNED_IN.total_seconds()),
-        httponly=True,
-        samesite="strict",
-        secure=context.desk.tls,
-        path="/",
-    )
+    desk, age_s = context.desk, SIGNED_IN.total_seconds()
+    give_cookie(found, desk, cookie_name(desk), cookie, age_s)
     found.delete_cookie(_cookie(context), secure=context.desk.tls, httponly=True)
     return found
 

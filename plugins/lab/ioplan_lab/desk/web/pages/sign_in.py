@@ -16,6 +16,7 @@ from ioplan_lab.desk.web.request_context import (
     RequestContext,
     allowed,
     cookie_name,
+    give_cookie,
     last_pages,
 )
 
@@ -62,15 +63,7 @@ async def enter(context: RequestContext) -> Response:
 
 
 def _give(context: RequestContext, response: Response, cookie: str, age_s: int) -> None:
-    response.set_cookie(
-        cookie_name(context.desk),
-        cookie,
-        max_age=age_s,
-        httponly=True,
-        samesite="strict",
-        secure=context.desk.tls,
-        path="/",
-    )
+    give_cookie(response, context.desk, cookie_name(context.desk), cookie, age_s)
 
 
 @allowed(Role.VIEWER)

@@ -3,26 +3,17 @@
 use super::verifier_of;
 use crate::pattern::sizes::Direction;
 use crate::target::verify::Verifier;
+use crate::threads::conditions::thread_cpu_ns;
 
 const BLOCK_BYTES: u64 = 4096;
 const WRITES: u64 = 20_000;
 const FLUSH_EVERY: u64 = 64;
 const ROUNDS: usize = 25;
 
-fn cpu_ns() -> u64 {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the time goes into a value of this function.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
 /// CPU time of this thread for a write of 4 KiB: stamped, and acknowledged.
 fn write_ns(verifier: &mut Verifier, flushes: bool) -> f64 {
     let mut buffer = vec![0xa5; BLOCK_BYTES as usize];
-    let begun_ns = cpu_ns();
+    let begun_ns = thread_cpu_ns();
     for number in 0..WRITES {
         let offset_bytes = number * 7919 % 1024 * BLOCK_BYTES;
         verifier.stamp(offset_bytes, &mut buffer);
@@ -32,7 +23,7 @@ fn write_ns(verifier: &mut Verifier, flushes: bool) -> f64 {
             verifier.end_flush(flush, true);
         }
     }
-    (cpu_ns() - begun_ns) as f64 / WRITES as f64
+    (thread_cpu_ns() - begun_ns) as f64 / WRITES as f64
 }
 
 #[test]

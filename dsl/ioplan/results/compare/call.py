@@ -1,0 +1,128 @@
+"""What is said of the cells of all metrics together: different, equal, undecided."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from ioplan.results.compare.estimate import (
+    CONFIDENCE,
+    FEW_UNITS,
+    Estimate,
+    of_all,
+    of_cell,
+    pooled,
+)
+from ioplan.results.compare.figure import MetricPair, MetricTable
+from ioplan.results.compare.multiplicity import hochberg, holm, rank_chance
+
+Word = Literal["different", "equal", "undecided"]
+
+LEVEL = 1 - CONFIDENCE
+FOR_ALL, FOR_CELLS = 0.5, 0.3
+"""Of the 5 %: for what all cells have in common, and for each by itself.
+
+The rest is kept back: what few sessions tell of each cell's noise is itself not sure.
+"""
+AGREEING = 2 / 3
+"""So many of the cells go the way that all are said to go."""
+NOTHING_TO_LEARN_FROM = "nothing tells how much sessions differ"
+TOO_LITTLE = "too few sessions tell how much they differ"
+ALONE = "far off by itself, but not for one of so many rows"
+ONE_SESSION = "not all sessions are apart, as if one were far off"
+DISAGREE = "the cells do not go one way"
+
+
+class Call(Struct, frozen=True):
+    """What is said of one cell, or of all; `chance` is adjusted for all of them."""
+
+    word: Word
+    estimate: Estimate | None = None
+    chance: float | None = None
+    why: str = ""
+
+
+class Calls(Struct, frozen=True):
+    """The calls of one metric: of all cells, if they are enough, and of each."""
+
+    all: Call | None
+    cells: tuple[Call, ...]
+
+
+def calls(tables: Sequence[MetricTable], threshold: float) -> list[Calls]:
+    """Judge all of a comparison: 5 % of those without a change have any `different`.
+
+    Changes of at most `threshold`, a share, count as equal.
+    """
+    alls = [of_all(table.pairs, table.noise) for table in tables]
+    cells = [[of_cell(pair, table.noise) for pair in table.pairs] for table in tables]
+    chances = iter(_chances(alls, cells, threshold))
+    of_alls = [
+        _call_all(one, next(chances), table, threshold) if one else None
+        for one, table in zip(alls, tables, strict=True)
+    ]
+    found = [
+        tuple(
+            _call(pair, one, next(chances), threshold) if one else _unknown(pair, table)
+            for pair, one in zip(table.pairs, row, strict=True)
+        )
+        for table, row in zip(tables, cells, strict=True)
+    ]
+    return [Calls(*both) for both in zip(of_alls, found, strict=True)]
+
+
+def _chances(
+    alls: Sequence[Estimate | None],
+    cells: Sequence[Sequence[Estimate | None]],
+    threshold: float,
+) -> list[float]:
+    """Adjusted: first those of all cells, then those of each."""
+    shared = [one.p_value(threshold) for one in alls if one]
+    each = [one.p_value(threshold) for row in cells for one in row if one]
+    share = FOR_CELLS if shared else FOR_CELLS + FOR_ALL
+    return [
+        *(min(1.0, chance / FOR_ALL) for chance in hochberg(shared)),
+        *(min(1.0, chance / share) for chance in holm(each)),
+    ]
+
+
+def _call_all(
+    one: Estimate, chance: float, table: MetricTable, threshold: float
+) -> Call:
+    known = [pair.difference for pair in pooled(table.pairs, table.noise)]
+    same_way = sum(d * one.difference > 0 for d in known)
+    if chance <= LEVEL and same_way < AGREEING * len(known):
+        return Call("undecided", one, chance, DISAGREE)
+    return _judged(one, chance, threshold)
+
+
+def _unknown(pair: MetricPair, table: MetricTable) -> Call:
+    if pair.identical:
+        return Call("equal")
+    known = table.noise.guess(pair.new.key)
+    return Call("undecided", why=TOO_LITTLE if known else NOTHING_TO_LEARN_FROM)
+
+
+def _call(pair: MetricPair, one: Estimate, chance: float, threshold: float) -> Call:
+    if pair.identical:
+        return Call("equal", one, chance)
+    found = _judged(one, chance, threshold)
+    if found.word == "different" and not _apart(pair):
+        return Call("undecided", one, chance, ONE_SESSION)
+    return found
+
+
+def _apart(pair: MetricPair) -> bool:
+    """Whether more than one of a few sessions a side is apart."""
+    sides = pair.base.figures, pair.new.figures
+    return min(map(len, sides)) < FEW_UNITS or rank_chance(*sides) <= LEVEL
+
+
+def _judged(one: Estimate, chance: float, threshold: float) -> Call:
+    if chance <= LEVEL:
+        return Call("different", one, chance)
+    if one.surely_within(threshold):
+        return Call("equal", one, chance)
+    return Call("undecided", one, chance, ALONE if one.surely_beyond(threshold) else "")

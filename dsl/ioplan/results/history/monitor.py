@@ -1,0 +1,184 @@
+"""A series under nightly looks: signals are suspected, confirmed, withdrawn.
+
+The evidence for a step is summed over the places where it may be (an e-detector of
+Shiryaev-Roberts' kind, see `compare/evidence.py`), of values whose outliers are
+clipped. What a look says depends on no later session. A confirmed step begins a new
+level; if later sessions speak against it, it is withdrawn, and the level before goes
+on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from math import inf, log, sqrt
+from typing import Literal
+
+import numpy as np
+from msgspec import Struct
+from numpy.lib.stride_tricks import sliding_window_view
+
+from ioplan.core.statistics.shared_variance import Variance
+from ioplan.core.statistics.student_t import quantile
+from ioplan.results.compare.evidence import Numbers, log_limit
+from ioplan.results.history.step_evidence import Places, clipped, step_evidence
+
+State = Literal["suspected", "confirmed", "withdrawn"]
+
+GUARD = 2
+"""So many values are needed on each side of a confirmed step, and beyond the band."""
+SUSPECTED = log(20.0)
+WINDOW = 256
+"""So many values of a level are looked at: more hardly tell it better."""
+PLACES = 64
+"""A step is looked for among so many of the newest values."""
+LOOKS = 32
+"""The evidence of so many looks at whole windows is computed at once: arrays of more
+than 128 KiB are asked of the kernel each time, which takes as long as the rest."""
+NEWEST = np.arange(WINDOW - PLACES, WINDOW)
+"""Those places in a whole window."""
+EXACT = 1e-12
+"""The least variance, a millionth squared: figures are rounded somewhere."""
+BAND = 0.975
+
+
+class Signal(Struct, frozen=True):
+    """What one look changed: a step at `at` has got a state by the value `seen`."""
+
+    at: int
+    seen: int
+    state: State
+    evidence: float = 0.0
+
+
+def signals(
+    values: Sequence[float],
+    prior: Variance | None = None,
+    floor: float = EXACT,
+    limits: Sequence[float] | None = None,
+) -> list[Signal]:
+    """All of a series, in the order of the looks.
+
+    `prior` is the variance of a value that others have shown; no variance is taken to
+    be below `floor`. `limits` has the logarithm of what evidence confirms at each look;
+    by default, that of one series.
+    """
+    limits = limits or [log_limit(1)] * len(values)
+    watch = _Watch(np.asarray(values, float), prior, max(floor, EXACT), limits)
+    return list(watch.signals())
+
+
+def confirmed(found: Sequence[Signal]) -> list[Signal]:
+    """The steps that stand: confirmed, and not withdrawn since, by their places."""
+    standing: dict[int, Signal] = {}
+    for one in found:
+        if one.state == "confirmed":
+            standing[one.at] = one
+        elif one.state == "withdrawn":
+            standing.pop(one.at, None)
+    return [standing[at] for at in sorted(standing)]
+
+
+class _Watch(Struct, frozen=True):
+    values: Numbers
+    prior: Variance | None
+    floor: float
+    limits: Sequence[float]
+    blocks: dict[int, tuple[Numbers, list[float]]] = {}
+
+    def signals(self) -> Iterator[Signal]:
+        """Each look in turn; `starts` are where the levels begin."""
+        starts, suspected = [0], None
+        for seen in range(len(self.values)):
+            if len(starts) > 1 and self._is_gone(starts[-2], starts[-1], seen):
+                yield Signal(starts.pop(), seen, "withdrawn")
+                suspected = None
+            look = self._look(starts[-1], seen)
+            if look and look.state == "confirmed":
+                yield look
+                starts.append(look.at)
+                suspected = None
+            elif look and suspected is None:
+                yield look
+                suspected = look.at
+            elif look is None and suspected is not None:
+                yield Signal(suspected, seen, "withdrawn")
+                suspected = None
+
+    def _look(self, start: int, seen: int) -> Signal | None:
+        """What the values from a level's start to the newest say by themselves."""
+        first = max(start, seen + 1 - WINDOW)
+        part = self.values[first : seen + 1]
+        if len(part) <= GUARD:
+            return None
+        evidence, places, highest = self._evidence(first, seen)
+        if highest < SUSPECTED:
+            return None
+        best = int(places[evidence.argmax()])
+        total = float(np.logaddexp.reduce(evidence))
+        sure = total >= self.limits[seen] and self._beyond(part, best) >= GUARD
+        state: State = "confirmed" if sure else "suspected"
+        return Signal(first + best, seen, state, total if sure else highest)
+
+    def _is_gone(self, before: int, at: int, seen: int) -> bool:
+        """Whether a confirmed step is less likely than none, and most values since are
+        as before it: a level that was left again was one."""
+        first = max(before, seen + 1 - WINDOW)
+        if at - first < GUARD:
+            return False
+        part = self.values[first : seen + 1]
+        mean, noise = self._level(part[: at - first])
+        if abs(float(np.median(self.values[at : seen + 1])) - mean) >= sqrt(noise):
+            return False
+        evidence = self._of_rows(part[None], np.array([at - first]))
+        return bool(evidence[0, 0] < 0)
+
+    def _evidence(self, first: int, seen: int) -> tuple[Numbers, Places, float]:
+        """For a step at each of the newest places, with the highest; at none where
+        nothing can be suspected. That of whole windows is kept."""
+        count = seen + 1 - first
+        if count < WINDOW:
+            places = np.arange(max(GUARD, count - PLACES), count)
+            part = self.values[None, first : seen + 1]
+            found = self._of_rows(part, places, SUSPECTED)[0]
+            return found, places, float(found.max())
+        block, at = divmod(first, LOOKS)
+        if block not in self.blocks:
+            part = self.values[block * LOOKS : (block + 1) * LOOKS + WINDOW - 1]
+            rows = self._of_rows(sliding_window_view(part, WINDOW), NEWEST, SUSPECTED)
+            self.blocks.clear()
+            self.blocks[block] = rows, rows.max(-1).tolist()
+        rows, highest = self.blocks[block]
+        return rows[at], NEWEST, highest[at]
+
+    def _of_rows(self, rows: Numbers, places: Places, least: float = -inf) -> Numbers:
+        return step_evidence(rows, places, self._known, self.floor, least)
+
+    def _beyond(self, part: Numbers, best: int) -> int:
+        """How many values after a step are beyond the band of the ones before, on
+        the step's side."""
+        before, after = part[:best], part[best:]
+        mean, noise = self._level(before)
+        degrees = best - 1 + self._known.degrees
+        half = student(round(degrees, 1)) * sqrt(noise * (1 + 1 / best))
+        off = after - mean
+        far = np.sign(off.mean()) * off > half
+        return int(far.sum())
+
+    def _level(self, part: Numbers) -> tuple[float, float]:
+        """The mean of some values, and the variance of one."""
+        row = clipped(part, sqrt(self._known.value))
+        degrees = len(part) - 1 + self._known.degrees
+        squares = float(((row - row.mean()) ** 2).sum())
+        squares += self._known.value * self._known.degrees
+        return float(row.mean()), max(squares / degrees, self.floor)
+
+    @property
+    def _known(self) -> Variance:
+        return self.prior or Variance(0.0, 0.0)
+
+
+@lru_cache(4096)
+def student(degrees: float) -> float:
+    """Half of the band in deviations; it is found by bisection, and asked for again."""
+    return quantile(BAND, degrees)

@@ -1,0 +1,177 @@
+"""All sessions that did the same runs, each as the figures of its cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
+
+from msgspec import Struct
+
+from ioplan.language.metric import Metric
+from ioplan.records.record import RunRecord
+from ioplan.records.setup import model_of
+from ioplan.results.compare.earlier import RunFigures, key_of
+from ioplan.results.compare.noise import Key
+from ioplan.results.compare.outline import needs_parts, outlined
+from ioplan.results.compare.side import CellRuns, cells_of
+from ioplan.results.history.conditions import conditions_of
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.briefs import brief_of, setting_of
+from ioplan.results.store.connection import Row
+from ioplan.results.store.pages import pages_of_runs, whole_runs
+from ioplan.results.store.store import Store
+
+
+class Cell(Struct, frozen=True):
+    """What makes the runs of several sessions one cell, under its newest names."""
+
+    key: Key
+    run_id: str
+    test: str
+    cell: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """The cell as the plan writes it; the title of a test without axes."""
+        return " ".join(f"{axis}={value}" for axis, value in self.cell) or self.test
+
+
+class Visit(Struct, frozen=True):
+    """One session: by metric and cell, the logarithms of the figures of its runs."""
+
+    session: str
+    at: str
+    model: str
+    conditions: dict[str, str]
+    figures: dict[str, dict[Key, tuple[float, ...]]]
+
+
+class Visits(Struct, frozen=True):
+    """The sessions by the time that they began, and their cells in the plan's order."""
+
+    sessions: tuple[Visit, ...]
+    cells: tuple[Cell, ...]
+
+
+class _Slot(Struct, frozen=True):
+    """A cell of a session, and which of its rows are the runs that count."""
+
+    cell: Cell
+    rows: tuple[int, ...]
+
+
+Slots = tuple[_Slot, ...]
+
+
+def read_visits(
+    store: Store,
+    sessions: Sequence[str],
+    run_ids: Sequence[str],
+    metrics: Sequence[Metric],
+    kind: str = "run",
+) -> Visits:
+    """Read these runs of these sessions, two queries a page. Raises StoreError."""
+    parts = any(needs_parts(one) or bool(one.sought) for one in metrics)
+    shapes, figures = _Shapes(kind), [RunFigures(Reader(store), one) for one in metrics]
+    found: list[Visit] = []
+    cells: dict[Key, Cell] = {}
+    same_conditions: dict[tuple[str, ...], dict[str, str]] = {}
+    for rows in pages_of_runs(store, sessions, run_ids, parts):
+        groups = [list(group) for _, group in groupby(rows, key=itemgetter("session"))]
+        page = [(group, shapes.of(group)) for group in groups]
+        page = [(group, slots) for group, slots in page if slots]
+        firsts = [group[slots[0].rows[0]] for group, slots in page]
+        settings = whole_runs(store, [(row["session"], row["seq"]) for row in firsts])
+        for (group, slots), setting in zip(page, settings, strict=True):
+            first = setting_of(setting)
+            own = conditions_of(first)
+            same = same_conditions.setdefault(tuple(own.values()), own)
+            found.append(_visit(first, same, group, slots, figures, parts))
+        for slots in dict.fromkeys(slots for _, slots in page):
+            cells |= {slot.cell.key: slot.cell for slot in slots}
+    found.sort(key=lambda visit: visit.session)
+    places = {run_id: place for place, run_id in enumerate(run_ids)}
+    ordered = sorted(cells.values(), key=lambda cell: places[cell.run_id])
+    return Visits(tuple(found), tuple(ordered))
+
+
+class _Shapes:
+    """The cells of sessions, found once for those whose runs are of the same places."""
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+        self._known: dict[tuple[object, ...], Slots] = {}
+
+    def of(self, rows: Sequence[Row]) -> Slots:
+        shape = tuple([(row["run_id"], row["status"], row["place"]) for row in rows])
+        if all(place is not None for *_, place in shape):
+            if shape not in self._known:
+                self._known[shape] = self._slots(rows)
+            return self._known[shape]
+        return self._slots(rows)
+
+    def _slots(self, rows: Sequence[Row]) -> Slots:
+        at = {row["seq"]: place for place, row in enumerate(rows)}
+        cells = cells_of([_read(row, parts=False) for row in rows], self._kind)
+        return tuple(
+            _Slot(_cell(cell), tuple(at[run.seq] for run in cell.runs))
+            for cell in cells
+            if cell.runs
+        )
+
+
+def _read(row: Row, parts: bool) -> RunRecord:
+    """Of what its columns have, if that is enough."""
+    brief = row["place"] is not None and not parts
+    return brief_of(row) if brief else outlined(row, parts)
+
+
+def _visit(
+    first: RunRecord,
+    conditions: dict[str, str],
+    rows: Sequence[Row],
+    slots: Slots,
+    figures: Sequence[RunFigures],
+    parts: bool,
+) -> Visit:
+    """`first` says on what it was done, and by what."""
+    read = [
+        (slot.cell.key, [_read(rows[at], parts) for at in slot.rows]) for slot in slots
+    ]
+    return Visit(
+        session=first.session,
+        at=first.started_at,
+        model=model_of(first),
+        conditions=conditions,
+        figures={
+            str(of.metric): {
+                key: found for key, runs in read if (found := of.logs(runs))
+            }
+            for of in figures
+        },
+    )
+
+
+def _cell(cell: CellRuns) -> Cell:
+    run = cell.any
+    return Cell(key_of(cell), cell.run_id, _title(run), tuple(run.asked.cell.items()))
+
+
+def _title(run: RunRecord) -> str:
+    """The title of a run; for a preparation, the state that it leads to."""
+    after = run.asked.after
+    if run.asked.kind == "prepare" and after:
+        return f"preparation {after.name}"
+    return f"{run.asked.test}: {run.asked.name}" if run.asked.name else run.asked.test
+
+
+def values_of(
+    visits: Sequence[Visit], metric: str, cell: Cell
+) -> list[tuple[int, float]]:
+    """The mean of the logarithms of each session that has the cell, and its place."""
+    key = cell.key
+    each = [visit.figures[metric].get(key) for visit in visits]
+    return [
+        (place, sum(found) / len(found)) for place, found in enumerate(each) if found
+    ]

@@ -1,0 +1,86 @@
+"""A history in words: what the terminal and the page have in common."""
+
+from __future__ import annotations
+
+from ioplan.core.text import counted
+from ioplan.core.units import digits, metric_text
+from ioplan.results.compare.evidence import budget
+from ioplan.results.compare.wording import change_text
+from ioplan.results.history.model import Change, History, Point, Series
+
+DATE = slice(0, 10)
+NOTHING_ELSE = "nothing else that is recorded changed"
+
+
+def group_text(series: Series) -> str:
+    """What the series is parted by."""
+    return ", ".join(text for text in series.group.values() if text) or "all sessions"
+
+
+def band_text(series: Series) -> str:
+    """How far a session of the newest level may lie off it."""
+    if series.noise_percent is None or not series.levels:
+        return "–"
+    newest = series.levels[-1]
+    return f"± {digits(100 * (newest.high / newest.value - 1))} %"
+
+
+def value_text(series: Series, value: float) -> str:
+    """A figure of the series."""
+    return metric_text(value, series.unit)
+
+
+def percent_text(ratio: float) -> str:
+    """`+5.1 %`."""
+    return change_text(ratio, drives=False)
+
+
+def change_line(series: Series, change: Change) -> str:
+    """`5.1 % lower from 2026-11-03 on (…), worse: 100k -> 94.9k; with it: …`."""
+    percent = f"{percent_text(change.low)} to {percent_text(change.high)}"
+    figures = (
+        f"{value_text(series, change.before)} -> {value_text(series, change.after)}"
+    )
+    return (
+        f"{change.verdict}: {series.metric} {figures}, {percent_text(change.ratio)} "
+        f"({percent}) since {change.session}; {with_it(change)}"
+    )
+
+
+def with_it(change: Change) -> str:
+    """What else changed, and when."""
+    if not change.with_it:
+        return NOTHING_ELSE
+    when = {-1: "the session before", 0: "with it", 1: "the session after"}
+    return f"{when[change.with_it_off]}: {', '.join(change.with_it)}"
+
+
+def signal_text(series: Series) -> str:
+    """The newest signal, if it is no change yet or no longer one; empty otherwise."""
+    if not series.signals or series.signals[-1].state == "confirmed":
+        return ""
+    newest = series.signals[-1]
+    since = f"a change since {newest.session}"
+    if newest.state == "suspected":
+        return f"suspected: {since}; more sessions confirm or withdraw it"
+    return f"withdrawn: {since}, by {newest.seen}"
+
+
+def budget_text(found: History) -> str:
+    """How often a change is confirmed where there is none."""
+    years = 1 / (found.watched * budget(found.watched))
+    period = "a year" if years <= 1 else f"in {years:.0f} years"
+    return f"at most one false alarm {period} over {found.watched:_} series"
+
+
+def summary_text(found: History) -> str:
+    """One sentence."""
+    changes = counted(found.changes, "change") if found.changes else "no change"
+    sessions = counted(found.sessions, "session")
+    what = f"{changes} in {len(found.series)} series of {sessions}"
+    return f"{what}; {budget_text(found)}"
+
+
+def date_text(point: Point) -> str:
+    """The day and the minute."""
+    return point.at[:16].replace("T", " ")

@@ -1,0 +1,87 @@
+"""Axes of the matrix as axes of a chart: titles, numbers, scales."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from math import ceil
+
+from ioplan.language.clause_table import CLAUSES
+from ioplan.language.quantity import Kind, QuantityError, parse
+from ioplan.results.report.document import Scale
+
+TITLES = {
+    **{clause.word: clause.title for clause in CLAUSES if clause.title},
+    "session": "session",
+    "metric": "figure",
+}
+UNITS: dict[Kind, str] = {
+    "size": "size",
+    "time": "ns",
+    "share": "%",
+    "mix": "%",
+    "iops": "1/s",
+    "bandwidth": "B/s",
+    "passes": "",
+    "number": "",
+}
+"""Units of a chart's columns, by the language's kinds."""
+WIDE = 12
+"""From this ratio of the largest to the smallest value on, an axis starts as log."""
+
+
+def axis_title(name: str) -> str:
+    """What an axis is called in a chart; `reader.qd` is the queue depth of reader."""
+    stream, _, field = name.rpartition(".")
+    title = TITLES.get(field, field)
+    return f"{title} of {stream}" if stream else title
+
+
+def numbers(texts: Iterable[str]) -> tuple[dict[str, float], str] | None:
+    """The numbers that an axis' values stand for, and their unit; None for names."""
+    found: dict[str, float] = {}
+    units = set()
+    for text in dict.fromkeys(texts):
+        try:
+            quantity = parse(text)
+        except QuantityError:
+            return None
+        found[text] = quantity.value
+        units.add(UNITS[quantity.kind])
+    return (found, units.pop()) if len(units) == 1 else None
+
+
+def in_order(texts: Iterable[str]) -> tuple[str, ...]:
+    """Each value once: numbers by size, names as they come."""
+    once = tuple(dict.fromkeys(texts))
+    known = numbers(once)
+    return tuple(sorted(once, key=known[0].__getitem__)) if known else once
+
+
+def scale_of(values: Iterable[float]) -> Scale:
+    """Logarithmic where the values are far apart."""
+    present = sorted(set(values))
+    if not present or present[0] <= 0:
+        return "linear"
+    wide = present[-1] / present[0] >= WIDE
+    return "log" if wide or _geometric(present) else "linear"
+
+
+def _geometric(values: list[float]) -> bool:
+    """Whether each value is the same multiple of the one before."""
+    ratios = [after / before for before, after in pairwise(values)]
+    return len(ratios) > 1 and max(ratios) <= 1.01 * min(ratios)
+
+
+TIME_STEPS_S = (60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 43200)
+DAY_S = 86400
+LONG_S = 300
+"""A time axis of at least so much has minutes or hours."""
+MOST_TIMES = 7
+
+
+def time_ticks(end_s: float) -> list[int]:
+    """Whole minutes, hours or days, where powers of ten would be odd ones."""
+    steps = (step for step in TIME_STEPS_S if end_s / step < MOST_TIMES)
+    step = next(steps, ceil(end_s / MOST_TIMES / DAY_S) * DAY_S)
+    return list(range(0, int(end_s) + step, step))

@@ -1,0 +1,114 @@
+"""The charts of a test: those of its `chart` lines, else what its axes suggest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from ioplan.language.metric import Metric, parse_metric
+from ioplan.language.plan import Chart, Seek, Test
+from ioplan.results.report.charts.axis import numbers
+from ioplan.results.report.points import Point, only_trims
+
+FEW, WIDE = 4, 40
+"""A matrix of two axes is wide from so many cells on, where neither axis is short."""
+
+
+def charts_of(test: Test | None, points: Sequence[Point]) -> tuple[Chart, ...]:
+    """The charts to draw."""
+    if test and test.charts:
+        return test.charts
+    if test and test.seek:
+        return with_found(test.seek, points)
+    return suggested(points)
+
+
+def with_found(seek: Seek, points: Sequence[Point]) -> tuple[Chart, ...]:
+    """What was found in each cell, in place of the IOPS if these were sought; one cell
+    alone is told in a line."""
+    axes, usual = _axes(points), suggested(points)
+    if not axes:
+        return usual
+    found = Metric(name=seek.axis, sought=seek.kind)
+    made = chart(_kind(points, axes[-1]), (), axes[-1:], axes[-2:-1])
+    is_rate = seek.axis.rpartition(".")[2] == "rate"
+    first = replace(made, metrics=(found,))
+    return (first, *(usual[1:] if is_rate else usual))
+
+
+def suggested(points: Sequence[Point]) -> tuple[Chart, ...]:
+    """IOPS and latency over the last axis, a line for each value of the one before; of
+    a wide matrix, heatmaps over both.
+
+    Without an axis: the run over time, and its latencies. Of sequential I/O, throughput
+    is what is looked at.
+    """
+    axes, rate = _axes(points), "bandwidth" if _sequential(points) else "iops"
+    mean, p99 = "mean", "p99"
+    trims = only_trims(run for point in points for run in point.runs)
+    if trims:
+        rate, mean, p99 = "trim.iops", "trim.mean", "trim.p99"
+    if not axes:
+        bands = () if trims else (chart("bands", ("p99",), ("time",)),)
+        return (
+            chart("scatter", (rate,), ("time",)),
+            *bands,
+            chart("percentiles", (p99,), ()),
+        )
+    by, per = axes[-1:], axes[-2:-1]
+    if per and _is_wide(points, by[0], per[0]):
+        both = (*by, *per)
+        return (chart("heatmap", (rate,), both), chart("heatmap", (mean, p99), both))
+    kind = _kind(points, by[0])
+    return (chart(kind, (rate,), by, per), chart(kind, (mean, p99), by, per))
+
+
+def _is_wide(points: Sequence[Point], by: str, per: str) -> bool:
+    """Whether lines would be too many to tell one from the other."""
+    sizes = [len(_texts(points, name)) for name in (by, per)]
+    return min(sizes) >= FEW and sizes[0] * sizes[1] >= WIDE
+
+
+def _kind(points: Sequence[Point], axis: str) -> str:
+    """Lines over numbers, bars over names."""
+    return "lines" if numbers(_texts(points, axis)) else "bars"
+
+
+def _texts(points: Sequence[Point], axis: str) -> set[str]:
+    found = (point.dimensions for point in points)
+    return {dimensions[axis] for dimensions in found if axis in dimensions}
+
+
+def chart(
+    kind: str, metrics: Sequence[str], by: Sequence[str], per: Sequence[str] = ()
+) -> Chart:
+    """A chart that no line of the plan asks for."""
+    return Chart(
+        kind=kind,
+        metrics=tuple(map(parse_metric, metrics)),
+        by=tuple(by),
+        per=tuple(per),
+        when=None,
+        scales=(),
+        text="",
+    )
+
+
+def _sequential(points: Sequence[Point]) -> bool:
+    """Whether all I/O was in order."""
+    return all(
+        stream.pattern == "sequential"
+        for point in points
+        for run in point.runs
+        for stream in run.asked.workload.streams
+    )
+
+
+def _axes(points: Sequence[Point]) -> list[str]:
+    """The axes with more than one value, in the plan's order."""
+    values: dict[str, set[str]] = {}
+    for point in points:
+        for name, text in point.dimensions.items():
+            values.setdefault(name, set()).add(text)
+    return [n for n, found in values.items() if len(found) > 1 and n != "session"]

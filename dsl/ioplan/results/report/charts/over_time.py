@@ -1,0 +1,325 @@
+"""Charts of runs over time, or over the bytes written: a point an interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import inf
+from statistics import fmean, pstdev
+
+from msgspec import Struct
+
+from ioplan.core.units import bytes_text, digits, metric_text, time_text
+from ioplan.language.metric import Metric
+from ioplan.results.measure.levels import changes
+from ioplan.results.report.charts.encoding import (
+    MOST_DASHES,
+    Datum,
+    framed,
+    same_dimensions,
+    together,
+)
+from ioplan.results.report.charts.events import with_events
+from ioplan.results.report.charts.levels import is_steered
+from ioplan.results.report.charts.phases import with_phases
+from ioplan.results.report.charts.request import (
+    Request,
+    capital,
+    left_out,
+    metric_name,
+    metrics_title,
+    y_column,
+)
+from ioplan.results.report.charts.timeline import (
+    MOST_CELLS,
+    Instant,
+    Timeline,
+    joined,
+    timelines,
+)
+from ioplan.results.report.document import (
+    FAILED,
+    ChartSpec,
+    Column,
+    Frame,
+    Scale,
+    Value,
+)
+from ioplan.results.report.points import Dimensions
+
+MOST_POINTS = 3000
+"""The most points of one curve; longer ones are drawn in coarser intervals."""
+MOST_IN_ALL = 60_000
+"""The most points of all curves of a chart together."""
+WINDOW = 5
+"""The last fifth of a curve is what its mean and spread are of."""
+LEAST_FOR_SPREAD = 20
+MOST_SPREADS = 6
+FAR = 4
+"""Latencies that lie this far apart are drawn on a logarithmic axis."""
+BANDS = ("p50", "p99", "p99.9", "max")
+WRITTEN = Column("x", "written", "B")
+ELAPSED = Column("x", "time", "s")
+
+
+RATE = Metric(name="iops")
+"""What is looked at for changes: latencies change where it does."""
+
+Measured = Sequence[tuple[float, float]]
+
+
+class _Drawn(Struct):
+    """What a chart has been given so far; `coarse` intervals became one point.
+
+    `most` is how many points a curve may have.
+    """
+
+    most: int = MOST_POINTS
+    data: list[Datum] = []
+    windows: list[Datum] = []
+    coarse: int = 1
+    failures: int = 0
+    absent: set[str] = set()
+
+
+def over_time(request: Request) -> Iterator[ChartSpec]:
+    """Points over time or bytes, a picture for each unit."""
+    lines = list(timelines(request.points, request.reader, request.chart.metrics))
+    if request.marks == "scatter":
+        lines = list(joined(lines))
+    for _, metrics in request.by_unit():
+        yield _scatter(request, lines, metrics)
+
+
+def _scatter(
+    request: Request, lines: list[Timeline], metrics: list[Metric]
+) -> ChartSpec:
+    x = WRITTEN if request.by == "bytes" else ELAPSED
+    drawn = _Drawn(_most(len(lines) * len(metrics)))
+    for line in lines:
+        drawn.failures += len(line.failures)
+        for metric in metrics:
+            _add(drawn, line, metric, x)
+    dashes = MOST_DASHES if request.marks == "lines" else 0  # points have none
+    columns = (x, y_column(metrics))
+    frame, channels = framed(drawn.data, columns, request.per, True, dashes)
+    overlay = _overlay(drawn.windows, frame, request, dashes)
+    over = "bytes written" if x is WRITTEN else "time"
+    picture = ChartSpec(
+        kind="lines" if request.marks == "lines" else "scatter",
+        title=f"{metrics_title(metrics)} over {over}{request.when}",
+        line=request.line,
+        frame=frame,
+        x="x",
+        y="y",
+        channels=channels,
+        x_scale=request.x_scale("linear"),
+        y_scale=request.y_scale(),
+        overlay=overlay,
+        notes=_notes(request, drawn, overlay),
+    )
+    return picture if x is WRITTEN else with_phases(with_events(picture, lines), lines)
+
+
+def _add(drawn: _Drawn, line: Timeline, metric: Metric, x: Column) -> None:
+    """The measured intervals, where the line ends early, and its level at last."""
+    dimensions = {**line.point.dimensions, "metric": str(metric)}
+    measured = _measured(line.instants, metric, x)
+    if line.instants and not measured:
+        drawn.absent.add(str(metric))
+    kept, step = _thinned(measured, metric, drawn.most)
+    drawn.coarse = max(drawn.coarse, step)
+    drawn.data += [Datum(dimensions, values) for values in kept]
+    drawn.data += _failures(line, dimensions, x, 1)
+    if not line.failures:
+        parts = _levels(line, measured, x)
+        drawn.windows += [Datum(dimensions, _window(part)) for part in parts]
+
+
+def _failures(
+    line: Timeline, dimensions: Dimensions, x: Column, values: int
+) -> Iterator[Datum]:
+    """Where runs failed or were stopped."""
+    for one in line.failures:
+        at = one.written_bytes if x is WRITTEN else round(one.t_s, 6)
+        nothing = (None,) * values
+        yield Datum(dimensions, (float(at), *nothing), one.run.status)
+
+
+def _measured(
+    instants: Sequence[Instant], metric: Metric, x: Column
+) -> list[tuple[float, float]]:
+    """Where an interval lies, and what it measured."""
+    found = []
+    for instant in instants:
+        value = instant.value(metric)
+        if value is not None:
+            at = instant.written_bytes if x is WRITTEN else round(instant.t_s, 6)
+            found.append((float(at), value))
+    return found
+
+
+def _most(curves: int) -> int:
+    """How many points each of so many curves may have."""
+    return min(MOST_POINTS, MOST_IN_ALL // max(1, curves))
+
+
+def _thinned(
+    values: list[tuple[float, float]], metric: Metric, most: int
+) -> tuple[list[tuple[float, float]], int]:
+    """Few enough points: several intervals become one, at its end.
+
+    It has their mean, but of percentiles and extremes the outermost, as those do
+    not average.
+    """
+    step = -(-len(values) // most)
+    if step <= 1:
+        return values, 1
+    merge = min if metric.name == "min" else max if _is_peak(metric) else fmean
+    parts = [values[i : i + step] for i in range(0, len(values), step)]
+    return [(p[-1][0], float(merge(v for _, v in p))) for p in parts], step
+
+
+def _is_peak(metric: Metric) -> bool:
+    return metric.percent is not None or metric.name in ("max", "errors", "temperature")
+
+
+def _levels(line: Timeline, measured: Measured, x: Column) -> list[Measured]:
+    """What it measured, apart where the rate changes; else its last fifth."""
+    found = _measured(line.instants, RATE, x)
+    cuts = [] if is_steered(line.point) else changes([value for _, value in found])
+    if cuts:
+        ends = (*(found[cut][0] for cut in cuts), inf)
+        parts = [
+            [one for one in measured if a <= one[0] < b]
+            for a, b in pairwise((-inf, *ends))
+        ]
+        return [part for part in parts if part]
+    if len(measured) < LEAST_FOR_SPREAD:
+        return []
+    return [measured[-(len(measured) // WINDOW) :]]
+
+
+def _window(part: Measured) -> tuple[Value, ...]:
+    """Begin and end of a part, its mean, and the mean -+ the deviation."""
+    values = [value for _, value in part]
+    mean, spread = fmean(values), pstdev(values)
+    return (part[0][0], part[-1][0], mean, max(0.0, mean - spread), mean + spread)
+
+
+def _overlay(
+    windows: list[Datum], frame: Frame, request: Request, dashes: int
+) -> Frame | None:
+    """The windows with the same dimensions as the points."""
+    if not windows:
+        return None
+    columns = (
+        Column("x", "from", frame.column("x").unit),
+        Column("x2", "to", frame.column("x").unit),
+        Column("mean", "mean", frame.column("y").unit),
+        Column("low", "mean − deviation", frame.column("y").unit),
+        Column("high", "mean + deviation", frame.column("y").unit),
+    )
+    overlay, _ = framed(windows, columns, request.per, True, dashes)
+    return overlay if same_dimensions(frame, overlay) else None
+
+
+def _notes(
+    request: Request, drawn: _Drawn, overlay: Frame | None = None
+) -> tuple[str, ...]:
+    notes = [f"{FAILED} where a run failed or was stopped"] if drawn.failures else []
+    if more := left_out(len(request.points), MOST_CELLS):
+        notes.append(more)
+    if drawn.absent:
+        named = ", ".join(sorted(drawn.absent))
+        notes.append(f"not counted in the intervals of some runs: {named}")
+    if drawn.coarse > 1:
+        notes.append(f"each point stands for {drawn.coarse} intervals")
+    if overlay:
+        notes.append(f"line and band: mean and standard deviation {_of_what(drawn)}")
+    if len(drawn.windows) <= MOST_SPREADS:
+        notes += [_spread(window, request) for window in drawn.windows]
+    return tuple(notes)
+
+
+def _of_what(drawn: _Drawn) -> str:
+    """What a window's figures are of; a curve whose rate changed has several."""
+    curves = {tuple(window.dimensions.items()) for window in drawn.windows}
+    if len(curves) == len(drawn.windows):
+        return "of the last fifth"
+    return "before and after the rate changed, else of the last fifth"
+
+
+def _spread(window: Datum, request: Request) -> str:
+    """Mean and deviation in words."""
+    start, end, mean, _, high = (float(value or 0) for value in window.values)
+    where = window.dimensions
+    metric = next(m for m in request.chart.metrics if str(m) == where["metric"])
+    share = 100 * (high - mean) / mean if mean else 0.0
+    from_to = (
+        f"{bytes_text(start)} to {bytes_text(end)}"
+        if request.by == "bytes"
+        else f"{time_text(start)} to {time_text(end)}"
+    )
+    names = ("session", "metric")
+    rest = together({n: t for n, t in where.items() if n not in names})
+    place = f"{where['session']}, {rest}" if rest else where["session"]
+    return (
+        f"{place}, {from_to}: {metric_name(metric)} "
+        f"{metric_text(mean, metric.unit)}, deviation {digits(share)} %"
+    )
+
+
+def bands_over_time(request: Request) -> Iterator[ChartSpec]:
+    """Percentiles of each interval, one above the other, for what is asked for."""
+    scopes = dict.fromkeys((m.stream, m.direction) for m in request.chart.metrics)
+    for stream, direction in scopes or ((None, None),):
+        metrics = [
+            Metric(name=name, stream=stream, direction=direction) for name in BANDS
+        ]
+        yield _bands(request, metrics)
+
+
+def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
+    lines = list(timelines(request.points, request.reader, metrics))
+    drawn = _Drawn(_most(len(lines)))
+    for line in lines:
+        some = [one for one in line.instants if one.value(metrics[0]) is not None]
+        columns = []
+        for metric in metrics:
+            kept, step = _thinned(_measured(some, metric, ELAPSED), metric, drawn.most)
+            columns.append(kept)
+            drawn.coarse = max(drawn.coarse, step)
+        drawn.data += [
+            Datum(line.point.dimensions, (rows[0][0], *(value for _, value in rows)))
+            for rows in zip(*columns, strict=True)
+        ]
+        drawn.failures += len(line.failures)
+        drawn.data += _failures(line, line.point.dimensions, ELAPSED, len(metrics))
+    named = [Column(f"y{n}", m.name, "ns") for n, m in enumerate(metrics)]
+    frame, channels = framed(drawn.data, (ELAPSED, *named), colored=False)
+    picture = ChartSpec(
+        kind="bands",
+        title=f"{capital(_scope(metrics[0], 'latency percentiles'))} over time"
+        f"{request.when}",
+        line=request.line,
+        frame=frame,
+        x="x",
+        y="y0",
+        channels=channels,
+        y_scale=_spread_scale(drawn.data),
+        notes=_notes(request, drawn),
+    )
+    return with_phases(with_events(picture, lines), lines)
+
+
+def _scope(metric: Metric, what: str) -> str:
+    """`read latency percentiles of reader`."""
+    of = f" of {metric.stream}" if metric.stream else ""
+    return f"{metric.direction or ''} {what}{of}".strip()
+
+
+def _spread_scale(data: Sequence[Datum]) -> Scale:
+    """Logarithmic where the figures lie far apart; else it shows noise as a cliff."""
+    found = [v for d in data for v in d.values[1:] if isinstance(v, (int, float))]
+    return "log" if found and max(found) > FAR * min(found) else "linear"

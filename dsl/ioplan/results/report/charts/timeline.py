@@ -1,0 +1,210 @@
+"""The intervals of runs, one after the other: what charts over time are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from itertools import repeat
+from statistics import median
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ioplan.job import SECOND_NS
+from ioplan.language.metric import Metric, why_not_in_intervals
+from ioplan.records.record import EventMade, Interval, RunRecord
+from ioplan.records.telemetry import TelemetryPoint
+from ioplan.results.measure.interval import in_series, value_at
+from ioplan.results.measure.metrics import RATIO_METRICS
+from ioplan.results.measure.stretch import Stretch
+from ioplan.results.report.points import Point
+from ioplan.results.report.reader import Reader
+
+READ: dict[str, Callable[[TelemetryPoint], float | None]] = {
+    "system_cpu": lambda found: found.system_cpu_percent,
+    "stack_cpu": lambda found: found.stack_cpu_percent,
+    "cpu": lambda found: found.generator_cpu_percent,
+    "watts": lambda found: found.watts,
+    "temperature": lambda found: found.temperature_celsius,
+}
+"""What the telemetry has of an interval."""
+MOST_CELLS = 120
+SHORT = 0.25
+"""A last interval of less than this share of the usual one says little."""
+
+Cells = dict[tuple[tuple[str, str], ...], list[Point]]
+
+
+def metric_at(
+    metric: Metric, interval: Interval, readings: TelemetryPoint | None = None
+) -> float | None:
+    """The metric, or None where the series does not have it."""
+    if why_not_in_intervals(metric) or not in_series(metric):
+        return None
+    if metric.name in READ:
+        return READ[metric.name](readings) if readings else None
+    if metric.name in RATIO_METRICS:
+        return _ratio(metric, interval, readings)
+    return value_at(metric, interval)
+
+
+def _ratio(
+    metric: Metric, interval: Interval, readings: TelemetryPoint | None
+) -> float | None:
+    """What is done for each percent of one CPU, or for each watt."""
+    rate, used = (
+        metric_at(Metric(name=name), interval, readings)
+        for name in RATIO_METRICS[metric.name]
+    )
+    return rate / used if used and rate is not None else None
+
+
+class Instant(Struct, frozen=True):
+    """An interval, and where in its timeline it ends.
+
+    `counted` are the metrics that are made of the counts of each stream.
+    """
+
+    t_s: float
+    written_bytes: int
+    interval: Interval
+    readings: TelemetryPoint | None
+    counted: dict[Metric, float | None] = {}
+
+    def value(self, metric: Metric) -> float | None:
+        """The metric; none where nothing measured it."""
+        if in_series(metric):
+            return metric_at(metric, self.interval, self.readings)
+        return self.counted.get(metric)
+
+
+class Failure(Struct, frozen=True):
+    """Where in its timeline a run failed or was stopped."""
+
+    t_s: float
+    written_bytes: int
+    run: RunRecord
+
+
+class Mark(Struct, frozen=True):
+    """Where in its timeline an event began."""
+
+    t_s: float
+    event: EventMade
+
+
+class Window(Struct, frozen=True):
+    """A time at which a phase came."""
+
+    name: str
+    begin_s: float
+    end_s: float
+
+
+class Timeline(Struct):
+    """The runs of a point as one series; `t_s` is since the first of its cell began."""
+
+    point: Point
+    instants: list[Instant] = []
+    failures: list[Failure] = []
+    marks: list[Mark] = []
+    phases: list[Window] = []
+
+
+def timelines(
+    points: Sequence[Point], reader: Reader, metrics: Sequence[Metric] = ()
+) -> Iterator[Timeline]:
+    """A timeline for each point of the first MOST_CELLS cells.
+
+    The steps of one cell share their time. A run begins when it began; on a simulated
+    clock, which runs ahead of ours, when the one before has ended.
+    """
+    for found in list(cells_of(points).values())[:MOST_CELLS]:
+        yield from _steps(found, reader, [m for m in metrics if not in_series(m)])
+
+
+def cells_of(points: Sequence[Point]) -> Cells:
+    """Points by their cell, whatever the step."""
+    cells: Cells = {}
+    for point in points:
+        cell = tuple((n, t) for n, t in point.dimensions.items() if n != "step")
+        cells.setdefault(cell, []).append(point)
+    return cells
+
+
+def _steps(
+    points: Sequence[Point], reader: Reader, metrics: Sequence[Metric]
+) -> Iterator[Timeline]:
+    """The steps of one cell, in the order of their runs."""
+    lines, written = [Timeline(point) for point in points], 0
+    for run, line, start_s in placed(lines):
+        series = list(reader.series(run))
+        counted = _counted(run, reader, metrics)
+        for (interval, readings), values in zip(series, counted, strict=False):
+            written += interval.bytes.get("write", 0)
+            t_s = start_s + interval.t_s
+            line.instants.append(Instant(t_s, written, interval, readings, values))
+        if is_cut_short([interval for interval, _ in series]):
+            line.instants.pop()
+        if run.status != "ok":
+            line.failures.append(Failure(start_s + run.run_s, written, run))
+    yield from lines
+
+
+def placed(lines: Sequence[Timeline]) -> Iterator[tuple[RunRecord, Timeline, float]]:
+    """The runs of a cell in their order, and when each began; its events are marked."""
+    runs = [(run, line) for line in lines for run in line.point.runs]
+    runs.sort(key=lambda pair: pair[0].seq)
+    begun, end_s = _moment(runs[0][0].started_at), 0.0
+    for run, line in runs:
+        start_s = max(end_s, (_moment(run.started_at) - begun).total_seconds())
+        line.marks += [Mark(start_s + one.start_s, one) for one in run.events]
+        line.phases += _phases(run, start_s)
+        end_s = start_s + run.run_s
+        yield run, line, start_s
+
+
+def _phases(run: RunRecord, start_s: float) -> Iterator[Window]:
+    """Each time that each phase of a run came."""
+    for name, result in run.phases.items():
+        run_ns = round(run.run_s * SECOND_NS)
+        for begin_ns, end_ns in result.when.windows(run_ns) if result.when else ():
+            begin_s, end_s = begin_ns / SECOND_NS, end_ns / SECOND_NS
+            yield Window(name, start_s + begin_s, start_s + end_s)
+
+
+def _counted(
+    run: RunRecord, reader: Reader, metrics: Sequence[Metric]
+) -> Iterator[dict[Metric, float | None]]:
+    """These metrics in each interval; endless, and empty for runs without counts."""
+    for one in reader.intervals(run) if metrics else ():
+        part = Stretch([one])
+        yield {metric: part.value(metric) for metric in metrics}
+    yield from repeat({})
+
+
+def is_cut_short(series: Sequence[Interval]) -> bool:
+    """Whether the end of the run has left too little of the last interval."""
+    lengths_s = [interval.length_s for interval in series]
+    return len(series) > 1 and lengths_s[-1] < SHORT * median(lengths_s)
+
+
+def joined(lines: Sequence[Timeline]) -> Iterator[Timeline]:
+    """The steps of a cell as one timeline."""
+    by_cell: dict[tuple[tuple[str, str], ...], list[Timeline]] = {}
+    for line in lines:
+        (cell,) = cells_of([line.point])
+        by_cell.setdefault(cell, []).append(line)
+    for cell, found in by_cell.items():
+        instants = [instant for line in found for instant in line.instants]
+        instants.sort(key=lambda instant: instant.t_s)
+        failures = [failure for line in found for failure in line.failures]
+        runs = [run for line in found for run in line.point.runs]
+        marks = [mark for line in found for mark in line.marks]
+        phases = [phase for line in found for phase in line.phases]
+        point = replace(found[0].point, dimensions=dict(cell), runs=runs)
+        yield Timeline(point, instants, failures, marks, phases)
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)

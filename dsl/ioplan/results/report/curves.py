@@ -1,0 +1,54 @@
+"""The counts of runs over time, for a page on which a stretch of them is chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ioplan.results.measure.interval_counts import IntervalCounts
+from ioplan.results.report.charts.tables import dimension_values, table_rows, varying
+from ioplan.results.report.charts.timeline import MOST_CELLS, Timeline, cells_of, placed
+from ioplan.results.report.curve import Curve, CurveRow
+from ioplan.results.report.document import ChartSpec
+from ioplan.results.report.points import Point
+from ioplan.results.report.reader import Reader
+
+MOST_BYTES = 6 << 20
+"""Packed, of all curves of a test; a page with more would load slowly."""
+
+
+def is_over_time(picture: ChartSpec) -> bool:
+    """Whether a stretch of time can be chosen in it."""
+    return bool(picture.x) and picture.frame.column(picture.x).unit == "s"
+
+
+def curves(
+    found: Sequence[Point], pictures: Iterable[ChartSpec], reader: Reader
+) -> tuple[Curve, ...]:
+    """Those of a test with charts over time; none where they are too large.
+
+    A row of a target is left out: intervals are counted of all together.
+    """
+    if not any(map(is_over_time, pictures)):
+        return ()
+    some = [point for point in found if point.runs]
+    made = list(_curves(some, varying(some), reader))
+    size = sum(counts.size for one in made for _, counts in one.runs)
+    return tuple(made) if size <= MOST_BYTES else ()
+
+
+def _curves(
+    found: Sequence[Point], axes: Sequence[str], reader: Reader
+) -> Iterator[Curve]:
+    for cell in list(cells_of(found).values())[:MOST_CELLS]:
+        lines = [Timeline(point) for point in cell]
+        runs: dict[int, list[tuple[float, IntervalCounts]]] = {}
+        for run, line, start_s in placed(lines):
+            runs.setdefault(id(line), []).append((start_s, reader.intervals(run)))
+        for line in lines:
+            label = ", ".join(str(v) for v in dimension_values(line.point, axes) if v)
+            rows = [
+                CurveRow(row.label, row.direction, row.stream)
+                for row in table_rows(line.point)
+                if not row.target
+            ]
+            yield Curve(label, tuple(rows), tuple(runs[id(line)]))

@@ -1,0 +1,98 @@
+"""What speaks against a figure: each in a few words, for beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+
+from msgspec import Struct
+
+from ioplan.backends import BackendError, find
+from ioplan.records.assessed import MAX_STEAL_PERCENT, unsteady
+from ioplan.records.record import RunRecord
+from ioplan.results.report.points import Point
+
+SIMULATED = "simulated"
+NOT_STEADY = "not steady"
+LIMIT_FAILED = "failed its limit"
+BUSY = "busy host"
+WARNED = "warned"
+UNPREPARED = "unprepared"
+FEW = "few samples"
+CHANGED = "changed during the run"
+BEFORE = "before a slowdown"
+
+
+class Doubts(Struct, frozen=True):
+    """What is known of a session beside the runs of a cell."""
+
+    unsteady: frozenset[tuple[str, str]]
+    """Preparations that did not become steady, by test and name."""
+    prepared_from: float
+    """The number of the first run that prepared anything."""
+    prepared: tuple[int, ...] = ()
+    """The numbers of all of these."""
+
+    def of(self, point: Point) -> Iterator[str]:
+        """The doubts about the runs of a cell."""
+        runs = point.counted
+        if not runs:
+            return
+        if any(is_virtual(run.backend.name) for run in runs):
+            yield SIMULATED
+        if self._is_unsteady(point):
+            yield NOT_STEADY
+        if any(one.outcome == "failed" for run in runs for one in run.verdicts):
+            yield LIMIT_FAILED
+        if any(map(_is_busy, runs)):
+            yield BUSY
+        elif any(run.warnings or run.substitutions for run in runs):
+            yield WARNED
+        if any(not r.asked.after and r.seq < self.prepared_from for r in runs):
+            yield UNPREPARED
+
+    def _is_unsteady(self, point: Point) -> bool:
+        window, last = point.window, point.runs[-1]
+        if window and not window.steady:
+            return True
+        if not window and last.steady and not last.steady.reached:
+            return True
+        after = last.asked.after
+        return after is not None and (last.asked.test, after.name) in self.unsteady
+
+
+NOTHING_KNOWN = Doubts(frozenset(), 0)
+
+
+def doubts(records: Sequence[RunRecord]) -> Doubts:
+    """The doubts about the records of a session."""
+    prepared = [one for one in records if one.asked.kind == "prepare"]
+    numbers = tuple(one.seq for one in prepared)
+    missed = unsteady(prepared)
+    names = ((r.asked.test, r.asked.after.name) for r in missed if r.asked.after)
+    first = min(numbers, default=float("inf"))
+    if not any(one.seq == 1 for one in records):
+        first = 0  # a part of a session does not tell what was before it
+    return Doubts(frozenset(names), first, numbers)
+
+
+def _is_busy(run: RunRecord) -> bool:
+    """Whether others had the CPUs, or the host is known to distort."""
+    stolen = run.telemetry.steal_percent if run.telemetry else None
+    return bool(run.host.get("warnings")) or (stolen or 0.0) > MAX_STEAL_PERCENT
+
+
+def simulated_text(each: Sequence[bool]) -> str:
+    """What a title says where no drive was measured; empty where all were."""
+    if not any(each):
+        return ""
+    return "SIMULATED" if all(each) else f"{sum(each)} of {len(each)} SIMULATED"
+
+
+@cache
+def is_virtual(backend: str) -> bool:
+    """Whether a backend simulates; one that is not installed here does not."""
+    try:
+        return find(backend).virtual_time
+    except BackendError:
+        return False

@@ -1,0 +1,257 @@
+"""Headlines made of figures: each is one of `measure.metrics`, as the export has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from statistics import fmean
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ioplan.language.metric import Metric, parse_metric
+from ioplan.results.report.charts.request import MEANINGS as HOST_MEANINGS
+from ioplan.results.report.charts.request import metric_name, unit_of
+from ioplan.results.report.headlines.doubts import (
+    BEFORE,
+    CHANGED,
+    FEW,
+    Doubts,
+    is_virtual,
+)
+from ioplan.results.report.headlines.headline import Burst, Headline
+from ioplan.results.report.headlines.over_time import OverTime, over_time, steady_of
+from ioplan.results.report.headlines.places import (
+    access,
+    axis_name,
+    cell_text,
+    load,
+    place,
+    where,
+    writes,
+)
+from ioplan.results.report.points import Point, only_trims
+from ioplan.results.report.reader import Reader
+
+MEANINGS = {
+    "iops": "completed I/Os per second of measured time",
+    "bandwidth": "bytes moved per second of measured time",
+    "mean": "the mean time from submission to completion, of all I/Os",
+    **HOST_MEANINGS,
+}
+RATES = ("iops", "bandwidth")
+
+
+class Value(Struct, frozen=True):
+    """The figure of a cell, or why there is none, and what it does over time."""
+
+    value: float | None
+    why: str = ""
+    definition: str = ""
+    spread_percent: float | None = None
+    spread: str = ""
+    error_percent: float | None = None
+    burst: Burst | None = None
+    against: tuple[str, ...] = ()
+
+
+class Figures(Struct, frozen=True, dict=True):
+    """The figures of the points of one test in one session.
+
+    Those that failed are told by why: a cell is told by what it differs in from them.
+    """
+
+    points: Sequence[Point]
+    reader: Reader
+    doubts: Doubts
+    series: dict[tuple[Metric, int], OverTime] = {}
+    known: dict[tuple[Metric, int], Value] = {}
+    """By metric and point: several headlines look at the same."""
+
+    def metric(self, name: str, points: Sequence[Point]) -> Metric:
+        """A metric of reads and writes; of trims where some points did nothing else."""
+        trims = only_trims(run for point in points for run in point.runs)
+        return parse_metric(f"trim.{name}" if trims else name)
+
+    def worst(self, metric: Metric, points: Sequence[Point]) -> Iterator[Headline]:
+        """The figure of a cell; of several cells the worst, if all have one."""
+        values = [(self.value(metric, one), one) for one in points]
+        if not values:
+            return
+        lacking = [(told, one) for told, one in values if told.value is None]
+        choose, word = (
+            (max, "highest ") if unit_of(metric) == "ns" else (min, "lowest ")
+        )
+        told, point = (
+            lacking[0] if lacking else choose(values, key=lambda one: one[0].value or 0)
+        )
+        word = word if len(points) > 1 else ""
+        count = f", the {word}of {len(points)} cells" if word else ""
+        yield self._headline(
+            f"{word}{self._name(metric)}", metric, told, point, points, count
+        )
+
+    def value(self, metric: Metric, point: Point) -> Value:
+        """The figure of a point: the steady window's, or what it sustains."""
+        key = metric, id(point)
+        if key not in self.known:
+            self.known[key] = self._value(metric, point)
+        return self.known[key]
+
+    def _value(self, metric: Metric, point: Point) -> Value:
+        if point.failed:
+            return Value(None, point.status)
+        found = self.reader.figure(metric, point.counted)
+        against = (*self.doubts.of(point), *([BEFORE] * self._is_before_fall(point)))
+        if found.value is None:
+            few = (FEW,) if found.why.startswith("needs ") else ()
+            return Value(None, found.why, against=(*against, *few))
+        if metric.sought or metric.stream or point.runs[-1].found:
+            return Value(found.value, against=against)
+        if metric.name not in RATES:
+            change = self._over_time(self._rate(metric), point).burst
+            return Value(found.value, against=(*against, *([CHANGED] * bool(change))))
+        return self._rated(metric, point, Value(found.value, against=against))
+
+    def _rate(self, metric: Metric) -> Metric:
+        """That of which a latency changes with."""
+        return Metric(name="iops", direction=metric.direction)
+
+    def _rated(self, metric: Metric, point: Point, told: Value) -> Value:
+        found = self._over_time(metric, point)
+        told = replace(told, error_percent=found.error_percent, burst=found.burst)
+        if steady := steady_of(metric, point):
+            text = f"the mean of the {steady.window} values of the steady window"
+            told = replace(told, value=steady.mean, definition=text, spread="range")
+            return replace(told, spread_percent=steady.range_percent)
+        if found.burst:
+            told = replace(
+                told,
+                value=sum(found.sustained) / len(found.sustained),
+                definition=f"the mean of the last {len(found.sustained)} intervals, "
+                "after the rate has changed",
+            )
+        spread = "±" if found.spread_percent is not None else ""
+        return replace(told, spread_percent=found.spread_percent, spread=spread)
+
+    def _is_before_fall(self, point: Point) -> bool:
+        """Whether a later cell used up what made this one fast, as a cache of writes.
+
+        None where anything was prepared between them.
+        """
+        if point.failed or not writes(point) or self._falls(point):
+            return False
+        last = point.counted[-1].seq
+        later = [seq for seq in self._fallen if seq > last]
+        return bool(later) and not any(
+            last < seq < later[0] for seq in self.doubts.prepared
+        )
+
+    @cached_property
+    def _fallen(self) -> list[int]:
+        """The numbers of the writing runs whose rate fell within them."""
+        written = [one for one in self.points if not one.failed and writes(one)]
+        return sorted(one.counted[0].seq for one in written if self._falls(one))
+
+    def _falls(self, point: Point) -> bool:
+        over = self._over_time(Metric(name="iops"), point)
+        return over.burst is not None and over.burst.value > fmean(over.sustained)
+
+    def _over_time(self, metric: Metric, point: Point) -> OverTime:
+        key = metric, id(point)
+        if key not in self.series:
+            self.series[key] = over_time(metric, point, self.reader)
+        return self.series[key]
+
+    def worst_interval(self, name: str, points: Sequence[Point]) -> Iterator[Headline]:
+        """The lowest rate in any interval of some cells."""
+        metric = self.metric(name, points)
+        found = [
+            (self._over_time(metric, one), one) for one in points if not one.failed
+        ]
+        known = [
+            (one.worst, one, point) for one, point in found if one.worst is not None
+        ]
+        if len(known) < len(points) or not known:
+            return
+        value, over, point = min(known, key=lambda one: one[0])
+        text = f"the lowest {self._name(metric)} of {len(over.values)} intervals"
+        against = tuple(self.doubts.of(point))
+        told = Value(value, definition=text, against=against)
+        yield self._headline(f"worst {over.interval}", metric, told, point, points)
+
+    def found(self) -> Iterator[Headline]:
+        """What a seek has found, the least favourable of its cells."""
+        cells = [one for one in self.points if one.runs and one.runs[-1].found]
+        found = cells[0].runs[-1].found
+        assert found
+        choose = max if found.goal == "lowest" else min
+        metric = Metric(name=found.axis, sought=found.kind)
+        values = [(self.value(metric, one).value, one) for one in cells]
+        known = [(value, one) for value, one in values if value is not None]
+        if known:
+            yield self.found_at(choose(known, key=lambda one: one[0])[1])
+
+    def found_at(self, point: Point) -> Headline:
+        """What a seek has found in a cell; the name has the condition."""
+        found = point.runs[-1].found
+        assert found
+        metric = Metric(name=found.axis, sought=found.kind)
+        _, _, condition = found.seek.partition(" where ")
+        name = f"{found.goal} {axis_name(found.axis)}"
+        name += f" where {condition}" if condition else ""
+        told = replace(self.value(metric, point), definition=found.seek)
+        made = self._headline(name, metric, told, point, self.points)
+        return replace(made, where=cell_text(point, self.points), bound=found.beyond)
+
+    def _headline(
+        self,
+        name: str,
+        metric: Metric,
+        told: Value,
+        point: Point,
+        among: Sequence[Point],
+        count: str = "",
+    ) -> Headline:
+        meaning = MEANINGS.get(metric.name, metric_name(metric))
+        if metric.percent is not None:
+            meaning = f"{metric.percent:g} % of all I/Os took no longer"
+        steady = "steady " if told.spread == "range" else ""
+        return Headline(
+            name=f"{steady}{name}",
+            metric=str(metric),
+            value=told.value,
+            unit=unit_of(metric),
+            kind=self._kind(point),
+            where=where(point, self.points) if point.runs else _cell(point),
+            cell=dict(place(point)),
+            among=frozenset(place(one) for one in among),
+            definition=(told.definition or meaning) + count,
+            spread_percent=told.spread_percent,
+            spread=told.spread,
+            error_percent=told.error_percent,
+            load=load(point) if point.runs else 0,
+            access=access(point) if point.runs else "",
+            burst=told.burst,
+            is_simulated=any(is_virtual(run.backend.name) for run in point.runs),
+            why=told.why,
+            against=told.against,
+        )
+
+    def _name(self, metric: Metric) -> str:
+        if metric.direction == "trim":
+            metric = replace(metric, direction=None)
+        name = metric_name(metric)
+        return name.removesuffix(" latency") if metric.percent is not None else name
+
+    def _kind(self, point: Point) -> str:
+        """What I/O it is, where the test has several kinds."""
+        return access(point) if self._has_kinds and point.runs else ""
+
+    @cached_property
+    def _has_kinds(self) -> bool:
+        return len({access(one) for one in self.points if one.runs}) > 1
+
+
+def _cell(point: Point) -> str:
+    return ", ".join(f"{axis_name(name)} {text}" for name, text in place(point))

@@ -1,0 +1,140 @@
+"""Which figures of a test are its headlines: those that its plan names, or else a rule.
+
+| the cells | headlines |
+|---|---|
+| of a seek | what was found, throughput and p99 there |
+| of one kind of I/O | mean latency at the lowest load, throughput at the highest, the worst second there, p99 at the lowest load |
+| of several kinds | the first two of each of two kinds; those of one direction first |
+
+Load is what is outstanding, or the rate that the plan sets. Of block sizes the smallest
+tells latency and IOPS, the largest throughput in bytes; of what else differs the worst.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+
+from ioplan.language.metric import Metric
+from ioplan.language.plan import Test
+from ioplan.results.report.headlines.doubts import NOTHING_KNOWN, Doubts
+from ioplan.results.report.headlines.figures import Figures
+from ioplan.results.report.headlines.headline import MOST, Headline
+from ioplan.results.report.headlines.places import (
+    access,
+    is_rated,
+    last_alike,
+    load,
+    mean_bytes,
+    purity,
+    rate,
+    rates_of,
+)
+from ioplan.results.report.points import Point, meeting
+from ioplan.results.report.reader import Reader
+
+TAIL = "p99"
+KINDS = 2
+Lines = Iterator[Headline]
+Choice = Callable[[Iterable[Any]], Any]
+
+
+def headlines(
+    points: Sequence[Point],
+    reader: Reader,
+    test: Test | None = None,
+    known: Doubts = NOTHING_KNOWN,
+) -> tuple[Headline, ...]:
+    """The headlines of one test in one session, the most important first.
+
+    None where no cell has a figure. What is `known` of the session speaks against
+    figures. Raises StoreError.
+    """
+    run = last_alike([one for one in points if one.runs])
+    if all(one.failed for one in run):
+        return ()
+    every = [*run, *(one for one in points if not one.runs)]
+    figures = Figures(every, reader, known)
+    if test and test.headlines:
+        whole = Figures([*points], reader, known)
+        return tuple(_named(figures, whole, test))
+    return tuple(islice(_by_rule(figures, run), MOST))
+
+
+def _named(usual: Figures, every: Figures, test: Test) -> Lines:
+    """The headlines that the plan names; a named step may be any of a cell's."""
+    for line in test.headlines:
+        figures = every if line.metric.step else usual
+        points = meeting(figures.points, line.when, test)
+        points = [one for one in points if _is_of(line.metric.step, one)]
+        if line.metric.sought:
+            yield from islice(figures.found(), 1)
+        elif points:
+            plain = line.metric.direction or line.metric.stream
+            metric = figures.metric(line.metric.name, points)
+            yield from figures.worst(line.metric if plain else metric, points)
+
+
+def _is_of(step: str | None, point: Point) -> bool:
+    """Whether it is of a named step, where one is asked for."""
+    named = point.runs[-1].asked.name if point.runs else point.dimensions.get("step")
+    return step in (None, named)
+
+
+def _by_rule(figures: Figures, points: Sequence[Point]) -> Lines:
+    if any(point.runs[-1].found for point in points):
+        yield from _sought(figures)
+        return
+    kinds: dict[str, list[Point]] = {}
+    for point in points:
+        kinds.setdefault(access(point), []).append(point)
+    first = [kinds[kind] for kind in sorted(kinds, key=purity)][:KINDS]
+    for group in first:
+        yield from _quiet(figures, group, "mean")
+        yield from chain(*_busy(figures, group))
+    if len(first) == 1:
+        busiest = _loaded(first[0], max)
+        yield from figures.worst_interval(rates_of(busiest)[0], busiest)
+        yield from _quiet(figures, first[0], TAIL)
+
+
+def _sought(figures: Figures) -> Lines:
+    """What was found, and what was measured there."""
+    for told in figures.found():
+        yield told
+        at = [
+            one for one in figures.points if one.dimensions.items() >= told.cell.items()
+        ]
+        for name in (rates_of(at)[0], TAIL):
+            yield from figures.worst(figures.metric(name, at), at)
+
+
+def _quiet(figures: Figures, points: Sequence[Point], name: str) -> Lines:
+    """A latency at the lowest load, of the smallest blocks."""
+    quiet = _of_size(_loaded(points, min), min)
+    yield from figures.worst(figures.metric(name, quiet), quiet)
+
+
+def _busy(figures: Figures, points: Sequence[Point]) -> Iterator[Lines]:
+    """Throughput at the highest load: of small blocks in I/Os, of large in bytes."""
+    busy = _loaded(points, max)
+    if all(map(is_rated, busy)):
+        yield figures.worst(Metric(name="mean"), busy)
+        return
+    for name in rates_of(busy):
+        sized = _of_size(busy, min if name == "iops" else max)
+        yield figures.worst(figures.metric(name, sized), sized)
+
+
+def _loaded(points: Sequence[Point], choose: Choice) -> list[Point]:
+    """The points of the lowest or the highest load."""
+    loads = [(rate(one), load(one)) for one in points]
+    end = choose(loads)
+    return [one for one, found in zip(points, loads, strict=True) if found == end]
+
+
+def _of_size(points: Sequence[Point], choose: Choice) -> list[Point]:
+    """The points of the smallest or the largest blocks."""
+    end = choose(mean_bytes(one) for one in points)
+    return [one for one in points if mean_bytes(one) == end]

@@ -1,0 +1,138 @@
+"""What a point does, as far as it decides on headlines: access, load, size, rate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ioplan.records.record import RunRecord
+from ioplan.results.report.charts.axis import axis_title
+from ioplan.results.report.headlines.headline import Place
+from ioplan.results.report.points import Point, does
+from ioplan.workload import Stream
+
+LARGE_BYTES = 64 * 1024
+"""From this mean size on, bytes per second say more than I/Os per second."""
+PURE = ("reads", "writes", "trims")
+SAID = ("read",)
+SHORT = {"queue depth": "QD", "read share": "reads", "block size": "size"}
+
+
+def access(point: Point) -> str:
+    """`random reads`, `sequential mix`."""
+    return does(_last(point).asked.workload)
+
+
+def is_pure(access: str) -> bool:
+    """Whether it is of one direction."""
+    return access.endswith(PURE) and "+" not in access
+
+
+def purity(access: str) -> int:
+    """What a drive does is told by its reads, then by its writes, then by mixes."""
+    ends = [access.endswith(end) and is_pure(access) for end in PURE]
+    return ends.index(True) if any(ends) else len(PURE)
+
+
+def load(point: Point) -> int:
+    """How many I/Os are outstanding at most."""
+    return sum(one.threads * one.qd for one in _streams(point))
+
+
+def writes(point: Point) -> bool:
+    """Whether it fills what caches writes."""
+    return any(one.read_percent < 100 for one in _streams(point))
+
+
+def is_rated(point: Point) -> bool:
+    """Whether the plan says how fast it goes, so that throughput is no finding."""
+    return all(one.rate or one.pause_ns for one in _streams(point))
+
+
+def rates_of(points: Sequence[Point]) -> tuple[str, ...]:
+    """The metrics of their throughput: of large I/Os that in bytes."""
+    large = {mean_bytes(point) >= LARGE_BYTES for point in points}
+    if len(large) > 1:
+        return ("iops", "bandwidth")
+    return ("bandwidth",) if large == {True} else ("iops",)
+
+
+def mean_bytes(point: Point) -> float:
+    """The mean size of a point's I/Os, as the plan has them."""
+    sizes = [_stream_bytes(one) for one in _streams(point)]
+    return sum(sizes) / len(sizes)
+
+
+def _stream_bytes(stream: Stream) -> float:
+    """Writes, and trims like them, where they are not reads."""
+    reads = stream.read_percent / 100
+    parts = ((reads, stream.read_sizes), (1 - reads, stream.write_sizes))
+    return sum(
+        share * one.size_bytes * one.percent / 100
+        for share, sizes in parts
+        for one in sizes
+    )
+
+
+def rate(point: Point) -> float:
+    """I/Os or bytes per second that the plan sets."""
+    rates = (one.rate.all_per_s for one in _streams(point) if one.rate)
+    return sum(max(some) for some in rates)
+
+
+def place(point: Point) -> Place:
+    """Axes and step, without the session."""
+    return tuple((n, t) for n, t in point.dimensions.items() if n != "session")
+
+
+def where(point: Point, points: Sequence[Point]) -> str:
+    """In what it differs from the others: `QD 128, reads 70%`; else its queue depth."""
+    return cell_text(point, points) or _depth(_streams(point))
+
+
+def cell_text(point: Point, points: Sequence[Point]) -> str:
+    """In what it differs from the others; `random reads` needs no share of reads."""
+    told = SAID if is_pure(access(point)) else ()
+    return ", ".join(
+        f"{axis_name(name)} {text}"
+        for name, text in place(point)
+        if name not in told
+        and len({other.dimensions.get(name) for other in points}) > 1
+    )
+
+
+def axis_name(name: str) -> str:
+    """An axis in few letters: `QD`."""
+    title = axis_title(name)
+    return SHORT.get(title, title)
+
+
+def _depth(streams: Sequence[Stream]) -> str:
+    if len(streams) > 1:
+        return ""
+    (stream,) = streams
+    threads = f"{stream.threads} threads, " if stream.threads > 1 else ""
+    return f"{threads}QD {stream.qd}"
+
+
+def last_alike(points: Sequence[Point]) -> list[Point]:
+    """The last of a cell's steps that do the same: the others were to settle."""
+    if not any("step" in point.dimensions for point in points):
+        return list(points)
+    cells: dict[Place, list[Point]] = {}
+    for point in points:
+        cell = tuple((n, t) for n, t in place(point) if n != "step")
+        cells.setdefault(cell, []).append(point)
+    alike = all(len({_load_text(p) for p in found}) == 1 for found in cells.values())
+    return [found[-1] for found in cells.values()] if alike else list(points)
+
+
+def _load_text(point: Point) -> str:
+    return str([one.model_dump() for one in _streams(point)])
+
+
+def _last(point: Point) -> RunRecord:
+    return point.runs[-1]
+
+
+def _streams(point: Point) -> tuple[Stream, ...]:
+    return _last(point).asked.workload.streams

@@ -1,0 +1,74 @@
+"""Whole sessions: one in a few words, several as a league."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ioplan.language.plan import CheckedPlan
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
+from ioplan.records.superseded import current_records
+from ioplan.results.report.headlines.doubts import doubts
+from ioplan.results.report.headlines.headline import Headline
+from ioplan.results.report.headlines.headlines import headlines
+from ioplan.results.report.headlines.league import League, overall
+from ioplan.results.report.points import points
+from ioplan.results.report.reader import Reader
+from ioplan.results.report.session_labels import labels
+from ioplan.results.share.recorded_plan import recorded_plans
+from ioplan.results.store.store import Store
+
+BEST: dict[str, Callable[..., Headline]] = {"iops": max, "bandwidth": max, "mean": min}
+"""What is looked for in all tests, and which of them is the best."""
+WORST = "worst"
+
+
+def summary(found: Iterable[Headline]) -> list[Headline]:
+    """The highest IOPS, the highest throughput, the lowest mean latency."""
+    told = (one for one in found if one.value is not None)
+    best = [one for one in told if not one.name.startswith(WORST)]
+    return list(_best(best))
+
+
+def _best(found: list[Headline]) -> Iterator[Headline]:
+    for metric, choose in BEST.items():
+        if some := [one for one in found if one.metric == metric]:
+            yield choose(some, key=lambda one: one.value or 0.0)
+
+
+def summary_text(store: Store, session: str) -> str:
+    """`451k IOPS, 3198 MB/s, 11.3 us`; empty without a figure. Raises StoreError."""
+    each = by_test(store, current_records(list(store.records(session)))).values()
+    found = summary(one for some in each for one in some)
+    return ", ".join(f"{one.figure}{' IOPS' * (one.unit == '1/s')}" for one in found)
+
+
+def by_test(
+    store: Store, records: Sequence[RunRecord], plan: CheckedPlan | None = None
+) -> dict[str, tuple[Headline, ...]]:
+    """The headlines of a session's records by test. Raises StoreError."""
+    runs: dict[str, list[RunRecord]] = {}
+    for record in records:
+        if record.asked.kind == "run":
+            runs.setdefault(record.asked.test, []).append(record)
+    reader = Reader(store)
+    tests = {test.title: test for test in plan.tests} if plan else {}
+    known = doubts(records)
+    return {
+        test: headlines(points({"": some}), reader, tests.get(test), known)
+        for test, some in runs.items()
+    }
+
+
+def league_of(store: Store, sessions: Sequence[Session]) -> League | None:
+    """The league of sessions; None of one. Raises StoreError."""
+    records = [current_records(list(store.records(one.id))) for one in sessions]
+    targets = [found[0].target if found else {} for found in records]
+    names = labels(sessions, targets)
+    plans = recorded_plans(sessions)
+    tests: dict[str, dict[str, tuple[Headline, ...]]] = {}
+    for session, name, found in zip(sessions, names, records, strict=True):
+        plan = plans[session.id]
+        for test, told in by_test(store, found, plan).items():
+            tests.setdefault(test, {})[name] = told
+    return overall(tests, names)

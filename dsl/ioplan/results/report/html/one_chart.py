@@ -1,0 +1,59 @@
+"""One chart of a report by its name, and a page with it alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from ioplan.core.error_kinds import CommandFault, ExplainedError
+from ioplan.results.report.document import ChartSpec, Document
+from ioplan.results.report.html.page import page
+
+Place = tuple[str, ChartSpec]
+"""The id of a chart's section, and the chart."""
+
+
+class NoChartError(ExplainedError):
+    """No chart has the name, or several have."""
+
+    kind = CommandFault.USAGE
+
+
+def charts_of(found: Document) -> dict[str, Place]:
+    """The charts of a report by their names, `test: title`; a second one is `… 2`."""
+    named: dict[str, Place] = {}
+    for name, place in _all(found):
+        alike = sum(key == name or key.startswith(f"{name} ") for key in named)
+        named[f"{name} {alike + 1}" if name in named else name] = place
+    return named
+
+
+def _all(found: Document) -> Iterator[tuple[str, Place]]:
+    for section in found.sections:
+        for one in section.pictures:
+            yield f"{section.title}: {one.title}", (section.id, one)
+
+
+def chart_named(found: Document, name: str) -> Place:
+    """By its name, or by a part of it that no other has. Raises NoChartError."""
+    charts = charts_of(found)
+    fitting = [key for key in charts if name == key] or [
+        key for key in charts if name.lower() in key.lower()
+    ]
+    if len(fitting) == 1:
+        return charts[fitting[0]]
+    which = "no chart" if not fitting else f"{len(fitting)} charts with"
+    known = ", ".join(map(repr, fitting or charts))
+    raise NoChartError(
+        f"the report has {which} {name!r}: name one of {known or 'none'}"
+    )
+
+
+def chart_page(found: Document, place: Place) -> str:
+    """A page with this chart alone, drawn as in the report."""
+    section, spec = place
+    alone = tuple(
+        replace(one, pictures=(spec,)) for one in found.sections if one.id == section
+    )
+    return page(replace(found, sections=alone, sentence=()))

@@ -1,0 +1,83 @@
+// The rows that the page holds as columns, and which of them are shown.
+
+const read = (id) => JSON.parse(document.getElementById(id).textContent);
+
+const known = new Map(); // charts by the id of their data
+const hidden = new Set(); // the labels of sessions that are not shown
+
+const unfold = ({ columns, data }) => {
+  const cells = data.map((column) =>
+    Array.isArray(column) ? column : column.at.map((place) => column.texts[place]));
+  columns.forEach((column, at) => {
+    if (column.unit !== "text") column.decimals = decimalsOf(column, cells[at]);
+  });
+  const count = cells[0]?.length ?? 0;
+  return Array.from({ length: count }, (_, i) => {
+    const row = { i };
+    columns.forEach(({ key }, at) => { row[key] = cells[at][i]; });
+    return row;
+  });
+};
+
+const DRAWN_ONLY = new Set(["nines", "hidden"]);
+const isListed = ({ unit }) => !DRAWN_ONLY.has(unit);
+
+const sessionKey = (columns) =>
+  columns.find(({ title, unit }) => title === "session" && unit === "text")?.key;
+
+const wanted = (columns, pick) => {
+  const session = sessionKey(columns);
+  return (row) =>
+    !(session && hidden.has(row[session])) && (!pick.key || row[pick.key] === pick.value);
+};
+
+// A logarithmic axis has no place for 0; what failed has no value, and a mark.
+const placed = (chart) => (row) =>
+  ["x", "y"].every((axis) => {
+    const value = row[chart.axes[axis]];
+    return chart.state[axis] !== "log" || value === null || value > 0;
+  });
+
+const FAILED = "✕";
+const ABOUT = "~";
+const predicted = (row) => row.status === "predicted"; // by other cells, not measured
+const failed = (row) => row.status !== undefined && row.status !== "ok" && !predicted(row);
+
+const shownRows = (chart) =>
+  chart.rows.filter(wanted(chart.columns, chart.pick)).filter(placed(chart));
+
+const shownOverlay = (chart) =>
+  chart.overlay ? chart.overlay.rows.filter(wanted(chart.overlay.columns, chart.pick))
+    .map((row) => ({ ...row, role: "over" })) : [];
+
+// Each phase is named where it begins; in columns, how many of them follow.
+const labelled = (rows, order) => {
+  const before = new Set();
+  let begun;
+  return rows.map((row) => {
+    const { phase, x } = row;
+    const goesOn = order.length && begun?.phase === phase
+      && order.indexOf(begun.x) + begun.columns === order.indexOf(x);
+    if (goesOn) {
+      begun.columns += 1;
+      return { ...row, role: "phase", label: "" };
+    }
+    begun = { ...row, role: "phase", label: phase, first: !before.has(phase), columns: 1 };
+    before.add(phase);
+    return begun;
+  });
+};
+
+// Limits and phases hold in every panel.
+const shownLimits = (chart, rows) => {
+  const { panel } = chart.channels;
+  const { x, y } = chart.axes;
+  const limits = chart.limits.map((row) => ({
+    ...row, role: row[y] === null ? "event" : "limit", across: row[x] === null,
+  })).concat(chart.phases);
+  if (!panel) return limits;
+  const panels = [...new Set(rows.map((row) => row[panel]))];
+  return panels.flatMap((text) => limits.map((row) => ({ ...row, [panel]: text })));
+};
+
+const texts = (chart, key) => chart.columns.find((column) => column.key === key)?.order ?? [];

@@ -1,0 +1,81 @@
+"""The measurement window of a steady state as SNIA's report format has it: a table of
+its values, and the equation of the straight line through them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from ioplan.results.report.document import ChartSpec, Value
+from ioplan.results.report.many_sessions import MOST_CARDS
+
+SHOWN_IN = {"ns": (1e3, "µs"), "B/s": (1e6, "MB/s"), "1/s": (1.0, "IOPS")}
+
+
+class Window(Struct, frozen=True):
+    """One window; `rows` have the number, the value, the line, and the deviation."""
+
+    name: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    equation: str
+    limits: str
+
+
+def windows(picture: ChartSpec) -> list[Window]:
+    """The windows of a picture of a steady state, as many as have room."""
+    if picture.kind != "convergence" or picture.overlay is None:
+        return []
+    limits = list(picture.overlay.records())[:MOST_CARDS]
+    return [_window(picture, one) for one in limits]
+
+
+def _window(picture: ChartSpec, of: dict[str, Value]) -> Window:
+    column, number = picture.frame.column(picture.y), picture.frame.column(picture.x)
+    factor, unit = SHOWN_IN.get(column.unit, (1.0, column.unit))
+    first, last, mean, low, high, fit, fit2 = (
+        float(of[key] or 0) for key in ("x", "x2", "mean", "low", "high", "fit", "fit2")
+    )
+    slope = (fit2 - fit) / (last - first) if last > first else 0.0
+    rows = [
+        (
+            f"{x:g}",
+            _digits(y / factor),
+            _digits((fit + slope * (x - first)) / factor),
+            f"{100 * (y - mean) / mean:+.2f} %" if mean else "",
+        )
+        for x, y in _values(picture, of)
+        if first <= x <= last
+    ]
+    start = (fit - slope * first) / factor
+    sign = "+" if start >= 0 else "-"
+    return Window(
+        ", ".join(str(text) for key, text in of.items() if key[:1] == "d"),
+        (number.title, _head(column.title, unit), "fit", "from mean"),
+        tuple(rows),
+        f"{column.title} = {_digits(slope / factor)} x {number.title} "
+        f"{sign} {_digits(abs(start))} {unit}",
+        f"mean {_digits(mean / factor)} {unit}; permitted range "
+        f"{_digits(low / factor)} to {_digits(high / factor)} {unit}",
+    )
+
+
+def _head(title: str, unit: str) -> str:
+    return title if title.endswith(unit) else f"{title} ({unit})"
+
+
+def _values(picture: ChartSpec, of: dict[str, Value]) -> Iterator[tuple[float, float]]:
+    """The rounds of one curve."""
+    keys = [key for key in of if key[:1] == "d"]
+    for row in picture.frame.records():
+        x, y = row[picture.x], row[picture.y]
+        own = all(row[key] == of[key] for key in keys)
+        if own and isinstance(x, (int, float)) and isinstance(y, (int, float)):
+            yield float(x), float(y)
+
+
+def _digits(value: float) -> str:
+    """Six digits, as a reader has to find the line again."""
+    return f"{value:,.6g}" if abs(value) < 1e6 else f"{value:,.0f}"

@@ -1,0 +1,76 @@
+"""What power cuts have shown: how many there were, and the bound that no loss gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import gcd
+from typing import Any
+
+from ioplan.core.text import counted
+from ioplan.core.units import digits
+from ioplan.language.quantity import size_text
+from ioplan.records.record import RunRecord
+from ioplan.results.report.document import Judged
+
+BROKEN = (
+    *("lost_flushed", "lost_fua", "older_than_durable"),
+    *("torn", "misdirected", "foreign"),
+)
+"""Facts of `verify` that no honest drive has."""
+CONFIDENCE = 0.95
+
+
+def survived(by_label: Mapping[str, Sequence[RunRecord]]) -> Iterator[Judged]:
+    """A line for each session of a test that cuts the power and reads afterwards."""
+    for label, records in by_label.items():
+        read = list(_read(records))
+        if read:
+            who = f"{label}: " if len(by_label) > 1 else ""
+            broken = sum(any(map(found.get, BROKEN)) for found in read)
+            outcome = "failed" if broken else "held"
+            yield Judged(outcome, who + _text(len(read), broken) + _more(read))
+
+
+def _text(cuts: int, broken: int) -> str:
+    if broken:
+        return f"a promise was broken by {broken} of {counted(cuts, 'power cut')}"
+    return (
+        f"no promise was broken by {counted(cuts, 'power cut')}: with 95 % confidence "
+        f"at most {digits(100 * bound(cuts), 2)} % of such cuts break one"
+    )
+
+
+def _more(read: Sequence[dict[str, Any]]) -> str:
+    """How it broke them, and what no drive has to promise."""
+    text = ""
+    if any(found.get("reordered") for found in read):
+        text += "; durable blocks were lost though writes issued after them survived"
+    if any(found.get("overtaken") for found in read):
+        text += "; entries of a log were lost though writes that follow it survived"
+    if torn := sum(found.get("torn_writes", 0) for found in read):
+        unit_bytes = gcd(*(found.get("torn_unit_bytes", 0) for found in read))
+        text += (
+            f"; {counted(torn, 'write')} torn, at multiples of {size_text(unit_bytes)}"
+        )
+    return text
+
+
+def bound(cuts: int) -> float:
+    """The largest share of losses with which so many cuts without one are credible.
+
+    1 - 0.05^(1/n): the exact (Clopper-Pearson) upper limit for 0 of n; about 3/n.
+    """
+    return float(1 - (1 - CONFIDENCE) ** (1 / cuts))
+
+
+def _read(records: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:
+    """What the first reads after each cut found."""
+    cut = False
+    for record in sorted(records, key=lambda one: one.seq):
+        if record.power_cut:
+            cut = True
+            continue
+        found = record.backend.facts.get("verify")
+        if cut and isinstance(found, dict) and BROKEN[0] in found:
+            yield found
+            cut = False

@@ -1,0 +1,86 @@
+"""Sessions as a report has them: records, plan, and what of it was not measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+from msgspec import Struct
+
+from ioplan.language.plan import CheckedPlan
+from ioplan.planner.places import Place, not_measured, places_of
+from ioplan.planner.steps import Run
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
+from ioplan.results.report.headlines.doubts import Doubts, doubts
+from ioplan.results.report.judgements import Judgement, judgements
+from ioplan.results.report.session_labels import labels
+
+
+class Reported(Struct, frozen=True, dict=True):
+    """A session of the report, with its label, its records and its plan.
+
+    `places` are those of the plan where not all of it has run; else it is empty.
+    """
+
+    session: Session
+    label: str
+    records: list[RunRecord]
+    plan: CheckedPlan | None
+    places: Mapping[Place, Run]
+
+    @cached_property
+    def missing(self) -> list[Run]:
+        """The cells that were not measured."""
+        return not_measured(self.places, self.records)
+
+    @cached_property
+    def doubts(self) -> Doubts:
+        """What speaks against its figures."""
+        return doubts(self.records)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it can be said what was not measured."""
+        return self.session.status == "ok" or self.plan is not None
+
+    def judged(self, test: str) -> list[Judgement]:
+        """What became of the expectations of a test."""
+        places = {at: run for at, run in self.places.items() if at[0] == test}
+        return judgements(self.of(test, "run"), places)
+
+    def of(self, test: str, *kinds: str) -> list[RunRecord]:
+        """The records of a test: its runs, or what prepared it."""
+        found = (r for r in self.records if r.asked.test == test)
+        return [r for r in found if r.asked.kind in kinds]
+
+
+def reported(
+    sessions: Sequence[Session],
+    records: Sequence[list[RunRecord]],
+    plans: Mapping[str, CheckedPlan | None],
+) -> list[Reported]:
+    """Sessions with their records; `plans` has the plan of each that is still one."""
+    targets = [found[0].target if found else {} for found in records]
+    places, parts = _Places(), []
+    for session, label, found in zip(
+        sessions, labels(sessions, targets), records, strict=True
+    ):
+        plan = plans.get(session.id)
+        parts.append(Reported(session, label, found, plan, places.of(session, plan)))
+    return parts
+
+
+class _Places:
+    """The places of plans; those of a plan that many sessions ran are found once."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, dict[Place, Run]] = {}
+
+    def of(self, session: Session, plan: CheckedPlan | None) -> dict[Place, Run]:
+        """Nothing where all has run, or where nobody knows what there was to run."""
+        if session.status == "ok" or plan is None:
+            return {}
+        if id(plan) not in self.found:
+            self.found[id(plan)] = places_of(plan)
+        return self.found[id(plan)]

@@ -1,0 +1,135 @@
+"""A run, a preparation, a steady state: each in one sentence."""
+
+from __future__ import annotations
+
+from ioplan.core.text import printable
+from ioplan.core.units import (
+    bandwidth_text,
+    bytes_text,
+    digits,
+    latency_text,
+    metric_text,
+    time_text,
+)
+from ioplan.language.quantity import size_text
+from ioplan.records.record import DirectionResult, EventMade, RunRecord, Steady
+from ioplan.results.measure.metrics import verified_of_read_bytes
+from ioplan.results.measure.steady_state import TOLERANCE
+from ioplan.results.measure.wear import wear_value
+from ioplan.workload import Stream
+
+PERCENTS = (99.0, 99.9)
+
+
+def main_result(run: RunRecord) -> tuple[DirectionResult, str]:
+    """Reads and writes; where nothing else was done, trims, and that word."""
+    trims = run.directions.get("trim")
+    return (trims, "trim ") if trims and not run.total.ios else (run.total, "")
+
+
+def latencies(result: DirectionResult) -> list[str]:
+    """Mean, p99, p99.9 and max; a percentile without support is in brackets."""
+    latency = result.latency
+    if latency is None:
+        return ["–"] * 4
+    by_percent = {p.percent: p for p in latency.percentiles}
+    shown = []
+    for percent in PERCENTS:
+        found = by_percent.get(percent)
+        text = latency_text(found.latency_ns if found else None)
+        shown.append(text if found is None or found.supported else f"({text})")
+    return [latency_text(latency.mean_ns), *shown, latency_text(latency.max_ns)]
+
+
+def access_text(stream: Stream) -> str:
+    """`sequential`, `random`, `random 65%`, `random permuted`, `random shaped`."""
+    share = f" {stream.random_percent:g}%" if stream.random_percent < 100 else ""
+    if stream.write_random_percent is not None:
+        reads, writes = stream.random_percent, stream.write_random_percent
+        share = f" ({reads:g}% of the reads, {writes:g}% of the writes)"
+    order = " permuted" * stream.permuted + " shaped" * (
+        stream.spare_percent is not None
+    )
+    return f"{stream.pattern}{share}{order}"
+
+
+def prepare_line(run: RunRecord) -> str:
+    """What a preparation wrote, in what time, and whether it became steady."""
+    stream = run.asked.job.streams[0]
+    size = stream.write_sizes[0].size_bytes
+    state = run.asked.after.name if run.asked.after else ""
+    text = (
+        f"{state}: {access_text(stream)} {size_text(size)} writes, "
+        f"{bytes_text(run.total.bytes)} "
+        f"in {time_text(run.run_s)}, "
+        f"{bandwidth_text(run.total.bandwidth_bytes_per_s)} MB/s"
+    )
+    amplification = wear_value("waf", [run.wear])
+    if isinstance(amplification, float):
+        text += f", WAF {digits(amplification)}"
+    if run.steady:
+        why = f"not steady: {run.steady.why}"
+        text += ", steady" if run.steady.reached else f", {why}"
+    return text
+
+
+def verified_line(run: RunRecord) -> str:
+    """How many blocks are known to be right; empty without `verify`."""
+    verified, read = verified_of_read_bytes(run.streams)
+    block = run.asked.job.block_bytes
+    return f"verified {verified // block} of {read // block} blocks" if read else ""
+
+
+def event_line(event: EventMade) -> str:
+    """What the lab did, when, how long that took, and how it ended."""
+    where = f" on {event.host}" if event.host else ""
+    ended = event.error or f"exit code {event.exit_code}"
+    took = time_text(event.end_s - event.start_s)
+    is_measured = event.start_s >= 0
+    at = f"at {time_text(event.start_s)}" if is_measured else "in the warm-up"
+    return f'event "{printable(event.name)}"{where} {at}, took {took}: {ended}'
+
+
+def steady_line(steady: Steady) -> str:
+    """The last value, then the window beside its limits; narrow enough for a line."""
+    value = steady.values[-1] if steady.values else None
+    last = f"{steady.metric} {metric_text(value, steady.unit)}"
+    if len(steady.values) < steady.window or not has_all_values(steady):
+        return f"{last}; {steady.why}"
+    spread = _beside(steady.range_percent, steady.range_limit_percent)
+    slope = _beside(steady.slope_percent, steady.slope_limit_percent)
+    how = "steady" if steady.reached else "not steady"
+    return f"{last}, range {spread}, slope {slope}: {how}"
+
+
+def has_all_values(steady: Steady) -> bool:
+    """Whether range and slope mean anything: a round that failed stands as 0."""
+    return all(steady.values)
+
+
+def _beside(percent: float, limit_percent: float) -> str:
+    sign = "<=" if percent <= limit_percent + TOLERANCE else ">"
+    return f"{percent:.1f} {sign} {limit_percent:g} %"
+
+
+def steady_window_line(steady: Steady, unit: str) -> str:
+    """The mean of the window, and its range and slope beside their limits."""
+    state = "steady" if steady.reached else f"not steady ({steady.why})"
+    if not has_all_values(steady):
+        return state
+    return (
+        f"{state}; window of {steady.window}: mean "
+        f"{metric_text(steady.mean, unit)}, "
+        f"range {steady.range_percent:.1f} % of at most "
+        f"{steady.range_limit_percent:g} %, "
+        f"slope {steady.slope_percent:.1f} % of at most "
+        f"{steady.slope_limit_percent:g} %"
+    )
+
+
+def steady_verdict(steady: Steady, rounds: int) -> str:
+    """How the rounds ended, and what was missing."""
+    if steady.reached:
+        first = rounds - steady.window + 1
+        return f"steady: rounds {first} to {rounds} are the window"
+    return f"not steady after {rounds} rounds: {steady.why}"

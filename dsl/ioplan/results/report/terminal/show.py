@@ -1,0 +1,137 @@
+"""A session in the terminal: tables, verdicts, charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+from rich.console import Console, Group, RenderableType
+
+from ioplan.core.text import counted, line
+from ioplan.language.plan import CheckedPlan
+from ioplan.planner.places import NOT_MEASURED
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
+from ioplan.records.superseded import current_records
+from ioplan.results.report.build import session_sections
+from ioplan.results.report.charts.tables import axes_of, table_rows
+from ioplan.results.report.document import Section
+from ioplan.results.report.found import found_at
+from ioplan.results.report.judgements import verdict_lines
+from ioplan.results.report.points import Point
+from ioplan.results.report.sentences import (
+    prepare_line,
+    steady_line,
+    steady_verdict,
+)
+from ioplan.results.report.terminal.charts import drawn
+from ioplan.results.report.terminal.headlines import headline_table
+from ioplan.results.report.terminal.sparkline import sparkline
+from ioplan.results.report.terminal.tables import MOST_CELLS, run_table, steady_table
+from ioplan.results.store.store import Store
+
+STYLES = {
+    "held": "green",
+    "failed": "red",
+    **dict.fromkeys(("undecided", "warning", NOT_MEASURED), "yellow"),
+}
+
+
+class _Test(Struct, frozen=True):
+    """A section of the report, the records that it is of, and where it is shown."""
+
+    section: Section
+    records: list[RunRecord]
+    store: Store
+    console: Console
+
+    @property
+    def runs(self) -> list[RunRecord]:
+        """Without what prepared them."""
+        return [record for record in self.records if record.asked.kind == "run"]
+
+
+def show_records(
+    console: Console,
+    store: Store,
+    session: Session,
+    records: Sequence[RunRecord],
+    plan: CheckedPlan | None = None,
+) -> None:
+    """Print each test of one session with its table and its charts, then the headlines.
+
+    Without its plan the axes decide on the charts, and what has not run is not known.
+    Raises StoreError.
+    """
+    current = current_records(records)
+    sections = list(session_sections(store, session, current, plan, MOST_CELLS))
+    for number, section in enumerate(sections):
+        part = [r for r in current if r.asked.test == section.title]
+        if number:
+            console.print()
+        console.rule(line(section.title, style="bold"), align="left", characters="─")
+        console.print(Group(*_test(_Test(section, part, store, console))))
+        for picture in section.pictures:
+            console.print(Group(*drawn(picture, console)))
+    if sections:
+        console.print()
+        console.rule(line("Headlines", style="bold"), align="left", characters="─")
+        console.print(headline_table(sections))
+
+
+def _test(test: _Test) -> Iterator[RenderableType]:
+    for record in test.records:
+        if record.asked.kind == "prepare":
+            yield line(prepare_line(record), style="dim")
+    if test.section.runs.rows:
+        yield from _table(test)
+    yield from (line(text, style="dim") for text in test.section.answers)
+    yield from (line(found_at(run), style="dim") for run in test.runs if run.found)
+    yield from _steady(test.runs)
+    for remark in test.section.remarks:
+        yield line(remark.text, style=STYLES.get(remark.outcome, ""))
+    for outcome, text in verdict_lines(test.section.judgements):
+        yield line(text, style=STYLES.get(outcome, ""))
+
+
+def _table(test: _Test) -> Iterator[RenderableType]:
+    """A row a cell, and what its signs mean."""
+    found = test.section.points[:MOST_CELLS]
+    sparks = [
+        text
+        for point in found
+        for text in _sparks(_sparkline(point, test.store), point)
+    ]
+    yield run_table(test.section.runs, axes_of(found), sparks, test.console)
+    yield from (line(text, style="dim") for text in _legend(test.section))
+
+
+def _sparks(spark: str, point: Point) -> list[str]:
+    """For each row of a point; only all of its I/O has been kept over time."""
+    return [spark, *[""] * (len(table_rows(point)) - 1)]
+
+
+def _sparkline(point: Point, store: Store) -> str:
+    """The runs that count, one after the other."""
+    details = (store.detail(run.session, run.seq) for run in point.counted)
+    return sparkline([interval for detail in details for interval in detail.series])
+
+
+def _legend(section: Section) -> Iterator[str]:
+    if section.figures_of:
+        yield section.figures_of
+    yield from section.signs
+    if (more := len(section.points) - MOST_CELLS) > 0:
+        yield f"… and {counted(more, 'cell')} more: ioplan export"
+
+
+def _steady(runs: list[RunRecord]) -> Iterator[RenderableType]:
+    judged = [run for run in runs if run.steady]
+    if judged:
+        steady, rounds = judged[-1].steady, judged[-1].asked.round
+        assert steady
+        if rounds:
+            yield steady_table(runs)
+            yield line(steady_verdict(steady, rounds))
+        else:
+            yield line(steady_line(steady))

@@ -1,0 +1,219 @@
+"""The verdict on sessions, and the lines on each test; the same thing is said once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+
+from ioplan.core.text import counted
+from ioplan.core.units import time_text
+from ioplan.planner.places import NOT_MEASURED
+from ioplan.records.assessed import assessment, last_assessed, unsteady, without_value
+from ioplan.records.record import RunRecord
+from ioplan.records.session import Session
+from ioplan.results.report.document import Judged, Verdict
+from ioplan.results.report.headlines.doubts import is_virtual
+from ioplan.results.report.judgements import (
+    Judgement,
+    held_text,
+    outcomes_of,
+    verdict_lines,
+)
+from ioplan.results.report.many_sessions import MOST_CARDS, first_lines
+from ioplan.results.report.remarks import remarks_of
+
+BAD_FIRST = ("failed", "undecided", "no baseline", NOT_MEASURED, "warning")
+WARNINGS = {"warning": "warning", "done instead": "warning", NOT_MEASURED: NOT_MEASURED}
+SHARED = ("held", NOT_MEASURED)
+"""Verdicts that are one line for many sessions."""
+MOST_LINES = 40
+MOST_MISSED = 5
+UNKNOWN = "no expectation was judged"
+
+ByLabel = Mapping[str, Sequence[RunRecord]]
+
+
+def judged_lines(found: Mapping[str, Sequence[Judgement]]) -> tuple[Judged, ...]:
+    """The expectations of a test, with the session where there are several.
+
+    What held in many sessions is one line for all of them.
+    """
+    lines = [
+        Judged(outcome, _of(label, text, found))
+        for label, judged in found.items()
+        for outcome, text in verdict_lines(judged, limits=True)
+    ]
+    if len(found) > MOST_CARDS:
+        everything = chain.from_iterable(found.values())
+        shared = verdict_lines(everything, limits=True)
+        lines = [line for line in lines if line.outcome not in SHARED]
+        lines += [Judged(o, text) for o, text in shared if o in SHARED]
+    return tuple(lines)
+
+
+def remarks(runs: ByLabel) -> list[Judged]:
+    """Failed runs, warnings and substitutions of a test, each with its runs.
+
+    Those of many sessions are one line for all of them.
+    """
+    if len(runs) > MOST_CARDS:
+        runs = {"": list(chain.from_iterable(runs.values()))}
+    return [
+        Judged(WARNINGS.get(remark.word, "failed"), _of(label, str(remark), runs))
+        for label, records in runs.items()
+        for remark in remarks_of(records)
+    ]
+
+
+def _of(label: str, text: str, by_label: Mapping[str, object]) -> str:
+    return f"{label}: {text}" if len(by_label) > 1 else text
+
+
+def first_lines_of(lines: Sequence[Judged], what: str) -> tuple[Judged, ...]:
+    """What is bad first, so that nothing bad is cut off unseen."""
+    if len(lines) <= MOST_LINES:
+        return tuple(lines)
+    lines = sorted(lines, key=lambda line: _badness(line.outcome))
+    rest = lines[MOST_LINES:]
+    more = Judged(rest[0].outcome, f"and {len(rest)} more {what}: ioplan show")
+    return (*lines[:MOST_LINES], more)
+
+
+def _badness(outcome: str) -> int:
+    return BAD_FIRST.index(outcome) if outcome in BAD_FIRST else len(BAD_FIRST)
+
+
+def verdict(
+    subjects: Sequence[str],
+    sessions: Sequence[Session],
+    records: Sequence[RunRecord],
+    judged: Sequence[Judgement],
+    missing: int | None,
+) -> Verdict:
+    """The first screen: what held, what was steady, what went wrong.
+
+    `missing` is how many cells were not measured, None where no plan tells.
+    """
+    outcomes = outcomes_of(judged)
+    broken = sum(r.status == "failed" for r in records)
+    points = (
+        Judged("none", f"On {', '.join(first_lines(subjects))}"),
+        _measured(sessions, records, broken, missing or 0),
+        *_steadiness(records),
+        *_warned(records),
+    )
+    if broken or outcomes["failed"]:
+        fell = f"{counted(broken, 'run')} failed" if broken else ""
+        return Verdict("failed", _sentence(_unmet(outcomes), fell), points)
+    if open_ := _open(outcomes):
+        return Verdict("undecided", _sentence(open_), points)
+    text = _good(outcomes.total(), known=missing is not None)
+    if doubts := _doubts(sessions, records):
+        return Verdict("undecided", f"{text}, but {' and '.join(doubts)}", points)
+    return Verdict("held" if outcomes else "none", text, points)
+
+
+def _unmet(outcomes: Counter[str]) -> str:
+    if outcomes[NOT_MEASURED]:
+        return f"expectations {held_text(outcomes)}"
+    total, unmet = outcomes.total(), outcomes["failed"]
+    return f"{unmet} of {total} expectations did not hold" if unmet else ""
+
+
+def _open(outcomes: Counter[str]) -> str:
+    if outcomes[NOT_MEASURED]:
+        return f"expectations {held_text(outcomes)}"
+    total, count = outcomes.total(), outcomes["undecided"] + outcomes["no baseline"]
+    if not count:
+        return ""
+    return f"{count} of {total} expectations could not be judged; the rest held"
+
+
+def _good(total: int, known: bool) -> str:
+    """Where nothing speaks against it; `known` is whether all expectations are."""
+    if total:
+        return f"All {total} expectations held" if total > 1 else "The expectation held"
+    return f"Measured; {'the plan has no expectations' if known else UNKNOWN}"
+
+
+def _doubts(sessions: Sequence[Session], records: Sequence[RunRecord]) -> list[str]:
+    """What a reader must know before a good verdict."""
+    doubts = []
+    if any(session.status != "ok" for session in sessions):
+        doubts.append("not all of the plan has run")
+    if unsteady(records):
+        doubts.append("steady state was not reached")
+    if nothing := without_value(records):
+        doubts.append(f"{counted(len(nothing), 'seek')} found nothing")
+    return doubts
+
+
+def _sentence(*parts: str) -> str:
+    text = ", and ".join(part for part in parts if part)
+    return text[:1].upper() + text[1:]
+
+
+def _measured(
+    sessions: Sequence[Session],
+    records: Sequence[RunRecord],
+    broken: int,
+    missing: int,
+) -> Judged:
+    spent = time_text(sum(record.run_s for record in records))
+    ended = Counter(s.status for s in sessions if s.status != "ok")
+    states = "".join(
+        f"; {counted(n, 'session')} {status}" for status, n in ended.items()
+    )
+    lost = f"; {counted(missing, 'cell')} {NOT_MEASURED}" if missing else ""
+    how = how_measured(records)
+    done = [record for record in records if not record.predicted]
+    about = len(records) - len(done)
+    lost += f"; {counted(about, 'cell')} predicted" * bool(about)
+    text = f"{counted(len(done), 'run')}, {spent} {how}{states}{lost}"
+    return Judged("failed" if broken or ended else "held", text)
+
+
+def how_measured(records: Sequence[RunRecord]) -> str:
+    """Whether the time was a drive's."""
+    simulated = {is_virtual(record.backend.name) for record in records}
+    if len(simulated) > 1:
+        return "measured and simulated"
+    return "simulated" if True in simulated else "measured"
+
+
+def _steadiness(records: Sequence[RunRecord]) -> Iterator[Judged]:
+    last, missed = last_assessed(records), unsteady(records)
+    if not last:
+        yield Judged("none", "Steady state was not asked for")
+        return
+    reached = len(last) - len(missed)
+    state: str = "failed" if missed else "held"
+    yield Judged(state, f"Steady state reached in {reached} of {len(last)} cases")
+    lines = Counter(map(unsteady_text, missed))
+    for text, count in list(lines.items())[:MOST_MISSED]:
+        times = f" ({count} times)" if count > 1 else ""
+        yield Judged("failed", f"Not steady: {text}{times}")
+
+
+def unsteady_text(record: RunRecord) -> str:
+    """What did not become steady, and why."""
+    said, after = assessment(record), record.asked.after
+    why = said.why if said else ""
+    if record.asked.kind == "run" or after is None:
+        return f"{record.asked.test}: {why}"
+    return f"preparation {after.name}: {why}"
+
+
+def _warned(records: Sequence[RunRecord]) -> Iterator[Judged]:
+    warned = sum(bool(r.warnings) for r in records)
+    swapped = sum(bool(r.substitutions) for r in records)
+    hosts = dict.fromkeys(w for r in records for w in r.host.get("warnings", ()))
+    if not warned and not swapped and not hosts:
+        yield Judged("held", "No warnings")
+    yield from (Judged("warning", f"The host distorts: {text}") for text in hosts)
+    if warned:
+        yield Judged("warning", f"Warnings in {counted(warned, 'run')}")
+    if swapped:
+        text = f"In {counted(swapped, 'run')} the backend did nearly what was asked"
+        yield Judged("warning", text)

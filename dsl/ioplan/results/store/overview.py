@@ -1,0 +1,196 @@
+"""Sessions in few words: what ran on which drive, and what came of it, in one query.
+
+store.overview(SessionFilter(drive="S4EV*", verdict="failed", limit=20))
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from ioplan.records.drive import Drive
+from ioplan.records.session import SessionStatus
+from ioplan.results.store.connection import Row
+from ioplan.results.store.layout.views import SESSIONS
+from ioplan.results.store.rows import validated
+
+SessionVerdict = Literal["held", "failed", "undecided", "not measured", "none"]
+"""The gravest verdict on all expectations of a session."""
+
+
+class SessionFilter(Struct, frozen=True):
+    """Which sessions; what is empty asks for nothing.
+
+    Texts are whole ones, without regard to case, and `*` stands for any part; `drive`
+    is a serial number, a world-wide name, a name of the lab or a target. A session has
+    each `tag`, started at or after `since` (UTC, ISO 8601), and has `text` somewhere.
+    With a `limit` the first `offset` are left out.
+    """
+
+    drive: str = ""
+    host: str = ""
+    plan: str = ""
+    job: str = ""
+    tag: str | tuple[str, ...] = ()
+    status: str = ""
+    verdict: str = ""
+    since: str = ""
+    limit: int | None = None
+    offset: int = 0
+    text: str = ""
+
+
+ALL = SessionFilter()
+
+
+class SessionOverview(Struct, frozen=True):
+    """A session without what is large; times are UTC, ISO 8601."""
+
+    id: str
+    plan: str
+    plan_file: str
+    status: SessionStatus
+    verdict: SessionVerdict
+    started_at: str
+    ended_at: str | None
+    runs: int
+    backend: str
+    target: str
+    host_name: str
+    person: str
+    job: str | None
+    drive: Drive | None
+    tags: tuple[str, ...]
+    note: str
+    ioplan: str
+    held: int
+    expected: int
+
+    @property
+    def verdict_text(self) -> str:
+        """`held 1 of 4` where not all was measured; empty without expectations."""
+        if self.verdict == "not measured":
+            return f"held {self.held} of {self.expected}"
+        return "" if self.verdict == "none" else self.verdict
+
+    @property
+    def drive_name(self) -> str:
+        """What people call the drive; of a file, its path."""
+        return self.drive.name if self.drive else self.target
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether another program measured it, and a file of that was imported."""
+        return self.backend.endswith(", imported")
+
+    @property
+    def duration_s(self) -> float | None:
+        """From its start to its end; None before that."""
+        try:
+            ended = datetime.fromisoformat(self.ended_at or "")
+            return (ended - datetime.fromisoformat(self.started_at)).total_seconds()
+        except (ValueError, TypeError):
+            return None
+
+
+PLACES = {
+    "drive": ("serial", "wwid", "lab_name", "target"),
+    "host": ("host",),
+    "plan": ("plan",),
+    "job": ("job",),
+    "status": ("status",),
+    "verdict": ("verdict",),
+}
+"""The columns that each text of a filter may stand in."""
+SEARCHED = (
+    *("session", "plan", "plan_file", "target", "host", "person", "serial"),
+    *("model", "lab_name", "tags", "note"),
+)
+
+
+def overview_query(wanted: SessionFilter) -> tuple[str, dict[str, Any]]:
+    """The query and its values."""
+    values: dict[str, Any] = {}
+    conditions = list(_conditions(wanted, values))
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    limit = ""
+    if wanted.limit is not None:
+        values |= {"limit": wanted.limit, "offset": wanted.offset}
+        limit = "LIMIT :limit OFFSET :offset"
+    query = f"""
+        SELECT * FROM ({SESSIONS}) AS s {where}
+        ORDER BY s.session DESC {limit}"""
+    return query, values
+
+
+def _conditions(wanted: SessionFilter, values: dict[str, Any]) -> Iterator[str]:
+    for name, columns in PLACES.items():
+        if word := getattr(wanted, name):
+            values[name] = _pattern(word)
+            yield _any_like(columns, name)
+    tags = (wanted.tag,) if isinstance(wanted.tag, str) else wanted.tag
+    for number, tag in enumerate(filter(None, tags)):
+        values[f"tag{number}"] = f'%"{_pattern(tag)}"%'
+        yield _any_like(("tags",), f"tag{number}")
+    if wanted.since:
+        values["since"] = wanted.since
+        yield "s.started_at >= :since"
+    if wanted.text:
+        values["text"] = f"%{_pattern(wanted.text)}%"
+        yield _any_like(SEARCHED, "text")
+
+
+def _any_like(columns: Iterable[str], value: str) -> str:
+    tests = (f"lower(s.{one}) LIKE :{value} ESCAPE '!'" for one in columns)
+    return f"({' OR '.join(tests)})"
+
+
+def _pattern(word: str) -> str:
+    """For LIKE: only `*` stands for something else."""
+    escaped = "".join(f"!{c}" if c in "!%_" else c for c in word.lower())
+    return escaped.replace("*", "%")
+
+
+DRIVE_COLUMNS = tuple(Drive.model_fields)
+PLAIN = [
+    one
+    for one in SessionOverview.__struct_fields__
+    if one not in ("id", "host_name", "drive", "tags")
+]
+
+
+TEXT_FIELDS = [
+    name
+    for name, kind in SessionOverview.__annotations__.items()
+    if kind in ("str", "SessionStatus", "SessionVerdict")
+]
+
+
+def overview_of(row: Row) -> SessionOverview:
+    """From the row of a query. Raises StoreError for what is not as it was written."""
+    with validated(f"session {row['session']!r}"):
+        return _checked(_overview_of(row))
+
+
+def _checked(found: SessionOverview) -> SessionOverview:
+    texts = [(name, getattr(found, name)) for name in TEXT_FIELDS]
+    for name, value in (*texts, *(("tag", one) for one in found.tags)):
+        if not isinstance(value, str):
+            raise TypeError(f"its {name} is no text")
+    return found
+
+
+def _overview_of(row: Row) -> SessionOverview:
+    drive = {name: row[name] for name in DRIVE_COLUMNS}
+    known = drive["serial"] or drive["model"] or drive["wwid"] or drive["lab_name"]
+    return SessionOverview(
+        id=row["session"],
+        host_name=row["host"],
+        drive=Drive.model_construct(**drive) if known else None,
+        tags=tuple(json.loads(row["tags"])) if row["tags"] != "[]" else (),
+        **{name: row[name] for name in PLAIN},
+    )

@@ -1,0 +1,240 @@
+"""The sessions of a store: how each began, what happened to it, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
+
+from ioplan.core.error_kinds import StoreFault
+from ioplan.core.text import did_you_mean
+from ioplan.records.session import EventKind, Session, SessionEvent, SessionStatus
+from ioplan.results.store.connection import Source, scalar
+from ioplan.results.store.database import Database
+from ioplan.results.store.errors import KeyViolation, ReserveUsedError, StoreError
+from ioplan.results.store.layout.tables import insert, insert_missing
+from ioplan.results.store.overview import (
+    ALL,
+    SessionFilter,
+    SessionOverview,
+    overview_of,
+    overview_query,
+)
+from ioplan.results.store.queries import SET_WORDS, all_sessions
+from ioplan.results.store.reserve import with_reserve
+from ioplan.results.store.rows import (
+    drive_row,
+    env_row,
+    event_of,
+    session_of,
+    session_row,
+    tags_text,
+)
+
+
+class SessionStore(Database):
+    """Sessions by their ids. Every method may raise StoreError."""
+
+    def __init__(self, source: Source) -> None:
+        """Make the tables when the database is empty."""
+        super().__init__(source)
+        self._envs: set[str] = set()
+
+    def begin(self, session: Session) -> None:
+        """Store a session. One that is there already takes this status.
+
+        So an interrupted session is resumed, and a session copied twice. From now
+        on there is room for one more run, however full the disk becomes.
+        """
+        if self.reserve:
+            self.reserve.acquire()
+        self._add_env(session.host)
+        try:
+            with self.writing() as connection:
+                if session.drive:
+                    insert_missing(connection, "drive", drive_row(session.drive))
+                insert(connection, "session", session_row(session))
+        except KeyViolation:
+            if self.session(session.id).plan_text != session.plan_text:
+                raise StoreError(
+                    f"the session {session.id} in {self.where} is of another plan: "
+                    "give the new session another id",
+                    StoreFault.SESSION_CONFLICT,
+                ) from None
+            self._set_status(session.id, session.status, session.ended_at)
+
+    def update_plan(self, session: Session) -> None:
+        """A session goes on with an edited plan, or with edited files of it."""
+        said = "plan = :plan, plan_text = :text, resolved = :resolved"
+        said += ", expected = :expected"
+        change = f"UPDATE session SET {said} WHERE id = :id"
+        row = {"id": session.id, "plan": session.plan, "text": session.plan_text}
+        row |= {"resolved": session.resolved.model_dump_json()}
+        values = row | {"expected": session.expected}
+        with self.writing() as connection:
+            connection.change(change, values)
+
+    def change_words(
+        self,
+        session_id: str,
+        added: Iterable[str],
+        removed: Iterable[str] = (),
+        note: str | None = None,
+    ) -> tuple[Session, Session]:
+        """Add tags, take some away, set the note; the session before and after.
+
+        Others may do the same at this moment, and nothing of theirs is lost.
+        """
+        with self.writing() as connection:
+            query = f"SELECT id FROM session WHERE id = :id{connection.for_update}"
+            if not connection.rows(query, id=session_id):
+                raise self._no_session(session_id)
+            exact = all_sessions("session.id = :id")
+            before = session_of(connection.rows(exact, id=session_id)[0])
+            words = {
+                "tags": tuple(sorted({*before.tags, *added} - {*removed})),
+                "note": before.note if note is None else note,
+            }
+            after = before.model_copy(update=words)
+            row = {"id": session_id, "tags": tags_text(after.tags), "note": after.note}
+            connection.change(SET_WORDS, row)
+        return before, after
+
+    def finish(self, session_id: str, status: SessionStatus, ended_at: str) -> None:
+        """Store how a session ended; `ended_at` is UTC, ISO 8601."""
+        with suppress(ReserveUsedError):  # there is nothing to come
+            self._set_status(session_id, status, ended_at)
+
+    @with_reserve
+    def _set_status(
+        self, session_id: str, status: SessionStatus, ended_at: str | None
+    ) -> None:
+        change = "UPDATE session SET status = :status, ended_at = :at WHERE id = :id"
+        row = {"id": session_id, "status": status, "at": ended_at}
+        with self.writing() as connection:
+            if not connection.change(change, row):
+                raise self._no_session(session_id)
+
+    def status_counts(self) -> dict[str, int]:
+        """How many sessions have each status."""
+        query = "SELECT status, count(*) AS many FROM session GROUP BY status"
+        with self.reading() as connection:
+            return {row["status"]: row["many"] for row in connection.rows(query)}
+
+    def sessions(self) -> list[Session]:
+        """All sessions, the newest first."""
+        with self.reading() as connection:
+            rows = connection.rows(all_sessions())
+        return [session_of(row) for row in rows]
+
+    def overview(self, wanted: SessionFilter = ALL) -> list[SessionOverview]:
+        """Some sessions or all, the newest first, with verdict, runs and drive."""
+        query, values = overview_query(wanted)
+        with self.reading() as connection:
+            rows = connection.rows(query, **values)
+        return [overview_of(row) for row in rows]
+
+    def session(self, key: str) -> Session:
+        """The session of an id, of the start of one, or "last" for the newest."""
+        newest, exact = f"{all_sessions()} LIMIT 1", all_sessions("session.id = :id")
+        with self.reading() as connection:
+            rows = connection.rows(newest if key == "last" else exact, id=key)
+        if rows:
+            return session_of(rows[0])
+        if key == "last":
+            raise StoreError(
+                f"the store {self.where} has no session yet: run a plan",
+                StoreFault.NO_SESSION,
+            )
+        return self.session(self._id(key))
+
+    def ids(self) -> list[str]:
+        """The ids of all sessions, in no order."""
+        with self.reading() as connection:
+            return [row["id"] for row in connection.rows("SELECT id FROM session")]
+
+    def ids_of(self, key: str) -> list[str]:
+        """The sessions of a key: one, as of `session`, or the lanes of a job.
+
+        A job is named by its id, or the beginning of it.
+        """
+        found = [] if key == "last" else self._starting_with(key)
+        if key in (id for id, _ in found):
+            return [key]
+        jobs = {job for _, job in found}
+        (job,) = jobs if len(jobs) == 1 else (None,)
+        if len(found) > 1 and job and job.startswith(key):
+            return [id for id, _ in found]
+        return [self.session(key).id]
+
+    def _starting_with(self, key: str) -> list[tuple[str, str | None]]:
+        """Ids and their jobs, in order."""
+        same = f"substr(id, 1, {len(key)}) = :key"
+        query = f"SELECT id, job FROM session WHERE {same} ORDER BY id"
+        with self.reading() as connection:
+            rows = connection.rows(query, key=key)
+        return [(row["id"], row["job"]) for row in rows]
+
+    def _id(self, key: str) -> str:
+        ids = self.ids()
+        found = [key] if key in ids else [i for i in ids if key and i.startswith(key)]
+        if len(found) > 1:
+            raise StoreError(
+                f"{len(found)} sessions begin with {key!r}, such as {found[0]} and "
+                f"{found[1]}: give more of the id",
+                StoreFault.AMBIGUOUS_SESSION,
+            )
+        if not found:
+            raise self._no_session(key)
+        return found[0]
+
+    def _no_session(self, key: str) -> StoreError:
+        return StoreError(
+            f"the store {self.where} has no session {key!r}"
+            f"{did_you_mean(key, self.ids())}",
+            StoreFault.NO_SESSION,
+        )
+
+    @with_reserve
+    def add_event(self, session_id: str, event: SessionEvent) -> None:
+        """Store what happened to a session."""
+        self.add_events([(session_id, event)])
+
+    @with_reserve
+    def add_events(self, events: Iterable[tuple[str, SessionEvent]]) -> None:
+        """Store what happened to sessions, all or nothing."""
+        last = "SELECT max(position) FROM event WHERE session = :session"
+        with self.writing() as connection:
+            for id, event in events:
+                position = (scalar(connection.rows(last, session=id)) or 0) + 1
+                row = {"session": id, "position": position}
+                insert(connection, "event", row | event.model_dump(mode="json"))
+
+    def events_of_kind(self, kind: EventKind) -> list[SessionEvent]:
+        """The events of all sessions, in the order in which they were stored."""
+        query = """
+            SELECT session, at, kind, text FROM event
+            WHERE kind = :kind ORDER BY at, session, position"""
+        with self.reading() as connection:
+            rows = connection.rows(query, kind=kind)
+        return [event_of(row, str(row.pop("session"))) for row in rows]
+
+    def events(self, session_id: str) -> list[SessionEvent]:
+        """What happened to a session, in order."""
+        query = """
+            SELECT at, kind, text FROM event
+            WHERE session = :session ORDER BY position"""
+        with self.reading() as connection:
+            rows = connection.rows(query, session=session_id)
+        return [event_of(row, session_id) for row in rows]
+
+    def _add_env(self, host: dict[str, Any]) -> str:
+        """Keep a host's facts once; returns their digest."""
+        row = env_row(host)
+        digest = row["digest"]
+        if digest in self._envs:
+            return digest
+        with self.writing() as connection:
+            insert_missing(connection, "env", row)
+        self._envs.add(digest)
+        return digest

@@ -1,0 +1,187 @@
+"""An SQLite file as a store's database: durable, and fit for several writers."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from ioplan.core.error_kinds import StoreFault
+from ioplan.results.store.connection import Row
+from ioplan.results.store.errors import OTHER_STORE_HINT, StoreError, sqlite_errors
+from ioplan.results.store.layout.tables import TEXTS
+from ioplan.results.store.lost_file import OpenFile, copied, lost
+
+LOGS = ("-wal", "-journal")
+"""What SQLite keeps beside a file for as long as it is not in the file."""
+SETTINGS = """
+PRAGMA foreign_keys = ON;
+PRAGMA synchronous = FULL;
+-- a store that was passed on may have triggers and views of its own
+PRAGMA trusted_schema = OFF;
+"""
+TABLE_NAMES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+
+
+class SqliteFile:
+    """A file, which need not exist yet, but whose folder must.
+
+    One that is immutable is read without a lock, and nothing is made beside it.
+    """
+
+    def __init__(
+        self, path: Path, busy_s: float = 0.0, immutable: bool = False
+    ) -> None:
+        self.where = str(path)
+        self._busy_s = busy_s
+        self._uri = f"{path.absolute().as_uri()}?immutable=1" if immutable else None
+        self._idle: list[sqlite3.Connection] = []
+        self._file: OpenFile | None = None
+
+    @contextmanager
+    def transaction(self, writes: bool) -> Iterator[SqliteConnection]:
+        """Each has a connection to itself; those that are done are used again."""
+        with sqlite_errors(self.where):
+            connection = self._idle_connection() or self._new_connection()
+            try:
+                _begin(connection, writes, self._busy_s)
+                if writes and not self._file:
+                    self._file = OpenFile(Path(self.where))
+                yield SqliteConnection(connection)
+                connection.commit()
+            except BaseException:
+                connection.rollback()
+                raise
+            finally:
+                self._idle.append(connection)
+            if writes:
+                self._check_place(connection)
+
+    def _check_place(self, connection: sqlite3.Connection) -> None:
+        """What was committed must be found by who opens the path. Raises StoreError."""
+        if self._file and self._file.is_lost():
+            path = self._file.path
+            copy = copied(connection, path)
+            self.where, self._file = str(copy), OpenFile(copy)
+            self.close()
+            raise lost(path, copy)
+
+    def _idle_connection(self) -> sqlite3.Connection | None:
+        with suppress(IndexError):
+            return self._idle.pop()
+        return None
+
+    def _new_connection(self) -> sqlite3.Connection:
+        check_regular(Path(self.where))
+        connection = sqlite3.connect(
+            self._uri or self.where,
+            uri=bool(self._uri),
+            timeout=self._busy_s,
+            # the driver's own BEGIN comes too late, only before the first write
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            connection.executescript(SETTINGS)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Close the connections that are idle."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+class SqliteConnection:
+    """A transaction; see `connection.Connection`."""
+
+    for_update = ""  # writers wait for each other anyway
+    own = "main."
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def rows(self, query: str, /, **values: Any) -> list[Row]:
+        cursor = self._connection.execute(query, values)
+        names = [column[0] for column in cursor.description or ()]
+        rows = [dict(zip(names, row, strict=True)) for row in cursor]
+        _check_texts(rows)
+        return rows
+
+    def change(self, statement: str, /, *rows: Row) -> int:
+        return self._connection.executemany(statement, rows).rowcount
+
+    def define(self, statement: str, /) -> None:
+        self._connection.execute(statement)
+
+    def table_names(self) -> set[str]:
+        names = {row["name"] for row in self.rows(TABLE_NAMES)}
+        return {name for name in names if not name.startswith("sqlite_")}
+
+    def lock_schema(self) -> None:
+        """Who writes has locked the file already."""
+
+
+def _check_texts(rows: Sequence[Row]) -> None:
+    """A column of SQLite takes values of any type. Raises StoreError."""
+    for name in TEXTS & rows[0].keys() if rows else ():
+        if not all(isinstance(row[name], str | None) for row in rows):
+            raise StoreError(
+                f"the store is not as ioplan writes it: a {name!r} in it is no text; "
+                f"it is damaged or made by another program; use another store",
+                StoreFault.RECORD_DAMAGED,
+            )
+
+
+def check_regular(path: Path) -> None:
+    """SQLite takes a disk for an empty file, and begins to write. Raises StoreError."""
+    with suppress(OSError):  # what is not there yet, or not for us to see
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise StoreError(
+                f"the store {path} is not a regular file, and nothing was written to "
+                f"it: {OTHER_STORE_HINT}",
+                StoreFault.STORE_NOT_A_DATABASE,
+            )
+
+
+def is_immutable(path: Path) -> bool:
+    """Whether we cannot write to it, and no log holds what is not in it yet."""
+    logs = (path.with_name(path.name + log) for log in LOGS)
+    try:
+        if any(log.stat().st_size for log in logs if log.exists()):
+            return False
+    except OSError:  # not for us to see
+        return False
+    needed = (path, path.parent)
+    return not all(os.access(one, os.W_OK, effective_ids=True) for one in needed)
+
+
+def _begin(connection: sqlite3.Connection, writes: bool, busy_s: float) -> None:
+    if writes:
+        _use_wal(connection, busy_s)
+    # a transaction that reads first could not wait for its turn to write
+    connection.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _use_wal(connection: sqlite3.Connection, busy_s: float) -> None:
+    """Switch to WAL. SQLite's busy timeout does not cover this, so wait here.
+
+    The file remembers it, so only writers do it.
+    """
+    deadline_s = time.monotonic() + busy_s
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or time.monotonic() > deadline_s:
+                raise
+        time.sleep(0.01)

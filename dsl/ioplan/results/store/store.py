@@ -1,0 +1,237 @@
+"""The store: every session and run on this host, in one SQLite file.
+
+    with Store.open(default_path()) as store:
+        store.begin(session)
+        store.add(record, detail)            # durable when it returns
+        store.finish(session.id, "ok", now)
+
+Any number of processes may read and write at the same time. The statements hold for
+PostgreSQL as well: `Store.at("postgresql://…")`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ioplan.core.error_kinds import StoreFault
+from ioplan.core.home import at_home
+from ioplan.records.outline import Outline
+from ioplan.records.record import RunDetail, RunRecord, Verdict
+from ioplan.records.session import KnownState, Session
+from ioplan.results.store import codec
+from ioplan.results.store.connection import Row, scalar
+from ioplan.results.store.errors import KeyViolation, StoreError
+from ioplan.results.store.layout.tables import insert
+from ioplan.results.store.queries import (
+    DETAIL,
+    INTERVALS,
+    PAGE,
+    STATE,
+    append_verdicts,
+    first_of_sessions,
+    lock_run,
+    page_of_runs,
+    sessions_of_runs,
+    verdicts_of,
+)
+from ioplan.results.store.reserve import with_reserve
+from ioplan.results.store.rows import (
+    outline_of,
+    record_of,
+    run_row,
+    same_run,
+    state_of,
+    state_row,
+)
+from ioplan.results.store.sessions import SessionStore
+
+
+def default_path() -> Path:
+    """$IOPLAN_STORE, else ioplan/results.db in the user's data folder."""
+    if named := os.environ.get("IOPLAN_STORE"):
+        return at_home(named)
+    data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
+    return at_home(data) / "ioplan" / "results.db"
+
+
+class Store(SessionStore):
+    """An open store. Every method may raise StoreError."""
+
+    @with_reserve
+    def add(self, record: RunRecord, detail: RunDetail) -> bool:
+        """Store a run in one transaction; it is durable when this returns.
+
+        Adding the same run again changes nothing, and returns False. Another run
+        of the same session and seq is an error.
+        """
+        env = self._add_env(record.host)
+        key: Row = {"session": record.session, "seq": record.seq}
+        blob = {
+            "histograms": codec.encode_histograms(detail.histograms),
+            "series": codec.encode_series(detail.series),
+        }
+        try:
+            with self.writing() as connection:
+                insert(connection, "run", run_row(record, env))
+                insert(connection, "run_blob", key | blob)
+                if detail.telemetry:
+                    points = {"points": codec.encode_telemetry(detail.telemetry)}
+                    insert(connection, "run_telemetry", key | points)
+                if detail.intervals:
+                    packed = {"packed": detail.intervals}
+                    insert(connection, "run_intervals", key | packed)
+                append_verdicts(connection, record.session, record.seq, record.verdicts)
+        except KeyViolation:
+            self._expect_same(record)
+            return False
+        return True
+
+    def _expect_same(self, record: RunRecord) -> None:
+        same = page_of_runs("run.seq = :seq")
+        known = self._page(same, session=record.session, seq=record.seq)
+        if not known:
+            raise self._no_session(record.session)
+        if not same_run(known[0], record):
+            raise StoreError(
+                f"the session {record.session} in {self.where} has another run "
+                f"{record.seq} already: number the new one after the last",
+                StoreFault.RUN_CONFLICT,
+            )
+        self.add_verdicts(record.session, record.seq, record.verdicts)
+
+    @with_reserve
+    def add_verdicts(
+        self, session_id: str, seq: int, verdicts: Iterable[Verdict]
+    ) -> None:
+        """Append verdicts to a run; one that it has already is not added again."""
+        with self.writing() as connection:
+            if not lock_run(connection, session_id, seq):
+                raise self._no_run(session_id, seq)
+            append_verdicts(connection, session_id, seq, tuple(verdicts))
+
+    def records(self, session_id: str, test: str | None = None) -> Iterator[RunRecord]:
+        """The runs of a session, or of one of its tests, in order, with verdicts.
+
+        They are read in pages, so that no transaction stays open meanwhile.
+        """
+        wanted = ["run.test = :test"] if test is not None else []
+        key = {"session": session_id, "test": test}
+        page = self._page(page_of_runs(*wanted), **key)
+        if not page and session_id not in self.ids():
+            raise self._no_session(session_id)
+        after = page_of_runs(*wanted, "run.seq > :seq")
+        while page:
+            yield from page
+            page = self._page(after, **key, seq=page[-1].seq)
+
+    def outlines(self, session_id: str) -> Iterator[Outline]:
+        """Where in the plan each run of a session is, in order: quick to read."""
+        return map(outline_of, self.run_rows(session_id))
+
+    def run_rows(self, session_id: str) -> Iterator[Row]:
+        """The `record` and the host's `facts` of each run of a session, in order."""
+        page = self._rows(page_of_runs(), session=session_id)
+        after = page_of_runs("run.seq > :seq")
+        while page:
+            yield from page
+            page = self._rows(after, session=session_id, seq=page[-1]["seq"])
+
+    def _rows(self, query: str, **values: Any) -> list[Row]:
+        with self.reading() as connection:
+            return connection.rows(query, **values)
+
+    def _page(self, query: str, **values: Any) -> list[RunRecord]:
+        with self.reading() as connection:
+            rows = connection.rows(query, **values)
+            verdicts = verdicts_of(connection, rows)
+        return [record_of(row, verdicts.get(row["seq"], [])) for row in rows]
+
+    def intervals(self, session_id: str, seq: int) -> bytes:
+        """What each stream counted in each interval of a run, packed; maybe empty.
+
+        It is kept apart, as it is large: `measure.interval_counts` reads it.
+        """
+        with self.reading() as connection:
+            rows = connection.rows(INTERVALS, session=session_id, seq=seq)
+        return bytes(rows[0]["packed"]) if rows else b""
+
+    def whole_detail(self, session_id: str, seq: int) -> RunDetail:
+        """All that is kept of a run beside its record, with the intervals' counts."""
+        packed = {"intervals": self.intervals(session_id, seq)}
+        return self.detail(session_id, seq).model_copy(update=packed)
+
+    def detail(self, session_id: str, seq: int) -> RunDetail:
+        """The histograms, the series and the telemetry of a run."""
+        with self.reading() as connection:
+            rows = connection.rows(DETAIL, session=session_id, seq=seq)
+        if not rows:
+            raise self._no_run(session_id, seq)
+        points = rows[0]["points"]
+        try:
+            return RunDetail(
+                histograms=codec.decode_histograms(rows[0]["histograms"]),
+                series=codec.decode_series(rows[0]["series"]),
+                telemetry=codec.decode_telemetry(points) if points else (),
+            )
+        except codec.CodecError as error:
+            where = f"run {seq} of session {session_id} in {self.where}"
+            raise StoreError(f"{where}: {error}", StoreFault.RECORD_DAMAGED) from error
+
+    def _no_run(self, session_id: str, seq: int) -> StoreError:
+        return StoreError(
+            f"the session {session_id!r} in {self.where} has no run {seq}; it has "
+            f"{self.count(session_id)} runs",
+            StoreFault.NO_RUN,
+        )
+
+    def count(self, session_id: str) -> int:
+        """How many runs a session has."""
+        query = "SELECT count(*) FROM run WHERE session = :session"
+        with self.reading() as connection:
+            return int(scalar(connection.rows(query, session=session_id)))
+
+    def that_did(self, run_ids: Iterable[str]) -> list[Session]:
+        """The sessions that have runs of any of these ids, the newest first."""
+        asked, found = list(dict.fromkeys(run_ids)), set[str]()
+        for first in range(0, len(asked), PAGE):
+            part = asked[first : first + PAGE]
+            values = {f"run{at}": id for at, id in enumerate(part)}
+            with self.reading() as connection:
+                rows = connection.rows(sessions_of_runs(len(part)), **values)
+            found |= {row["session"] for row in rows}
+        return [session for session in self.sessions() if session.id in found]
+
+    def first_runs(self, ids: Sequence[str]) -> dict[str, Row]:
+        """The `record` and the host's `facts` of the first run of each session."""
+        found: dict[str, Row] = {}
+        for first in range(0, len(ids), PAGE):
+            part = ids[first : first + PAGE]
+            values = {f"session{at}": id for at, id in enumerate(part)}
+            rows = self._rows(first_of_sessions(len(part)), **values)
+            found |= {row["session"]: row for row in rows}
+        return found
+
+    def last_seq(self, session_id: str) -> int:
+        """The number of a session's last run; 0 without any."""
+        query = "SELECT max(seq) FROM run WHERE session = :session"
+        with self.reading() as connection:
+            return scalar(connection.rows(query, session=session_id)) or 0
+
+    # ---- targets
+
+    @with_reserve
+    def save_state(self, state: KnownState) -> None:
+        """Store which state a target is in; durable when it returns."""
+        row = state_row(state)
+        with self.writing() as connection:
+            connection.change("DELETE FROM target_state WHERE target = :target", row)
+            insert(connection, "target_state", row)
+
+    def state(self, target: str) -> KnownState | None:
+        """The state that a target was last known to be in."""
+        with self.reading() as connection:
+            rows = connection.rows(STATE, target=target)
+        return state_of(rows[0]) if rows else None

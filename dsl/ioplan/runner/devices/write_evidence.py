@@ -1,0 +1,77 @@
+"""Counters of a target that change when anything writes to it.
+
+A block device counts the sectors written and discarded since it appeared (see
+Documentation/block/stat.rst of Linux), a file has the time of its last change. While
+they are equal, the target's state is unchanged. The counters are those of the whole
+disks at the bottom of the stack, so that writes past a partition or a mapping count
+too; a loop device also has those of its file.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ioplan.backends import TargetFacts
+from ioplan.runner.devices.backing_file import Backing, backing
+from ioplan.runner.devices.device import Device
+from ioplan.runner.devices.file_id import key_of
+
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+WRITTEN_SECTORS, DISCARDED_SECTORS = 6, 13
+"""Positions of the two counters in a device's stat file."""
+
+WriteCounters = dict[str, str]
+
+
+def write_counters(facts: TargetFacts) -> WriteCounters:
+    """The counters now; empty where there are none, so that nothing is proven."""
+    path = Path(facts.path)
+    try:
+        if facts.kind == "file":
+            return {"boot": _boot(), "changed": _changed(path.stat())}
+        if facts.kind == "block":
+            device = Device.numbered(path.stat().st_rdev)
+            return {"boot": _boot(), "written": _written(device)}
+    except (OSError, LookupError):
+        pass
+    return {}
+
+
+def sectors_written(counters: WriteCounters) -> int:
+    """Sectors of 512 B written and discarded on all disks; 0 without counters."""
+    disks = counters.get("written", "").split(", ")
+    return sum(int(word) for disk in disks for word in disk.split(" ")[1:3])
+
+
+def _boot() -> str:
+    return BOOT_ID.read_text().strip()
+
+
+def _changed(status: os.stat_result) -> str:
+    """Without ctime, which changes with a scratch file's mark."""
+    inode = f"{status.st_dev}:{status.st_ino}"
+    return f"{inode} {status.st_size} {status.st_mtime_ns}"
+
+
+def _written(device: Device) -> str:
+    """The counters of all disks under it."""
+    disks = sorted(device.disks, key=lambda one: one.name)
+    return ", ".join(f"{one.name} {_disk_counters(one)}" for one in disks)
+
+
+def _disk_counters(disk: Device) -> str:
+    fields = disk.text("stat").split()
+    counters = f"{fields[WRITTEN_SECTORS]} {fields[DISCARDED_SECTORS]}"
+    under = backing(disk)
+    return f"{counters} {_backing_counters(under)}" if under else counters
+
+
+def _backing_counters(under: Backing) -> str:
+    """A loop device goes on counting with another file, and counts only its writes."""
+    status = Path(under.path).stat()
+    if not under.path or key_of(status) != under.key:
+        raise FileNotFoundError(under.path)
+    if status.st_rdev:
+        return _written(Device.numbered(status.st_rdev))
+    return f"{under.offset_bytes} {_changed(status)}"

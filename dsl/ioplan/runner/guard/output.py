@@ -1,0 +1,264 @@
+"""The one gate for files that ioplan writes for people: reports, exports, plans.
+
+A new file, or a regular file that ioplan wrote itself and nobody has changed since; any
+other regular file only by `--force`. Never a device, a pipe, a results store with its
+side files, a target, or what a symbolic link leads to. The content is written beside,
+synced and renamed, so that the file is the old one or the new one, whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+from io import FileIO
+from pathlib import Path
+from typing import BinaryIO
+
+from ioplan.core.system import HAS_USERS, O_BINARY, O_CLOEXEC, O_NOFOLLOW, fcntl
+from ioplan.runner.guard.scratch_file import MARK as SCRATCH
+
+MARK = "user.ioplan.output"
+"""An attribute of what ioplan wrote: the digest of its content."""
+SQLITE = b"SQLite format 3\0"
+NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""What file systems without hard links say."""
+STORE_SIDES = ("-wal", "-shm", "-journal", "-reserve")
+
+
+class OutputError(Exception):
+    """The file is not written; the text says why, and what to do."""
+
+
+@contextmanager
+def output_file(
+    path: Path, *, force: bool = False, mode: int | None = None
+) -> Iterator[BinaryIO]:
+    """The file to write; it is there under its name once the block has ended well.
+
+    `mode` is its permissions; else they are those of what it replaces, or the usual.
+    Raises OutputError, and OSError from writing; then what was there is as it was.
+    """
+    before = _checked(path, force)
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with _opened(part, 0o666 if mode is None else mode) as file:
+            yield file
+            _finish(file, before if mode is None else None)
+        _put(part, path, before)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def rewrite(path: Path, content: bytes) -> None:
+    """Another content for a file that the user named, such as a plan's new layout.
+
+    Its owner, its mode and its other names stay. Raises OutputError, OSError.
+    """
+    before = _checked(path, force=True)
+    if before and (before.st_nlink > 1 or not _may_give(before)):
+        _overwrite(path, before, content)
+        return
+    with output_file(path, force=True) as file:
+        file.write(content)
+
+
+def _may_give(before: os.stat_result) -> bool:
+    """Whether a new file of this process can have the same owner and group."""
+    if not HAS_USERS or os.geteuid() == 0:
+        return True
+    groups = (os.getegid(), *os.getgroups())
+    return before.st_uid == os.geteuid() and before.st_gid in groups
+
+
+def _overwrite(path: Path, before: os.stat_result, content: bytes) -> None:
+    """In the file itself; what fails is put back."""
+    fd = os.open(path, os.O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_BINARY)
+    with os.fdopen(fd, "r+b", buffering=0) as file:
+        if not os.path.samestat(before, os.fstat(fd)):
+            raise OutputError(
+                f"{str(path)!r} was replaced in the meantime; it was not changed"
+            )
+        old = file.read()
+        try:
+            _put_content(file, content, len(old))
+        except OSError:
+            _put_content(file, old, len(old))
+            raise
+
+
+def _put_content(file: FileIO, content: bytes, had_bytes: int) -> None:
+    """First what makes it longer: a full disk shows before anything is replaced."""
+    for begin, end in ((had_bytes, len(content)), (0, min(had_bytes, len(content)))):
+        at = begin
+        while at < end:
+            file.seek(at)
+            at += file.write(content[at:end])
+    file.truncate(len(content))
+    os.fsync(file.fileno())
+
+
+@contextmanager
+def changing(folder: Path) -> Iterator[None]:
+    """One process at a time reads files of a folder and writes what follows from them.
+
+    It is the folder that is locked, so no file is left of it. Raises OSError.
+    """
+    if not HAS_USERS:  # where folders cannot be opened
+        yield
+        return
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | O_CLOEXEC)
+    try:
+        with suppress(OSError):  # file systems that lock no folders
+            fcntl.flock(fd, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _checked(path: Path, force: bool) -> os.stat_result | None:
+    """What is there now, which may be replaced; None where nothing is."""
+    try:
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise OutputError(f"cannot write {str(path)!r}: {error.strerror}") from error
+    if reason := _never(path, found):
+        raise OutputError(f"{str(path)!r} is {reason}; name another file")
+    if not force and not _is_ours(path):
+        raise OutputError(
+            f"{str(path)!r} exists, and is not an unmodified file written by ioplan; "
+            "name another, or add --force to replace it"
+        )
+    return found
+
+
+def _never(path: Path, found: os.stat_result) -> str:
+    """Why no word of the user's lets it be replaced; empty where one may."""
+    if stat.S_ISLNK(found.st_mode):
+        return "a symbolic link"
+    if not stat.S_ISREG(found.st_mode):
+        return "not a regular file"
+    if _begins_with(path, SQLITE) or _is_beside_store(path):
+        return "a database, or a part of one"
+    if _attribute(path, SCRATCH) or _sidecar(path).exists():
+        return "an ioplan scratch file, which a session may use"
+    return ""
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
+    """Where it cannot be read, it may be anything."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError as error:
+        raise OutputError(f"cannot read {str(path)!r}: {error.strerror}") from error
+
+
+def _is_beside_store(path: Path) -> bool:
+    for end in STORE_SIDES:
+        store = path.with_name(path.name.removesuffix(end))
+        if path.name.endswith(end) and store.is_file() and _begins_with(store, SQLITE):
+            return True
+    return False
+
+
+def _sidecar(path: Path) -> Path:
+    return path.with_name(f".{path.name}.ioplan-scratch")
+
+
+def _attribute(path: Path, name: str) -> bytes:
+    """Empty where there is none, or the file system keeps none."""
+    try:
+        return os.getxattr(path, name, follow_symlinks=False)
+    except (OSError, AttributeError):
+        return b""
+
+
+def _is_ours(path: Path) -> bool:
+    said = _attribute(path, MARK)
+    if not said:
+        return False
+    with path.open("rb") as file:
+        return said == _digest(file)
+
+
+def _digest(file: BinaryIO) -> bytes:
+    digest = blake2b(digest_size=16)
+    while part := file.read(1 << 20):
+        digest.update(part)
+    return digest.hexdigest().encode()
+
+
+@contextmanager
+def _opened(part: Path, mode: int) -> Iterator[BinaryIO]:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_BINARY
+    try:
+        fd = os.open(part, flags, mode)
+    except OSError as error:
+        raise OutputError(
+            f"cannot write into {str(part.parent)!r}: {error.strerror}"
+        ) from error
+    with os.fdopen(fd, "w+b") as file:
+        yield file
+
+
+def _finish(file: BinaryIO, before: os.stat_result | None) -> None:
+    """Mark it, give it owner and mode of what it replaces, and sync it to the disk."""
+    file.flush()
+    file.seek(0)
+    # Where no attributes are kept, it counts as another's.
+    with suppress(OSError, AttributeError):
+        os.setxattr(file.fileno(), MARK, _digest(file))
+    if before and HAS_USERS:
+        with suppress(OSError):
+            os.fchown(file.fileno(), before.st_uid, before.st_gid)
+        os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+    os.fsync(file.fileno())
+
+
+def _put(part: Path, path: Path, before: os.stat_result | None) -> None:
+    """Give it its name, unless that has come to mean another file meanwhile."""
+    try:
+        if before is None:
+            _name(part, path)
+        elif not os.path.samestat(before, path.lstat()):
+            raise OutputError(
+                f"{str(path)!r} was replaced in the meantime; it was not changed"
+            )
+        else:
+            part.replace(path)
+    except FileExistsError:
+        raise OutputError(
+            f"{str(path)!r} appeared in the meantime; it was not changed"
+        ) from None
+    except FileNotFoundError:
+        raise OutputError(f"{str(path)!r} disappeared in the meantime") from None
+    _sync(path.parent)
+
+
+def _name(part: Path, path: Path) -> None:
+    """Raises FileExistsError where somebody else has made one."""
+    try:
+        os.link(part, path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | O_CLOEXEC, 0o600))
+        part.replace(path)
+
+
+def _sync(folder: Path) -> None:
+    if not HAS_USERS:  # where folders cannot be opened
+        return
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

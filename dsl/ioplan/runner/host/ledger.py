@@ -1,0 +1,141 @@
+"""What sessions have set on this host, and what was there before.
+
+A file in the user's state folder, on the disk before anything is set, and read and
+changed by one process at a time. It holds until the next start of the machine, which
+forgets all settings by itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ioplan.core.error_kinds import HostFault
+from ioplan.core.model import Model
+from ioplan.core.state_folder import state_folder
+from ioplan.core.system import fcntl
+from ioplan.results.store.session_folder import make_private
+from ioplan.runner.guard.output import OutputError, rewrite
+from ioplan.runner.host.sysfs import HostError
+from ioplan.runner.telemetry.procfs import Tree
+
+HERE = Tree()
+STARTED = 19
+"""The place of a process's start in /proc/PID/stat, behind the name."""
+
+
+class Holder(Model):
+    """A process that wants a setting, of a session."""
+
+    session: str
+    pid: int
+    started: str
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it is still the same process."""
+        return _started(self.pid) == self.started
+
+
+def this_process(session: str) -> Holder:
+    """The one that runs the session."""
+    pid = os.getpid()
+    return Holder(session=session, pid=pid, started=_started(pid))
+
+
+def _started(pid: int) -> str:
+    words = HERE.text(f"proc/{pid}/stat").rpartition(")")[2].split()
+    return words[STARTED] if len(words) > STARTED else ""
+
+
+class Kept(Model):
+    """A setting. `lost` is what the kernel forgets when it is changed."""
+
+    before: str
+    set: str
+    lost: dict[str, str] = {}
+    holders: tuple[Holder, ...] = ()
+
+    def left_by(self, gone: Holder | None) -> tuple[Holder, ...]:
+        """Who still wants it, without one, and without those that have died."""
+        return tuple(one for one in self.holders if one != gone and one.is_alive)
+
+
+class Ledger(Model):
+    """All settings, by their files below `/`."""
+
+    boot: str
+    settings: dict[str, Kept] = {}
+
+
+class LedgerFile:
+    """The ledger, while nobody else has it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.settings = self._read()
+
+    def _read(self) -> dict[str, Kept]:
+        try:
+            ledger = Ledger.model_validate_json(self.path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise HostError(
+                "what sessions have set on this host cannot be read from "
+                f"{self.path}: restore the settings in it manually, and remove it",
+                HostFault.HOST_LEDGER,
+            ) from error
+        return dict(ledger.settings) if ledger.boot == _boot() else {}
+
+    def save(self) -> None:
+        """On the disk when it returns. Raises HostError."""
+        ledger = Ledger(boot=_boot(), settings=self.settings)
+        try:
+            rewrite(self.path, ledger.model_dump_json(indent=1).encode())
+        except (OSError, OutputError) as error:
+            raise _not_kept(self.path, error) from error
+
+
+def _boot() -> str:
+    return HERE.text("proc/sys/kernel/random/boot_id")
+
+
+def _not_kept(path: Path, error: Exception) -> HostError:
+    return HostError(
+        f"what the host is set to now cannot be written to {path} ({error}), so it "
+        "could not be restored; nothing else was changed",
+        HostFault.HOST_LEDGER,
+    )
+
+
+def ledger_path() -> Path:
+    """Where it is, if anything was ever set here."""
+    return state_folder() / "host" / "settings.json"
+
+
+def has_ledger() -> bool:
+    """Whether this user has set anything here; in another's folder it has not."""
+    try:
+        return ledger_path().exists()
+    except PermissionError:
+        return False
+
+
+@contextmanager
+def opened_ledger() -> Iterator[LedgerFile]:
+    """Waits for others, who hold it for an instant. Raises HostError."""
+    path = ledger_path()
+    try:
+        make_private(path.parent)
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        fd = os.open(path.with_name("lock"), flags, 0o600)
+    except OSError as error:
+        raise _not_kept(path, error) from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        yield LedgerFile(path)
+    finally:
+        os.close(fd)

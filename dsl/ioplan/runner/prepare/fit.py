@@ -1,0 +1,294 @@
+"""Whether a plan fits a target and a backend; checked before anything is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from msgspec import Struct
+
+from ioplan.backends import Backend, Gap, TargetFacts
+from ioplan.core.error_kinds import Cause
+from ioplan.job import Job, JobStream, job_streams
+from ioplan.language.check.check import check
+from ioplan.language.check.modules import installed_plans
+from ioplan.language.clause_table import CLAUSES, slot
+from ioplan.language.errors.diagnostic import Diagnostic
+from ioplan.language.plan import StreamTemplate, WriteStep
+from ioplan.language.quantity import size_text
+from ioplan.language.spoken import unspoken
+from ioplan.language.syntax.source import Source, Span
+from ioplan.planner.jobs import all_jobs
+from ioplan.planner.steps import Prepare, Run
+from ioplan.planner.summary import PlanSummary
+from ioplan.planner.unfold import unfold
+from ioplan.results.measure.wear import WEAR_METRICS
+from ioplan.runner.telemetry.instruments import Instruments
+from ioplan.workload import Workload
+
+
+class Misfit(NamedTuple):
+    """Why a test cannot be done on a target, by name and in words."""
+
+    kind: Cause
+    text: str
+
+
+def misfits(
+    steps: Iterable[Prepare | Run], facts: TargetFacts, backend: Backend | None = None
+) -> list[Misfit]:
+    """Why steps do not fit a target, each reason once, with its test."""
+    steps = list(steps)
+    found: dict[Misfit, None] = {}
+    for misfit in _unmetered(steps, facts) if _is_real(facts, backend) else ():
+        found.setdefault(misfit)
+    for title, workload in _workloads(steps):
+        for stream in job_streams(workload, facts.capacity_bytes, facts.block_bytes):
+            for kind, reason in _misfits(stream, facts):
+                found.setdefault(Misfit(kind, f"{title}: {reason}"))
+    return list(found)
+
+
+def _is_real(facts: TargetFacts, backend: Backend | None) -> bool:
+    """Whether logs tell what is written, and not the backend itself."""
+    return (
+        backend is not None and not backend.virtual_time and Path(facts.path).exists()
+    )
+
+
+def _unmetered(steps: Iterable[Prepare | Run], facts: TargetFacts) -> Iterator[Misfit]:
+    """What is to become steady by what goes to the flash, where nothing tells it."""
+    wanted = [one for one in map(_tracked, steps) if one]
+    if wanted and (why := Instruments(facts).without_meter()):
+        for title, metric in wanted:
+            text = f"{title}: {metric} has no meter: {why}; write: until steady iops"
+            yield Misfit(Cause.NO_METER, text)
+
+
+def _tracked(step: Prepare | Run) -> tuple[str, str] | None:
+    """Where a metric of wear ends a step, and which."""
+    if isinstance(step, Run):
+        title, rule = step.test.title, step.template.rule
+    else:
+        title, rule = step.state.name, getattr(step.step, "rule", None)
+    is_worn = rule is not None and rule.metric.name in WEAR_METRICS
+    return (title, str(rule.metric)) if rule and is_worn else None
+
+
+def _workloads(steps: Iterable[Prepare | Run]) -> Iterator[tuple[str, Workload]]:
+    for step in steps:
+        if isinstance(step, Run):
+            yield step.test.title, step.workload
+        elif isinstance(step.step, WriteStep):
+            yield step.state.name, step.step.workload
+
+
+def _misfits(stream: JobStream, facts: TargetFacts) -> Iterator[Misfit]:
+    block, end_bytes = facts.block_bytes, stream.region_end_bytes
+    if end_bytes > facts.capacity_bytes:
+        text = (
+            f"its region ends at {size_text(end_bytes)}, and the target at "
+            f"{size_text(facts.capacity_bytes)}"
+        )
+        yield Misfit(Cause.TOO_SMALL, text)
+        return
+    if stream.region_start_bytes > end_bytes:
+        start = size_text(stream.region_start_bytes)
+        text = f"its region begins at {start}, and ends at {size_text(end_bytes)}"
+        yield Misfit(Cause.TOO_SMALL, text)
+        return
+    if stream.trace_end_bytes > facts.capacity_bytes:
+        text = (
+            f"its trace ends at {size_text(stream.trace_end_bytes)}, and the target "
+            f"at {size_text(facts.capacity_bytes)}: write offsets wrapped, or scaled"
+        )
+        yield Misfit(Cause.TOO_SMALL, text)
+        return
+    sizes = {s.size_bytes for s in (*stream.read_sizes, *stream.write_sizes)}
+    for size in sorted(sizes):
+        if size % block:
+            text = f"{size} B is not a multiple of the target's {block} B blocks"
+            yield Misfit(Cause.UNALIGNED, text)
+    align = stream.align_bytes
+    if align is not None and align % block:
+        text = f"alignment to {align} B is finer than the target's {block} B blocks"
+        yield Misfit(Cause.UNALIGNED, text)
+    largest, region_bytes = max(sizes), stream.region_bytes
+    if region_bytes < largest * stream.threads:
+        text = (
+            f"its region of {size_text(region_bytes)} is smaller than one I/O of "
+            f"{size_text(largest)} "
+            f"for each of {stream.threads} threads"
+        )
+        yield Misfit(Cause.TOO_SMALL, text)
+
+
+class Shortfall(Struct, frozen=True):
+    """A gap of a backend, and the place in the plan that asks for it."""
+
+    gap: Gap
+    step: Run | Prepare
+    span: Span | None
+
+    @property
+    def text(self) -> str:
+        """The gap without its place, for those who have no span."""
+        where = self.step.test.title if isinstance(self.step, Run) else str(self.step)
+        return f"{where}: {self.gap.field}: {self.gap.reason}"
+
+    @property
+    def warning(self) -> str:
+        """The gap as a warning, with what is done instead."""
+        return f"{self.text}; instead: {self.gap.instead}"
+
+    def diagnostic(self, backend: str, span: Span) -> Diagnostic:
+        """The gap at its clause."""
+        gap, ways = self.gap, []
+        if gap.edit:
+            ways.append(f"exact with: {gap.edit}")
+        if gap.instead and not gap.mild:
+            ways.append(f"with --allow {slot(gap.field)}: {gap.instead}")
+        help = "; or ".join(ways) or "other backends may support it: ioplan backends"
+        return Diagnostic(f"{backend}: {gap.reason}", span, help)
+
+
+class Accepted(Struct, frozen=True):
+    """The approximations that the user takes: all of them, or those of some slots."""
+
+    everything: bool = False
+    slots: frozenset[str] = frozenset()
+
+    def takes(self, gap: Gap) -> bool:
+        """Whether what is done instead will do."""
+        named = self.everything or slot(gap.field) in self.slots
+        return bool(gap.instead) and (gap.mild or named)
+
+
+EXACT_ONLY = Accepted()
+
+
+def shortfalls(
+    plan: PlanSummary, backend: Backend, facts: TargetFacts, options: dict[str, Any]
+) -> list[Shortfall]:
+    """All gaps over all runs and preconditions, each place and reason once."""
+    found: dict[tuple[object, ...], Shortfall] = {}
+    for step, job in all_jobs(plan.io_steps, facts, not plan.writes):
+        own = (*_in_virtual_time(step, backend), *_without_gap(step, backend))
+        for gap in (*own, *gaps_of(backend, job, options)):
+            span = _span(step, gap)
+            place = (span.source.name, span.start) if span else str(step)
+            key = (place, gap.field, gap.reason)
+            found.setdefault(key, Shortfall(gap, step, span))
+    return list(found.values())
+
+
+def _in_virtual_time(step: Run | Prepare, backend: Backend) -> Iterator[Gap]:
+    """What nobody can do to a simulated drive."""
+    if not isinstance(step, Run) or not backend.virtual_time:
+        return
+    stream = step.workload.streams[0].name
+    if step.cut_ns:
+        reason = "a simulated drive has no power to cut"
+        yield Gap(stream=stream, field="cut", reason=reason)
+    if step.events:
+        reason = "the lab's commands cannot act on a simulated drive"
+        yield Gap(stream=stream, field="event", reason=reason)
+
+
+def _without_gap(step: Run | Prepare, backend: Backend) -> Iterator[Gap]:
+    """Where the plan asks for the longest time without a completed I/O."""
+    if isinstance(step, Prepare) or getattr(backend, "measures_gaps", False):
+        return
+    asked = [one.metric for one in step.test.expectations]
+    asked += [one.metric for one in step.test.seek.where] if step.test.seek else []
+    if any(metric.name == "gap" for metric in asked):
+        yield Gap(
+            stream=step.workload.streams[0].name,
+            field="gap",
+            reason="it does not measure the longest time without a completed I/O",
+            instead="what asks for it has no figure, and stays undecided",
+            mild=True,
+        )
+
+
+def gaps_of(backend: Backend, job: Job, options: dict[str, Any]) -> list[Gap]:
+    """All that a backend cannot do exactly: what it never heard of comes first.
+
+    A gap of its own in the same place tells more, and takes its stead.
+    """
+    own = backend.gaps(job, options)
+    known = {(gap.stream, gap.field) for gap in own}
+    strange = unspoken(job, backend.speaks)
+    return [gap for gap in strange if (gap.stream, gap.field) not in known] + own
+
+
+def _span(step: Run | Prepare, gap: Gap) -> Span | None:
+    """The clause that asks for it: the step's own, else its workload's."""
+    if isinstance(step, Prepare):
+        return None
+    wanted, seek = slot(gap.field), step.test.seek
+    if seek and seek.axis in (gap.field, f"{gap.stream}.{gap.field}"):
+        return seek.span
+    for template in _templates(step, gap.stream):
+        if wanted in template.spans:
+            return template.spans[wanted]
+    return step.template.span
+
+
+def _templates(step: Run, stream: str) -> Iterator[StreamTemplate]:
+    yield step.template.override
+    varied = step.cell.get("workload")
+    base = step.template.workload
+    if varied and varied.workload:
+        base = varied.workload
+    yield from (one for one in base.streams if one.name == stream)
+
+
+def described(gap: Gap) -> str:
+    """A gap as a record keeps it."""
+    return f"{gap.stream}.{gap.field}: {gap.reason}; {gap.instead}"
+
+
+Support = Literal["exactly", "nearly", "no"]
+
+FEATURES = {
+    "random, sequential": "run random 4KiB 100/0, qd 4 for 2s",
+    "read/write mix": "run random 4KiB 70/30, qd 4 for 2s",
+    "size distribution": "run random sizes { 4KiB 50%, 8KiB 50% } 100/0 for 2s",
+    "sizes by direction": "run random read sizes { 4KiB 100% } "
+    "write sizes { 8KiB 100% } 50/50 for 2s",
+    "several streams": "run mixed for 2s",
+    **{form: run for clause in CLAUSES for form, run in clause.features()},
+    "warmup": "run random 4KiB 100/0 for 2s, warmup 1s",
+    "parts of a second": "run random 4KiB 100/0 for 250ms",
+    "passes": "run random 4KiB 0/100, 1 pass",
+    "bytes": "run random 4KiB 100/0 for 1GiB",
+}
+MIXED_WORKLOAD = (
+    'trace web = "std/sample.iotrace"\ntrace logged = "std/logged.iotrace"\n'
+    'trace answered = "std/answered.iotrace"\n'
+    "workload mixed { reader = random 4KiB 100/0, qd 1 "
+    "writer = sequential 128KiB 0/100, qd 4 }\n"
+    "workload joined { reader = random 4KiB 100/0, qd 1 "
+    "writer = random 4KiB 0/100, starts after 1s }\n"
+    "workload logged_first { log = sequential 4KiB 0/100, fua "
+    "data = random 4KiB 0/100, follows log }\n"
+    "workload left { reader = random 4KiB 100/0, qd 1 "
+    "writer = random 4KiB 0/100, ends after 1s }\n"
+    "precondition shaped_once { write random 4KiB shaped, spare 7% }\n"
+)
+SAMPLE_TARGET = TargetFacts(
+    path="sample", kind="file", capacity_bytes=1 << 34, block_bytes=512
+)
+
+
+def feature_support(backend: Backend, options: dict[str, Any], feature: str) -> Support:
+    """How well a backend can do a feature of the language."""
+    text = f'{MIXED_WORKLOAD}test "T" {{ {FEATURES[feature]} }}'
+    plan = check(Source(feature, text), (installed_plans(),))
+    (_, job), *_ = all_jobs(unfold(plan), SAMPLE_TARGET, read_only=False)
+    gaps = gaps_of(backend, job, options)
+    if not gaps:
+        return "exactly"
+    return "nearly" if all(gap.instead for gap in gaps) else "no"

@@ -1,0 +1,165 @@
+"""Expectations: gathers the runs of each cell until they can be judged."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from math import inf
+
+from ioplan.language.plan import OPERATORS, Expectation, RepeatTemplate, Test
+from ioplan.planner.places import expected_of
+from ioplan.planner.steps import Run
+from ioplan.records.record import RunDetail, RunRecord, Verdict
+from ioplan.records.window import first_counted
+from ioplan.results.measure import metrics
+from ioplan.results.measure.metrics import Figure, Sample
+from ioplan.runner.session.baseline import (
+    NO_BASELINE,
+    NONE,
+    NOT_IN_BASELINE,
+    BaselineSession,
+    Found,
+)
+
+ENDED = "the value is the end of the range that was searched; the truth may lie beyond"
+
+
+def judge(
+    expectation: Expectation, samples: Sequence[Sample], whole: Found = NONE
+) -> Verdict:
+    """One expectation on the runs of one cell; its limit may be a share of `whole`."""
+    actual = metrics.figure(expectation.metric, samples)
+    limit = _limit(expectation, whole.figure)
+    beyond = _beyond(expectation, samples)
+    outcome = _outcome(expectation, actual, limit, beyond)
+    open_end = ENDED if beyond is not None and outcome == "undecided" else ""
+    return Verdict.model_validate(
+        {
+            "expectation": expectation.text,
+            "outcome": outcome,
+            "actual": actual.value,
+            "limit": limit.value,
+            "unit": expectation.metric.unit,
+            "why": actual.why or limit.why or open_end,
+            "baseline": whole.session,
+            "baseline_value": whole.figure.value if whole.session else None,
+        }
+    )
+
+
+def _limit(expectation: Expectation, whole: Figure) -> Figure:
+    if not expectation.of_baseline and not expectation.of_metric:
+        return metrics.Figure(expectation.limit)
+    if whole.value is None:
+        return whole
+    return metrics.Figure(whole.value * expectation.limit / 100)
+
+
+def _beyond(expectation: Expectation, samples: Sequence[Sample]) -> float | None:
+    """How far the truth may lie beyond what a seek found; None where it ended before
+    its range did."""
+    found = getattr(samples[-1].record, "found", None) if samples else None
+    if not expectation.metric.sought or not found or not found.censored:
+        return None
+    return 0.0 if found.goal == "lowest" else inf
+
+
+def _outcome(
+    expectation: Expectation, actual: Figure, limit: Figure, beyond: float | None
+) -> str:
+    if limit.value is None:
+        absent = limit.why in (NO_BASELINE, NOT_IN_BASELINE)
+        return "no baseline" if expectation.of_baseline and absent else "undecided"
+    compare = OPERATORS[expectation.operator]
+    if actual.value is None:
+        least = actual.at_least
+        missed = expectation.operator in ("<", "<=") and least is not None
+        missed = missed and not compare(least or 0.0, limit.value)
+        return "failed" if expectation.metric.sought or missed else "undecided"
+    holds = compare(actual.value, limit.value)
+    if beyond is not None and compare(beyond, limit.value) != holds:
+        return "undecided"
+    return "held" if holds else "failed"
+
+
+Key = tuple[tuple[tuple[str, str], ...], int]
+
+
+class ExpectationTracker:
+    """The expectations of one test.
+
+    A cell that is run once is judged at once; one that is run in rounds is judged
+    on those of the steady window, or of its own mean, and a repeated one on
+    all its repeats, together and at the end.
+    """
+
+    def __init__(self, test: Test, baseline: BaselineSession | None) -> None:
+        self.test, self.baseline = test, baseline
+        self.rounds = test.rounds.window if test.rounds else 1
+        by_cell = test.rounds and test.rounds.within
+        self.kept = test.rounds.at_most if test.rounds and by_cell else self.rounds
+        self.samples: dict[Key, list[tuple[Run, RunRecord, Sample]]] = defaultdict(list)
+        repeats = any(isinstance(step, RepeatTemplate) for step in test.steps)
+        others = any(one.of_metric for one in test.expectations)
+        self.at_end = test.rounds is not None or repeats or others
+
+    def add(
+        self, run: Run, record: RunRecord, detail: RunDetail
+    ) -> tuple[Verdict, ...]:
+        """Add a run; returns the verdicts that are possible now."""
+        if not any(self._concerning(run)):
+            return ()
+        sample = metrics.Sample(record, detail)
+        if not self.at_end:
+            return tuple(self._judged(run, record, [sample]))
+        key = (tuple(sorted(run.cell_text.items())), run.index)
+        runs = self.samples[key]
+        runs.append((run, record, sample))
+        while runs[0][0].round <= run.round - self.kept:
+            del runs[0]
+        return ()
+
+    def final_verdicts(self) -> Iterator[tuple[RunRecord, tuple[Verdict, ...]]]:
+        """Verdicts on cells that ran several times, each with its last run."""
+        for runs in self.samples.values():
+            run, record, _ = runs[-1]
+            first = first_counted(record, self.rounds)
+            samples = [sample for one, _, sample in runs if one.round >= first]
+            yield record, tuple(self._judged(run, record, samples))
+
+    def _concerning(self, run: Run) -> Iterator[Expectation]:
+        """What a run bears on, perhaps as that which another is compared with."""
+        for one in self.test.expectations:
+            steps = {m.step for m in (one.metric, one.of_metric) if m}
+            if one.applies(run.cell) and steps & {None, run.template.name}:
+                yield one
+
+    def _judged(
+        self, run: Run, record: RunRecord, samples: list[Sample]
+    ) -> Iterator[Verdict]:
+        for expectation in expected_of(run):
+            whole = self._whole(expectation, run, record, samples)
+            yield judge(expectation, samples, whole)
+
+    def _whole(
+        self,
+        expectation: Expectation,
+        run: Run,
+        record: RunRecord,
+        samples: list[Sample],
+    ) -> Found:
+        """What the limit is a share of, if it is one."""
+        other = expectation.of_metric
+        if other is None:
+            return self._baseline_figure(expectation, record)
+        if other.step is None:
+            return Found(metrics.figure(other, samples))
+        cell = tuple(sorted(run.cell_text.items()))
+        found = (rows for (at, _), rows in self.samples.items() if at == cell)
+        every = [sample for rows in found for _, _, sample in rows]
+        return Found(metrics.figure(other, every))
+
+    def _baseline_figure(self, expectation: Expectation, run: RunRecord) -> Found:
+        if self.baseline is None or not expectation.of_baseline:
+            return NONE
+        return self.baseline.figure(expectation.metric, run, self.rounds)

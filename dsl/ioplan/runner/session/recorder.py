@@ -1,0 +1,169 @@
+"""Makes the record of a run: what was asked, on what, and what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ioplan.core.version import __version__
+from ioplan.job import SECOND_NS, Job
+from ioplan.language.metric import THROTTLED
+from ioplan.planner.run_id import digest, prepare_digest
+from ioplan.planner.steps import Prepare, Run
+from ioplan.records.host_clock import HostClock
+from ioplan.records.record import Asked, BackendFacts, EventMade, RunRecord
+from ioplan.results.measure.burst import spent
+from ioplan.runner.execute.execute import RunOutcome
+from ioplan.runner.execute.io_errors import by_errno, retried
+from ioplan.runner.prepare.fit import described, gaps_of
+from ioplan.runner.session.context import SessionContext
+from ioplan.runner.session.lints import run_key, texts_by_run
+from ioplan.workload import Workload
+
+
+class Recorder:
+    """Numbers the records of a session."""
+
+    def __init__(self, context: SessionContext) -> None:
+        self.context = context
+        self.version = context.backend.availability(context.options).version
+        self.seq = context.store.last_seq(context.session.id)
+        self.lints = texts_by_run(context.lints)
+
+    def record(
+        self,
+        step: Run | Prepare,
+        workload: Workload,
+        job: Job,
+        outcome: RunOutcome,
+        events: tuple[EventMade, ...] = (),
+    ) -> RunRecord:
+        """The record of a run or of a precondition's write."""
+        self.seq += 1
+        measurement, clock = outcome.measurement, self.context.clock()
+        return RunRecord(
+            session=self.context.session.id,
+            seq=self.seq,
+            run_id=_run_id(step),
+            status=outcome.status,
+            cause=outcome.cause,
+            message=outcome.message,
+            ioplan=__version__,
+            asked=self._asked(step, workload, job),
+            backend=self._backend(outcome),
+            target=self.context.drive.facts.model_dump(mode="json"),
+            host=self.context.session.host,
+            started_at=outcome.started_at,
+            ended_at=outcome.ended_at,
+            run_s=measurement.run_ns / SECOND_NS,
+            streams=measurement.streams,
+            directions=measurement.directions,
+            total=measurement.total,
+            targets=measurement.targets,
+            phases=measurement.phases(job),
+            cpu=measurement.cpu,
+            cpu_percent=measurement.cpu_percent,
+            clock=clock,
+            events=events,
+            telemetry=outcome.telemetry.means,
+            wear=measurement.wear or outcome.telemetry.wear,
+            warnings=(
+                *self._mistakes(step),
+                *_warnings(outcome, clock),
+                *_spent_burst(step, job, outcome),
+            ),
+            substitutions=self._substitutions(job),
+        )
+
+    def next_seq(self) -> int:
+        """The number of a record that is made of others."""
+        self.seq += 1
+        return self.seq
+
+    def _mistakes(self, step: Run | Prepare) -> list[str]:
+        """What is wrong with a run before it has begun."""
+        known = self.lints
+        return known.get(run_key(step), []) if isinstance(step, Run) else []
+
+    def _substitutions(self, job: Job) -> tuple[str, ...]:
+        gaps = gaps_of(self.context.backend, job, self.context.options)
+        return tuple(described(gap) for gap in gaps)
+
+    def _asked(self, step: Run | Prepare, workload: Workload, job: Job) -> Asked:
+        plan = self.context.plan
+        asked = Asked(
+            plan=plan.title,
+            plan_file=plan.file,
+            profile=plan.profile,
+            test=step.test.title,
+            cell={},
+            kind="prepare",
+            step=0,
+            workload=workload,
+            job=job,
+        )
+        if isinstance(step, Prepare):
+            change = {"step": step.position - 1, "after": step.state}
+        else:
+            change = {
+                "kind": "run",
+                "cell": step.cell_text,
+                "step": step.index,
+                "name": step.template.name,
+                "round": step.round,
+                "iteration": step.iteration,
+                "after": step.after,
+            }
+        return asked.model_copy(update=change)
+
+    def _backend(self, outcome: RunOutcome) -> BackendFacts:
+        started = outcome.measurement.started
+        return BackendFacts(
+            name=self.context.backend.name,
+            version=self.version,
+            mode=started.mode if started else "",
+            reason=started.reason if started else "",
+            facts=outcome.measurement.facts,
+        )
+
+
+FAILED = "I/Os failed"
+
+
+def without_failed_ios(record: RunRecord) -> RunRecord:
+    """The record of a run whose power is cut, without warnings of failed I/Os."""
+    kept = tuple(text for text in record.warnings if FAILED not in text)
+    return record.model_copy(update={"warnings": kept})
+
+
+def _run_id(step: Run | Prepare) -> str:
+    if isinstance(step, Run):
+        return step.run_id
+    return digest("prepare", prepare_digest(step.step))
+
+
+def _spent_burst(step: Run | Prepare, job: Job, outcome: RunOutcome) -> Iterator[str]:
+    """A warning that closed loops of reads spent a burst; writes slow anyhow."""
+    reads = all(one.read_percent == 100 and not one.trim_percent for one in job.streams)
+    free = not any(one.rate or one.starts_ns or one.ends_ns for one in job.streams)
+    asked = any(one.metric.name in THROTTLED for one in step.test.expectations)
+    if isinstance(step, Prepare) or step.events or asked or not (reads and free):
+        return
+    if text := spent(outcome.measurement.detail.series):
+        yield text
+
+
+def _warnings(outcome: RunOutcome, clock: HostClock | None) -> Iterator[str]:
+    if clock and clock.warning:
+        yield clock.warning
+    measurement = outcome.measurement
+    yield from outcome.warnings
+    errors = sum(part.errors for part in measurement.directions.values())
+    if errors:
+        kinds = by_errno(measurement)
+        yield f"{errors} {FAILED}" + (f" ({kinds})" if kinds else "")
+    if again := retried(measurement):
+        yield again
+    if measurement.result:
+        yield from measurement.result.warnings
+    yield from map(str, measurement.inconsistencies())
+    yield from outcome.telemetry.warnings

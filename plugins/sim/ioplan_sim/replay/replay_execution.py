@@ -1,0 +1,192 @@
+"""A run of traces: virtual time passes from I/O to I/O, and events come out."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+
+from ioplan.backends import TargetFacts
+from ioplan.job import Job, StreamCounts
+from ioplan.job_replay import chunks, selection_of, trace_of
+from ioplan.results.measure.tally import CountsBuilder, StreamCountsBuilder
+from ioplan.trace.prepared import Prepared, numbers_at
+from ioplan_sim.execution import SimExecution
+from ioplan_sim.latency import EDGES, MIDDLES, Ints
+from ioplan_sim.queue_model import Condition
+from ioplan_sim.replay.replay_model import ReplayModel
+from ioplan_sim.replay.replay_source import ReplayedSource
+from ioplan_sim.spec import MAP_BYTES
+from ioplan_sim.ssd import SPARE_TIME_SHARE, Ssd
+
+STEP_NS = 100_000_000
+"""The state of the drive is taken to be the same for so long."""
+WITHIN_NS = {"within_100us": 100_000, "within_1ms": 1_000_000}
+
+
+class ReplayExecution(SimExecution):
+    """Streams that all replay traces, each I/O followed through the drive."""
+
+    def __init__(self, job: Job, facts: TargetFacts, ssd: Ssd) -> None:
+        """Raises BackendError for a trace that is gone."""
+        self.traces = [trace_of(stream) for stream in job.streams]
+        super().__init__(job, facts, ssd)
+
+    def _begin(self) -> None:
+        super()._begin()
+        pairs = zip(self._loads, self.traces, strict=True)
+        self._sources = [
+            ReplayedSource(
+                load,
+                chunks(trace, load.stream, MAP_BYTES, self.ssd.capacity_bytes),
+                self.ssd,
+                self._rng,
+            )
+            for load, trace in pairs
+        ]
+        self._late = [Lateness() for _ in self._sources]
+        self._model = ReplayModel(
+            self.ssd.spec, self._sources, self._condition(), self._rng
+        )
+        for source in self._sources:
+            self._model.begin(source)
+
+    def _condition(self) -> Condition:
+        flash = self.ssd.flash
+        cached = flash.cache_room_pages > 0 and not self.ssd.spec.flash.in_place
+        return Condition(0.0 if cached else flash.copies, cached, ())
+
+    def _goes_on(self) -> bool:
+        return not (self.stopped or self._model.is_over)
+
+    def _interval(self, longest_ns: float) -> tuple[int, tuple[StreamCounts, ...]]:
+        length_ns = int(min(self.job.interval_ns, longest_ns))
+        spent_ns, parts = 0, self._builders()
+        while spent_ns < length_ns and self._goes_on():
+            spent_ns += self._step(min(STEP_NS, length_ns - spent_ns), parts)
+        for total, part in zip(self._total, parts, strict=True):
+            total.merge(part)
+        return spent_ns, tuple(part.counts() for part in parts)
+
+    def _step(self, longest_ns: int, parts: list[StreamCountsBuilder]) -> int:
+        """Let so much time pass, or less at the end of the traces."""
+        model, before_ns = self._model, self._now_ns
+        model.follow(before_ns + longest_ns)
+        spent_ns = longest_ns
+        if model.is_over:
+            spent_ns = max(1, min(longest_ns, round(model.last_ns) - before_ns))
+        self._now_ns += spent_ns
+        rows = zip(self._sources, parts, self._late, self.traces, strict=True)
+        work_ns = 0.0
+        for source, part, late, trace in rows:
+            work_ns += self._work_ns(*source.settle())
+            collect(source, part)
+            late.add(source.late_ns)
+            part.backlog_ios = self._backlog(source, trace)
+        spare = max(0.0, 1 - 2 * work_ns / spent_ns)
+        self.ssd.rest(spent_ns, spare * SPARE_TIME_SHARE)
+        model.set_condition(self._condition())
+        return spent_ns
+
+    def _work_ns(self, written_pages: float, reads: float) -> float:
+        """How long all dies are busy with that."""
+        spec, flash = self.ssd.spec, self.ssd.flash
+        writing_ns = spec.program_ns() + flash.copies * spec.copy_ns()
+        return written_pages * writing_ns + reads * spec.flash.read / spec.flash.dies
+
+    def _backlog(self, source: ReplayedSource, trace: Prepared) -> int:
+        """What is due and not issued; of a selection, its share of what is due."""
+        stream = source.load.stream
+        if source.fast or source.waits or stream.replay is None:
+            return 0
+        first, last = selection_of(stream).numbers(trace)
+        since_ns = (min(self._now_ns, source.ends_ns) - source.base_ns) * source.speed
+        at_ns = int(trace.ios["time_ns"][first]) + max(0, round(since_ns))
+        (due,) = numbers_at(trace.path, last, [at_ns])
+        share = stream.replay.ios / (last - first)
+        return max(0, round((due - first) * share) - source.number)
+
+    def _facts(self, prefix: str = "") -> dict[str, object]:  # type: ignore[override]
+        """The state of the drive, and how late the I/Os were issued."""
+        found: dict[str, object] = {**super()._facts(prefix)}
+        late = {
+            source.load.stream.name: {**one.facts(), **waited(source)}
+            for source, one in zip(self._sources, self._late, strict=True)
+            if one.ios and not source.fast
+        }
+        return {**found, "lateness": late} if late and not prefix else found
+
+
+def collect(source: ReplayedSource, part: StreamCountsBuilder) -> None:
+    """Count what was issued, by kind, and forget it."""
+    for kind, sample in zip(source.kinds, source.samples, strict=True):
+        if sample:
+            count(part.direction(kind.direction), sample, kind.size_bytes)
+            del sample[:]
+
+
+def count(counts: CountsBuilder, sample: array[float], size_bytes: int) -> None:
+    """Add I/Os of a size with these latencies, in ns."""
+    latencies: Ints = np.rint(np.array(sample)).astype(np.int64)
+    least, most = int(latencies.min()), int(latencies.max())
+    counts.min_ns = min(counts.min_ns, least) if counts.ios else least
+    counts.max_ns = max(counts.max_ns, most)
+    counts.ios += len(sample)
+    counts.bytes += len(sample) * size_bytes
+    counts.sum_ns += int(latencies.sum())
+    counts.sum_sq_ns2 += float((latencies.astype(float) ** 2).sum())
+    buckets, numbers = np.unique(_buckets(latencies), return_counts=True)
+    counts.bins[buckets] += numbers
+
+
+def _buckets(values_ns: Ints) -> Ints:
+    return np.asarray(np.searchsorted(EDGES, values_ns, "right"))
+
+
+def waited(source: ReplayedSource) -> dict[str, float]:
+    """The share of the I/Os that began when one before them was complete."""
+    if not source.waits:
+        return {}
+    return {"waited": source.waits.waited / max(1, source.number)}
+
+
+class Lateness:
+    """How much later than intended I/Os were issued: as the engine says it."""
+
+    def __init__(self) -> None:
+        self.bins = np.zeros(len(MIDDLES), np.int64)
+        self.within = dict.fromkeys(WITHIN_NS, 0)
+        self.ios, self.max_ns, self.last_ns = 0, 0.0, 0.0
+
+    def add(self, late_ns: array[float]) -> None:
+        """Add I/Os in their order, and forget them."""
+        if not late_ns:
+            return
+        found = np.array(late_ns)
+        self.bins += np.bincount(_buckets(found.astype(int)), minlength=len(self.bins))
+        for name, limit_ns in WITHIN_NS.items():
+            self.within[name] += int((found <= limit_ns).sum())
+        self.ios += len(found)
+        self.max_ns = max(self.max_ns, float(found.max()))
+        self.last_ns = float(found[-1])
+        del late_ns[:]
+
+    def _percentile(self, share: float) -> int:
+        place = int(np.searchsorted(np.cumsum(self.bins), self.ios * share))
+        return min(int(MIDDLES[place]), round(self.max_ns))
+
+    def facts(self) -> dict[str, float]:
+        """In ns, and shares from 0 to 1."""
+        return {
+            "ios": self.ios,
+            "p50_ns": self._percentile(0.5),
+            "p99_ns": self._percentile(0.99),
+            "max_ns": round(self.max_ns),
+            "drift_ns": round(self.last_ns),
+            **{name: one / max(1, self.ios) for name, one in self.within.items()},
+        }
+
+
+def replays_only(job: Job) -> bool:
+    """Whether each stream of it is a trace, which is then followed I/O by I/O."""
+    return all(stream.replay for stream in job.streams)
