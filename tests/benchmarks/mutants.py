@@ -38,7 +38,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "dsl/ioplan"
-ROOMS = ("language", "guard", "measure")
+ROOMS = {
+    "language": PACKAGE / "language",
+    "guard": PACKAGE / "runner/guard",
+    "measure": PACKAGE / "results/measure",
+}
 """Packages of ioplan; the tests of each stand in the folder of that name."""
 FAST = "not slow and not machine and not long"
 CPU_LIMIT_S = 300
@@ -129,7 +133,7 @@ def mutants() -> list[Mutant]:
     return [
         Mutant(room, file, node.lineno, number)
         for room in ROOMS
-        for file in sorted((PACKAGE / room).rglob("*.py"))
+        for file in sorted(ROOMS[room].rglob("*.py"))
         for number, node in enumerate(nodes(ast.parse(file.read_text())))
         if change(node) and isinstance(node, (ast.expr, ast.stmt))
     ]
@@ -252,7 +256,7 @@ def reach(room: str, tests: Path, kept: Path) -> Reached:
     """Which fast tests of a room's folder run each of its lines, `{file:line: tests}`."""
 
     def work() -> int:
-        seen = Reach(str(PACKAGE / room))
+        seen = Reach(str(ROOMS[room]))
         code = run([str(tests / room)], seen)
         kept.write_text(
             json.dumps({at: sorted(found) for at, found in seen.tests.items()})
