@@ -98,9 +98,6 @@ class OneSession:
     def detail(self, session_id: str, seq: int) -> RunDetail:
         return measurement(1, 1, 20).detail
 
-    def intervals(self, session_id: str, seq: int) -> bytes:
-        return b""
-
 
 @pytest.mark.long
 @settings(max_examples=60)

@@ -190,7 +190,6 @@ OWN = {
     "dsl/ioplan/results/store/reserve.py": "the store's reserve, beside it",
     "dsl/ioplan/runner/journal/receiver.py": "the receiver's own folder",
     "dsl/ioplan/runner/journal/client.py": "what the journal knows, in the state folder",
-    "dsl/ioplan/runner/state/host_cut.py": "the moment of a cut, in the state folder",
     "dsl/ioplan/runner/state/stamps.py": "what is known of stamps, in the state folder",
     "dsl/ioplan/records/session_id.py": "the last id, in the state folder",
     "dsl/ioplan/runner/session/signature.py": "the user's key, in the state folder",

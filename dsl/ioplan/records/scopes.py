@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ioplan.language.quantity import make
-from ioplan.records.record import DirectionResult, RunRecord
+from ioplan.records.record import DirectionResult, PhaseResult, RunRecord
 from ioplan.workload import COUNTED, Direction, Stream
 
 
@@ -17,7 +17,7 @@ class Scope(NamedTuple):
     direction: Direction
 
 
-def results_of(record: RunRecord) -> dict[Scope, DirectionResult]:
+def results_of(record: RunRecord | PhaseResult) -> dict[Scope, DirectionResult]:
     """What each direction of each stream did, in the order of the plan."""
     return {
         Scope(stream.name, direction): stream.directions[direction]

@@ -24,6 +24,7 @@ from ioplan.records.record import (
     DirectionResult,
     Interval,
     Latency,
+    PhaseResult,
     RunRecord,
 )
 from ioplan.records.scopes import results_of
@@ -173,13 +174,19 @@ def run_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
         known = {f"predicted_{name}": getattr(told, name) for name in names}
         yield place | {"scope": "total"} | known
         return
-    whole = _readings(record.telemetry) | _wear(record.wear) | _gap(record)
-    yield place | _figures("total", record.total) | whole
+    total, *parts = _result_rows(place, record)
+    yield total | _readings(record.telemetry) | _wear(record.wear) | _gap(record)
+    yield from parts
+
+
+def _result_rows(place: Row, of: RunRecord | PhaseResult) -> Iterator[Row]:
+    """The total, each direction, and of several streams each direction of each."""
+    yield place | _figures("total", of.total)
     for direction in COUNTED:
-        if direction in record.directions:
-            yield place | _figures(direction, record.directions[direction])
-    if len(record.streams) > 1:
-        for scope, result in results_of(record).items():
+        if direction in of.directions:
+            yield place | _figures(direction, of.directions[direction])
+    if len(of.streams) > 1:
+        for scope, result in results_of(of).items():
             yield place | {"stream": scope.stream} | _figures(scope.direction, result)
 
 
@@ -188,13 +195,7 @@ def phase_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
     place = _place(record, counted)
     for name, phase in record.phases.items():
         times = {"phase": name, "phase_s": phase.run_s}
-        yield place | times | _figures("total", phase.total)
-        for direction, result in phase.directions.items():
-            yield place | times | _figures(direction, result)
-        for stream in phase.streams if len(phase.streams) > 1 else ():
-            for direction, result in stream.directions.items():
-                figures = {"stream": stream.name} | _figures(direction, result)
-                yield place | times | figures
+        yield from _result_rows(place | times, phase)
 
 
 def series_rows(

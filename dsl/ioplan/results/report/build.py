@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
+from msgspec.structs import replace
+
 from ioplan.core.model import slimmed
 from ioplan.core.text import counted
 from ioplan.language.plan import CheckedPlan, Test
@@ -34,6 +36,7 @@ from ioplan.results.report.document import (
     DOUBTED,
     FAILED,
     STATUS,
+    ChartSpec,
     Document,
     Facts,
     Frame,
@@ -79,7 +82,7 @@ def document(
     missing = sum(len(part.missing) for part in parts)
     known = all(part.is_known for part in parts)
     reader = Reader(store)
-    sections = tuple(_sections(parts, reader))
+    sections = tuple(_sections(parts, reader, with_curves=True))
     doubts = {part.label: part.doubts for part in parts}
     sources = tuple(source(p.label, p.session, p.records) for p in parts)
     found = overall(
@@ -136,14 +139,23 @@ def session_sections(
 
 
 def _sections(
-    parts: list[Reported], reader: Reader, most_cells: int | None = None
+    parts: list[Reported],
+    reader: Reader,
+    most_cells: int | None = None,
+    with_curves: bool = False,
 ) -> Iterator[Section]:
-    """A section for each test, in the order of the plan, or else of the runs."""
+    """A section for each test, in the order of the plan, or else of the runs.
+
+    What runs counted in each interval is read for the page only: it is large.
+    """
     planned = (run.test.title for part in parts for run in part.places.values())
     run = (r.asked.test for part in parts for r in part.records)
     titles = dict.fromkeys(chain(planned, run))
     for number, title in enumerate(titles, start=1):
-        yield _section(number, title, parts, reader, most_cells)
+        made, drawn = _section(number, title, parts, reader, most_cells)
+        if with_curves:
+            made = replace(made, curves=curves(made.points, drawn, reader))
+        yield made
 
 
 def _section(
@@ -152,7 +164,8 @@ def _section(
     parts: list[Reported],
     reader: Reader,
     most_cells: int | None,
-) -> Section:
+) -> tuple[Section, tuple[ChartSpec, ...]]:
+    """With the charts that the plan asks for."""
     test = _test(title, parts)
     runs = _by_label(title, parts, DONE)
     measured = {r.asked.workload for r in chain.from_iterable(runs.values())}
@@ -165,7 +178,7 @@ def _section(
     frame = run_frame(found[:most_cells], reader, lambda one: _against(one, known))
     judged = {part.label: part.judged(title) for part in parts}
     drawn = tuple(pictures(test, found, reader))
-    return Section(
+    section = Section(
         id=f"test-{number}",
         title=title,
         plan_text=test.text if test else "",
@@ -192,9 +205,9 @@ def _section(
         figures_of=_figures_of(found),
         signs=tuple(_signs(frame)),
         against=tuple(_all_against(found, known)),
-        curves=curves(found, drawn, reader),
         answers=tuple(questions(stream for run in measured for stream in run.streams)),
     )
+    return section, drawn
 
 
 def _headlines(

@@ -16,7 +16,7 @@ MOST_BYTES = 6 << 20
 """Packed, of all curves of a test; a page with more would load slowly."""
 
 
-def is_over_time(picture: ChartSpec) -> bool:
+def _has_time(picture: ChartSpec) -> bool:
     """Whether a stretch of time can be chosen in it."""
     return bool(picture.x) and picture.frame.column(picture.x).unit == "s"
 
@@ -28,7 +28,7 @@ def curves(
 
     A row of a target is left out: intervals are counted of all together.
     """
-    if not any(map(is_over_time, pictures)):
+    if not any(map(_has_time, pictures)):
         return ()
     some = [point for point in found if point.runs]
     made = list(_curves(some, varying(some), reader))

@@ -19,6 +19,7 @@ from ioplan.runner.events.timed import Timed, drawn_s
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.outcome import TargetUnusable
 from ioplan.runner.guard.errors import ConsentError, os_reason
+from ioplan.runner.guard.output import OutputError
 from ioplan.target_entry import PowerControl
 
 LOOK_S = 0.1
@@ -72,7 +73,7 @@ class PowerCut(Timed):
         """What went wrong: after a cut nobody is left to ask."""
         try:
             self.noted(at_s)
-        except OSError as error:
+        except (OSError, OutputError) as error:
             return f"not run, as the cut cannot be noted: {os_reason(error)}"
         if failed := self._told(self.supply.control.off):
             return failed

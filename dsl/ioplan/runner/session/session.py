@@ -323,8 +323,10 @@ class SessionRunner:
 
     def _store_predicted(self, run: Run) -> bool:
         """Whether a run is left out; its record then says what others predict."""
-        told = self.predicted and self.predicted.predicted(run.cell)
-        if not told or not self.predicted or run.test is not self.predicted.test:
+        cells = self.predicted
+        if not cells or run.test is not cells.test:
+            return False
+        if not (told := cells.predicted(run.cell)):
             return False
         self.step_number += 1
         self.step_runner.store_predicted(run, told)
@@ -360,7 +362,9 @@ class SessionRunner:
         session = self.context.session.id
         known = record.verdicts
         if self.rounds or run.test.expectations or run.test.predicted:
-            detail = self.context.store.whole_detail(session, record.seq)
+            store = self.context.store
+            load = store.whole_detail if run.test.by_interval else store.detail
+            detail = load(session, record.seq)
             record = self._judged(run, record, detail)
         if set(record.verdicts) - set(known):
             with self.interrupt.tolerating(CRITICAL):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from datetime import datetime
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from ioplan.records.record import PowerCutMade
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.store.session_folder import make_private
 from ioplan.runner.execute.execute import RunOutcome, now
+from ioplan.runner.guard.output import rewrite
 from ioplan.runner.state.remote_stamps import boot
 
 LOST = (
@@ -66,19 +66,9 @@ class HostCut(Model):
         return PowerCutMade(at_s=self.at_s, off_s=max(0.0, off.total_seconds()))
 
     def keep(self) -> None:
-        """Durably: the power goes next. Raises OSError."""
-        make_private(_folder())
-        part = _file().with_suffix(".part")
-        with part.open("w") as file:
-            file.write(self.model_dump_json())
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(_file())
-        folder = os.open(_folder(), os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        """Durably: the power goes next. Raises OSError, OutputError."""
+        make_private(_file().parent)
+        rewrite(_file(), self.model_dump_json().encode())
 
 
 def last_host_cut() -> HostCut | None:
@@ -94,9 +84,5 @@ def forget_host_cut() -> None:
     _file().unlink(missing_ok=True)
 
 
-def _folder() -> Path:
-    return state_folder() / "power"
-
-
 def _file() -> Path:
-    return _folder() / "host_cut.json"
+    return state_folder() / "power" / "host_cut.json"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from msgspec.structs import replace
 
@@ -20,13 +20,14 @@ Key = tuple[str, int]
 
 def with_phases(picture: ChartSpec, lines: Sequence[Timeline]) -> ChartSpec:
     """The picture over time with the phases that all of its curves share."""
-    found, note = _shared(lines)
-    if not found:
-        return replace(picture, notes=(*picture.notes, note)) if note else picture
-    x = picture.frame.column(picture.x)
-    columns = (x, Column("x2", "until", x.unit), _names(found))
-    rows = [(round(w.begin_s, 6), round(w.end_s, 6), w.name) for w in found]
-    return replace(picture, phases=Frame(columns, rows))
+
+    def placed(found: Sequence[Window]) -> Frame:
+        x = picture.frame.column(picture.x)
+        columns = (x, Column("x2", "until", x.unit), _names(found))
+        rows = [(round(w.begin_s, 6), round(w.end_s, 6), w.name) for w in found]
+        return Frame(columns, rows)
+
+    return _with(picture, lines, placed)
 
 
 def with_columns(
@@ -34,18 +35,30 @@ def with_columns(
 ) -> ChartSpec:
     """The same of a picture whose columns have names; `times` are these, and when each
     begins."""
-    found, note = _shared(lines)
-    if not found:
-        return replace(picture, notes=(*picture.notes, note)) if note else picture
     ends = [*(begin_s for _, begin_s in times[1:]), float("inf")]
-    rows = [
-        (text, None, name)
-        for name in dict.fromkeys(window.name for window in found)
-        for (text, begin_s), end_s in zip(times, ends, strict=True)
-        if any(_meet(w, begin_s, end_s) for w in found if w.name == name)
-    ]
-    columns = (picture.frame.column("x"), Column("x2", "", "hidden"), _names(found))
-    return replace(picture, phases=Frame(columns, rows))
+
+    def placed(found: Sequence[Window]) -> Frame:
+        rows = [
+            (text, None, name)
+            for name in dict.fromkeys(window.name for window in found)
+            for (text, begin_s), end_s in zip(times, ends, strict=True)
+            if any(_meet(w, begin_s, end_s) for w in found if w.name == name)
+        ]
+        hidden = Column("x2", "", "hidden")
+        return Frame((picture.frame.column("x"), hidden, _names(found)), rows)
+
+    return _with(picture, lines, placed)
+
+
+def _with(
+    picture: ChartSpec,
+    lines: Sequence[Timeline],
+    placed: Callable[[Sequence[Window]], Frame],
+) -> ChartSpec:
+    found, note = _shared(lines)
+    if found:
+        return replace(picture, phases=placed(found))
+    return replace(picture, notes=(*picture.notes, note)) if note else picture
 
 
 def lanes(phases: Frame) -> dict[str, int]:

@@ -10,8 +10,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from ioplan.backends import JoinedFacts, TargetFacts
+from ioplan.cli.display.output import print_message
 from ioplan.records.session import Session
 from ioplan.runner.execute.observer import SessionObserver
+from ioplan.runner.guard.errors import os_reason
 from ioplan.runner.lab.cross_references import expanded
 from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.jobs.lane import EXIT, SEVERAL, LaneCall
@@ -40,7 +42,7 @@ def told_of(
 ) -> Iterator[SessionObserver]:
     """Tell of a session that this process runs, for this block.
 
-    Where its state cannot be kept, as on a full disk, it runs without being told of.
+    Where its state cannot be kept, as on a full disk, a warning says so, and it runs.
     """
     call = _call(session, facts, lab, store)
     with ExitStack() as stack:
@@ -49,7 +51,11 @@ def told_of(
             stack.enter_context(folder.held())
             watcher = _Watcher(folder.path)
             start_reporter(lanes_root(call.store))
-        except OSError:
+        except OSError as error:
+            print_message(
+                "warning: the lab's inventory does not show this run, since its state "
+                f"cannot be kept: {os_reason(error)}"
+            )
             yield SessionObserver()
             return
         try:
