@@ -18,6 +18,7 @@ from desks import by_token, desk_in, form_token, signed_in
 from postgres import needs_postgres, server
 from sight import ELSEWHERE
 
+from ioplan.cli.exit_codes import NOT_DELIVERED
 from ioplan.results.store.store import Store
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lane_folders, lanes_root
@@ -287,6 +288,20 @@ def test_a_plain_run_that_was_killed_has_ended(
         "died",
         "its process was ended once without a word",
     )
+
+
+@pytest.mark.slow
+def test_a_plain_run_that_the_lab_cannot_be_told_of_says_so(
+    tmp_path: Path, store_path: Path
+) -> None:
+    lab = lab_of(tmp_path, "postgresql://nobody@127.0.0.1:1/none")
+    words = ("--lab", lab, "--target", "a", "--create", "16MiB", "--quiet")
+    plan = plan_file(tmp_path, 'test "T" { run random 4KiB 100/0 for 100ms }')
+    lanes_root().parent.mkdir(parents=True, exist_ok=True)
+    lanes_root().write_text("no folder")
+    done = ioplan("run", plan, *words)
+    assert "the lab's inventory does not show this run" in done.err
+    assert done.code == NOT_DELIVERED, done.err  # it ran; the database is away
 
 
 def began(*words: Any) -> subprocess.Popen[bytes]:
