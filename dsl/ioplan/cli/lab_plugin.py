@@ -63,7 +63,10 @@ class LabPlugin(Protocol):
     def told_of(
         self, session: Session, facts: TargetFacts, lab: Lab, store: Path
     ) -> AbstractContextManager[SessionObserver]:
-        """Who tells the lab's database of a plain run, for as long as it is entered."""
+        """Who tells the lab's database of a plain run, for as long as it is entered.
+
+        Raises OSError where what it tells cannot be kept.
+        """
 
     def has_job(self, store: Path, id: str) -> bool:
         """Whether this is a job's id, not a session's."""

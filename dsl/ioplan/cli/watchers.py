@@ -6,12 +6,14 @@ from contextlib import ExitStack
 
 from ioplan.backends import TargetFacts
 from ioplan.cli.display.lines import Lines
+from ioplan.cli.display.output import print_message
 from ioplan.cli.display.plain import LineOutput
 from ioplan.cli.lab_plugin import Lane, lab_plugin, needed_lab_plugin
 from ioplan.cli.run_options import RunCall
 from ioplan.records.session import Session
 from ioplan.results.store.database import is_address
 from ioplan.runner.execute.observer import Observers, SessionObserver
+from ioplan.runner.guard.errors import os_reason
 from ioplan.runner.lab.lab import Lab
 
 
@@ -37,7 +39,14 @@ def watcher_of(
     if not (plugin := lab_plugin()):
         return shown
     told = plugin.told_of(session, facts, lab, call.store)
-    return Observers(shown, stack.enter_context(told))
+    try:
+        return Observers(shown, stack.enter_context(told))
+    except OSError as error:
+        print_message(
+            "warning: the lab's inventory does not show this run, since its state "
+            f"cannot be kept: {os_reason(error)}"
+        )
+        return shown
 
 
 def _display(call: RunCall, out: LineOutput) -> SessionObserver:

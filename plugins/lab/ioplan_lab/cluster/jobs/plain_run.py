@@ -6,14 +6,12 @@ So its drive is busy for each desk and shell, and any of them can cancel it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ioplan.backends import JoinedFacts, TargetFacts
-from ioplan.cli.display.output import print_message
 from ioplan.records.session import Session
 from ioplan.runner.execute.observer import SessionObserver
-from ioplan.runner.guard.errors import os_reason
 from ioplan.runner.lab.cross_references import expanded
 from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.jobs.lane import EXIT, SEVERAL, LaneCall
@@ -42,22 +40,13 @@ def told_of(
 ) -> Iterator[SessionObserver]:
     """Tell of a session that this process runs, for this block.
 
-    Where its state cannot be kept, as on a full disk, a warning says so, and it runs.
+    Raises OSError where its state cannot be kept, as on a full disk.
     """
     call = _call(session, facts, lab, store)
-    with ExitStack() as stack:
-        try:
-            folder = LaneFolder.of(call)
-            stack.enter_context(folder.held())
-            watcher = _Watcher(folder.path)
-            start_reporter(lanes_root(call.store))
-        except OSError as error:
-            print_message(
-                "warning: the lab's inventory does not show this run, since its state "
-                f"cannot be kept: {os_reason(error)}"
-            )
-            yield SessionObserver()
-            return
+    folder = LaneFolder.of(call)
+    with folder.held():
+        watcher = _Watcher(folder.path)
+        start_reporter(lanes_root(call.store))
         try:
             yield watcher
         finally:
