@@ -55,6 +55,8 @@ METRICS: dict[str, tuple[str, Kind]] = {
 }
 HOST = tuple(METRICS)[list(METRICS).index("cpu") :]
 """Measured for the whole run: a stream or a direction has none of its own."""
+RATES = ("iops", "bandwidth")
+"""Of these more is better, and the worst is the lowest."""
 MOVED = ("bandwidth", "errors", "verified")
 """Metrics of I/Os that move data: a flush or a commit has none."""
 OF_HOST_IN_INTERVALS = HOST[: HOST.index("waf")]
@@ -378,7 +380,7 @@ def _recovery(name: str, of: str, to: str, held: str | None) -> Recovery:
         percent, held_for = float(to), parse(held) if held else None
     except (ValueError, QuantityError) as error:
         raise MetricError(f"{to} % for {held}: {error}") from error
-    is_rate = of in ("iops", "bandwidth")
+    is_rate = of in RATES
     if held_for and held_for.kind != "time":
         raise MetricError(f"a recovery is held for a time, not for {held}")
     if not percent or ((percent > 100) == is_rate and percent != 100):

@@ -17,8 +17,8 @@ from math import exp
 
 import numpy as np
 
+from ioplan.results.measure.spare import lambert_w
 from ioplan_sim.flash import Pages
-from ioplan_sim.theory import lambert_w
 
 STEP = 1024
 

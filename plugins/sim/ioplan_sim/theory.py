@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-from math import exp, log
+from math import log
 
+from ioplan.results.measure.spare import steady_waf
 from ioplan_sim.geometry import Geometry
 
 BLOCKS_LACKING = 2.0
 """Open blocks and those in reserve are spare, too: of few spare blocks that is much."""
 
 
-def lambert_w(x: float) -> float:
-    """The upper branch of w e^w = x for -1/e < x < 0, by Newton's method."""
-    w = 0.0
-    for _ in range(100):
-        w -= (w * exp(w) - x) / (exp(w) * (w + 1))
-    return w
-
-
 def large_blocks(over: float) -> float:
-    """Write amplification of greedy collection, uniform random writes, large blocks.
-
-    a / (a + W(-a e^-a)) for a = 1 + over: L. Xiang and B. Kurkoski, An Improved
-    Analytic Expression for Write Amplification in NAND Flash, 2012, arXiv 1110.4245.
-    """
-    a = 1 + over
-    return a / (a + lambert_w(-a * exp(-a)))
+    """Write amplification of greedy collection, uniform random writes, large blocks."""
+    return steady_waf(100 * over)
 
 
 def small_blocks(over: float, pages: int) -> float:

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from ioplan.language.bind.between import LEAST_VALUES, numeric_axes, skeleton
 from ioplan.language.check.steady_clause import percent_within
 from ioplan.language.check.sweep import Sweep
+from ioplan.language.metric import RATES
 from ioplan.language.plan import After, RunTemplate, StepTemplate, Test, Within
 from ioplan.language.syntax import tree
-
-RATES = ("iops", "bandwidth")
 
 
 def predicted_of(skips: list[tree.Skip], sweep: Sweep) -> Within | None:

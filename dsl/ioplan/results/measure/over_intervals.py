@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from ioplan.job import SECOND_NS
-from ioplan.language.metric import Beyond, Metric, percent_of
+from ioplan.language.metric import RATES, Beyond, Metric, percent_of
 from ioplan.records.record import BEYOND
 from ioplan.results.measure.interval_counts import Slice
 
-RATES = ("iops", "bandwidth")
-"""Of these the worst second is the lowest one."""
 WHOLE = 0.9
 """So much of a second is one, to a rate; at its end a run has a part of one."""
 LONGEST = 1.5

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import fmean
 
 from ioplan.core.units import latency_text, metric_text
+from ioplan.language.metric import RATES
 from ioplan.results.report.charts.axis import numbers
 from ioplan.results.report.charts.encoding import Datum, framed, together
 from ioplan.results.report.charts.request import Request
@@ -15,7 +16,6 @@ ENOUGH = 0.95
 """Throughput is saturated where it first reaches this share of its largest."""
 FALL = 0.7
 """A curve that stays below this share of its largest value has fallen."""
-RATES = ("iops", "bandwidth")
 LEAST = 3
 """So many values make a sweep."""
 

@@ -9,7 +9,7 @@ from statistics import fmean
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.language.metric import Metric, parse_metric
+from ioplan.language.metric import RATES, Metric, parse_metric
 from ioplan.results.report.charts.request import MEANINGS as HOST_MEANINGS
 from ioplan.results.report.charts.request import metric_name, unit_of
 from ioplan.results.report.headlines.doubts import (
@@ -39,7 +39,6 @@ MEANINGS = {
     "mean": "the mean time from submission to completion, of all I/Os",
     **HOST_MEANINGS,
 }
-RATES = ("iops", "bandwidth")
 
 
 class Value(Struct, frozen=True):
