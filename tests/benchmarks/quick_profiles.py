@@ -28,10 +28,10 @@ from ioplan.results.store.store import Store
 FOLDER = Path(__file__).parents[2]
 DRIVES = {one.stem: one for one in sorted((FOLDER / "examples/sim").glob("*.toml"))}
 TESTS = {
-    "D1": ("pts/pts_iops", "D1 IOPS", {"full": 2, "quick": 2}),
-    "D8": ("pts/pts_demand_intensity", "D8 demand intensity", {"full": 2, "quick": 1}),
+    "D1": ("pts/pts_iops", "D1 IOPS"),
+    "D8": ("pts/pts_demand_intensity", "D8 demand intensity"),
 }
-"""Suite, test, and the passes of its fill by profile."""
+"""Suite and test."""
 LIMIT_PERCENT, HALF_PERCENT = 3.0, 50.0
 
 
@@ -51,8 +51,8 @@ class Found(NamedTuple):
 
 def measured(test: str, profile: str, drive: Path, time: int) -> Found:
     """A test on a drive. Its clock is the seed of its noise, and a fill sets that."""
-    suite, title, passes = TESTS[test]
-    fill = f"pre.wipc_fill={passes[profile] + time / 1000:.3f}passes"
+    suite, title = TESTS[test]
+    fill = f"pre.wipc_fill={2 + time / 1000:.3f}passes"
     with TemporaryDirectory() as folder:
         store = Path(folder) / "results.db"
         call = [sys.executable, "-m", "ioplan.cli", "run", suite, "--test", title]
