@@ -15,7 +15,7 @@ KINDS = {
     "write_lat_log": ("clat", "lat"),
 }
 UNSAID = ("write_hist_log", "log_max_value", "log_window_value", "log_store_compressed")
-PERCENTILES = (
+PERCENTILES: tuple[float, ...] = (
     *(1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99),
 )
 MOST_PERCENTS = 20
