@@ -108,12 +108,12 @@ class _Watch(Struct, frozen=True):
     def _look(self, start: int, seen: int) -> Signal | None:
         """What the values from a level's start to the newest say by themselves."""
         first = max(start, seen + 1 - WINDOW)
-        part = self.values[first : seen + 1]
-        if len(part) <= GUARD:
+        if seen + 1 - first <= GUARD:
             return None
         evidence, places, highest = self._evidence(first, seen)
         if highest < SUSPECTED:
             return None
+        part = self.values[first : seen + 1]
         best = int(places[evidence.argmax()])
         total = float(np.logaddexp.reduce(evidence))
         sure = total >= self.limits[seen] and self._beyond(part, best) >= GUARD

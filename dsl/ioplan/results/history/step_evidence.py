@@ -90,7 +90,10 @@ def correlation(rows: Numbers, steps: Places) -> Numbers:
 def clipped(rows: Numbers, least: float = 0.0) -> Numbers:
     """Rows with their outliers at CLIP deviations, which are `least` at least."""
     middle = _median(rows)
-    spread = NORMAL_MAD * _median(np.abs(rows - middle))
+    off = np.abs(rows - middle)
+    if off.max() <= CLIP * least:
+        return rows
+    spread = NORMAL_MAD * _median(off)
     far = np.where(spread > 0, CLIP * np.maximum(spread, least), np.inf)
     return np.minimum(np.maximum(rows, middle - far), middle + far)
 
