@@ -37,7 +37,7 @@ def step_evidence(
     """
     count = rows.shape[-1]
     rows = clipped(rows, sqrt(known.value))
-    off = rows - rows.mean(-1, keepdims=True)
+    off = rows - np.add.reduce(rows, -1, keepdims=True) / count  # `mean` takes longer
     after = off[:, places[0] :][:, ::-1].cumsum(-1)[:, ::-1][:, places - places[0]]
     size = (count - places) * places / count
     between = after**2 / size

@@ -166,9 +166,7 @@ def _logs(
     of: FigureOf, cells: Sequence[tuple[Key, Sequence[RunRecord]]]
 ) -> dict[Key, tuple[float, ...]]:
     """Of the cells that have a figure."""
-    return {
-        key: found for key, runs in cells if (found := logs_of([*map(of, runs)]))
-    }
+    return {key: found for key, runs in cells if (found := logs_of([*map(of, runs)]))}
 
 
 def _cell(cell: CellRuns) -> Cell:

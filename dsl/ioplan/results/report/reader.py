@@ -26,6 +26,7 @@ from ioplan.results.measure.metrics import (
 )
 from ioplan.results.store.store import Store
 
+
 class Reader:
     """Reads a store for one report."""
 
