@@ -187,8 +187,8 @@ mod tests {
         let prefix = folder.join(format!("kept-{}", std::process::id()));
         let mut kept = Kept::new(prefix.to_str().unwrap(), id, false, 3);
         let ops = [1, 2, 3, 4, 5].map(|start_ns| op(start_ns, 0));
-        for slot in 0..3 {
-            kept.issued(slot, &ops[slot]);
+        for (slot, op) in ops.iter().enumerate().take(3) {
+            kept.issued(slot, op);
         }
         kept.completed(1, &ops[1], true, 102); // before the first
         kept.issued(1, &op(3, 1)); // another attempt of the third
@@ -198,7 +198,13 @@ mod tests {
         kept.completed(2, &ops[3], false, 2001);
         kept.issued(0, &ops[4]); // never complete
         let unknown = NO_RESPONSE;
-        let expected = [(1, 1000), (2, 100), (3, unknown), (4, unknown), (5, unknown)];
+        let expected = [
+            (1, 1000),
+            (2, 100),
+            (3, unknown),
+            (4, unknown),
+            (5, unknown),
+        ];
         assert_eq!(written(&mut kept), expected);
     }
 }
