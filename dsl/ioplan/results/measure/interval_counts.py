@@ -44,9 +44,8 @@ MOST_BINS = 1 << 20
 MOST_BODY_BYTES = 256 << 20
 """Unpacked; a chunk of 50 streams takes 60 MB at most, a bomb more."""
 DICTIONARY_BYTES = 4 << 20
-FILTERS: list[dict[str, int]] = [
-    {"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0, "dict_size": DICTIONARY_BYTES}
-]
+LEAST_DICTIONARY_BYTES = 1 << 12
+FILTER: dict[str, int] = {"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0}
 MOST_MEMORY_BYTES = 2 * DICTIONARY_BYTES
 """To unpack a body: what asks for more was not packed here."""
 HEAD = struct.Struct("<IIqq")
@@ -109,7 +108,9 @@ def _closed(header: list[list[Any]], numbers: bytes) -> bytes:
     """A body."""
     head = json.dumps(header, separators=(",", ":")).encode()
     data = struct.pack("<I", len(head)) + head + numbers
-    return lzma.compress(data, check=lzma.CHECK_CRC32, filters=FILTERS)
+    size = min(max(len(data), LEAST_DICTIONARY_BYTES), DICTIONARY_BYTES)
+    filters = [FILTER | {"dict_size": size}]  # a larger one takes 8 MiB for nothing
+    return lzma.compress(data, check=lzma.CHECK_CRC32, filters=filters)
 
 
 def _part(cells: Sequence[Cell | None]) -> tuple[tuple[int, int], bytes]:

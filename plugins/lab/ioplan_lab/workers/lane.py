@@ -44,7 +44,8 @@ PRELOADED = ("ioplan.cli.commands.resume", "ioplan_lab.plugin")
 BACKENDS = ("io_uring", "fio", "sim")
 """What most lanes need beside a rehearsal: imported here, all of them share it."""
 REHEARSAL = 'test "Rehearsal" { run random 4KiB 70/30 for 2s vary qd in 1, 4 }'
-M_ARENA_MAX = -8
+M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3
+LARGE_BYTES = 128 << 10
 STORE_CACHE_BYTES = 300_000
 
 
@@ -67,9 +68,11 @@ def _preload() -> None:
     """Everything that is the same in all lanes, and nothing that leaves a thread.
 
     Objects that are frozen stay on the pages that they share. A lane has few threads,
-    which need no arena of their own, and reads little of the store that all share.
+    which need no arena of their own, gives back what is large once it is freed, and
+    reads little of the store that all share.
     """
     libc().mallopt(M_ARENA_MAX, 1)
+    libc().mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)  # else it grows with what is freed
     with closing(sqlite3.connect(":memory:")) as database:  # it is for all of them
         database.execute(f"PRAGMA soft_heap_limit = {STORE_CACHE_BYTES}")
     for module in PRELOADED:
