@@ -188,7 +188,8 @@ class TestList:
         backing.write_bytes(bytes(MIB))
         # Whose Python he cannot read: all modules are imported by a call before.
         code = (
-            "import contextlib, io, os, sys; from ioplan.cli import main\n"
+            "import contextlib, io, os, sys, _lzma, _sqlite3\n"
+            "from ioplan.cli import main\n"
             "sys.argv = ['ioplan', 'targets']\n"
             "with contextlib.redirect_stdout(io.StringIO()): \n"
             "  with contextlib.suppress(SystemExit): main()\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -21,6 +22,11 @@ MADE = (
     *("SHA256SUMS", "ioplan-1.2.0-offline-x86_64-musl.tar.gz", "ioplan-1.2.0.tar.gz"),
     *("ioplan-1.2.0-offline-aarch64.tar.gz", "ioplan-1.2.0-py3-none-any.whl"),
     *("ioplan_1.2.0_amd64.deb", "ioplan.cdx.json"),
+)
+
+
+NEEDS_SSH_KEYGEN = pytest.mark.skipif(
+    not shutil.which("ssh-keygen"), reason="LEFT OUT: ssh-keygen is not installed"
 )
 
 
@@ -54,6 +60,7 @@ def sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
+@NEEDS_SSH_KEYGEN
 @pytest.mark.slow
 def test_signed_checksums_are_verified(sums: Path, tmp_path: Path) -> None:
     assert sums.read_text() == f"{sha256(b'packed').hexdigest()}  a.whl\n"
@@ -66,6 +73,7 @@ def test_signed_checksums_are_verified(sums: Path, tmp_path: Path) -> None:
     assert verified(tmp_path, key) != 0
 
 
+@NEEDS_SSH_KEYGEN
 @pytest.mark.slow
 def test_without_its_key_nothing_is_signed(sums: Path, tmp_path: Path) -> None:
     with pytest.raises(subprocess.CalledProcessError):

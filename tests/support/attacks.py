@@ -293,4 +293,19 @@ ATTACKS = (
         "gaps of the backend, refused without `--allow` or `--allow-approximate`",
         "backends/test_fio_jobfile.py::test_threads_that_leave_blocks_out_say_so",
     ),
+    Attack(
+        "job files of fio with programs to run, endless words, NULs, cycles, odd numbers",
+        "one message before any I/O, and nothing written",
+        "importer/test_fio_hostile.py::test_a_job_file_is_refused_in_a_message",
+    ),
+    Attack(
+        "`ioplan fio --filename=/data/a#1`, which a job file cuts to `/data/a`",
+        "refused: it would be another target",
+        "importer/test_fio_hostile.py::test_a_command_line_is_refused_in_a_message",
+    ),
+    Attack(
+        "a job file whose options would hold for the jobs of the next file",
+        "refused",
+        "importer/test_fio_hostile.py::test_no_file_has_a_say_in_the_jobs_of_another",
+    ),
 )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command import Done, ioplan, plan_file
+from fio_jobs import NEEDS_FIO
 
 SHARED = 'test "T" { run random 4KiB 0/100, qd 4 over all for 100ms }'
 
@@ -37,7 +38,10 @@ def check_untouched(files: dict[str, bytes], store: Path) -> None:
     ("text", "words", "more", "says"),
     [
         (SHARED, ("a.bin", "b.bin"), ("--overwrite", "a.bin"), "b.bin"),
-        (SHARED, ("a.bin", "b.bin"), ("--backend", "fio"), "one target in a run"),
+        pytest.param(
+            *(SHARED, ("a.bin", "b.bin"), ("--backend", "fio"), "one target in a run"),
+            marks=NEEDS_FIO,
+        ),
         (SHARED, ("a.bin", "b.bin"), ("--backend", "sim"), "one target in a run"),
         (SHARED, ("a.bin", "b.bin"), ("--detach",), "has them in one run"),
         (SHARED, ("gone.bin", "a.bin"), (), "gone.bin"),

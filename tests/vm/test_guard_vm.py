@@ -9,6 +9,11 @@ pytestmark = NEEDS_VMLAB
 
 def test_guard(renew: bool) -> None:
     ended = run_in_vm(
-        "guest_guard.py guest_paths.py", "nvme", "small", "multi", "zoned", "pi"
+        "guest_guard.py guest_paths.py guest_limits.py",
+        "nvme",
+        "small",
+        "multi",
+        "zoned",
+        "pi",
     )
     check("guard", ended, renew)

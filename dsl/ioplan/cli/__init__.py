@@ -5,8 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from importlib.util import find_spec
 
-from ioplan.cli.exit_codes import INTERRUPTED
+from ioplan.cli.exit_codes import INTERRUPTED, USAGE
+
+COMPILED = {
+    "_ctypes": "libffi", "_lzma": "liblzma", "_sqlite3": "sqlite3", "zlib": "zlib"
+}  # fmt: skip
+"""Modules of Python's own that one built by hand may lack, and the library of each."""
 
 
 def tune_startup() -> None:
@@ -24,6 +30,7 @@ def tune_startup() -> None:
 def main() -> None:
     """The entry point; Ctrl-C ends it in one line while it is still being imported."""
     tune_startup()
+    _check_python()
     try:
         from ioplan.cli.app import run  # noqa: PLC0415
 
@@ -31,3 +38,15 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(INTERRUPTED)
+
+
+def _check_python() -> None:
+    """End with one error on a Python that lacks a module, and not in a call's midst."""
+    if lacking := [name for name in COMPILED if find_spec(name) is None]:
+        libraries = " and ".join(COMPILED[name] for name in lacking)
+        sys.stderr.write(
+            f"error: {sys.executable} was built without {' and '.join(lacking)},\n"
+            f"which ioplan needs; build that Python with the headers of {libraries},\n"
+            f"or install ioplan with another Python\n"
+        )
+        sys.exit(USAGE)

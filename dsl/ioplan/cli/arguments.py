@@ -91,6 +91,8 @@ class Reader:
                 self._end()
 
     def _end(self) -> None:
+        if getattr(self.entry, "foreign", False):  # it ends the other's options, too
+            self.rest.append("--")
         self.rest += self.words
         self.words = []
 

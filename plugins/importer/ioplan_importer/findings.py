@@ -8,6 +8,8 @@ from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.syntax.source import Span
 
 Severity = Literal["error", "warning", "note"]
+MOST_CHARS = 400
+"""Of a message; a word of a file may be as long as the file."""
 
 
 class ImportFault(Exception):
@@ -18,6 +20,13 @@ class ImportFault(Exception):
         self.diagnostic = Diagnostic(message, span, help)
         self.found: list[Diagnostic] = []
         """What was told before it."""
+
+
+def _cut(message: str) -> str:
+    half = MOST_CHARS // 2
+    if len(message) <= MOST_CHARS:
+        return message
+    return f"{message[:half]}…{message[-half:]}"
 
 
 class Findings:
@@ -47,7 +56,7 @@ class Findings:
         key = message, id(span.source), span.start
         if key not in self._told:
             self._told.add(key)
-            self.found.append(Diagnostic(message, span, help, severity))
+            self.found.append(Diagnostic(_cut(message), span, help, severity))
 
     @property
     def losses(self) -> list[Diagnostic]:

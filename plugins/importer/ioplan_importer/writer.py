@@ -81,9 +81,13 @@ def _wrapped(comments: tuple[str, ...]) -> Iterator[str]:
         yield line
 
 
+def title_of(text: str) -> str:
+    """What a plan's title keeps of a text."""
+    return "".join(c for c in text if c.isprintable())
+
+
 def _quoted(text: str) -> str:
-    safe = "".join(c for c in text if c.isprintable())
-    return '"' + safe.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + title_of(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _preparations(plan: PlanOutline) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,7 +53,7 @@ def consent_option(data: bool) -> str:
 
 def missing(path: Path) -> TargetError:
     """That there is no target at a path, and what to do."""
-    if not path.absolute().parent.is_dir():
+    if not os.access(path.absolute().parent, os.F_OK):  # its name may be too long
         text = f"there is no folder {str(path.parent)!r} for the target {path.name!r}"
     elif path.is_relative_to("/dev"):
         text = f"there is no device {str(path)!r}; ioplan targets lists those present"

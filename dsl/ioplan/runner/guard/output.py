@@ -55,6 +55,16 @@ def output_file(
             part.unlink(missing_ok=True)
 
 
+def check_output(path: Path) -> None:
+    """Tell before long work what `output_file` with `force` would refuse after it.
+
+    Raises OutputError.
+    """
+    _checked(path, force=True)
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise OutputError(f"cannot write into {str(path.parent)!r}")
+
+
 def rewrite(path: Path, content: bytes) -> None:
     """Another content for a file that the user named, such as a plan's new layout.
 

@@ -23,7 +23,7 @@ VARIABLE = re.compile(r"\$\{([^}]*)\}")
 PAGE_BYTES = configured("SC_PAGESIZE", 4096)
 KEYWORDS = {"$pagesize": str(PAGE_BYTES), "$ncpus": "", "$mb_memory": ""}
 HERE_ONLY = "the machine that the plan runs on may have others: write the number"
-INCLUDES_DEEP, MOST_INCLUDES = 16, 1000
+INCLUDES_DEEP, MOST_INCLUDES, MOST_INCLUDED_CHARS = 16, 1000, 1 << 20
 MOST_JOBS = 4096
 """fio's own limit."""
 
@@ -56,7 +56,7 @@ class JobFileReader:
     def __init__(self, variables: Mapping[str, str], findings: Findings) -> None:
         self.variables, self.findings = variables, findings
         self.unset: dict[str, Span] = {}
-        self.included = 0
+        self.included = self.chars = 0
 
     def read(self, source: Source) -> list[Section]:
         """The sections. Raises ImportFault where fio would give up."""
@@ -105,8 +105,16 @@ class JobFileReader:
             )
             return
         self.included += 1
+        self.chars += len(source.text)
         if depth == INCLUDES_DEEP or self.included > MOST_INCLUDES:
             raise ImportFault("files include each other without end", span)
+        if self.chars > MOST_INCLUDED_CHARS:
+            raise ImportFault(
+                f"the included files have more than {MOST_INCLUDED_CHARS >> 20} MiB "
+                f"in all",
+                span,
+                "include a file once, in [global]",
+            )
         for text, inner in _lines(source):
             if text.startswith("["):
                 raise ImportFault(
@@ -143,14 +151,20 @@ class JobFileReader:
 
 
 def _lines(source: Source) -> Iterator[tuple[str, Span]]:
-    """Lines with something in them, without comments and blanks around."""
+    """Lines with something in them, without comments and blanks around.
+
+    Raises ImportFault.
+    """
     at = 0
     for line in source.text.split("\n"):
         code = re.split("[;#]", line, maxsplit=1)[0]
         text = code.strip()
         start = at + len(code) - len(code.lstrip())
+        span = Span(source, start, start + len(text))
+        if "\0" in text:  # where fio's line ends, and no name of a file can go on
+            raise ImportFault("the line has a NUL character", span, "delete it")
         if text:
-            yield text, Span(source, start, start + len(text))
+            yield text, span
         at += len(line) + 1
 
 

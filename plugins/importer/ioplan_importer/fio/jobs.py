@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ioplan.core.text import did_you_mean
 from ioplan.language.syntax.source import Span
-from ioplan_importer.findings import Findings
+from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.job_file import Option, Section
 from ioplan_importer.fio.lost import LOST, USUAL
 from ioplan_importer.fio.no_matter import NO_MATTER
@@ -21,6 +21,7 @@ KB_BASE = "kb_base"
 Switch = Literal[
     "time_based", "norandommap", "direct", "buffered", "zero_buffers", "stonewall"
 ]
+MOST_UNKNOWN = 100
 SWITCHES = frozenset(get_args(Switch))
 
 
@@ -91,7 +92,12 @@ def _is_negative(value: object) -> bool:
 
 
 def jobs_of(sections: Iterable[Section], findings: Findings) -> list[FioJob]:
-    """The jobs in order; a global section holds for those behind it."""
+    """The jobs in order; a global section holds for those behind it.
+
+    Raises ImportFault for what is no job file.
+    """
+    sections = [*sections]
+    _check_known(sections)
     common: dict[str, Option] = {}
     jobs = []
     for section in sections:
@@ -105,12 +111,26 @@ def jobs_of(sections: Iterable[Section], findings: Findings) -> list[FioJob]:
     return jobs
 
 
+def _check_known(sections: Iterable[Section]) -> None:
+    """A list of many unknown options would be read by nobody. Raises ImportFault."""
+    options = (one for section in sections for one in section.options)
+    unknown = [one.span for one in options if canonical(one.name) not in KNOWN]
+    if len(unknown) > MOST_UNKNOWN:
+        raise ImportFault(
+            f"{len(unknown)} options of fio are unknown here, of which this is the "
+            f"first; is it a job file?",
+            unknown[0],
+        )
+
+
 def _options(section: Section, findings: Findings) -> dict[str, Option]:
     """By name, the last of each; what a plan has no word for is told here."""
     found: dict[str, Option] = {}
+    twice: set[str] = set()
     for option in section.options:
         name = canonical(option.name)
-        if name in found:
+        if name in found and name not in twice:
+            twice.add(name)
             findings.loss(
                 f"{option.name} is said twice: fio takes the last without a word",
                 found[name].span,

@@ -12,6 +12,7 @@ from ioplan.language.quantity import size_text
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.jobs import KB_BASE, FioJob
 from ioplan_importer.fio.numbers import (
+    NumberFault,
     by_direction,
     bytes_of,
     is_plain_size,
@@ -100,7 +101,14 @@ def shape_of(job: FioJob, findings: Findings) -> Shape:
 
 def kb_base(job: FioJob, findings: Findings) -> int:
     """1024, or 1000 where the job says so."""
-    return 1000 if job.read(KB_BASE, whole, 1024, findings) == 1000 else 1024
+    return job.read(KB_BASE, _base, 1024, findings)
+
+
+def _base(text: str) -> int:
+    """Raises NumberFault."""
+    if (number := whole(text)) not in (1000, 1024):
+        raise NumberFault(f"{number} is neither 1000 nor 1024")
+    return number
 
 
 def _mix(job: FioJob, findings: Findings) -> int:

@@ -6,6 +6,7 @@ before the first `--name` are those of all jobs, also of the files, which come l
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from msgspec import Struct
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.text import did_you_mean
-from ioplan.language.check.modules import read_text
+from ioplan.language.check.modules import MOST_BYTES, read_text, text_of
 from ioplan_importer.fio.vocabulary import KNOWN, canonical
 
 FORMATS = ("normal", "json", "json+", "terse")
@@ -34,6 +35,11 @@ OF_FIO = frozenset(
 )
 """Options of fio itself that nothing here answers."""
 PASS = "--pass-through gives the call to fio itself"
+READ_OTHERWISE = re.compile(r"[;#]|\$\{|^\s|\s$")
+"""Of a value: what a job file ends, expands or leaves out, and a command line not."""
+GLOBAL = re.compile(r"^\s*\[global", re.MULTILINE)
+OUTSIDE = re.compile(r"(?:\s*[;#].*\n)*\s*[^\s\[;#]")
+"""A text that begins with something else than a section or comments."""
 
 
 class FioArgumentError(ExplainedError):
@@ -73,7 +79,8 @@ def call_of(words: Iterable[str]) -> FioCall:
         raise FioArgumentError("name a job file, or a job: --name=NAME --rw=randread …")
     first = next((n for n, line in enumerate(lines) if line[0] == "["), len(lines))
     common = ["[global]", *lines[:first]] if first else []
-    text = "\n".join([*common, *lines[first:], *_texts(files)]) + "\n"
+    texts = _texts(files, alone=not lines)
+    text = "\n".join([*common, *lines[first:], *texts]) + "\n"
     return _with_own(FioCall(text, ", ".join(map(str, files)) or "command line"), own)
 
 
@@ -82,11 +89,16 @@ def _pairs(words: Iterable[str]) -> Iterator[tuple[str, str]]:
     left = list(words)
     while left:
         word = left.pop(0)
+        if word == "--":  # the rest are files
+            yield from (("", one) for one in left)
+            return
         if not word.startswith("-") or word == "-":
             yield "", word
             continue
         word, equals, value = word.partition("=")
         name = _name_of(word)
+        if equals and name in FLAGS:
+            raise FioArgumentError(f"--{name} takes no value")
         if not equals and not _is_flag(name):
             if not left:
                 raise FioArgumentError(f"--{name} needs a value")
@@ -97,6 +109,8 @@ def _pairs(words: Iterable[str]) -> Iterator[tuple[str, str]]:
 def _name_of(word: str) -> str:
     """Without its dashes. Raises FioArgumentError for what only fio itself does."""
     name = "version" if word == "-v" else word.lstrip("-")
+    if not name:
+        raise FioArgumentError(f"{word}= is no option: it has no name")
     if name in OF_FIO:
         raise FioArgumentError(f"--{name} is for fio itself; {PASS}")
     return name
@@ -118,19 +132,34 @@ BARE = frozenset(
 
 
 def _job_line(name: str, value: str, before: list[str]) -> list[str]:
-    """A line of a job file. Raises FioArgumentError for an option that fio has not."""
+    """A line of a job file. Raises FioArgumentError for what it cannot say."""
+    if READ_OTHERWISE.search(value):
+        raise FioArgumentError(
+            f"--{name}={value!r} would become another value: blanks around it, ; # and "
+            f"${{ are read otherwise in a job file; {PASS}"
+        )
     if name == "name":
         return [f"[{value}]", f"name={value}"]
     if canonical(name) not in KNOWN:
         near = did_you_mean(name, [*KNOWN, *GIVEN])
-        raise FioArgumentError(f"--{name} is no known option of a job{near}; {PASS}")
+        raise FioArgumentError(
+            f"--{name[:80]} is no known option of a job{near}; {PASS}"
+        )
     return [f"{name}={value}" if value else name]
 
 
-def _texts(files: list[Path]) -> list[str]:
-    """Raises FioArgumentError where one file's global options would reach another."""
+def _texts(files: list[Path], *, alone: bool) -> list[str]:
+    """Raises FioArgumentError where one file's options would reach another's jobs.
+
+    Of a file that is `alone` the reader of jobs tells what stands outside of them.
+    """
     texts = [*map(_read, files)]
-    if any("[global]" in one for one in texts[:-1]):
+    for path, text in zip(files, texts, strict=True):
+        if OUTSIDE.match(text) and not (alone and len(files) == 1):
+            raise FioArgumentError(
+                f"{str(path)!r} has options before its first [job] section"
+            )
+    if any(map(GLOBAL.search, texts[:-1])):
         raise FioArgumentError(
             f"of several files, one has a [global] section, which is for its own "
             f"jobs only; run them one by one, or {PASS}"
@@ -139,9 +168,9 @@ def _texts(files: list[Path]) -> list[str]:
 
 
 def _read(path: Path) -> str:
-    if str(path) == "-":
-        return sys.stdin.read()
     try:
+        if str(path) == "-":
+            return text_of(sys.stdin.buffer.read(MOST_BYTES + 1))
         return read_text(path)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)

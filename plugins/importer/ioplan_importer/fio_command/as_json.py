@@ -14,6 +14,7 @@ from typing import Any
 
 from ioplan.core.version import __version__
 from ioplan_importer.fio.jobs import FioJob
+from ioplan_importer.fio.numbers import whole
 from ioplan_importer.fio_command.job_plan import own_options
 from ioplan_importer.fio_command.results import (
     DirectionFigures,
@@ -47,6 +48,7 @@ def fio_json(jobs: Sequence[JobFigures], common: Mapping[str, str], bins: bool) 
 
 def _job(one: JobFigures, bins: bool) -> Json:
     job, read = one.place.job, one.directions
+    depth = max(1, whole(job.text("iodepth") or "1"))
     return {
         "jobname": job.name,
         "groupid": one.place.group,
@@ -64,11 +66,11 @@ def _job(one: JobFigures, bins: bool) -> Json:
         "usr_cpu": one.user_percent,
         "sys_cpu": one.system_percent,
         **dict.fromkeys(("ctx", "majf", "minf"), 0),
-        "iodepth_level": _depths(job.text("iodepth") or "1"),
+        "iodepth_level": _depths(depth),
         "iodepth_submit": dict.fromkeys(BATCHES, 0.0),
         "iodepth_complete": dict.fromkeys(BATCHES, 0.0),
         **shares(one),
-        "latency_depth": int(job.text("iodepth") or 1),
+        "latency_depth": depth,
         "latency_target": 0,
         "latency_percentile": 100.0,
         "latency_window": 0,
@@ -126,9 +128,8 @@ def _samples(name: str, rates: Rates, unit: int) -> Json:
     return {**found, f"{name}_samples": len(rates.values)}
 
 
-def _depths(asked: str) -> Json:
+def _depths(depth: int) -> Json:
     """All at the depth that was asked for, in fio's steps."""
-    depth = int(asked) if asked.isdigit() else 1
     at = min(len(DEPTHS) - 1, depth.bit_length() - 1)
     return {name: 100.0 if n == at else 0.0 for n, name in enumerate(DEPTHS)}
 

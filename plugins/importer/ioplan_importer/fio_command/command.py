@@ -15,7 +15,7 @@ from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import checked_text
 from ioplan.cli.run_options import RunCall
 from ioplan.cli.sessions.stores import opened
-from ioplan.core.text import counted
+from ioplan.core.text import counted, printable_lines
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
 from ioplan.planner.summary import summary_of
@@ -24,12 +24,13 @@ from ioplan.records.run_request import RunRequest
 from ioplan.records.session_id import new_session_id
 from ioplan.records.superseded import current_records
 from ioplan.results.store.store import Store, default_path
+from ioplan.runner.guard.output import OutputError, check_output
 from ioplan_importer.findings import ImportFault
 from ioplan_importer.fio_command.arguments import PASS, FioCall, call_of
 from ioplan_importer.fio_command.as_json import VERSION, fio_json
 from ioplan_importer.fio_command.as_text import normal, terse
 from ioplan_importer.fio_command.job_plan import JobPlan, file_to_create, job_plan
-from ioplan_importer.fio_command.logs import log_files
+from ioplan_importer.fio_command.logs import log_files, log_paths
 from ioplan_importer.fio_command.results import JobFigures, job_figures
 
 FIO_PLAN = Path("fio.ioplan")
@@ -56,6 +57,7 @@ def run_fio(
     plan = _plan(call, lossy)
     if plan is None or call.parse_only:
         return USAGE if plan is None else HELD
+    _check_outputs(call, plan)
     request = RunRequest(
         targets=(plan.target,),
         create=file_to_create(plan),
@@ -126,6 +128,16 @@ def _run(
         }, code
 
 
+def _check_outputs(call: FioCall, plan: JobPlan) -> None:
+    """Before the run, not after it: what cannot be written. Raises UsageError."""
+    logs = [path for *_, path in log_paths([one.job for one in plan.places])]
+    for path in ([call.output] if call.output else []) + logs:
+        try:
+            check_output(path)
+        except OutputError as error:
+            raise UsageError(f"{error}; nothing was run") from error
+
+
 def _write(call: FioCall, plan: JobPlan, runs: Runs) -> None:
     """All formats, one behind the other, as fio writes them."""
     jobs = [*job_figures(plan.places, runs)]
@@ -140,4 +152,4 @@ def _write(call: FioCall, plan: JobPlan, runs: Runs) -> None:
 def _formatted(name: str, jobs: list[JobFigures], plan: JobPlan) -> str:
     if name.startswith("json"):
         return fio_json(jobs, plan.common, bins=name == "json+")
-    return terse(jobs) if name == "terse" else normal(jobs)
+    return printable_lines(terse(jobs) if name == "terse" else normal(jobs))

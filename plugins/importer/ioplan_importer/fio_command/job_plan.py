@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,8 +19,12 @@ from ioplan_importer.fio.numbers import bytes_of
 from ioplan_importer.fio.shape import kb_base
 from ioplan_importer.fio.translate import ImportedJob, imported_groups, outline_of
 from ioplan_importer.fio_command.arguments import FioCall
-from ioplan_importer.fio_command.log_options import log_interval_ms
-from ioplan_importer.writer import plan_text
+from ioplan_importer.fio_command.asked_output import (
+    PERCENTILES,
+    asked_percents,
+    log_interval_ms,
+)
+from ioplan_importer.writer import plan_text, title_of
 
 BLOCK_BYTES = 4096
 """A file that is made has whole ones."""
@@ -55,7 +60,13 @@ def job_plan(call: FioCall) -> JobPlan:
     source, findings = Source(call.name, call.text), Findings()
 
     def chosen(sections: list[Section]) -> list[Section]:
-        return [one for one in sections if one.is_global or _is_chosen(one, call)]
+        found = [one for one in sections if one.is_global or _is_chosen(one, call)]
+        if not found:
+            there = ", ".join(one.name for one in sections)
+            raise ImportFault(
+                f"--section names none of the jobs: {there[:80]}", sections[0].span
+            )
+        return found
 
     try:
         outline = outline_of(source, os.environ, findings, chosen)
@@ -65,7 +76,7 @@ def job_plan(call: FioCall) -> JobPlan:
     sections = chosen(JobFileReader(os.environ, Findings()).read(source))
     groups = imported_groups(sections, Findings())
     tests = tuple(
-        replace(test, title=f"{number}: {test.title}")
+        replace(test, title=title_of(f"{number}: {test.title}"))
         for number, test in enumerate(outline.tests)
     )
     text = plan_text(replace(outline, tests=tests), call.name)
@@ -75,6 +86,8 @@ def job_plan(call: FioCall) -> JobPlan:
         for one, stream in zip(group, test.streams, strict=True)
     ]
     jobs = [one for group in groups for one in group]
+    for one in jobs:
+        one.job.read("percentile_list", asked_percents, PERCENTILES, findings)
     target = _target(jobs, findings)
     log_ms = log_interval_ms([one.job for one in jobs], findings)
     return JobPlan(
@@ -144,6 +157,11 @@ def file_to_create(plan: JobPlan) -> str | None:
 
     It is of whole blocks: a 16MiB of fio's has 16,000,000 B, and the jobs stay in it.
     """
-    is_there = Path(plan.target).exists() or plan.target.startswith("/dev/")
     blocks = -(-plan.size_bytes // BLOCK_BYTES)
-    return f"{blocks * BLOCK_BYTES}B" if blocks and not is_there else None
+    return f"{blocks * BLOCK_BYTES}B" if blocks and not _is_there(plan.target) else None
+
+
+def _is_there(target: str) -> bool:
+    with suppress(OSError):  # a name that is too long
+        return target.startswith("/dev/") or Path(target).exists()
+    return False

@@ -6,27 +6,33 @@ A line is `time in ms, value, direction, size, priority`, as fio writes it with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ioplan.job import SECOND_NS, Counts
 from ioplan_importer.fio.jobs import FioJob
-from ioplan_importer.fio_command.log_options import KINDS
+from ioplan_importer.fio.numbers import whole
+from ioplan_importer.fio_command.asked_output import KINDS
 from ioplan_importer.fio_command.results import DIRECTIONS, JobFigures, Span
 
 KIB, MS_NS = 1024, 1_000_000
 
 
-def log_files(jobs: Iterable[JobFigures]) -> Iterator[tuple[Path, str]]:
+def log_files(jobs: Sequence[JobFigures]) -> Iterator[tuple[Path, str]]:
     """All logs that the jobs ask for, each with its content."""
+    for at, kind, path in log_paths([one.place.job for one in jobs]):
+        yield path, _text(jobs[at], kind)
+
+
+def log_paths(jobs: Iterable[FioJob]) -> Iterator[tuple[int, str, Path]]:
+    """All logs that jobs ask for: which job, what is logged, and the file."""
     number = 1
-    for one in jobs:
-        job = one.place.job
+    for at, job in enumerate(jobs):
         for option, kinds in KINDS.items():
             if job.has(option):
                 for kind in kinds:
-                    yield _path(job, option, kind, number), _text(one, kind)
-        number += int(job.text("numjobs", "1"))
+                    yield at, kind, _path(job, option, kind, number)
+        number += max(1, whole(job.text("numjobs") or "1"))
 
 
 def _path(job: FioJob, option: str, kind: str, number: int) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -13,17 +12,13 @@ from ioplan.records.record import DirectionResult, RunDetail, RunRecord
 from ioplan.results.measure.histogram import Histogram, bucket_range
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.workload import Direction
+from ioplan_importer.fio_command.asked_output import PERCENTILES, asked_percents
 from ioplan_importer.fio_command.job_plan import JobPlace
 
 DIRECTIONS: tuple[Direction, ...] = ("read", "write", "trim")
 FLUSH: Direction = "flush"
 FIO_BITS = 6
 """fio's buckets: 64 an octave (stat.h), two of ours in each."""
-PERCENTILES = (
-    *(1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99.95, 99.99),
-)
-MOST_PERCENTS = 20
-"""`FIO_IO_U_LIST_MAX_LEN` of fio's stat.h."""
 EDGES = (2, 4, 10, 20, 50, 100, 250, 500, 750, 1000)
 """Upper edges of fio's table of latencies, in ns, us and ms."""
 
@@ -160,13 +155,6 @@ def _job(
         user_percent=user or 0.0,
         system_percent=whole - (user or 0.0),
     )
-
-
-def asked_percents(text: str) -> tuple[float, ...]:
-    """A `percentile_list`, in order of size as fio tells it; without one, fio's own."""
-    words = [word.strip() for word in text.split(":")]
-    found = sorted({float(word) for word in words if re.fullmatch(r"[\d.]+", word)})
-    return tuple(found[:MOST_PERCENTS]) or PERCENTILES
 
 
 def _spans(detail: RunDetail, stream: str) -> Iterator[Span]:

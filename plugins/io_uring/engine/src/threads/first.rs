@@ -25,7 +25,7 @@ impl Drop for First {
 }
 
 fn policy() -> Option<i32> {
-    let (mut policy, mut param) = (0, libc::sched_param { sched_priority: 0 });
+    let (mut policy, mut param) = (0, with_priority(0));
     // SAFETY: both are written by the call, which has no other effect.
     let rc = unsafe { pthread_getschedparam(pthread_self(), &mut policy, &mut param) };
     (rc == 0).then_some(policy)
@@ -33,11 +33,17 @@ fn policy() -> Option<i32> {
 
 /// Whether the calling thread may be scheduled so; that needs CAP_SYS_NICE.
 fn set(policy: i32, priority: i32) -> bool {
-    let param = libc::sched_param {
-        sched_priority: priority,
-    };
+    let param = with_priority(priority);
     // SAFETY: `param` is valid for the call.
     unsafe { pthread_setschedparam(pthread_self(), policy, &param) == 0 }
+}
+
+/// musl's has more fields than glibc's, for another scheduler.
+fn with_priority(priority: i32) -> libc::sched_param {
+    // SAFETY: it is of integers, for which zeros are valid.
+    let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
+    param.sched_priority = priority;
+    param
 }
 
 #[cfg(test)]

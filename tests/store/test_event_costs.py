@@ -1,0 +1,85 @@
+"""What an event cost is the same in an export and in a verdict."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plans import checked
+from run_data import record, session
+
+from ioplan.planner.places import places_of
+from ioplan.records.record import EventMade, Interval, RunDetail, RunRecord
+from ioplan.results.export.export import export
+from ioplan.results.store.store import Store
+from ioplan.runner.session.expectations import ExpectationTracker
+
+PLAN = """test "demo" {
+  run random 4KiB 100/0, qd 4 for 30s, event "down" at 10s
+  expect recovery of p99 to 120% < 4s
+  expect lost_work < 1
+}
+"""
+
+
+def interval(second: int, ios: int, p99_ns: float) -> Interval:
+    latency = {"mean_ns": p99_ns, "p50_ns": p99_ns, "p99_ns": p99_ns}
+    parts = {"ios": {"read": ios}, "bytes": {"read": 4096 * ios}, "errors": 0}
+    last = {"p99_9_ns": p99_ns, "max_ns": int(p99_ns)}
+    return Interval(t_s=second, length_s=1.0, **parts, **latency, **last)
+
+
+def of_event(slow_until_s: int, seq: int = 1) -> tuple[RunRecord, RunDetail]:
+    """1,000 IOPS at 1 ms; from the event at 10 s on 400 at 5 ms, for that long."""
+    made = EventMade(
+        name="down", start_s=10.0, end_s=10.1, host="", exit_code=0, output=""
+    )
+    slow = range(11, slow_until_s + 1)
+    series = [
+        interval(second, *((400, 5e6) if second in slow else (1000, 1e6)))
+        for second in range(1, 31)
+    ]
+    return record(seq, events=(made,), cell={}), RunDetail(series=series)
+
+
+def exported(folder: Path, *made: tuple[RunRecord, RunDetail]) -> list[dict[str, Any]]:
+    out = io.BytesIO()
+    with Store.open(folder / "results.db") as store:
+        store.begin(session())
+        for one in made:
+            store.add(*one)
+        export(store, "last", "csv", out)
+    rows = csv.DictReader(io.StringIO(out.getvalue().decode(), newline=""))
+    return [row for row in rows if row["scope"] == "total"]
+
+
+def judged(made: tuple[RunRecord, RunDetail]) -> list[Any]:
+    plan = checked(PLAN)
+    (run,) = places_of(plan).values()
+    return list(ExpectationTracker(run.test, None).add(run, *made))
+
+
+@pytest.mark.parametrize("slow_s", [3, 6])
+def test_the_verdict_and_the_export_have_the_same_figure(
+    slow_s: int, tmp_path: Path
+) -> None:
+    made = of_event(10 + slow_s)
+    (row,) = exported(tmp_path, made)
+    recovered, lost = judged(made)
+    assert float(row["recovery_ns"]) == recovered.actual == slow_s * 1e9
+    assert float(row["lost_work_ios"]) == lost.actual == slow_s * 600
+    assert recovered.outcome == ("held" if slow_s < 4 else "failed")
+
+
+def test_what_did_not_recover_has_no_figure(tmp_path: Path) -> None:
+    """It failed: the recovery took longer than was waited for."""
+    never, without = of_event(30), of_event(10, seq=2)
+    without = (without[0].model_copy(update={"events": ()}), without[1])
+    rows = exported(tmp_path, never, without)
+    assert [row["recovery_ns"] for row in rows] == ["", ""]
+    assert [row["lost_work_ios"] for row in rows] == ["12000.0", ""]
+    recovered, _ = judged(never)
+    assert (recovered.outcome, recovered.actual) == ("failed", None)
