@@ -1,8 +1,8 @@
 """The guard of this process does not look through what ran before the tests began.
 
 No program that was there already uses a target of theirs, and to look at all of them,
-twice a run, takes longer than most runs of the tests. Those of what else uses a target,
-in `guard` and `targets`, look at all, as does each process that a test starts.
+twice a run, takes longer than most runs of the tests. Those of each kind of use, and of
+what can be seen at all, look at all, as does each process that a test starts.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-WHOLE = ("guard", "targets")
+WHOLE = ("test_guard", "test_proc", "test_sight")
 EARLIER = set(Path("/proc").glob("[0-9]*"))
 
 
@@ -22,7 +22,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     from ioplan.runner.devices import proc
 
     usual = _usual()
-    proc.listed = usual if item.path.parent.name in WHOLE else _later
+    proc.listed = usual if item.path.stem in WHOLE else _later
 
 
 @cache
