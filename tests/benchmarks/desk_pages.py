@@ -26,15 +26,21 @@ PAGES = {
     "Sessions of a drive": "/sessions?drive=lab7",
     "Sessions, its last page": "/sessions?page=100",
     "Drives": "/drives",
+    "Drives, its last page": "/drives?page=40",
+    "Drives, a search": "/drives?text=lab77",
     "A drive": "/drives/lab7",
+    "A host": "/hosts/host7",
     "Queue": "/queue",
 }
 TIMES, MOST_S = 3, 1.0
 
 
-def pages(place: str, on: str) -> None:
-    """Print a row for each page."""
-    with tempfile.TemporaryDirectory() as folder, served(place, Path(folder)) as server:
+def pages(place: str, on: str, lab: str) -> None:
+    """Print a row for each page; `lab` is the lab file."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(place, Path(folder), lab) as server,
+    ):
         for name, path in PAGES.items():
             used = [server.asked(path) for _ in range(TIMES)]
             cpu_s = statistics.median(one for one, _ in used)
@@ -82,14 +88,14 @@ class Server:
 
 
 @contextmanager
-def served(place: str, folder: Path) -> Iterator[Server]:
+def served(place: str, folder: Path, lab: str) -> Iterator[Server]:
     """A desk on this store, with a folder for its own things."""
+    is_shared = "://" in place
+    results = f'results = "{place}"\n' if is_shared else ""
+    (folder / "lab.toml").write_text(results + lab)
     words = ["lab", "serve", "--listen", "127.0.0.1:0"]
-    if "://" in place:
-        (folder / "lab.toml").write_text(f'results = "{place}"\n')
-        words += ["--lab", str(folder / "lab.toml")]
-    else:
-        words += ["--store", place]
+    words += ["--lab", str(folder / "lab.toml")]
+    words += [] if is_shared else ["--store", place]
     names = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
     process = subprocess.Popen(
         [sys.executable, "-m", "ioplan.cli", *words],

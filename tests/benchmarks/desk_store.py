@@ -2,7 +2,7 @@
 
     python tests/benchmarks/desk_store.py [SESSIONS [RUNS [sqlite|postgres …]]]
 
-Makes a store of 10,000 sessions of 100 runs, on 300 drives of 40 hosts, in a file and in
+Makes a store of 10,000 sessions of 100 runs, on 2,000 drives of 100 hosts, in a file and in
 a PostgreSQL, if that is there; the database copies the runs, which takes minutes and, for a
 million, 8 GB each. Each command is a process of its own, in seconds of CPU time.
 """
@@ -33,7 +33,7 @@ from ioplan.results.store.layout.tables import COLUMNS, insert, insert_missing
 from ioplan.results.store.rows import drive_row, env_row, session_row
 from ioplan.results.store.store import Store
 
-SESSIONS, RUNS, DRIVES, HOSTS, PAGE = 10_000, 100, 300, 40, 500
+SESSIONS, RUNS, DRIVES, HOSTS, PAGE = 10_000, 100, 2000, 100, 500
 MOST_S = {"ls": 1.0, "show": 1.0, "history": 5.0}
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 ID = "20270101-000000-aaaa"
@@ -77,7 +77,17 @@ def measured(place: str, kind: str, sessions: int, runs: int) -> None:
             f"at most {MOST_S[words[0]]:g} s",
             held=used_s <= MOST_S[words[0]],
         )
-    pages(place, on)
+    pages(place, f"{on}, {DRIVES:,} drives, {HOSTS} hosts", lab())
+
+
+def lab() -> str:
+    """A lab file that names all drives."""
+    lines = ['scheduler = "tls://127.0.0.1:9"']
+    lines += [f"[hosts.host{number}]" for number in range(HOSTS)]
+    for number in range(DRIVES):
+        lines += [f"[targets.lab{number}]", f'host = "host{number % HOSTS}"']
+        lines += [f'serial = "S{number:07}"']
+    return "\n".join([*lines, ""])
 
 
 def cpu_s(place: str, *words: str) -> tuple[float, int]:

@@ -291,7 +291,7 @@ class TestCompletion:
             ("ioplan run pts/pts_io", ["pts/pts_iops"]),
             ("ioplan run nowhere/", []),
             ("ioplan run p --profile", ["--profile"]),
-            ("ioplan run pts/pts_iops --profile ", ["short", "smoke", "full"]),
+            ("ioplan run pts/pts_iops --profile ", ["quick", "short", "smoke", "full"]),
             ("ioplan run pts/pts_iops --profile=s", []),
             ("ioplan plan nothing --test ", []),
             ("ioplan plan quick/laptop --set run", ["run_time="]),

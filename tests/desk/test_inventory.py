@@ -36,6 +36,11 @@ SLOW = """test "T" {
   vary qd in 1, 2
 }
 """
+SHARED = """test "T" {
+  run  random 4KiB 100/0, rate 500 iops over all, qd 8 over all for 60s
+  vary size in 4KiB, 8KiB
+}
+"""
 
 
 @pytest.fixture
@@ -181,7 +186,7 @@ def lab_of(folder: Path, results: str) -> Path:
     return path
 
 
-def is_busy(desk: Desk, lab: Path, job: str) -> tuple[bool, bool, bool]:
+def is_busy(desk: Desk, lab: Path, job: str, lanes: int = 2) -> tuple[bool, bool, bool]:
     """Whether the desk's page, its metrics and a shell say so of both drives."""
     viewer = by_token(desk, "viewer")
     page, metrics = viewer.get("/drives").text, viewer.get("/metrics").text
@@ -195,7 +200,7 @@ def is_busy(desk: Desk, lab: Path, job: str) -> tuple[bool, bool, bool]:
     )
     if any(says):
         assert job in viewer.get("/").text
-        assert metrics.count("ioplan_lane_iops{") in (0, 2)
+        assert metrics.count("ioplan_lane_iops{") in (0, lanes)
     return says
 
 
@@ -268,6 +273,32 @@ def test_a_plain_run_is_in_the_inventory_until_it_ends(
             )
             assert other.sessions_of(job) == [job]
     wait_for(lambda: not (lanes_root() / job).exists())
+
+
+@pytest.mark.long_but_first
+@needs_postgres
+def test_a_run_that_several_targets_share_keeps_each_of_them_busy(
+    tmp_path: Path, store_path: Path
+) -> None:
+    with server() as database:
+        lab = lab_of(tmp_path, database.address)
+        words = ("--lab", lab, "--target", "all", "--create", "16MiB", "--quiet")
+        run = began("run", plan_file(tmp_path, SHARED), *words)
+        with desk_in(tmp_path / "2", lab, results=database.address) as other:
+            wait_for(other.inventory.running)
+            (lane,) = other.inventory.running()
+            job = lane.state.job
+            assert lane.state.target == "a, b"
+            assert {*lane.drive.split(", ")} == {str(tmp_path / n) for n in "ab"}
+            assert all(is_busy(other, lab, job, lanes=1))
+            cancelled(other, job)
+            assert run.wait(60) == 130
+            wait_for(lambda: not other.inventory.running())
+            assert not any(is_busy(other, lab, job, lanes=1))
+            (state,) = (one.state for one in other.inventory.job(job))
+            assert state.message == "cancelled by operator"
+    with Store.open(store_path) as store:
+        assert store.session(job).status == "interrupted"
 
 
 @pytest.mark.slow

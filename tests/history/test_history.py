@@ -26,9 +26,14 @@ from ioplan.results.compare.outline import needs_parts, outlined
 from ioplan.results.history.conditions import CONDITIONS, changed, conditions_of
 from ioplan.results.history.history import Question, history
 from ioplan.results.history.model import History
-from ioplan.results.report.reader import Reader
+from ioplan.results.report.reader import Reader, is_plain
 from ioplan.results.store import pages
-from ioplan.results.store.briefs import brief_of, brief_row, setting_of
+from ioplan.results.store.briefs import (
+    brief_of,
+    brief_row,
+    results_of,
+    setting_of,
+)
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.store import Store
 
@@ -136,6 +141,10 @@ def test_figures_are_those_of_whole_records(made: Path, name: str) -> None:
             figure = reader.figure(metric, [full])
             assert figure == reader.figure(metric, [short])
             assert figure == reader.figure(metric, [brief])
+            assert figure == reader.of_single(metric)(brief)
+        if is_plain(metric):
+            each = map(reader.of_single(metric), map(results_of, page))
+            assert [*each] == [reader.figure(metric, [full]) for full in whole]
         settings = pages.whole_runs(store, [(one.session, one.seq) for one in whole])
         for row, full in zip(settings, whole, strict=True):
             assert conditions_of(setting_of(row)) == conditions_of(full)
@@ -164,6 +173,24 @@ def test_damaged_columns_are_said_so(figures: str) -> None:
     row |= {"session": "20260101-060000-aaaa", "seq": 1, "run_id": "r", "status": "ok"}
     with pytest.raises(StoreError, match=r"run 1 of session '2026.* is damaged"):
         brief_of(row)
+    with pytest.raises(StoreError, match="is damaged"):
+        _ = results_of(row).total
+
+
+def test_a_run_without_io_has_no_figure_and_ends_no_history(tmp_path: Path) -> None:
+    """Neither of its columns, nor of its whole record."""
+    one = record(1)
+    nothing = one.total.model_copy(
+        update={"ios": 0, "bytes": 0, "iops": 0.0, "latency": None}
+    )
+    idle = one.model_copy(update={"total": nothing, "directions": {"read": nothing}})
+    row = {"session": one.session, "seq": 1, "run_id": one.run_id, "status": "ok"}
+    row |= brief_row(idle)
+    with Store.open(tmp_path / "s.db") as store:
+        for name in ("iops", "mean", "p99"):
+            figures = Reader(store).of_single(parse_metric(name))
+            assert figures(idle).value is figures(brief_of(row)).value is None
+    assert Reader(store).of_single(Metric(name="iops"))(results_of(row)).value is None
 
 
 def test_rounds_keep_their_windows_in_the_columns() -> None:

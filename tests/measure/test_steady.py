@@ -184,6 +184,13 @@ def test_the_plan_may_say_otherwise() -> None:
     assert (found.range_limit_percent, found.slope_limit_percent) == (5, 1)
 
 
+def test_two_rounds_are_steady_if_they_differ_by_no_more_than_the_slope() -> None:
+    two = replace(SNIA, window=2)
+    assert judged([50, 95.1, 104.9], two).reached
+    assert judged([94.9, 105.1], two).why == "slope 10.2 % > 10 %"
+    assert judged([100], two).why == "1 of 2 values so far"
+
+
 def test_nothing_at_all_is_not_steady() -> None:
     found = judged([0.0] * 5)
     assert not found.reached

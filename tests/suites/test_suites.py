@@ -36,6 +36,8 @@ from ioplan.results.store.store import Store
 DOCUMENT = paths.ROOT / "docs" / "suites.md"
 TABLE = re.compile(r"(?<=<!-- table -->\n).*?(?=\n<!-- end -->)", re.S)
 PROFILES = ["full", "short", "smoke"]
+QUICK = ("pts/pts_iops", "pts/pts_demand_intensity")
+"""The suites that have a quick profile, too."""
 HOUR_NS = 3600 * 10**9
 
 
@@ -170,6 +172,33 @@ def test_percentiles_are_of_the_mix_that_oltp_is_measured_with() -> None:
 # profiles
 
 
+def least_s(name: str, profile: str) -> float:
+    """What the first test takes if the first window of rounds is steady."""
+    plan = plan_of(PLANS[name], profile)
+    test, estimator = plan.tests[0], Estimator(TB)
+    assert test.rounds
+    parts = dict.fromkeys((1, test.rounds.at_most), 0.0)
+    for step, times in with_repetitions(unfold(plan)):
+        if step.test.title == test.title:
+            parts[times] += estimator.cost(step).run_s
+    return parts[1] + test.rounds.rule.window * parts[test.rounds.at_most]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_quick_takes_half_and_measures_no_less_in_a_round(name: str) -> None:
+    """It has fewer passes and rounds, and each run of a round as long as in full."""
+    assert least_s(name, "quick") < least_s(name, "full") / 2
+    full, quick = (
+        [
+            (step.cell_text, step.workload, step.length)
+            for step, _ in with_repetitions(unfold(plan_of(PLANS[name], each)))
+            if isinstance(step, Run)
+        ]
+        for each in ("full", "quick")
+    )
+    assert quick == full
+
+
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("name", PLANS)
 def test_short_keeps_the_matrix(name: str) -> None:
@@ -199,7 +228,8 @@ def _texts(tests: list[list[Cell]], but: set[str]) -> list[list[dict[str, str]]]
 def test_profiles(name: str) -> None:
     """All are right; a smoke is over in seconds even on a scratch file."""
     one = PLANS[name]
-    assert sorted(one.profiles) == ["short", "smoke"]
+    quick = ["quick"] if name in QUICK else []
+    assert sorted(one.profiles) == [*quick, "short", "smoke"]
     full_s, short_s, _ = (
         Estimator(TB).total(unfold(plan_of(one, each))).run_s for each in PROFILES
     )
@@ -284,7 +314,7 @@ def test_a_suite_is_described() -> None:
     done = ioplan("suites", "pts/pts_iops")
     assert done.code == 0
     assert "SNIA PTS 2.0" in done.out
-    assert re.search(r"run_time +1min +3s +20ms", done.out)
+    assert re.search(r"run_time( +1min){2} +3s +20ms", done.out)
     assert "test D1 IOPS" in done.out
     assert "oltp" in ioplan("suites", "std/workloads").out
     wrong = ioplan("suites", "pts/iops")

@@ -78,15 +78,16 @@ class Moments:
 
     def look(self) -> Moment:
         """Ask once."""
-        before = self._count()
+        before = self.count()
         done = self.lab.coordinator.ioplan("status", self.job)
         text = done.stdout + done.stderr
         said = STORED.search(text)
         stored, runs = (int(said[1]), int(said[2])) if said else (None, 0)
         why = (said[3] or "") if said else ""
-        return Moment((before, self._count()), stored, runs, why, text)
+        return Moment((before, self.count()), stored, runs, why, text)
 
-    def _count(self) -> int | None:
+    def count(self) -> int | None:
+        """Of the job's runs in the database; None where it does not answer."""
         assert self.lab.database
         address = self.lab.database.local
         try:

@@ -61,20 +61,20 @@ def listed(store: Store, wanted: SessionFilter) -> list[SessionOverview]:
 
     One that its process left behind is said to run in the store, and was interrupted.
     """
-    found = [_actual(one, Path(store.where)) for one in store.overview(wanted)]
+    path = Path(store.where)
+    found = [_actual(one, path) for one in store.overview(wanted)]
     if wanted.status == "interrupted":
         running = store.overview(replace(wanted, status="running"))
-        found += [_actual(one, Path(store.where)) for one in running]
+        found += [_actual(one, path) for one in running]
         found.sort(key=lambda one: one.id, reverse=True)
     fitting = [one for one in found if wanted.status in ("", one.status)]
     return fitting[: wanted.limit]
 
 
 def _actual(one: SessionOverview, store: Path) -> SessionOverview:
-    here = one.host_name == platform.node()
-    if one.status != "running" or not here or _is_running(one, store):
+    if one.status != "running" or one.host_name != platform.node():
         return one
-    return replace(one, status="interrupted")
+    return one if _is_running(one, store) else replace(one, status="interrupted")
 
 
 def _is_running(one: SessionOverview, store: Path) -> bool:

@@ -17,7 +17,7 @@ TIMING = (
     *("passes", "cut", "event", "interval"),
 )
 """Clauses that say how long, not what; the step that they stand in takes them."""
-LEAST_WINDOW = 3
+LEAST_WINDOW = 2
 
 Timing = dict[str, tree.Clause]
 

@@ -129,20 +129,25 @@ class RunFigures:
     """A metric of single runs, read once of each. Every method may raise StoreError."""
 
     def __init__(self, reader: Reader, metric: Metric) -> None:
-        self.reader, self.metric = reader, metric
+        self.metric, self._single = metric, reader.of_single(metric)
         self._known: dict[tuple[str, int], Figure] = {}
 
     def of(self, run: RunRecord) -> Figure:
         """The figure of one run."""
         key = run.session, run.seq
         if key not in self._known:
-            self._known[key] = self.reader.figure(self.metric, [run])
+            self._known[key] = self._single(run)
         return self._known[key]
 
     def logs(self, runs: Sequence[RunRecord]) -> tuple[float, ...]:
         """The figures of runs that have one, as logarithms."""
-        values = [self.of(run).value for run in runs]
-        return tuple([log(value) for value in values if value and value > 0])
+        return logs_of([self.of(run) for run in runs])
+
+
+def logs_of(figures: Iterable[Figure]) -> tuple[float, ...]:
+    """The logarithms of those that have a value."""
+    values = [one.value for one in figures]
+    return tuple([log(value) for value in values if value and value > 0])
 
 
 def noise_of(figures: RunFigures, peers: Sequence[Peers]) -> MetricNoise:

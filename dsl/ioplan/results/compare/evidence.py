@@ -10,6 +10,7 @@ Noise that other cells have shown counts as further values of the same deviation
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import log
 
 import numpy as np
@@ -42,6 +43,7 @@ def log_evidence(
     return found
 
 
+@lru_cache(4096)
 def log_limit(series: int, looks: float = NIGHTS) -> float:
     """What the sum of the evidence for all places of a step must reach.
 

@@ -18,7 +18,7 @@ from ioplan.results.history.model import Change, Level, Point, Series, SignalEnt
 from ioplan.results.history.monitor import GUARD, Signal, confirmed, signals, student
 from ioplan.results.history.visits import Visit
 
-TIMES = 65_536
+SAME = 8
 YEAR = timedelta(days=365)
 FEWEST = 2 * GUARD
 NEAR = (0, -1, 1)
@@ -36,7 +36,7 @@ def analysed(
     watched: int = 1,
 ) -> Series:
     """A series of these sessions, one of so many; `about` has what it is of."""
-    limits = [log_limit(watched, looks) for looks in _looks(visits)]
+    limits = _limits(tuple([visit.at for visit in visits]), watched)
     seen = signals(values, prior, floor, limits)
     found = confirmed(seen)
     ends = [0, *(one.at for one in found), len(values)]
@@ -53,17 +53,17 @@ def analysed(
     )
 
 
-def _looks(visits: Sequence[Visit]) -> Iterator[int]:
+@lru_cache(SAME)
+def _limits(starts: tuple[str, ...], watched: int) -> tuple[float, ...]:
+    """What evidence confirms at each look: most series are of the same sessions."""
+    times = [datetime.fromisoformat(at).replace(tzinfo=None) for at in starts]
+    return tuple(log_limit(watched, looks) for looks in _looks(times))
+
+
+def _looks(times: Sequence[datetime]) -> Iterator[int]:
     """How many sessions there were in the year up to each."""
-    times = [_time(visit.at) for visit in visits]
     for place, time in enumerate(times):
         yield place + 1 - bisect_left(times, time - YEAR, hi=place)
-
-
-@lru_cache(TIMES)
-def _time(at: str) -> datetime:
-    """The series of a store ask for the same ones."""
-    return datetime.fromisoformat(at).replace(tzinfo=None)
 
 
 def _entries(visits: Sequence[Visit], found: Sequence[Signal]) -> Iterator[SignalEntry]:
@@ -80,8 +80,9 @@ def _points(visits: Sequence[Visit], values: Sequence[float]) -> Iterator[Point]
     for visit, value in zip(visits, values, strict=True):
         differs = changed(before, visit.conditions)
         before = visit.conditions
-        of = {"session": visit.session, "at": visit.at, "value": exp(value)}
-        yield Point.complete({**of, "changed": differs})
+        of: dict[str, Any] = {"session": visit.session, "at": visit.at}
+        of["value"], of["changed"] = exp(value), differs
+        yield Point.complete(of)
 
 
 def _noise(

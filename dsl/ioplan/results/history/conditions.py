@@ -73,12 +73,10 @@ def conditions_of(run: RunRecord) -> dict[str, str]:
 
 def changed(before: Conditions, after: Conditions) -> tuple[str, ...]:
     """`firmware 1.0 -> 1.1` for each that is known of both and differs."""
-    return tuple(_changed(before, after))
+    return () if before is after else tuple(_changed(before, after))
 
 
 def _changed(before: Conditions, after: Conditions) -> Iterator[str]:
-    if before is after:
-        return
     for name in CONDITIONS:
         one, other = before.get(name, ""), after.get(name, "")
         if not one or not other or one == other:

@@ -64,7 +64,9 @@ def signals(
     by default, that of one series.
     """
     limits = limits or [log_limit(1)] * len(values)
-    watch = _Watch(np.asarray(values, float), prior, max(floor, EXACT), limits)
+    series = np.asarray(values, float)
+    whole = sliding_window_view(series, WINDOW) if len(series) >= WINDOW else None
+    watch = _Watch(series, whole, prior, max(floor, EXACT), limits)
     return list(watch.signals())
 
 
@@ -81,6 +83,8 @@ def confirmed(found: Sequence[Signal]) -> list[Signal]:
 
 class _Watch(Struct, frozen=True):
     values: Numbers
+    whole: Numbers | None
+    """All windows of the length WINDOW."""
     prior: Variance | None
     floor: float
     limits: Sequence[float]
@@ -108,12 +112,12 @@ class _Watch(Struct, frozen=True):
     def _look(self, start: int, seen: int) -> Signal | None:
         """What the values from a level's start to the newest say by themselves."""
         first = max(start, seen + 1 - WINDOW)
-        part = self.values[first : seen + 1]
-        if len(part) <= GUARD:
+        if seen + 1 - first <= GUARD:
             return None
         evidence, places, highest = self._evidence(first, seen)
         if highest < SUSPECTED:
             return None
+        part = self.values[first : seen + 1]
         best = int(places[evidence.argmax()])
         total = float(np.logaddexp.reduce(evidence))
         sure = total >= self.limits[seen] and self._beyond(part, best) >= GUARD
@@ -137,15 +141,15 @@ class _Watch(Struct, frozen=True):
         """For a step at each of the newest places, with the highest; at none where
         nothing can be suspected. That of whole windows is kept."""
         count = seen + 1 - first
-        if count < WINDOW:
+        if count < WINDOW or self.whole is None:
             places = np.arange(max(GUARD, count - PLACES), count)
             part = self.values[None, first : seen + 1]
             found = self._of_rows(part, places, SUSPECTED)[0]
             return found, places, float(found.max())
         block, at = divmod(first, LOOKS)
         if block not in self.blocks:
-            part = self.values[block * LOOKS : (block + 1) * LOOKS + WINDOW - 1]
-            rows = self._of_rows(sliding_window_view(part, WINDOW), NEWEST, SUSPECTED)
+            some = self.whole[block * LOOKS : (block + 1) * LOOKS]
+            rows = self._of_rows(some, NEWEST, SUSPECTED)
             self.blocks.clear()
             self.blocks[block] = rows, rows.max(-1).tolist()
         rows, highest = self.blocks[block]

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from typing import cast
 
 from msgspec import Struct
 
 from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
 from ioplan.records.setup import model_of
-from ioplan.results.compare.earlier import RunFigures, key_of
+from ioplan.results.compare.earlier import key_of, logs_of
 from ioplan.results.compare.noise import Key
 from ioplan.results.compare.outline import needs_parts, outlined
 from ioplan.results.compare.side import CellRuns, cells_of
 from ioplan.results.history.conditions import conditions_of
-from ioplan.results.report.reader import Reader
-from ioplan.results.store.briefs import brief_of, setting_of
+from ioplan.results.measure.metrics import Figure
+from ioplan.results.report.reader import Reader, is_plain
+from ioplan.results.store.briefs import brief_of, results_of, setting_of
 from ioplan.results.store.connection import Row
 from ioplan.results.store.pages import pages_of_runs, whole_runs
 from ioplan.results.store.store import Store
@@ -62,6 +64,7 @@ class _Slot(Struct, frozen=True):
 
 
 Slots = tuple[_Slot, ...]
+FigureOf = Callable[[RunRecord], Figure]
 
 
 def read_visits(
@@ -73,7 +76,9 @@ def read_visits(
 ) -> Visits:
     """Read these runs of these sessions, two queries a page. Raises StoreError."""
     parts = any(needs_parts(one) or bool(one.sought) for one in metrics)
-    shapes, figures = _Shapes(kind), [RunFigures(Reader(store), one) for one in metrics]
+    light = not parts and all(map(is_plain, metrics))
+    shapes = _Shapes(kind)
+    figures = {str(one): Reader(store).of_single(one) for one in metrics}
     found: list[Visit] = []
     cells: dict[Key, Cell] = {}
     same_conditions: dict[tuple[str, ...], dict[str, str]] = {}
@@ -87,7 +92,14 @@ def read_visits(
             first = setting_of(setting)
             own = conditions_of(first)
             same = same_conditions.setdefault(tuple(own.values()), own)
-            found.append(_visit(first, same, group, slots, figures, parts))
+            read = [
+                (
+                    slot.cell.key,
+                    [_measured(group[at], parts, light) for at in slot.rows],
+                )
+                for slot in slots
+            ]
+            found.append(_visit(first, same, figures, read))
         for slots in dict.fromkeys(slots for _, slots in page):
             cells |= {slot.cell.key: slot.cell for slot in slots}
     found.sort(key=lambda visit: visit.session)
@@ -127,30 +139,34 @@ def _read(row: Row, parts: bool) -> RunRecord:
     return brief_of(row) if brief else outlined(row, parts)
 
 
+def _measured(row: Row, parts: bool, light: bool) -> RunRecord:
+    """What metrics look at; of a row with a place, what plain ones do."""
+    if light and row["place"] is not None:
+        return cast(RunRecord, results_of(row))
+    return _read(row, parts)
+
+
 def _visit(
     first: RunRecord,
     conditions: dict[str, str],
-    rows: Sequence[Row],
-    slots: Slots,
-    figures: Sequence[RunFigures],
-    parts: bool,
+    figures: Mapping[str, FigureOf],
+    cells: Sequence[tuple[Key, Sequence[RunRecord]]],
 ) -> Visit:
     """`first` says on what it was done, and by what."""
-    read = [
-        (slot.cell.key, [_read(rows[at], parts) for at in slot.rows]) for slot in slots
-    ]
     return Visit(
         session=first.session,
         at=first.started_at,
         model=model_of(first),
         conditions=conditions,
-        figures={
-            str(of.metric): {
-                key: found for key, runs in read if (found := of.logs(runs))
-            }
-            for of in figures
-        },
+        figures={name: _logs(of, cells) for name, of in figures.items()},
     )
+
+
+def _logs(
+    of: FigureOf, cells: Sequence[tuple[Key, Sequence[RunRecord]]]
+) -> dict[Key, tuple[float, ...]]:
+    """Of the cells that have a figure."""
+    return {key: found for key, runs in cells if (found := logs_of([*map(of, runs)]))}
 
 
 def _cell(cell: CellRuns) -> Cell:
@@ -173,5 +189,7 @@ def values_of(
     key = cell.key
     each = [visit.figures[metric].get(key) for visit in visits]
     return [
-        (place, sum(found) / len(found)) for place, found in enumerate(each) if found
+        (place, found[0] if len(found) == 1 else sum(found) / len(found))
+        for place, found in enumerate(each)
+        if found
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import sqrt
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import SURVIVAL, THROTTLED, Metric
@@ -68,6 +68,9 @@ class Sample(NamedTuple):
     detail: RunDetail
 
 
+NO_DETAIL = RunDetail()
+
+
 class Figure(NamedTuple):
     """A value, or why there is none that can be believed."""
 
@@ -83,6 +86,8 @@ class Part:
     `results` are those of each run in it, `run_s` is the time of all of them.
     """
 
+    samples: Sequence[Sample]
+
     def __init__(self, metric: Metric, samples: Sequence[Sample]) -> None:
         if metric.step:
             samples = [one for one in samples if step_name(one.record) == metric.step]
@@ -91,6 +96,14 @@ class Part:
         self.samples = samples
         self.results = all_scoped(metric, samples)
         self.run_s = sum([_time_s(metric.stream, one.record) for one in samples])
+
+    @classmethod
+    def of_whole(cls, record: Measured) -> Self:
+        """All of one run, without its histograms."""
+        part = cls.__new__(cls)
+        part.samples, part.results = (Sample(record, NO_DETAIL),), [record.total]
+        part.run_s = record.run_s
+        return part
 
 
 def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
@@ -186,6 +199,8 @@ def _streams(metric: Metric, record: Measured) -> Sequence[Measured | StreamResu
 
 def all_scoped(metric: Metric, samples: Sequence[Sample]) -> list[DirectionResult]:
     """The results in a metric's scope, of several runs."""
+    if metric.stream is None and metric.direction is None:
+        return [sample.record.total for sample in samples]
     return [r for sample in samples for r in scoped(metric, sample.record)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ioplan.language.metric import OF_SERIES, Metric
 from ioplan.planner.places import NOT_MEASURED
@@ -11,15 +11,20 @@ from ioplan.records.record import (
     PERCENTILES,
     Interval,
     Percentile,
-    RunDetail,
     RunRecord,
 )
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.measure.metrics import Figure, Part, Sample, figure, figure_of
+from ioplan.results.measure.metrics import (
+    MEASURED,
+    NO_DETAIL,
+    Figure,
+    Part,
+    Sample,
+    figure,
+    figure_of,
+)
 from ioplan.results.store.store import Store
-
-NOTHING = RunDetail()
 
 
 class Reader:
@@ -32,6 +37,21 @@ class Reader:
         """The metric over runs of one cell, as expectations are judged."""
         return self.figures((metric,), records)[0]
 
+    def of_single(self, metric: Metric) -> Callable[[RunRecord], Figure]:
+        """`figure` of one run, for many of them: what the metric alone decides is
+        decided once, which takes longer than the rest."""
+        if not is_plain(metric):
+            return lambda run: self.figure(metric, [run])
+        measured = MEASURED[metric.name]
+
+        def found(run: RunRecord) -> Figure:
+            part = Part.of_whole(run)
+            if part.results[0].ios:
+                return measured(metric, part)
+            return self.figure(metric, [run])
+
+        return found
+
     def figures(
         self, metrics: Sequence[Metric], records: Sequence[RunRecord]
     ) -> list[Figure]:
@@ -39,7 +59,7 @@ class Reader:
         if not records:
             return [Figure(None, NOT_MEASURED)] * len(metrics)
         measured = [one for one in records if _has_io(one)]
-        part = Part(metrics[0], [Sample(r, NOTHING) for r in measured or records])
+        part = Part(metrics[0], [Sample(r, NO_DETAIL) for r in measured or records])
         return [
             self._figure(metric, measured, part)
             if measured or metric.name == "errors"
@@ -81,6 +101,12 @@ class Reader:
         Raises IntervalsDamaged.
         """
         return IntervalCounts(self.store.intervals(record.session, record.seq))
+
+
+def is_plain(metric: Metric) -> bool:
+    """Whether a run's results tell it, without histograms, streams or parts of it."""
+    is_whole = metric == Metric(name=metric.name)
+    return is_whole and metric.name in MEASURED and metric.name not in OF_SERIES
 
 
 def _has_io(record: RunRecord) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -170,6 +171,9 @@ TEXT_FIELDS = [
 ]
 
 
+_texts_of = attrgetter(*TEXT_FIELDS)
+
+
 def overview_of(row: Row) -> SessionOverview:
     """From the row of a query. Raises StoreError for what is not as it was written."""
     with validated(f"session {row['session']!r}"):
@@ -177,11 +181,11 @@ def overview_of(row: Row) -> SessionOverview:
 
 
 def _checked(found: SessionOverview) -> SessionOverview:
-    texts = [(name, getattr(found, name)) for name in TEXT_FIELDS]
-    for name, value in (*texts, *(("tag", one) for one in found.tags)):
-        if not isinstance(value, str):
-            raise TypeError(f"its {name} is no text")
-    return found
+    if {*map(type, _texts_of(found)), *map(type, found.tags)} <= {str}:
+        return found
+    known = zip(TEXT_FIELDS, _texts_of(found), strict=True)
+    wrong = (name for name, value in known if not isinstance(value, str))
+    raise TypeError(f"its {next(wrong, 'tag')} is no text")
 
 
 def _overview_of(row: Row) -> SessionOverview:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
@@ -132,7 +133,7 @@ class SqliteConnection:
 def _check_texts(rows: Sequence[Row]) -> None:
     """A column of SQLite takes values of any type. Raises StoreError."""
     for name in TEXTS & rows[0].keys() if rows else ():
-        if not all(isinstance(row[name], str | None) for row in rows):
+        if not {type(row[name]) for row in rows} <= {str, NoneType}:
             raise StoreError(
                 f"the store is not as ioplan writes it: a {name!r} in it is no text; "
                 f"it is damaged or made by another program; use another store",
