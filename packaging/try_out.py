@@ -81,7 +81,8 @@ def given(root: Path) -> Place:
         if "=" in line
     )
     name = said["NAME"].strip('"').removesuffix(" GNU/Linux").removesuffix(" Linux")
-    version = ".".join(said["VERSION_ID"].strip('"').split(".")[:2])
+    number = said.get("VERSION_ID") or said["VERSION_CODENAME"]  # of Debian's testing
+    version = ".".join(number.strip('"').split(".")[:2])
     libc = "musl" if [*root.glob("lib/ld-musl-*")] else "glibc"
     return Place(f"{name} {version}", libc, given=root)
 

@@ -11,6 +11,7 @@ import pytest
 pytest_plugins = [
     "again",
     "drawn",
+    "earlier_programs",
     "few_samples",
     "frozen_heap",
     "left_out",

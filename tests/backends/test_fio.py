@@ -29,6 +29,7 @@ from fio_jobs import (
     stream,
 )
 from labs import loops_held, needs_root
+from started import is_running
 
 from ioplan.backends import TargetRequest
 from ioplan.job import SECOND_NS, Failure, Job, Progress, Result
@@ -65,15 +66,6 @@ def done(
     assert isinstance(found[-1], Result), found[-1]
     assert measurement.inconsistencies() == []
     return found[-1], measurement
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process still does anything."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 def children(pid: int) -> list[int]:

@@ -14,6 +14,7 @@ import paths
 import pytest
 from command import ioplan, plan_file
 from labs import needs_root, tell
+from started import is_running
 
 from ioplan_io_uring.engine import engine_path
 
@@ -46,15 +47,6 @@ def engine_of(process: subprocess.Popen[str]) -> int:
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     (child,) = children.read_text().split()
     return int(child)
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process still does anything."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
 from labs import needs_root, tell
+from without_io_uring import engine_without_io_uring
 
 from ioplan.trace.prepared import DTYPE, FLUSH, READ, WRITE, Ios, Prepared, write
 from ioplan.witness.statistics import Floats, gamma_below, ks_distance
@@ -79,7 +80,35 @@ def test_a_replay_that_is_kept_is_the_trace(folder: Path, store_path: Path) -> N
     text = 'trace t = "t.iotrace" test "T" { run replay t }'
     done = run(text, folder)
     assert done.code == 0, done.err
-    assert (kept(folder).ios == rows).all()
+    ios = kept(folder).ios
+    assert all((ios[name] == rows[name]).all() for name in DTYPE.names or ())
+    assert (ios["response_ns"] < 10**10).all()
+
+
+@pytest.mark.parametrize("mode", ["io_uring", "sync"])
+def test_it_says_how_long_each_took(
+    folder: Path, mode: str, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The mean is that of the result; and the trace can be replayed after completion."""
+    text = 'test "T" { run random 4KiB 70/30, threads 2, qd 4 each, 1 pass }'
+    if mode == "sync":
+        engine = engine_without_io_uring(folder.parent)
+        monkeypatch.setenv("IOPLAN_ENGINE", engine)
+    done = run(text, folder)
+    assert done.code == 0, done.err
+    (line,) = done.of("record")
+    assert line["record"]["backend"]["mode"] == mode
+    found = line["record"]["streams"][0]["directions"]
+    ios = kept(folder).ios
+    for kind, direction in ((READ, "read"), (WRITE, "write")):
+        took = ios["response_ns"][ios["kind"] == kind].astype(np.float64)
+        mean = found[direction]["latency"]["mean_ns"]
+        assert len(took) == found[direction]["ios"]
+        assert took.mean() == pytest.approx(mean, rel=1e-6)
+    text = (
+        'trace t = "kept/run-0001.iotrace" test "T" { run replay t after completion }'
+    )
+    assert run(text, folder).code == 0
 
 
 @pytest.mark.parametrize("variation", [0.5, 1.33])

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import paths
 import pytest
-from spdk_jobs import LEFT_OUT, MALLOC, is_running, job, real, stand_in
+from spdk_jobs import LEFT_OUT, MALLOC, job, real, stand_in
+from started import is_running
 
 from ioplan.job import SECOND_NS, Failure, Job, Result
 from ioplan_spdk.bdevperf.execution import SpdkExecution

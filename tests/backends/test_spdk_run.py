@@ -14,7 +14,8 @@ from pathlib import Path
 import paths
 import pytest
 from accuracy import check_known_latency
-from spdk_jobs import LEFT_OUT, MALLOC, is_running, job, real, stand_in
+from spdk_jobs import LEFT_OUT, MALLOC, job, real, stand_in
+from started import is_running
 
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.core.child import OwnedProcess

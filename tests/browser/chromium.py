@@ -97,14 +97,14 @@ def browser(downloads: Path) -> Iterator[Browser]:
 
 
 DRAW_ALL = "figures.forEach(come);"
+DRAWN = "return figures.filter((f) => f.querySelector('.plot')).map((f) => f.id)"
 
 
 def drawn(chromium: Browser, page: Path, width: int = 1280) -> list[str]:
     """Open a page, draw all of it; the ids of its drawn figures."""
     chromium.open(page, width)
     chromium.run(DRAW_ALL)
-    found = "figures.filter((f) => f.querySelector('.plot')).map((f) => f.id)"
-    ids: list[str] = chromium.run(f"return {found}")
+    ids: list[str] = chromium.run(DRAWN)
     return ids
 
 
@@ -116,11 +116,13 @@ def drawn_one(chromium: Browser, page: Path, title: str) -> str:
     return id
 
 
-def looked_at(chromium: Browser, page: Path) -> None:
-    """Draw a page for tests that only read it: once for those in a row."""
+def looked_at(chromium: Browser, page: Path) -> list[str]:
+    """As `drawn`, for tests that leave a page as it is: once for those in a row."""
     if chromium.unchanged != page:
         drawn(chromium, page)
     chromium.unchanged = page
+    ids: list[str] = chromium.run(DRAWN)
+    return ids
 
 
 def figure(chromium: Browser, title: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from chromium import Browser, Report, click, drawn, figure
+from chromium import Browser, Report, click, figure, looked_at
 from command import ioplan, plan_file
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -124,7 +124,7 @@ def dragged(chromium: Browser, id: str) -> None:
 def test_a_stretch_has_the_figures_of_the_terminal(
     title: str, chromium: Browser, burst: Report
 ) -> None:
-    drawn(chromium, burst.page)
+    looked_at(chromium, burst.page)
     id = figure(chromium, title)
     assert chromium.run(CAPTION, id) is None
     dragged(chromium, id)
@@ -159,7 +159,7 @@ def test_a_stretch_has_the_figures_of_the_terminal(
 
 
 def test_phases_stand_where_they_are(chromium: Browser, burst: Report) -> None:
-    drawn(chromium, burst.page)
+    looked_at(chromium, burst.page)
     for title in ("p99 latency of reader over time", "reader.latency over time"):
         found, (zero, one, five, six), _ = chromium.run(MARKS, figure(chromium, title))
         names = [text for kind, _, text, *_ in found if kind == "text" and text]
@@ -176,7 +176,7 @@ def test_phases_stand_where_they_are(chromium: Browser, burst: Report) -> None:
 
 
 def test_a_heat_map_has_a_row_for_each_cell(chromium: Browser, burst: Report) -> None:
-    drawn(chromium, burst.page)
+    looked_at(chromium, burst.page)
     ids = chromium.run("""return figures.filter((f) => f.dataset.kind === "heatmap")
       .map((f) => f.id)""")
     (id,) = ids

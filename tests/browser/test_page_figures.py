@@ -98,7 +98,7 @@ def test_each_file_has_a_name_of_its_own(
 
 def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -> None:
     """Each cell of each test's table, as a reader sees it."""
-    drawn(chromium, single.page)
+    chromium.open(single.page)
     script = """
     const found = {};
     for (const section of document.querySelectorAll("section.test")) {
@@ -160,10 +160,11 @@ def test_the_points_are_those_of_the_store(chromium: Browser, single: Report) ->
 
 def test_a_table_needs_no_axis(chromium: Browser, simulated: Report) -> None:
     """Of one point, a row a session and a column a figure."""
-    drawn(chromium, simulated.page)
+    chromium.open(simulated.page)
     script = """
     const figure = figures.find((f) =>
       f.querySelector("code")?.textContent === "chart table iops, mean, max");
+    come(figure);
     return [...figure.querySelectorAll(".pivot tr")]
       .map((tr) => [...tr.children].map((cell) => cell.textContent));"""
     head, *rows = chromium.run(script)
@@ -184,11 +185,10 @@ def test_a_table_needs_no_axis(chromium: Browser, simulated: Report) -> None:
 
 
 def test_the_table_of_runs_is_seen_whole(chromium: Browser, single: Report) -> None:
-    drawn(chromium, single.page)
-    chromium.run(
-        "document.querySelectorAll('.runs details').forEach((d) => { d.open = true })"
-    )
-    script = """return [...document.querySelectorAll(".runs .scroll")]
+    chromium.open(single.page)
+    script = """const all = [...document.querySelectorAll(".runs details")];
+      all.forEach((one) => { one.open = true; fillTable(one); });
+      return [...document.querySelectorAll(".runs .scroll")]
       .filter((one) => one.scrollWidth > one.clientWidth).length"""
     assert chromium.run(script) == 0
 

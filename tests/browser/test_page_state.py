@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from chromium import Browser, Report, click, drawn, drawn_one, figure
+from chromium import Browser, Report, click, drawn_one, figure
 from many_drives import QDS, SLOW
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
@@ -41,7 +41,7 @@ def hide_all_but(chromium: Browser, words: str) -> Any:
 
 def test_tables_sort_and_filter(chromium: Browser, drives: Report) -> None:
     """By what a column means: axes in their order, figures by size."""
-    drawn(chromium, drives.page)
+    chromium.open(drives.page)
     rows = chromium.run(TABLE)
     assert len(rows) == 30 * len(QDS)
     for key, name in ((1, "queue depth"), (2, "IOPS")):
@@ -100,10 +100,10 @@ def test_an_address_that_is_wrong_does_nothing(
 ) -> None:
     chromium.driver.get("about:blank")
     chromium.driver.get(f"{drives.page.as_uri()}{WRONG}")
-    chromium.run("figures.forEach(come)")
+    id = figure(chromium, TITLE)
+    chromium.run("come(document.getElementById(arguments[0]))", id)
     assert len(chromium.run(TABLE)) == 30 * len(QDS)
     assert chromium.run("return [hidden.size, compared.base]") == [0, ""]
-    id = figure(chromium, TITLE)
     assert shown_x(chromium, id) == {int(qd) for qd in QDS}
     assert chromium.said() == []
 

@@ -397,7 +397,7 @@ def test_log_files_are_fio_s(folder: Path) -> None:
 
 
 @NEEDS_FIO
-@pytest.mark.slow
+@pytest.mark.long
 def test_words_without_a_value_are_those_of_fio() -> None:
     def asked(name: str) -> str:
         call = ["fio", f"--cmdhelp={name}"]

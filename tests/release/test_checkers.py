@@ -123,13 +123,19 @@ def checked(check: Check, folder: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+NAMES = [
+    pytest.param(name, marks=pytest.mark.long if name == "ansible" else ())
+    for name in CHECKS
+]
+
+
 def has_its_checker(name: str) -> None:
     if name == "actions" and not ACTIONLINT.exists():
         pytest.skip("LEFT OUT: there is no actionlint, which `make test-tools` builds")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CHECKS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_checker_finds_no_fault(name: str, tmp_path: Path) -> None:
     has_its_checker(name)
     copied(CHECKS[name], tmp_path)
@@ -137,14 +143,8 @@ def test_a_checker_finds_no_fault(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-FAULTY = [
-    pytest.param(name, marks=pytest.mark.long if name == "ansible" else ())
-    for name in CHECKS
-]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FAULTY)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_checker_finds_the_fault_that_is_there(name: str, tmp_path: Path) -> None:
     has_its_checker(name)
     check = CHECKS[name]

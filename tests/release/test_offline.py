@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -90,6 +92,35 @@ def test_a_system_is_named_as_it_names_itself(tmp_path: Path) -> None:
     (tmp_path / "lib/ld-musl-x86_64.so.1").unlink()
     found = packaging_script("try_out").given(tmp_path)
     assert (found.name, found.libc) == ("Debian 12", "glibc")
+    release.write_text('NAME="Debian GNU/Linux"\nVERSION_CODENAME=forky\n')
+    assert packaging_script("try_out").given(tmp_path).name == "Debian forky"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="LEFT OUT: no dpkg-deb")
+def test_archive_package_and_bill_are_equal_in_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the order, the times and the folders in which their files were made."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", str(offline.MADE))
+    made: dict[str, set[bytes]] = {}
+    for at, names in enumerate((("one", "two"), ("two", "one"))):
+        folder, dist = tmp_path / f"a{at * 50}" / "ioplan-1.2", tmp_path / f"d{at}"
+        (folder / "wheels").mkdir(parents=True)
+        dist.mkdir()
+        for name in names:
+            wheel(folder / "wheels", name, "License-Expression: MIT")
+        (folder / "install.sh").write_text(offline.installer("x86_64", "glibc"))
+        for path in folder.rglob("*.whl"):
+            path.write_bytes(b"the same")
+            os.utime(path, (at, offline.MADE + 1000 * at))
+        offline.archive(folder, "x86_64", dist)
+        offline.debian_package(folder, "x86_64", dist)
+        found = bill.bill("1.2", list(bill.pages()))
+        (dist / "ioplan.cdx.json").write_text(found)
+        for path in dist.iterdir():
+            made.setdefault(path.name, set()).add(path.read_bytes())
+    assert [len(one) for one in made.values()] == [1, 1, 1]
 
 
 def test_the_version_stands_in_one_place() -> None:

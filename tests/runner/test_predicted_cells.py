@@ -28,7 +28,11 @@ test "Sweep" {{
 SKIP = "skip when predicted within 5%"
 
 
-def measured(folder: Path, *clauses: str) -> tuple[Path, list[RunRecord], list[str]]:
+Skipped = tuple[Path, list[RunRecord], list[str]]
+"""The store, its runs, and what it noted of predictions."""
+
+
+def measured(folder: Path, *clauses: str) -> Skipped:
     plan = plan_file(folder, SWEEP.format("\n  ".join(clauses)))
     store = folder / "results.db"
     options = ("--create", "8GiB", "--store", store, "--quiet")
@@ -39,12 +43,18 @@ def measured(folder: Path, *clauses: str) -> tuple[Path, list[RunRecord], list[s
         return store, list(found.records(session.id)), notes
 
 
+@pytest.fixture(scope="module")
+def skipped(tmp_path_factory: pytest.TempPathFactory) -> Skipped:
+    """The sweep with cells left out, for all tests that only look at it."""
+    return measured(tmp_path_factory.mktemp("skipped"), SKIP)
+
+
 def by_cell(records: list[RunRecord]) -> dict[tuple[str, ...], RunRecord]:
     return {tuple(one.asked.cell.values()): one for one in records}
 
 
-def test_cells_are_left_out_and_told_as_predicted(tmp_path: Path) -> None:
-    store, records, (note,) = measured(tmp_path, SKIP)
+def test_cells_are_left_out_and_told_as_predicted(skipped: Skipped) -> None:
+    store, records, (note,) = skipped
     left_out = [one for one in records if one.predicted]
     assert len(by_cell(records)) == len(records) == 81
     assert len(left_out) > 8
@@ -63,11 +73,12 @@ def test_cells_are_left_out_and_told_as_predicted(tmp_path: Path) -> None:
     assert all(row["predicted_value"] and not row["iops"] for row in told)
 
 
-def test_predictions_are_what_would_have_been_measured(tmp_path: Path) -> None:
-    (tmp_path / "all").mkdir()
-    _, all_of_them, _ = measured(tmp_path / "all")
+def test_predictions_are_what_would_have_been_measured(
+    skipped: Skipped, tmp_path: Path
+) -> None:
+    _, all_of_them, _ = measured(tmp_path)
     truth = by_cell(all_of_them)
-    _, records, _ = measured(tmp_path, SKIP)
+    _, records, _ = skipped
     left_out = {cell: one.predicted for cell, one in by_cell(records).items()}
     off = [
         abs(told.value / truth[cell].total.iops - 1)
@@ -91,8 +102,8 @@ def test_a_limit_that_nothing_meets_leaves_nothing_out(tmp_path: Path) -> None:
     assert not any(one.predicted for one in records)
 
 
-def test_resume_measures_nothing_again(tmp_path: Path) -> None:
-    store, records, _ = measured(tmp_path, SKIP)
+def test_resume_measures_nothing_again(skipped: Skipped) -> None:
+    store, records, _ = skipped
     runs = sum(not one.predicted for one in records)
     assert ioplan("resume", "last", "--store", store, "--quiet").code == 0
     with Store.open(store) as found:

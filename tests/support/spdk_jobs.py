@@ -67,15 +67,6 @@ def real() -> Path | None:
         return None
 
 
-def is_running(pid: int) -> bool:
-    """Whether a process still does anything."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
-
-
 LEFT_OUT = (
     "LEFT OUT: there is no bdevperf; put it on PATH or set IOPLAN_SPDK_DIR"
     f" (which is {os.environ.get('IOPLAN_SPDK_DIR', 'not set')})"

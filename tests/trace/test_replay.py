@@ -18,9 +18,10 @@ from ioplan.language.replayed import MOST_SIZES, shares
 from ioplan.language.syntax.source import Source
 from ioplan.planner.steps import Run
 from ioplan.planner.unfold import unfold
+from ioplan.results.share.container import read, written
 from ioplan.trace.facts import TraceError
 from ioplan.trace.known import file_of, known_survey
-from ioplan.trace.prepared import DTYPE, Ios, write
+from ioplan.trace.prepared import DTYPE, Ios, Prepared, write
 
 PLAN = 'trace web = "web.iotrace"\ntest "A" { run replay web, speed 20 }'
 
@@ -59,6 +60,22 @@ def test_blocks_smaller_than_the_targets_are_refused(tmp_path: Path) -> None:
     recorded(tmp_path, size=100)
     done = run(tmp_path, "io_uring")
     assert done.code != 0 and "100 B is not a multiple" in done.err
+
+
+def test_a_trace_that_is_not_there_is_one_error(tmp_path: Path) -> None:
+    """And not as many as a replay without a trace lacks clauses."""
+    done = ioplan("check", plan_file(tmp_path, PLAN))
+    assert done.code == 2 and done.err.count("error:") == 1, done.err
+    assert "web.iotrace" in done.err
+
+
+def test_several_hosts_are_refused_with_the_way_to_do_it(tmp_path: Path) -> None:
+    recorded(tmp_path)
+    text = PLAN.replace("speed 20", "on hosts a, b")
+    done = ioplan("check", plan_file(tmp_path, text))
+    assert done.code == 2 and done.err.count("error:") == 1, done.err
+    assert "'on hosts' does not go with a replay" in done.err
+    assert "run the plan with --target for each of them" in done.err
 
 
 def test_a_plan_says_which_question_each_replay_answers(tmp_path: Path) -> None:
@@ -111,18 +128,73 @@ def test_a_record_is_checked_without_the_trace(
     assert missing.code == 2 and "there is no file 'web.iotrace'" in missing.err
 
 
+@pytest.fixture
+def bundle(tmp_path: Path, store_path: Path) -> Path:
+    """Of a replay on sim, whose trace is deleted afterwards."""
+    return bundled(tmp_path)
+
+
+def bundled(folder: Path, *more: str, gone: bool = False) -> Path:
+    recorded(folder, kind=np.arange(1000) % 2)
+    assert run(folder, "sim").code == 0
+    if gone:
+        (folder / "web.iotrace").unlink()
+    done = ioplan("bundle", "last", "-o", folder / "b.ioplan-bundle", *more)
+    assert done.code == 0, done.err
+    assert ("web.iotrace is not in the bundle" in done.err) == gone
+    (folder / "web.iotrace").unlink(missing_ok=True)
+    return folder / "b.ioplan-bundle"
+
+
+def test_a_bundle_has_the_trace_and_can_be_repeated(
+    tmp_path: Path, bundle: Path
+) -> None:
+    done = ioplan("unbundle", bundle, "-o", tmp_path / "out")
+    assert done.code == 0 and "not in the bundle" not in done.out, done.err
+    (plan,) = (tmp_path / "out").glob("*/plan.ioplan")
+    assert ioplan("check", plan).code == 0
+    again = recorded(tmp_path, kind=np.arange(1000) % 2)
+    found = Prepared.open(plan.parent / "web.iotrace").ios
+    assert (found == again).all()
+    (tmp_path / "web.iotrace").unlink()
+    assert ioplan("run", bundle).code == 0
+
+
+def test_another_trace_in_a_bundle_is_refused(tmp_path: Path, bundle: Path) -> None:
+    found = read(bundle.read_bytes())
+    (name,) = [one for one in found.members if one.endswith(".iotrace")]
+    for changed in (
+        {name: found.members[name][:-1] + b"x"},
+        {"1/trace/2.iotrace": b"IOTRACE1"},
+    ):
+        bundle.write_bytes(written({**found.members, **changed}, found.about))
+        done = ioplan("unbundle", bundle, "--check")
+        assert done.code == 2 and "Traceback" not in done.err
+        told = "not the one that was replayed", "belongs to nothing"
+        assert any(one in done.err for one in told), done.err
+
+
+def test_a_redacted_bundle_has_a_model_only(tmp_path: Path, store_path: Path) -> None:
+    done = ioplan("unbundle", bundled(tmp_path, "--redact"), "-o", tmp_path / "out")
+    assert done.code == 0, done.err
+    (model,) = (tmp_path / "out").glob("*/web.model.ioplan")
+    assert f"{model}: a model of web.iotrace" in done.out
+    assert ioplan("check", model).code == 0
+    assert "A model of 1_000 I/Os" in model.read_text()
+    assert not list((tmp_path / "out").glob("*/*.iotrace"))
+
+
 def test_a_bundle_says_which_trace_it_lacks(tmp_path: Path, store_path: Path) -> None:
-    recorded(tmp_path)
+    folder = tmp_path / "out"
+    recorded(tmp_path, kind=np.arange(1000) % 2)
     digest = known_survey(tmp_path / "web.iotrace").facts.digest
-    assert run(tmp_path, "sim").code == 0
-    bundle, folder = tmp_path / "b.bundle", tmp_path / "out"
-    assert ioplan("bundle", "last", "-o", bundle).code == 0
+    bundle = bundled(tmp_path, gone=True)
     done = ioplan("unbundle", bundle, "-o", folder)
     assert done.code == 0, done.err
     assert "web.iotrace: a trace, not in the bundle" in done.out and digest in done.out
     (plan,) = folder.glob("*/plan.ioplan")
     assert ioplan("check", plan).code == 2
-    recorded(plan.parent)
+    recorded(plan.parent, kind=np.arange(1000) % 2)
     assert ioplan("check", plan).code == 0
 
 

@@ -197,3 +197,36 @@ def test_lateness_is_that_of_sorted_values() -> None:
     assert facts["p99_ns"] == pytest.approx(np.quantile(drawn, 0.99), rel=0.02)
     assert facts["within_1ms"] == pytest.approx((drawn <= 1e6).mean())
     assert facts["drift_ns"] == round(drawn[-1])
+
+
+def test_a_trace_that_is_shorter_than_its_time_is_whole(tmp_path: Path) -> None:
+    asked = asked_of(recorded(tmp_path, 2000))
+    (record,) = records(tmp_path, "run replay web for 1h")
+    assert done_of(record) == asked and record["status"] == "ok"
+
+
+def test_a_speed_is_sought(tmp_path: Path) -> None:
+    """At most as fast as the drive does these reads without a pause."""
+    made, gap_ns = np.zeros(4000, DTYPE), MS_NS
+    made["time_ns"], made["size"] = np.arange(len(made)) * gap_ns, 4096
+    made["offset"] = np.random.default_rng(1).integers(0, 16000, len(made)) * 4096
+    write(tmp_path / "web.iotrace", [made])
+    (fast,) = records(tmp_path, "run replay web as fast as possible, qd 1")
+    most = sum(d["iops"] for d in fast["directions"].values()) * gap_ns / 1e9
+    probes = records(
+        tmp_path,
+        "run replay web, qd 1",
+        f"seek highest speed in {most / 64:.0f}..{most * 4:.0f} where p99 <= 200us",
+    )
+    (stream,) = probes[-1]["asked"]["workload"]["streams"]
+    assert 0.8 * most < stream["speed"] < 1.1 * most, most
+
+
+def test_a_replay_without_times_is_sought_for_a_time(tmp_path: Path) -> None:
+    recorded(tmp_path, 2000)
+    steps = (
+        "run replay web as fast as possible seek highest qd in 1..64 where p99 <= 1ms"
+    )
+    text = f'trace web = "web.iotrace"\ntest "A" {{ {steps} }}'
+    done = ioplan("check", plan_file(tmp_path, text))
+    assert done.code == 2 and "the runs of a seek are limited by time" in done.err

@@ -133,6 +133,26 @@ def test_each_format_is_told_and_read(name: str, tmp_path: Path) -> None:
     assert read(TRACES[name], tmp_path) == IOS
 
 
+HEADINGS = {
+    "MSR Cambridge": b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n",
+    "Alibaba block": b"device_id,opcode,offset,length,timestamp\n",
+    "Tencent block": b"Timestamp,Offset,Size,IOType,VolumeID\n",
+}
+
+
+@pytest.mark.parametrize("name", HEADINGS)
+def test_headings_of_columns_are_counted(name: str, tmp_path: Path) -> None:
+    """At the begin, and where files were joined."""
+    first, *others = TRACES[name].splitlines(keepends=True)
+    data = b"".join([HEADINGS[name], first, HEADINGS[name], *others])
+    path, out = file_of(data, tmp_path), tmp_path / "o"
+    assert source_of(path).name == name and read(data, tmp_path) == IOS
+    _, found = convert(path, out)
+    assert found.left_out == {"headings": 2}
+    with pytest.raises(TraceError, match="there is no I/O in it"):
+        convert(file_of(HEADINGS[name], tmp_path), out)
+
+
 def test_the_formats_are_all_tried() -> None:
     assert {*KNOWN} == {*TRACES} | {"ioplan trace", "Parquet"}
 

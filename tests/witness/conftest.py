@@ -21,6 +21,12 @@ def _can_mount() -> None:
         pytest.skip("LEFT OUT: there is no FUSE for this user")
 
 
+@pytest.fixture(autouse=True)
+def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later device may get the inode of an earlier one, and is another one."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
 @pytest.fixture
 def device(tmp_path: Path, can_mount: None) -> Iterator[MayStart]:
     """Starts a device of 4 MiB, but for what is given."""

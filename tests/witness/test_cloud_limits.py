@@ -30,12 +30,6 @@ BUCKETS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later device may get the inode of an earlier one, and is another one."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", BUCKETS)
 @needs_idle_cpu(50)

@@ -36,12 +36,6 @@ PROGRAM = [sys.executable, "-m", "ioplan.cli"]
 NOTHING = ["true"]
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later device may get the inode of an earlier one, and is another one."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 def told(command: str, one: Device) -> list[str]:
     return [*PROGRAM, "device", command, str(one.folder)]
 

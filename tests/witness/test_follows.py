@@ -35,12 +35,6 @@ WRITE, FLUSH = 1, 2
 FOLLOWS = ", follows log"
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later device may get the inode of an earlier one, and is another one."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 def run(folder: Path, one: Device, text: str) -> list[dict[str, Any]]:
     plan = plan_file(folder, text)
     words = ("--target", one.disk, "--overwrite", one.disk, "--json")

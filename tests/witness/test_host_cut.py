@@ -37,12 +37,6 @@ ALL_DIE = ["sh", "-c", "kill -9 $PPID; sleep 9"]
 """The engine dies with ioplan."""
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later device may get the inode of an earlier one, and is another one."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     one = Served(tmp_path)

@@ -30,12 +30,6 @@ READS = "run sequential 64KiB 100/0, region 0%..50%, verify, 1 pass"
 GENERATION = (1 << 30) - 1
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later device may get the inode of an earlier one, and is another one."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Served]:
     one = Served(tmp_path)

@@ -33,12 +33,6 @@ test "Path" {{
 DOWN_UP = ', event "path down" at 400ms, event "path up" at 900ms'
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later device may get the inode of an earlier one, and is another one."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-
 def shell(text: str) -> list[str]:
     return ["sh", "-c", text]
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from ioplan.trace import binaries, prepared
 from ioplan.trace.facts import TraceError
 from ioplan.trace.pairs import Done, paired
-from ioplan.trace.prepared import DTYPE, Header, Ios, Prepared
+from ioplan.trace.prepared import ANSWERED, Header, Ios, Prepared
 from ioplan.trace.rows import CHUNK, Found, Row, chunks
 from ioplan.trace.texts import FORMATS, text_rows
 
@@ -62,7 +62,7 @@ def source_of(path: Path) -> Source:
     lines = start.decode("utf-8-sig", "replace").splitlines()
     first = next((line for line in lines if line.strip()), "")
     for one in FORMATS:
-        if one.first.match(first.strip()):
+        if one.begins_with(first.strip()):
             return Source(one.name, partial(text_rows, one))
     raise TraceError(f"no known trace; these are: {', '.join(KNOWN)}")
 
@@ -126,7 +126,7 @@ def joined(parts: Sequence[Path], out: Path) -> Header:
     def records() -> Iterator[Ios]:
         for path in parts:
             with path.open("rb") as file:
-                while len(some := np.fromfile(file, DTYPE, CHUNK)):
+                while len(some := np.fromfile(file, ANSWERED, CHUNK)):
                     yield some
 
     try:

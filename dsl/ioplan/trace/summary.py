@@ -7,11 +7,13 @@ from collections import Counter
 import numpy as np
 from msgspec import Struct
 
+from ioplan.trace.outstanding import COLUMNS, Outstanding, Waiting, columns_of
 from ioplan.trace.prepared import FLUSH, READ, WRITE, Ios, Prepared
 
 SECOND_NS = 10**9
 UNIT = 20
 """Places are told in units of 1 MiB, 2^20 bytes."""
+HOTTEST = 0.1
 
 
 class TraceSummary(Struct, frozen=True):
@@ -20,7 +22,9 @@ class TraceSummary(Struct, frozen=True):
     `kinds` counts reads, writes, flushes and discards, `sizes` the bytes of I/Os with
     data. `gap_variation` is the standard deviation of the times between arrivals over
     their mean: 1 for Poisson, more for bursts. `sequential_share` is of I/Os that begin
-    where the one before ended. `touched_bytes` is the footprint in units of 1 MiB.
+    where the one before ended. `touched_bytes` is the footprint in units of 1 MiB, and
+    `hot_share` of I/Os that begin in the hottest tenth of these. `rates` are IOPS and
+    `outstanding` how many I/Os there are at a time, both along the trace.
     """
 
     ios: int
@@ -33,6 +37,9 @@ class TraceSummary(Struct, frozen=True):
     peak_iops: int
     gap_variation: float
     sequential_share: float
+    hot_share: float
+    rates: tuple[float, ...]
+    outstanding: Outstanding | None
 
     @property
     def read_share(self) -> float:
@@ -46,10 +53,16 @@ class _Sums:
         self.kinds = np.zeros(4, np.int64)
         self.sizes: Counter[int] = Counter()
         self.seconds: Counter[int] = Counter()
-        self.units: set[int] = set()
+        self.units: Counter[int] = Counter()
         self.moved = self.sequential = self.gaps = 0
         self.gap_sum = self.gap_squares = 0.0
         self.last: tuple[int, int] | None = None
+
+    def hot_share(self) -> float:
+        """Of the units that were touched, how much begins in the hottest ones."""
+        hottest = max(1, round(HOTTEST * len(self.units)))
+        most = sum(count for _, count in self.units.most_common(hottest))
+        return most / max(1, self.units.total())
 
     def add(self, ios: Ios) -> None:
         self.kinds += np.bincount(ios["kind"], minlength=4)
@@ -61,8 +74,10 @@ class _Sums:
             self.sizes[int(size)] += int(count)
         self.moved += int(data["size"].astype("u8").sum())
         ends = data["offset"] + data["size"]
-        edges = np.concatenate((data["offset"] >> UNIT, (ends - (ends > 0)) >> UNIT))
-        self.units.update(np.unique(edges).tolist())
+        begun = zip(*np.unique(data["offset"] >> UNIT, return_counts=True), strict=True)
+        self.units.update({int(unit): int(count) for unit, count in begun})
+        last = np.unique((ends - (ends > 0)) >> UNIT)
+        self.units.update(dict.fromkeys(last.tolist(), 0))
         starts, before = data["offset"], np.concatenate(([self._end()], ends[:-1]))
         self.sequential += (
             int((starts == before.astype("u8")).sum()) if len(data) else 0
@@ -99,8 +114,15 @@ class _Sums:
 def summary(trace: Prepared) -> TraceSummary:
     """All figures in one pass, in the memory of one part."""
     sums, header = _Sums(), trace.header
+    along = np.zeros(COLUMNS, np.int64)
+    waiting = Waiting(header.span_ns) if header.answers else None
     for _, ios in trace.chunks():
         sums.add(ios)
+        along += np.bincount(
+            columns_of(ios["time_ns"], header.span_ns), minlength=COLUMNS
+        )
+        if waiting:
+            waiting.add(ios)
     reads, writes, flushes, discards = sums.kinds.tolist()
     return TraceSummary(
         ios=header.count,
@@ -113,4 +135,7 @@ def summary(trace: Prepared) -> TraceSummary:
         peak_iops=max(sums.seconds.values()),
         gap_variation=sums.variation(),
         sequential_share=sums.sequential / max(1, sums.sizes.total()),
+        hot_share=sums.hot_share(),
+        rates=tuple((along * COLUMNS * SECOND_NS / max(1, header.span_ns)).tolist()),
+        outstanding=waiting.found() if waiting else None,
     )

@@ -36,7 +36,7 @@ class TextFormat(Struct, frozen=True):
 
     `events` are of the kernel: those of what was queued, and of what was issued; and
     those of what was complete, in the same order. It `answers` if each line says how
-    long its I/O took.
+    long its I/O took. Lines that begin with `heading`, in any case, name the columns.
     """
 
     name: str
@@ -46,6 +46,15 @@ class TextFormat(Struct, frozen=True):
     events: tuple[str, str] | None = None
     completions: tuple[str, str] = ("", "")
     answers: bool = False
+    heading: str = ""
+
+    def begins_with(self, line: str) -> bool:
+        """Whether a file with this first line has the format."""
+        return self.is_heading(line) or self.first.match(line) is not None
+
+    def is_heading(self, line: str) -> bool:
+        """Whether it names the columns."""
+        return bool(self.heading) and line.lower().startswith(self.heading)
 
 
 def msr(line: str, found: Found) -> Iterator[Row]:
@@ -242,9 +251,16 @@ FORMATS = (
     TextFormat(
         *("MSR Cambridge", re.compile(r"\d{15,20},[^,]+,\d+,[A-Za-z]+,"), msr),
         answers=True,
+        heading="timestamp,host",
     ),
-    TextFormat("Alibaba block", re.compile(r"\d+,[RWrw],\d+,\d+,\d+\s*$"), alibaba),
-    TextFormat("Tencent block", re.compile(r"\d{10},\d+,\d+,[01],\d+\s*$"), tencent),
+    TextFormat(
+        *("Alibaba block", re.compile(r"\d+,[RWrw],\d+,\d+,\d+\s*$"), alibaba),
+        heading="device",
+    ),
+    TextFormat(
+        *("Tencent block", re.compile(r"\d{10},\d+,\d+,[01],\d+\s*$"), tencent),
+        heading="timestamp,offset",
+    ),
     TextFormat("SPC", re.compile(r"\d+,\d+,\d+,[rRwW],\d+(\.\d*)?\s*(,|$)"), spc),
     TextFormat("MQSim", re.compile(r"\d+\s+\d+\s+\d+\s+\d+\s+[01]\s*$"), mqsim),
     TextFormat("blkparse", BLKPARSE, blkparse, 0, ("Q", "D"), ("C", "C")),
@@ -266,6 +282,9 @@ def text_rows(format: TextFormat, path: Path, found: Found) -> Iterator[Row | Do
             if len(line) == MOST_LINE:
                 raise TraceError(f"line {place} is longer than {MOST_LINE} characters")
             if place <= format.heads or not line.strip():
+                continue
+            if format.is_heading(line):
+                found.left_out["headings"] += 1
                 continue
             try:
                 for one in format.parse(line, found):

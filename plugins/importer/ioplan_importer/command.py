@@ -51,7 +51,9 @@ def import_files(
         raise UsageError("--prove is only for fio job files")
     if suite is None and len(sources) == 1:
         code = _one(sources[0], kinds[0], variables, output, force)
-        return max(code, _proven(sources[0], variables)) if prove else code
+        if prove and code != USAGE:
+            code = max(code, _proven(sources[0], variables))
+        return code
     if output is None or output == STDOUT:
         raise UsageError("several files are written to a folder: name it with -o DIR")
     code = _folder(sources, kinds, variables, output, suite, force)
@@ -89,7 +91,8 @@ def _one(
     force: bool,
 ) -> int:
     """One file as one plan, to a file or to standard output."""
-    made = _imported(source, kind, variables, None)
+    beside = output.parent if output and output != STDOUT else None
+    made = _imported(source, kind, variables, None, beside, force)
     if made is None:
         return USAGE
     with opened(output, force) as out:
@@ -112,7 +115,7 @@ def _folder(
     folder.mkdir(parents=True, exist_ok=True)
     codes = []
     for source, kind in zip(sources, kinds, strict=True):
-        made = _imported(source, kind, variables, library)
+        made = _imported(source, kind, variables, library, folder, force)
         codes.append(USAGE if made is None else _code(made))
         if made is None:
             continue
@@ -132,7 +135,8 @@ def _proven(source: Source, variables: dict[str, str]) -> int:
     """Tell of each job whether fio makes of the plan what it makes of the job."""
     try:
         made = import_plan(source, "fio", variables)
-    except ImportFault:
+    except ImportFault as fault:
+        _tell([fault.diagnostic])
         return USAGE
     proofs = prove_plan(source, made.plan, variables) if made.plan else []
     for proof in proofs:
@@ -147,11 +151,16 @@ def _suite_name(text: str) -> str:
 
 
 def _imported(
-    source: Source, kind: str, variables: dict[str, str], library: Library | None
+    source: Source,
+    kind: str,
+    variables: dict[str, str],
+    library: Library | None,
+    traces: Path | None,
+    force: bool,
 ) -> ImportedPlan | None:
     """The plan, with what is lost told; None and the reason where there is none."""
     try:
-        made = import_plan(source, kind, variables, library)
+        made = import_plan(source, kind, variables, library, traces, force)
     except ImportFault as fault:
         _tell([*fault.found, fault.diagnostic])
         return None

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from msgspec import Struct
 
 from ioplan.language.clause_table import HEAD_SLOTS, SLOTS
+from ioplan.language.syntax.source import Span
 
 BASE = "base"
 """The slot of a workload that the others start from."""
@@ -55,6 +58,19 @@ class PreparationOutline(Struct, frozen=True):
     steps: tuple[str, ...]
 
 
+class TraceOutline(Struct, frozen=True):
+    """A trace of a plan: the log that it is made of, and where that was said."""
+
+    name: str
+    log: Path
+    span: Span
+
+    @property
+    def file_name(self) -> str:
+        """Beside the plan."""
+        return f"{self.name}.iotrace"
+
+
 class PlanOutline(Struct, frozen=True):
     """A whole plan."""
 
@@ -63,6 +79,7 @@ class PlanOutline(Struct, frozen=True):
     preparations: tuple[PreparationOutline, ...] = ()
     remarks: tuple[str, ...] = ()
     params: dict[str, str] = {}
+    traces: tuple[TraceOutline, ...] = ()
 
 
 def spec(clauses: Clauses) -> str:

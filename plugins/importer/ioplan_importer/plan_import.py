@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ioplan.cli.commands.trace.traces import replaced
 from ioplan.language.check.check import check
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, in_order
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.source import Source
+from ioplan.trace.convert import convert
+from ioplan.trace.facts import TraceError
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.kinds import READERS
+from ioplan_importer.outline import TraceOutline
 from ioplan_importer.sharing import shortened
 from ioplan_importer.writer import Library, plan_text
 
@@ -38,8 +43,13 @@ def import_plan(
     kind: str,
     variables: Mapping[str, str],
     library: Library | None = None,
+    traces: Path | None = None,
+    force: bool = False,
 ) -> ImportedPlan:
-    """The plan that a file asks for. Raises ImportFault where it cannot be read."""
+    """The plan that a file asks for. Raises ImportFault where it cannot be read.
+
+    What it replays becomes trace files in the folder `traces`, where the plan is to be.
+    """
     findings = Findings()
     try:
         outline = shortened(READERS[kind](source, variables, findings))
@@ -47,23 +57,44 @@ def import_plan(
         fault.found = in_order(findings.found)
         raise
     found = in_order(findings.found)
+    roots = {_made(one, traces, force) for one in outline.traces}
     text = plan_text(outline, source.name, _comments(source, found), library)
     if library:
         return ImportedPlan(text, found, None)
-    text, impossible = _without_impossible(text, f"{source.name} as a plan")
+    checked = partial(check, roots=(*roots,))
+    name = f"{source.name} as a plan"
+    text, impossible = _without_impossible(text, name, checked)
     found = [*found, *impossible]
     try:
-        return ImportedPlan(
-            text, found, check(Source(f"{source.name} as a plan", text))
-        )
+        return ImportedPlan(text, found, checked(Source(name, text)))
     except PlanError as error:
         return ImportedPlan(text, [*found, *error.diagnostics], None)
 
 
-def _without_impossible(text: str, name: str) -> tuple[str, list[Diagnostic]]:
+def _made(trace: TraceOutline, folder: Path | None, force: bool) -> Path:
+    """The folder with the trace file in it. Raises ImportFault, UsageError."""
+    if folder is None:
+        raise ImportFault(
+            "a replay needs a trace file beside its plan",
+            trace.span,
+            "name the plan with -o FILE, without --prove",
+        )
+    try:
+        with replaced(folder / trace.file_name, force) as path:
+            convert(trace.log, path)
+    except (TraceError, OSError) as error:
+        raise ImportFault(
+            f"{trace.log}: {error}", trace.span, "ioplan trace convert may help"
+        ) from error
+    return folder
+
+
+def _without_impossible(
+    text: str, name: str, checked: Callable[[Source], CheckedPlan]
+) -> tuple[str, list[Diagnostic]]:
     """Expectations that no run of the plan can decide become comments, and are told."""
     try:
-        check(Source(name, text))
+        checked(Source(name, text))
     except PlanError as error:
         lines, told = text.split("\n"), []
         for one in error.diagnostics:

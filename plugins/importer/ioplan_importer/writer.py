@@ -53,6 +53,7 @@ def plan_text(
     blocks = [
         *_head(plan, comments),
         *([f'use "{library.file_name}" as {library.name}'] if library else []),
+        *(f'trace {one.name} = "{one.file_name}"' for one in plan.traces),
         *([f"workload {base} = {spec(common)}"] if common else []),
         *_preparations(plan),
         *_tests(plan, common, base, library),
@@ -164,6 +165,8 @@ def _test(test: TestOutline, workload: str) -> str:
 
 def _length(test: TestOutline) -> str:
     length = test.length
+    if not length.text:  # a replay has its own
+        return ""
     text = f" {length.text}" if length.text.startswith("for ") else f", {length.text}"
     text += length.more
     if length.warmup_ns:

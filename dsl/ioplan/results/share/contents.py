@@ -2,6 +2,7 @@
 
 report.html                  the report, for people without ioplan
 1/session.json, 1/plan.ioplan, 1/use/1.ioplan …
+1/trace/1.iotrace            a trace, of which use/1 has the facts; or 1/model/1.ioplan
 1/runs.jsonl, 1/events.jsonl, 1/details/1.histograms, .series, .telemetry, .intervals …
 1/drive.toml, 1/lab.json     the simulated drive, or what the lab says of the target
 """
@@ -10,8 +11,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from math import inf
 
 from msgspec import Struct
@@ -35,6 +37,7 @@ from ioplan.results.store.codec import (
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.schema import checked_schema
 from ioplan.results.store.store import Store
+from ioplan.trace.known import recorded_trace
 
 REPORT = "report.html"
 TOML = "drive.toml"
@@ -54,12 +57,18 @@ stands in the session as it is by now."""
 
 
 class Bundled(Struct, frozen=True):
-    """A session and its runs; `lab` is a text, empty where there is none."""
+    """A session and its runs; `lab` is a text, empty where there is none.
+
+    By their names in the plan, `traces` are files that it replays, `models` plans
+    that stand for such.
+    """
 
     session: Session
     events: tuple[SessionEvent, ...]
     runs: tuple[tuple[RunRecord, RunDetail], ...]
     lab: str = ""
+    traces: dict[str, bytes] = {}
+    models: dict[str, str] = {}
 
     @property
     def drive(self) -> str:
@@ -122,8 +131,12 @@ def _members(one: Bundled) -> Iterator[tuple[str, bytes]]:
     del session["resolved"]["drive_file"]
     yield "session.json", json.dumps(session, indent=1).encode()
     yield "plan.ioplan", one.session.plan_text.encode()
-    for number, text in enumerate(one.files.values(), 1):
+    for number, (name, text) in enumerate(one.files.items(), 1):
         yield f"use/{number}.ioplan", text.encode()
+        if name in one.traces:
+            yield f"trace/{number}.iotrace", one.traces[name]
+        if name in one.models:
+            yield f"model/{number}.ioplan", one.models[name].encode()
     yield "runs.jsonl", _lines(record.model_dump_json() for record, _ in one.runs)
     yield "events.jsonl", _lines(event.model_dump_json() for event in one.events)
     for record, detail in one.runs:
@@ -231,7 +244,29 @@ def _bundled(own: dict[str, bytes], details: Details) -> Bundled:
         tuple(map(SessionEvent.model_validate, events)),
         tuple((record, _detail(own, record.seq, details)) for record in records),
         own.pop("lab.json", b"").decode(),
+        _traces(own, resolved["files"]),
+        {
+            name: text.decode()
+            for name, text in _numbered(own, names, "model/{}.ioplan")
+        },
     )
+
+
+def _traces(own: dict[str, bytes], files: dict[str, str]) -> dict[str, bytes]:
+    """Those of the facts in the session. Raises ValueError for another one."""
+    found = dict(_numbered(own, files, "trace/{}.iotrace"))
+    for name, data in found.items():
+        if recorded_trace(files[name]).facts.digest != sha256(data).hexdigest():
+            raise ValueError(f"the trace {name} is not the one that was replayed")
+    return found
+
+
+def _numbered(
+    own: dict[str, bytes], names: Iterable[str], member: str
+) -> Iterator[tuple[str, bytes]]:
+    for number, name in enumerate(names, 1):
+        if (data := own.pop(member.format(number), None)) is not None:
+            yield name, data
 
 
 def _record(line: bytes, session: Session) -> RunRecord:

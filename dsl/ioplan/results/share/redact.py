@@ -174,6 +174,7 @@ def _redacted(one: Bundled, hide: Hide) -> Bundled:
         ),
         tuple((_hidden_record(r, hide), _hidden_detail(d, hide)) for r, d in one.runs),
         hide(one.lab),
+        models={_key(name, hide): hide(text) for name, text in one.models.items()},
     )
 
 

@@ -21,14 +21,16 @@ def fraction_done(job: Job, run_ns: int, moved_bytes: int) -> float:
 
 
 def _is_limited_by_bytes(job: Job) -> bool:
-    return job.limit_bytes is not None or job.passes is not None
+    if job.limit_bytes is not None or job.passes is not None:
+        return True
+    return all(stream.replay for stream in job.streams)  # its end may come before
 
 
 def _limit_bytes(job: Job) -> float:
     """What the limits let the job move. The last bytes of a pass may fit no I/O."""
     if job.limit_bytes is not None:
         return job.limit_bytes
-    return (job.passes or 0) * sum(map(_covered_bytes, job.streams))
+    return (job.passes or 1) * sum(map(_covered_bytes, job.streams))
 
 
 def _covered_bytes(stream: JobStream) -> int:

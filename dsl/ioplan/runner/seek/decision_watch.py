@@ -23,12 +23,12 @@ class DecisionWatch:
     """
 
     def __init__(self, run: Run, job: Job) -> None:
-        assert run.probing and run.test.seek and job.run_ns
+        assert run.probing and run.test.seek
         self.claims = judged(run.test.seek, job)
         where = run.test.seek.where
         self.later = [one for one in where if at_the_end(one.metric)]
-        self.least_s = run.probing.least_ns / SECOND_NS
-        longest_s = job.run_ns / SECOND_NS
+        longest_s = _longest_s(job)
+        self.least_s = min(run.probing.least_ns / SECOND_NS or longest_s, longest_s)
         claims = [one.claim for one in self.claims]
         self.decider = Decider(claims, self.least_s, longest_s)
         self.decision: Decision | None = None
@@ -62,6 +62,15 @@ class DecisionWatch:
                 "demands": (*map(_result, decision.parts), *afterwards),
             }
         )
+
+
+def _longest_s(job: Job) -> float:
+    """The time that the job says, or that its traces take: a replay ends with them."""
+    ends = [job.run_ns] if job.run_ns else []
+    replays = [(one.replay.span_ns, one.speed) for one in job.streams if one.replay]
+    if len(replays) == len(job.streams):
+        ends.append(round(max(span_ns / speed for span_ns, speed in replays)))
+    return min(ends) / SECOND_NS
 
 
 def _joined(answers: Sequence[Answer]) -> Answer:

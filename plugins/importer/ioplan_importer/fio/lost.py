@@ -98,9 +98,8 @@ LOST = {
     ),
     **dict.fromkeys(
         (
-            *("read_iolog", "replay_no_stall", "replay_redirect", "replay_scale"),
-            *("replay_align", "replay_skip", "replay_time_scale", "read_iolog_chunked"),
-            *("merge_blktrace_file", "merge_blktrace_iters", "merge_blktrace_scalars"),
+            *("replay_scale", "replay_align", "merge_blktrace_file"),
+            *("merge_blktrace_iters", "merge_blktrace_scalars"),
         ),
         _REPLAY,
     ),
@@ -194,7 +193,7 @@ ZERO = frozenset(
         *("fsync_on_close", "end_fsync", "end_syncfs", "write_barrier", "readfua"),
         *("writefua", "stream_id", "md_per_io_size", "steadystate_duration"),
         *("steadystate_ramp_time", "latency_target", "latency_window", "latency_run"),
-        *("replay_no_stall", "read_iolog_chunked", "max_latency", "iodepth_low"),
+        *("max_latency", "iodepth_low"),
         *("flow", "flow_id", "flow_sleep", "rate_min", "rate_iops_min", "ramp_size"),
         *("rate_ignore_thinktime", "thinktime_spin", "thinktime_iotime"),
         *("thinkcycles", "offset_align", "dedupe_global", "trim_percentage"),

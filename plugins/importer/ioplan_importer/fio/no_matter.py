@@ -54,6 +54,8 @@ NO_MATTER = {
     "cmd_type": "it is of ioengine=io_uring_cmd, which is reported itself",
     "exit_what": "it is of exitall, which is reported where it matters",
     "refill_buffers": "random data of a plan is new for each write",
+    "read_iolog_chunked": "a replay reads its trace in parts",
+    "replay_redirect": "what is replayed goes to the plan's target",
     "softrandommap": "it is for a map of blocks that does not fit into memory",
     "sqthread_poll_cpu": "it is of sqthread_poll, which is reported itself",
     "thread": "threads and processes do the same I/O",

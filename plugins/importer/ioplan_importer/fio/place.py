@@ -37,8 +37,6 @@ def check_engine(job: FioJob, findings: Findings) -> None:
     if engine in TOLD_ENGINES:
         does, help = TOLD_ENGINES[engine]
         findings.loss(f"ioengine={engine} {does}", job.place("ioengine"), help)
-    if job.has("read_iolog"):
-        raise Refused
 
 
 def region_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:

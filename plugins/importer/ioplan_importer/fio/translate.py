@@ -23,6 +23,7 @@ from ioplan_importer.fio.place import (
     target_of,
     tell_range,
 )
+from ioplan_importer.fio.replay import replay_clauses, replay_length, trace_of
 from ioplan_importer.fio.shape import Refused, shape_of
 from ioplan_importer.fio.stream import clauses_of
 from ioplan_importer.fio.timed import Timed
@@ -31,6 +32,7 @@ from ioplan_importer.outline import (
     PlanOutline,
     StreamOutline,
     TestOutline,
+    TraceOutline,
 )
 
 RESERVED = {"read": "reader", "write": "writer", "trim": "trimmer"}
@@ -45,6 +47,7 @@ class ImportedJob(Struct, frozen=True):
     length: Length
     delay_ns: int
     target: str
+    trace: TraceOutline | None = None
 
 
 Complete = Callable[[list[Section]], list[Section]]
@@ -68,6 +71,7 @@ def outline_of(
         title=_title(source),
         tests=tests,
         remarks=(*_targets(done, findings), *_left_to_backend(sections)),
+        traces=_traces(done),
     )
 
 
@@ -125,20 +129,51 @@ def _imported(jobs: list[FioJob], findings: Findings) -> list[ImportedJob]:
 def _stream(job: FioJob, findings: Findings) -> ImportedJob:
     """One job as a stream. Raises Refused."""
     check_engine(job, findings)
+    if job.has("read_iolog"):
+        return _replay(job, findings)
     shape = shape_of(job, findings)
     clauses = clauses_of(job, shape, findings)
     clauses |= region_of(job, shape, findings)
-    tell_range(job, "startdelay", findings)
-    delay_us = job.read(
-        "startdelay", lambda text: time_us(text, seconds=True), 0, findings
-    )
     return ImportedJob(
         job=job,
         stream=StreamOutline(name=name_of(job.name), clauses=clauses),
         length=length_of(job, shape, findings),
-        delay_ns=delay_us * 1000,
+        delay_ns=_delay_ns(job, findings),
         target=target_of(job, findings),
     )
+
+
+def _delay_ns(job: FioJob, findings: Findings) -> int:
+    tell_range(job, "startdelay", findings)
+    return 1000 * job.read(
+        "startdelay", lambda text: time_us(text, seconds=True), 0, findings
+    )
+
+
+def _replay(job: FioJob, findings: Findings) -> ImportedJob:
+    """One job that replays a log. Raises Refused."""
+    stem = Path(job.text("read_iolog")).name.partition(".")[0]
+    trace = trace_of(job, f"{name_of(stem)}_trace", findings)
+    clauses = replay_clauses(job, trace.name, findings)
+    return ImportedJob(
+        job=job,
+        stream=StreamOutline(name=name_of(job.name), clauses=clauses),
+        length=replay_length(job, findings),
+        delay_ns=_delay_ns(job, findings),
+        target=job.text("replay_redirect", "the one of its log"),
+        trace=trace,
+    )
+
+
+def _traces(groups: list[list[ImportedJob]]) -> tuple[TraceOutline, ...]:
+    """Each log once. Raises ImportFault where two would have one name."""
+    found: dict[str, TraceOutline] = {}
+    for one in (job.trace for group in groups for job in group if job.trace):
+        if found.setdefault(one.name, one).log != one.log:
+            raise ImportFault(
+                f"two logs would be the trace {one.name}", one.span, "rename one"
+            )
+    return tuple(found.values())
 
 
 def name_of(text: str) -> str:

@@ -43,6 +43,7 @@ SAID = frozenset(
         *("fsync", "fdatasync", "sync", "zero_buffers", "buffer_compress_percentage"),
         *("dedupe_percentage", "direct", "buffered", "ioengine", "kb_base", "filename"),
         *("directory", "nrfiles", "name", "description", "exitall", "buffer_pattern"),
+        *("read_iolog", "replay_no_stall", "replay_time_scale", "replay_skip"),
     )
 )
 """What becomes a clause, a length or the order of tests."""

@@ -70,6 +70,12 @@ def job_plan(call: FioCall) -> JobPlan:
 
     try:
         outline = outline_of(source, os.environ, findings, chosen)
+        if outline.traces:
+            raise ImportFault(
+                "a log is replayed by a plan, and not in fio's place",
+                outline.traces[0].span,
+                "ioplan import JOBFILE -o web.ioplan makes one, with its trace",
+            )
     except ImportFault as fault:
         fault.found = in_order(findings.found)
         raise

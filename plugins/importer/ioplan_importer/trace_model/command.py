@@ -24,15 +24,21 @@ from ioplan_importer.writer import plan_text
 
 def model(*, path: Path, output: Path | None, volume: str | None, force: bool) -> int:
     """Write the plan of a trace; returns 0."""
-    with trace_faults(path), TemporaryDirectory() as folder:
-        trace, found = prepared_trace(path, Path(folder), volume)
-        said = (*_head(source_of(path).name, trace), *left_out(found))
-        text = model_text(path.name, trace, said)
+    with trace_faults(path):
+        text, ios = model_of(path, volume)
     with opened(output, force) as out:
         out.write(text.encode())
     if output and output != STDOUT:
-        print_line(f"{output}: a model of {counted(trace.header.count, 'I/O')}")
+        print_line(f"{output}: a model of {counted(ios, 'I/O')}")
     return HELD
+
+
+def model_of(path: Path, volume: str | None = None) -> tuple[str, int]:
+    """The plan of a trace, and the number of its I/Os. Raises TraceError, OSError."""
+    with TemporaryDirectory() as folder:
+        trace, found = prepared_trace(path, Path(folder), volume)
+        said = (*_head(source_of(path).name, trace), *left_out(found))
+        return model_text(path.name, trace, said), trace.header.count
 
 
 def model_text(name: str, trace: Prepared, said: tuple[str, ...] = ()) -> str:

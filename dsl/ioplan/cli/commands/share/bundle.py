@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ioplan.cli.commands.report import report_page
+from ioplan.cli.commands.share.bundle_traces import with_traces
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.sessions.stores import STDOUT, opened, results_at
@@ -44,7 +45,9 @@ def bundle_sessions(
     """Write a bundle. Raises UsageError, StoreError, BundleError."""
     with results_at(store) as known:
         ids = dict.fromkeys(known.session(key).id for key in sessions or ["last"])
-        found = tuple(_bundled(known, known.session(id)) for id in ids)
+        found = tuple(
+            with_traces(_bundled(known, known.session(id)), redact) for id in ids
+        )
     if redact:
         found = redacted(found, user_key(), [platform.node()], _users())
     data = bundle_bytes(found, _report(found), _signing(sign))

@@ -65,7 +65,9 @@ def _write(found: Bundle, store: Store, folder: Path) -> None:
     for one in found.sessions:
         path = write_plan(one, folder / one.session.id)
         for used, text in one.files.items():
-            if is_facts(text):
+            if used in one.models:
+                print_line(f"{path.parent / _model_name(used)}: a model of {used}")
+            elif is_facts(text) and used not in one.traces:
                 digest = recorded_trace(text).facts.digest
                 print_line(f"{path.parent / used}: a trace, not in the bundle; SHA-256")
                 print_line(f"  {digest}")
@@ -82,14 +84,20 @@ def write_plan(one: Bundled, folder: Path) -> Path:
     for used, text in one.files.items():
         if not goes_down(used) or _is_setting(used):
             raise BundleError(f"the plan of the bundle uses a file {used!a}")
-        if not is_facts(text):
-            write_new(folder / used, text.encode())
+        if used in one.models:
+            write_new(folder / _model_name(used), one.models[used].encode())
+        if used in one.traces or not is_facts(text):
+            write_new(folder / used, one.traces.get(used) or text.encode())
     for extra, text in (("drive.toml", one.drive), ("lab.json", one.lab)):
         if text and extra not in one.files:
             write_new(folder / extra, text.encode())
     path = folder / plan_name(one)
     write_new(path, one.session.plan_text.encode())
     return path
+
+
+def _model_name(trace: str) -> str:
+    return f"{trace.removesuffix('.iotrace')}.model.ioplan"
 
 
 SETTINGS = ("ioplan.toml", "ioplan.lock", "lab.toml")

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
+from ioplan.core.bars import bars
 from ioplan.core.text import counted
 from ioplan.core.units import bytes_text, digits, iops_text, latency_text, time_text
 from ioplan.job import SECOND_NS
@@ -131,6 +132,7 @@ def _lines(name: str, found: TraceSummary) -> Iterator[str]:
         rate = f"{digits(found.moved_bytes / span_s / 1e6)} MB/s"
         peak = f"{iops_text(found.peak_iops)} IOPS"
         yield f"rate        {mean}, {rate}; highest second {peak}"
+        yield f"            |{bars(found.rates)}|"
     kinds = zip(KINDS, found.kinds, strict=True)
     told = ", ".join(f"{n} {name[n > 1]}" for name, n in kinds if n)
     yield f"kinds       {told}; {digits(100 * found.read_share)} % reads"
@@ -141,11 +143,24 @@ def _lines(name: str, found: TraceSummary) -> Iterator[str]:
     yield f"sizes       {sizes}" + (f", {rest} more" if rest else "")
     touched, end = bytes_text(found.touched_bytes), bytes_text(found.end_bytes)
     yield f"places      up to {end}, {touched} touched (in units of 1 MiB)"
+    hot = f"{digits(100 * found.hot_share)} % begin in the hottest tenth of these"
+    yield f"locality    {hot}"
     yield f"sequential  {digits(100 * found.sequential_share)} % begin where one ended"
     yield (
         f"arrivals    variation {digits(found.gap_variation)} "
         "(0 fixed, 1 Poisson, more: bursts)"
     )
+    yield from _outstanding(found)
+
+
+def _outstanding(found: TraceSummary) -> Iterator[str]:
+    many = found.outstanding
+    if many is None or many.unknown == found.ios:
+        yield "outstanding not known: no completion is in it"
+        return
+    left = f"; of {counted(many.unknown, 'I/O')} not known" if many.unknown else ""
+    yield f"outstanding {digits(many.mean)} on average, at most {many.most}{left}"
+    yield f"            |{bars(many.along)}|"
 
 
 def left_out(found: Found | None) -> Iterator[str]:

@@ -121,7 +121,11 @@ def _check_steps(node: tree.Seek, steps: list[StepTemplate], sweep: Sweep) -> No
         )
         return
     run = steps[0]
-    if run.rule or run.limit is not None or run.passes is not None:
+    streams = [overridden_by(one, run.override) for one in run.workload.streams]
+    timed = all(
+        "replay" in one.attributes and "pace" not in one.attributes for one in streams
+    )
+    if run.rule or run.limit is not None or (run.passes is not None and not timed):
         sweep.findings.error(
             "the runs of a seek are limited by time",
             run.span,

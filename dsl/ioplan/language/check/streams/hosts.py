@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ioplan.language.check.scope import Scope
+from ioplan.language.check.streams.replay import is_replayed
 from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.plan import RunTemplate, StreamTemplate, WorkloadTemplate
 from ioplan.language.syntax.source import Span
@@ -57,6 +58,8 @@ def _check_all(streams: list[StreamTemplate], where: Span, s: Scope) -> None:
 
 def _check_length(run: RunTemplate, place: Span, s: Scope) -> None:
     """Bytes and passes are counted by each host for itself."""
+    if is_replayed(run.workload, run.override):
+        return  # which is refused on hosts
     if run.passes is not None or run.limit is not None:
         s.findings.error(
             "a run on several hosts must be limited by time, because each host "

@@ -20,7 +20,7 @@ const MAGIC: &[u8; 8] = b"IOTRACE1";
 const HEADER_BYTES: usize = 64;
 pub const RECORD_BYTES: usize = 24;
 /// Of a trace whose header says that each record ends with the time its I/O took.
-const LONG_RECORD_BYTES: usize = 32;
+pub const LONG_RECORD_BYTES: usize = 32;
 const FLAGS_AT: usize = 32;
 const FLAG_RESPONSES: u64 = 1;
 const KIND_AT: usize = 20;

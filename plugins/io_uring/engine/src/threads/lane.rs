@@ -69,7 +69,8 @@ pub struct Lane {
     /// A plain closed loop: no rate, pauses, limit, late start, flushes, verification or
     /// trace.
     plain: bool,
-    /// Whether the pause, the verifier, the commits or a trace need to know of completions.
+    /// Whether the pause, the verifier, the commits or a trace, replayed or kept, need to
+    /// know of completions.
     tracked: bool,
     filler: Filler,
     verifier: Option<Verifier>,
@@ -145,7 +146,7 @@ impl Lane {
             kept: job
                 .keep
                 .as_ref()
-                .map(|prefix| Kept::new(prefix, id, stream.fua)),
+                .map(|prefix| Kept::new(prefix, id, stream.fua, stream.qd)),
             filler: Filler::new(stream, smallest_bytes, fastrand::Rng::new()),
             verifier: stamps.filter(|_| stream.verify).map(|stamps| {
                 Verifier::new(job.block_bytes, stamps.clone(), stream, log.is_some())
@@ -156,7 +157,8 @@ impl Lane {
                 || stream.pauses()
                 || stream.sync_every.is_some()
                 || stream.pace == TracePace::After
-                || log.is_some(),
+                || log.is_some()
+                || job.keep.is_some(),
             deferred: None,
             retries: Retries::of(stream),
             sync_every: stream.sync_every,
@@ -482,7 +484,7 @@ impl Lane {
             log.flushing(slot);
         }
         if let Some(kept) = &mut self.kept {
-            kept.issued(op);
+            kept.issued(slot, op);
         }
     }
 
@@ -636,6 +638,9 @@ impl Lane {
         }
         if let Some(arrivals) = &mut self.arrivals {
             arrivals.complete(op.tag, now_ns);
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.completed(slot, op, success, now_ns);
         }
         self.verify(op, success, now_ns, data);
         match (&mut self.log, op.kind) {
