@@ -32,6 +32,7 @@ def test_it_is_refused_with_the_reason(device: Starts, tmp_path: Path) -> None:
     assert after.code == 2 and "its log has no FUA" in after.err
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("engine", ["libaio", "psync"])
 def test_what_is_allowed_arrives_and_its_faults_are_in_the_record(
     engine: str, device: Starts, tmp_path: Path
@@ -63,6 +64,7 @@ def test_what_is_allowed_arrives_and_its_faults_are_in_the_record(
     assert late["max_ns"] >= late["p99_ns"] >= late["p50_ns"] >= 0
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("clause", "meant"),
     [

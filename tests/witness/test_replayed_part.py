@@ -34,6 +34,7 @@ def as_reads(trace: Ios) -> Ios:
     return made
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("mode", ["io_uring", "sync"])
 @pytest.mark.parametrize(
     ("clause", "meant"),
@@ -66,6 +67,7 @@ def test_what_is_chosen_arrives_and_nothing_else_changes_the_device(
     assert entries["fua"].sum() == wanted["flags"].sum()
 
 
+@pytest.mark.long
 def test_a_part_is_what_cut_makes_of_it(device: Starts, tmp_path: Path) -> None:
     """The same I/Os at the same times, by the file that `trace cut` writes."""
     recorded(tmp_path)
@@ -82,6 +84,7 @@ def test_a_part_is_what_cut_makes_of_it(device: Starts, tmp_path: Path) -> None:
     assert of_part["run_s"] == pytest.approx(of_cut["run_s"], abs=0.05)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("qd", [1, 8])
 def test_as_fast_as_possible_keeps_the_order_and_the_depth(
     qd: int, device: Starts, tmp_path: Path
