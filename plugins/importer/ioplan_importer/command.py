@@ -6,6 +6,7 @@ import os
 import re
 from pathlib import Path
 
+from ioplan.cli.commands.trace.traces import replaced
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, USAGE
@@ -20,7 +21,7 @@ from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio_results.log_file import log_of
 from ioplan_importer.fio_results.sessions import import_results
 from ioplan_importer.kinds import LOGS, READERS, RESULTS, kind_of
-from ioplan_importer.plan_import import ImportedPlan, import_plan
+from ioplan_importer.plan_import import ImportedPlan, Place, import_plan
 from ioplan_importer.proof.prove import prove as prove_plan
 from ioplan_importer.writer import Library
 
@@ -91,8 +92,9 @@ def _one(
     force: bool,
 ) -> int:
     """One file as one plan, to a file or to standard output."""
-    beside = output.parent if output and output != STDOUT else None
-    made = _imported(source, kind, variables, None, beside, force)
+    in_file = output if output and output != STDOUT else None
+    place = _beside(in_file.parent, force) if in_file else None
+    made = _imported(source, kind, variables, None, place)
     if made is None:
         return USAGE
     with opened(output, force) as out:
@@ -113,9 +115,9 @@ def _folder(
     """A plan for each file; with a suite's name, over one library of workloads."""
     library = Library(_suite_name(suite)) if suite else None
     folder.mkdir(parents=True, exist_ok=True)
-    codes = []
+    codes, place = [], _beside(folder, force)
     for source, kind in zip(sources, kinds, strict=True):
-        made = _imported(source, kind, variables, library, folder, force)
+        made = _imported(source, kind, variables, library, place)
         codes.append(USAGE if made is None else _code(made))
         if made is None:
             continue
@@ -150,17 +152,20 @@ def _suite_name(text: str) -> str:
     return text
 
 
+def _beside(folder: Path, force: bool) -> Place:
+    return lambda name: replaced(folder / name, force)
+
+
 def _imported(
     source: Source,
     kind: str,
     variables: dict[str, str],
     library: Library | None,
-    traces: Path | None,
-    force: bool,
+    place: Place | None,
 ) -> ImportedPlan | None:
     """The plan, with what is lost told; None and the reason where there is none."""
     try:
-        made = import_plan(source, kind, variables, library, traces, force)
+        made = import_plan(source, kind, variables, library, place)
     except ImportFault as fault:
         _tell([*fault.found, fault.diagnostic])
         return None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.cli.commands.trace.traces import replaced
 from ioplan.language.check.check import check
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, in_order
 from ioplan.language.plan import CheckedPlan
@@ -23,6 +23,10 @@ from ioplan_importer.sharing import shortened
 from ioplan_importer.writer import Library, plan_text
 
 SHOWN_LOSSES = 12
+
+
+Place = Callable[[str], AbstractContextManager[Path]]
+"""Where a file of this name is written, whole or not at all."""
 
 
 class ImportedPlan(Struct, frozen=True):
@@ -43,12 +47,11 @@ def import_plan(
     kind: str,
     variables: Mapping[str, str],
     library: Library | None = None,
-    traces: Path | None = None,
-    force: bool = False,
+    place: Place | None = None,
 ) -> ImportedPlan:
     """The plan that a file asks for. Raises ImportFault where it cannot be read.
 
-    What it replays becomes trace files in the folder `traces`, where the plan is to be.
+    What it replays becomes trace files at a `place`, beside where the plan is to be.
     """
     findings = Findings()
     try:
@@ -57,7 +60,7 @@ def import_plan(
         fault.found = in_order(findings.found)
         raise
     found = in_order(findings.found)
-    roots = {_made(one, traces, force) for one in outline.traces}
+    roots = {_made(one, place) for one in outline.traces}
     text = plan_text(outline, source.name, _comments(source, found), library)
     if library:
         return ImportedPlan(text, found, None)
@@ -71,22 +74,22 @@ def import_plan(
         return ImportedPlan(text, [*found, *error.diagnostics], None)
 
 
-def _made(trace: TraceOutline, folder: Path | None, force: bool) -> Path:
-    """The folder with the trace file in it. Raises ImportFault, UsageError."""
-    if folder is None:
+def _made(trace: TraceOutline, place: Place | None) -> Path:
+    """The folder with the trace file in it. Raises ImportFault and what `place` does."""
+    if place is None:
         raise ImportFault(
             "a replay needs a trace file beside its plan",
             trace.span,
             "name the plan with -o FILE, without --prove",
         )
     try:
-        with replaced(folder / trace.file_name, force) as path:
+        with place(trace.file_name) as path:
             convert(trace.log, path)
     except (TraceError, OSError) as error:
         raise ImportFault(
             f"{trace.log}: {error}", trace.span, "ioplan trace convert may help"
         ) from error
-    return folder
+    return path.parent
 
 
 def _without_impossible(

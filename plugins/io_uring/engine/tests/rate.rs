@@ -99,7 +99,7 @@ fn gamma_arrivals_have_them_in_the_mean() {
 fn kept_times(prefix: &str, thread: usize) -> Vec<u64> {
     let bytes = std::fs::read(format!("{prefix}.{thread}")).expect("the thread kept its I/O");
     let time = |record: &[u8]| u64::from_le_bytes(record[..8].try_into().expect("8 bytes"));
-    let mut times: Vec<u64> = bytes.chunks_exact(24).map(time).collect();
+    let mut times: Vec<u64> = bytes.chunks_exact(32).map(time).collect();
     times.sort_unstable(); // in sync mode, slots are not in order
     times
 }
