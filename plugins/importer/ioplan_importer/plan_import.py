@@ -75,7 +75,7 @@ def import_plan(
 
 
 def _made(trace: TraceOutline, place: Place | None) -> Path:
-    """The folder with the trace file in it. Raises ImportFault and what `place` does."""
+    """The folder with the trace file in it. Raises ImportFault, or what place does."""
     if place is None:
         raise ImportFault(
             "a replay needs a trace file beside its plan",
