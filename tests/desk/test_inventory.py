@@ -9,8 +9,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from command import ioplan, plan_file
@@ -27,7 +28,7 @@ from ioplan_lab.desk import inventory as module
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.errors import Missing
-from ioplan_lab.desk.inventory import Inventory
+from ioplan_lab.desk.inventory import Inventory, ReportedLane
 from ioplan_lab.desk.tables import TABLES
 from ioplan_lab.workers.reporter import Reporter
 
@@ -242,36 +243,52 @@ def test_a_host_lists_and_ends_jobs_by_itself(tmp_path: Path, store_path: Path) 
         assert {one.status for one in store.sessions()} <= {"interrupted"}
 
 
+class PlainRun(NamedTuple):
+    """A run of no job that is under way, and a desk of its lab's database."""
+
+    process: subprocess.Popen[bytes]
+    lab: Path
+    desk: Desk
+    lane: ReportedLane
+
+    def cancel(self) -> None:
+        """At the desk, until the run has ended there."""
+        cancelled(self.desk, self.lane.state.job)
+        assert self.process.wait(60) == 130
+        wait_for(lambda: not self.desk.inventory.running())
+
+
+@contextmanager
+def plain_run(folder: Path, plan: str, target: str) -> Iterator[PlainRun]:
+    with server() as database:
+        lab = lab_of(folder, database.address)
+        words = ("--lab", lab, "--target", target, "--create", "16MiB", "--quiet")
+        run = began("run", plan_file(folder, plan), *words)
+        with desk_in(folder / "2", lab, results=database.address) as other:
+            wait_for(other.inventory.running)
+            (lane,) = other.inventory.running()
+            yield PlainRun(run, lab, other, lane)
+
+
 @pytest.mark.long_but_first
 @needs_postgres
 def test_a_plain_run_is_in_the_inventory_until_it_ends(
     tmp_path: Path, store_path: Path
 ) -> None:
-    with server() as database:
-        lab = lab_of(tmp_path, database.address)
-        words = ("--lab", lab, "--target", "a", "--create", "16MiB", "--quiet")
-        run = began("run", plan_file(tmp_path, SLOW), *words)
-        with desk_in(tmp_path / "2", lab, results=database.address) as other:
-            wait_for(other.inventory.running)
-            (lane,) = other.inventory.running()
-            job = lane.state.job
-            page = by_token(other, "viewer").get("/drives").text
-            assert page.count(">busy<") == 1 and job in page
-            told = ioplan("lab", "drives", "--json", "--lab", lab)
-            rows = [json.loads(line) for line in told.out.splitlines()]
-            assert [row["state"] for row in rows] == ["busy", "free"]
-            assert job in rows[0]["why"] and job in ioplan("jobs").out
-            metrics = by_token(other, "viewer").get("/metrics").text
-            assert 'drive="a",host="",state="busy"} 1.0' in metrics
-            cancelled(other, job)
-            assert run.wait(60) == 130
-            wait_for(lambda: not other.inventory.running())
-            (state,) = (one.state for one in other.inventory.job(job))
-            assert (state.status, state.message) == (
-                "stopped",
-                "cancelled by operator",
-            )
-            assert other.sessions_of(job) == [job]
+    with plain_run(tmp_path, SLOW, "a") as run:
+        job, viewer = run.lane.state.job, by_token(run.desk, "viewer")
+        page = viewer.get("/drives").text
+        assert page.count(">busy<") == 1 and job in page
+        told = ioplan("lab", "drives", "--json", "--lab", run.lab)
+        rows = [json.loads(line) for line in told.out.splitlines()]
+        assert [row["state"] for row in rows] == ["busy", "free"]
+        assert job in rows[0]["why"] and job in ioplan("jobs").out
+        metrics = viewer.get("/metrics").text
+        assert 'drive="a",host="",state="busy"} 1.0' in metrics
+        run.cancel()
+        (state,) = (one.state for one in run.desk.inventory.job(job))
+        assert (state.status, state.message) == ("stopped", "cancelled by operator")
+        assert run.desk.sessions_of(job) == [job]
     wait_for(lambda: not (lanes_root() / job).exists())
 
 
@@ -280,23 +297,15 @@ def test_a_plain_run_is_in_the_inventory_until_it_ends(
 def test_a_run_that_several_targets_share_keeps_each_of_them_busy(
     tmp_path: Path, store_path: Path
 ) -> None:
-    with server() as database:
-        lab = lab_of(tmp_path, database.address)
-        words = ("--lab", lab, "--target", "all", "--create", "16MiB", "--quiet")
-        run = began("run", plan_file(tmp_path, SHARED), *words)
-        with desk_in(tmp_path / "2", lab, results=database.address) as other:
-            wait_for(other.inventory.running)
-            (lane,) = other.inventory.running()
-            job = lane.state.job
-            assert lane.state.target == "a, b"
-            assert {*lane.drive.split(", ")} == {str(tmp_path / n) for n in "ab"}
-            assert all(is_busy(other, lab, job, lanes=1))
-            cancelled(other, job)
-            assert run.wait(60) == 130
-            wait_for(lambda: not other.inventory.running())
-            assert not any(is_busy(other, lab, job, lanes=1))
-            (state,) = (one.state for one in other.inventory.job(job))
-            assert state.message == "cancelled by operator"
+    with plain_run(tmp_path, SHARED, "all") as run:
+        job = run.lane.state.job
+        assert run.lane.state.target == "a, b"
+        assert {*run.lane.drive.split(", ")} == {str(tmp_path / n) for n in "ab"}
+        assert all(is_busy(run.desk, run.lab, job, lanes=1))
+        run.cancel()
+        assert not any(is_busy(run.desk, run.lab, job, lanes=1))
+        (state,) = (one.state for one in run.desk.inventory.job(job))
+        assert state.message == "cancelled by operator"
     with Store.open(store_path) as store:
         assert store.session(job).status == "interrupted"
 
