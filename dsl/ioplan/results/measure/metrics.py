@@ -199,8 +199,6 @@ def _streams(metric: Metric, record: Measured) -> Sequence[Measured | StreamResu
 
 def all_scoped(metric: Metric, samples: Sequence[Sample]) -> list[DirectionResult]:
     """The results in a metric's scope, of several runs."""
-    if metric.stream is None and metric.direction is None:
-        return [sample.record.total for sample in samples]
     return [r for sample in samples for r in scoped(metric, sample.record)]
 
 
