@@ -121,9 +121,10 @@ def _call(session: Session, resumed: ResumeOptions) -> RunCall:
     """The call that the session was begun with, and what is permitted now."""
     _check_signature(session, resumed)
     plan = resumed.plan or Path(session.resolved.plan)
-    if not plan.is_file():
+    if not (plan.is_file() and plan.stat().st_size):
+        state = "empty" if plan.is_file() else "gone"
         raise UsageError(
-            f"the plan {str(plan)!r} of session {session.id} is gone; name it with "
+            f"the plan {str(plan)!r} of session {session.id} is {state}; name it with "
             f"--plan, or write it out: ioplan show {session.id} --plan > FILE"
         )
     change = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
+from pathlib import Path
 
 from ioplan.backends import Drive, TargetRequest
 from ioplan.cli.errors import UsageError
@@ -60,4 +61,5 @@ def power_supply(
         again = request.model_copy(update={"overwrite_data": known})
         return stack.enter_context(closing(after_reading(choice.backend.open, again)))
 
-    return PowerSupply(control, reopen)
+    journal = request.entry.journal if request.entry else None
+    return PowerSupply(control, reopen, (Path(journal.key),) if journal else ())

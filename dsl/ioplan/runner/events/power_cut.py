@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -32,10 +33,14 @@ LOST = (
 
 
 class PowerSupply(Struct, frozen=True):
-    """The lab's `power_control` of the target, and how it is opened again."""
+    """The lab's `power_control` of the target, and how it is opened again.
+
+    `files` are those that `ioplan resume` needs after a cut of this host.
+    """
 
     control: PowerControl
     reopen: Callable[[], Drive]
+    files: tuple[Path, ...] = ()
 
 
 class PowerCut(Timed):

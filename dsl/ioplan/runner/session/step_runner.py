@@ -43,7 +43,12 @@ from ioplan.runner.session.budget import Budget
 from ioplan.runner.session.context import SessionContext
 from ioplan.runner.session.recorder import Recorder, without_failed_ios
 from ioplan.runner.session.stated_spare import stated_spare
-from ioplan.runner.state.host_cut import HostCut, forget_host_cut, last_host_cut
+from ioplan.runner.state.host_cut import (
+    HostCut,
+    forget_host_cut,
+    keep_for_resume,
+    last_host_cut,
+)
 from ioplan.runner.state.stamps import StampFile
 from ioplan.runner.telemetry.instruments import Instruments
 
@@ -103,19 +108,22 @@ class StepRunner:
         self, run: Run, job: Job, watch: RunWatch | None, events: LabEvents
     ) -> tuple[RunRecord, RunOutcome]:
         """A run with a power cut; afterwards the target is there again, opened anew."""
-        assert self.context.power and run.cut_ns
+        supply = self.context.power
+        assert supply and run.cut_ns
         seeds = run.run_id, self.recorder.seq
 
         def keep(at_s: float) -> None:
-            HostCut.of(self.context.session.id, run, at_s).keep()
+            session, files = self.context.session, supply.files
+            keep_for_resume(session.resolved.plan, session.request.lab, *files)
+            HostCut.of(session.id, run, at_s).keep()
 
-        cut = PowerCut.drawn(self.context.power, run.cut_ns, keep, *seeds)
+        cut = PowerCut.drawn(supply, run.cut_ns, keep, *seeds)
         facts, lost = self.drive.facts, None
         try:
             job, outcome = self._execute(job, watch, events, cut)
         finally:
             cut.end()
-            if self.context.power.control.this_host:
+            if supply.control.this_host:
                 forget_host_cut()
             elif cut.cut_s:
                 noted = self._cut_noted()

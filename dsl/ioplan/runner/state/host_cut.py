@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import datetime
 from pathlib import Path
 
@@ -69,6 +70,17 @@ class HostCut(Model):
         """Durably: the power goes next. Raises OSError, OutputError."""
         make_private(_file().parent)
         rewrite(_file(), self.model_dump_json().encode())
+
+
+def keep_for_resume(*files: str | Path | None) -> None:
+    """Make what `ioplan resume` reads durable: it may just have been written.
+
+    Raises OSError.
+    """
+    for file in files:
+        if file:
+            with Path(file).open("rb") as opened:
+                os.fsync(opened.fileno())
 
 
 def last_host_cut() -> HostCut | None:
