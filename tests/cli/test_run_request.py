@@ -123,7 +123,7 @@ def test_a_store_and_json_keep_each_field(tmp_path: Path) -> None:
 
 def test_resume_takes_each_field_up(tmp_path: Path) -> None:
     plan = tmp_path / "p.ioplan"
-    plan.touch()
+    plan.write_text("test")
     known = Resolved(plan=str(plan), target_key="k")
     made = signed(session(request=FULL, resolved=known, backend=FULL.backend))
     call = _call(made, ResumeOptions(session=made.id, store=tmp_path / "s.db"))

@@ -98,7 +98,6 @@ def call(words: tuple[str, ...], plan: Path, target: Served) -> Done:
 CALLS = {
     "run": ("run", "--backend", "io_uring"),
     "fio": ("run", "--backend", "fio"),
-    "create": ("run", "--backend", "io_uring", "--create", "8MiB"),
     "crosscheck": ("crosscheck", "--backends", "io_uring,fio", "--rounds", "2"),
 }
 
@@ -110,8 +109,7 @@ CALLS = {
     [
         *(pytest.param(name, PLAN, id=f"{name}-filled") for name in ("run", "fio")),
         *(pytest.param(name, PURGED, id=f"{name}-purged") for name in ("run", "fio")),
-        pytest.param("create", PLAN, id="create"),
-        pytest.param("crosscheck", PLAN, id="crosscheck", marks=pytest.mark.long),
+        pytest.param("crosscheck", PLAN, id="crosscheck"),
     ],
 )
 def test_a_target_that_vanishes_at_any_moment(

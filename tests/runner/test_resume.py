@@ -232,6 +232,8 @@ def test_a_plan_that_is_gone(stopped: Path, store_path: Path, tmp_path: Path) ->
     done = ioplan("resume")
     assert done.code == 2
     assert "is gone; name it with --plan, or write it out" in done.err
+    stopped.touch()
+    assert "is empty; name it with --plan" in ioplan("resume").err
     done = ioplan("resume", "--plan", tmp_path / "moved.ioplan")
     assert done.code == 0
     assert "was edited" not in done.err
