@@ -105,9 +105,8 @@ def test_it_says_how_long_each_took(
         mean = found[direction]["latency"]["mean_ns"]
         assert len(took) == found[direction]["ios"]
         assert took.mean() == pytest.approx(mean, rel=1e-6)
-    text = (
-        'trace t = "kept/run-0001.iotrace" test "T" { run replay t after completion }'
-    )
+    step = "run replay t after completion, qd 8"
+    text = f'trace t = "kept/run-0001.iotrace" test "T" {{ {step} }}'
     assert run(text, folder).code == 0
 
 

@@ -36,7 +36,7 @@ def test_its_settings_are_those_of_the_server() -> None:
         assert f'"{name.removeprefix("ioplan.")}"' in asked
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(
     not COMPILER.exists(), reason="LEFT OUT: npm install in editors/vscode was not done"
 )

@@ -70,7 +70,7 @@ def test_the_installer_and_the_package_scripts_are_shell(tmp_path: Path) -> None
         subprocess.run(["sh", "-n"], input=script, text=True, check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_installer_says_what_its_packages_are_for(tmp_path: Path) -> None:
     (tmp_path / "wheels").mkdir()
     (tmp_path / "install.sh").write_text(offline.installer("aarch64", "musl"))

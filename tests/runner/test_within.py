@@ -60,8 +60,13 @@ def hours(records: list[RunRecord]) -> float:
 
 @pytest.mark.parametrize(
     ("text", "drive"),
-    [(DEPTHS + ROUNDS, None), (ROUNDS + CELLS, CLIENT), (CELLS, None)],
-    ids=["runs", "rounds-client", "cells"],
+    [
+        pytest.param(DEPTHS + ROUNDS, None, id="runs"),
+        pytest.param(
+            ROUNDS + CELLS, CLIENT, id="rounds-client", marks=pytest.mark.long
+        ),
+        pytest.param(CELLS, None, id="cells", marks=pytest.mark.long),
+    ],
 )
 def test_an_hour_is_kept_within_two_percent(
     tmp_path: Path, text: str, drive: Path | None

@@ -10,7 +10,7 @@ import pytest
 
 # How long one example takes says more about the machine than about the code.
 hypothesis.settings.register_profile(
-    "ioplan", deadline=None, derandomize=True, database=None
+    "ioplan", deadline=None, derandomize=True, database=None, max_examples=50
 )
 hypothesis.settings.register_profile(
     "soak", deadline=None, derandomize=False, print_blob=True

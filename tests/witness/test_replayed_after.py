@@ -43,8 +43,15 @@ def waited_for(trace: Ios, number: int) -> Any:
     return ends[:number] <= trace["time_ns"][number], ends
 
 
-@pytest.mark.parametrize("mode", ["io_uring", "sync"])
-@pytest.mark.parametrize("speed", [1, 4])
+@pytest.mark.parametrize(
+    ("speed", "mode"),
+    [
+        (1, "io_uring"),
+        pytest.param(1, "sync", marks=pytest.mark.long),
+        (4, "io_uring"),
+        (4, "sync"),
+    ],
+)
 def test_each_begins_when_what_had_completed_before_it_has(
     mode: str,
     speed: int,
