@@ -4,7 +4,7 @@
 //! same as with io_uring.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::job::Stream;
@@ -20,19 +20,24 @@ use crate::threads::shared::{Shared, lock};
 
 const NAP_NS: u64 = 20_000_000;
 const SPIN_NS: u64 = 50_000;
-/// How long to wait when an I/O of another thread has to complete first.
+/// How long to wait when an I/O of another lane has to complete first.
 const BLOCKED_NS: u64 = 10_000;
 
 /// A lane and the I/O that each of its threads has in flight, in case it never completes.
 struct LaneState {
     lane: Lane,
     in_flight: Vec<Option<Op>>,
+    /// How often a thread got something to do, or the end.
+    turns: u64,
+    /// How many threads wait for an I/O of another to complete.
+    blocked: usize,
 }
 
 /// A lane, and how many I/O threads still use it. Apart from other lanes.
 #[repr(align(128))]
 pub struct SharedLane {
     state: Mutex<LaneState>,
+    turned: Condvar,
     pub active: AtomicUsize,
 }
 
@@ -41,7 +46,13 @@ impl SharedLane {
         lane.share(slots);
         let in_flight = vec![None; slots];
         Self {
-            state: Mutex::new(LaneState { lane, in_flight }),
+            state: Mutex::new(LaneState {
+                lane,
+                in_flight,
+                turns: 0,
+                blocked: 0,
+            }),
+            turned: Condvar::new(),
             active: AtomicUsize::new(slots),
         }
     }
@@ -65,6 +76,16 @@ impl SharedLane {
         state.lane.finish(now_ns);
     }
 
+    /// One blocked thread asks when another got an I/O, all of them at the end.
+    fn pass_on(&self, state: &mut LaneState, next: &Next) {
+        match next {
+            Next::Op(_) if state.blocked > 0 => self.turned.notify_one(),
+            Next::Over => self.turned.notify_all(),
+            _ => {}
+        }
+        state.turns += u64::from(matches!(next, Next::Op(_) | Next::Over));
+    }
+
     pub fn should_give_up(&self, now_ns: u64) -> bool {
         lock(&self.state).lane.should_give_up(now_ns)
     }
@@ -81,6 +102,8 @@ pub struct IoThread {
     replays: bool,
     fua: bool,
     spin: bool,
+    /// The lane's `turns` when this thread last asked it.
+    seen: u64,
 }
 
 /// The outcome of an I/O.
@@ -117,6 +140,7 @@ impl IoThread {
             replays: stream.replays_times(),
             fua: stream.fua,
             spin,
+            seen: 0,
         })
     }
 
@@ -126,7 +150,7 @@ impl IoThread {
             match self.next_io(completion.take()) {
                 Next::Op(op) => completion = self.perform(op),
                 Next::Wait(at_ns) | Next::Drain(at_ns) => self.sleep_until(at_ns),
-                Next::Blocked => self.sleep_until(self.clock.now_ns() + BLOCKED_NS),
+                Next::Blocked => self.await_turn(),
                 Next::Over => break,
             }
         }
@@ -138,7 +162,10 @@ impl IoThread {
     /// Counts the last I/O and prepares the next one, under one lock.
     #[inline]
     fn next_io(&mut self, completion: Option<Completion>) -> Next {
-        let LaneState { lane, in_flight } = &mut *lock(&self.lane.state);
+        let state = &mut *lock(&self.lane.state);
+        let LaneState {
+            lane, in_flight, ..
+        } = state;
         let now_ns = completion
             .as_ref()
             .map_or_else(|| self.clock.now_ns(), |completion| completion.now_ns);
@@ -164,7 +191,30 @@ impl IoThread {
                 in_flight[self.index] = Some(*op);
             }
         }
+        self.lane.pass_on(state, &next);
+        self.seen = state.turns;
         next
+    }
+
+    /// Sleeps until another thread got something to do, or for a nap: an I/O becomes
+    /// possible as one completes, and who completed it asks first.
+    fn await_turn(&self) {
+        let mut state = lock(&self.lane.state);
+        if state.turns == self.seen {
+            let left_ns = state.lane.boundary_ns().saturating_sub(self.clock.now_ns());
+            // What is verified may be in use by another lane.
+            let most_ns = if state.lane.verifies() {
+                BLOCKED_NS
+            } else {
+                NAP_NS
+            };
+            let nap = Duration::from_nanos(left_ns.clamp(1000, most_ns));
+            state.blocked += 1;
+            let woken = self.lane.turned.wait_timeout(state, nap);
+            state = woken.unwrap_or_else(PoisonError::into_inner).0;
+            state.blocked -= 1;
+        }
+        state.lane.tick(self.clock.now_ns());
     }
 
     /// Waits for its start, if it has one, and performs the I/O. None if the run was
