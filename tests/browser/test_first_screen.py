@@ -10,7 +10,7 @@ from chromium import Browser, Report
 from command import ioplan
 from sim_batches import rough
 
-from ioplan.results.report.headlines.summary import league_of
+from ioplan.results.report.headlines.session_league import league_of
 from ioplan.results.store.store import Store
 
 pytestmark = pytest.mark.slow

@@ -25,7 +25,7 @@ except SystemExit:
     pass
 print(*sys.modules, file=sys.stderr)
 """
-TO_SHOW = {"distributed", "jinja2", "plotext", "rich", "sqlalchemy"}
+TO_SHOW = {"distributed", "jinja2", "plotext", "psycopg", "rich"}
 LIBRARIES = TO_SHOW | {"lark", "msgspec", "numpy", "pydantic"}
 """Packages that take longer to import than Python to start."""
 
@@ -103,7 +103,7 @@ def test_checking_imports_nothing_of_results(
 
 def test_planning_draws_nothing_and_needs_no_lab() -> None:
     found = imported("plan", DEMO)
-    assert found & {"sqlalchemy", "jinja2", "plotext", "distributed"} == set()
+    assert found & {"jinja2", "plotext", "psycopg", "distributed"} == set()
 
 
 def test_a_run_into_a_pipe_imports_nothing_of_labs_pages_and_terminals(
@@ -113,7 +113,7 @@ def test_a_run_into_a_pipe_imports_nothing_of_labs_pages_and_terminals(
     plan.write_text('test "T" { run random 4KiB 100/0 for 10ms }')
     sim = ("--backend", "sim", "--create", "1MiB", "--quiet")
     found = imported("run", str(plan), *sim, "--store", str(tmp_path / "s.db"))
-    assert found & {"distributed", "dask", "jinja2", "sqlalchemy"} == set()
+    assert found & {"distributed", "dask", "jinja2", "psycopg"} == set()
     assert found & {"rich.live", "rich.progress"} == set()
     assert "ioplan.runner" in found and "ioplan_lab.cluster" not in found
 

@@ -99,7 +99,9 @@ def test_the_role_is_what_the_provider_says_now(desk: Desk, known: Remote) -> No
         assert desk.people.person("ada").role == role
     known.person["groups"] = ["others"]
     browser = client(desk)
-    assert "gives you a role" in browser.get(begun(browser, known)).text
+    page = browser.get(begun(browser, known)).text
+    assert "gives you a role" in page and "sent: others" in page
+    assert '<a href="/sign-in">' in page
 
 
 def aged(seconds: int) -> Callable[[Claims], Claims]:
@@ -213,7 +215,7 @@ def test_a_name_is_one_persons(desk: Desk, known: Remote) -> None:
     second = client(desk)
     assert second.get(begun(second, known)).status_code == 403
     known.person |= {"sub": "s-1", "preferred_username": "renamed"}
-    assert browser.get(begun(browser, known)).status_code == 200
+    assert "ada is signed in" in browser.get(begun(browser, known)).text
     assert [one.name for one in desk.people.everyone()] == ["ada", "admin"]
 
 
@@ -239,6 +241,26 @@ def test_new_keys_of_the_provider_are_asked_for(desk: Desk, known: Remote) -> No
     known.key = RSAKey.generate_key(2048, {"kid": "two", "use": "sig"})
     assert browser.get(begun(browser, known)).status_code == 200
     assert known.asked.count("/keys") == 2
+
+
+def test_keys_for_something_else_do_no_harm(desk: Desk, known: Remote) -> None:
+    """A provider may have keys for encryption, and of kinds to come (RFC 7517, 5)."""
+    known.other_keys = [
+        {"kty": "AKP", "alg": "ML-DSA-65", "kid": "new", "pub": "AA"},
+        RSAKey.generate_key(
+            2048, {"kid": "enc", "use": "enc", "alg": "RSA-OAEP"}
+        ).as_dict(private=False),
+    ]
+    browser = client(desk)
+    assert browser.get(begun(browser, known)).status_code == 200
+
+
+def test_the_provider_is_told_to_forget_the_browser(desk: Desk, known: Remote) -> None:
+    browser = client(desk)
+    assert '<a href="/sign-in/oidc/out">' in browser.get("/sign-in").text
+    answer = browser.get("/sign-in/oidc/out")
+    assert answer.status_code == 303
+    assert answer.headers["location"] == f"{known.issuer}/out?client_id={CLIENT}"
 
 
 def test_a_provider_that_calls_itself_another(desk: Desk, known: Remote) -> None:

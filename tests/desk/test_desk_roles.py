@@ -45,6 +45,7 @@ FOR = {
     "GET /jobs/{id}/log/{session}": "viewer",
     "GET /sign-in/oidc": None,
     "GET /sign-in/oidc/done": None,
+    "GET /sign-in/oidc/out": None,
     "GET /people": "admin",
     "GET /metrics": "viewer",
     "GET /queue": "viewer",

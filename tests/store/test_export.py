@@ -19,7 +19,8 @@ from ioplan.language.metric import parse_metric
 from ioplan.language.plan import SteadyRule
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.results.export.columns import counted_of, run_rows, series_rows
-from ioplan.results.export.export import ExportError, export
+from ioplan.results.export.export import export
+from ioplan.results.export.tabular import ExportError
 from ioplan.results.measure.metrics import Figure
 from ioplan.results.measure.steady_state import assess
 from ioplan.results.report.build import document

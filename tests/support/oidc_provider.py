@@ -14,12 +14,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from secrets import token_urlsafe
 from threading import Thread
 from typing import Any
-from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, unquote_plus, urlencode, urlsplit
 
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
-CLIENT, SECRET = "ioplan", "s3cret"
+CLIENT, SECRET = "ioplan", "s3+cr%41t: ä€"
 Changed = Callable[[dict[str, Any]], dict[str, Any]]
 
 
@@ -28,6 +28,7 @@ class Provider:
 
     def __init__(self) -> None:
         self.key = RSAKey.generate_key(2048, {"kid": "one", "use": "sig"})
+        self.other_keys: list[dict[str, str]] = []
         self.codes: dict[str, dict[str, str]] = {}
         self.person: dict[str, Any] = {
             "sub": "s-1",
@@ -72,10 +73,11 @@ class Provider:
             "authorization_endpoint": f"{self.issuer}/authorize",
             "token_endpoint": f"{self.issuer}/token",
             "jwks_uri": f"{self.issuer}/keys",
+            "end_session_endpoint": f"{self.issuer}/out",
         }
 
     def keys(self) -> dict[str, Any]:
-        return {"keys": [self.key.as_dict(private=False)]}
+        return {"keys": [*self.other_keys, self.key.as_dict(private=False)]}
 
     def authorize(self, address: str) -> str:
         """A person signs in and agrees; returns where the browser is sent."""
@@ -98,7 +100,7 @@ class Provider:
             or asked["code_challenge"] != challenge
         ):
             return 400, {"error": "invalid_grant"}
-        if credentials != f"{CLIENT}:{SECRET}":
+        if [*map(unquote_plus, credentials.split(":"))] != [CLIENT, SECRET]:
             return 401, {"error": "invalid_client"}
         now = int(time.time())
         claims = {

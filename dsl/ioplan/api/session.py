@@ -24,7 +24,8 @@ from ioplan.planner.places import places_of
 from ioplan.records import session as model
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.superseded import current_records
-from ioplan.results.export.export import Records, arrow_table
+from ioplan.results.export.export import Records
+from ioplan.results.export.tabular import arrow_table
 from ioplan.results.report.document import ChartSpec, Document
 from ioplan.results.report.html.one_chart import chart_named, chart_page, charts_of
 from ioplan.results.report.judgements import Judgement, judgements, verdict_lines

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from collections.abc import Sequence
 from math import inf, sqrt
 
 import numpy as np
@@ -22,7 +23,6 @@ JITTER = 0.1
 
 Samples = list["array[float]"]
 """Latencies by kind, in ns; in a list each would take four times the memory."""
-"""Latencies by kind of I/O."""
 
 
 class IoSource:
@@ -59,7 +59,7 @@ class IoSource:
         self.read_ns = self._read_times(spec, rng)
         self.is_stored = (rng.random(DRAWS) < self.stored[0]).tolist()
         delays_ns = spec.host.overhead * rng.uniform(1 - JITTER, 1 + JITTER, DRAWS)
-        self.delays_ns: list[float] = delays_ns.tolist()
+        self.delays_ns: Sequence[float] = array("d", delays_ns.tobytes())
         self.gaps_ns = self._gaps(rng) if self.open_loop else None
 
     def clear_samples(self) -> None:
@@ -96,7 +96,7 @@ class IoSource:
         made: list[int] = np.minimum(found, len(self.kinds) - 1).tolist()
         return made
 
-    def _first_pages(self, spec: DriveSpec, rng: np.random.Generator) -> list[int]:
+    def _first_pages(self, spec: DriveSpec, rng: np.random.Generator) -> Sequence[int]:
         """Pages of the dies where the I/Os begin."""
         stream, pages = self.load.stream, self.load.mean_bytes / spec.flash.page
         if stream.pattern == "sequential":
@@ -108,23 +108,22 @@ class IoSource:
         if stream.goes_on:  # the others begin where the last one ended
             last = np.maximum(0, last_drawn(self._drawn_percents(), DRAWS, rng))
             found = found[last] + ((np.arange(DRAWS) - last) * pages).astype(np.int64)
-        made: list[int] = found.tolist()
-        return made
+        return array("q", found.tobytes())
 
     def _drawn_percents(self) -> Floats:
         """How likely each of the next I/Os is random."""
         by_kind = [self.load.stream.drawn_percent(one.direction) for one in self.kinds]
         return np.array(by_kind)[self.choice]
 
-    def _read_times(self, spec: DriveSpec, rng: np.random.Generator) -> list[float]:
+    def _read_times(self, spec: DriveSpec, rng: np.random.Generator) -> Sequence[float]:
         spread = spec.flash.spread / 100
         times = 1 + spread * np.linspace(-1, 1, DRAWS)
         retries = int(DRAWS * spec.flash.retries / 100 + rng.random())
         times = rng.permutation(times)
         times[:retries] *= RETRY_TIMES
         mean = times.mean()
-        made: list[float] = (rng.permutation(times) * spec.flash.read / mean).tolist()
-        return made
+        drawn = rng.permutation(times) * spec.flash.read / mean
+        return array("d", drawn.tobytes())
 
     def _gaps(self, rng: np.random.Generator) -> list[float]:
         gap_ns, rate = 1 / self.load.rate_per_ns, self.load.stream.rate

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from ioplan.cli.display.output import print_line
 from ioplan.core.text import line
-from ioplan.results.report.headlines.summary import league_of
+from ioplan.results.report.headlines.session_league import league_of
 from ioplan.results.report.terminal.league import league_note, league_table
 from ioplan.results.report.terminal.session_list import session_lines
 from ioplan.results.store.overview import SessionFilter

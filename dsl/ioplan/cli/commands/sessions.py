@@ -23,7 +23,8 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.language.quantity import parse
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.export.export import WRITERS, export
+from ioplan.results.export.export import export
+from ioplan.results.export.tabular import WRITERS
 from ioplan.results.report.terminal.asked_figures import show_figures
 from ioplan.results.report.terminal.during import During, show_during
 from ioplan.results.report.terminal.show import show_records

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import Any
 
 from msgspec import Struct
 
@@ -32,6 +31,7 @@ from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.records.telemetry import Readings, TelemetryPoint
 from ioplan.records.window import Window, window_of
+from ioplan.results.export.tabular import Columns, Row
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice
 from ioplan.results.measure.metrics import Sample, figure
 from ioplan.results.measure.stretch import Stretch
@@ -40,8 +40,6 @@ from ioplan.results.store.store import Store
 from ioplan.workload import COUNTED, DIRECTIONS
 
 DRIVE = ("serial", "model", "firmware")
-Row = dict[str, Any]
-Columns = dict[str, type]
 
 PLACE: Columns = {
     "session": str,

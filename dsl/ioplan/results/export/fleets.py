@@ -18,9 +18,9 @@ from uuid import NAMESPACE_URL, uuid5
 
 from ioplan.core.version import __version__
 from ioplan.records.record import PERCENTILES
-from ioplan.results.export.columns import Row
 from ioplan.results.export.csv_cells import csv_cell
 
+Row = dict[str, Any]
 HIGHER, LOWER = "HigherIsBetter", "LowerIsBetter"
 FIGURES = (
     ("iops", "iops", "ops/sec", HIGHER),

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
 from ioplan.records.drive import Drive
-from ioplan.results.export.columns import Columns, Row
-from ioplan.results.export.export import write
+from ioplan.results.export.tabular import Columns, Row, write
 from ioplan.results.store.overview import SessionOverview
 
 COLUMNS: Columns = {

@@ -32,19 +32,39 @@ def is_address(word: str) -> bool:
     return word.startswith(SCHEMES)
 
 
-class Database(Closing):
-    """An open database. Every method may raise StoreError."""
+class Prepared(Closing):
+    """Transactions on tables, made where they are missing. All may raise StoreError."""
 
     def __init__(self, source: Source) -> None:
-        """Make the tables when the database is empty."""
+        """Prepare it, or close it."""
         self.where = source.where
-        self.reserve: Reserve | None = None
         self._source = source
         try:
             self._prepare()
         except BaseException:
             source.close()
             raise
+
+    def _prepare(self) -> None:
+        """Make what is missing."""
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._source.close()
+
+    def reading(self) -> AbstractContextManager[Connection]:
+        """A transaction that reads."""
+        return self._source.transaction(writes=False)
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """A transaction that writes; durable when it ends."""
+        return self._source.transaction(writes=True)
+
+
+class Database(Prepared):
+    """An open database. Every method may raise StoreError."""
+
+    reserve: Reserve | None = None
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], busy_s: float = BUSY_S) -> Self:
@@ -83,18 +103,6 @@ class Database(Closing):
             if is_address(str(place)) or not is_immutable(Path(place)):
                 raise
         return cls(SqliteFile(Path(place), immutable=True))
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._source.close()
-
-    def reading(self) -> AbstractContextManager[Connection]:
-        """A transaction that reads."""
-        return self._source.transaction(writes=False)
-
-    def writing(self) -> AbstractContextManager[Connection]:
-        """A transaction that writes; durable when it ends."""
-        return self._source.transaction(writes=True)
 
     def _prepare(self) -> None:
         """Nothing is written before it is known to be a store."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -156,28 +156,45 @@ def _pattern(word: str) -> str:
     return escaped.replace("*", "%")
 
 
-DRIVE_COLUMNS = tuple(Drive.model_fields)
-PLAIN = [
-    one
-    for one in SessionOverview.__struct_fields__
-    if one not in ("id", "host_name", "drive", "tags")
-]
-
-
+OTHERS = ("id", "host_name", "drive", "tags")
+PLAIN = tuple(n for n in SessionOverview.__struct_fields__ if n not in OTHERS)
 TEXT_FIELDS = [
     name
     for name, kind in SessionOverview.__annotations__.items()
     if kind in ("str", "SessionStatus", "SessionVerdict")
 ]
-
-
+DRIVE_FIELDS = tuple(Drive.model_fields)
+_plain_of, _drive_of = itemgetter(*PLAIN), itemgetter(*DRIVE_FIELDS)
 _texts_of = attrgetter(*TEXT_FIELDS)
 
 
-def overview_of(row: Row) -> SessionOverview:
-    """From the row of a query. Raises StoreError for what is not as it was written."""
-    with validated(f"session {row['session']!r}"):
-        return _checked(_overview_of(row))
+def overviews_of(rows: Iterable[Row]) -> list[SessionOverview]:
+    """From the rows of a query. Raises StoreError for what is not as it was written."""
+    drives: dict[tuple[Any, ...], Drive | None] = {}
+    found = []
+    for row in rows:
+        values = _drive_of(row)
+        if values not in drives:
+            drives[values] = _drive(values)
+        with validated(f"session {row['session']!r}"):
+            found.append(_checked(_overview(row, drives[values])))
+    return found
+
+
+def _overview(row: Row, drive: Drive | None) -> SessionOverview:
+    return SessionOverview(
+        id=row["session"],
+        host_name=row["host"],
+        drive=drive,
+        tags=tuple(json.loads(row["tags"])) if row["tags"] != "[]" else (),
+        **dict(zip(PLAIN, _plain_of(row), strict=True)),
+    )
+
+
+def _drive(values: tuple[Any, ...]) -> Drive | None:
+    found = Drive.model_construct(**dict(zip(DRIVE_FIELDS, values, strict=True)))
+    known = found.serial or found.model or found.wwid or found.lab_name
+    return found if known else None
 
 
 def _checked(found: SessionOverview) -> SessionOverview:
@@ -186,15 +203,3 @@ def _checked(found: SessionOverview) -> SessionOverview:
     known = zip(TEXT_FIELDS, _texts_of(found), strict=True)
     wrong = (name for name, value in known if not isinstance(value, str))
     raise TypeError(f"its {next(wrong, 'tag')} is no text")
-
-
-def _overview_of(row: Row) -> SessionOverview:
-    drive = {name: row[name] for name in DRIVE_COLUMNS}
-    known = drive["serial"] or drive["model"] or drive["wwid"] or drive["lab_name"]
-    return SessionOverview(
-        id=row["session"],
-        host_name=row["host"],
-        drive=Drive.model_construct(**drive) if known else None,
-        tags=tuple(json.loads(row["tags"])) if row["tags"] != "[]" else (),
-        **{name: row[name] for name in PLAIN},
-    )

@@ -1,21 +1,23 @@
-"""A PostgreSQL database as a store's, by SQLAlchemy, for results that a lab shares."""
+"""A PostgreSQL database as a store's, for results that a lab shares."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import URL, Connection, create_engine, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import dict_row
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.connection import Row
+from ioplan.results.store.delivery.reasons import shown
 from ioplan.results.store.errors import KeyViolation, StoreError
 
-DRIVER = "postgresql+psycopg"
-CONNECTION = {
+CONNECTION: dict[str, Any] = {
     "connect_timeout": 10,
     # a server that went without a word is given up after half a minute, not after hours
     "keepalives_idle": 15,
@@ -44,6 +46,8 @@ WORDS = {
     r"\bjulianday\((.+?)\)": r"(extract(epoch FROM \1::timestamptz) / 86400)",
 }
 """PostgreSQL's for SQLite's."""
+PARAMETER = re.compile(r"(?<![:\w]):(\w+)(?!:)")
+MOST_IDLE = 5
 JSON_PATH = re.compile(r"\bjson_extract\(([\w.]+), '\$\.([^']+)'\)")
 
 
@@ -54,21 +58,45 @@ class PostgresDatabase:
     """
 
     def __init__(self, address: str) -> None:
-        self.where = without_password(address)
-        url = _url(address).set(drivername=DRIVER)
-        self._engine = create_engine(url, connect_args=CONNECTION, pool_pre_ping=True)
+        self.where = shown(address)
+        _check(address)
+        self._address = address
+        self._idle: list[psycopg.Connection[Row]] = []
 
     @contextmanager
     def transaction(self, writes: bool) -> Iterator[PostgresConnection]:
-        """Each has a connection to itself."""
-        with _errors(self.where), self._engine.begin() as connection:
-            if writes:
-                connection.execute(text(LIMITS))
-            yield PostgresConnection(connection)
+        """Each has a connection to itself; those that are done are used again."""
+        with _errors(self.where):
+            connection = self._idle_connection() or self._new_connection()
+            try:
+                with connection.transaction():
+                    if writes:
+                        connection.execute(LIMITS)
+                    yield PostgresConnection(connection)
+            finally:
+                if len(self._idle) < MOST_IDLE and not connection.closed:
+                    self._idle.append(connection)
+                else:
+                    connection.close()
+
+    def _idle_connection(self) -> psycopg.Connection[Row] | None:
+        """One that the server has not closed meanwhile."""
+        with suppress(IndexError):
+            while connection := self._idle.pop():
+                with suppress(psycopg.Error):
+                    connection.execute("SELECT 1")
+                    connection.rollback()
+                    return connection
+                connection.close()
+        return None
+
+    def _new_connection(self) -> psycopg.Connection[Row]:
+        return psycopg.connect(self._address, row_factory=dict_row, **CONNECTION)
 
     def close(self) -> None:
-        """Close the connections."""
-        self._engine.dispose()
+        """Close the connections that are idle."""
+        while self._idle:
+            self._idle.pop().close()
 
 
 class PostgresConnection:
@@ -77,25 +105,33 @@ class PostgresConnection:
     for_update = " FOR UPDATE"
     own = ""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
         self._connection = connection
 
     def rows(self, query: str, /, **values: Any) -> list[Row]:
-        found = self._connection.execute(text(query), values)
-        names = list(found.keys())
-        return [dict(zip(names, row, strict=True)) for row in found]
+        return self._connection.execute(_statement(query), values).fetchall()
 
     def change(self, statement: str, /, *rows: Row) -> int:
-        return self._connection.execute(text(statement), rows).rowcount if rows else 0
+        with self._connection.cursor() as cursor:
+            cursor.executemany(_statement(statement), rows)
+            return cursor.rowcount if rows else 0
 
     def define(self, statement: str, /) -> None:
-        self._connection.execute(text(translated(statement)))
+        self._connection.execute(translated(statement).encode())
 
     def table_names(self) -> set[str]:
-        return set(self._connection.scalars(text(TABLE_NAMES)))
+        return {row["tablename"] for row in self.rows(TABLE_NAMES)}
 
     def lock_schema(self) -> None:
-        self._connection.execute(text(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})"))
+        self._connection.execute(
+            f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})".encode()
+        )
+
+
+@lru_cache
+def _statement(words: str) -> bytes:
+    """With psycopg's `%(name)s` for `:name`."""
+    return PARAMETER.sub(r"%(\1)s", words.replace("%", "%%")).encode()
 
 
 def translated(statement: str) -> str:
@@ -111,15 +147,10 @@ def _path(found: re.Match[str]) -> str:
     return f"({found[1]}::jsonb #>> '{{{steps}}}')"
 
 
-def without_password(address: str) -> str:
-    """The address without a password in it."""
-    return _url(address).render_as_string(hide_password=True)
-
-
-def _url(address: str) -> URL:
+def _check(address: str) -> None:
     try:
-        return make_url(address.replace("postgres://", "postgresql://", 1))
-    except (ArgumentError, ValueError) as error:
+        conninfo_to_dict(address)
+    except psycopg.ProgrammingError as error:
         raise StoreError(
             f"this is no address of a database: {error}; write for example "
             f"postgresql://lab@db.example/ioplan",
@@ -132,24 +163,24 @@ def _errors(where: str) -> Iterator[None]:
     """Turn the server's errors into StoreError and KeyViolation."""
     try:
         yield
-    except IntegrityError as error:
+    except psycopg.IntegrityError as error:
         raise KeyViolation from error
-    except DBAPIError as error:
+    except psycopg.Error as error:
         if _is_unreachable(error):
             text, fault = _unreachable(error), StoreFault.STORE_UNREACHABLE
         else:
-            text, fault = f"reports: {error.orig}", StoreFault.STORE_DATABASE
+            text, fault = f"reports: {error}", StoreFault.STORE_DATABASE
         raise StoreError(f"the store {where} {text}", fault) from error
 
 
-def _is_unreachable(error: DBAPIError) -> bool:
+def _is_unreachable(error: psycopg.Error) -> bool:
     """A server's own errors have an SQL state; without one it did not answer."""
-    sqlstate = getattr(error.orig, "sqlstate", None)
-    return isinstance(error, OperationalError) and sqlstate in (None, *ENDING)
+    is_operational = isinstance(error, psycopg.OperationalError)
+    return is_operational and error.sqlstate in (None, *ENDING)
 
 
-def _unreachable(error: DBAPIError) -> str:
-    reason = str(error.orig).partition("\n")[0]  # then advice, and each address
+def _unreachable(error: psycopg.Error) -> str:
+    reason = str(error).partition("\n")[0]  # then advice, and each address
     return (
         f"cannot be reached: {reason}; see that the server runs and lets you in "
         f"(psql with the same address); what is kept on this host stays there"

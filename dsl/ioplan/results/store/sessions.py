@@ -17,8 +17,8 @@ from ioplan.results.store.overview import (
     ALL,
     SessionFilter,
     SessionOverview,
-    overview_of,
     overview_query,
+    overviews_of,
 )
 from ioplan.results.store.queries import SET_WORDS, all_sessions
 from ioplan.results.store.reserve import with_reserve
@@ -132,7 +132,7 @@ class SessionStore(Database):
         query, values = overview_query(wanted)
         with self.reading() as connection:
             rows = connection.rows(query, **values)
-        return [overview_of(row) for row in rows]
+        return overviews_of(rows)
 
     def session(self, key: str) -> Session:
         """The session of an id, of the start of one, or "last" for the newest."""

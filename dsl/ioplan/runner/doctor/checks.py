@@ -138,16 +138,15 @@ def check_browser(machine: Machine) -> Finding:
 
 
 def check_postgres(machine: Machine) -> Finding:
-    """The packages for a store on a PostgreSQL server."""
-    missing = [n for n in ("psycopg", "sqlalchemy") if not machine.has_package(n)]
-    if not missing:
+    """The package for a store on a PostgreSQL server."""
+    if machine.has_package("psycopg"):
         return Finding(
-            name="PostgreSQL", state="works", text=("its packages are installed")
+            name="PostgreSQL", state="works", text="its package is installed"
         )
     return Finding(
         name="PostgreSQL",
         state="limited",
-        text=f"without {' and '.join(missing)}, stores are SQLite files",
+        text="without psycopg, stores are SQLite files",
         mend="pip install 'ioplan[postgres]'",
     )
 

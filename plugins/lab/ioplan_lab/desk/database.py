@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
-from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.state_folder import state_folder
-from ioplan.results.store.connection import Connection, Source
-from ioplan.results.store.database import is_address
+from ioplan.results.store.connection import Source
+from ioplan.results.store.database import Prepared, is_address
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.sqlite import SqliteFile
 from ioplan.results.store.store import Store
@@ -29,18 +28,13 @@ def desk_folder() -> Path:
     return state_folder() / "desk"
 
 
-class DeskDatabase(Closing):
+class DeskDatabase(Prepared):
     """Transactions on the desk's tables. Every method may raise StoreError."""
 
     def __init__(self, source: Source, tables: Mapping[str, str]) -> None:
         """Make the tables that are missing; each is its `CREATE TABLE`."""
-        self.where = source.where
-        self._source = source
-        try:
-            self._make(tables)
-        except BaseException:
-            source.close()
-            raise
+        self._tables = tables
+        super().__init__(source)
 
     @classmethod
     def at(cls, results: str | None, folder: Path, tables: Mapping[str, str]) -> Self:
@@ -52,19 +46,8 @@ class DeskDatabase(Closing):
             return cls(PostgresDatabase(results), tables)
         return cls(SqliteFile(_private(folder) / "desk.db", BUSY_S), tables)
 
-    def reading(self) -> AbstractContextManager[Connection]:
-        """A transaction that reads."""
-        return self._source.transaction(writes=False)
-
-    def writing(self) -> AbstractContextManager[Connection]:
-        """A transaction that writes; durable when it ends."""
-        return self._source.transaction(writes=True)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._source.close()
-
-    def _make(self, tables: Mapping[str, str]) -> None:
+    def _prepare(self) -> None:
+        tables = self._tables
         with self.reading() as connection:
             missing = tables.keys() - connection.table_names()
         if not missing:

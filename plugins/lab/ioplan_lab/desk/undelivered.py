@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ioplan.results.store.delivery.outbox import Delivery
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import LaneCall
 
@@ -12,7 +11,7 @@ def unstored(job: Job) -> list[LaneCall]:
     if not job.results:
         return []
     ended = [call for call in job.calls if job.has_ended(call)]
-    return [one for one in ended if not _delivery(job, one).done]
+    return [one for one in ended if not job.delivery(one).done]
 
 
 def undelivered_runs(job: Job) -> dict[str, int]:
@@ -25,9 +24,5 @@ def undelivered_runs(job: Job) -> dict[str, int]:
 
 
 def _missing(job: Job, call: LaneCall) -> int:
-    known = _delivery(job, call)
+    known = job.delivery(call)
     return max(job.known[call.session].runs, known.runs) - known.stored
-
-
-def _delivery(job: Job, call: LaneCall) -> Delivery:
-    return job.deliveries.get(call.session, Delivery())

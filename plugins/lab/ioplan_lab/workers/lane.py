@@ -43,10 +43,21 @@ from ioplan_lab.cluster.jobs.locks import locked
 PRELOADED = ("ioplan.cli.commands.resume", "ioplan_lab.plugin")
 BACKENDS = ("io_uring", "fio", "sim")
 """What most lanes need beside a rehearsal: imported here, all of them share it."""
-REHEARSAL = 'test "Rehearsal" { run random 4KiB 70/30 for 2s vary qd in 1, 4 }'
+REHEARSAL = """\
+plan "Rehearsal"
+
+test "T" {
+  run random 4KiB 70/30 for 2s
+  vary qd in 1, 4
+  expect p99 < 1s
+}
+"""
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3
 LARGE_BYTES = 128 << 10
 STORE_CACHE_BYTES = 300_000
+HOLES = 1000
+FILLED: list[bytes] = []
+"""What fills them, and stays."""
 
 
 def main(fd: str) -> None:
@@ -86,7 +97,17 @@ def _preload() -> None:
         _rehearse()
     prepare_results()
     gc.collect()
+    _fill_holes()
     gc.freeze()
+
+
+def _fill_holes() -> None:
+    """Take the free places between shared objects, in each size that Python allots.
+
+    A lane that put something there would copy the page for itself: 0.6 MiB of it.
+    """
+    for size in range(48, 513, 16):
+        FILLED.extend(bytes(size - 33) for _ in range(HOLES))
 
 
 def _rehearse() -> None:

@@ -1,4 +1,4 @@
-"""Whole sessions: one in a few words, several as a league."""
+"""A whole session in a few words."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.record import RunRecord
-from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.results.report.headlines.doubts import doubts
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.headlines import headlines
-from ioplan.results.report.headlines.league import League, overall
 from ioplan.results.report.points import points
 from ioplan.results.report.reader import Reader
-from ioplan.results.report.session_labels import labels
-from ioplan.results.share.recorded_plan import recorded_plans
 from ioplan.results.store.store import Store
 
 BEST: dict[str, Callable[..., Headline]] = {"iops": max, "bandwidth": max, "mean": min}
@@ -58,17 +54,3 @@ def by_test(
         test: headlines(points({"": some}), reader, tests.get(test), known)
         for test, some in runs.items()
     }
-
-
-def league_of(store: Store, sessions: Sequence[Session]) -> League | None:
-    """The league of sessions; None of one. Raises StoreError."""
-    records = [current_records(list(store.records(one.id))) for one in sessions]
-    targets = [found[0].target if found else {} for found in records]
-    names = labels(sessions, targets)
-    plans = recorded_plans(sessions)
-    tests: dict[str, dict[str, tuple[Headline, ...]]] = {}
-    for session, name, found in zip(sessions, names, records, strict=True):
-        plan = plans[session.id]
-        for test, told in by_test(store, found, plan).items():
-            tests.setdefault(test, {})[name] = told
-    return overall(tests, names)

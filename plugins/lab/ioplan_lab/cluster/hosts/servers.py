@@ -140,8 +140,8 @@ async def run_worker(
             resources={resource(name): MAX_LANES},
             security=security_for(scheduler, identity),
             metrics={
-                "lanes": _lanes,
-                "versions": _versions,
+                "lanes": lambda _: lane_states(),
+                "versions": lambda _: versions(),
                 "clock": clock.metric,
             },
             memory_limit=0,
@@ -252,11 +252,3 @@ async def _either(*works: Coroutine[Any, Any, None]) -> None:
     finally:
         for task in tasks:
             task.cancel()
-
-
-def _lanes(worker: Worker) -> Any:
-    return lane_states()
-
-
-def _versions(worker: Worker) -> Any:
-    return versions()

@@ -71,6 +71,10 @@ class Job(Model):
         own_s = silent_s[call.host]
         return state.unheard(time.time() - state.at_s if own_s is None else own_s)
 
+    def delivery(self, call: LaneCall) -> Delivery:
+        """What is known of a lane's results in the shared database."""
+        return self.deliveries.get(call.session, Delivery())
+
     def has_ended(self, call: LaneCall) -> bool:
         """Whether this lane is known to have ended."""
         state = self.known.get(call.session)

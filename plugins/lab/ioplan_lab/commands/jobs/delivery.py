@@ -114,27 +114,23 @@ def _is_there(job: Job, call: LaneCall) -> bool:
 def _may_come(job: Job) -> bool:
     """Whether anything is missing that was not refused for good."""
     left = [one for one in job.calls if not _is_there(job, one)]
-    return not all(_of(job, one).refused for one in left)
-
-
-def _of(job: Job, call: LaneCall) -> Delivery:
-    return job.deliveries.get(call.session, Delivery())
+    return not all(job.delivery(one).refused for one in left)
 
 
 def _runs(job: Job, call: LaneCall) -> int:
     """The runs that a lane's host counts over all its parts, else the last heard of."""
     state = job.known.get(call.session)
-    return _of(job, call).runs or (state.runs if state else 0)
+    return job.delivery(call).runs or (state.runs if state else 0)
 
 
 def stored_text(job: Job) -> str:
     """As "22 of 24 runs stored in postgresql://…: h2: Connection refused"."""
     runs = sum(_runs(job, call) for call in job.calls)
-    there = sum(_of(job, call).stored for call in job.calls)
+    there = sum(job.delivery(call).stored for call in job.calls)
     reasons = {
-        f"{call.host or 'this host'}: {_of(job, call).error}": None
+        f"{call.host or 'this host'}: {job.delivery(call).error}": None
         for call in job.calls
-        if _of(job, call).error and not _is_there(job, call)
+        if job.delivery(call).error and not _is_there(job, call)
     }
     why = "".join(f": {one}" for one in ["; ".join(reasons)] if one)
     return f"{there} of {runs} runs stored in {shown(job.results or '')}{why}"

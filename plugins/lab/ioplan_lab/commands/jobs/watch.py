@@ -12,7 +12,7 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.exit_codes import HELD, INTERRUPTED
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import line
-from ioplan.results.report.headlines.summary import league_of
+from ioplan.results.report.headlines.session_league import league_of
 from ioplan.results.report.terminal.league import league_note, league_table
 from ioplan.results.store.store import Store
 from ioplan.runner.session.person import login_name

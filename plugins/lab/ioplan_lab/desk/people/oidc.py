@@ -15,7 +15,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 from threading import Lock
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote_plus, urlencode, urlsplit
 
 import urllib3
 from joserfc import jwt
@@ -32,6 +32,7 @@ ALGORITHMS = ["RS256", "PS256", "ES256", "ES384", "EdDSA", "Ed25519"]
 """Signatures by a key of the provider's: neither `none` nor by a shared secret."""
 LEEWAY_S, KEYS_S, TIMEOUT_S = 60, 3600.0, 10.0
 MOST_BYTES = 1 << 20
+MOST_TOLD = 5
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -121,8 +122,7 @@ class Provider:
             "code_challenge": challenge.decode().rstrip("="),
             "code_challenge_method": "S256",
         }
-        address = self._endpoint("authorization_endpoint")
-        return one, f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
+        return one, _with(self._endpoint("authorization_endpoint"), urlencode(query))
 
     def end(self, one: SignIn, code: str) -> Known:
         """Who has signed in. Raises Refused for a token that proves nothing."""
@@ -185,10 +185,16 @@ class Provider:
         for role in reversed(Role):
             if values & {*self.settings.roles.get(role, ())}:
                 return role
+        sent = ", ".join(sorted(values)[:MOST_TOLD]) or "none"
         raise Refused(
-            f"no value of {self.settings.role_claim} gives you a role at this desk; "
-            "ask an admin"
+            f"no value of {self.settings.role_claim} gives you a role at this desk "
+            f"(the OIDC provider sent: {sent}); ask an admin"
         )
+
+    def sign_out_address(self) -> str:
+        """Where the provider forgets the browser (RP-Initiated Logout 1.0)."""
+        query = urlencode({"client_id": self.settings.client_id})
+        return _with(self._endpoint("end_session_endpoint"), query)
 
     # ---- what the provider says of itself
 
@@ -230,10 +236,9 @@ class Provider:
                 secret = file.read_text().strip()
             except OSError as error:
                 raise DeskError(f"the OIDC client's secret: {error}") from None
-            pair = urllib3.util.make_headers(
-                basic_auth=f"{self.settings.client_id}:{secret}"
-            )
-            headers |= pair
+            # RFC 6749, 2.3.1: each is encoded as in a form before it is a password
+            parts = map(quote_plus, (self.settings.client_id, secret))
+            headers |= urllib3.util.make_headers(basic_auth=":".join(parts))
         return self._asked("POST", place, body=urlencode(fields), headers=headers)
 
     def _asked(self, method: str, place: str, **more: Any) -> dict[str, Any]:
@@ -250,6 +255,10 @@ class Provider:
             said = found.get("error", "") if isinstance(found, dict) else ""
             raise DeskError(f"the OIDC provider answers {answer.status} {said}".strip())
         return found
+
+
+def _with(address: str, query: str) -> str:
+    return f"{address}{'&' if '?' in address else '?'}{query}"
 
 
 def _invalid(error: Exception) -> Refused:

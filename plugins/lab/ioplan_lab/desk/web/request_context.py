@@ -318,8 +318,8 @@ def _is_part(request: Request) -> bool:
 async def _refused(context: RequestContext, needed: Role) -> Response:
     assert context.person
     text = (
-        f"this needs the role {needed}; {context.name} is a {context.person.role}; an "
-        "admin changes that with `ioplan lab people`"
+        f"this needs the role {needed}, and {context.name} has {context.person.role}; "
+        "an admin changes that with `ioplan lab people`"
     )
     if context.request.method not in SAFE:
         await context.note(_deed(context), f"refused: a {context.person.role}")

@@ -20,7 +20,7 @@ from ioplan_lab.desk.web.request_context import (
     give_cookie,
 )
 
-PATH, BACK = "/sign-in/oidc", "/sign-in/oidc/done"
+PATH, BACK, OUT = "/sign-in/oidc", "/sign-in/oidc/done", "/sign-in/oidc/out"
 BEGUN_S, MOST_BEGUN = 600, 1000
 
 
@@ -59,7 +59,7 @@ async def begin(context: RequestContext) -> Response:
 async def end(context: RequestContext) -> Response:
     """Back from the provider, signed in or not."""
     try:
-        cookie, name = await _signed_in(context)
+        cookie = await _signed_in(context)
     except DeskError as error:
         limits = context.request.app.state.limits
         text = str(error) if limits.failed(context.address) else WAIT
@@ -69,15 +69,22 @@ async def end(context: RequestContext) -> Response:
     one = RequestContext(context.request, context.desk, person)
     await one.note("sign in by OIDC", "done")
     # a redirect would be of the provider's site still, and without the cookie
-    found = context.page("signed_in.html.j2", name=name)
+    found = context.page("signed_in.html.j2", name=one.name)
     desk, age_s = context.desk, SIGNED_IN.total_seconds()
     give_cookie(found, desk, cookie_name(desk), cookie, age_s)
     found.delete_cookie(_cookie(context), secure=context.desk.tls, httponly=True)
     return found
 
 
-async def _signed_in(context: RequestContext) -> tuple[str, str]:
-    """The cookie and the name. Raises DeskError."""
+@allowed(None)
+async def leave(context: RequestContext) -> Response:
+    """To the provider, which else signs in the next person here as the last one."""
+    address = await context.blocking(_provider(context).sign_out_address)
+    return RedirectResponse(address, 303)
+
+
+async def _signed_in(context: RequestContext) -> str:
+    """The cookie. Raises DeskError."""
     sent = context.request.cookies.get(_cookie(context), "")
     one = context.request.app.state.begun.take(sent)
     if one is None or not is_same(context.asked("state"), one.state):
@@ -87,8 +94,7 @@ async def _signed_in(context: RequestContext) -> tuple[str, str]:
     if not (code := context.asked("code")):
         raise Refused("the OIDC provider sent no code")
     known = await context.blocking(_provider(context).end, one, code)
-    cookie = await context.blocking(sign_in_known, context.desk.database, known)
-    return cookie, known.name
+    return await context.blocking(sign_in_known, context.desk.database, known)
 
 
 def _provider(context: RequestContext) -> Provider:
@@ -101,4 +107,4 @@ def _cookie(context: RequestContext) -> str:
     return f"{cookie_name(context.desk)}-oidc"
 
 
-ROUTES = (("GET", PATH, begin), ("GET", BACK, end))
+ROUTES = (("GET", PATH, begin), ("GET", BACK, end), ("GET", OUT, leave))
