@@ -14,13 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.core.installed import entry_value
+from ioplan.core.installed import entry_value, listed_entries
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
 from ioplan.job import Event, Job
@@ -277,14 +276,14 @@ MEMBERS = ("name", "virtual_time", "speaks", "availability", "gaps", "native", "
 
 def names() -> list[str]:
     """The names of all installed backends."""
-    return sorted(entry.name for entry in entry_points(group=GROUP))
+    return sorted(entry.name for entry in listed_entries(GROUP))
 
 
 def find(name: str) -> Backend:
     """The backend of that name. Raises BackendError with the names there are."""
     if value := entry_value(GROUP, name):
         return _load(name, lambda: _attribute(value))
-    for entry in entry_points(group=GROUP, name=name):
+    for entry in listed_entries(GROUP).select(name=name):
         return _load(name, entry.load)
     raise BackendError(
         f"there is no backend {name!r}{did_you_mean(name, names())}; "

@@ -20,9 +20,6 @@ PROTOCOL = 1
 """The version of jobs and events as JSON: docs/protocol.md. A field that old programs
 can ignore leaves it as it is; anything else makes it the next one."""
 SECOND_NS = 1_000_000_000
-MIN_INTERVAL_NS = 10_000_000
-"""The shortest interval of a run's reports."""
-MAX_INTERVAL_NS = 3600 * SECOND_NS
 
 
 class JobStream(Stream):

@@ -23,6 +23,9 @@ that no flush had covered to the end of the flush that does."""
 COUNTED: tuple[Direction, ...] = (*DIRECTIONS, *SYNCS)
 """Whatever has counts and latencies of its own."""
 
+MIN_INTERVAL_NS, MAX_INTERVAL_NS = 10_000_000, 3600 * 10**9
+"""How short and how long an interval of a run's reports may be."""
+
 
 class SizeShare(Model):
     """One entry of a block-size distribution."""

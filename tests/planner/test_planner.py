@@ -17,13 +17,13 @@ from ioplan.backends import TargetFacts
 from ioplan.language.plan import CheckedPlan, PurgeStep
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.jobs import (
-    MIN_INTERVAL_NS,
     run_job,
     seed_of,
     subinterval_of,
 )
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
 from ioplan.planner.unfold import unfold
+from ioplan.workload import MIN_INTERVAL_NS
 
 ATOMS = {
     "purge": "purge",

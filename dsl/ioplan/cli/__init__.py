@@ -34,7 +34,9 @@ def main() -> None:
     try:
         from ioplan.cli.app import run  # noqa: PLC0415
 
-        sys.exit(run(sys.argv[1:]))
+        code = run(sys.argv[1:])
+        gc.freeze()  # as it ends, Python would search all for garbage: one start's time
+        sys.exit(code)
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
         sys.exit(INTERRUPTED)

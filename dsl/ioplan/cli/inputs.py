@@ -18,7 +18,6 @@ from ioplan.language.search.packages import SuiteError
 from ioplan.language.search.search_path import Folders
 from ioplan.language.syntax.source import Source, Span
 from ioplan.planner.suites import suite
-from ioplan.runner.lab.lab_file import plan_folders
 
 NO_TARGET = "TARGET"
 """What a plan is shown for where no target is named."""
@@ -105,6 +104,8 @@ def lab_folders(lab: Path | None) -> Folders:
     """What reads the lab, once a file is found nowhere else."""
 
     def folders() -> tuple[Path, ...]:
+        from ioplan.runner.lab.lab_file import plan_folders  # noqa: PLC0415  rare
+
         return plan_folders(lab)
 
     return folders

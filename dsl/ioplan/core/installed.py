@@ -9,6 +9,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 INFO = ".dist-info"
 
@@ -35,6 +39,23 @@ def entry_values(group: str) -> dict[str, str]:
         values = _entries(os.path.join(place, folder, "entry_points.txt"), group)  # noqa: PTH118
         found = values | found
     return found
+
+
+def listed_entries(group: str) -> EntryPoints:
+    """The entry points of a group, with their packages, of every kind of package."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  as the module says
+
+    return entry_points(group=group)
+
+
+def listed_version(name: str) -> str:
+    """A package's version, of every kind of package; "" if none is."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
+
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
 
 
 def _infos(begin: str) -> Iterator[tuple[str, str]]:

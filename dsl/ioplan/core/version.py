@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
+from ioplan.core.installed import listed_version, version_of
 
-from ioplan.core.installed import version_of
+FROM_SOURCE = "0+source"
+"""Where ioplan is imported from the source tree, and not installed."""
 
-
-def _of_metadata() -> str:
-    try:
-        return version("ioplan")
-    except PackageNotFoundError:  # imported from the source tree, not installed
-        return "0+source"
-
-
-__version__ = version_of("ioplan") or _of_metadata()
+__version__ = version_of("ioplan") or listed_version("ioplan") or FROM_SOURCE

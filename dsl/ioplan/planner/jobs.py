@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from ioplan.backends import JoinedFacts, TargetFacts
 from ioplan.job import (
-    MIN_INTERVAL_NS,
     SECOND_NS,
     Job,
     JobStream,
@@ -19,7 +18,7 @@ from ioplan.planner.run_id import digest
 from ioplan.planner.seek.decide import INTERVALS
 from ioplan.planner.seek.search import Probe
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
-from ioplan.workload import Phase, Stream, Workload, phases_of
+from ioplan.workload import MIN_INTERVAL_NS, Phase, Stream, Workload, phases_of
 
 
 def interval_of(run_ns: int | None) -> int:

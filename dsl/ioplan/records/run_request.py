@@ -15,9 +15,10 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, ValidationError
 
 from ioplan.core.model import Model
-from ioplan.job import MAX_INTERVAL_NS, MIN_INTERVAL_NS, SECOND_NS
+from ioplan.job import SECOND_NS
 from ioplan.language.plan import FULL
 from ioplan.language.quantity import parse
+from ioplan.workload import MAX_INTERVAL_NS, MIN_INTERVAL_NS
 
 TAG = r"^\w[\w.:@+/=-]{0,63}$"
 """A word, so that tags can be listed with blanks or commas between them."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ioplan.job import MAX_INTERVAL_NS, MIN_INTERVAL_NS
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.timing import Timing
 from ioplan.language.plan import Amount
 from ioplan.language.quantity import Quantity, QuantityError, make
+from ioplan.workload import MAX_INTERVAL_NS, MIN_INTERVAL_NS
 
 
 def interval_of(timing: Timing, run: Amount | None, scope: Scope) -> Quantity | None:

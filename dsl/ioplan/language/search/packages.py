@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
 from msgspec import Struct
+
+from ioplan.core.installed import listed_entries
 
 GROUP = "ioplan.suites"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
@@ -65,7 +66,7 @@ def packages() -> list[Package]:
 
 
 def _entries() -> Iterator[Package]:
-    for entry in entry_points(group=GROUP):
+    for entry in listed_entries(GROUP):
         of = entry.dist
         named = (of.metadata["Name"], of.version) if of else ("a package", "")
         yield Package(entry.name, entry.value, *named)

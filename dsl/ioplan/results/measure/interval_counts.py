@@ -118,7 +118,8 @@ def _part(cells: Sequence[Cell | None]) -> tuple[tuple[int, int], bytes]:
     nothing = (0,) * len(SUMS)
     sums = [_sums(cell[0]) if cell else nothing for cell in cells]
     found = [cell[1].index for cell in cells if cell]
-    index = np.unique(np.concatenate(found)) if found else np.zeros(0, np.int64)
+    every = np.concatenate(found) if found else np.zeros(0, np.int64)
+    index, _ = np.unique(every, return_counts=True)  # without, it imports numpy.ma
     counts = np.zeros((len(index), len(cells)), dtype="<i8")
     for row, cell in enumerate(cells):
         if cell:

@@ -6,9 +6,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import CommandFault, ExplainedError, TargetFault
+
+if TYPE_CHECKING:
+    from ioplan.backends import TargetFacts
 
 
 class TargetError(ExplainedError):
