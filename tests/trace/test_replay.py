@@ -184,6 +184,28 @@ def test_a_redacted_bundle_has_a_model_only(tmp_path: Path, store_path: Path) ->
     assert not list((tmp_path / "out").glob("*/*.iotrace"))
 
 
+@pytest.mark.parametrize("entries", [{}, {"gone": "no_such_module:model"}])
+def test_without_the_plugin_a_redacted_bundle_has_no_model(
+    entries: dict[str, str],
+    tmp_path: Path,
+    store_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither installed nor, where its folder is deleted, loaded; the bundle is made."""
+    found = "ioplan.cli.interface.plugins.entry_values"
+    monkeypatch.setattr(found, lambda _: entries)
+    recorded(tmp_path, kind=np.arange(1000) % 2)
+    assert run(tmp_path, "sim").code == 0
+    bundle = tmp_path / "b.ioplan-bundle"
+    done = ioplan("bundle", "last", "-o", bundle, "--redact")
+    told = " ".join(done.err.split())
+    assert done.code == 0, done.err
+    lack = "web.iotrace has no model in the bundle: no plug-in that makes one is"
+    assert told.count(lack) == 1 and "Traceback" not in told
+    members = read(bundle.read_bytes()).members
+    assert not [one for one in members if one.endswith((".iotrace", ".model.ioplan"))]
+
+
 def test_a_bundle_says_which_trace_it_lacks(tmp_path: Path, store_path: Path) -> None:
     folder = tmp_path / "out"
     recorded(tmp_path, kind=np.arange(1000) % 2)
