@@ -22,6 +22,7 @@ from ioplan.results.share.container import read, written
 from ioplan.trace.facts import TraceError
 from ioplan.trace.known import file_of, known_survey
 from ioplan.trace.prepared import DTYPE, Ios, Prepared, write
+from ioplan.trace.selected import Placement
 
 PLAN = 'trace web = "web.iotrace"\ntest "A" { run replay web, speed 20 }'
 
@@ -53,6 +54,27 @@ def test_a_larger_trace_than_the_target_is_refused(tmp_path: Path) -> None:
             "its trace ends at 7996KiB, and the target at 4MiB: write offsets wrapped"
             in done.err
         )
+
+
+def test_a_larger_trace_than_its_region_is_refused(tmp_path: Path) -> None:
+    recorded(tmp_path, offset=np.arange(1000) * 4096)
+    plan = plan_file(tmp_path, PLAN.replace("speed 20", "region 50%..75%"))
+    done = ioplan("run", plan, "--backend", "sim", "--create", "8MiB")
+    assert done.code == 2
+    told = "its trace ends at 8096KiB, and its region at 6MiB: write offsets wrapped"
+    assert told in done.err
+    assert ioplan("run", plan, "--backend", "sim", "--create", "16MiB").code == 0
+
+
+@pytest.mark.parametrize("how", ["recorded", "wrapped", "scaled"])
+def test_places_are_in_the_region(how: str) -> None:
+    """16 MiB of a trace in as much of the target; a grid keeps its steps."""
+    region, offsets = (32 << 20, 48 << 20), np.arange(4096, dtype="u8") * 4096
+    placed = Placement.of(how, 4096, 4096, 16 << 20, region).moved(offsets)
+    assert placed.min() == region[0]
+    assert region[1] - (16 << 10) < placed.max() < region[1]
+    half = Placement.of(how, 4096, 4096, 16 << 20, (32 << 20, 40 << 20))
+    assert (half.moved(offsets).max() < 40 << 20) == (how != "recorded")
 
 
 @pytest.mark.slow
