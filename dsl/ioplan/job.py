@@ -39,9 +39,9 @@ class JobStream(Stream):
 
     @property
     def trace_end_bytes(self) -> int:
-        """How large a target must be for a trace in the places that it recorded."""
+        """Where the region must end for a trace in the places that it recorded."""
         if self.replay and self.offsets == "recorded":
-            return self.replay.end_bytes
+            return self.region_start_bytes + self.replay.end_bytes
         return 0
 
     @property

@@ -35,10 +35,10 @@ def _stream_refusal(stream: JobStream, job: Job, facts: TargetFacts) -> Failure 
     if job.read_only and stream.writes:
         text = f"{name} writes but the target is read-only; allow writing"
         return Failure(cause="bad-job", message=text)
-    if stream.trace_end_bytes > facts.capacity_bytes:
+    if stream.trace_end_bytes > end:
         text = (
-            f"{name}: the trace goes up to byte {stream.trace_end_bytes}, and the "
-            f"target has {facts.capacity_bytes}; use a larger target"
+            f"{name}: the trace goes up to byte {stream.trace_end_bytes}, and its "
+            f"region to {end}; use a larger one"
         )
         return Failure(cause="too-small", message=text)
     if any(edge % block for edge in (*sizes, start, end, stream.align_bytes or 0)):

@@ -39,10 +39,8 @@ def moving_ios(stream: JobStream) -> int:
     return facts.selected(stream.only, stream.writes_as_reads).moving.ios
 
 
-def chunks(
-    trace: Prepared, stream: JobStream, grid_bytes: int, room_bytes: int
-) -> Iterator[Ios]:
-    """What is replayed, in its places on a target of this size; `grid_bytes` where the
+def chunks(trace: Prepared, stream: JobStream, grid_bytes: int) -> Iterator[Ios]:
+    """What is replayed, in its places in the stream's region; `grid_bytes` where the
     trace has none."""
     assert stream.replay
     place = Placement.of(
@@ -50,7 +48,7 @@ def chunks(
         stream.align_bytes or grid_bytes,
         max(stream.sizes_bytes),
         stream.replay.end_bytes,
-        room_bytes,
+        (stream.region_start_bytes, stream.region_end_bytes),
     )
     for ios in selection_of(stream).chunks(trace):
         moved = place.moved(ios["offset"])

@@ -184,11 +184,11 @@ class Stream(Model):
     the `targets`, or else of all that the run has, gets the whole stream; `over_all`
     they get it together, and take its I/Os in turn. With a
     `replay` its I/Os and their times are those of a trace, `speed` times as fast; mix
-    and sizes then only describe it, and a pass is once through it. Its offsets are as
-    recorded, or `scaled` or `wrapped` into the target; `only` its reads or its writes
-    are replayed, or its `writes_as_reads`. At the pace `fast`, each I/O starts as soon
-    as fewer than `qd` are outstanding; at `after`, when those are complete that were so
-    before it in the recording.
+    and sizes then only describe it, and a pass is once through it. Its offsets count
+    from the region's start, as recorded, or `scaled` or `wrapped` into it; `only` its
+    reads or its writes are replayed, or its `writes_as_reads`. At the pace `fast`, each
+    I/O starts as soon as fewer than `qd` are outstanding; at `after`, when those are
+    complete that were so before it in the recording.
     """
 
     name: str = "main"

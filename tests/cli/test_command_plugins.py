@@ -21,6 +21,7 @@ TWIN = """
 from ioplan.cli.interface.declare import Command
 COMMANDS = (Command("run", "Another run.", "twin:run"),)
 """
+REPLAY = 'trace a = "sample.iotrace"\ntest "A" { run replay a }'
 LAB = """
 backend = "sim"
 [targets]
@@ -141,6 +142,12 @@ def test_the_main_job_needs_none_of_ours(tmp_path: Path) -> None:
             text = f"No module named 'ioplan_{plugin}'"
             assert done.stderr.count(text) == 1, (words, done.stderr)
     assert (tmp_path / "report.html").stat().st_size > 100_000
+    shutil.copy(paths.ROOT / "plans" / "std" / "sample.iotrace", tmp_path)
+    (tmp_path / "r.ioplan").write_text(REPLAY)
+    assert call("run", "r.ioplan", "--backend", "sim", "--create", "64MiB").stdout
+    done = call("bundle", "last", "-o", "b.ioplan-bundle", "--redact")
+    assert done.returncode == 0, done.stderr
+    assert "no plug-in that makes one is installed" in " ".join(done.stderr.split())
     assert call("import", "x.fio").returncode == 2
     (tmp_path / "lab.toml").write_text(LAB)
     (tmp_path / "lab.toml").chmod(0o600)

@@ -22,6 +22,7 @@ from ioplan.results.share.container import read, written
 from ioplan.trace.facts import TraceError
 from ioplan.trace.known import file_of, known_survey
 from ioplan.trace.prepared import DTYPE, Ios, Prepared, write
+from ioplan.trace.selected import Placement
 
 PLAN = 'trace web = "web.iotrace"\ntest "A" { run replay web, speed 20 }'
 
@@ -53,6 +54,27 @@ def test_a_larger_trace_than_the_target_is_refused(tmp_path: Path) -> None:
             "its trace ends at 7996KiB, and the target at 4MiB: write offsets wrapped"
             in done.err
         )
+
+
+def test_a_larger_trace_than_its_region_is_refused(tmp_path: Path) -> None:
+    recorded(tmp_path, offset=np.arange(1000) * 4096)
+    plan = plan_file(tmp_path, PLAN.replace("speed 20", "region 50%..75%"))
+    done = ioplan("run", plan, "--backend", "sim", "--create", "8MiB")
+    assert done.code == 2
+    told = "its trace ends at 8096KiB, and its region at 6MiB: write offsets wrapped"
+    assert told in done.err
+    assert ioplan("run", plan, "--backend", "sim", "--create", "16MiB").code == 0
+
+
+@pytest.mark.parametrize("how", ["recorded", "wrapped", "scaled"])
+def test_places_are_in_the_region(how: str) -> None:
+    """16 MiB of a trace in as much of the target; a grid keeps its steps."""
+    region, offsets = (32 << 20, 48 << 20), np.arange(4096, dtype="u8") * 4096
+    placed = Placement.of(how, 4096, 4096, 16 << 20, region).moved(offsets)
+    assert placed.min() == region[0]
+    assert region[1] - (16 << 10) < placed.max() < region[1]
+    half = Placement.of(how, 4096, 4096, 16 << 20, (32 << 20, 40 << 20))
+    assert (half.moved(offsets).max() < 40 << 20) == (how != "recorded")
 
 
 @pytest.mark.slow
@@ -182,6 +204,28 @@ def test_a_redacted_bundle_has_a_model_only(tmp_path: Path, store_path: Path) ->
     assert ioplan("check", model).code == 0
     assert "A model of 1_000 I/Os" in model.read_text()
     assert not list((tmp_path / "out").glob("*/*.iotrace"))
+
+
+@pytest.mark.parametrize("entries", [{}, {"gone": "no_such_module:model"}])
+def test_without_the_plugin_a_redacted_bundle_has_no_model(
+    entries: dict[str, str],
+    tmp_path: Path,
+    store_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Neither installed nor, where its folder is deleted, loaded; the bundle is made."""
+    found = "ioplan.cli.interface.plugins.entry_values"
+    monkeypatch.setattr(found, lambda _: entries)
+    recorded(tmp_path, kind=np.arange(1000) % 2)
+    assert run(tmp_path, "sim").code == 0
+    bundle = tmp_path / "b.ioplan-bundle"
+    done = ioplan("bundle", "last", "-o", bundle, "--redact")
+    told = " ".join(done.err.split())
+    assert done.code == 0, done.err
+    lack = "web.iotrace has no model in the bundle: no plug-in that makes one is"
+    assert told.count(lack) == 1 and "Traceback" not in told
+    members = read(bundle.read_bytes()).members
+    assert not [one for one in members if one.endswith((".iotrace", ".model.ioplan"))]
 
 
 def test_a_bundle_says_which_trace_it_lacks(tmp_path: Path, store_path: Path) -> None:

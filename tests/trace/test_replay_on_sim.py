@@ -13,6 +13,7 @@ from recorded import MS_NS, recorded
 
 from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
 from ioplan_sim.replay.replay_execution import Lateness
+from ioplan_sim.replay.replay_source import together
 from ioplan_sim.spec import DriveSpec
 
 NAMES = {READ: "read", WRITE: "write", FLUSH: "flush", DISCARD: "trim"}
@@ -152,6 +153,41 @@ def test_the_footprint_is_there_before_it_is_read(tmp_path: Path) -> None:
     written, read = (line["record"] for line in done.of("record"))
     assert written["directions"]["write"]["bytes"] == len(places) * 4096
     assert read["directions"]["read"]["latency"]["mean_ns"] > flash_ns
+
+
+@pytest.mark.parametrize(
+    ("filled", "dies"), [("sequential 128KiB", 4), ("random 4KiB", 16)]
+)
+def test_reads_wait_by_how_the_drive_was_written(
+    filled: str, dies: int, tmp_path: Path
+) -> None:
+    """A die of the 64 is always at work on a write when 64 KiB are read: what was
+    written in order is on 4 dies, what was written in pieces of 4 KiB on 16. So by
+    arithmetic 1 of 16 waits, or 4 do: the 90th percentile tells which."""
+    pairs, random = 2000, np.random.default_rng(5)
+    trace = even(2 * pairs, MS_NS // 2, kind=np.tile((WRITE, READ), pairs))
+    trace["size"] = np.tile((32 << 10, 64 << 10), pairs)
+    trace["offset"] = random.integers(0, 900, 2 * pairs) << 16
+    trace["offset"][::2] = 960 << 16  # never where is read
+    write(tmp_path / "web.iotrace", [trace])
+    text = (
+        'trace web = "web.iotrace"\n'
+        f"precondition filled {{ write {filled}, 2 passes }}\n"
+        'test "A" { after filled run replay web }'
+    )
+    words = ("--backend", "sim", "--create", "64MiB", "--json")
+    done = ioplan("run", plan_file(tmp_path, text), *words)
+    assert done.code == 0, done.err
+    found = done.of("record")[-1]["record"]["directions"]["read"]["latency"]
+    points = {one["percent"]: one["latency_ns"] for one in found["percentiles"]}
+    waits_ns = 250_000
+    assert points[50] < waits_ns < points[99]
+    assert (points[90] > waits_ns) == (dies / 64 > 0.1)
+
+
+def test_what_is_written_in_order_is_together() -> None:
+    first, counts = np.array([0, 2, 3, 9, 20, 28]), np.array([2, 1, 4, 1, 8, 1])
+    assert together(first, counts).tolist() == [7, 7, 7, 1, 9, 9]
 
 
 def test_a_discard_is_forgotten(tmp_path: Path) -> None:

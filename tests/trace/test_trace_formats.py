@@ -30,6 +30,7 @@ from ioplan.trace.prepared import (
 from ioplan.trace.rows import FUA
 from ioplan.trace.summary import summary
 from ioplan.trace.survey import survey
+from ioplan.trace.texts import FORMATS
 
 IOS = [
     (0, READ, 4096, 4096),
@@ -56,7 +57,7 @@ def lines(form: str) -> bytes:
 
 
 def waits() -> bytes:
-    text = "fio version 2 iolog\n/dev/x add\n/dev/x open\n"
+    text = "/dev/x add\n/dev/x open\n"
     last_ns = 0
     for ns, kind, offset, size in IOS:
         if ns > last_ns:
@@ -98,16 +99,12 @@ TRACES: dict[str, bytes] = {
     "Tencent block": lines("{s},{sector},{sectors},{kind},1283"),
     "SPC": lines("0,{sector},{size},{letter},{since:.6f}"),
     "MQSim": lines("{ns} 0 {sector} {sectors} {other}"),
-    "hfplayer": b"#DUMP_OFFSET.I,ELAPSED_USECS.D,ELAPSED_TICKS.I,CMD.S\n"
-    + lines("1,{us}.000,1,{hf},0,1,1,1,1,0,{sector},{sectors},1,6,1,56.910"),
-    "biosnoop": b"TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n"
-    + lines("{since:.6f} a b 697 vda {letter} {sector} {size} 0.40"),
+    "hfplayer": lines("1,{us}.000,1,{hf},0,1,1,1,1,0,{sector},{sectors},1,6,1,56.910"),
+    "biosnoop": lines("{since:.6f} a b 697 vda {letter} {sector} {size} 0.40"),
     "fio iolog 2": waits(),
-    "fio iolog 3": b"fio version 3 iolog\n"
-    + lines("{since_us} /dev/x {fio} {offset} {size}"),
+    "fio iolog 3": lines("{since_us} /dev/x {fio} {offset} {size}"),
     "blkparse": lines(BLKPARSE).replace(b"{event}", b"Q"),
-    "ftrace": b"# tracer: nop\n#\n"
-    + lines(FTRACE).replace(b"{event}", b"block_bio_queue"),
+    "ftrace": lines(FTRACE).replace(b"{event}", b"block_bio_queue"),
     "blktrace": blktrace(),
     "vscsi": vscsi(1),
 }
@@ -137,6 +134,11 @@ HEADINGS = {
     "MSR Cambridge": b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n",
     "Alibaba block": b"device_id,opcode,offset,length,timestamp\n",
     "Tencent block": b"Timestamp,Offset,Size,IOType,VolumeID\n",
+    "SPC": b"ASU, LBA, Size, Opcode, Timestamp\n",
+    "hfplayer": b"#DUMP_OFFSET.I,ELAPSED_USECS.D,ELAPSED_TICKS.I,CMD.S\n",
+    "biosnoop": b"TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n",
+    "fio iolog 2": b"fio version 2 iolog\n",
+    "fio iolog 3": b"fio version 3 iolog\n",
 }
 
 
@@ -148,9 +150,39 @@ def test_headings_of_columns_are_counted(name: str, tmp_path: Path) -> None:
     path, out = file_of(data, tmp_path), tmp_path / "o"
     assert source_of(path).name == name and read(data, tmp_path) == IOS
     _, found = convert(path, out)
-    assert found.left_out == {"headings": 2}
+    assert found.left_out["headings"] == 2
     with pytest.raises(TraceError, match="there is no I/O in it"):
         convert(file_of(HEADINGS[name], tmp_path), out)
+
+
+@pytest.mark.parametrize("name", sorted({one.name for one in FORMATS}))
+def test_comments_are_counted(name: str, tmp_path: Path) -> None:
+    """Before a heading, and between the I/Os."""
+    first, *others = TRACES[name].splitlines(keepends=True)
+    mine = [b"# by us\n", b"\n", HEADINGS.get(name, b""), first, b"# on\n", *others]
+    data = b"".join(mine)
+    path, out = file_of(data, tmp_path), tmp_path / "o"
+    assert source_of(path).name == name and read(data, tmp_path) == IOS
+    assert convert(path, out)[1].left_out["comments"] == 2
+
+
+def test_blanks_after_commas(tmp_path: Path) -> None:
+    for name in ("SPC", "MSR Cambridge", "Alibaba block", "Tencent block"):
+        data = TRACES[name].replace(b",", b", ")
+        assert source_of(file_of(data, tmp_path)).name == name
+        assert read(data, tmp_path) == IOS
+
+
+def test_biosnoop_with_the_kernel_letters_and_the_queue(tmp_path: Path) -> None:
+    """Queued 2 ms and under way for 3: begun 5 ms before; flushes and FUA are kept."""
+    line = b"{} a 1 vda {} 8 4096 2.000 3.000\n".decode()
+    data = line.format("1.005", "FF") + line.format("1.006", "WFS")
+    path, out = file_of(data.encode(), tmp_path), tmp_path / "o"
+    convert(path, out)
+    ios = Prepared.open(out).ios
+    assert ios["kind"].tolist() == [FLUSH, WRITE] and ios["flags"].tolist() == [0, FUA]
+    assert ios["time_ns"].tolist() == [0, 1_000_000]
+    assert ios["response_ns"].tolist() == [5_000_000] * 2
 
 
 def test_the_formats_are_all_tried() -> None:
@@ -191,10 +223,12 @@ LOST = b"CPU:1 [LOST 345 EVENTS]\n"
 
 def test_events_of_the_kernel_that_are_lost_are_counted(tmp_path: Path) -> None:
     """Of issued ones with their bytes and priority those count that stand alone."""
-    assert read(ISSUED + LOST, tmp_path) == [(0, WRITE, 4096, 4096)]
-    data = TRACES["ftrace"] + LOST + ISSUED + LOST
+    assert read(LOST + ISSUED + LOST, tmp_path) == [(0, WRITE, 4096, 4096)]
+    head = b"# tracer: nop\n#\n"
+    data = head + TRACES["ftrace"] + LOST + ISSUED + LOST
     _, found = convert(file_of(data, tmp_path), tmp_path / "o")
     left = {"events that the kernel lost": 690, "events block_rq_issue": 1}
+    left["comments"] = 2
     assert found.left_out == left and Prepared.open(tmp_path / "o").header.count == 3
 
 

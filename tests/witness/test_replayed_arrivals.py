@@ -41,6 +41,30 @@ def test_what_arrives_is_the_trace(
     assert entries["fua"].sum() == trace["flags"].sum()
 
 
+@pytest.mark.parametrize("how", ["recorded", "wrapped", "scaled"])
+def test_a_region_has_all_of_it(how: str, device: Starts, tmp_path: Path) -> None:
+    """A trace of 1 MiB in the second half of 4 MiB; or more of one, in 1 MiB of it."""
+    trace, made, base = recorded(tmp_path, mean_gap_ns=MS_NS / 2), device(), 2 << 20
+    step = f"run replay web, region 50%..100%, offsets {how}"
+    if how != "recorded":
+        trace["offset"] *= 4
+        write(tmp_path / "web.iotrace", [trace])
+        step = step.replace("100%", "75%")
+    record_of(run(made, tmp_path, step))
+    changes = np.isin(trace["kind"], (WRITE, DISCARD))
+    entries = seen(made)
+    changed = entries[np.isin(entries["kind"], (WRITE, DISCARD))]
+    assert len(changed) == changes.sum()
+    assert changed["offset"].min() >= base
+    ends = changed["offset"] + changed["size"]
+    assert ends.max() <= (base * 2 if how == "recorded" else base + (1 << 20))
+    if how == "recorded":
+        placed = trace.copy()
+        placed["offset"] += base
+        wanted = Counter(keys(placed, WRITE, DISCARD))
+        assert Counter(keys(entries, WRITE, DISCARD)) == wanted
+
+
 @pytest.mark.parametrize("how", ["wrapped", "scaled"])
 def test_a_trace_that_is_larger_has_a_place(
     how: str, device: Starts, tmp_path: Path

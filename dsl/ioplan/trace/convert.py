@@ -60,10 +60,12 @@ def source_of(path: Path) -> Source:
         if start.startswith(begin):
             raise TraceError(f"it is {packed}; unpack it before")
     lines = start.decode("utf-8-sig", "replace").splitlines()
-    first = next((line for line in lines if line.strip()), "")
-    for one in FORMATS:
-        if one.begins_with(first.strip()):
-            return Source(one.name, partial(text_rows, one))
+    for line in filter(None, map(str.strip, lines)):
+        for one in FORMATS:
+            if one.begins_with(line):
+                return Source(one.name, partial(text_rows, one))
+        if not line.startswith("#"):
+            break
     raise TraceError(f"no known trace; these are: {', '.join(KNOWN)}")
 
 

@@ -50,8 +50,9 @@ Offsets = npt.NDArray[np.uint64]
 
 
 class Placement(Struct, frozen=True):
-    """Where offsets are on this target: as recorded, wrapped or scaled, in steps of a
-    grid; `here` and `there` are how many places this target and the recorded one have.
+    """Where offsets are in a region that begins at `base_bytes`: as recorded, wrapped
+    or scaled, in steps of a grid; `here` and `there` are how many places the region and
+    the recorded device have.
 
     Like the engine's `pattern/trace.rs`.
     """
@@ -60,24 +61,31 @@ class Placement(Struct, frozen=True):
     grid_bytes: int
     here: int
     there: int
+    base_bytes: int
 
     @classmethod
     def of(
-        cls, how: str, grid_bytes: int, largest: int, end_bytes: int, room_bytes: int
+        cls,
+        how: str,
+        grid_bytes: int,
+        largest: int,
+        end_bytes: int,
+        region: tuple[int, int],
     ) -> Placement:
-        """For I/Os up to the `largest`, that end at `end_bytes`, on so much room."""
+        """For I/Os up to the `largest`, that end at `end_bytes`."""
         end_bytes = -(-end_bytes // grid_bytes) * grid_bytes + largest
         here, there = (
-            max(0, end - largest) // grid_bytes + 1 for end in (room_bytes, end_bytes)
+            max(0, room - largest) // grid_bytes + 1
+            for room in (region[1] - region[0], end_bytes)
         )
-        return cls(how, grid_bytes, here, there)
+        return cls(how, grid_bytes, here, there, region[0])
 
     def moved(self, offsets: Offsets) -> Offsets:
         """In bytes."""
         units = offsets // self.grid_bytes
         if self.how == "wrapped":
-            return units % self.here * self.grid_bytes
+            return units % self.here * self.grid_bytes + self.base_bytes
         if self.how == "scaled":
             scaled = units.astype(float) * (self.here / self.there)
-            return scaled.astype(offsets.dtype) * self.grid_bytes
-        return offsets
+            return scaled.astype(offsets.dtype) * self.grid_bytes + self.base_bytes
+        return offsets + self.base_bytes

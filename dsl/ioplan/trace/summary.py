@@ -48,6 +48,10 @@ class TraceSummary(Struct, frozen=True):
         return self.kinds[READ] / data if data else 0.0
 
 
+NO_END = 2**63
+"""Before the first I/O: nothing begins there."""
+
+
 class _Sums:
     def __init__(self) -> None:
         self.kinds = np.zeros(4, np.int64)
@@ -56,7 +60,8 @@ class _Sums:
         self.units: Counter[int] = Counter()
         self.moved = self.sequential = self.gaps = 0
         self.gap_sum = self.gap_squares = 0.0
-        self.last: tuple[int, int] | None = None
+        self.last_ns: int | None = None
+        self.end = NO_END
 
     def hot_share(self) -> float:
         """Of the units that were touched, how much begins in the hottest ones."""
@@ -65,50 +70,43 @@ class _Sums:
         return most / max(1, self.units.total())
 
     def add(self, ios: Ios) -> None:
+        """The next part of the trace, which has an I/O at least."""
         self.kinds += np.bincount(ios["kind"], minlength=4)
         self._add_times(ios["time_ns"])
         data = ios[ios["kind"] != FLUSH]
-        for size, count in zip(
-            *np.unique(data["size"], return_counts=True), strict=True
-        ):
-            self.sizes[int(size)] += int(count)
+        if not len(data):
+            return
+        self.sizes.update(_counts(data["size"]))
         self.moved += int(data["size"].astype("u8").sum())
         ends = data["offset"] + data["size"]
-        begun = zip(*np.unique(data["offset"] >> UNIT, return_counts=True), strict=True)
-        self.units.update({int(unit): int(count) for unit, count in begun})
+        self.units.update(_counts(data["offset"] >> UNIT))
         last = np.unique((ends - (ends > 0)) >> UNIT)
         self.units.update(dict.fromkeys(last.tolist(), 0))
-        starts, before = data["offset"], np.concatenate(([self._end()], ends[:-1]))
-        self.sequential += (
-            int((starts == before.astype("u8")).sum()) if len(data) else 0
-        )
-        if len(data):
-            self.last = (self._time(), int(ends[-1]))
-
-    def _end(self) -> int:
-        return self.last[1] if self.last else 2**63
-
-    def _time(self) -> int:
-        return self.last[0] if self.last else 0
+        before = np.append(np.uint64(self.end), ends[:-1])
+        self.sequential += int((data["offset"] == before).sum())
+        self.end = int(ends[-1])
 
     def _add_times(self, times: np.ndarray) -> None:
-        for second, count in zip(
-            *np.unique(times // SECOND_NS, return_counts=True), strict=True
-        ):
-            self.seconds[int(second)] += int(count)
-        before = self.last[0] if self.last else int(times[0])
-        gaps = np.diff(times.astype(np.float64), prepend=float(before))
-        gaps = gaps if self.last else gaps[1:]
+        self.seconds.update(_counts(times // SECOND_NS))
+        before = times[:1] if self.last_ns is None else [self.last_ns]
+        gaps = np.diff(times.astype(np.float64), prepend=before)
+        gaps = gaps[self.last_ns is None :]
         self.gaps += len(gaps)
         self.gap_sum += float(gaps.sum())
         self.gap_squares += float((gaps**2).sum())
-        self.last = (int(times[-1]), self._end())
+        self.last_ns = int(times[-1])
 
     def variation(self) -> float:
         if not self.gaps or not self.gap_sum:
             return 0.0
         mean = self.gap_sum / self.gaps
         return float(max(0.0, self.gap_squares / self.gaps - mean**2) ** 0.5 / mean)
+
+
+def _counts(values: np.ndarray) -> dict[int, int]:
+    """How often there is each of these."""
+    found, counts = np.unique(values, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
 def summary(trace: Prepared) -> TraceSummary:

@@ -27,22 +27,23 @@ from ioplan.trace.rows import (
 S_NS, MS_NS, US_NS = 10**9, 10**6, 10**3
 EPOCH_NS = 10**12
 """Before the first line, which begins at 0, some I/Os were under way."""
+COMMA = re.compile(r"\s*,\s*")
 Parse = Callable[[str, Found], Iterator[Row | Done]]
 """The I/Os of one line, or what is complete. Raises TraceError without a place."""
 
 
 class TextFormat(Struct, frozen=True):
-    """A kind of lines, and what the first of them look like.
+    """A kind of lines, and what the first of the I/Os looks like.
 
     `events` are of the kernel: those of what was queued, and of what was issued; and
     those of what was complete, in the same order. It `answers` if each line says how
-    long its I/O took. Lines that begin with `heading`, in any case, name the columns.
+    long its I/O took. A line that begins with `heading`, in any case and with blanks or
+    without, names the columns, or the format.
     """
 
     name: str
     first: re.Pattern[str]
     parse: Parse
-    heads: int = 0
     events: tuple[str, str] | None = None
     completions: tuple[str, str] = ("", "")
     answers: bool = False
@@ -50,11 +51,14 @@ class TextFormat(Struct, frozen=True):
 
     def begins_with(self, line: str) -> bool:
         """Whether a file with this first line has the format."""
-        return self.is_heading(line) or self.first.match(line) is not None
+        plain = COMMA.sub(",", line)
+        return self.is_heading(line) or self.first.match(plain) is not None
 
     def is_heading(self, line: str) -> bool:
-        """Whether it names the columns."""
-        return bool(self.heading) and line.lower().startswith(self.heading)
+        """Whether it names the columns; no I/O begins with such a word."""
+        if not self.heading or line[0].isdigit():
+            return False
+        return "".join(line.lower().split()).startswith(self.heading)
 
 
 def msr(line: str, found: Found) -> Iterator[Row]:
@@ -109,19 +113,26 @@ def hfplayer(line: str, found: Found) -> Iterator[Row]:
     yield Row(at_ns, direction(kind[0]), *where, response_ns=took_ns)
 
 
-def biosnoop(line: str, found: Found) -> Iterator[Row]:
-    """bcc: `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)`, with blanks in COMM.
+BIOSNOOP = re.compile(
+    r"(?P<time>\d+\.\d+)\s.*\s(?P<disk>\S+)\s+(?P<rwbs>[A-Z]+)\s+(?P<sector>\d+)\s+"
+    r"(?P<size>\d+)(?:\s+(?P<queued>\d+\.\d+))?\s+(?P<took>\d+\.\d+)\s*$"
+)
 
-    The time is that of the completion, `LAT(ms)` what it took until then.
+
+def biosnoop(line: str, found: Found) -> Iterator[Row]:
+    """bcc: `TIME(s) COMM PID DISK T SECTOR BYTES [QUE(ms)] LAT(ms)`, blanks in COMM.
+
+    The time is that of the completion, `LAT(ms)` what it took until then, `QUE(ms)`
+    what it was queued before. `T` is a letter, or the kernel's letters.
     """
-    words = line.split()
-    if len(words) < 8:
-        raise TraceError(f"{len(words)} fields, where biosnoop has 8")
-    disk, kind, sector, size, took = words[-5:]
-    took_ns = time_ns(took, MS_NS)
-    begun_ns = time_ns(words[0], S_NS) + EPOCH_NS - took_ns
-    where = number(sector) * SECTOR, number(size), disk
-    yield Row(begun_ns, direction(kind), *where, response_ns=took_ns)
+    event = BIOSNOOP.match(line)
+    if event is None:
+        raise TraceError("no line of biosnoop")
+    took_ns = sum(time_ns(event[part] or "0", MS_NS) for part in ("queued", "took"))
+    begun_ns = time_ns(event["time"], S_NS) + EPOCH_NS - took_ns
+    place = number(event["sector"]) * SECTOR, number(event["size"])
+    for row in rwbs(begun_ns, event["rwbs"], *place, event["disk"], found):
+        yield row._replace(response_ns=took_ns)
 
 
 def fio_v2(line: str, found: Found) -> Iterator[Row]:
@@ -140,6 +151,7 @@ FIO_ACTIONS = {
     **dict.fromkeys(("sync", "datasync"), FLUSH),
 }
 FIO_OTHER = ("add", "open", "close")
+FIO_WORD = rf"(?:{'|'.join((*FIO_ACTIONS, *FIO_OTHER, 'wait'))})(?: \d+ \d+)?\s*$"
 
 
 def _fio(words: list[str], at_ns: int | None, found: Found) -> Iterator[Row]:
@@ -190,8 +202,6 @@ LOST = re.compile(r"CPU:\d+ \[LOST (\d+) EVENTS\]")
 
 def ftrace(line: str, found: Found) -> Iterator[Row | Done]:
     """The kernel's trace_pipe; of its block events the queued ones, else the issued."""
-    if line.startswith("#"):
-        return
     if lost := LOST.match(line):
         found.left_out["events that the kernel lost"] += int(lost[1])
         return
@@ -241,13 +251,20 @@ def _fields(
 
 MOST_LINE = 1 << 16
 FORMATS = (
-    TextFormat("fio iolog 2", re.compile(r"fio version 2 iolog"), fio_v2, heads=1),
-    TextFormat("fio iolog 3", re.compile(r"fio version 3 iolog"), fio_v3, heads=1),
     TextFormat(
-        *("hfplayer", re.compile(r"#DUMP_OFFSET\S*,ELAPSED_USECS"), hfplayer, 1),
-        answers=True,
+        *("fio iolog 2", re.compile(rf"\S+ {FIO_WORD}"), fio_v2),
+        heading="fioversion2",
     ),
-    TextFormat("biosnoop", re.compile(r"TIME\(s\)\s+COMM"), biosnoop, 1, answers=True),
+    TextFormat(
+        *("fio iolog 3", re.compile(rf"\d+ \S+ {FIO_WORD}"), fio_v3),
+        heading="fioversion3",
+    ),
+    TextFormat(
+        *("hfplayer", re.compile(r"\d+,\d+(\.\d+)?,\d+,(RD|WR)"), hfplayer),
+        answers=True,
+        heading="#dump_offset",
+    ),
+    TextFormat("biosnoop", BIOSNOOP, biosnoop, answers=True, heading="time(s)comm"),
     TextFormat(
         *("MSR Cambridge", re.compile(r"\d{15,20},[^,]+,\d+,[A-Za-z]+,"), msr),
         answers=True,
@@ -261,11 +278,14 @@ FORMATS = (
         *("Tencent block", re.compile(r"\d{10},\d+,\d+,[01],\d+\s*$"), tencent),
         heading="timestamp,offset",
     ),
-    TextFormat("SPC", re.compile(r"\d+,\d+,\d+,[rRwW],\d+(\.\d*)?\s*(,|$)"), spc),
-    TextFormat("MQSim", re.compile(r"\d+\s+\d+\s+\d+\s+\d+\s+[01]\s*$"), mqsim),
-    TextFormat("blkparse", BLKPARSE, blkparse, 0, ("Q", "D"), ("C", "C")),
     TextFormat(
-        *("ftrace", re.compile(rf"# tracer: |{FTRACE.pattern}"), ftrace),
+        *("SPC", re.compile(r"\d+,\d+,\d+,[rRwW],\d+(\.\d*)?\s*(,|$)"), spc),
+        heading="asu,lba",
+    ),
+    TextFormat("MQSim", re.compile(r"\d+\s+\d+\s+\d+\s+\d+\s+[01]\s*$"), mqsim),
+    TextFormat("blkparse", BLKPARSE, blkparse, ("Q", "D"), ("C", "C")),
+    TextFormat(
+        *("ftrace", re.compile(rf"# tracer: |{LOST.pattern}|{FTRACE.pattern}"), ftrace),
         events=("block_bio_queue", "block_rq_issue"),
         completions=("block_bio_complete", "block_rq_complete"),
     ),
@@ -281,10 +301,13 @@ def text_rows(format: TextFormat, path: Path, found: Found) -> Iterator[Row | Do
         for place, line in enumerate(iter(lambda: file.readline(MOST_LINE), ""), 1):
             if len(line) == MOST_LINE:
                 raise TraceError(f"line {place} is longer than {MOST_LINE} characters")
-            if place <= format.heads or not line.strip():
+            if not line.strip():
                 continue
             if format.is_heading(line):
                 found.left_out["headings"] += 1
+                continue
+            if line.startswith("#"):
+                found.left_out["comments"] += 1
                 continue
             try:
                 for one in format.parse(line, found):

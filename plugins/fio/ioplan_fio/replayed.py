@@ -63,7 +63,7 @@ def _write(path: Path, job: Job, stream: JobStream) -> int:
     fua = 0
     with path.open("w") as file:
         file.write(f"fio version 3 iolog\n0 {NAME} add\n0 {NAME} open\n")
-        for ios in _chunks(job, stream):
+        for ios in chunks(trace_of(stream), stream, job.block_bytes):
             fua += int((ios["flags"] & FUA > 0).sum())
             file.writelines(
                 f"{at} {NAME} {ACTIONS[kind]} {offset} {size}\n"
@@ -84,10 +84,6 @@ def _times_us(ios: Ios, stream: JobStream) -> list[int]:
         np.rint(ios["time_ns"] / stream.speed / US_NS).astype("i8").tolist()
     )
     return [at + 1 for at in since]
-
-
-def _chunks(job: Job, stream: JobStream) -> Iterator[Ios]:
-    return chunks(trace_of(stream), stream, job.block_bytes, job.capacity_bytes)
 
 
 def lateness(names: list[str], job: Job, folder: Path) -> dict[str, Any]:
@@ -124,7 +120,7 @@ def _table(file: Path) -> np.ndarray:
 def _late(issued_ms: np.ndarray, job: Job, stream: JobStream) -> dict[str, float]:
     parts = [
         ios["time_ns"][(ios["kind"] == READ) | (ios["kind"] == WRITE)]
-        for ios in _chunks(job, stream)
+        for ios in chunks(trace_of(stream), stream, job.block_bytes)
     ]
     intended_ns = np.concatenate(parts)[: len(issued_ms)] / stream.speed
     issued_ns = issued_ms[: len(intended_ns)] * MS_NS

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ioplan_sim.geometry import Geometry
 
 Pages = npt.NDArray[np.int64]
+Pieces = npt.NDArray[np.float64]
 
 RESERVE_BLOCKS = 2
 """With no more than these erased, collection must make room for each write."""
@@ -115,8 +116,9 @@ class Flash:
 
     # writing
 
-    def write(self, pages: Pages, piece: float, share: float = 1.0) -> None:
-        """Store pages of the host, in this order, written in pieces of a size.
+    def write(self, pages: Pages, piece: float | Pieces, share: float = 1.0) -> None:
+        """Store pages of the host, in this order, written in pieces of a size, or each
+        in one of its own.
 
         Of each the host has written a share.
         """

@@ -99,10 +99,11 @@ def _misfits(stream: JobStream, facts: TargetFacts) -> Iterator[Misfit]:
         text = f"its region begins at {start}, and ends at {size_text(end_bytes)}"
         yield Misfit(Cause.TOO_SMALL, text)
         return
-    if stream.trace_end_bytes > facts.capacity_bytes:
+    if stream.trace_end_bytes > end_bytes:
+        room = "the target" if end_bytes == facts.capacity_bytes else "its region"
         text = (
-            f"its trace ends at {size_text(stream.trace_end_bytes)}, and the target "
-            f"at {size_text(facts.capacity_bytes)}: write offsets wrapped, or scaled"
+            f"its trace ends at {size_text(stream.trace_end_bytes)}, and {room} "
+            f"at {size_text(end_bytes)}: write offsets wrapped, or scaled"
         )
         yield Misfit(Cause.TOO_SMALL, text)
         return

@@ -54,6 +54,10 @@ class FioJob(Struct, frozen=True):
         option = self.options.get(name)
         return default if option is None else option.value or ""
 
+    def at_least_1(self, name: Literal["iodepth", "numjobs"]) -> int:
+        """A count of a job that has been run: without a value, or below 1, fio's 1."""
+        return max(1, whole(self.text(name) or "1"))
+
     def read(
         self,
         name: str,

@@ -14,7 +14,6 @@ from typing import Any
 
 from ioplan.core.version import __version__
 from ioplan_importer.fio.jobs import FioJob
-from ioplan_importer.fio.numbers import whole
 from ioplan_importer.fio_command.job_plan import own_options
 from ioplan_importer.fio_command.results import (
     DirectionFigures,
@@ -48,7 +47,7 @@ def fio_json(jobs: Sequence[JobFigures], common: Mapping[str, str], bins: bool) 
 
 def _job(one: JobFigures, bins: bool) -> Json:
     job, read = one.place.job, one.directions
-    depth = max(1, whole(job.text("iodepth") or "1"))
+    depth = job.at_least_1("iodepth")
     return {
         "jobname": job.name,
         "groupid": one.place.group,

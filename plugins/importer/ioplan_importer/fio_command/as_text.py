@@ -37,13 +37,13 @@ def _head(one: JobFigures) -> str:
     size = job.text("bs") or "4096"
     return (
         f"{job.name}: (g={one.place.group}): rw={job.text('rw') or 'read'}, bs={size}, "
-        f"ioengine={one.record.backend.name}, iodepth={job.text('iodepth') or 1}"
+        f"ioengine={one.record.backend.name}, iodepth={job.at_least_1('iodepth')}"
     )
 
 
 def _job(one: JobFigures) -> Iterator[str]:
     error = 0 if one.record.status == "ok" else 5
-    threads = one.place.job.text("numjobs") or "1"
+    threads = one.place.job.at_least_1("numjobs")
     yield (
         f"{one.place.job.name}: (groupid={one.place.group}, jobs={threads}): "
         f"err={error:2d}: {one.record.started_at}"

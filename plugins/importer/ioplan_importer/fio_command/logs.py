@@ -11,7 +11,6 @@ from pathlib import Path
 
 from ioplan.job import SECOND_NS, Counts
 from ioplan_importer.fio.jobs import FioJob
-from ioplan_importer.fio.numbers import whole
 from ioplan_importer.fio_command.asked_output import KINDS
 from ioplan_importer.fio_command.results import DIRECTIONS, JobFigures, Span
 
@@ -32,7 +31,7 @@ def log_paths(jobs: Iterable[FioJob]) -> Iterator[tuple[int, str, Path]]:
             if job.has(option):
                 for kind in kinds:
                     yield at, kind, _path(job, option, kind, number)
-        number += max(1, whole(job.text("numjobs") or "1"))
+        number += job.at_least_1("numjobs")
 
 
 def _path(job: FioJob, option: str, kind: str, number: int) -> Path:

@@ -38,7 +38,7 @@ class ReplayExecution(SimExecution):
         self._sources = [
             ReplayedSource(
                 load,
-                chunks(trace, load.stream, MAP_BYTES, self.ssd.capacity_bytes),
+                chunks(trace, load.stream, MAP_BYTES),
                 self.ssd,
                 self._rng,
             )

@@ -71,6 +71,7 @@ class ReplayedSource(IoSource):
             self.kinds, self.samples, self.reads = (), [], []
         self.settle()
         self.rows = self._next_rows()
+        self._set_reads()
         self.loaded += len(self.rows)
         self.first = self.loaded - len(self.rows)
         self.choice = self._kinds_of(self.rows)
@@ -84,6 +85,12 @@ class ReplayedSource(IoSource):
         self.read_ns = self._read_times(self.spec, self.rng)
         spread = self.rng.uniform(1 - JITTER, 1 + JITTER, DRAWS)
         self.delays_ns = (self.spec.host.overhead * spread).tolist()
+
+    def _set_reads(self) -> None:
+        """How many pages of the dies a read takes: what was written in small pieces is
+        in as many places."""
+        self.piece = self.places.piece(self.rows)
+        self.reads = [read_size(kind, self.piece) for kind in self.kinds]
 
     def _completed(self, rows: Ios, due_ns: Pages) -> list[float]:
         """When each was complete in the recording; inf if that is not known."""
@@ -129,7 +136,7 @@ class ReplayedSource(IoSource):
             self.indexes[key] = len(self.kinds)
             self.kinds = (*self.kinds, kind)
             self.samples.append(array("d"))
-            self.reads.append(read_size(kind, self.spec.page_pages))
+            self.reads.append(read_size(kind, self.piece))
         return self.indexes[key]
 
     def next_due_ns(self) -> float:
@@ -179,6 +186,13 @@ class Places:
         self.share = ssd.shape.pages / ssd.capacity_bytes
         self.carried = 0.0
 
+    def piece(self, rows: Ios) -> float:
+        """How much is stored together where they read, in pages of the host."""
+        flash, most = self.ssd.flash, self.ssd.spec.page_pages
+        found = self._model(rows["offset"][rows["kind"] == READ])
+        pieces = flash.pieces[found[flash.where[found] >= 0]]
+        return max(1.0, min(most, float(pieces.mean()))) if len(pieces) else most
+
     def _model(self, offsets: Pages) -> Pages:
         places = (offsets * self.share).astype(np.int64)
         return np.minimum(places, self.ssd.shape.pages - 1)
@@ -213,12 +227,13 @@ class Places:
         steps = self.carried + np.arange(1, len(pages) + 1) / self.ssd.shape.scale
         self.carried = float(steps[-1] % 1)
         before = steps - 1 / self.ssd.shape.scale
-        chosen = self._model(pages[np.floor(steps) > np.floor(before)] * MAP_BYTES)
-        flash, most = self.ssd.flash, self.ssd.spec.page_pages
+        kept = np.floor(steps) > np.floor(before)
+        chosen = self._model(pages[kept] * MAP_BYTES)
         if self.ssd.spec.flash.in_place:
-            flash.overwrite(chosen)
+            self.ssd.flash.overwrite(chosen)
         else:
-            flash.write(chosen, max(1.0, min(most, float(counts.mean()))))
+            pieces = np.minimum(together(first, counts), self.ssd.spec.page_pages)
+            self.ssd.flash.write(chosen, np.repeat(pieces, counts)[kept])
 
     def _trim(self, rows: Ios) -> None:
         """Pages of the model that are discarded as a whole."""
@@ -228,6 +243,13 @@ class Places:
         for start, end in zip(starts, stops, strict=True):
             if start < end:
                 self.ssd.flash.trim(np.arange(start, end))
+
+
+def together(first: Pages, counts: Pages) -> Pages:
+    """How many pages are written one after the other, by each write or by several."""
+    goes_on = first[1:] == (first + counts)[:-1]
+    runs = np.append(0, np.cumsum(~goes_on))
+    return np.asarray(np.bincount(runs, counts)[runs])
 
 
 def each_from(first: Pages, counts: Pages) -> Pages:

@@ -49,7 +49,8 @@ def with_rates(job: Job) -> Job:
 def _rated(stream: JobStream) -> JobStream:
     trace = trace_of(stream)
     assert stream.replay
-    end_bytes = min(stream.region_end_bytes, max(stream.replay.end_bytes, 1 << 20))
+    touched_bytes = max(stream.replay.end_bytes, 1 << 20)
+    end_bytes = min(stream.region_end_bytes, stream.region_start_bytes + touched_bytes)
     fast = stream.pace == "fast"
     rate = None if fast else _rate(trace, stream.replay, stream.speed)
     return stream.model_copy(update={"rate": rate, "region_end_bytes": end_bytes})

@@ -1,15 +1,20 @@
-"""What a bundle has of the traces that its plans replay: their files, or models."""
+"""What a bundle has of the traces that its plans replay: their files, or models.
+
+Who makes a model of a trace is a plug-in: the entry-point group `ioplan.trace_models`,
+of functions as `TraceModel`; the first that can be loaded counts.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
+from typing import Protocol
 
 from msgspec.structs import replace
 
 from ioplan.cli.display.output import print_message
+from ioplan.cli.interface.plugins import loaded
 from ioplan.core.units import bytes_text
 from ioplan.language.check.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
@@ -18,8 +23,16 @@ from ioplan.results.share.contents import Bundled
 from ioplan.trace.facts import TraceError
 from ioplan.trace.known import file_of, is_facts, recorded_trace
 
+GROUP = "ioplan.trace_models"
 MOST_BYTES = 128 << 20
 """A larger trace is passed on by itself."""
+
+
+class TraceModel(Protocol):
+    """Makes a plan that can be published of a trace that cannot."""
+
+    def __call__(self, path: Path) -> tuple[str, int]:
+        """The plan's text, and of how many I/Os. Raises TraceError, OSError."""
 
 
 def with_traces(one: Bundled, as_models: bool) -> Bundled:
@@ -57,10 +70,13 @@ def _is_small(name: str, path: Path) -> bool:
 
 
 def _models(found: dict[str, Path]) -> Iterator[tuple[str, str]]:
-    """By `ioplan model`, which is a plug-in."""
+    if not found:
+        return
+    model: TraceModel | None = next((one for _, one in loaded(GROUP)), None)
     for name, path in found.items():
         try:
-            made = import_module("ioplan_importer.trace_model.command")
-            yield name, made.model_of(path)[0]
-        except (ImportError, TraceError) as error:
+            if model is None:
+                raise TraceError("no plug-in that makes one is installed")
+            yield name, model(path)[0]
+        except TraceError as error:
             print_message(f"{name} has no model in the bundle: {error}")

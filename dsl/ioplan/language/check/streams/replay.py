@@ -22,7 +22,7 @@ CHOICES = ("offsets", "only", "writes as reads", "part", *PACES)
 BESIDE = frozenset(
     (
         *("pattern", "speed", "qd", "data", "dedup", "fua", "errors", "retry", "hang"),
-        *("starts", "ends", *CHOICES),
+        *("region", "starts", "ends", *CHOICES),
     )
 )
 """What a trace leaves open."""

@@ -233,12 +233,13 @@ impl Chosen {
 }
 
 /// How recorded offsets become those of the target, in units of `grid_bytes`, on which
-/// all of them are.
+/// all of them are; they count from the start of the region.
 #[derive(Debug, Clone, Copy)]
 struct Places {
     offsets: Offsets,
     grid_bytes: u64,
-    /// Where an I/O may begin on the target, and where it did in the trace.
+    base_bytes: u64,
+    /// Where an I/O may begin in the region, and where it did in the trace.
     here: u64,
     there: u64,
 }
@@ -247,11 +248,15 @@ impl Places {
     fn of(job: &Job, stream: &Stream, end_bytes: u64) -> Self {
         let grid_bytes = stream.align_bytes.unwrap_or(job.block_bytes).max(1);
         let largest_bytes = stream.largest_bytes();
+        let region_bytes = stream
+            .region_end_bytes
+            .saturating_sub(stream.region_start_bytes);
         let units = |bytes: u64| bytes.saturating_sub(largest_bytes) / grid_bytes + 1;
         Self {
             offsets: stream.offsets,
             grid_bytes,
-            here: units(job.capacity_bytes),
+            base_bytes: stream.region_start_bytes,
+            here: units(region_bytes),
             there: units(end_bytes.next_multiple_of(grid_bytes) + largest_bytes),
         }
     }
@@ -259,13 +264,13 @@ impl Places {
     fn place(&self, offset_bytes: u64) -> u64 {
         let unit = offset_bytes / self.grid_bytes;
         let moved = match self.offsets {
-            Offsets::Recorded => return offset_bytes,
+            Offsets::Recorded => return self.base_bytes.saturating_add(offset_bytes),
             Offsets::Wrapped => unit % self.here,
             Offsets::Scaled => {
                 (u128::from(unit) * u128::from(self.here) / u128::from(self.there)) as u64
             }
         };
-        moved * self.grid_bytes
+        self.base_bytes + moved * self.grid_bytes
     }
 }
 
@@ -347,7 +352,7 @@ impl Replayed {
             Kind::Io(Direction::Trim) => stream.trims(),
             Kind::Flush => true,
         };
-        let has_room = end.is_some_and(|end| end <= job.capacity_bytes);
+        let has_room = end.is_some_and(|end| end <= stream.region_end_bytes);
         whole && allowed && has_room && io.size_bytes <= stream.largest_bytes()
     }
 
@@ -549,6 +554,7 @@ mod tests {
     const AS_RECORDED: Places = Places {
         offsets: Offsets::Recorded,
         grid_bytes: 4096,
+        base_bytes: 0,
         here: 10,
         there: 100,
     };
@@ -573,6 +579,18 @@ mod tests {
             units.map(|unit| placed(Offsets::Scaled, unit)),
             [0, 0, 0, 1, 5, 9]
         );
+        let in_region = |offsets| Places {
+            offsets,
+            base_bytes: 1 << 20,
+            ..AS_RECORDED
+        };
+        for (offsets, unit) in [
+            (Offsets::Recorded, 57),
+            (Offsets::Wrapped, 7),
+            (Offsets::Scaled, 5),
+        ] {
+            assert_eq!(in_region(offsets).place(57 * 4096), (1 << 20) + unit * 4096);
+        }
     }
 
     const ROWS: [(u64, u64, u32, u8, u8); 4] = [
