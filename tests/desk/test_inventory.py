@@ -201,7 +201,8 @@ def is_busy(desk: Desk, lab: Path, job: str, lanes: int = 2) -> tuple[bool, bool
     )
     if any(says):
         assert job in viewer.get("/").text
-        assert metrics.count("ioplan_lane_iops{") in (0, lanes)
+        # on a busy host one lane may have told of an interval, and not yet the other
+        assert metrics.count("ioplan_lane_iops{") <= lanes
     return says
 
 
