@@ -15,7 +15,7 @@ from calm import needs_idle_cpu
 
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.blocking import BlockingBackend, Device
-from ioplan.blocking.tally import binned
+from ioplan.blocking.execution import binned
 from ioplan.job import Event, Failure, Job, Result
 from ioplan.results.measure.histogram import bucket_index
 from ioplan.runner.guard.target import TargetError

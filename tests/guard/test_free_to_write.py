@@ -23,10 +23,10 @@ from ioplan.results.store.store import Store
 from ioplan.runner.content.scan import scan
 from ioplan.runner.devices.device import Device
 from ioplan.runner.guard import data_check, full_read, heartbeat
+from ioplan.runner.guard.data_check import sanitized
 from ioplan.runner.guard.errors import UnreadError
 from ioplan.runner.guard.full_read import CONSTANT, parts_to_read, read_whole
 from ioplan.runner.guard.known_content import KILLED, LEFT, known_content, state_path
-from ioplan.runner.guard.sanitized import sanitized
 from ioplan.runner.guard.target import Target, open_target
 
 SIZE = 64 * MIB
@@ -216,7 +216,7 @@ def test_the_sanitize_log_says_whether_it_is_erased(
     status: int, free: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Sanitize Status of the NVM Express base specification 2.0, figure 291."""
-    monkeypatch.setattr("ioplan.runner.guard.sanitized.Nvme", FakeNvme(status))
+    monkeypatch.setattr("ioplan.runner.guard.data_check.Nvme", FakeNvme(status))
     disk = tmp_path / "nvme0n1"
     disk.mkdir()
     (disk / "nsid").write_text("1\n")

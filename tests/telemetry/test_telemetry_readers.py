@@ -26,9 +26,9 @@ from ioplan.runner.telemetry.cpu_times import TICKS_PER_S, machine_times, own_ti
 from ioplan.runner.telemetry.disk import Disk, disk_of, mount_of
 from ioplan.runner.telemetry.energy import domains, non_overlapping
 from ioplan.runner.telemetry.hwmon import drive_temperature
+from ioplan.runner.telemetry.instruments import heat_warnings
 from ioplan.runner.telemetry.other_programs import KERNEL_THREAD, OtherPrograms
 from ioplan.runner.telemetry.procfs import Tree
-from ioplan.runner.telemetry.throttling import heat_warnings
 from ioplan.runner.telemetry.topology import topology
 
 HERE = Tree()

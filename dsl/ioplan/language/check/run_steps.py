@@ -1,4 +1,4 @@
-"""Checks the steps of a test: `run`, `idle`, `repeat`."""
+"""Checks the steps of a test: `run` with its `interval`, `idle`, `repeat`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from ioplan.language.bind.matrix import MOST_CELLS
-from ioplan.language.check.intervals import interval_of
 from ioplan.language.check.moments import events, power_cut
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.shaped import check_unshaped
@@ -33,10 +32,10 @@ from ioplan.language.plan import (
     RunTemplate,
     StepTemplate,
 )
-from ioplan.language.quantity import Kind, Quantity, make
+from ioplan.language.quantity import Kind, Quantity, QuantityError, make
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
-from ioplan.workload import COUNTED
+from ioplan.workload import COUNTED, MAX_INTERVAL_NS, MIN_INTERVAL_NS
 
 MOST_RUNS = MOST_CELLS
 RUN_TIMING = ("for", "warmup", "interval", "passes", "until", "cut", "event", *BELONGS)
@@ -254,3 +253,28 @@ def flat(nodes: Iterable[Any]) -> Iterator[Any]:
         yield node
         if isinstance(node, tree.Repeat | RepeatTemplate):
             yield from flat(node.steps)
+
+
+def interval_of(timing: Timing, run: Amount | None, scope: Scope) -> Quantity | None:
+    """The length that a run's clause says, in ns."""
+    clause = timing.get("interval")
+    if clause is None:
+        return None
+    (atom,) = clause.atoms
+    found = scope.of_kind(atom, "'interval'", "time")
+    if found is not None and not isinstance(found, Quantity):
+        scope.findings.error(
+            "an interval is as long in all cells", atom.span, "for example: 100ms"
+        )
+        return None
+    return found and scope.parameters.guarded(atom.span, lambda: _judged(found, run))
+
+
+def _judged(interval: Quantity, run: Amount | None) -> Quantity:
+    """Raises QuantityError."""
+    if not MIN_INTERVAL_NS <= interval.value <= MAX_INTERVAL_NS:
+        raise QuantityError("an interval is at least 10 ms and at most 1 h")
+    if isinstance(run, Quantity) and run.value < interval.value:
+        length = make("time", run.value).text
+        raise QuantityError(f"the run is over after {length}, before one interval")
+    return interval

@@ -19,6 +19,8 @@ from ioplan.runner.devices.backing_file import backing
 from ioplan.runner.devices.device import Device
 from ioplan.runner.devices.facts import file_facts
 from ioplan.runner.devices.inventory import Inventory
+from ioplan.runner.devices.nvme import Nvme, NvmeError
+from ioplan.runner.devices.sanitize_log import LOG_BYTES, LOG_PAGE, SanitizeLog
 from ioplan.runner.guard.consent import (
     check_device_consent,
     check_file_consent,
@@ -29,7 +31,6 @@ from ioplan.runner.guard.errors import TargetError, UnreadError, os_reason
 from ioplan.runner.guard.full_read import CONSTANT, find_data, parts_to_read
 from ioplan.runner.guard.kept_ends import keep_ends
 from ioplan.runner.guard.known_content import KILLED, KnownContent, known_content
-from ioplan.runner.guard.sanitized import sanitized
 from ioplan.runner.guard.scratch_file import foreign_mark, is_unchanged_scratch
 
 SCRATCH = "it is a scratch file that only ioplan has written to"
@@ -127,3 +128,17 @@ def check_file_data(
         keep_ends(fd, facts, request.folder)
     known.begin(fd)
     return Free(why, known)
+
+
+SANITIZED = "its sanitize log says that nothing was written since it was sanitized"
+
+
+def sanitized(device: Device, fd: int) -> str:
+    """Why it is empty; nothing of a partition, or of a drive without that log."""
+    if device.partition or not device.disk.text("nsid"):
+        return ""
+    try:
+        log = SanitizeLog.of(Nvme(fd).log(LOG_PAGE, LOG_BYTES))
+    except (NvmeError, OSError):
+        return ""
+    return SANITIZED if log.is_erased and not log.trouble else ""

@@ -9,10 +9,12 @@ from msgspec import Struct
 
 from ioplan.backends import JoinedFacts, TargetFacts
 from ioplan.job import Event, Job, Wear
-from ioplan.records.telemetry import Telemetry, TelemetryPoint
+from ioplan.records.assessed import MAX_STEAL_PERCENT
+from ioplan.records.telemetry import Log, Telemetry, TelemetryPoint
 from ioplan.runner.telemetry.cpu_facts import cpu_throttles
 from ioplan.runner.telemetry.device_check import Told, device_counts, differences
 from ioplan.runner.telemetry.disk import Disk, disk_of
+from ioplan.runner.telemetry.hwmon import Sensor, throttles_at_celsius
 from ioplan.runner.telemetry.other_programs import filled_in
 from ioplan.runner.telemetry.power_meter import Meter
 from ioplan.runner.telemetry.procfs import Tree
@@ -20,7 +22,6 @@ from ioplan.runner.telemetry.sampler import Sampler
 from ioplan.runner.telemetry.sensors import Sensors
 from ioplan.runner.telemetry.smart import Logs, Smart
 from ioplan.runner.telemetry.summary import covering, points, summary
-from ioplan.runner.telemetry.throttling import heat_warnings
 from ioplan.runner.telemetry.wear import wear_between
 
 NVME = "nvme"
@@ -170,3 +171,43 @@ def _logged(smart: Smart | None, before: Logs, after: Logs) -> dict[str, Any]:
         "nvme_power_state": after.power_state,
         "nvme_power_state_max_watts": smart.max_state_watts(after.power_state),
     }
+
+
+THROTTLED = (
+    "thm_temp1_trans_count",
+    "thm_temp2_trans_count",
+    "warning_temp_time",
+    "critical_comp_time",
+)
+
+
+def heat_warnings(run: Telemetry, sensor: Sensor | None) -> Iterator[str]:
+    """That heat, or a hypervisor, has slowed a run down."""
+    limit, hottest = (
+        sensor and throttles_at_celsius(sensor),
+        run.temperature_max_celsius,
+    )
+    if limit and hottest is not None and hottest >= limit:
+        yield (
+            f"the drive reached {hottest:.0f} °C, and slows down from {limit:.0f} °C: "
+            "improve its cooling"
+        )
+    if grown := [name for name in THROTTLED if _grown(run, name)]:
+        yield (
+            f"the drive throttled because of its temperature ({', '.join(grown)} of "
+            "SMART rose)"
+        )
+    if run.smart_after.get("critical_warning"):
+        yield "the drive has a critical warning in SMART: see `nvme smart-log`"
+    if run.cpu_throttles:
+        yield f"CPUs throttled because of their temperature {run.cpu_throttles} times"
+    if (run.steal_percent or 0.0) > MAX_STEAL_PERCENT:
+        yield (
+            f"the hypervisor stole {run.steal_percent:.0f} % of a CPU: latencies "
+            "include this"
+        )
+
+
+def _grown(run: Telemetry, name: str) -> bool:
+    before: Log = run.smart_before
+    return run.smart_after.get(name, 0) > before.get(name, run.smart_after.get(name, 0))

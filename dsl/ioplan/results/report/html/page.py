@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import zlib
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from msgspec import Struct
 
 from ioplan.core.text import counted
+from ioplan.job import SECOND_NS
 from ioplan.planner.places import NOT_MEASURED
+from ioplan.results.measure.interval_counts import Slice
+from ioplan.results.report.curve import Curve
 from ioplan.results.report.document import ChartSpec, Document, Facts, Section
-from ioplan.results.report.html.counts import counts_text
 from ioplan.results.report.html.glance import MOST_BESIDE, glance, section_glance
 from ioplan.results.report.html.modes import has_many_series
 from ioplan.results.report.html.payload import (
@@ -201,3 +207,39 @@ def _script() -> str:
 
 def _read(name: str) -> str:
     return (files("ioplan.results.report.html") / name).read_text("utf-8")
+
+
+SUMS = ("ios", "bytes", "errors", "min_ns", "max_ns", "sum_ns")
+
+
+def counts_text(found: Sequence[Curve]) -> str:
+    """The counts of a test's runs: JSON, deflated, in base64; empty without curves.
+
+    The page adds up those of a stretch and makes the figures of it, as
+    `measure.stretch` does for the terminal. Raises IntervalsDamaged.
+    """
+    if not found:
+        return ""
+    text = json.dumps([_curve(one) for one in found], separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def _curve(one: Curve) -> dict[str, Any]:
+    return {
+        "label": one.label,
+        "rows": one.rows,
+        "slices": [
+            _slice(start_s, part) for start_s, counts in one.runs for part in counts
+        ],
+    }
+
+
+def _slice(start_s: float, part: Slice) -> list[Any]:
+    """When it begins in the charts' time in s, its length in ns, and its cells: stream,
+    direction, sums, and pairs of bucket and count."""
+    cells = [
+        [*key, [getattr(counts, name) for name in SUMS], histogram.flat()]
+        for key, (counts, histogram) in part.cells.items()
+    ]
+    begin_s = round(start_s + part.begin_ns / SECOND_NS, 6)
+    return [begin_s, part.end_ns - part.begin_ns, cells]
