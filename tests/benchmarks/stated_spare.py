@@ -43,19 +43,19 @@ class Found(NamedTuple):
         return [100 * (value / true - 1) for value, true in pairs]
 
 
-def measured(real: int, stated: int) -> Found:
-    """A drive of a spare, written with a stated one."""
+def measured(real: int, stated: str, log: str = "") -> Found:
+    """A drive of a spare and a log, written with a stated spare."""
     write = "write random 4KiB, qd 32, until steady waf every 1%, at most 2 passes"
     text = (
         'plan "P"\non unsteady continue\nprecondition p {\n  purge\n'
-        f"  write random 4KiB shaped, spare {stated}%, qd 32\n  {write}\n}}\n"
+        f"  write random 4KiB shaped, spare {stated}, qd 32\n  {write}\n}}\n"
         'test "T" { after p run random 4KiB 0/100, qd 32 for 1min }\n'
     )
     with TemporaryDirectory() as folder:
         plan, drive = Path(folder) / "plan.ioplan", Path(folder) / "drive.toml"
         store = Path(folder) / "results.db"
         plan.write_text(text)
-        drive.write_text(f'over_provisioning = "{real}%"\n')
+        drive.write_text(f'over_provisioning = "{real}%"\n[log]\n{log}\n')
         call = [sys.executable, "-m", "ioplan.cli", "run", plan, "--sim", drive]
         call += ["--create", CAPACITY, "--store", store, "-q"]
         subprocess.run(list(map(str, call)), check=True)
@@ -85,14 +85,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--real", type=int, choices=STATED, action="append")
     for real in parser.parse_args().real or STATED:
-        right = measured(real, real)
+        right = measured(real, f"{real}%")
         for stated in STATED[real]:
             report(real, stated, right)
 
 
 def report(real: int, stated: int, right: Found) -> None:
     """Whether a wrong spare is told, and what it does."""
-    found = measured(real, stated)
+    found = measured(real, f"{stated}%")
     off = found.off(right)
     told = ", ".join(
         f"{metric} {percent:+.1f} %"

@@ -53,6 +53,7 @@ def test_a_clause_brings_its_comma_where_it_needs_one() -> None:
 
 
 def test_what_was_said_or_cannot_stand_is_not_offered() -> None:
+    assert "pre.filled" not in offered(HEAD + "profile smoke { run_time = |")
     found = offered(TEST + "run random 4KiB 100/0, zipf 1.2, |")
     assert not {"zipf", "pareto", "random", "sequential", "at most"} & {*found}
     assert "at most" in offered(TEST + "run random 4KiB, until steady iops every 1s, |")
@@ -100,8 +101,9 @@ def test_what_was_said_or_cannot_stand_is_not_offered() -> None:
             ["latency", "reader.latency", "flush.latency", "p99"],
         ),
         (TEST + "chart lines iops by qd, log |", ["x", "y"]),
-        (HEAD + "profile smoke { |", ["run_time", "pre.fill"]),
+        (HEAD + "profile smoke { |", ["run_time", "pre.fill", "pre.filled"]),
         (HEAD + "profile smoke { run_time = |", ["1min"]),
+        (HEAD + "profile smoke { pre.filled = |", ["pre.purged", "pre.shaped4k"]),
         (HEAD + "workload three = |", ["two", "random"]),
         (
             HEAD + "on |",

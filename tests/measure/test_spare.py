@@ -47,10 +47,12 @@ def test_what_is_not_collected_is_spare() -> None:
     assert stated.misfit(steady_waf(28))
 
 
-def shaped(folder: Path, spare: str, real: int) -> tuple[RunRecord, RunRecord]:
+def shaped(
+    folder: Path, spare: str, real: int, more: str = "", capacity: str = "32GiB"
+) -> tuple[RunRecord, RunRecord]:
     """The second step, and the run after it, on a drive of a spare."""
     drive = folder / "drive.toml"
-    drive.write_text(f'over_provisioning = "{real}%"\n')
+    drive.write_text(f'over_provisioning = "{real}%"\n{more}')
     write = "write random 4KiB, qd 32, until steady waf every 1%, at most 2 passes"
     text = (
         'plan "P"\non unsteady continue\nprecondition p {\n  purge\n'
@@ -58,7 +60,7 @@ def shaped(folder: Path, spare: str, real: int) -> tuple[RunRecord, RunRecord]:
         'test "T" { after p run random 4KiB 0/100, qd 32 for 10s }\n'
     )
     store = folder / "results.db"
-    call = ("run", plan_file(folder, text), "--sim", drive, "--create", "32GiB")
+    call = ("run", plan_file(folder, text), "--sim", drive, "--create", capacity)
     assert ioplan(*call, "--store", store, "--quiet").code == 0
     with Store.open(store) as found:
         *_, step, run = found.records(found.session("last").id)
@@ -69,6 +71,35 @@ def waf(run: RunRecord) -> float:
     assert run.wear
     assert run.wear.media_written_bytes
     return run.wear.media_written_bytes / run.wear.host_written_bytes
+
+
+@pytest.mark.parametrize("spare", ["auto", "7%"])
+def test_memory_that_is_written_in_place_is_steady_after_a_pass(
+    tmp_path: Path, spare: str
+) -> None:
+    in_place = "[flash]\nin_place = true\n"
+    step, run = shaped(tmp_path, spare, 5, in_place)
+    assert step.steady
+    assert step.steady.reached, step.steady.why
+    assert step.wear
+    assert 0.9 < step.wear.host_written_bytes / (32 << 30) < 1.4  # in large windows
+    assert waf(run) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("log", "why"),
+    [
+        ('step = "64MiB"', ""),  # 1.6 windows
+        ('every = "2min"', "nothing was written"),
+    ],
+)
+def test_a_coarse_log_is_enough_and_a_late_one_is_told(
+    tmp_path: Path, log: str, why: str
+) -> None:
+    step, _ = shaped(tmp_path, "28%", 28, f"[log]\n{log}\n", "4GiB")
+    assert step.steady
+    assert step.steady.reached == (not why)
+    assert why in step.steady.why
 
 
 @pytest.mark.slow

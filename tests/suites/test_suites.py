@@ -37,7 +37,8 @@ DOCUMENT = paths.ROOT / "docs" / "suites.md"
 TABLE = re.compile(r"(?<=<!-- table -->\n).*?(?=\n<!-- end -->)", re.S)
 PROFILES = ["full", "short", "smoke"]
 QUICK = ("pts/pts_iops", "pts/pts_demand_intensity")
-"""The suites that have a quick profile, too."""
+REVIEWS = {"reviews/m9100": 0.5, "reviews/p3700": 0.55, "reviews/p4800x": 0.5}
+"""These and the suites of QUICK have a quick profile; it takes such a share at most."""
 HOUR_NS = 3600 * 10**9
 
 
@@ -199,6 +200,18 @@ def test_quick_takes_half_and_measures_no_less_in_a_round(name: str) -> None:
     assert quick == full
 
 
+@pytest.mark.parametrize("name", REVIEWS)
+def test_quick_of_a_review_keeps_its_cells(name: str) -> None:
+    full, quick = (plan_of(PLANS[name], each) for each in ("full", "quick"))
+    full_s, quick_s = (Estimator(TB).total(unfold(one)).run_s for one in (full, quick))
+    assert quick_s < REVIEWS[name] * full_s
+    cells = [
+        [[*Matrix(test.axes, test.skip).cells()] for test in one.tests]
+        for one in (full, quick)
+    ]
+    assert _texts(cells[1], set()) == _texts(cells[0], set())
+
+
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("name", PLANS)
 def test_short_keeps_the_matrix(name: str) -> None:
@@ -228,7 +241,7 @@ def _texts(tests: list[list[Cell]], but: set[str]) -> list[list[dict[str, str]]]
 def test_profiles(name: str) -> None:
     """All are right; a smoke is over in seconds even on a scratch file."""
     one = PLANS[name]
-    quick = ["quick"] if name in QUICK else []
+    quick = ["quick"] if name in (*QUICK, *REVIEWS) else []
     assert sorted(one.profiles) == [*quick, "short", "smoke"]
     full_s, short_s, _ = (
         Estimator(TB).total(unfold(plan_of(one, each))).run_s for each in PROFILES

@@ -80,7 +80,9 @@ ITEMS = (
             "selected by `--profile smoke`. The default profile, `full`, has the "
             "values of the `param` lines. `--set` overrides a profile. Profiles of "
             "other files are not imported; their params are set by the names that "
-            "they have in this file"
+            "they have in this file. `pre.steady4k = pre.shaped4k` has the tests that "
+            "name the first precondition begin with the second; other preconditions "
+            "that build on the first do not change"
         },
         "profile ${1:smoke} {\n  ${2:run_time} = ${3:1s}$0\n}",
     ),

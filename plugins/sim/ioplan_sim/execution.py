@@ -115,6 +115,7 @@ class SimExecution(Closing):
         self._speeds = ssd.speeds(job)
         self._run_deviation = self._rng.normal()
         self._before = ssd.flash.host_pages, ssd.flash.programmed_pages
+        self._logged_before = ssd.logged()
         self._began_ns = ssd.clock_ns
         self._written_pages = 0.0
         self._sampled_every = 1.0
@@ -133,16 +134,14 @@ class SimExecution(Closing):
         return (flash.programmed_pages - programmed) / written if written else 1.0
 
     def _wear(self) -> Wear:
-        """What an SSD's log would say, without its rounding."""
-        ssd, (host, programmed) = self.ssd, self._before
-        page_bytes = ssd.map_page_bytes
+        """What the drive's log says, without rounding if the drive file has none."""
+        ssd, (host_before, media_before) = self.ssd, self._logged_before
+        host, media = ssd.logged()
         return Wear(
             source="simulated",
             span_s=(ssd.clock_ns - self._began_ns) / SECOND_NS,
-            host_written_bytes=round((ssd.flash.host_pages - host) * page_bytes),
-            media_written_bytes=round(
-                (ssd.flash.programmed_pages - programmed) * page_bytes
-            ),
+            host_written_bytes=host - host_before,
+            media_written_bytes=media - media_before,
             capacity_bytes=self.facts.capacity_bytes,
         )
 

@@ -85,6 +85,13 @@ class CollectionSpec(Model):
     idle: Annotated[float, Field(le=90), SHARE] = 50.0
 
 
+class LogSpec(Model):
+    """The drive's log of what it wrote: it counts in steps, and is renewed so often."""
+
+    step: Size = 0
+    every: Time = 0
+
+
 class DriveSpec(Model):
     """A drive. `capacity` is what the host sees; spare flash is beyond it."""
 
@@ -96,6 +103,7 @@ class DriveSpec(Model):
     buffer: BufferSpec = BufferSpec.model_construct()
     cache: CacheSpec = CacheSpec.model_construct()
     collection: CollectionSpec = CollectionSpec.model_construct()
+    log: LogSpec = LogSpec.model_construct()
 
     @property
     def unit_pages(self) -> int:

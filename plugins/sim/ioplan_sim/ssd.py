@@ -39,6 +39,7 @@ class Ssd:
             below = below_theory_percent(spec.over_provisioning / 100, self.shape)
             self._below_theory[BELOW_THEORY] = round(below, 1)
         self.clock_ns = 0
+        self._logged, self._logged_ns = (0, 0), 0  # by its log
         self.copies_due = 0.0
         self._speeds: dict[tuple[JobStream, ...], Speeds] = {}
 
@@ -115,6 +116,16 @@ class Ssd:
         """As new."""
         self.flash.purge()
         self.copies_due = 0.0
+
+    def logged(self) -> tuple[int, int]:
+        """Bytes of the host and of the flash, as the drive's log has them now."""
+        step, every_ns = max(1, self.spec.log.step), max(1, self.spec.log.every)
+        if self.clock_ns - self._logged_ns >= self.spec.log.every:
+            self._logged_ns = self.clock_ns // every_ns * every_ns
+            scale, flash = self.map_page_bytes, self.flash
+            host, media = flash.host_pages * scale, flash.programmed_pages * scale
+            self._logged = round(host) // step * step, round(media) // step * step
+        return self._logged
 
     @property
     def map_page_bytes(self) -> float:

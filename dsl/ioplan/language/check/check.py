@@ -136,10 +136,9 @@ def examine(
         main = loader.module(source, path)
         parameters = Parameters(findings)
         chosen = picked(main, profile, parameters)
-        given, used = (
-            chosen | parameters.override(main, settings),
-            used_definitions(main),
-        )
+        parameters.instead = chosen.instead
+        given = chosen.values | parameters.override(main, settings)
+        used = used_definitions(main, chosen.instead)
         parameters.use({key: value for key, value in given.items() if key in used})
         plan = _checked(main, parameters, time_scale, profile, loader, check_test)
     except EnoughFound:
@@ -228,7 +227,8 @@ def _said(kind: type[tree.Outcome], name: str, main: Module, findings: Findings)
 
 def _parameters(main: Module, parameters: Parameters) -> dict[str, str]:
     """All parameters that tests use, as the main file names them, with their values."""
-    values = {n: parameters.value(*found) for n, found in used_params(main).items()}
+    used = used_params(main, parameters.instead)
+    values = {name: parameters.value(*found) for name, found in used.items()}
     return {name: value.text if value else "" for name, value in values.items()}
 
 

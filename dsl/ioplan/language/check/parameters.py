@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
+from msgspec import Struct
 from msgspec.structs import astuple
 
 from ioplan.core.text import did_you_mean
@@ -18,7 +19,7 @@ from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span
 
 
-def used_definitions(main: Module) -> set[int]:
+def used_definitions(main: Module, instead: Instead) -> set[int]:
     """What tests use, also through what they name, each by its identity."""
     found: set[int] = set()
     todo: list[tuple[tree.Test | Definition, Module]] = [
@@ -28,15 +29,17 @@ def used_definitions(main: Module) -> set[int]:
         node, module = todo.pop()
         for name in _names(node):
             known = module.find(name)
+            if known and isinstance(node, tree.Test):
+                known = instead.get(id(known[0]), known)
             if known and id(known[0]) not in found:
                 found.add(id(known[0]))
                 todo.append(known)
     return found
 
 
-def used_params(main: Module) -> dict[str, tuple[tree.Param, Module]]:
+def used_params(main: Module, instead: Instead) -> dict[str, tuple[tree.Param, Module]]:
     """The params that tests use, by the names that they have in the main file."""
-    used = used_definitions(main)
+    used = used_definitions(main, instead)
     found = {name: main.find(name) for name in main.names(tree.Param)}
     return {
         name: (one[0], one[1])
@@ -63,6 +66,15 @@ def _names(node: tree.Test | Definition) -> Iterator[str]:
 Made = TypeVar("Made")
 Settings = dict[int, Quantity | None]
 """Values that the user picks, by the identity of the param."""
+Instead = dict[int, tuple[tree.Precondition, Module]]
+"""What tests get in place of a precondition, by the identity of that."""
+
+
+class Picked(Struct, frozen=True):
+    """What a profile decides."""
+
+    values: Settings = {}
+    instead: Instead = {}
 
 
 class Parameters:
@@ -74,6 +86,7 @@ class Parameters:
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
         self.values: Settings = {}
+        self.instead: Instead = {}
         self.workloads: dict[int, WorkloadTemplate | None] = {}
         self.preconditions: dict[int, Precondition | None] = {}
 
@@ -201,20 +214,20 @@ def _rates(kind: Kind) -> str:
 
 
 def _known_params(main: Module) -> str:
-    names = ", ".join(used_params(main) or main.names(tree.Param))
+    names = ", ".join(used_params(main, {}) or main.names(tree.Param))
     return f"its params are: {names}" if names else "it has no params"
 
 
-def picked(main: Module, name: str, parameters: Parameters) -> Settings:
-    """The values of the profile of that name; all profiles are checked."""
-    found = {FULL: Settings()}
+def picked(main: Module, name: str, parameters: Parameters) -> Picked:
+    """What the profile of that name decides; all profiles are checked."""
+    found = {FULL: Picked()}
     for node in main.file.items:
         if isinstance(node, tree.Profile):
             _check_name(node, found, parameters)
             found.setdefault(node.name.text, _settings(node, main, parameters))
     if name not in found:
         _unknown(name, found, main, parameters)
-    return found.get(name, Settings())
+    return found.get(name, Picked())
 
 
 def profile_names(main: Module) -> tuple[str, ...]:
@@ -224,7 +237,7 @@ def profile_names(main: Module) -> tuple[str, ...]:
 
 
 def _check_name(
-    node: tree.Profile, found: dict[str, Settings], parameters: Parameters
+    node: tree.Profile, found: dict[str, Picked], parameters: Parameters
 ) -> None:
     name = node.name.text
     if name == FULL:
@@ -239,16 +252,20 @@ def _check_name(
         )
 
 
-def _settings(node: tree.Profile, main: Module, parameters: Parameters) -> Settings:
-    """The right ones among the values of a profile."""
+def _settings(node: tree.Profile, main: Module, parameters: Parameters) -> Picked:
+    """What is right in a profile."""
     said: dict[str, Span] = {}
-    made: Settings = {}
+    made = Picked({}, {})
     for setting in node.settings:
         name = setting.name.text
         if name in said:
             parameters.findings.twice(repr(name), setting.name.span, said[name])
         said.setdefault(name, setting.name.span)
-        made |= _setting(setting, main, parameters)
+        found = main.find(name)
+        if found and isinstance(found[0], tree.Precondition):
+            made.instead.update(_state(setting, found, main, parameters))
+        else:
+            made.values.update(_setting(setting, main, parameters))
     return made
 
 
@@ -256,19 +273,67 @@ def _setting(setting: tree.Setting, main: Module, parameters: Parameters) -> Set
     param = parameters.settable(setting.name.text, main, setting.name.span)
     if param is None:
         return {}
-    node, module = param
+    _check_before(setting, setting.name, param, main, parameters)
+    if setting.value.kind == "name":
+        what = f"{setting.name.text!r} is a param, and its value is not a name"
+        parameters.findings.error(what, setting.value.span, "write the value here")
+        return {}
+    value = parameters.given(*param, setting.value.text, setting.value.span)
+    return {id(param[0]): value} if value else {}
+
+
+def _state(
+    setting: tree.Setting,
+    known: tuple[Definition, Module],
+    main: Module,
+    parameters: Parameters,
+) -> Instead:
+    """`pre.steady4k = pre.shaped4k`: tests that name the first get the second."""
+    value = setting.value
+    found = main.find(value.text) if value.kind == "name" else None
+    _check_before(setting, setting.name, known, main, parameters)
+    if found is None or not isinstance(found[0], tree.Precondition):
+        _no_state(setting, found, main, parameters)
+        return {}
+    _check_before(setting, value, found, main, parameters)
+    return {id(known[0]): (found[0], found[1])}
+
+
+def _no_state(
+    setting: tree.Setting,
+    found: tuple[Definition, Module] | None,
+    main: Module,
+    parameters: Parameters,
+) -> None:
+    value, help = setting.value, "name a precondition: pre.steady4k = pre.shaped4k"
+    if found is None and value.kind == "name":
+        near = main.suggestion(value.text, tree.Precondition)
+        message = f"there is no precondition {value.text!r}{near}"
+        parameters.findings.unknown(value.text, message, value.span, help)
+        return
+    sort = sort_of(found[0]) if found else "a value"
+    message = f"{setting.name.text!r} is a precondition, and {value.text!r} is {sort}"
+    parameters.findings.error(message, value.span, help)
+
+
+def _check_before(
+    setting: tree.Setting,
+    name: tree.Word | tree.Atom,
+    known: tuple[Definition, Module],
+    main: Module,
+    parameters: Parameters,
+) -> None:
+    node, module = known
     if module is main and node.span.start > setting.span.start:
         parameters.findings.error(
-            f"the param {setting.name.text!r} is defined later",
-            setting.name.span,
+            f"{sort_of(node).replace('a ', 'the ')} {name.text!r} is defined later",
+            name.span,
             "move the profile after it",
         )
-    value = parameters.given(node, module, setting.value.text, setting.value.span)
-    return {id(node): value} if value else {}
 
 
 def _unknown(
-    name: str, found: dict[str, Settings], main: Module, parameters: Parameters
+    name: str, found: dict[str, Picked], main: Module, parameters: Parameters
 ) -> None:
     """Said of the call where it names one, and so of no place in the plan."""
     shown = Source("--profile", name)

@@ -41,7 +41,21 @@ def precondition(
     word: tree.Word, scope: Scope, time_scale: float
 ) -> Precondition | None:
     """The precondition of that name, as a test asks for it."""
-    found = scope.module.find(word.text)
+    return _found(word, in_test(word.text, scope), scope, time_scale)
+
+
+def in_test(name: str, scope: Scope) -> tuple[Definition, Module] | None:
+    """What a precondition's name means in a test: what the profile has in its place."""
+    found = scope.module.find(name)
+    return scope.parameters.instead.get(id(found[0]), found) if found else None
+
+
+def _found(
+    word: tree.Word,
+    found: tuple[Definition, Module] | None,
+    scope: Scope,
+    time_scale: float,
+) -> Precondition | None:
     if found is None or not isinstance(found[0], tree.Precondition):
         _no_precondition(word, scope, found[0] if found else None)
         return None
@@ -129,7 +143,7 @@ def _nested(
             "define it before it is used",
         )
         return None
-    made = precondition(step.name, scope, time_scale)
+    made = _found(step.name, found, scope, time_scale)
     return list(made.steps) if made else None
 
 

@@ -8,8 +8,9 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from ioplan.core.text import did_you_mean
+from ioplan.language.check.modules import Definition, Module
 from ioplan.language.check.outputs import charts_of, expectations_of, headlines_of
-from ioplan.language.check.preconditions import precondition
+from ioplan.language.check.preconditions import in_test, precondition
 from ioplan.language.check.predicted import check_predicted, predicted_of
 from ioplan.language.check.run_steps import StepChecker, check_size, flat
 from ioplan.language.check.scope import AxisNames, Scope
@@ -79,19 +80,21 @@ def _depends(name: str, scope: Scope) -> list[str]:
     opened = AxisNames(params=scope.axis_names.params, names=scope.axis_names.names)
     if opened.params:
         with scope.findings.suppressed():
-            _touch_all(name, Scope(scope.module, scope.parameters, opened), set())
+            found = in_test(name, scope)
+            _touch_all(found, Scope(scope.module, scope.parameters, opened), set())
     return sorted(opened.used)
 
 
-def _touch_all(name: str, scope: Scope, seen: set[int]) -> None:
-    found = scope.module.find(name)
+def _touch_all(
+    found: tuple[Definition, Module] | None, scope: Scope, seen: set[int]
+) -> None:
     if not found or not isinstance(found[0], tree.Precondition) or id(found[0]) in seen:
         return
     seen.add(id(found[0]))
     inside = scope.within(found[1])
     for step in found[0].steps:
         if isinstance(step, tree.Named):
-            _touch_all(step.name.text, inside, seen)
+            _touch_all(found[1].find(step.name.text), inside, seen)
         elif isinstance(step, tree.Idle):
             inside.amount(step.pause)
         elif isinstance(step, tree.Write):

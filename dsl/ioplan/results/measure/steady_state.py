@@ -213,9 +213,9 @@ class SteadyWatch:
         passes = self.moved_bytes / self.pass_bytes
         self.moved_bytes += sum(one.bytes for one in window.record.directions.values())
         if passes >= self.rule.least_passes:
-            found = _collecting(
-                self.rule.metric.name, figure(self.rule.metric, [window])
-            )
+            found = figure(self.rule.metric, [window])
+            if not (self.stated and passes >= ENOUGH_PASSES):
+                found = _collecting(self.rule.metric.name, found)
             self.values.append(found)
             if self.stated and found.value is None:
                 done = self.moved_bytes / self.pass_bytes - passes
@@ -227,9 +227,10 @@ class SteadyWatch:
     def _fitting(self, found: Steady) -> Steady:
         """Not steady where it is flat at what the spare cannot have.
 
-        Where the spare was more than the shaped write knew, a whole pass must follow.
+        Where the spare was more than the shaped write knew, a whole pass must follow. A
+        drive that does not amplify even then is written in place: it has no garbage.
         """
-        if not self.stated or not found.reached:
+        if not self.stated or not found.reached or found.mean <= PLATEAU:
             return found
         passes, why = self.moved_bytes / self.pass_bytes, self.stated.misfit(found.mean)
         if self.stated.is_least and passes >= ENOUGH_PASSES:

@@ -58,6 +58,9 @@ def names(sort: str, place: Place, document: Document) -> Iterator[Name]:
         yield from defined(sort, place, document)
     elif sort == "setting":
         yield from defined("param", place, document)
+        yield from defined("precondition", place, document)
+    elif sort == "state":
+        yield from states(place, document)
     elif sort == "metric":
         yield from metrics(place, document)
     elif sort == "latency":
@@ -83,6 +86,13 @@ def defined(sort: str, place: Place, document: Document) -> Iterator[Name]:
         here = found is not None and found[1] is document.module
         if found and not (here and found[0].span.end > place.item_start):
             yield Name(name, sort, found[0].span.one_line)
+
+
+def states(place: Place, document: Document) -> Iterator[Name]:
+    """What a profile may have in place of a precondition; a param has none."""
+    found = document.module.find(str(place.words[-2]))
+    if found and isinstance(found[0], tree.Precondition):
+        yield from defined("precondition", place, document)
 
 
 def metrics(place: Place, document: Document) -> Iterator[Name]:

@@ -111,6 +111,8 @@ def _in_statement(said: Statement, texts: list[str], compared: str) -> Wanted:
         return Wanted(("workload",))
     if last == "=" and said.block == "workload":
         return Wanted(("workload",))
+    if last == "=" and said.block == "profile":
+        return Wanted(("state",), axis=texts[-2])
     if last == "=":
         own = opener == "param"  # what it will be is not known
         return Wanted(kinds=tuple(EXAMPLES)) if own else Wanted(axis=texts[-2])

@@ -69,6 +69,7 @@ class _Walk:
             yield self._define("profile", item.name, item)
             for setting in item.settings:
                 yield from self._refer(setting.name)
+                yield from self._refer(setting.value)
         elif isinstance(item, tree.Test):
             yield from self._in_test(item)
         elif isinstance(item, Definition):
