@@ -126,8 +126,9 @@ def _named(name: str) -> Suite:
 def _values(plans: dict[str, CheckedPlan], capacity_bytes: int) -> Table:
     """A row a param, a column a profile, and what each comes to."""
     table = _table("param", *plans)
-    for name in next(iter(plans.values())).parameters:
-        table.add_row(name, *(plan.parameters[name] for plan in plans.values()))
+    names = dict.fromkeys(name for plan in plans.values() for name in plan.parameters)
+    for name in names:  # a profile may begin with states that use other ones
+        table.add_row(name, *(one.parameters.get(name, "") for one in plans.values()))
     estimator = Estimator(capacity_bytes)
     costs = [estimator.total(unfold(plan)) for plan in plans.values()]
     shown = [_cost(cost, capacity_bytes) for cost in costs]
