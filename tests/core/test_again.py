@@ -75,6 +75,18 @@ def test_a_defect_fails_and_so_do_many(tmp_path: Path) -> None:
     assert text.splitlines()[-1].startswith("FAILED: 6 of 6 tests, in 0 min ")
 
 
+@pytest.mark.parametrize("options", [(), ("-n", "1")])
+def test_a_file_that_cannot_be_collected_fails(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    """Beside a test that passes when it runs alone."""
+    (tmp_path / "test_broken.py").write_text("import nothing_that_there_is\n")
+    more = ("--again", "--continue-on-collection-errors", *options)
+    code, text = pytest_of(tmp_path, DISTURBED, *more)
+    assert code == 1, text
+    assert text.splitlines()[-1].startswith("FAILED: 2 of 2 tests")
+
+
 def test_the_last_line_says_what_was_left_out(tmp_path: Path) -> None:
     code, text = pytest_of(tmp_path, LEFT_OUT, "--again", "-n", "1")
     assert code == 0, text

@@ -2,7 +2,7 @@
 
 The machine of continuous integration is shared: its CPUs and its disk stall now and then,
 which a test that measures time cannot tell from a defect. A defect fails both times. More
-than a few failures are one, and nothing runs again.
+than a few failures are one, as is a file that cannot be collected, and nothing runs again.
 """
 
 from __future__ import annotations
@@ -28,16 +28,20 @@ class Again:
 
     def __init__(self) -> None:
         self.failed: dict[str, None] = {}
-        self.passed_alone = False
+        self.passed_alone = self.not_collected = False
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             self.failed[report.nodeid] = None
 
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        self.not_collected |= report.failed
+
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Iterator[None]:
         yield
-        if 0 < len(self.failed) <= MOST and session.exitstatus == 1:
+        few = 0 < len(self.failed) <= MOST and not self.not_collected
+        if few and session.exitstatus == 1:
             words = [sys.executable, "-m", "pytest", "-n", "0", *self.failed]
             done = subprocess.run(words, cwd=session.config.rootpath, check=False)
             self.passed_alone = done.returncode == 0
