@@ -7,7 +7,7 @@ done in it, and each latency is the device's, and what lies between the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -233,9 +233,18 @@ def parts_of(case: Case, log: Entries) -> dict[Any, Part]:
     return {key: part for key, part in found.items() if len(part.done_ns)}
 
 
+SHORT = ("two streams", "flushes", "poisson", "blocking calls", "trims")
+
+
+def short_first(cases: Iterable[str]) -> list[Any]:
+    """Each takes seconds; what the others show beyond these is in `make test-long`."""
+    long = pytest.mark.long
+    return [one if one in SHORT else pytest.param(one, marks=long) for one in cases]
+
+
 @pytest.mark.slow
 @pytest.mark.machine
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", short_first(CASES))
 def test_intervals_have_what_the_device_did_in_them(
     name: str,
     device: Callable[..., Device],

@@ -124,7 +124,8 @@ def judged(one: Device, host: Place, served: Served) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("mode", ["volatile", "lying"])
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("mode", ["lying", "volatile"])
 def test_a_host_that_dies_is_judged_by_the_other(
     mode: str, device: Starts, lab: NetLab, served: Served
 ) -> None:

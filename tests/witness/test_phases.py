@@ -74,7 +74,8 @@ def run(device: Device, folder: Path, qd: int = 1) -> dict[str, Any]:
     return {**record, "detail": detail}
 
 
-@pytest.mark.parametrize("qd", [1, 4])
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("qd", [4, 1])
 def test_each_io_is_counted_in_the_phase_in_which_it_was_due(
     qd: int, device: Starts, tmp_path: Path
 ) -> None:
@@ -97,6 +98,7 @@ def test_each_io_is_counted_in_the_phase_in_which_it_was_due(
     assert record["phases"]["calm"]["run_s"] == pytest.approx(1.2, abs=0.01)
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(("stalled", "other"), [("busy", "calm"), ("calm", "busy")])
 def test_a_stall_is_in_its_phase_and_its_interval_only(
     stalled: str, other: str, device: Starts, tmp_path: Path
