@@ -15,6 +15,8 @@ const COARSE_TIMER_NS: u64 = 1_000;
 /// A thread's time so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage {
+    /// When it was read: a caller's time may be old, as its thread may have waited since.
+    pub at_ns: u64,
     pub cpu_ns: u64,
     /// Ready to run, while something else had its CPU.
     pub waited_ns: u64,
@@ -31,6 +33,7 @@ impl Usage {
         let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         let waited = text.split_whitespace().nth(1);
         Self {
+            at_ns: clock_ns(libc::CLOCK_MONOTONIC),
             // The value in schedstat is only updated at each timer tick.
             cpu_ns: thread_cpu_ns(),
             waited_ns: waited.and_then(|field| field.parse().ok()).unwrap_or(0),
@@ -40,6 +43,7 @@ impl Usage {
 
     fn since(self, before: Self) -> Self {
         Self {
+            at_ns: self.at_ns.saturating_sub(before.at_ns),
             cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
             waited_ns: self.waited_ns.saturating_sub(before.waited_ns),
             preemptions: self.preemptions.saturating_sub(before.preemptions),
@@ -51,27 +55,25 @@ impl Usage {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Load {
     pub stream: usize,
-    pub wall_ns: u64,
     pub spent: Usage,
 }
 
 impl Load {
-    pub fn between(stream: usize, start: (u64, Usage), end: (u64, Usage)) -> Self {
+    pub fn between(stream: usize, start: Usage, end: Usage) -> Self {
         Self {
             stream,
-            wall_ns: end.0.saturating_sub(start.0),
-            spent: end.1.since(start.1),
+            spent: end.since(start),
         }
     }
 
     /// CPU time as a share of the time in which the thread was not waiting for a CPU.
     pub fn busy_percent(&self) -> f64 {
-        let own_ns = self.wall_ns.saturating_sub(self.spent.waited_ns);
-        percent(self.spent.cpu_ns, own_ns)
+        let own_ns = self.spent.at_ns.saturating_sub(self.spent.waited_ns);
+        share_percent(self.spent.cpu_ns, own_ns)
     }
 
     pub fn waited_percent(&self) -> f64 {
-        percent(self.spent.waited_ns, self.wall_ns)
+        share_percent(self.spent.waited_ns, self.spent.at_ns)
     }
 }
 
@@ -140,9 +142,13 @@ pub fn timer_ns() -> u64 {
 }
 
 pub fn thread_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = NO_TIME;
     // SAFETY: `time` is valid during the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
+    unsafe { libc::clock_gettime(clock, &mut time) };
     nanoseconds(time)
 }
 
@@ -157,6 +163,11 @@ fn nanoseconds(time: libc::timespec) -> u64 {
 
 fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
+}
+
+/// Of clocks that are read one after the other: at most the whole.
+fn share_percent(part: u64, whole: u64) -> f64 {
+    percent(part.min(whole), whole)
 }
 
 /// The properties of a stream that decide which warnings apply.
@@ -290,11 +301,20 @@ mod tests {
 
     fn load(cpu_ns: u64, waited_ns: u64) -> Load {
         let spent = Usage {
+            at_ns: 1000,
             cpu_ns,
             waited_ns,
             preemptions: 3,
         };
-        Load::between(0, (0, Usage::default()), (1000, spent))
+        Load::between(0, Usage::default(), spent)
+    }
+
+    #[test]
+    fn a_share_is_at_most_the_whole_and_none_of_no_time() {
+        assert_eq!(load(500, 2000).waited_percent(), 100.0);
+        assert_eq!(load(1500, 0).busy_percent(), 100.0);
+        let none = Load::between(0, Usage::default(), Usage::default());
+        assert_eq!((none.busy_percent(), none.waited_percent()), (0.0, 0.0));
     }
 
     #[test]

@@ -348,6 +348,7 @@ impl Lane {
         let over = now_ns >= self.schedule.end_ns || self.exhausted || self.shared.stopped();
         if over && self.over_ns.is_none() {
             self.over_ns = Some(now_ns.min(self.schedule.end_ns));
+            self.load.stop();
         }
         over
     }
@@ -356,7 +357,7 @@ impl Lane {
         let measured = start_ns >= self.schedule.start_ns;
         if measured && !self.measuring {
             self.measuring = true;
-            self.load.begin(now_ns);
+            self.load.begin();
             self.sequence.restart();
         }
         let Some(mut op) = self.sequence.draw(start_ns, measured) else {
@@ -758,7 +759,7 @@ impl Lane {
             lost_ios: self.lost_ios,
             verified_bytes: self.verified_bytes,
             verify_read_bytes: self.verify_read_bytes,
-            load: self.load.end(over_ns),
+            load: self.load.end(),
             lateness: self.lateness.as_mut().map(|late| late.end(waited)),
             by_target: self.by_target.end(),
             by_phase: self.by_phase.end(),

@@ -125,8 +125,9 @@ impl SlotTimes {
 pub struct ThreadLoad {
     stream: usize,
     own_thread: bool,
-    /// When the measured part began, and the thread's time then.
-    before: Option<(u64, Usage)>,
+    /// The thread's time as the measured part began, and as the last I/O was issued.
+    before: Option<Usage>,
+    after: Option<Usage>,
 }
 
 impl ThreadLoad {
@@ -135,15 +136,22 @@ impl ThreadLoad {
             stream,
             own_thread,
             before: None,
+            after: None,
         }
     }
 
-    pub fn begin(&mut self, now_ns: u64) {
-        self.before = Some((now_ns, Usage::now()));
+    pub fn begin(&mut self) {
+        self.before = self.own_thread.then(Usage::now);
     }
 
-    pub fn end(&self, now_ns: u64) -> Option<Load> {
-        let before = self.before.filter(|_| self.own_thread)?;
-        Some(Load::between(self.stream, before, (now_ns, Usage::now())))
+    #[cold]
+    pub fn stop(&mut self) {
+        self.after = self.own_thread.then(Usage::now);
+    }
+
+    pub fn end(&self) -> Option<Load> {
+        let before = self.before?;
+        let after = self.after.unwrap_or_else(Usage::now);
+        Some(Load::between(self.stream, before, after))
     }
 }
