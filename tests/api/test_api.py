@@ -190,3 +190,18 @@ def test_a_notebook_shows_report_and_chart(folder: Path) -> None:
     assert all("<iframe srcdoc" in one["text/html"] for one in shown[:2])
     assert "IOPS by queue depth" in shown[1]["text/html"]
     assert "iops" in shown[2]["text/plain"]
+
+
+@pytest.mark.long
+def test_a_user_s_checker_sees_the_types(tmp_path: Path) -> None:
+    program = tmp_path / "use.py"
+    program.write_text(
+        'import ioplan\nreveal_type(ioplan.check("a.ioplan"))\n'
+        'ioplan.run("a.ioplan", target="x").helt\n'
+    )
+    words = [sys.executable, "-m", "mypy", "--config-file=", "--strict", program]
+    done = subprocess.run(
+        words, check=False, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert 'use.py:2: note: Revealed type is "ioplan.api.plan.Plan"' in done.stdout
+    assert 'use.py:3: error: "Session" has no attribute "helt"' in done.stdout
