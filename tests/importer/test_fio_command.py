@@ -246,16 +246,17 @@ REFUSED = {
     "terse": (["--terse-version=5", "both.fio"], "only version 3"),
     "writes": (["--readonly", "both.fio"], "--readonly forbids it"),
     "buffered": (["--name=a", "--rw=read", "--size=8m", "--filename=f"], "page cache"),
-    "targets": (
+    "targets of a backend that has one": (
         [
             *("--direct=1", "--size=8m", "--runtime=1", "--time_based", "--rw=read"),
             *("--name=a", "--filename=f", "--name=b", "--filename=g"),
+            "--backend=sim",
         ],
-        "2 targets",
+        "2 targets ('f', 'g'), and a run has at most 1",
     ),
-    "own files": (
-        ["--direct=1", "--size=8m", "--rw=read", "--name=a", "--name=b"],
-        "2 targets ('a.0.0', 'b.0.0')",
+    "too many files": (
+        [*("--direct=1", "--size=8m", "--rw=read", "--name=a"), "--numjobs=257"],
+        "257 targets ('a.0.0', 'a.1.0', 'a.2.0', 'a.3.0'), and a run has at most 256",
     ),
     "no size": (
         ["--name=a", "--rw=read", "--direct=1", "--runtime=1", "--time_based"],
@@ -283,6 +284,57 @@ def test_a_file_is_made_where_fio_makes_one(folder: Path) -> None:
     told = documents(ioplan("fio", *words, "--output-format=json"))
     assert told["jobs"][0]["read"]["io_bytes"] == 8 << 20
     assert (folder / "a.0.0").stat().st_size == 8 << 20
+
+
+TWO_FILES = """[global]
+directory=d
+direct=1
+ioengine=libaio
+runtime=500ms
+time_based
+[one]
+name=reads
+rw=randread
+size=4m
+numjobs=2
+[two]
+rw=randwrite
+rate_iops=200
+size=8m
+"""
+
+
+@pytest.mark.slow
+@NEEDS_FIO
+def test_jobs_have_the_files_that_fio_gives_them(folder: Path) -> None:
+    (folder / "two.fio").write_text(TWO_FILES)
+    (folder / "d").mkdir()
+    words = ("two.fio", "--output-format=json")
+    subprocess.run(["fio", *words], check=True, capture_output=True)
+    theirs = sorted(path.name for path in (folder / "d").iterdir())
+    shutil.rmtree(folder / "d")
+    (folder / "d").mkdir()
+    reads, writes = documents(ioplan("fio", *words))["jobs"]
+    there = {path.name: path.stat().st_blocks for path in (folder / "d").iterdir()}
+    assert sorted(there) == theirs == ["one.0.0", "one.1.0", "two.0.0"]
+    assert (reads["jobname"], writes["jobname"]) == ("reads", "two")
+    assert writes["read"]["total_ios"] == 0 == reads["write"]["total_ios"]
+    assert writes["write"]["total_ios"] == pytest.approx(100, abs=2)
+    with Store.open(folder / "r.db") as store:
+        (record,) = store.records(next(iter(store.sessions())).id)
+    of = {name: [one.name for one in t.streams] for name, t in record.targets.items()}
+    assert of == {"one.0.0": ["one"], "one.1.0": ["one"], "two.0.0": ["two"]}
+    had = [record.targets[f"one.{n}.0"].total.ios for n in (0, 1)]
+    assert min(had) > 0 and sum(had) == reads["read"]["total_ios"]
+    (folder / "d" / "two.0.0").unlink()
+    done = ioplan("fio", *words)
+    assert done.code == 2 and "d/two.0.0 is not" in done.err
+
+
+def test_a_job_that_is_called_as_a_device_is_about_it(folder: Path) -> None:
+    words = ("--rw=read", "--size=8m", "--direct=1", "--ioengine=libaio")
+    done = ioplan("fio", "--name=/dev/null", *words)
+    assert done.code == 2 and "/dev/null" in done.err and "null.0.0" not in done.err
 
 
 @pytest.mark.slow

@@ -1,13 +1,16 @@
 """What programs that read fio's JSON made of ours: recorded, and still true of today's.
 
-`both.json` and `job.json` were printed by `ioplan fio`. PerfKitBenchmarker 946ea3176 (its
-`linux_packages.fio.ParseResults`) and fio-plot cfc6a6f6e (its `fiolib.jsonparsing`)
-read them, and what they returned stands in the files with their names.
+The JSON of each was printed by `ioplan fio`. PerfKitBenchmarker 946ea3176 (its
+`linux_packages.fio.ParseResults`), fio-plot cfc6a6f6e (its `fiolib.jsonparsing`),
+kubestr 2777277 (its `FioResult`, of the job that it runs by itself, of 64 MiB) and Ceph's
+CBT 9d6480f (its `TestRunResult`, of the options that its rawfio gives) read them, and
+what they returned stands in the files with their names.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +60,35 @@ def test_fio_plot_has_our_figures() -> None:
         assert asked == ("randrw", "4k", "8", "1", way)
 
 
+def test_kubestr_has_our_figures() -> None:
+    text = (RECORDED / "kubestr.txt").read_text()
+    for job in recorded("kubestr")["jobs"]:
+        part = text.partition(f"JobName: {job['jobname']}\n")[2].partition("\n\n")[0]
+        asked, way = job["job options"], "read" if job["read"]["bw"] else "write"
+        assert f"blocksize={asked['bs']} filesize={asked['size']} iodepth=64" in part
+        found = {
+            key: float(value) for key, value in re.findall(r"(\S+)=([\d.]+)", part)
+        }
+        assert f"{way}:" in part
+        assert found["IOPS"] == pytest.approx(job[way]["iops"], rel=1e-6)
+        assert found["BW(KiB/s)"] == job[way]["bw"]
+        assert f"iops: min={job[way]['iops_min']} max={job[way]['iops_max']} " in part
+
+
+def test_cbt_has_our_figures() -> None:
+    (job,) = recorded("cbt")["jobs"]
+    found = recorded("cbt.cbt")["70_30_randrw"]["4096B"]["16"]
+    ways = [job["read"], job["write"]]
+    ios = sum(one["total_ios"] for one in ways)
+    mean_ns = sum(one["clat_ns"]["mean"] * one["total_ios"] for one in ways) / ios
+    assert int(found["total_ios"]) == ios
+    assert float(found["latency"]) == pytest.approx(mean_ns)
+    assert float(found["iops"]) == pytest.approx(sum(one["iops"] for one in ways))
+    assert int(found["bandwidth_bytes"]) == sum(one["bw_bytes"] for one in ways)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["both", "job"])
+@pytest.mark.parametrize("name", ["both", "job", "kubestr"])
 def test_what_is_printed_today_has_the_recorded_form(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

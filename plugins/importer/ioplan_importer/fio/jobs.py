@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Literal, TypeVar, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ioplan.core.text import did_you_mean
 from ioplan.language.syntax.source import Span
@@ -34,6 +35,11 @@ class FioJob(Struct, frozen=True):
     own: frozenset[str]
     """The options that stand in its own section."""
 
+    @property
+    def title(self) -> str:
+        """What fio's output calls it: its option `name`, or that of its section."""
+        return self.text("name") or self.name
+
     def has(self, name: str) -> bool:
         """Whether an option is given."""
         return name in self.options
@@ -53,6 +59,11 @@ class FioJob(Struct, frozen=True):
         """The value of an option."""
         option = self.options.get(name)
         return default if option is None else option.value or ""
+
+    def without(self, name: str) -> FioJob:
+        """The job as if an option were not given."""
+        left = {key: one for key, one in self.options.items() if key != name}
+        return replace(self, options=left)
 
     def at_least_1(self, name: Literal["iodepth", "numjobs"]) -> int:
         """A count of a job that has been run: without a value, or below 1, fio's 1."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
 from ioplan.language.quantity import SECTOR_BYTES, make, size_text
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.jobs import FioJob
@@ -189,6 +194,35 @@ def target_of(job: FioJob, findings: Findings) -> str:
     name = name.replace("\\:", ":")
     folder = job.text("directory").rstrip("/")
     return f"{folder}/{name or f'{job.name}.0.0'}" if folder else name
+
+
+def own_targets(job: FioJob, target: str) -> tuple[str, ...]:
+    """The targets of a job in fio: without a filename, a file for each of numjobs.
+
+    A job that is called as a device of this host is about it, too.
+    """
+    if job.text("filename"):
+        return (target,)
+    if not target and _is_device(job.name):
+        return (job.name,)
+    folder = f"{Path(target).parent}/" if target else ""
+    count = job.at_least_1("numjobs")
+    return tuple(f"{folder}{job.name}.{number}.0" for number in range(count))
+
+
+def _is_device(name: str) -> bool:
+    """fio's exists_and_not_regfile, of init.c."""
+    with suppress(OSError):  # a name that is too long
+        return Path(name).exists() and not Path(name).is_file()
+    return False
+
+
+def names_of(words: Iterable[str]) -> dict[str, str]:
+    """What a plan calls each target: a file's own name, or all where two share one."""
+    many = Counter(Path(word).name for word in {*words})
+    return {
+        word: Path(word).name if many[Path(word).name] == 1 else word for word in words
+    }
 
 
 def is_buffered(job: FioJob) -> bool:

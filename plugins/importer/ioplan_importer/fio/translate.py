@@ -19,6 +19,8 @@ from ioplan_importer.fio.numbers import time_us
 from ioplan_importer.fio.place import (
     check_engine,
     is_buffered,
+    names_of,
+    own_targets,
     region_of,
     target_of,
     tell_range,
@@ -46,7 +48,7 @@ class ImportedJob(Struct, frozen=True):
     stream: StreamOutline
     length: Length
     delay_ns: int
-    target: str
+    targets: tuple[str, ...]
     trace: TraceOutline | None = None
 
 
@@ -58,25 +60,28 @@ def outline_of(
     variables: Mapping[str, str],
     findings: Findings,
     complete: Complete = lambda sections: sections,
+    own_files: bool = False,
 ) -> PlanOutline:
     """The plan that a job file asks for. Raises ImportFault.
 
-    A template is made whole by `complete`.
+    A template is made whole by `complete`. With `own_files`, jobs have the targets that
+    they have in fio; without, all share one.
     """
     sections = complete(JobFileReader(variables, findings).read(source))
-    done = imported_groups(sections, findings)
+    done = imported_groups(sections, findings, own_files)
     _tell_buffered([one.job for group in done for one in group], findings)
     tests = tuple(_test(group, findings) for group in done)
+    targets = [] if own_files else _targets(done, findings)
     return PlanOutline(
         title=_title(source),
         tests=tests,
-        remarks=(*_targets(done, findings), *_left_to_backend(sections)),
+        remarks=(*targets, *_left_to_backend(sections)),
         traces=_traces(done),
     )
 
 
 def imported_groups(
-    sections: list[Section], findings: Findings
+    sections: list[Section], findings: Findings, own_files: bool = False
 ) -> list[list[ImportedJob]]:
     """The jobs that a plan can say, by the runs that they are. Raises ImportFault."""
     jobs = jobs_of(sections, findings)
@@ -84,13 +89,13 @@ def imported_groups(
         raise ImportFault(
             "there is no job: all sections are [global]", sections[0].span
         )
-    groups = [_imported(group, findings) for group in _groups(jobs, findings)]
+    groups = [_imported(one, findings, own_files) for one in _groups(jobs, findings)]
     done = [group for group in groups if group]
     if not done:
         raise ImportFault(
             "no job of the file can be said as a plan", jobs[0].span, "see the others"
         )
-    return done
+    return on_own_targets(done) if own_files else done
 
 
 def _title(source: Source) -> str:
@@ -115,31 +120,51 @@ def _groups(jobs: list[FioJob], findings: Findings) -> list[list[FioJob]]:
     return groups
 
 
-def _imported(jobs: list[FioJob], findings: Findings) -> list[ImportedJob]:
+def on_own_targets(groups: list[list[ImportedJob]]) -> list[list[ImportedJob]]:
+    """Each stream on the targets of its job, where not all have the same one."""
+    words = {name for group in groups for one in group for name in one.targets}
+    if len(words) < 2:
+        return groups
+    names = names_of(words)
+    return [[_on_own(one, names) for one in group] for group in groups]
+
+
+def _on_own(one: ImportedJob, names: Mapping[str, str]) -> ImportedJob:
+    text = ", ".join(f'"{names[word]}"' for word in one.targets)
+    clauses = {**one.stream.clauses, "targets": f"on targets {text}"}
+    return replace(one, stream=replace(one.stream, clauses=clauses))
+
+
+def _imported(
+    jobs: list[FioJob], findings: Findings, own_files: bool
+) -> list[ImportedJob]:
     """The jobs that can be translated."""
     found = []
     for job in jobs:
         try:
-            found.append(_stream(job, findings))
+            found.append(_stream(job, findings, own_files))
         except Refused:
             continue
     return found
 
 
-def _stream(job: FioJob, findings: Findings) -> ImportedJob:
-    """One job as a stream. Raises Refused."""
+def _stream(job: FioJob, findings: Findings, own_files: bool) -> ImportedJob:
+    """One job as a stream; of many, one on each file. Raises Refused."""
     check_engine(job, findings)
     if job.has("read_iolog"):
         return _replay(job, findings)
-    shape = shape_of(job, findings)
-    clauses = clauses_of(job, shape, findings)
-    clauses |= region_of(job, shape, findings)
+    target = target_of(job, findings)
+    targets = own_targets(job, target) if own_files else (target,)
+    one = job.without("numjobs") if len(targets) > 1 else job
+    shape = shape_of(one, findings)
+    clauses = clauses_of(one, shape, findings)
+    clauses |= region_of(one, shape, findings)
     return ImportedJob(
         job=job,
         stream=StreamOutline(name=name_of(job.name), clauses=clauses),
-        length=length_of(job, shape, findings),
+        length=length_of(one, shape, findings),
         delay_ns=_delay_ns(job, findings),
-        target=target_of(job, findings),
+        targets=targets,
     )
 
 
@@ -160,7 +185,7 @@ def _replay(job: FioJob, findings: Findings) -> ImportedJob:
         stream=StreamOutline(name=name_of(job.name), clauses=clauses),
         length=replay_length(job, findings),
         delay_ns=_delay_ns(job, findings),
-        target=job.text("replay_redirect", "the one of its log"),
+        targets=(job.text("replay_redirect", "the one of its log"),),
         trace=trace,
     )
 
@@ -292,9 +317,9 @@ def _tell_buffered(jobs: list[FioJob], findings: Findings) -> None:
 def _targets(groups: list[list[ImportedJob]], findings: Findings) -> list[str]:
     """A remark on what the job file called its target."""
     jobs = [one for group in groups for one in group]
-    names = list(dict.fromkeys(one.target for one in jobs))
+    names = [one.targets[0] for one in jobs]
     for one in jobs:
-        if one.target != names[0]:
+        if one.targets[0] != names[0]:
             findings.loss(
                 f"the job {one.job.name!r} has another target than the first, and a "
                 f"plan has one",

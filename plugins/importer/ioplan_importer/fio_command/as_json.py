@@ -49,7 +49,7 @@ def _job(one: JobFigures, bins: bool) -> Json:
     job, read = one.place.job, one.directions
     depth = job.at_least_1("iodepth")
     return {
-        "jobname": job.name,
+        "jobname": job.title,
         "groupid": one.place.group,
         "error": 0 if one.record.status == "ok" else 5,
         "eta": 0,

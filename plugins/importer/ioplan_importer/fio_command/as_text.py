@@ -36,8 +36,9 @@ def _head(one: JobFigures) -> str:
     job = one.place.job
     size = job.text("bs") or "4096"
     return (
-        f"{job.name}: (g={one.place.group}): rw={job.text('rw') or 'read'}, bs={size}, "
-        f"ioengine={one.record.backend.name}, iodepth={job.at_least_1('iodepth')}"
+        f"{job.title}: (g={one.place.group}): rw={job.text('rw') or 'read'}, "
+        f"bs={size}, ioengine={one.record.backend.name}, "
+        f"iodepth={job.at_least_1('iodepth')}"
     )
 
 
@@ -45,7 +46,7 @@ def _job(one: JobFigures) -> Iterator[str]:
     error = 0 if one.record.status == "ok" else 5
     threads = one.place.job.at_least_1("numjobs")
     yield (
-        f"{one.place.job.name}: (groupid={one.place.group}, jobs={threads}): "
+        f"{one.place.job.title}: (groupid={one.place.group}, jobs={threads}): "
         f"err={error:2d}: {one.record.started_at}"
     )
     for name, part in one.directions.items():
@@ -180,7 +181,7 @@ def terse(jobs: Sequence[JobFigures]) -> str:
 
 
 def _terse(one: JobFigures) -> Iterator[str]:
-    yield from ("3", VERSION, one.place.job.name, str(one.place.group))
+    yield from ("3", VERSION, one.place.job.title, str(one.place.group))
     yield "0" if one.record.status == "ok" else "5"
     for name in ("read", "write"):
         yield from _terse_direction(one.directions[name])

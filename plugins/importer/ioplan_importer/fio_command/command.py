@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ioplan.backends import JoiningBackend
 from ioplan.cli.commands.run import SessionStart, run_session
 from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
@@ -15,6 +16,7 @@ from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import checked_text
 from ioplan.cli.run_options import RunCall
 from ioplan.cli.sessions.stores import opened
+from ioplan.cli.targets.choose import chosen_backend
 from ioplan.core.text import counted, printable_lines
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
@@ -54,12 +56,13 @@ def run_fio(
     if call.version:
         print(VERSION)
         return HELD
-    plan = _plan(call, lossy)
+    chosen = chosen_backend(backend, lab, ()).backend
+    plan = _plan(call, lossy, isinstance(chosen, JoiningBackend))
     if plan is None or call.parse_only:
         return USAGE if plan is None else HELD
     _check_outputs(call, plan)
     request = RunRequest(
-        targets=(plan.target,),
+        targets=plan.targets,
         create=file_to_create(plan),
         backend=backend,
         lab=lab,
@@ -81,10 +84,10 @@ def _passed(words: Sequence[str]) -> int:
     return subprocess.run([program, *words], check=False).returncode
 
 
-def _plan(call: FioCall, lossy: bool) -> JobPlan | None:
+def _plan(call: FioCall, lossy: bool, own_files: bool) -> JobPlan | None:
     """None where the plan would not say all; what it does not is told."""
     try:
-        plan = job_plan(call)
+        plan = job_plan(call, own_files)
     except ImportFault as fault:
         told = [*fault.found, fault.diagnostic]
         print_message("\n\n".join(one.render() for one in told) + f"\n\n{PASS}")

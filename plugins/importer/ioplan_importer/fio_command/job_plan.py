@@ -10,6 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ioplan.cli.errors import UsageError
+from ioplan.cli.sessions.joined import MOST
 from ioplan.language.errors.diagnostic import Diagnostic, in_order
 from ioplan.language.syntax.source import Source
 from ioplan_importer.findings import Findings, ImportFault
@@ -49,14 +51,17 @@ class JobPlan(Struct, frozen=True):
     text: str
     places: tuple[JobPlace, ...]
     losses: tuple[Diagnostic, ...]
-    target: str
+    targets: tuple[str, ...]
     size_bytes: int
     common: dict[str, str]
     log_ms: int = 0
 
 
-def job_plan(call: FioCall) -> JobPlan:
-    """The plan of a call. Raises ImportFault."""
+def job_plan(call: FioCall, own_files: bool) -> JobPlan:
+    """The plan of a call; without `own_files`, all jobs share one target.
+
+    Raises ImportFault.
+    """
     source, findings = Source(call.name, call.text), Findings()
 
     def chosen(sections: list[Section]) -> list[Section]:
@@ -69,7 +74,7 @@ def job_plan(call: FioCall) -> JobPlan:
         return found
 
     try:
-        outline = outline_of(source, os.environ, findings, chosen)
+        outline = outline_of(source, os.environ, findings, chosen, own_files)
         if outline.traces:
             raise ImportFault(
                 "a log is replayed by a plan, and not in fio's place",
@@ -80,7 +85,7 @@ def job_plan(call: FioCall) -> JobPlan:
         fault.found = in_order(findings.found)
         raise
     sections = chosen(JobFileReader(os.environ, Findings()).read(source))
-    groups = imported_groups(sections, Findings())
+    groups = imported_groups(sections, Findings(), own_files)
     tests = tuple(
         replace(test, title=title_of(f"{number}: {test.title}"))
         for number, test in enumerate(outline.tests)
@@ -94,13 +99,13 @@ def job_plan(call: FioCall) -> JobPlan:
     jobs = [one for group in groups for one in group]
     for one in jobs:
         one.job.read("percentile_list", asked_percents, PERCENTILES, findings)
-    target = _target(jobs, findings)
+    targets = _targets(jobs, MOST if own_files else 1, findings)
     log_ms = log_interval_ms([one.job for one in jobs], findings)
     return JobPlan(
         text=text,
         places=tuple(places),
         losses=tuple(in_order(findings.losses)),
-        target=target,
+        targets=targets,
         size_bytes=max((_size_bytes(one.job) for one in jobs), default=0),
         common=_common(sections),
         log_ms=log_ms,
@@ -111,20 +116,23 @@ def _is_chosen(section: Section, call: FioCall) -> bool:
     return not call.sections or section.name in call.sections
 
 
-def _target(jobs: Sequence[ImportedJob], findings: Findings) -> str:
-    """The one target of all jobs; several are a loss.
-
-    Without a filename, fio makes a file for each job, of this name.
-    """
-    names = list(dict.fromkeys(one.target or f"{one.job.name}.0.0" for one in jobs))
-    if len(names) > 1:
+def _targets(
+    jobs: Sequence[ImportedJob], most: int, findings: Findings
+) -> tuple[str, ...]:
+    """The targets of all jobs, each once; too many for a run are a loss."""
+    names = tuple(
+        dict.fromkeys(
+            name or f"{one.job.name}.0.0" for one in jobs for name in one.targets
+        )
+    )
+    if len(names) > most:
         findings.loss(
-            f"the jobs have {len(names)} targets ({', '.join(map(repr, names))}), and "
-            f"a plan is about one",
-            jobs[-1].job.place("filename", "directory"),
+            f"the jobs have {len(names)} targets ({', '.join(map(repr, names[:4]))}), "
+            f"and a run has at most {most}",
+            jobs[-1].job.place("filename", "directory", "numjobs"),
             "give all of them one filename, or run them one by one with --section",
         )
-    return names[0]
+    return names[:most]
 
 
 def _size_bytes(job: FioJob) -> int:
@@ -159,12 +167,20 @@ def _given(sections: Iterator[Section]) -> Iterator[tuple[str, str]]:
 
 
 def file_to_create(plan: JobPlan) -> str | None:
-    """The size of the file that fio would make first; None where it is there.
+    """The size of the files that fio would make first; None where they are there.
 
     It is of whole blocks: a 16MiB of fio's has 16,000,000 B, and the jobs stay in it.
+    Raises UsageError where only some are there.
     """
     blocks = -(-plan.size_bytes // BLOCK_BYTES)
-    return f"{blocks * BLOCK_BYTES}B" if blocks and not _is_there(plan.target) else None
+    there = [name for name in plan.targets if _is_there(name)]
+    if blocks and 0 < len(there) < len(plan.targets):
+        missing = next(name for name in plan.targets if name not in there)
+        raise UsageError(
+            f"{there[0]} is there and {missing} is not; remove the first, or make "
+            f"the other; nothing was run"
+        )
+    return f"{blocks * BLOCK_BYTES}B" if blocks and not there else None
 
 
 def _is_there(target: str) -> bool:
