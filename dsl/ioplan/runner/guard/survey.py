@@ -11,7 +11,7 @@ from typing import Literal
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
 from ioplan.runner.devices.device import Device, NoDevice
-from ioplan.runner.devices.identity import Identity
+from ioplan.runner.devices.identity import Identity, firmware_of
 from ioplan.runner.devices.inventory import Inventory
 from ioplan.runner.devices.signatures import SignatureError, signatures
 from ioplan.runner.devices.usage import Obstacle, holder_kind
@@ -33,6 +33,7 @@ class Surveyed(Model):
     id: str = ""
     path: str = ""
     identity: Identity | None = None
+    firmware: str = ""
     size_bytes: int = 0
     holds: list[str] = []
     verdict: Verdict
@@ -69,6 +70,7 @@ def _device(
         id=inventory.id(device),
         path=str(device.node),
         identity=inventory.identity(device),
+        firmware=firmware_of(device),
         size_bytes=device.size_bytes,
         holds=holds,
         verdict=_verdict(why, fd),

@@ -11,6 +11,7 @@ from ioplan.cli.display.output import print_line
 from ioplan.results.store.store import Store
 from ioplan.runner.lab.lab_file import default_path as default_lab
 from ioplan.runner.lab.lab_file import read_lab
+from ioplan_lab.commands.desk.host_drives import HostDrives
 from ioplan_lab.commands.jobs.executor import connect
 from ioplan_lab.desk.database import DeskDatabase, desk_folder
 from ioplan_lab.desk.hooks.deliver import Deliverer
@@ -45,10 +46,9 @@ def working(
     """All that the desk does by itself, while the block runs, and `more`. Raises
     DeskError, LabError, StoreError."""
     schedules, hooks = Schedules(database), Hooks(database)
+    turns = [schedules.turn, Deliverer(hooks).turn, HostDrives(database, lab).turn]
     with (
         runner_of(database, lab, store) as runner,
-        at_work(
-            [runner.turn, schedules.turn, Deliverer(hooks).turn, *more], print_line
-        ),
+        at_work([runner.turn, *turns, *more], print_line),
     ):
         yield
