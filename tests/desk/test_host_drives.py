@@ -12,6 +12,7 @@ from desks import by_token, desk_in
 from ioplan.core.error_kinds import ClusterFault, TargetFault
 from ioplan.runner.devices.identity import Identity
 from ioplan.runner.guard.survey import Surveyed
+from ioplan.runner.host import reported as module
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.errors import ClusterError
@@ -19,8 +20,11 @@ from ioplan_lab.commands.desk import host_drives
 from ioplan_lab.commands.desk.host_drives import HostDrives, hosts_with_drives
 from ioplan_lab.desk import surveyed
 from ioplan_lab.desk.desk import Desk
+from ioplan_lab.desk.drives import health_of
 from ioplan_lab.desk.inventory import Busy
 from ioplan_lab.desk.known_drives import targets_on
+from ioplan_lab.desk.queue.drives import Drives
+from ioplan_lab.desk.queue.health_checks import Checked, judge
 from ioplan_lab.desk.surveyed import found_on, keep_surveys
 
 LAB = """
@@ -43,9 +47,9 @@ path = "/srv/file"
 GONE = Surveyed(name="a", id="S1", verdict="refused", kind=TargetFault.NOT_FOUND)
 
 
-def found(name: str, serial: str, firmware: str = "1.0") -> Surveyed:
+def found(name: str, serial: str, firmware: str = "1.0", **smart: float) -> Surveyed:
     known = Identity(kernel="nvme0n1", serial=serial, model="ACME")
-    more: dict[str, Any] = {"size_bytes": 10**12, "verdict": "writable"}
+    more: dict[str, Any] = {"size_bytes": 10**12, "verdict": "writable", "smart": smart}
     return Surveyed(name=name, id=serial, identity=known, firmware=firmware, **more)
 
 
@@ -108,6 +112,7 @@ class Hosts:
         self.asked: list[list[str]] = []
         self.away: set[str] = set()
         self.busy: set[str] = set()
+        self.smart: dict[str, float] = {}
         self.now_s = 0.0
         monkeypatch.setattr(host_drives, "surveys", self._surveys)
         monkeypatch.setattr(host_drives.time, "monotonic", lambda: self.now_s)
@@ -116,7 +121,11 @@ class Hosts:
     def _surveys(self, lab: Lab, programs: object, hosts: list[str]) -> Any:
         self.asked.append(list(hosts))
         fault = ClusterError("no answer", ClusterFault.HOST_UNREACHABLE)
-        answers = {one: [found("a", "S1")] for one in hosts if one not in self.away}
+        answers = {
+            one: [found("a", "S1", **self.smart)]
+            for one in hosts
+            if one not in self.away
+        }
         return answers, {one: fault for one in hosts if one in self.away}
 
     def _lanes(self, database: object) -> list[Any]:
@@ -160,6 +169,59 @@ def test_a_host_that_does_not_answer_is_told_of_once(
     hosts.away = {"h1"}
     with pytest.raises(ClusterError):
         hosts.after(turns, 601)
+
+
+def test_a_report_of_bad_health_closes_the_drive_until_somebody_opens_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hosts, drives = Hosts(monkeypatch), Drives(desk.database)
+    turns = HostDrives(desk.database, desk.lab_file)
+
+    def out(**smart: float) -> dict[str, str]:
+        hosts.smart = smart
+        hosts.after(turns, 1000)
+        return {name: one.text for name, one in drives.states().out.items()}
+
+    assert not out() and not out(critical_warning=0, media_errors=0)
+    told = out(critical_warning=0, media_errors=2)
+    assert told["a"].startswith("out of service: 2 media errors (health check on h")
+    assert "2 media errors" in by_token(desk, "viewer").get("/hosts/h1").text
+    drives.put_back(["a"])
+    assert not out(critical_warning=0, media_errors=2)
+    assert set(out(critical_warning=8, media_errors=2)) == {"a"}
+
+
+def test_what_is_older_than_the_last_check_is_not_judged(desk: Desk) -> None:
+    def out(errors: int, at: str) -> bool:
+        log = {"critical_warning": 0, "media_errors": errors}
+        judge(desk.database, {"a": Checked(health_of(log), "h1", at)})
+        return "a" in Drives(desk.database).states().out
+
+    assert out(3, "2026-11-21T06:00:00Z")
+    Drives(desk.database).put_back(["a"])
+    assert not out(2, "2026-11-21T05:00:00+00:00")
+    assert not out(3, "2026-11-21T07:00:00Z")
+    assert out(4, "2026-11-21T07:00:00Z")
+
+
+def test_named_nvme_drives_are_reported_with_their_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Log:
+        def __init__(self, node: str) -> None:
+            self.node = node
+
+        def smart_log(self) -> dict[str, float]:
+            return {"media_errors": 1} if self.node == "/dev/nvme0n1" else {"x": 1}
+
+    plain = found("a", "S1").model_copy(update={"path": "/dev/nvme0n1"})
+    disk = {"identity": Identity(kernel="sda", serial="S3")}
+    rows = [plain, plain.model_copy(update={"name": ""}), GONE]
+    rows.append(plain.model_copy(update=disk))
+    monkeypatch.setattr(module, "survey", lambda lab: iter(rows))
+    monkeypatch.setattr(module, "Smart", Log)
+    told = [one.smart for one in module.reported(Lab())]
+    assert told == [{"media_errors": 1}, {}, {}, {}]
 
 
 def test_only_hosts_with_devices_are_asked() -> None:

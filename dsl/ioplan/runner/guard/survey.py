@@ -10,6 +10,7 @@ from typing import Literal
 
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
+from ioplan.records.telemetry import Log
 from ioplan.runner.devices.device import Device, NoDevice
 from ioplan.runner.devices.identity import Identity, firmware_of
 from ioplan.runner.devices.inventory import Inventory
@@ -26,7 +27,7 @@ class Surveyed(Model):
     """A device that is here, or a target of the lab that is not.
 
     `id` is what `--overwrite` takes; `reason` says why it is not writable, and `kind`
-    names that for programs.
+    names that for programs. `smart` is its SMART log, where that was asked for.
     """
 
     name: str = ""
@@ -34,6 +35,7 @@ class Surveyed(Model):
     path: str = ""
     identity: Identity | None = None
     firmware: str = ""
+    smart: Log = {}
     size_bytes: int = 0
     holds: list[str] = []
     verdict: Verdict

@@ -169,13 +169,14 @@ def _health(connection: Connection, row: Mapping[str, Any]) -> Health:
     """The health at the last run of the drive's last session."""
     rows = connection.rows(LAST_RECORD, session=row["last_session"])
     with suppress(ValueError, TypeError, AttributeError):
-        telemetry = json.loads(rows[0]["record"]).get("telemetry") if rows else None
-        return _worn(telemetry or {})
+        told = (json.loads(rows[0]["record"]).get("telemetry") if rows else None) or {}
+        hottest = told.get("temperature_max_celsius")
+        return health_of(told.get("smart_after") or {}, hottest)
     return Health()
 
 
-def _worn(telemetry: Mapping[str, Any]) -> Health:
-    smart = telemetry.get("smart_after") or {}
+def health_of(smart: Mapping[str, float], celsius: float | None = None) -> Health:
+    """What a SMART log says; `celsius` is the hottest that was measured."""
 
     def first(*names: str) -> float | None:
         return next((float(smart[name]) for name in names if name in smart), None)
@@ -185,5 +186,5 @@ def _worn(telemetry: Mapping[str, Any]) -> Health:
         spare_percent=first("avail_spare"),
         media_errors=first("media_errors"),
         warning=first("critical_warning"),
-        celsius=telemetry.get("temperature_max_celsius"),
+        celsius=celsius,
     )

@@ -14,16 +14,17 @@ from ioplan.results.store.connection import Connection, Row
 from ioplan.runner.guard.survey import Surveyed
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.drives import health_of
 from ioplan_lab.desk.queue.tables import insert
 from ioplan_lab.desk.table import table
 
 TABLES = table(
     "desk_host_drive",
-    "host name id serial model firmware size_bytes:BIGINT verdict reason "
+    "host name id serial model firmware size_bytes:BIGINT health verdict reason "
     "seen_at gone_since",
     "host name",
 )
-LASTING = ("id", "serial", "model", "firmware", "size_bytes", "seen_at")
+LASTING = ("id", "serial", "model", "firmware", "size_bytes", "health", "seen_at")
 """What is still known of a drive that is gone; `seen_at` is when it was there last."""
 
 
@@ -50,6 +51,7 @@ def _row(one: Surveyed, before: Row | None) -> Row:
         "model": one.identity.model if one.identity else "",
         "firmware": one.firmware,
         "size_bytes": one.size_bytes,
+        "health": health_of(one.smart).text,
         "verdict": one.verdict,
         "reason": one.reason,
         "seen_at": stamp(),

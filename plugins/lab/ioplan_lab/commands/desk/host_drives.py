@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import read_lab
-from ioplan_lab.cluster.hosts.surveys import HERE, surveys
+from ioplan_lab.cluster.hosts.surveys import HERE, Surveys, surveys
 from ioplan_lab.commands.desk.drives import lanes_now
+from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.drives import health_of
+from ioplan_lab.desk.queue.health_checks import Checked, judge
 from ioplan_lab.desk.surveyed import keep_surveys
 from ioplan_lab.programs import PROGRAMS
 
@@ -43,6 +47,7 @@ class HostDrives:
             return
         found, faults = surveys(lab, PROGRAMS, asked)
         keep_surveys(self.database, found)
+        judge(self.database, dict(_checked(lab, found)))
         self._asked_s |= dict.fromkeys(asked, now_s)
         before, self._faults = self._faults, {n: str(one) for n, one in faults.items()}
         for name, fault in faults.items():
@@ -52,6 +57,14 @@ class HostDrives:
     def _is_due(self, host: str, now_s: float) -> bool:
         asked_s = self._asked_s.get(host)
         return asked_s is None or now_s - asked_s >= RENEW_S
+
+
+def _checked(lab: Lab, found: Surveys) -> Iterator[tuple[str, Checked]]:
+    at = stamp()
+    for host, rows in found.items():
+        for one in rows:
+            if one.name in lab.targets:
+                yield one.name, Checked(health_of(one.smart), host, at)
 
 
 def hosts_with_drives(lab: Lab) -> list[str]:

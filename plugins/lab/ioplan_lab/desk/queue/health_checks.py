@@ -1,7 +1,8 @@
 """Drives whose health check has failed: out of service by themselves, once for each
 failure.
 
-What the SMART log said after a drive's last run is judged as the pages judge it. A
+What the SMART log said after a drive's last run, or says to its host since, is judged
+as the pages judge it. A
 person puts the drive back; it stays in service as long as its log says the same.
 """
 
@@ -20,22 +21,26 @@ from ioplan_lab.desk.drives import Health, healths, last_rows
 from ioplan_lab.desk.queue.tables import insert, locked
 from ioplan_lab.desk.table import table
 
-TABLES = table("desk_health", "drive failure", "drive")
+TABLES = table("desk_health", "drive failure at", "drive")
 """What each drive's last health check found, empty where it was good."""
 ENDED = """
     SELECT COUNT(*) AS ended, MAX(ended_at) AS last_at
     FROM session WHERE status <> 'running'"""
 KEEP = """
-    INSERT INTO desk_health (drive, failure) VALUES (:drive, :failure)
-    ON CONFLICT (drive) DO UPDATE SET failure = excluded.failure"""
+    INSERT INTO desk_health (drive, failure, at) VALUES (:drive, :failure, :at)
+    ON CONFLICT (drive) DO UPDATE SET failure = excluded.failure, at = excluded.at"""
 OUT = "SELECT drive FROM desk_out_of_service WHERE drive = :drive"
 
 
 class Checked(Struct, frozen=True):
-    """What is known of a drive's health, and of which host."""
+    """What a drive's log said on a host, and when: UTC, ISO 8601.
+
+    Of a session it is when that began.
+    """
 
     health: Health
     host: str
+    at: str
 
 
 class HealthChecks:
@@ -61,14 +66,12 @@ class HealthChecks:
         }
         new = [name for name, one in now.items() if one != self._judged.get(name)]
         told = healths(self.store, (rows[name]["last_session"] for name in new))
-        judge(
-            self.database,
-            {
-                name: Checked(told[rows[name]["last_session"]], rows[name]["host"])
-                for name in new
-            },
-        )
+        judge(self.database, {name: _checked(rows[name], told) for name in new})
         self._ended, self._judged = ended, now
+
+
+def _checked(row: Row, told: Mapping[str, Health]) -> Checked:
+    return Checked(told[row["last_session"]], row["host"], row["last_at"])
 
 
 def judge(database: DeskDatabase, found: Mapping[str, Checked]) -> None:
@@ -81,14 +84,15 @@ def judge(database: DeskDatabase, found: Mapping[str, Checked]) -> None:
         return
     with database.writing() as connection:
         locked(connection, "drives", waits=True)
-        rows = connection.rows("SELECT drive, failure FROM desk_health")
-        before = {row["drive"]: row["failure"] for row in rows}
+        rows = connection.rows("SELECT drive, failure, at FROM desk_health")
+        before = {row["drive"]: (row["failure"], row["at"]) for row in rows}
         for name, one in known.items():
-            failure = one.health.failure
-            if failure == before.get(name, ""):
+            failure, (last, at) = one.health.failure, before.get(name, ("", ""))
+            if one.at < at:
                 continue
-            connection.change(KEEP, {"drive": name, "failure": failure})
-            if failure and not connection.rows(OUT, drive=name):
+            kept = {"drive": name, "failure": failure, "at": one.at}
+            connection.change(KEEP, kept)
+            if failure not in ("", last) and not connection.rows(OUT, drive=name):
                 insert(connection, "desk_out_of_service", _out(name, one))
 
 
