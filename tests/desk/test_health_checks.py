@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from desks import by_token, desk_in
 from run_data import run, session
+from test_queue_store import Starts
 
 from ioplan.records.drive import Drive
 from ioplan.records.telemetry import Telemetry
@@ -18,9 +19,9 @@ from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.entry import QueueEntry
 from ioplan_lab.desk.queue.health_checks import HealthChecks
+from ioplan_lab.desk.queue.runner import Runner
 
 GOOD = {"critical_warning": 0, "media_errors": 0}
-Ran = Callable[..., None]
 
 
 @pytest.fixture
@@ -85,6 +86,16 @@ def test_a_failed_check_closes_the_drive(
         assert reason in viewer.get(page).text, page
 
 
+def test_drives_are_judged_before_anything_is_started(desk: Desk) -> None:
+    starts, queue = Starts(), desk.queue
+    runner = Runner(queue, starts, "desk", checks=checks_of(desk).turn)
+    ran(desk, 1, GOOD | {"critical_warning": 4})
+    for drive in ("d1", "d2"):
+        queue.add(QueueEntry("ada", "plan", {"p": "x"}, drive, (drive,)))
+    runner.turn()
+    assert list(starts.jobs) == [2]
+
+
 @pytest.mark.parametrize(
     "log",
     [
@@ -109,7 +120,8 @@ def test_a_person_puts_it_back_until_it_fails_anew(desk: Desk) -> None:
     for number, log, state in (
         (2, two, {}),
         (3, {}, {}),
-        (4, GOOD | {"media_errors": 3}, {"d1"}),
+        (4, two, {}),
+        (5, GOOD | {"media_errors": 3}, {"d1"}),
     ):
         ran(desk, number, log)
         checks_of(desk).turn()  # of a desk that has just begun
