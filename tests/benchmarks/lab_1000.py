@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from command import ioplan
 from postgres import postgres
 
 from ioplan.cli.inputs import checked_plan
+from ioplan.records.run_request import RunRequest
 from ioplan.results.store.push import push
 from ioplan.results.store.store import Store
 from ioplan_lab.cluster.hosts import dask_client
@@ -113,6 +113,10 @@ def timed(what: str) -> Iterator[None]:
     print(f"{what}: {time.perf_counter() - begun_s:.2f} s", flush=True)
 
 
+def _as_asked(target: str) -> RunRequest:
+    return RunRequest()
+
+
 def dispatch(folder: Path) -> None:
     os.environ["XDG_STATE_HOME"] = str(folder / "state")
     authority = Authority.open_or_make()
@@ -126,7 +130,11 @@ def dispatch(folder: Path) -> None:
         [str(Path(__file__).parent), str(Path(__file__).parents[1] / "support")]
     )
     known = os.environ | {"PYTHONPATH": path}
-    with subprocess.Popen(words, stderr=subprocess.DEVNULL, env=known) as scheduler:
+    with (
+        subprocess.Popen(words, stderr=subprocess.DEVNULL, env=known) as scheduler,
+        ExitStack() as stack,
+    ):
+        stack.callback(scheduler.kill)
         watched = psutil.Process(scheduler.pid)
         while not shake_hands(ADDRESS, Identity("desk")).accepted:
             time.sleep(1)
@@ -139,7 +147,7 @@ def dispatch(folder: Path) -> None:
         print(f"scheduler with {HOSTS} workers: {empty / 2**20:.0f} MiB")
         with timed("reading the lab, and a job of 1,000 lanes"):
             job = new_job(
-                checked_plan(PLAN, []), lab, ["all"], lambda _: [], folder / "r.db"
+                checked_plan(PLAN, []), lab, ["all"], _as_asked, folder / "r.db"
             )
         with timed("checking the hosts"):
             assert not client.unready(job.calls)
@@ -163,19 +171,12 @@ def dispatch(folder: Path) -> None:
         print(f"scheduler: {full / 2**20:.0f} MiB, {used_s / spent_s:.0%} of a CPU")
         print(f"a look at all lanes: {sorted(looks)[len(looks) // 2]:.2f} s (median)")
         client.close()
-        scheduler.kill()
 
 
 def results(folder: Path) -> None:
     os.environ["IOPLAN_STORE"] = str(folder / "results.db")
     done = ioplan("run", PLAN, "--backend", "sim", "--create", "1GiB")
     assert done.code == 0, done.err
-    child = resource.getrusage(resource.RUSAGE_CHILDREN)
-    words = [sys.executable, "-m", "ioplan.cli", "run", str(PLAN), "--backend", "sim"]
-    subprocess.run([*words, "--create", "1GiB", "--quiet"], check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    cpu_s = after.ru_utime + after.ru_stime - child.ru_utime - child.ru_stime
-    print(f"a lane's process: {after.ru_maxrss / 1024:.0f} MiB, {cpu_s:.1f} s of CPU")
     with Store.open(folder / "results.db") as one, Store.open(folder / "all.db") as all:
         session = one.session("last")
         runs = [(r, one.detail(session.id, r.seq)) for r in one.records(session.id)]

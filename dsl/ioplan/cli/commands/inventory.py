@@ -24,6 +24,7 @@ from ioplan.runner.guard.errors import in_use_of
 from ioplan.runner.guard.resolve import resolve_target
 from ioplan.runner.guard.survey import Surveyed, survey
 from ioplan.runner.guard.target import open_target
+from ioplan.runner.host.reported import reported
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan.runner.prepare.fit import FEATURES, Support, feature_support
@@ -119,11 +120,10 @@ def print_targets(lab: Path | None, json: bool, map: str | None = None) -> None:
     if map is not None:
         _print_map(_map(map, read_lab(lab)), json)
         return
-    found = list(survey(read_lab(lab)))
     if json:
-        _print_json([one.model_dump(mode="json") for one in found])
+        _print_json([one.model_dump(mode="json") for one in reported(read_lab(lab))])
     else:
-        print_target_rows(Terminal(), found)
+        print_target_rows(Terminal(), list(survey(read_lab(lab))))
 
 
 def _map(word: str, lab: Lab) -> TargetMap:

@@ -10,8 +10,9 @@ from typing import Literal
 
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
+from ioplan.records.telemetry import Log
 from ioplan.runner.devices.device import Device, NoDevice
-from ioplan.runner.devices.identity import Identity
+from ioplan.runner.devices.identity import Identity, firmware_of
 from ioplan.runner.devices.inventory import Inventory
 from ioplan.runner.devices.signatures import SignatureError, signatures
 from ioplan.runner.devices.usage import Obstacle, holder_kind
@@ -26,13 +27,15 @@ class Surveyed(Model):
     """A device that is here, or a target of the lab that is not.
 
     `id` is what `--overwrite` takes; `reason` says why it is not writable, and `kind`
-    names that for programs.
+    names that for programs. `smart` is its SMART log, where that was asked for.
     """
 
     name: str = ""
     id: str = ""
     path: str = ""
     identity: Identity | None = None
+    firmware: str = ""
+    smart: Log = {}
     size_bytes: int = 0
     holds: list[str] = []
     verdict: Verdict
@@ -69,6 +72,7 @@ def _device(
         id=inventory.id(device),
         path=str(device.node),
         identity=inventory.identity(device),
+        firmware=firmware_of(device),
         size_bytes=device.size_bytes,
         holds=holds,
         verdict=_verdict(why, fd),

@@ -65,6 +65,10 @@ class Smart:
             at_s,
         )
 
+    def smart_log(self) -> Log:
+        """The SMART log alone."""
+        return dict(_numbers(self._json(SMART)))
+
     def max_state_watts(self, state: int | None) -> float | None:
         """The maximum power of a power state, as the drive reports it."""
         watts = dict(_power_states(self.controller))

@@ -35,14 +35,19 @@ class Health(Struct, frozen=True):
     celsius: float | None = None
 
     @property
+    def failure(self) -> str:
+        """What takes the drive out of service, empty for nothing; wear does not."""
+        wrong = [f"critical warning {self.warning:.0f}"] if self.warning else []
+        if self.media_errors:
+            wrong.append(f"{self.media_errors:.0f} media errors")
+        return ", ".join(wrong)
+
+    @property
     def text(self) -> str:
         """What is wrong, or that nothing is; empty where nothing is known."""
         if self.warning is None and self.media_errors is None:
             return ""
-        wrong = [f"critical warning {self.warning:.0f}"] if self.warning else []
-        if self.media_errors:
-            wrong.append(f"{self.media_errors:.0f} media errors")
-        return ", ".join(wrong) or "good"
+        return self.failure or "good"
 
 
 class LabDrive(Struct, frozen=True):
@@ -94,6 +99,17 @@ def healths(store: Store, sessions: Iterable[str]) -> dict[str, Health]:
         return {one: _health(connection, {"last_session": one}) for one in sessions}
 
 
+def last_rows(store: Store, lab: Lab) -> dict[str, Row]:
+    """The rows of `v_drive` of the lab's targets that something ran on, by name.
+
+    Raises StoreError.
+    """
+    with store.reading() as connection:
+        known = _Known(connection.rows(KNOWN, most=MOST))
+    found = ((name, known.of(name, entry)) for name, entry in lab.targets.items())
+    return {name: row for name, row in found if row}
+
+
 def capacities(
     store: Store, lab: Lab, found: Mapping[tuple[str, str], int]
 ) -> dict[str, int]:
@@ -101,11 +117,9 @@ def capacities(
 
     `found` has what hosts said, by host and name. Raises StoreError.
     """
-    with store.reading() as connection:
-        known = _Known(connection.rows(KNOWN, most=MOST))
-    sizes = {}
+    rows, sizes = last_rows(store, lab), {}
     for name, entry in lab.targets.items():
-        row = known.of(name, entry)
+        row = rows.get(name)
         host = entry.host or next(iter(entry.hosts), "")
         seen = found.get((host, name)) or (row and row["capacity_bytes"])
         if seen:
@@ -155,13 +169,14 @@ def _health(connection: Connection, row: Mapping[str, Any]) -> Health:
     """The health at the last run of the drive's last session."""
     rows = connection.rows(LAST_RECORD, session=row["last_session"])
     with suppress(ValueError, TypeError, AttributeError):
-        telemetry = json.loads(rows[0]["record"]).get("telemetry") if rows else None
-        return _worn(telemetry or {})
+        told = (json.loads(rows[0]["record"]).get("telemetry") if rows else None) or {}
+        hottest = told.get("temperature_max_celsius")
+        return health_of(told.get("smart_after") or {}, hottest)
     return Health()
 
 
-def _worn(telemetry: Mapping[str, Any]) -> Health:
-    smart = telemetry.get("smart_after") or {}
+def health_of(smart: Mapping[str, float], celsius: float | None = None) -> Health:
+    """What a SMART log says; `celsius` is the hottest that was measured."""
 
     def first(*names: str) -> float | None:
         return next((float(smart[name]) for name in names if name in smart), None)
@@ -171,5 +186,5 @@ def _worn(telemetry: Mapping[str, Any]) -> Health:
         spare_percent=first("avail_spare"),
         media_errors=first("media_errors"),
         warning=first("critical_warning"),
-        celsius=telemetry.get("temperature_max_celsius"),
+        celsius=celsius,
     )

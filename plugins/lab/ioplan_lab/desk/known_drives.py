@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from ioplan.results.store.connection import Row
 from ioplan.results.store.store import Store
 from ioplan.runner.lab.cross_references import members
 from ioplan.runner.lab.lab import Lab
@@ -13,7 +16,7 @@ from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.overview import drive_rows
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.selection import KnownDrive, selection, texts_of
-from ioplan_lab.desk.surveyed import sizes
+from ioplan_lab.desk.surveyed import reported
 from ioplan_lab.desk.tags import DriveTags
 
 
@@ -27,7 +30,7 @@ def targets_on(
     drives = [one for one in lab_drives(store, lab, rows) if one.state]
     if any(one.name == "life" for one in wanted.conditions):
         drives = with_health(store, drives)
-    seen, now = sizes(database), stamp()
+    seen, now = reported(database), stamp()
     groups = {name: members(lab, name) for name in lab.groups}
     tags = DriveTags(database).all()
     return wanted.chosen(
@@ -48,19 +51,20 @@ def targets_on(
 def _known(
     one: LabDrive,
     lab: Lab,
-    seen: dict[tuple[str, str], int],
+    seen: Mapping[tuple[str, str], Row],
     groups: dict[str, list[str]],
     tags: tuple[str, ...],
     closed: str,
 ) -> KnownDrive:
     entry, last = lab.targets[one.name], one.last or {}
     host = entry.host or next(iter(entry.hosts), "")
-    size = seen.get((host, one.name)) or last.get("capacity_bytes")
+    told = seen.get((host, one.name)) or {}
+    size = told.get("size_bytes") or last.get("capacity_bytes")
     assert one.state
     texts = texts_of(
-        model=last.get("model") or entry.model or "",
-        firmware=last.get("firmware", ""),
-        serial=entry.serial or last.get("serial", ""),
+        model=told.get("model") or last.get("model") or entry.model or "",
+        firmware=told.get("firmware") or last.get("firmware", ""),
+        serial=entry.serial or told.get("serial") or last.get("serial", ""),
         drive=one.name,
         host=one.host,
         group=tuple(name for name, names in groups.items() if one.name in names),

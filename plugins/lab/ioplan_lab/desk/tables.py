@@ -5,7 +5,7 @@ from __future__ import annotations
 from ioplan_lab.desk import inventory, samples, surveyed, tags
 from ioplan_lab.desk.hooks import tables as hooks
 from ioplan_lab.desk.people import audit, people
-from ioplan_lab.desk.queue import permissions, quotas
+from ioplan_lab.desk.queue import health_checks, permissions, quotas
 from ioplan_lab.desk.queue import tables as queue
 from ioplan_lab.desk.schedules import schedule
 
@@ -15,6 +15,7 @@ TABLES = {
     **queue.TABLES,
     **quotas.TABLES,
     **permissions.TABLES,
+    **health_checks.TABLES,
     **inventory.TABLES,
     **samples.TABLES,
     **tags.TABLES,

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from pydantic import TypeAdapter
 
-from ioplan.runner.guard.survey import Surveyed, survey
+from ioplan.runner.guard.survey import Surveyed
+from ioplan.runner.host.reported import reported
 from ioplan.runner.lab.cross_references import for_host
 from ioplan.runner.lab.hosts import LabHost
 from ioplan.runner.lab.lab import Lab
@@ -43,7 +44,7 @@ def surveys(
     The lab's names of drives are in it.
     """
     wanted = list(hosts)
-    found: Surveys = {HERE: list(survey(lab))} if HERE in wanted else {}
+    found: Surveys = {HERE: list(reported(lab))} if HERE in wanted else {}
 
     def ask(name: str, host: LabHost) -> None:
         words = ["sh", "-c", SCRIPT, host.python, programs.cli]

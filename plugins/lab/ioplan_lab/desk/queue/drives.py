@@ -14,6 +14,7 @@ from ioplan_lab.desk.queue.permissions import PERMISSIONS, PROJECTS, Permissions
 from ioplan_lab.desk.queue.tables import insert, locked, next_number
 from ioplan_lab.desk.tags import TAGS
 
+GONE = "SELECT name, gone_since FROM desk_host_drive WHERE gone_since <> ''"
 DriveState = Literal["free", "busy", "reserved", "out of service"]
 
 
@@ -57,6 +58,8 @@ class DriveStates(Struct, frozen=True):
 
     reservations: tuple[Reservation, ...] = ()
     out: dict[str, OutOfService] = {}
+    gone: dict[str, str] = {}
+    """Since when, of drives that their hosts do not find; they are not closed."""
     permissions: Permissions = Permissions()
 
     def closed_to(self, drive: str, person: str, now: str) -> str:
@@ -96,11 +99,13 @@ class Drives:
                 now=stamp(),
             )
             out = connection.rows("SELECT * FROM desk_out_of_service ORDER BY drive")
+            gone = connection.rows(GONE)
             pairs = (TAGS, PERMISSIONS, PROJECTS)
             permissions = Permissions(*(one.all(connection) for one in pairs))
         return DriveStates(
             tuple(Reservation(**row) for row in held),
             {row["drive"]: OutOfService(**row) for row in out},
+            {row["name"]: row["gone_since"] for row in gone},
             permissions,
         )
 

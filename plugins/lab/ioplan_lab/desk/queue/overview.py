@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ioplan.runner.lab.lab import Lab
-from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.clock import stamp, time_in_words
 from ioplan_lab.desk.inventory import Busy
 from ioplan_lab.desk.queue.drives import DriveState, DriveStates
 from ioplan_lab.desk.queue.queue import Queue
@@ -38,6 +38,8 @@ def drive_rows(
         held = states.reservation(name, now)
         out = states.out.get(name)
         why = out.text if out else busy.get(name) or (held.text if held else "")
+        if since := states.gone.get(name):
+            why = "; ".join(filter(None, (f"gone since {time_in_words(since)}", why)))
         host = entry.host or ", ".join(entry.hosts)
         rows.append(DriveRow(name, host, state, why, busy.get(name, "")))
     return rows

@@ -18,7 +18,7 @@ from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.entry import Entry
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.queue.start import Starter, StartError
-from ioplan_lab.desk.work import Said
+from ioplan_lab.desk.work import Said, Turn
 
 
 def desk_name(folder: Path) -> str:
@@ -43,18 +43,28 @@ def alone(folder: Path) -> Iterator[None]:
 
 
 class Runner:
-    """Starts what may be started, and follows it to its end."""
+    """Starts what may be started, and follows it to its end.
+
+    `checks` is what may take drives out of service before anything is started.
+    """
 
     def __init__(
-        self, queue: Queue, starter: Starter, desk: str, said: Said = lambda text: None
+        self,
+        queue: Queue,
+        starter: Starter,
+        desk: str,
+        said: Said = lambda text: None,
+        checks: Turn = lambda: None,
     ) -> None:
         self.queue, self.starter, self.desk, self.said = queue, starter, desk, said
+        self.checks = checks
 
     def turn(self) -> None:
-        """Once. Raises StoreError."""
+        """Once. Raises StoreError, LabError."""
         self.queue.give_up_lost()
         for entry in self.queue.of(self.desk):
             self._follow(entry)
+        self.checks()
         while taken := self.queue.take(self.desk):
             self._start(taken)
 

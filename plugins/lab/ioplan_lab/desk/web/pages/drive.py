@@ -17,6 +17,7 @@ from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.key_figures import key_figures
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue.drives import Drives
+from ioplan_lab.desk.surveyed import found_on
 from ioplan_lab.desk.tags import DriveTags
 from ioplan_lab.desk.web.live_chart import Points, chart
 from ioplan_lab.desk.web.pages.drives import all_drives
@@ -57,6 +58,7 @@ def _shown(desk: Desk, name: str) -> dict[str, Any]:
     return {
         "drive": drive,
         "entry": lab.targets.get(name),
+        "told": found_on(desk.database, drive.host.split(", ")[0]).get(name, {}),
         "tags": DriveTags(desk.database).all().get(name, ()),
         "reservations": [one for one in states.reservations if one.drive == name],
         "out": states.out.get(name),
