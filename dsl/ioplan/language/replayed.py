@@ -25,7 +25,9 @@ def with_trace(attributes: Attributes) -> Attributes:
         return attributes
     only = attributes.get("only", "all")
     chosen = facts.selected(only, attributes.get("writes_as_reads", False))
-    return {**attributes, **_said(chosen)} if chosen.moving.ios else attributes
+    if not chosen.moving.ios:
+        return attributes
+    return {**attributes, **_said(chosen, attributes[TRACE].covers)}
 
 
 def facts_meant(attributes: Attributes) -> TraceFacts | None:
@@ -36,7 +38,7 @@ def facts_meant(attributes: Attributes) -> TraceFacts | None:
     return trace.part(attributes[PART]) if PART in attributes else trace.facts
 
 
-def _said(facts: TraceFacts) -> Attributes:
+def _said(facts: TraceFacts, covers: str) -> Attributes:
     """What the stream has of it; mix and sizes only describe it."""
     moving, changes = facts.moving, facts.writes + facts.discards
     data = facts.reads.ios + facts.writes.ios
@@ -58,6 +60,7 @@ def _said(facts: TraceFacts) -> Attributes:
             to_ns=facts.to_ns,
             quiet_ns=moving.quiet_ns,
             fua=moving.fua,
+            covers=covers,
         ),
     }
 
