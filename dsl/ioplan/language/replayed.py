@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ioplan.language.fields import Attributes
+from ioplan.language.plan import Seek
 from ioplan.trace.facts import TraceError, TraceFacts
 from ioplan.trace.known import KnownTrace
 from ioplan.workload import Replay, SizeShare, Stream
@@ -94,14 +95,22 @@ PACES = {
     "after": "after completion",
 }
 MOST_SPEEDS = 5
+SOUGHT = 0.0
+"""In place of a speed that a seek is to find."""
 
 
-def questions(streams: Iterable[Stream]) -> list[str]:
-    """Which question the replays among these answer; of a pace, one line."""
+def questions(streams: Iterable[Stream], seek: Seek | None = None) -> list[str]:
+    """Which question the replays among these answer; of a pace, one line.
+
+    The speed that the test seeks is not known yet.
+    """
+    sought = seek.axis if seek else ""
     speeds: dict[str, set[float]] = {}
     for stream in streams:
         if stream.replay:
-            speeds.setdefault(stream.pace, set()).add(stream.speed)
+            found = speeds.setdefault(stream.pace, set())
+            is_sought = sought in ("speed", f"{stream.name}.speed")
+            found.add(SOUGHT if is_sought else stream.speed)
     return [
         f"replay {PACES[pace]}{_speeds(sorted(some))}: {QUESTIONS[pace]}"
         for pace, some in speeds.items()
@@ -109,6 +118,8 @@ def questions(streams: Iterable[Stream]) -> list[str]:
 
 
 def _speeds(speeds: list[float]) -> str:
+    if SOUGHT in speeds:
+        return ", at the speed that is sought"
     if speeds == [1.0]:
         return ""
     if len(speeds) > MOST_SPEEDS:
