@@ -150,7 +150,8 @@ class Replay(Model):
     """A recorded trace, or the part of it from one time to another: the SHA-256 of the
     whole file, the number of I/Os that are replayed, the time from the first to the
     last, the largest end of one, and what all of them move; the longest time without
-    any, and how many have FUA."""
+    any, and how many have FUA. A footprint `covers` the trace of that SHA-256, which
+    no program reads."""
 
     digest: str
     ios: Annotated[int, Field(gt=0)]
@@ -161,6 +162,7 @@ class Replay(Model):
     to_ns: Annotated[int, Field(gt=0)] | None = None
     quiet_ns: Annotated[int, Field(ge=0)] = 0
     fua: Annotated[int, Field(ge=0)] = 0
+    covers: Annotated[str, Field(exclude=True)] = ""
 
 
 class Stream(Model):

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command import plan_file
 from hypothesis import given
 from hypothesis import strategies as some
 
+from ioplan.language.check.check import check_file
+from ioplan.language.lints.lints import lints
 from ioplan.trace.facts import TraceError
 from ioplan.trace.footprint import PIECE_BYTES
 from ioplan.trace.known import file_of, known_survey, recorded_trace
@@ -62,3 +65,32 @@ def test_a_record_has_its_facts(tmp_path: Path) -> None:
         again.part((5, 6))
     with pytest.raises(TraceError, match="no parts"):
         known.footprint().part((0, 1))
+
+
+@pytest.mark.parametrize(
+    ("written", "replayed", "warns"),
+    [
+        ("footprint of a", "replay a", False),
+        ("footprint of a", "replay b", True),
+        ("footprint of a", "random 4KiB 100/0, qd 1 for 1s", False),
+        ("footprint of a", "replay a 1ns..5ns", False),
+        ("footprint of a", "replay a, offsets wrapped", True),
+        ("footprint of a, region 0%..50%", "replay a, region 50%..100%", True),
+        ("sequential 128KiB, 1 pass", "replay b", False),
+    ],
+)
+def test_only_replays_of_its_own_trace_find_it_written(
+    tmp_path: Path, written: str, replayed: str, warns: bool
+) -> None:
+    """Of what else reads there, it may be that it was written."""
+    ios = np.zeros(10, DTYPE)
+    ios["size"], ios["time_ns"] = 4096, np.arange(10)
+    for name in ("a", "b"):
+        ios["offset"] += 4096
+        write(tmp_path / f"{name}.iotrace", [ios])
+    text = f"""trace a = "a.iotrace"
+        trace b = "b.iotrace"
+        precondition written {{ write {written} }}
+        test "T" {{ after written run {replayed} }}"""
+    plan = check_file(plan_file(tmp_path, text))
+    assert ("unwritten reads" in {one.kind for one in lints(plan)}) == warns

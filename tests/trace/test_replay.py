@@ -100,6 +100,40 @@ def test_several_hosts_are_refused_with_the_way_to_do_it(tmp_path: Path) -> None
     assert "run the plan with --target for each of them" in done.err
 
 
+def test_the_speed_that_is_sought_is_not_named(tmp_path: Path) -> None:
+    """Neither the first one that is tried, nor the highest."""
+    recorded(tmp_path)
+    seek = "seek highest speed in 1..64 where p99 <= 5ms"
+    plan = plan_file(tmp_path, PLAN.replace(", speed 20", f" {seek}"))
+    asked = "replay at the recorded times, at the speed that is sought: what this drive"
+    for words in (("plan", plan), ("check", "--list", plan), ("plan", plan, "--json")):
+        assert asked in " ".join(ioplan(*words).out.split())
+
+
+def test_a_hint_names_what_the_plan_says(tmp_path: Path) -> None:
+    """And what it names is accepted."""
+    recorded(tmp_path)
+    plan = plan_file(tmp_path, PLAN)
+    target = ("--target", tmp_path / "scratch", "--create", "8MiB")
+    done = ioplan("run", plan, *target, "--backend", "fio")
+    assert "with --allow replay: read_iolog: late" in done.err
+    shown = ioplan("plan", plan, "--backend", "fio").out
+    assert "--allow replay accepts what is approximate" in shown
+    allowed = ioplan("plan", plan, "--backend", "fio", "--allow", "replay")
+    assert allowed.code == 0 and "would refuse it" not in allowed.out
+
+
+def test_what_replays_nothing_says_so_once(tmp_path: Path) -> None:
+    """Whatever else the plan says of the replay."""
+    recorded(tmp_path)
+    more = "speed 20, only reads, offsets wrapped"
+    plan = plan_file(tmp_path, PLAN.replace("speed 20", more))
+    done = ioplan("plan", plan, "--backend", "spdk")
+    lines = done.out.partition("impossible   A")[2].split("\n")[1:]
+    reasons = [line for line in lines if line.startswith("  ")]
+    assert len(reasons) == 1 and "replay" in reasons[0], done.out
+
+
 def test_a_plan_says_which_question_each_replay_answers(tmp_path: Path) -> None:
     """In the plan, in the list of tests, and beside the figures."""
     recorded(tmp_path)

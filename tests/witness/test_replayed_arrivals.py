@@ -9,10 +9,19 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recorded import MS_NS, keys, record_of, recorded, run
+from recorded import FIELDS, MS_NS, keys, record_of, recorded, run
 from without_io_uring import engine_without_io_uring
 
-from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
+from ioplan.trace.prepared import (
+    ANSWERED,
+    DISCARD,
+    DTYPE,
+    FLUSH,
+    READ,
+    WRITE,
+    Ios,
+    write,
+)
 from ioplan.witness.device import Device
 from ioplan.witness.log import seen
 
@@ -39,6 +48,47 @@ def test_what_arrives_is_the_trace(
     looked_at = Counter(keys(entries, READ, FLUSH))  # by the guard, too
     assert not Counter(keys(trace, READ, FLUSH)) - looked_at
     assert entries["fua"].sum() == trace["flags"].sum()
+
+
+@pytest.mark.parametrize(
+    ("clauses", "mode"),
+    [
+        (", qd 1", "sync"),
+        (" as fast as possible, qd 1", "sync"),
+        (" after completion, qd 8", "io_uring"),
+    ],
+)
+def test_what_arrives_is_the_trace_in_its_order(
+    clauses: str, mode: str, device: Starts, tmp_path: Path
+) -> None:
+    """All of it, reads and flushes too: one stretch of the device's log is the trace.
+
+    One I/O is outstanding, in the end because each was complete in the recording before
+    the next: what several threads hand to the device at the same time has no order. Its
+    file is opened with direct I/O, so that nothing is cached, read ahead or merged; and
+    no I/O is as large as what the kernel would split. Before and after it come the
+    guard's own reads and flushes.
+    """
+    plain, made = recorded(tmp_path), device()
+    trace = np.zeros(len(plain), ANSWERED)
+    trace[[*DTYPE.names]] = plain
+    trace["time_ns"] = np.arange(len(trace)) * MS_NS
+    trace["response_ns"] = MS_NS // 2
+    write(tmp_path / "web.iotrace", [trace])
+    record = record_of(run(made, tmp_path, f"run replay web{clauses}"))
+    entries = seen(made)
+    assert record["backend"]["mode"] == mode
+    arrived, wanted = every(entries, "fua"), every(trace, "flags")
+    assert {kind for kind, *_ in wanted} == {READ, WRITE, FLUSH, DISCARD}
+    starts = range(len(arrived) - len(wanted) + 1)
+    (at,) = [n for n in starts if arrived[n : n + len(wanted)] == wanted]
+    others = arrived[:at] + arrived[at + len(wanted) :]
+    assert {kind for kind, *_ in others} <= {READ, FLUSH}
+
+
+def every(ios: Any, fua: str) -> list[tuple[int, ...]]:
+    """What and where each is, of any kind, and whether it has FUA."""
+    return list(zip(*(ios[f].tolist() for f in (*FIELDS, fua)), strict=True))
 
 
 @pytest.mark.parametrize("how", ["recorded", "wrapped", "scaled"])

@@ -27,7 +27,7 @@ def test_it_is_refused_with_the_reason(device: Starts, tmp_path: Path) -> None:
     done = run(device(), tmp_path, "run replay web", "fio")
     assert done.code == 2
     assert "fio waits from its last issue, so that errors add up" in done.err
-    assert "with --allow pattern: read_iolog: late" in done.err
+    assert "with --allow replay: read_iolog: late" in done.err
     after = run(device(), tmp_path, "run replay web as fast as possible", "fio")
     assert after.code == 2 and "its log has no FUA" in after.err
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from ioplan.language.fields import Attributes
+from ioplan.language.plan import Seek
 from ioplan.trace.facts import TraceError, TraceFacts
 from ioplan.trace.known import KnownTrace
 from ioplan.workload import Replay, SizeShare, Stream
@@ -25,7 +26,9 @@ def with_trace(attributes: Attributes) -> Attributes:
         return attributes
     only = attributes.get("only", "all")
     chosen = facts.selected(only, attributes.get("writes_as_reads", False))
-    return {**attributes, **_said(chosen)} if chosen.moving.ios else attributes
+    if not chosen.moving.ios:
+        return attributes
+    return {**attributes, **_said(chosen, attributes[TRACE].covers)}
 
 
 def facts_meant(attributes: Attributes) -> TraceFacts | None:
@@ -36,7 +39,7 @@ def facts_meant(attributes: Attributes) -> TraceFacts | None:
     return trace.part(attributes[PART]) if PART in attributes else trace.facts
 
 
-def _said(facts: TraceFacts) -> Attributes:
+def _said(facts: TraceFacts, covers: str) -> Attributes:
     """What the stream has of it; mix and sizes only describe it."""
     moving, changes = facts.moving, facts.writes + facts.discards
     data = facts.reads.ios + facts.writes.ios
@@ -58,6 +61,7 @@ def _said(facts: TraceFacts) -> Attributes:
             to_ns=facts.to_ns,
             quiet_ns=moving.quiet_ns,
             fua=moving.fua,
+            covers=covers,
         ),
     }
 
@@ -91,14 +95,22 @@ PACES = {
     "after": "after completion",
 }
 MOST_SPEEDS = 5
+SOUGHT = 0.0
+"""In place of a speed that a seek is to find."""
 
 
-def questions(streams: Iterable[Stream]) -> list[str]:
-    """Which question the replays among these answer; of a pace, one line."""
+def questions(streams: Iterable[Stream], seek: Seek | None = None) -> list[str]:
+    """Which question the replays among these answer; of a pace, one line.
+
+    The speed that the test seeks is not known yet.
+    """
+    sought = seek.axis if seek else ""
     speeds: dict[str, set[float]] = {}
     for stream in streams:
         if stream.replay:
-            speeds.setdefault(stream.pace, set()).add(stream.speed)
+            found = speeds.setdefault(stream.pace, set())
+            is_sought = sought in ("speed", f"{stream.name}.speed")
+            found.add(SOUGHT if is_sought else stream.speed)
     return [
         f"replay {PACES[pace]}{_speeds(sorted(some))}: {QUESTIONS[pace]}"
         for pace, some in speeds.items()
@@ -106,6 +118,8 @@ def questions(streams: Iterable[Stream]) -> list[str]:
 
 
 def _speeds(speeds: list[float]) -> str:
+    if SOUGHT in speeds:
+        return ", at the speed that is sought"
     if speeds == [1.0]:
         return ""
     if len(speeds) > MOST_SPEEDS:

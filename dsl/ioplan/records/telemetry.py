@@ -76,6 +76,15 @@ class TelemetryPoint(Readings):
 
     t_s: float = Field(description="that of the point of the series")
     length_s: float = Field(description="between the two readings")
+    trace_read_ios: float | None = Field(
+        description="of the replayed traces, those of the interval at its speed",
+        default=None,
+    )
+    trace_write_ios: float | None = None
+    trace_trim_ios: float | None = None
+    trace_read_bytes: float | None = None
+    trace_write_bytes: float | None = None
+    trace_trim_bytes: float | None = None
 
 
 class Telemetry(Readings):

@@ -35,9 +35,10 @@ class KnownTrace:
         self,
         facts: TraceFacts,
         survey: Callable[[Part], TraceFacts],
-        is_footprint: bool = False,
+        covers: str = "",
     ) -> None:
-        self.facts, self.is_footprint = facts, is_footprint
+        """One that `covers` a trace is the footprint of the file of this digest."""
+        self.facts, self.covers = facts, covers
         self.parts: dict[Part, TraceFacts] = {}
         self.survey = survey
 
@@ -53,7 +54,7 @@ class KnownTrace:
         def no_parts(_: Part) -> TraceFacts:
             raise TraceError("a footprint has no parts")
 
-        return KnownTrace(self.part(FOOTPRINT), no_parts, True)
+        return KnownTrace(self.part(FOOTPRINT), no_parts, self.facts.digest)
 
     def as_text(self) -> str:
         """The facts as a record keeps them in place of the file."""

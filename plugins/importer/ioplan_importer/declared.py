@@ -55,6 +55,7 @@ COMMANDS = (
                 "--output -o", "The plan file; default: stdout.", "FILE", kind="path"
             ),
             option("--volume", "The device, of a trace of several.", "NAME"),
+            flag("--not-simulated", "Run neither on a simulated drive."),
             use.FORCE,
         ),
         examples=("ioplan model web.log -o web.ioplan",),

@@ -70,7 +70,7 @@ def plan_table(
             else:
                 hidden += 1
         console.print(table)
-        for question in questions(replays):
+        for question in questions(replays, test.seek):
             console.print(Text(f"{question}\n", style="dim"))
         _below(console, test, hidden, writes)
     _totals(console, total, number, estimator)
@@ -216,7 +216,7 @@ def step_json(step: SingleStep, number: int, cost: Cost, times: int) -> dict[str
             "workload": step.workload.model_dump(mode="json", exclude_defaults=True),
             "after": step.after.model_dump() if step.after else None,
         }
-        asked = questions(step.workload.streams)
+        asked = questions(step.workload.streams, step.test.seek)
         found |= {"answers": asked} if asked else {}
     if isinstance(step, Prepare):
         found |= {"state": step.state.model_dump(), "position": step.position}

@@ -67,7 +67,7 @@ def print_tests(plan: CheckedPlan) -> None:
         by = f" over {axes}" if axes else ""
         each = f", {counted(runs, 'run')} each" if runs > 1 else ""
         print_line(f"{test.title:<{width}}  {counted(cells, 'cell')}{by}{each}")
-        for question in questions(_replays(test, steps)):
+        for question in questions(_replays(test, steps), test.seek):
             print_line(f"  {question}")
 
 

@@ -123,7 +123,7 @@ class _Walk:
         for stream in workload.streams:
             if not stream.read_percent or stream.trim_percent >= 100:
                 continue
-            parts = self.stored.unwritten(stream.region)
+            parts = self.stored.unwritten(stream)
             if sum(end - start for start, end in parts) >= LEAST_PERCENT:
                 known = () if self.stored.is_erased else parts
                 yield UNWRITTEN, NOTHING_THERE, WRITE_FIRST, known

@@ -8,22 +8,27 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.language.plan import PurgeStep, RestStep, WriteStep
-from ioplan.workload import Region, Workload
+from ioplan.workload import Region, Stream, Workload
 
 WHOLE = 100.0
 
 Parts = tuple[tuple[float, float], ...]
 """Parts of the target from and to, in percent, in order and apart."""
+Places = tuple[str, str, tuple[float, float]]
+"""Those of a trace: its digest, how offsets are placed, and the region."""
 
 
 class Stored(Struct, frozen=True):
     """Which parts are written, and how often in all, in passes over the target.
 
-    Where nothing else was written `is_erased` says that it holds nothing; else what it
-    held before the plan is not known.
+    A replay writes places of its own only: `whole` are the parts that other streams
+    wrote, and `places` those of traces. Where nothing else was written `is_erased` says
+    that it holds nothing; else what it held before the plan is not known.
     """
 
     parts: Parts = ()
+    whole: Parts = ()
+    places: frozenset[Places] = frozenset()
     passes: float = 0.0
     is_erased: bool = False
     capacity_bytes: float = 1e12
@@ -33,10 +38,10 @@ class Stored(Struct, frozen=True):
         if isinstance(step, RestStep):
             return self
         if isinstance(step, PurgeStep):
-            return replace(self, parts=(), passes=0.0, is_erased=True)
+            return Stored(is_erased=True, capacity_bytes=self.capacity_bytes)
         if step.passes is None or step.rule is not None:
             return self.with_writes(step.workload, None)
-        shares = sum(self._length(one.region) for one in step.workload.streams) / WHOLE
+        shares = sum(map(self._share, step.workload.streams))
         return self.with_writes(step.workload, step.passes * shares)
 
     def with_writes(self, workload: Workload, passes: float | None) -> Stored:
@@ -45,18 +50,26 @@ class Stored(Struct, frozen=True):
         A part that is written at all counts as written: this is to find lints, and
         to raise no false alarm.
         """
-        parts = self.parts
+        parts, whole, places = self.parts, self.whole, self.places
         for stream in workload.streams:
             if stream.writes and stream.trim_percent < WHOLE:
-                parts = _joined(parts, self._edges(stream.region))
+                edges = self._edges(stream.region)
+                parts = _joined(parts, edges)
+                if stream.replay:
+                    places |= {self._places(stream)}
+                else:
+                    whole = _joined(whole, edges)
         total = inf if passes is None else self.passes + passes
-        return replace(self, parts=parts, passes=total)
+        return replace(self, parts=parts, whole=whole, places=places, passes=total)
 
-    def unwritten(self, region: Region) -> Parts:
-        """The parts of a region that the plan has not written."""
-        at, last = self._edges(region)
+    def unwritten(self, stream: Stream) -> Parts:
+        """The parts of its region that the plan has not written, or that only other
+        traces have where it is a replay."""
+        if stream.replay and self._places(stream) in self.places:
+            return ()
+        at, last = self._edges(stream.region)
         found = []
-        for start, end in self.parts:
+        for start, end in self.whole if stream.replay else self.parts:
             if start > at:
                 found.append((at, min(start, last)))
             at = max(at, end)
@@ -67,9 +80,17 @@ class Stored(Struct, frozen=True):
     def _edges(self, region: Region) -> tuple[float, float]:
         return region.edges_percent(self.capacity_bytes)
 
-    def _length(self, region: Region) -> float:
-        start, end = self._edges(region)
-        return end - start
+    def _places(self, stream: Stream) -> Places:
+        assert stream.replay
+        digest = stream.replay.covers or stream.replay.digest
+        return digest, stream.offsets, self._edges(stream.region)
+
+    def _share(self, stream: Stream) -> float:
+        """How much of the target one pass of it writes, from 0 to 1."""
+        if stream.replay:
+            return stream.replay.moved_bytes / self.capacity_bytes
+        start, end = self._edges(stream.region)
+        return (end - start) / WHOLE
 
 
 def _joined(parts: Parts, edges: tuple[float, float]) -> Parts:

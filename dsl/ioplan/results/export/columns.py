@@ -109,6 +109,10 @@ POINT: Columns = {
 }
 TELEMETRY: Columns = dict.fromkeys(Readings.model_fields, float)
 """Columns of the whole run, in the row of its total only; and of each interval."""
+TRACE: Columns = {
+    name: float for name in TelemetryPoint.model_fields if name.startswith("trace_")
+}
+"""Columns of each interval of a run with a replay."""
 WEAR: Columns = {
     "wear_source": str,
     "host_written_bytes": int,
@@ -141,7 +145,7 @@ def _percentile_columns() -> Columns:
 
 def series_columns(axes: Iterable[str]) -> Columns:
     """The columns of `series_rows`."""
-    return _place_columns(axes) | POINT | TELEMETRY
+    return _place_columns(axes) | POINT | TELEMETRY | TRACE
 
 
 def stream_columns(axes: Iterable[str]) -> Columns:
@@ -285,7 +289,7 @@ def _point(point: Interval) -> Row:
 
 def _readings(readings: Readings | None) -> Row:
     """The readings that there are."""
-    row = readings.model_dump(include=set(TELEMETRY)) if readings else {}
+    row = readings.model_dump(include={*TELEMETRY, *TRACE}) if readings else {}
     return {name: value for name, value in row.items() if value is not None}
 
 

@@ -22,6 +22,7 @@ from ioplan.runner.execute.first_result import prepare_first_result
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
 from ioplan.runner.execute.io_errors import FailedIos
 from ioplan.runner.execute.progress import ClockPair, fraction_done
+from ioplan.runner.execute.trace_rate import with_trace_rate
 from ioplan.runner.execute.verification import verify_failure
 from ioplan.runner.execute.watchdog import Limits, Watchdog
 from ioplan.runner.telemetry.instruments import (
@@ -108,7 +109,7 @@ def execute(
         started_at,
         ended_at=now(),
         warnings=tuple(filter(None, [clocks.jump(), run.late])),
-        telemetry=watched.telemetry,
+        telemetry=with_trace_rate(watched.telemetry, job, run.measurement.series),
     )
 
 

@@ -150,9 +150,14 @@ class Shortfall(Struct, frozen=True):
         if gap.edit:
             ways.append(f"exact with: {gap.edit}")
         if gap.instead and not gap.mild:
-            ways.append(f"with --allow {slot(gap.field)}: {gap.instead}")
+            ways.append(f"with --allow {allowed_as(gap)}: {gap.instead}")
         help = "; or ".join(ways) or "other backends may support it: ioplan backends"
         return Diagnostic(f"{backend}: {gap.reason}", span, help)
+
+
+def allowed_as(gap: Gap) -> str:
+    """What `--allow` is given for it: the plan's own word, if it is one word."""
+    return gap.field if gap.field.isalpha() else slot(gap.field)
 
 
 class Accepted(Struct, frozen=True):
@@ -217,12 +222,19 @@ def _without_gap(step: Run | Prepare, backend: Backend) -> Iterator[Gap]:
 def gaps_of(backend: Backend, job: Job, options: dict[str, Any]) -> list[Gap]:
     """All that a backend cannot do exactly: what it never heard of comes first.
 
-    A gap of its own in the same place tells more, and takes its stead.
+    A gap of its own in the same place tells more, and takes its stead. Of a stream
+    that it cannot do at all, nothing else is told.
     """
     own = backend.gaps(job, options)
-    known = {(gap.stream, gap.field) for gap in own}
+    known = {(gap.stream, slot(gap.field)) for gap in own}
     strange = unspoken(job, backend.speaks)
-    return [gap for gap in strange if (gap.stream, gap.field) not in known] + own
+    found = [gap for gap in strange if (gap.stream, gap.field) not in known] + own
+    missing = {one.stream: one for one in found if _is_all_of_it(one)}
+    return [one for one in found if missing.get(one.stream, one) is one]
+
+
+def _is_all_of_it(gap: Gap) -> bool:
+    return slot(gap.field) == "pattern" and not gap.instead
 
 
 def _span(step: Run | Prepare, gap: Gap) -> Span | None:

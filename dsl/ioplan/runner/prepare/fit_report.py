@@ -15,7 +15,14 @@ from ioplan.language.clause_table import slot
 from ioplan.language.plan import CheckedPlan, Test
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.summary import PlanSummary, summary_of
-from ioplan.runner.prepare.fit import Accepted, Misfit, Shortfall, misfits, shortfalls
+from ioplan.runner.prepare.fit import (
+    Accepted,
+    Misfit,
+    Shortfall,
+    allowed_as,
+    misfits,
+    shortfalls,
+)
 from ioplan.runner.prepare.witnessed import words_of
 
 Grade = Literal["exact", "near", "approximate", "impossible"]
@@ -62,7 +69,7 @@ class Fit(NamedTuple):
         reasons = [
             one.text.removeprefix(f"{self.test.title}: ") for one in self.misfits
         ]
-        reasons += [f"{slot(gap.field)}: {gap.reason}" for gap in self.gaps]
+        reasons += [f"{allowed_as(gap)}: {gap.reason}" for gap in self.gaps]
         more = f"; and {len(reasons) - 1} more" * (len(reasons) > 1)
         return f"{self.test.title}: {self.grade}: {reasons[0]}{more}"
 
@@ -75,7 +82,7 @@ class Fit(NamedTuple):
         """What is not exact: where, why, what instead, and what would mend it."""
         yield from (one.text for one in self.misfits)
         for gap in self.gaps:
-            yield f"{slot(gap.field)}: {gap.reason}"
+            yield f"{allowed_as(gap)}: {gap.reason}"
             if gap.instead:
                 yield f"  instead: {gap.instead}"
             if gap.edit:

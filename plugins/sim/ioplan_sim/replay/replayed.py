@@ -28,7 +28,7 @@ def gaps_of(job: Job) -> list[Gap]:
     return [
         Gap(
             stream=stream.name,
-            field="pattern",
+            field="replay",
             reason="beside other streams the drive does not place each I/O of a trace",
             instead=f"the trace's rate in {STEPS} steps, with its sizes and its mix",
             mild=stream.pace != "after",

@@ -16,10 +16,9 @@ from ioplan.cli.inputs import NO_TARGET
 from ioplan.cli.targets.choose import Choice
 from ioplan.cli.targets.fitting import accepted, refuse, refuse_fits
 from ioplan.core.text import counted, printable
-from ioplan.language.clause_table import slot
 from ioplan.language.lints.kinds import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
-from ioplan.runner.prepare.fit import Accepted
+from ioplan.runner.prepare.fit import Accepted, allowed_as
 from ioplan.runner.prepare.fit_report import GRADES, Fit, fits_of
 from ioplan.runner.prepare.witnessed import kept_words, nothing_kept
 
@@ -164,7 +163,7 @@ class PlanFit:
         ways = []
         gaps = [gap for fit in self.fits for gap in fit.gaps]
         asked = [gap for gap in gaps if gap.instead and not gap.mild]
-        fields = dict.fromkeys(slot(gap.field) for gap in asked)
+        fields = dict.fromkeys(map(allowed_as, asked))
         near = any(fit.grade == "approximate" for fit in self.fits)
         if near:
             ways.append(f"--allow {','.join(fields)} accepts what is approximate")

@@ -150,7 +150,7 @@ NAMED = {"hosts": "'on hosts'", "size": "a block size", "mix": "a mix", "read": 
 
 def _check_pace(has: Attributes, said: dict[str, Span], scope: Scope) -> None:
     known: KnownTrace | None = has.get(TRACE)
-    if known and known.is_footprint and "offsets" in said:
+    if known and known.covers and "offsets" in said:
         scope.findings.error(
             "a footprint is written where the trace was recorded",
             said["offsets"],

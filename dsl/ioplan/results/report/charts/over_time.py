@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import inf
 from statistics import fmean, pstdev
@@ -62,6 +62,8 @@ WRITTEN = Column("x", "written", "B")
 ELAPSED = Column("x", "time", "s")
 
 
+OF_TRACE = "of the trace"
+"""Ends the name of the line that a replayed trace has itself."""
 RATE = Metric(name="iops")
 """What is looked at for changes: latencies change where it does."""
 
@@ -95,7 +97,7 @@ def _scatter(
     request: Request, lines: list[Timeline], metrics: list[Metric]
 ) -> ChartSpec:
     x = WRITTEN if request.by == "bytes" else ELAPSED
-    drawn = _Drawn(_most(len(lines) * len(metrics)))
+    drawn = _Drawn(_most(len(lines) * len(metrics) * (2 if _replays(lines) else 1)))
     for line in lines:
         drawn.failures += len(line.failures)
         for metric in metrics:
@@ -122,16 +124,20 @@ def _scatter(
 
 
 def _add(drawn: _Drawn, line: Timeline, metric: Metric, x: Column) -> None:
-    """The measured intervals, where the line ends early, and its level at last."""
+    """The measured intervals, those of a trace, where the line ends early, and its
+    level at last."""
     dimensions = {**line.point.dimensions, "metric": str(metric)}
     measured = _measured(line.instants, metric, x)
     if line.instants and not measured:
         drawn.absent.add(str(metric))
-    kept, step = _thinned(measured, metric, drawn.most)
-    drawn.coarse = max(drawn.coarse, step)
-    drawn.data += [Datum(dimensions, values) for values in kept]
+    trace = _measured(line.instants, metric, x, Instant.trace_value)
+    own = {**dimensions, "metric": f"{metric} {OF_TRACE}"}
+    for values, named in ((trace, own), (measured, dimensions)):  # the last is on top
+        kept, step = _thinned(values, metric, drawn.most)
+        drawn.coarse = max(drawn.coarse, step)
+        drawn.data += [Datum(named, one) for one in kept]
     drawn.data += _failures(line, dimensions, x, 1)
-    if not line.failures:
+    if not (line.failures or trace):  # what a trace steers has no level of its own
         parts = _levels(line, measured, x)
         drawn.windows += [Datum(dimensions, _window(part)) for part in parts]
 
@@ -146,13 +152,23 @@ def _failures(
         yield Datum(dimensions, (float(at), *nothing), one.run.status)
 
 
+def _replays(lines: Sequence[Timeline]) -> bool:
+    """Whether the rates of traces are drawn, too."""
+    return any(
+        one.trace_value(RATE) is not None for line in lines for one in line.instants
+    )
+
+
 def _measured(
-    instants: Sequence[Instant], metric: Metric, x: Column
+    instants: Sequence[Instant],
+    metric: Metric,
+    x: Column,
+    read: Callable[[Instant, Metric], float | None] = Instant.value,
 ) -> list[tuple[float, float]]:
     """Where an interval lies, and what it measured."""
     found = []
     for instant in instants:
-        value = instant.value(metric)
+        value = read(instant, metric)
         if value is not None:
             at = instant.written_bytes if x is WRITTEN else round(instant.t_s, 6)
             found.append((float(at), value))

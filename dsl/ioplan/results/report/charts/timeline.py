@@ -17,6 +17,7 @@ from ioplan.records.telemetry import TelemetryPoint
 from ioplan.results.measure.interval import in_series, value_at
 from ioplan.results.measure.metrics import RATIO_METRICS
 from ioplan.results.measure.stretch import Stretch
+from ioplan.results.measure.tally import READ_WRITE
 from ioplan.results.report.points import Point
 from ioplan.results.report.reader import Reader
 
@@ -59,6 +60,23 @@ def _ratio(
     return rate / used if used and rate is not None else None
 
 
+def trace_at(
+    metric: Metric, interval: Interval, readings: TelemetryPoint | None
+) -> float | None:
+    """What the rate would be if all I/Os of the replayed traces were done when they
+    are due; None of what is no rate, and without a trace."""
+    if metric.name not in ("iops", "bandwidth") or metric.stream or not readings:
+        return None
+    what = "ios" if metric.name == "iops" else "bytes"
+    directions = (metric.direction,) if metric.direction else READ_WRITE
+    names = (f"trace_{direction}_{what}" for direction in directions)
+    each = (getattr(readings, name, None) for name in names)
+    found = [amount for amount in each if amount is not None]
+    if not found or not interval.length_s:
+        return None
+    return float(sum(found) / interval.length_s)
+
+
 class Instant(Struct, frozen=True):
     """An interval, and where in its timeline it ends.
 
@@ -76,6 +94,10 @@ class Instant(Struct, frozen=True):
         if in_series(metric):
             return metric_at(metric, self.interval, self.readings)
         return self.counted.get(metric)
+
+    def trace_value(self, metric: Metric) -> float | None:
+        """The rate that the replayed traces have here themselves, if any."""
+        return trace_at(metric, self.interval, self.readings)
 
 
 class Failure(Struct, frozen=True):
