@@ -68,9 +68,13 @@ IN_INTERVALS = (
 """What is known of each interval of a run, besides percentiles."""
 THROTTLED = ("sustained", "sustained_bandwidth", "burst", "burst_bytes")
 """What a throttled volume does: at last, and before that beyond it."""
-OF_SERIES = ("recovery", "lost_work", *THROTTLED)
+EVENT_COSTS = ("recovery", "lost_work")
+"""Counted from an event, against the intervals before it."""
+OF_SERIES = (*EVENT_COSTS, *THROTTLED)
 """Made of a run's intervals."""
-AT_THE_END = ("gap", "recovery", "lost_work")
+LEAST_BEFORE = 5
+"""So many intervals before the first event tell the level, and how noisy it is."""
+AT_THE_END = ("gap", *EVENT_COSTS)
 """What an event costs: a run has to reach its end, though a seek may ask for it."""
 SURVIVAL = tuple(METRICS)[list(METRICS).index("kept") :]
 """What became of blocks and writes at a power cut."""
