@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ioplan.core.text import did_you_mean
-from ioplan.language.bind.bind import Cell, amount_of, workload_of
-from ioplan.language.bind.matrix import cell_text
+from ioplan.language.bind.bind import amount_of, workload_of
+from ioplan.language.bind.matrix import Cell, cell_text
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.times import has_part
