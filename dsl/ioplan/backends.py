@@ -249,6 +249,8 @@ class Backend(Protocol):
 
     One whose Results have the `gap_ns` of each stream has `measures_gaps = True`; of
     another one it is told before a run that what asks for `gap` will have no figure.
+    One that counts the direction `commit` has `measures_commits = True`; another one is
+    refused where a commit is expected or sought.
 
     `speaks` are the words that it knows, checked by `ioplan.language.spoken.speaking`.
     What a job asks for and is not among them is refused before the backend sees it.

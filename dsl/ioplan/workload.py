@@ -25,6 +25,14 @@ COUNTED: tuple[Direction, ...] = (*DIRECTIONS, *SYNCS)
 
 MIN_INTERVAL_NS, MAX_INTERVAL_NS = 10_000_000, 3600 * 10**9
 """How short and how long an interval of a run's reports may be."""
+USUAL_INTERVAL_NS = 10**9
+
+
+def interval_of(run_ns: int | None) -> int:
+    """A second; shorter in short runs, so that each has a series."""
+    if run_ns is None:
+        return USUAL_INTERVAL_NS
+    return max(MIN_INTERVAL_NS, min(USUAL_INTERVAL_NS, run_ns // 10))
 
 
 class SizeShare(Model):

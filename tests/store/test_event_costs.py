@@ -21,6 +21,8 @@ PLAN = """test "demo" {
   run random 4KiB 100/0, qd 4 for 30s, event "down" at 10s
   expect recovery of p99 to 120% < 4s
   expect lost_work < 1
+  chart table recovery of iops to 30%, recovery of mean to 400% for 8s
+  headline recovery of iops to 90%
 }
 """
 
@@ -51,7 +53,7 @@ def exported(folder: Path, *made: tuple[RunRecord, RunDetail]) -> list[dict[str,
         store.begin(session())
         for one in made:
             store.add(*one)
-        export(store, "last", "csv", out)
+        export(store, "last", "csv", out, plan=checked(PLAN))
     rows = csv.DictReader(io.StringIO(out.getvalue().decode(), newline=""))
     return [row for row in rows if row["scope"] == "total"]
 
@@ -70,6 +72,9 @@ def test_the_verdict_and_the_export_have_the_same_figure(
     (row,) = exported(tmp_path, made)
     recovered, lost = judged(made)
     assert float(row["recovery_ns"]) == recovered.actual == slow_s * 1e9
+    assert float(row["recovery_of_iops_to_30_ns"]) == 0
+    assert float(row["recovery_of_mean_to_400_for_8s_ns"]) == slow_s * 1e9
+    assert float(row["recovery_of_iops_to_90_ns"]) == slow_s * 1e9
     assert float(row["lost_work_ios"]) == lost.actual == slow_s * 600
     assert recovered.outcome == ("held" if slow_s < 4 else "failed")
 

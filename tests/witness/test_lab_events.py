@@ -27,7 +27,7 @@ PLAN = """
 test "Path" {{
   run random 4KiB 100/0, qd 4{clauses} for {length}
   chart lines iops over time
-  expect lost_work < 1
+  {expect}
 }}
 """
 DOWN_UP = ', event "path down" at 400ms, event "path up" at 900ms'
@@ -50,10 +50,16 @@ def lab_of(folder: Path, **events: Any) -> Path:
 
 
 def run(
-    folder: Path, clauses: str, *more: object, length: str = "1500ms", **events: Any
+    folder: Path,
+    clauses: str,
+    *more: object,
+    length: str = "1500ms",
+    expect: str = "",
+    **events: Any,
 ) -> Done:
     """A run on a new scratch file, or on the target that `more` names."""
-    plan = plan_file(folder, PLAN.format(clauses=clauses, length=length))
+    text = PLAN.format(clauses=clauses, length=length, expect=expect)
+    plan = plan_file(folder, text)
     target = more or ("--target", folder / "scratch", "--create", "16MiB")
     lab, store = lab_of(folder, **events), folder / "store"
     words = ("--lab", lab, "--store", store, "--json", "--interval", "100ms")
@@ -131,7 +137,8 @@ workload pair {{
   b = random 4KiB 100/0, rate 200 iops
 }}
 test "Gap" {{
-  run pair for {3 + gap_s}s, event "stop" at 1s, event "go" at {1 + gap_s}s
+  run pair for {3 + gap_s}s, interval 100ms,
+      event "stop" at 1s, event "go" at {1 + gap_s}s
   expect a.gap < {gap_s + 0.4}s
   expect gap >= {gap_s - 0.1}s
   expect recovery of iops to 50% < {gap_s + 0.2}s
@@ -142,7 +149,7 @@ test "Gap" {{
     stop, go = ["kill", "-STOP", pid], ["kill", "-CONT", pid]
     lab, store = lab_of(tmp_path, stop=stop, go=go), tmp_path / "store"
     words = ("--target", one.disk, "--overwrite", one.disk, "--lab", lab)
-    more = ("--store", store, "--json", "--interval", "100ms")
+    more = ("--store", store, "--json")
     done = ioplan("run", plan_file(tmp_path, plan), *words, *more)
     record = record_of(done)
     gaps_s = [stream["gap_ns"] / 1e9 for stream in record["streams"]]
@@ -168,8 +175,10 @@ def test_failed_ios_end_no_gap(device: Starts, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "ioplan.cli", "device"]
     down, up = ([*command, word, str(one.folder)] for word in ("off", "on"))
     clauses = ', rate 500 iops, errors allowed, event "down" at 1s, event "up" at 3s'
+    clauses += ", interval 100ms"
     target = ("--target", one.disk, "--overwrite", one.disk)
-    done = run(tmp_path, clauses, *target, length="6s", down=down, up=up)
+    more = {"length": "6s", "expect": "expect lost_work < 1"}
+    done = run(tmp_path, clauses, *target, down=down, up=up, **more)
     record = record_of(done)
     first, second = record["events"]
     lasted_s = second["end_s"] - first["end_s"]
@@ -271,7 +280,7 @@ def test_another_host_is_reached_as_the_lab_says(tmp_path: Path) -> None:
     lab = lab_of(tmp_path, down=there)
     hosts = '[hosts.h1]\nreach = ["printf", "%s|"]\n'
     lab.write_text(lab.read_text() + hosts)
-    plan = PLAN.format(clauses=', event "down" at 100ms', length="500ms")
+    plan = PLAN.format(clauses=', event "down" at 100ms', length="500ms", expect="")
     words = ("--target", tmp_path / "scratch", "--create", "16MiB", "--lab", lab)
     store = ("--store", tmp_path / "store", "--json")
     done = ioplan("run", plan_file(tmp_path, plan), *words, *store)
@@ -294,8 +303,8 @@ def test_output_and_time_of_a_command_are_bounded() -> None:
 SEEK = """
 test "S" {{
   seek highest qd in 1..2 where {condition}
-  run random 4KiB 100/0, rate 200 iops, event "stop" at 500ms, event "go" at 900ms
-      for 2s
+  run random 4KiB 100/0, rate 200 iops, event "stop" at 500ms, event "go" at 900ms,
+      interval 50ms for 2s
 }}
 """
 SOUGHT = {
@@ -319,7 +328,7 @@ def test_a_seek_asks_for_what_an_event_costs(
     done = ioplan(
         *("run", plan_file(tmp_path, SEEK.format(condition=condition))),
         *("--target", one.disk, "--overwrite", one.disk, "--lab", lab),
-        *("--store", tmp_path / "store", "--interval", "50ms"),
+        *("--store", tmp_path / "store"),
     )
     assert done.code == code, done.out + done.err
     assert says in done.out

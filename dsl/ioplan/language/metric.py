@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.core.text import did_you_mean
-from ioplan.core.units import time_text
 from ioplan.language.quantity import Kind, QuantityError, make, parse
 from ioplan.workload import COUNTED, SYNCS, Direction
 
@@ -68,15 +67,19 @@ IN_INTERVALS = (
 """What is known of each interval of a run, besides percentiles."""
 THROTTLED = ("sustained", "sustained_bandwidth", "burst", "burst_bytes")
 """What a throttled volume does: at last, and before that beyond it."""
-OF_SERIES = ("recovery", "lost_work", *THROTTLED)
+EVENT_COSTS = ("recovery", "lost_work")
+"""Counted from an event, against the intervals before it."""
+OF_SERIES = (*EVENT_COSTS, *THROTTLED)
 """Made of a run's intervals."""
-AT_THE_END = ("gap", "recovery", "lost_work")
+LEAST_BEFORE = 5
+"""So many intervals before the first event tell the level, and how noisy it is."""
+AT_THE_END = ("gap", *EVENT_COSTS)
 """What an event costs: a run has to reach its end, though a seek may ask for it."""
 SURVIVAL = tuple(METRICS)[list(METRICS).index("kept") :]
 """What became of blocks and writes at a power cut."""
 FOREIGN = {
     **dict.fromkeys(("bw", "throughput", "mbps", "mb"), "bandwidth"),
-    **dict.fromkeys(("latency", "lat", "clat", "avg", "average"), "mean"),
+    **dict.fromkeys(("lat", "clat", "avg", "average"), "mean"),
     **{"median": "p50", "tail": "p99", "stdev": "stddev"},
     **{"maximum": "max", "minimum": "min", "temp": "temperature", "power": "watts"},
 }
@@ -195,9 +198,7 @@ class Metric(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
 
 def _spoken(recovery: Recovery) -> str:
     """As a plan writes it, behind the word."""
-    held = (
-        time_text(recovery.held_ns / 1e9).replace(" ", "") if recovery.held_ns else ""
-    )
+    held = _compact(recovery.held_ns) if recovery.held_ns else ""
     held = f" for {held}" if held else ""
     return f" of {recovery.of} to {recovery.to_percent:g}%{held}"
 
@@ -273,7 +274,7 @@ def stretch_ns(text: str) -> tuple[int, int]:
     return times[0], times[1]
 
 
-def _compact(time_ns: int) -> str:
+def _compact(time_ns: float) -> str:
     return make("time", time_ns).text.replace(" ", "")
 
 
@@ -303,6 +304,11 @@ def parse_metric(
             f"unsupported percentile {text!r}; the highest is p99 with 6 more digits"
         )
     scope, rest = _prefixes(text, streams, steps)
+    if rest == LATENCY:
+        raise MetricError(
+            "'latency' is all latencies, which only a heatmap over time draws: write "
+            "mean, or a percentile such as p99"
+        )
     if rest not in METRICS and not PERCENTILE.fullmatch(rest):
         known = (*METRICS, "p50", "p99", "p99.9", "p99.99", "p99.999")
         meant = FOREIGN.get(rest.lower(), rest)

@@ -18,14 +18,14 @@ from ioplan.planner.run_id import digest
 from ioplan.planner.seek.decide import INTERVALS
 from ioplan.planner.seek.search import Probe
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, SeekOf, Step
-from ioplan.workload import MIN_INTERVAL_NS, Phase, Stream, Workload, phases_of
-
-
-def interval_of(run_ns: int | None) -> int:
-    """A second; shorter in short runs, so that each has a series."""
-    if run_ns is None:
-        return SECOND_NS
-    return max(MIN_INTERVAL_NS, min(SECOND_NS, run_ns // 10))
+from ioplan.workload import (
+    MIN_INTERVAL_NS,
+    Phase,
+    Stream,
+    Workload,
+    interval_of,
+    phases_of,
+)
 
 
 def subinterval_of(every_ns: int, longest_ns: int = SECOND_NS) -> int:

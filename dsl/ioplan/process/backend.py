@@ -27,7 +27,8 @@ class ProcessBackend:
     speaks = speaking(*COMMON, "fua")
     """The words that it knows; what of them it cannot do exactly, `gaps` says."""
     measures_gaps = True
-    """Perhaps: the protocol lets a program say it."""
+    measures_commits = True
+    """Perhaps: the protocol lets a program say both."""
 
     def command(self, options: dict[str, Any]) -> Sequence[str | Path]:
         """The program and its arguments. Raises BackendError."""

@@ -18,7 +18,8 @@ from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.unfold import unfold
 from ioplan.runner.guard.target import make_scratch
-from ioplan.runner.prepare.fit import FEATURES, MIXED_WORKLOAD, gaps_of
+from ioplan.runner.prepare.fit import FEATURES, MIXED_WORKLOAD
+from ioplan.runner.prepare.unmeasured import gaps_of
 from ioplan.testing.calm import calmly
 from ioplan.workload import SizeShare, scaled_times
 

@@ -13,7 +13,8 @@ from ioplan.job import Job, JobStream
 from ioplan.language.clause_table import SLOTS
 from ioplan.language.spoken import VOCABULARY
 from ioplan.runner.guard.target import TargetError
-from ioplan.runner.prepare.fit import FEATURES, gaps_of
+from ioplan.runner.prepare.fit import FEATURES
+from ioplan.runner.prepare.unmeasured import gaps_of
 from ioplan.testing.checks import check_refused, check_same
 from ioplan.testing.subject import (
     INVALID,

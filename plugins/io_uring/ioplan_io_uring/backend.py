@@ -96,6 +96,7 @@ class IoUringBackend:
     synchronised = True
     takes_cpus = True
     measures_gaps = True
+    measures_commits = True
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable wherever the engine runs; without io_uring in its sync mode."""

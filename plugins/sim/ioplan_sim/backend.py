@@ -60,6 +60,7 @@ class SimBackend:
     name = "sim"
     virtual_time = True
     speaks = SPEAKS
+    measures_commits = True
 
     def availability(self, options: dict[str, Any]) -> Availability:
         """Usable everywhere."""

@@ -13,7 +13,8 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.summary import summary_of
 from ioplan.planner.unfold import unfold
-from ioplan.runner.prepare.fit import described, gaps_of
+from ioplan.runner.prepare.fit import described
+from ioplan.runner.prepare.unmeasured import gaps_of
 
 
 def print_native(

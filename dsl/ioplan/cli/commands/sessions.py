@@ -66,7 +66,7 @@ def show_session(
                 out.write(plan_with_files(found.session(key)).encode())
         elif format:
             with opened(output, force) as out:
-                export(found, key, format, out, plan=_unfinished(found, key))
+                export(found, key, format, out, plan=_needed(found, key))
         else:
             shown = Terminal(highlight=False)
             _print_session(shown, found, key, test, (stretch, metrics))
@@ -117,16 +117,18 @@ def export_records(
         results_of(store, [session], single=True) as (found, (key,)),
         opened(output, force) as out,
     ):
-        plan = _unfinished(found, key)
+        plan = _needed(found, key)
         parts = {"detail": detail, "series": series, "streams": streams}
         parts["phases"] = phases
         export(found, key, format, out, plan=plan, **parts)
 
 
-def _unfinished(store: Store, key: str) -> CheckedPlan | None:
-    """The plan of a session that has not done all of it."""
+def _needed(store: Store, key: str) -> CheckedPlan | None:
+    """The plan of a session that has not done all of it, or may ask for recoveries."""
     session = store.session(key)
-    return None if session.status == "ok" else plan_of(session)
+    texts = (session.plan_text, *session.resolved.files.values())
+    asks = any("recovery" in str(text) for text in texts)
+    return plan_of(session) if asks or session.status != "ok" else None
 
 
 def _print_session(

@@ -8,9 +8,12 @@ from typing import NamedTuple
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.timing import Timing
 from ioplan.language.fields import of_kind
-from ioplan.language.plan import Moment, NamedEvent
-from ioplan.language.quantity import Quantity
+from ioplan.language.metric import LEAST_BEFORE, Metric
+from ioplan.language.plan import Moment, NamedEvent, RunTemplate
+from ioplan.language.quantity import Quantity, make
 from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Span
+from ioplan.workload import interval_of
 
 MOST_EVENTS = 20
 
@@ -125,3 +128,49 @@ def _ends_before(
         wording.help,
     )
     return False
+
+
+def check_event_cost(
+    metric: Metric, span: Span, runs: tuple[RunTemplate, ...], scope: Scope
+) -> bool:
+    """Whether each run has an event, and a level before it; else an error."""
+    if not all(run.events for run in runs):
+        a_run = "a" if any(run.events for run in runs) else "no"
+        scope.findings.error(
+            f"{metric} counts from an event, and {_WITHOUT[a_run]}",
+            span,
+            f"write in the run for example: {EVENT.example}",
+        )
+        return False
+    return all(_has_level(metric, span, run, scope) for run in runs)
+
+
+_WITHOUT = {"a": "a run of this test has none", "no": "no run of this test has one"}
+
+
+def _has_level(metric: Metric, span: Span, run: RunTemplate, scope: Scope) -> bool:
+    first = min((one.moment.earliest for one in run.events), key=lambda one: one.value)
+    needed_ns = _warmup_ns(run, scope) + LEAST_BEFORE * _interval_ns(run, scope)
+    if first.value >= needed_ns:
+        return True
+    scope.findings.error(
+        f"{metric} needs {LEAST_BEFORE} intervals before the first event, which may be "
+        f"at {first.text}",
+        span,
+        f"move it to {make('time', needed_ns).text} or later, or write for example: "
+        "interval 100ms",
+    )
+    return False
+
+
+def _warmup_ns(run: RunTemplate, scope: Scope) -> float:
+    """A moment counts from the beginning of the warm-up."""
+    found = scope.values_of(run.warmup) if run.warmup else ()
+    return max((one.value for one in found), default=0)
+
+
+def _interval_ns(run: RunTemplate, scope: Scope) -> float:
+    if run.interval:
+        return run.interval.value
+    lengths = scope.values_of(run.run) if run.run else ()
+    return interval_of(round(max((one.value for one in lengths), default=0)) or None)

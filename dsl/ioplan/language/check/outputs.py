@@ -11,6 +11,7 @@ from ioplan.language.check.spelled import spelled
 from ioplan.language.check.sweep import Sweep, check_support
 from ioplan.language.fields import of_kind
 from ioplan.language.metric import (
+    DURING,
     LATENCY,
     OF_HOST_IN_INTERVALS,
     Metric,
@@ -141,7 +142,8 @@ def _chart(node: tree.Chart, sweep: Sweep) -> Chart | None:
 
 def _has_latencies(node: tree.Chart) -> bool:
     """Whether it draws all latencies over time."""
-    names = [word.text.rpartition(".")[2] for word in node.metrics]
+    whole = [word.text.partition(DURING)[0] for word in node.metrics]
+    names = [text.rpartition(".")[2] for text in whole]
     return _has_rows_over_time(node) and LATENCY in names
 
 
@@ -154,7 +156,15 @@ def _has_rows_over_time(node: tree.Chart) -> bool:
 
 def _latencies(sweep: Sweep, word: tree.Word, when: Condition | None) -> Metric | None:
     """`latency`, perhaps of a stream and a direction."""
-    scope, _, name = word.text.rpartition(".")
+    whole, _, phase = word.text.partition(DURING)
+    scope, _, name = whole.rpartition(".")
+    if phase:
+        sweep.findings.error(
+            "a heatmap over time shows all of the run, and its phases beside it",
+            word.span,
+            f"leave out: during {phase}",
+        )
+        return None
     if name != LATENCY:
         sweep.findings.error(
             f"a heatmap shows all latencies, or figures such as {word.text}, not both",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from math import ceil
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,12 +21,13 @@ from ioplan.language.check.axes.names import (
     values_of,
 )
 from ioplan.language.check.conditions import condition
+from ioplan.language.check.moments import check_event_cost
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.streams.phases import check_phase
+from ioplan.language.check.streams.phases import check_comes, check_phase
 from ioplan.language.check.streams.varied import stream_names
 from ioplan.language.check.timing import metric_of
 from ioplan.language.errors.collector import Findings
-from ioplan.language.metric import Metric
+from ioplan.language.metric import EVENT_COSTS, Metric
 from ioplan.language.plan import Axis, Condition, RunTemplate
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
@@ -33,8 +35,10 @@ from ioplan.workload import SYNCS, Rate, SizeShare, Stream
 
 BEYOND = 10
 """So many I/Os must lie beyond a percentile."""
+SECOND_NS = 1e9
 FASTEST_NS = 1_000
 """No I/O on a real device completes faster, so QD / 1 us bounds the IOPS."""
+RUN_LONGER = ("run longer", "")
 PLURALS = {"flush": "flushes"}
 SYNC_HINT = "let a stream that writes flush, as in: sync every 8"
 
@@ -51,18 +55,33 @@ def check_support(
     if percent is None or not runs:
         return
     needed = round(BEYOND / (1 - percent / 100))
+    way, time = ("raise the rate", " in a second") if metric.worst else RUN_LONGER
     for cell in cells:
         counted = runs_of(metric, runs)
         possible = max(_most_ios(run, cell, metric) for run in counted)
         if possible < needed:
             place = f" where {cell_text(cell)}" if cell else ""
             scope.findings.error(
-                f"{metric.name} needs {needed:_} I/Os, and the run can have "
+                f"{metric.name} needs {needed:_} I/Os{time}, and the run can have "
                 f"{int(possible):_} at most{place}",
                 where,
-                "run longer, or expect a lower percentile",
+                f"{way}, or expect a lower percentile",
             )
             return
+
+
+def check_seconds(where: Span, runs: tuple[RunTemplate, ...], scope: Scope) -> bool:
+    """Whether intervals tell one second from the next; else an error."""
+    long = [one.interval for one in runs if one.interval]
+    longest = max(long, key=lambda one: one.value, default=None)
+    if longest is None or longest.value <= SECOND_NS:
+        return True
+    scope.findings.error(
+        f"a worst second needs intervals of 1s at most, not of {longest.text}",
+        where,
+        "write: interval 1s, or expect for example: intervals of p99 above 5ms",
+    )
+    return False
 
 
 def runs_of(metric: Metric, runs: tuple[RunTemplate, ...]) -> tuple[RunTemplate, ...]:
@@ -71,19 +90,26 @@ def runs_of(metric: Metric, runs: tuple[RunTemplate, ...]) -> tuple[RunTemplate,
 
 
 def _most_ios(run: RunTemplate, cell: Cell, metric: Metric) -> float:
-    """An upper bound of a run's I/Os; unbounded where no time limits it."""
-    run_ns = _run_ns(run, cell)
+    """An upper bound of the I/Os in a run, or in its worst second; unbounded where no
+    time limits it."""
+    run_ns = _second_ns(run) if metric.worst else _run_ns(run, cell)
     if run_ns is None:
         return float("inf")
     streams = workload_of(run.workload, run.override, cell).streams
     return sum(
         _share(stream, metric)
         * _most_per_s(stream)
-        * stream.own_ns(round(run_ns))
-        / 1e9
+        * (run_ns if metric.worst else stream.own_ns(round(run_ns)))
+        / SECOND_NS
         for stream in streams
         if metric.stream in (None, stream.name)
     )
+
+
+def _second_ns(run: RunTemplate) -> float:
+    """The whole intervals that begin in a second."""
+    length_ns = run.interval.value if run.interval else SECOND_NS
+    return ceil(SECOND_NS / length_ns) * length_ns
 
 
 def has_direction(run: RunTemplate, cell: Cell, metric: Metric) -> bool:
@@ -111,7 +137,7 @@ def _share(stream: Stream, metric: Metric) -> float:
 
 
 def _most_per_s(stream: Stream) -> float:
-    depth = stream.qd * stream.threads * 1e9 / FASTEST_NS
+    depth = stream.qd * stream.threads * SECOND_NS / FASTEST_NS
     return min(depth, _rate_per_s(stream.rate, stream)) if stream.rate else depth
 
 
@@ -206,11 +232,25 @@ class Sweep(Struct, frozen=True, dict=True):
                 f"no run of this test has {noun} to measure", word.span, hint
             )
             return None
-        if metric and metric.phase and self.complete:
-            runs = runs_of(metric, self.runs)
-            if not check_phase(metric, word.span, runs, self.matrix.axes, self.scope):
-                return None
-        return metric
+        known = (
+            metric is None or not self.complete or self._has_time(metric, word, when)
+        )
+        return metric if known else None
+
+    def _has_time(
+        self, metric: Metric, word: tree.Word, when: Condition | None
+    ) -> bool:
+        """Whether runs have the phase, the event or the intervals of a metric."""
+        runs, span = runs_of(metric, self.runs), word.span
+        if metric.phase:
+            has_phase = check_phase(metric, span, runs, self.matrix.axes, self.scope)
+            cells = self.matrix.cells(when) if self.whole else ()
+            return has_phase and check_comes(
+                metric.phase, span, runs, cells, self.scope
+            )
+        if metric.name in EVENT_COSTS:
+            return check_event_cost(metric, span, runs, self.scope)
+        return not metric.worst or check_seconds(span, runs, self.scope)
 
     def _sought_metric(self, name: str) -> Metric | None:
         """The value that is found, as a metric; None where the axis is wrong."""

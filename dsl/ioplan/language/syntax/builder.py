@@ -240,8 +240,8 @@ class Builder:
         return self.word(parts[0])
 
     def headline(self, meta: Meta, parts: list[Any]) -> tree.Headline:
-        metric, during, condition = parts
-        name = self.of_what(self.word(metric), during)
+        metric, of, during, condition = parts
+        name = self.of_what(self.word(metric), of, during)
         return tree.Headline(self.at(meta), name, condition)
 
     def chart(self, meta: Meta, parts: list[Any]) -> tree.Chart:

@@ -125,14 +125,17 @@ WEAR: Columns = {
 
 GAP: Columns = {"gap_ns": int}
 """The longest of all streams, in the row of the total only."""
-EVENT_COSTS: Columns = {"recovery_ns": float, "lost_work_ios": float}
+EVENT_COST_METRICS = {
+    "recovery_ns": Metric(name="recovery"),
+    "lost_work_ios": Metric(name="lost_work"),
+}
 """In the row of the total of a run with events; the recovery is of p99 to 120 %."""
 
 
 def run_columns(axes: Iterable[str]) -> Columns:
     """The columns of `run_rows`."""
     columns = _place_columns(axes) | FIGURES | _percentile_columns()
-    return columns | TELEMETRY | WEAR | GAP | EVENT_COSTS
+    return columns | TELEMETRY | WEAR | GAP | dict.fromkeys(EVENT_COST_METRICS, float)
 
 
 def _percentile_columns() -> Columns:
@@ -356,7 +359,8 @@ class Source(Struct, frozen=True, dict=True):
     """A session, as records and as flat rows: of runs, or of their `phases`, or of
     their intervals, or of the `streams` in these.
 
-    With its plan, there is a row for each cell that was not measured as well.
+    With its plan, there is a row for each cell that was not measured as well, and a
+    column for each recovery that it asks for.
     """
 
     store: Store
@@ -387,7 +391,17 @@ class Source(Struct, frozen=True, dict=True):
             return phase_columns(axes)
         if self.streams:
             return stream_columns(axes)
-        return series_columns(axes) if self.series else run_columns(axes)
+        if self.series:
+            return series_columns(axes)
+        return run_columns(axes) | dict.fromkeys(self.recoveries, float)
+
+    @cached_property
+    def recoveries(self) -> dict[str, Metric]:
+        """The recoveries that its plan asks for, by their columns."""
+        tests = self.plan.tests if self.plan else ()
+        asked = (metric.recovery for test in tests for metric in test.metrics)
+        found = [Metric(name="recovery", recovery=one) for one in asked if one]
+        return {_recovery_column(metric): metric for metric in found}
 
     @cached_property
     def counted(self) -> Counted:
@@ -439,8 +453,11 @@ class Source(Struct, frozen=True, dict=True):
         if not record.events:
             return {}
         sample = Sample(record, self.store.detail(record.session, record.seq))
-        found = {
-            "recovery_ns": figure(Metric(name="recovery"), [sample]).value,
-            "lost_work_ios": figure(Metric(name="lost_work"), [sample]).value,
-        }
-        return {name: value for name, value in found.items() if value is not None}
+        asked = EVENT_COST_METRICS | self.recoveries
+        found = ((name, figure(asked[name], [sample]).value) for name in asked)
+        return {name: value for name, value in found if value is not None}
+
+
+def _recovery_column(metric: Metric) -> str:
+    """`recovery_of_iops_to_80_for_10s_ns`."""
+    return f"{metric} ns".replace("%", "").replace(" ", "_")

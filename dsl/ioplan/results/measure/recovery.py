@@ -8,12 +8,10 @@ from statistics import fmean, median
 from typing import NamedTuple
 
 from ioplan.job import SECOND_NS
-from ioplan.language.metric import Metric, Recovery
+from ioplan.language.metric import LEAST_BEFORE, Metric, Recovery
 from ioplan.records.record import EventMade, Interval
 from ioplan.results.measure.interval import value_at
 
-LEAST_BEFORE = 5
-"""So many intervals before the first event tell the level, and how noisy it is."""
 LEAST_HELD = 5
 """So many intervals the metric has to stay within its bound, or for the stated time."""
 MOST_OUTSIDE = 0.2

@@ -10,20 +10,20 @@ from msgspec import Struct
 
 from ioplan.backends import Backend, Gap, TargetFacts
 from ioplan.core.error_kinds import Cause
-from ioplan.job import Job, JobStream, job_streams
+from ioplan.job import JobStream, job_streams
 from ioplan.language.check.check import check
 from ioplan.language.check.modules import installed_plans
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.plan import StreamTemplate, WriteStep
 from ioplan.language.quantity import size_text
-from ioplan.language.spoken import unspoken
 from ioplan.language.syntax.source import Source, Span
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.steps import Prepare, Run
 from ioplan.planner.summary import PlanSummary
 from ioplan.planner.unfold import unfold
 from ioplan.results.measure.wear import WEAR_METRICS
+from ioplan.runner.prepare.unmeasured import gaps_of, unmeasured
 from ioplan.runner.telemetry.instruments import Instruments
 from ioplan.workload import Workload
 
@@ -181,7 +181,10 @@ def shortfalls(
     """All gaps over all runs and preconditions, each place and reason once."""
     found: dict[tuple[object, ...], Shortfall] = {}
     for step, job in all_jobs(plan.io_steps, facts, not plan.writes):
-        own = (*_in_virtual_time(step, backend), *_without_gap(step, backend))
+        own = (
+            *_in_virtual_time(step, backend),
+            *unmeasured(step, job, backend, options),
+        )
         for gap in (*own, *gaps_of(backend, job, options)):
             span = _span(step, gap)
             place = (span.source.name, span.start) if span else str(step)
@@ -201,40 +204,6 @@ def _in_virtual_time(step: Run | Prepare, backend: Backend) -> Iterator[Gap]:
     if step.events:
         reason = "the lab's commands cannot act on a simulated drive"
         yield Gap(stream=stream, field="event", reason=reason)
-
-
-def _without_gap(step: Run | Prepare, backend: Backend) -> Iterator[Gap]:
-    """Where the plan asks for the longest time without a completed I/O."""
-    if isinstance(step, Prepare) or getattr(backend, "measures_gaps", False):
-        return
-    asked = [one.metric for one in step.test.expectations]
-    asked += [one.metric for one in step.test.seek.where] if step.test.seek else []
-    if any(metric.name == "gap" for metric in asked):
-        yield Gap(
-            stream=step.workload.streams[0].name,
-            field="gap",
-            reason="it does not measure the longest time without a completed I/O",
-            instead="what asks for it has no figure, and stays undecided",
-            mild=True,
-        )
-
-
-def gaps_of(backend: Backend, job: Job, options: dict[str, Any]) -> list[Gap]:
-    """All that a backend cannot do exactly: what it never heard of comes first.
-
-    A gap of its own in the same place tells more, and takes its stead. Of a stream
-    that it cannot do at all, nothing else is told.
-    """
-    own = backend.gaps(job, options)
-    known = {(gap.stream, slot(gap.field)) for gap in own}
-    strange = unspoken(job, backend.speaks)
-    found = [gap for gap in strange if (gap.stream, gap.field) not in known] + own
-    missing = {one.stream: one for one in found if _is_all_of_it(one)}
-    return [one for one in found if missing.get(one.stream, one) is one]
-
-
-def _is_all_of_it(gap: Gap) -> bool:
-    return slot(gap.field) == "pattern" and not gap.instead
 
 
 def _span(step: Run | Prepare, gap: Gap) -> Span | None:

@@ -14,7 +14,8 @@ from ioplan.records.record import Asked, BackendFacts, EventMade, RunRecord
 from ioplan.results.measure.burst import spent
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.io_errors import by_errno, retried
-from ioplan.runner.prepare.fit import described, gaps_of
+from ioplan.runner.prepare.fit import described
+from ioplan.runner.prepare.unmeasured import gaps_of
 from ioplan.runner.session.context import SessionContext
 from ioplan.runner.session.lints import run_key, texts_by_run
 from ioplan.workload import Workload

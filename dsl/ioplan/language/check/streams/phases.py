@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ioplan.core.text import did_you_mean
+from ioplan.language.bind.bind import amount_of, workload_of
+from ioplan.language.bind.matrix import Cell, cell_text
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.stream_builder import overridden_by
 from ioplan.language.check.streams.times import has_part
@@ -13,6 +15,7 @@ from ioplan.language.metric import Metric, stretch_ns
 from ioplan.language.plan import Axis, RunTemplate, StreamTemplate, WorkloadTemplate
 from ioplan.language.quantity import make
 from ioplan.language.syntax.source import Span
+from ioplan.workload import FOREVER_NS, phases_of
 
 HINT = (
     "name one: burst 5s of 9_000 iops as peak, then 25s of 500 iops; the name of a "
@@ -105,3 +108,35 @@ def _check_stretch(
         )
         return False
     return True
+
+
+def check_comes(
+    phase: str,
+    span: Span,
+    runs: tuple[RunTemplate, ...],
+    cells: Iterable[Cell],
+    scope: Scope,
+) -> bool:
+    """Whether a phase begins within a run of each cell that has it; else an error."""
+    for cell in cells:
+        found = [times for run in runs for times in _times(phase, run, cell)]
+        if found and all(begin_ns >= end_ns for begin_ns, end_ns in found):
+            begin, end = (make("time", ns).text for ns in min(found))
+            place = f" where {cell_text(cell)}" if cell else ""
+            scope.findings.error(
+                f"{phase!r} never comes{place}: it begins at {begin}, and its stream "
+                f"is over after {end}",
+                span,
+                "run longer, let it begin earlier, or say which cells have it: when …",
+            )
+            return False
+    return True
+
+
+def _times(phase: str, run: RunTemplate, cell: Cell) -> Iterator[tuple[int, int]]:
+    """When a phase first begins, and when its stream is over."""
+    run_ns = round(amount_of(run.run, cell).value) if run.run else FOREVER_NS
+    for stream in workload_of(run.workload, run.override, cell).streams:
+        for one in phases_of(stream):
+            if one.name == phase:
+                yield one.start_ns, min(run_ns, one.end_ns or run_ns)

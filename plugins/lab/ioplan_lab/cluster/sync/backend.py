@@ -21,7 +21,7 @@ from ioplan.backends import (
 from ioplan.core.error_kinds import Cause, TargetFault
 from ioplan.job import Job
 from ioplan.runner.guard.errors import TargetError
-from ioplan.runner.prepare.fit import gaps_of
+from ioplan.runner.prepare.unmeasured import gaps_of
 from ioplan_lab.cluster.sync.channel import Channels
 from ioplan_lab.cluster.sync.coordinator import CoordinatedExecution
 from ioplan_lab.cluster.sync.job_split import hosts_of, job_of_host, region_gaps
@@ -121,6 +121,7 @@ class MultiHostBackend:
         self.inner, self.calls, self.connect = inner, calls, connect
         self.options = options
         self.name, self.version = inner.name, ""
+        self.measures_commits = getattr(inner, "measures_commits", False)
         self.speaks = (inner.speaks - {"errors allowed", "retry"}) | {"on hosts"}
 
     def availability(self, options: dict[str, Any]) -> Availability:
