@@ -8,8 +8,9 @@ import pytest
 from run_data import record
 
 from ioplan.records.record import PowerCutMade, RunRecord
+from ioplan.results.measure.zero_losses import BROKEN, bound
 from ioplan.results.report.document import Judged
-from ioplan.results.report.power_cuts import BROKEN, bound, survived
+from ioplan.results.report.power_cuts import survived
 
 
 def cut(seq: int) -> RunRecord:

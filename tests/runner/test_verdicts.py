@@ -13,7 +13,11 @@ from ioplan.language.metric import parse_metric
 from ioplan.language.plan import Expectation
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.metrics import Figure, Sample
-from ioplan.results.report.judgements import verdict_line
+from ioplan.results.report.judgements import (
+    Judgement,
+    verdict_line,
+    verdict_lines,
+)
 from ioplan.results.store.store import Store
 from ioplan.runner.session.baseline import BaselineSession, Found
 from ioplan.runner.session.expectations import judge
@@ -83,6 +87,34 @@ def test_a_percentile_of_too_few_is_undecided() -> None:
 def test_what_did_not_happen_is_undecided() -> None:
     verdict = judge(expectation("write.mean < 1s"), [sample(100)])
     assert (verdict.outcome, verdict.why) == ("undecided", "no I/O completed")
+
+
+def after_cut(lost: int) -> Sample:
+    """A run that has judged blocks after a power cut."""
+    facts = {"verify": {"kept": 1, "lost_flushed": lost}}
+    one = record(1)
+    backend = one.backend.model_copy(update={"facts": facts})
+    return Sample(one.model_copy(update={"backend": backend}), sample(1).detail)
+
+
+@pytest.mark.parametrize(
+    ("text", "lost", "cuts", "told"),
+    [
+        ("lost_flushed == 0", 0, 10, "0 in 10 cuts: at most 26 % with 95 % confidence"),
+        ("lost_flushed == 0", 0, 1, "0 in 1 cut: at most 95 % with 95 % confidence"),
+        ("lost_flushed == 0", 0, 0, ""),
+        ("lost_flushed == 0", 2, 10, ""),
+        ("rolled_back == 0", 0, 10, ""),
+    ],
+)
+def test_a_zero_after_power_cuts_has_its_bound(
+    text: str, lost: int, cuts: int, told: str
+) -> None:
+    verdict = judge(expectation(text), [after_cut(lost)], cuts=cuts)
+    assert verdict.outcome == ("failed" if lost else "held")
+    found = [Judgement(verdict.expectation, verdict.outcome, {}, verdict)]
+    ((_, line),) = verdict_lines(found)
+    assert verdict.why == told and (f"({told})" in line) is bool(told)
 
 
 RELATIVE = "iops >= 95% of baseline"

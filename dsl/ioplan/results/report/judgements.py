@@ -135,12 +135,17 @@ def _unmet(
         return [(outcome, verdict_line(*one, limits)) for one in known]
     where = cells_text([cell for cell, _ in known], [one.cell for one in judged])
     cell, worst = max(known, key=lambda one: _distance(one[1]))
-    whys = dict.fromkeys(verdict.why for _, verdict in known if verdict.why)
-    why = f" ({next(iter(whys))}{', …' if len(whys) > 1 else ''})" if whys else ""
+    why = _why([verdict for _, verdict in known])
     figures = measured([verdict for _, verdict in known])
     at = f", worst at {_cell_text(cell)}" if worst.actual is not None else ""
     in_cells = f"in {len(known)} of {counted(len(judged), 'cell')}{where}"
     return [(outcome, f"{outcome} {in_cells}: {expectation}: {figures}{at}{why}")]
+
+
+def _why(verdicts: Sequence[Verdict]) -> str:
+    """The first reason, in brackets, and whether there are others."""
+    whys = dict.fromkeys(one.why for one in verdicts if one.why)
+    return f" ({next(iter(whys))}{', …' if len(whys) > 1 else ''})" if whys else ""
 
 
 def _distance(verdict: Verdict) -> float:
@@ -196,4 +201,4 @@ def _summed(
     differ = differ or any(v.baseline for v in held)
     figures = f": {measured(held)}" if differ else ""
     outcome = NOT_MEASURED if missing else "held"
-    return [(outcome, f"held{where}: {expectation}{figures}")]
+    return [(outcome, f"held{where}: {expectation}{figures}{_why(held)}")]

@@ -7,17 +7,10 @@ from math import gcd
 from typing import Any
 
 from ioplan.core.text import counted
-from ioplan.core.units import digits
 from ioplan.language.quantity import size_text
 from ioplan.records.record import RunRecord
+from ioplan.results.measure.zero_losses import BROKEN, bound_text
 from ioplan.results.report.document import Judged
-
-BROKEN = (
-    *("lost_flushed", "lost_fua", "older_than_durable"),
-    *("torn", "misdirected", "foreign"),
-)
-"""Facts of `verify` that no honest drive has."""
-CONFIDENCE = 0.95
 
 
 def survived(by_label: Mapping[str, Sequence[RunRecord]]) -> Iterator[Judged]:
@@ -36,7 +29,7 @@ def _text(cuts: int, broken: int) -> str:
         return f"a promise was broken by {broken} of {counted(cuts, 'power cut')}"
     return (
         f"no promise was broken by {counted(cuts, 'power cut')}: with 95 % confidence "
-        f"at most {digits(100 * bound(cuts), 2)} % of such cuts break one"
+        f"{bound_text(cuts)} of such cuts break one"
     )
 
 
@@ -53,14 +46,6 @@ def _more(read: Sequence[dict[str, Any]]) -> str:
             f"; {counted(torn, 'write')} torn, at multiples of {size_text(unit_bytes)}"
         )
     return text
-
-
-def bound(cuts: int) -> float:
-    """The largest share of losses with which so many cuts without one are credible.
-
-    1 - 0.05^(1/n): the exact (Clopper-Pearson) upper limit for 0 of n; about 3/n.
-    """
-    return float(1 - (1 - CONFIDENCE) ** (1 / cuts))
 
 
 def _read(records: Sequence[RunRecord]) -> Iterator[dict[str, Any]]:

@@ -13,6 +13,7 @@ from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.window import first_counted
 from ioplan.results.measure import metrics
 from ioplan.results.measure.metrics import Figure, Sample
+from ioplan.results.measure.zero_losses import cuts_read, zero_text
 from ioplan.runner.session.baseline import (
     NO_BASELINE,
     NONE,
@@ -25,13 +26,20 @@ ENDED = "the value is the end of the range that was searched; the truth may lie 
 
 
 def judge(
-    expectation: Expectation, samples: Sequence[Sample], whole: Found = NONE
+    expectation: Expectation,
+    samples: Sequence[Sample],
+    whole: Found = NONE,
+    cuts: int = 0,
 ) -> Verdict:
-    """One expectation on the runs of one cell; its limit may be a share of `whole`."""
+    """One expectation on the runs of one cell; its limit may be a share of `whole`.
+
+    The runs have judged what was left by so many power `cuts`.
+    """
     actual = metrics.figure(expectation.metric, samples)
     limit = _limit(expectation, whole.figure)
     beyond = _beyond(expectation, samples)
     outcome = _outcome(expectation, actual, limit, beyond)
+    zero = zero_text(expectation.metric, actual.value, cuts)
     open_end = ENDED if beyond is not None and outcome == "undecided" else ""
     return Verdict.model_validate(
         {
@@ -40,7 +48,7 @@ def judge(
             "actual": actual.value,
             "limit": limit.value,
             "unit": expectation.metric.unit,
-            "why": actual.why or limit.why or open_end,
+            "why": actual.why or limit.why or open_end or zero,
             "baseline": whole.session,
             "baseline_value": whole.figure.value if whole.session else None,
         }
@@ -82,7 +90,8 @@ def _outcome(
     return "held" if holds else "failed"
 
 
-Key = tuple[tuple[tuple[str, str], ...], int]
+Cell = tuple[tuple[str, str], ...]
+Key = tuple[Cell, int]
 
 
 class ExpectationTracker:
@@ -99,6 +108,7 @@ class ExpectationTracker:
         by_cell = test.rounds and test.rounds.within
         self.kept = test.rounds.at_most if test.rounds and by_cell else self.rounds
         self.samples: dict[Key, list[tuple[Run, RunRecord, Sample]]] = defaultdict(list)
+        self.cuts: dict[Cell, list[RunRecord]] = defaultdict(list)
         repeats = any(isinstance(step, RepeatTemplate) for step in test.steps)
         others = any(one.of_metric for one in test.expectations)
         self.at_end = test.rounds is not None or repeats or others
@@ -107,12 +117,14 @@ class ExpectationTracker:
         self, run: Run, record: RunRecord, detail: RunDetail
     ) -> tuple[Verdict, ...]:
         """Add a run; returns the verdicts that are possible now."""
+        if record.power_cut:
+            self.cuts[_cell(run)].append(record)
         if not any(self._concerning(run)):
             return ()
         sample = metrics.Sample(record, detail)
         if not self.at_end:
             return tuple(self._judged(run, record, [sample]))
-        key = (tuple(sorted(run.cell_text.items())), run.index)
+        key = (_cell(run), run.index)
         runs = self.samples[key]
         runs.append((run, record, sample))
         while runs[0][0].round <= run.round - self.kept:
@@ -137,9 +149,10 @@ class ExpectationTracker:
     def _judged(
         self, run: Run, record: RunRecord, samples: list[Sample]
     ) -> Iterator[Verdict]:
+        cuts = cuts_read(self.cuts[_cell(run)], len(samples))
         for expectation in expected_of(run):
             whole = self._whole(expectation, run, record, samples)
-            yield judge(expectation, samples, whole)
+            yield judge(expectation, samples, whole, cuts)
 
     def _whole(
         self,
@@ -154,7 +167,7 @@ class ExpectationTracker:
             return self._baseline_figure(expectation, record)
         if other.step is None:
             return Found(metrics.figure(other, samples))
-        cell = tuple(sorted(run.cell_text.items()))
+        cell = _cell(run)
         found = (rows for (at, _), rows in self.samples.items() if at == cell)
         every = [sample for rows in found for _, _, sample in rows]
         return Found(metrics.figure(other, every))
@@ -163,3 +176,7 @@ class ExpectationTracker:
         if self.baseline is None or not expectation.of_baseline:
             return NONE
         return self.baseline.figure(expectation.metric, run, self.rounds)
+
+
+def _cell(run: Run) -> Cell:
+    return tuple(sorted(run.cell_text.items()))

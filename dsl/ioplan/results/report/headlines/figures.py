@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.language.metric import RATES, Metric, parse_metric
+from ioplan.results.measure.zero_losses import BOUNDED, cuts_read, zero_text
 from ioplan.results.report.charts.request import MEANINGS as HOST_MEANINGS
 from ioplan.results.report.charts.request import metric_name, unit_of
 from ioplan.results.report.headlines.doubts import (
@@ -234,8 +235,17 @@ class Figures(Struct, frozen=True, dict=True):
             burst=told.burst,
             is_simulated=any(is_virtual(run.backend.name) for run in point.runs),
             why=told.why,
+            zero=self._zero(metric, told, point),
             against=told.against,
         )
+
+    def _zero(self, metric: Metric, told: Value, point: Point) -> str:
+        """The bound by the power cuts in its cell that its runs have judged."""
+        if told.value != 0 or metric.name not in BOUNDED:
+            return ""
+        runs = (run for one in self.points for run in one.runs)
+        cell = [run for run in runs if run.asked.cell == point.runs[-1].asked.cell]
+        return zero_text(metric, told.value, cuts_read(cell, len(point.counted)))
 
     def _name(self, metric: Metric) -> str:
         if metric.direction == "trim":

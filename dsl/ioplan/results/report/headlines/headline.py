@@ -56,6 +56,8 @@ class Headline(Struct, frozen=True):
     bound: str = ""
     """`≥` of what a seek found at the end of its range."""
     why: str = ""
+    zero: str = ""
+    """The bound that a zero after power cuts gives."""
     against: tuple[str, ...] = ()
 
     @property
@@ -104,5 +106,5 @@ class Headline(Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What has to stand beside it: its burst, and what speaks against it."""
-        return tuple(filter(None, (self.before, *self.against)))
+        """What has to stand beside it: its burst, its bound, what speaks against it."""
+        return tuple(filter(None, (self.before, self.zero, *self.against)))
