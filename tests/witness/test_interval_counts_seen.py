@@ -10,33 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from command import ioplan, plan_file
+from device_parts import Case, Part, histogram_longer, parts_of, plan_of
 from fio_jobs import NEEDS_FIO
-from msgspec import Struct
 from without_io_uring import engine_without_io_uring
 
 from ioplan.job import Counts
-from ioplan.results.measure.histogram import Histogram, bucket_count, bucket_ranges
+from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice
 from ioplan.results.store.store import Store
 from ioplan.witness.device import Device
-from ioplan.witness.log import KINDS, Entries, seen
+from ioplan.witness.log import seen
 
-Times: TypeAlias = "npt.NDArray[np.int64]"
-MIB = 1 << 20
 NEAR_NS = 90_000_000
 """What FUSE and a busy host add to an I/O, but for a few."""
 FIO_BIN = 0.9
 """What fio's buckets and the rank among few I/Os may take off."""
 FEW = 0.05
 """The share of I/Os that a busy host may add more to."""
-LEAST_IOS = 20
-"""Of a thread of the engine."""
 LATENCIES = ({"values": ["1ms", "5ms", "110ms"], "weights": [60, 35, 5]},)
 DEVICE = {
     "size": "64MiB",
@@ -45,48 +40,6 @@ DEVICE = {
         *({"shape": "values", **one} for one in LATENCIES),
     ],
 }
-
-
-class Part(Struct, frozen=True):
-    """I/Os of a stream and direction as the device saw them; times in ns."""
-
-    done_ns: Times
-    took_ns: Times
-    size: Times
-
-    def where(self, chosen: npt.NDArray[np.bool_]) -> Part:
-        return Part(self.done_ns[chosen], self.took_ns[chosen], self.size[chosen])
-
-    def longer(self, limit_ns: float) -> int:
-        return int((self.took_ns >= limit_ns).sum())
-
-
-def part_of(entries: Entries) -> Part:
-    """In the order in which they were done."""
-    found = entries[np.argsort(entries["done_ns"], kind="stable")]
-    took_ns = found["done_ns"] - found["arrived_ns"]
-    return Part(
-        *(x.astype(np.int64) for x in (found["done_ns"], took_ns, found["size"]))
-    )
-
-
-def commits_of(entries: Entries) -> Part:
-    """One I/O at a time: each flush since the first write after the flush before it."""
-    rows, first_ns = [], None
-    for one in entries:
-        if one["kind"] == KINDS.index("flush"):
-            if first_ns is not None:
-                rows.append((int(one["done_ns"]), int(one["done_ns"]) - first_ns, 0))
-            first_ns = None
-        elif first_ns is None:
-            first_ns = int(one["arrived_ns"])
-    return Part(*np.array(rows, np.int64).reshape(-1, 3).T)
-
-
-def histogram_longer(histogram: Histogram, limit_ns: float) -> int:
-    """Latencies that may be so long."""
-    ends_ns = sum(bucket_ranges(bucket_count()))[histogram.index]
-    return int(histogram.count[ends_ns > limit_ns].sum())
 
 
 def starts_ns(slices: Sequence[Slice], key: Any, part: Part) -> tuple[float, float]:
@@ -143,15 +96,6 @@ def check(
             check_cell(cell, part.where(surely), part.where(perhaps), in_order)
 
 
-class Case(Struct, frozen=True):
-    """Streams by name, each in MiB of its own; how many I/Os are under way."""
-
-    streams: dict[str, str]
-    depth: int
-    in_order: bool = False
-    blocking: bool = False
-
-
 CASES = {
     "mix": Case({"a": "random 4KiB 70/30, qd 4"}, 4),
     "two streams": Case(
@@ -197,40 +141,6 @@ CASES = {
     "trims": Case({"a": "random 4KiB 50/50, qd 2, trim 20%"}, 2),
     "verification": Case({"a": "random 4KiB 50/50, qd 2, verify"}, 2),
 }
-
-
-def plan_of(case: Case) -> str:
-    streams = "".join(
-        f"  {name} = {text}, region {16 * at + 8}MiB..{16 * at + 16}MiB\n"
-        for at, (name, text) in enumerate(case.streams.items())
-    )
-    return f'workload load {{\n{streams}}}\ntest "T" {{ run load for 2s }}\n'
-
-
-def parts_of(case: Case, log: Entries) -> dict[Any, Part]:
-    """By stream and direction; only a log flushes.
-
-    ioplan reads the device before and after the run, in threads that read it all, or
-    little of it.
-    """
-    flushes = log["kind"] == KINDS.index("flush")
-    inside = flushes | ((log["offset"].astype(np.int64) // MIB - 8) % 16 < 8)
-    _, numbers, ios = np.unique(log["thread"], return_inverse=True, return_counts=True)
-    ours = np.bincount(numbers, weights=~inside) == 0
-    log = log[(ours & (ios >= LEAST_IOS))[numbers]]
-    found = {}
-    for at, name in enumerate(case.streams):
-        inside = (log["offset"].astype(np.int64) // MIB - 8) // 16 == at
-        for kind in ("read", "write", "discard"):
-            direction = "trim" if kind == "discard" else kind
-            own = log[inside & (log["kind"] == KINDS.index(kind))]
-            found[name, direction] = part_of(own)
-    flushes = log["kind"] == KINDS.index("flush")
-    if flushes.any():
-        found["log", "flush"] = part_of(log[flushes])
-        writes = log["kind"] == KINDS.index("write")
-        found["log", "commit"] = commits_of(log[writes | flushes])
-    return {key: part for key, part in found.items() if len(part.done_ns)}
 
 
 SHORT = ("two streams", "flushes", "poisson", "blocking calls", "trims")
