@@ -24,10 +24,14 @@ from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice
 from ioplan.results.store.store import Store
 from ioplan.witness.device import Device
-from ioplan.witness.log import seen
+from ioplan.witness.log import Entries, seen
 
-NEAR_NS = 90_000_000
-"""What FUSE and a busy host add to an I/O, but for a few."""
+NEAR_NS = 15_000_000
+"""What FUSE adds to an I/O, but for a few: measured up to 3 ms, and less than 0.4 for 97 of
+100. What an interval adds to its latencies beyond that fails, as does an I/O that is
+counted so much later."""
+MOST_NEAR_NS = 90_000_000
+"""On a host that is so busy that the device itself answers late."""
 FIO_BIN = 0.9
 """What fio's buckets and the rank among few I/Os may take off."""
 FEW = 0.05
@@ -42,7 +46,9 @@ DEVICE = {
 }
 
 
-def starts_ns(slices: Sequence[Slice], key: Any, part: Part) -> tuple[float, float]:
+def starts_ns(
+    slices: Sequence[Slice], key: Any, part: Part, near_ns: int
+) -> tuple[float, float]:
     """The earliest and the latest start of the run by which the counts are right."""
     low_ns, high_ns, so_far = -inf, inf, 0
     for one in slices[:-1]:
@@ -50,12 +56,12 @@ def starts_ns(slices: Sequence[Slice], key: Any, part: Part) -> tuple[float, flo
         if so_far:
             low_ns = max(low_ns, part.done_ns[so_far - 1] - one.end_ns)
         if so_far < len(part.done_ns):
-            high_ns = min(high_ns, part.done_ns[so_far] + NEAR_NS - one.end_ns)
+            high_ns = min(high_ns, part.done_ns[so_far] + near_ns - one.end_ns)
     return low_ns, high_ns
 
 
 def check_cell(
-    cell: tuple[Any, Histogram] | None, surely: Part, perhaps: Part, in_order: bool
+    cell: tuple[Any, Histogram] | None, surely: Part, perhaps: Part, near_ns: float
 ) -> None:
     """An interval between what it must have counted, and what it may have."""
     counts, histogram = cell or (None, Histogram.of(()))
@@ -63,20 +69,24 @@ def check_cell(
     assert surely.size.sum() <= moved <= perhaps.size.sum()
     for limit_ns in (0, *range(500_000, 130_000_000, 500_000)):
         assert histogram_longer(histogram, limit_ns) >= surely.longer(limit_ns)
-        if in_order:
-            longer = histogram_longer(histogram, limit_ns + NEAR_NS)
+        if near_ns < inf:
+            longer = histogram_longer(histogram, limit_ns + near_ns)
             assert longer <= perhaps.longer(limit_ns) + 1 + FEW * histogram.total
 
 
 def check(
-    slices: Sequence[Slice], parts: dict[Any, Part], depth: int, in_order: bool
+    slices: Sequence[Slice],
+    parts: dict[Any, Part],
+    depth: int,
+    in_order: bool,
+    near_ns: int = NEAR_NS,
 ) -> None:
     """Every I/O, but those under way at the end; `in_order` if none waits on its way."""
     assert {key for one in slices for key in one.cells} == parts.keys()
     for key, part in parts.items():
         counted = sum(one.cells[key][0].ios for one in slices if key in one.cells)
         assert 0 <= len(part.done_ns) - counted <= depth, key
-    found = [starts_ns(slices, key, part) for key, part in parts.items()]
+    found = [starts_ns(slices, key, part, near_ns) for key, part in parts.items()]
     low_ns, high_ns = max(f[0] for f in found), min(f[1] for f in found)
     assert low_ns <= high_ns
     for at, one in enumerate(slices):
@@ -85,15 +95,22 @@ def check(
         for key, part in parts.items():
             done_ns = part.done_ns
             surely = (done_ns >= high_ns + begin_ns) & (
-                done_ns < low_ns + end_ns - NEAR_NS
+                done_ns < low_ns + end_ns - near_ns
             )
             if end_ns == inf:
                 surely[:] = False  # what was under way at the end is not counted
-            perhaps = (done_ns >= low_ns + begin_ns - NEAR_NS) & (
+            perhaps = (done_ns >= low_ns + begin_ns - near_ns) & (
                 done_ns < high_ns + end_ns
             )
             cell = one.cells.get(key)
-            check_cell(cell, part.where(surely), part.where(perhaps), in_order)
+            more_ns = near_ns if in_order else inf
+            check_cell(cell, part.where(surely), part.where(perhaps), more_ns)
+
+
+def near_of(log: Entries) -> int:
+    """What this host adds, by how late the device was at its own times."""
+    late_ns = int((log["done_ns"] - log["due_ns"]).astype(np.int64).max())
+    return min(NEAR_NS + 2 * late_ns, MOST_NEAR_NS)
 
 
 CASES = {
@@ -175,7 +192,8 @@ def test_intervals_have_what_the_device_did_in_them(
     assert record.backend.mode == "sync" or not case.blocking
     slices = list(IntervalCounts(packed))
     assert len(slices) >= 10
-    check(slices, parts_of(case, seen(one)), case.depth, case.in_order)
+    log = seen(one)
+    check(slices, parts_of(case, log), case.depth, case.in_order, near_of(log))
 
 
 @NEEDS_FIO
@@ -194,7 +212,8 @@ def test_fio_counts_each_io_in_one_interval(
     assert done.code == 0, done.err
     with Store.open(store_path) as store:
         slices = list(IntervalCounts(store.intervals(store.session("last").id, 1)))
-    parts = parts_of(case, seen(one))
+    log = seen(one)
+    parts, near_ns = parts_of(case, log), near_of(log)
     parts.pop(("log", "commit"), None)
     assert {key for one in slices for key in one.cells} == parts.keys()
     for key, part in parts.items():
@@ -207,7 +226,7 @@ def test_fio_counts_each_io_in_one_interval(
         for percent in (50, 90):
             seen_ns = np.percentile(part.took_ns, percent)
             told_ns = whole.percentile_ns(percent)
-            assert FIO_BIN * seen_ns <= told_ns <= seen_ns + NEAR_NS, (key, percent)
+            assert FIO_BIN * seen_ns <= told_ns <= seen_ns + near_ns, (key, percent)
 
 
 def test_an_interval_off_is_found() -> None:
@@ -230,6 +249,6 @@ def test_an_interval_off_is_found() -> None:
     parts = {("a", "read"): part}
     check(slices(), parts, 0, True)
     check(slices(moved=2), parts, 0, True)
-    for wrong in (slices(moved=15), slices(lost=1), slices(slower_ns=NEAR_NS * 2)):
+    for wrong in (slices(moved=4), slices(lost=1), slices(slower_ns=NEAR_NS + 10**6)):
         with pytest.raises(AssertionError):
             check(wrong, parts, 0, True)
