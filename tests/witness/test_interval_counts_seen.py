@@ -10,33 +10,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from command import ioplan, plan_file
+from device_parts import Case, Part, histogram_longer, parts_of, plan_of
 from fio_jobs import NEEDS_FIO
-from msgspec import Struct
 from without_io_uring import engine_without_io_uring
 
 from ioplan.job import Counts
-from ioplan.results.measure.histogram import Histogram, bucket_count, bucket_ranges
+from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice
 from ioplan.results.store.store import Store
 from ioplan.witness.device import Device
-from ioplan.witness.log import KINDS, Entries, seen
+from ioplan.witness.log import Entries, seen
 
-Times: TypeAlias = "npt.NDArray[np.int64]"
-MIB = 1 << 20
-NEAR_NS = 90_000_000
-"""What FUSE and a busy host add to an I/O, but for a few."""
+NEAR_NS = 15_000_000
+"""What FUSE adds to an I/O, but for a few: measured up to 3 ms, and less than 0.4 for 97 of
+100. What an interval adds to its latencies beyond that fails, as does an I/O that is
+counted so much later."""
+MOST_NEAR_NS = 90_000_000
+"""On a host that is so busy that the device itself answers late."""
 FIO_BIN = 0.9
 """What fio's buckets and the rank among few I/Os may take off."""
 FEW = 0.05
 """The share of I/Os that a busy host may add more to."""
-LEAST_IOS = 20
-"""Of a thread of the engine."""
 LATENCIES = ({"values": ["1ms", "5ms", "110ms"], "weights": [60, 35, 5]},)
 DEVICE = {
     "size": "64MiB",
@@ -47,49 +46,9 @@ DEVICE = {
 }
 
 
-class Part(Struct, frozen=True):
-    """I/Os of a stream and direction as the device saw them; times in ns."""
-
-    done_ns: Times
-    took_ns: Times
-    size: Times
-
-    def where(self, chosen: npt.NDArray[np.bool_]) -> Part:
-        return Part(self.done_ns[chosen], self.took_ns[chosen], self.size[chosen])
-
-    def longer(self, limit_ns: float) -> int:
-        return int((self.took_ns >= limit_ns).sum())
-
-
-def part_of(entries: Entries) -> Part:
-    """In the order in which they were done."""
-    found = entries[np.argsort(entries["done_ns"], kind="stable")]
-    took_ns = found["done_ns"] - found["arrived_ns"]
-    return Part(
-        *(x.astype(np.int64) for x in (found["done_ns"], took_ns, found["size"]))
-    )
-
-
-def commits_of(entries: Entries) -> Part:
-    """One I/O at a time: each flush since the first write after the flush before it."""
-    rows, first_ns = [], None
-    for one in entries:
-        if one["kind"] == KINDS.index("flush"):
-            if first_ns is not None:
-                rows.append((int(one["done_ns"]), int(one["done_ns"]) - first_ns, 0))
-            first_ns = None
-        elif first_ns is None:
-            first_ns = int(one["arrived_ns"])
-    return Part(*np.array(rows, np.int64).reshape(-1, 3).T)
-
-
-def histogram_longer(histogram: Histogram, limit_ns: float) -> int:
-    """Latencies that may be so long."""
-    ends_ns = sum(bucket_ranges(bucket_count()))[histogram.index]
-    return int(histogram.count[ends_ns > limit_ns].sum())
-
-
-def starts_ns(slices: Sequence[Slice], key: Any, part: Part) -> tuple[float, float]:
+def starts_ns(
+    slices: Sequence[Slice], key: Any, part: Part, near_ns: int
+) -> tuple[float, float]:
     """The earliest and the latest start of the run by which the counts are right."""
     low_ns, high_ns, so_far = -inf, inf, 0
     for one in slices[:-1]:
@@ -97,12 +56,12 @@ def starts_ns(slices: Sequence[Slice], key: Any, part: Part) -> tuple[float, flo
         if so_far:
             low_ns = max(low_ns, part.done_ns[so_far - 1] - one.end_ns)
         if so_far < len(part.done_ns):
-            high_ns = min(high_ns, part.done_ns[so_far] + NEAR_NS - one.end_ns)
+            high_ns = min(high_ns, part.done_ns[so_far] + near_ns - one.end_ns)
     return low_ns, high_ns
 
 
 def check_cell(
-    cell: tuple[Any, Histogram] | None, surely: Part, perhaps: Part, in_order: bool
+    cell: tuple[Any, Histogram] | None, surely: Part, perhaps: Part, near_ns: float
 ) -> None:
     """An interval between what it must have counted, and what it may have."""
     counts, histogram = cell or (None, Histogram.of(()))
@@ -110,20 +69,24 @@ def check_cell(
     assert surely.size.sum() <= moved <= perhaps.size.sum()
     for limit_ns in (0, *range(500_000, 130_000_000, 500_000)):
         assert histogram_longer(histogram, limit_ns) >= surely.longer(limit_ns)
-        if in_order:
-            longer = histogram_longer(histogram, limit_ns + NEAR_NS)
+        if near_ns < inf:
+            longer = histogram_longer(histogram, limit_ns + near_ns)
             assert longer <= perhaps.longer(limit_ns) + 1 + FEW * histogram.total
 
 
 def check(
-    slices: Sequence[Slice], parts: dict[Any, Part], depth: int, in_order: bool
+    slices: Sequence[Slice],
+    parts: dict[Any, Part],
+    depth: int,
+    in_order: bool,
+    near_ns: int = NEAR_NS,
 ) -> None:
     """Every I/O, but those under way at the end; `in_order` if none waits on its way."""
     assert {key for one in slices for key in one.cells} == parts.keys()
     for key, part in parts.items():
         counted = sum(one.cells[key][0].ios for one in slices if key in one.cells)
         assert 0 <= len(part.done_ns) - counted <= depth, key
-    found = [starts_ns(slices, key, part) for key, part in parts.items()]
+    found = [starts_ns(slices, key, part, near_ns) for key, part in parts.items()]
     low_ns, high_ns = max(f[0] for f in found), min(f[1] for f in found)
     assert low_ns <= high_ns
     for at, one in enumerate(slices):
@@ -132,24 +95,22 @@ def check(
         for key, part in parts.items():
             done_ns = part.done_ns
             surely = (done_ns >= high_ns + begin_ns) & (
-                done_ns < low_ns + end_ns - NEAR_NS
+                done_ns < low_ns + end_ns - near_ns
             )
             if end_ns == inf:
                 surely[:] = False  # what was under way at the end is not counted
-            perhaps = (done_ns >= low_ns + begin_ns - NEAR_NS) & (
+            perhaps = (done_ns >= low_ns + begin_ns - near_ns) & (
                 done_ns < high_ns + end_ns
             )
             cell = one.cells.get(key)
-            check_cell(cell, part.where(surely), part.where(perhaps), in_order)
+            more_ns = near_ns if in_order else inf
+            check_cell(cell, part.where(surely), part.where(perhaps), more_ns)
 
 
-class Case(Struct, frozen=True):
-    """Streams by name, each in MiB of its own; how many I/Os are under way."""
-
-    streams: dict[str, str]
-    depth: int
-    in_order: bool = False
-    blocking: bool = False
+def near_of(log: Entries) -> int:
+    """What this host adds, by how late the device was at its own times."""
+    late_ns = int((log["done_ns"] - log["due_ns"]).astype(np.int64).max())
+    return min(NEAR_NS + 2 * late_ns, MOST_NEAR_NS)
 
 
 CASES = {
@@ -199,40 +160,6 @@ CASES = {
 }
 
 
-def plan_of(case: Case) -> str:
-    streams = "".join(
-        f"  {name} = {text}, region {16 * at + 8}MiB..{16 * at + 16}MiB\n"
-        for at, (name, text) in enumerate(case.streams.items())
-    )
-    return f'workload load {{\n{streams}}}\ntest "T" {{ run load for 2s }}\n'
-
-
-def parts_of(case: Case, log: Entries) -> dict[Any, Part]:
-    """By stream and direction; only a log flushes.
-
-    ioplan reads the device before and after the run, in threads that read it all, or
-    little of it.
-    """
-    flushes = log["kind"] == KINDS.index("flush")
-    inside = flushes | ((log["offset"].astype(np.int64) // MIB - 8) % 16 < 8)
-    _, numbers, ios = np.unique(log["thread"], return_inverse=True, return_counts=True)
-    ours = np.bincount(numbers, weights=~inside) == 0
-    log = log[(ours & (ios >= LEAST_IOS))[numbers]]
-    found = {}
-    for at, name in enumerate(case.streams):
-        inside = (log["offset"].astype(np.int64) // MIB - 8) // 16 == at
-        for kind in ("read", "write", "discard"):
-            direction = "trim" if kind == "discard" else kind
-            own = log[inside & (log["kind"] == KINDS.index(kind))]
-            found[name, direction] = part_of(own)
-    flushes = log["kind"] == KINDS.index("flush")
-    if flushes.any():
-        found["log", "flush"] = part_of(log[flushes])
-        writes = log["kind"] == KINDS.index("write")
-        found["log", "commit"] = commits_of(log[writes | flushes])
-    return {key: part for key, part in found.items() if len(part.done_ns)}
-
-
 SHORT = ("two streams", "flushes", "poisson", "blocking calls", "trims")
 
 
@@ -265,7 +192,8 @@ def test_intervals_have_what_the_device_did_in_them(
     assert record.backend.mode == "sync" or not case.blocking
     slices = list(IntervalCounts(packed))
     assert len(slices) >= 10
-    check(slices, parts_of(case, seen(one)), case.depth, case.in_order)
+    log = seen(one)
+    check(slices, parts_of(case, log), case.depth, case.in_order, near_of(log))
 
 
 @NEEDS_FIO
@@ -284,7 +212,8 @@ def test_fio_counts_each_io_in_one_interval(
     assert done.code == 0, done.err
     with Store.open(store_path) as store:
         slices = list(IntervalCounts(store.intervals(store.session("last").id, 1)))
-    parts = parts_of(case, seen(one))
+    log = seen(one)
+    parts, near_ns = parts_of(case, log), near_of(log)
     parts.pop(("log", "commit"), None)
     assert {key for one in slices for key in one.cells} == parts.keys()
     for key, part in parts.items():
@@ -297,7 +226,7 @@ def test_fio_counts_each_io_in_one_interval(
         for percent in (50, 90):
             seen_ns = np.percentile(part.took_ns, percent)
             told_ns = whole.percentile_ns(percent)
-            assert FIO_BIN * seen_ns <= told_ns <= seen_ns + NEAR_NS, (key, percent)
+            assert FIO_BIN * seen_ns <= told_ns <= seen_ns + near_ns, (key, percent)
 
 
 def test_an_interval_off_is_found() -> None:
@@ -320,6 +249,6 @@ def test_an_interval_off_is_found() -> None:
     parts = {("a", "read"): part}
     check(slices(), parts, 0, True)
     check(slices(moved=2), parts, 0, True)
-    for wrong in (slices(moved=15), slices(lost=1), slices(slower_ns=NEAR_NS * 2)):
+    for wrong in (slices(moved=4), slices(lost=1), slices(slower_ns=NEAR_NS + 10**6)):
         with pytest.raises(AssertionError):
             check(wrong, parts, 0, True)

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from arrivals import arrivals
+from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
+from stalls import Stall
 
 from ioplan.results.store.store import Store
 from ioplan.witness.device import Device
@@ -106,3 +108,28 @@ def test_a_slow_target_takes_the_shared_depth(
     assert shared["slow"] <= 4 * 1000 / 20 + 4  # four at a time, each of 20 ms
     assert each["slow"] <= 4 * 1000 / 20 + 4
     assert each["fast"] > 4 * each["slow"]
+
+
+@pytest.mark.long
+@needs_idle_cpu(50)
+def test_a_gap_is_that_of_the_target_that_stalls(
+    device: Callable[..., Device], tmp_path: Path, store_path: Path
+) -> None:
+    """Of the stream as a whole there is none: the other target goes on."""
+    devices = {"stalls": device(), "steady": device()}
+    stall = Stall(devices["stalls"], 0.5)
+    stall.thread.start()
+    rate = "rate 400 iops over all, qd 1024 over all"
+    done = run_on(
+        tmp_path, devices, f'test "T" {{ run random 4KiB 100/0, {rate} for 3s }}'
+    )
+    stall.thread.join()
+    assert done.code == 0, done.out
+    record = done.of("record")[0]["record"]
+    gaps_s = {
+        name: one["streams"][0]["gap_ns"] / 1e9
+        for name, one in record["targets"].items()
+    }
+    assert gaps_s["stalls"] == pytest.approx(stall.lasted_s, abs=0.1)
+    assert gaps_s["steady"] < stall.lasted_s / 2
+    assert record["streams"][0]["gap_ns"] / 1e9 < stall.lasted_s / 2

@@ -16,6 +16,7 @@ from ioplan.records.record import (
     BackendFacts,
     Decided,
     DirectionResult,
+    PhaseResult,
     Predicted,
     Preparation,
     RunRecord,
@@ -92,6 +93,7 @@ class _WithParts(_Outline):
     """For metrics that are not of the reads and writes of all streams alone."""
 
     streams: tuple[StreamResult, ...]
+    phases: dict[str, PhaseResult] = {}
     telemetry: Telemetry | None = None
     wear: Wear | None = None
 
@@ -105,8 +107,9 @@ class _ToCompareWithParts(_WithParts):
 
 
 def needs_parts(metric: Metric) -> bool:
-    """Whether a metric needs the streams, the telemetry or the wear of a run."""
-    return metric.name in (*HOST, "verified") or metric.stream is not None
+    """Whether a metric needs the streams, phases, telemetry or wear of a run."""
+    of_part = metric.stream is not None or metric.phase is not None
+    return of_part or metric.name in (*HOST, "verified")
 
 
 def outlined(row: Row, parts: bool) -> RunRecord:
@@ -129,7 +132,8 @@ def _outlined(row: Row, kind: type[_Outline]) -> RunRecord:
         return record_of(row, [])
     if read.schema_version != SCHEMA_VERSION:
         return record_of(row, [])
-    known = {"streams": (), "telemetry": None, "wear": None, **read.__dict__}
+    nothing = {"streams": (), "phases": {}, "telemetry": None, "wear": None}
+    known = nothing | read.__dict__
     asked = Asked.complete({"seek": None, **read.asked.__dict__})
     backend = BackendFacts.complete(dict(read.backend.__dict__))
     return RunRecord.complete(

@@ -64,7 +64,7 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     let context = RunContext {
         shared: Arc::new(
             Shared::new(calibration.finish(), job.limit_bytes)
-                .of_streams(&job.streams)
+                .of_streams(&job.streams, job.targets.len())
                 .replaying(Replayed::all(&job)?)
                 .logging(Logs::of(&job)),
         ),
@@ -328,6 +328,15 @@ impl Run {
             .collect()
     }
 
+    /// The longest time that a stream went without a completed I/O on a target.
+    fn gap_on_ns(&self, stream: usize, target: &str, runs_ns: &[u64]) -> Option<u64> {
+        let mut targets = self.job.targets.iter();
+        let number = targets.position(|one| one.name == target)?;
+        let begin_ns = self.schedule.start_ns + self.job.streams[stream].starts_ns;
+        let gap = self.shared.gap_on(stream, number);
+        Some(gap.longest_until(begin_ns, begin_ns + runs_ns[stream]))
+    }
+
     /// Until the last stream ended, where some begin late, or were stopped before.
     fn run_ns(&self, runs_ns: &[u64]) -> u64 {
         let streams = self.job.streams.iter().zip(runs_ns);
@@ -420,6 +429,7 @@ impl Run {
 
     /// The counts of each stream on each target, as `streams` has those of all.
     fn target_facts(&self, ends: &[LaneEnd]) -> Value {
+        let runs_ns = self.runs_ns(ends);
         let mut sums = BTreeMap::<(&str, usize), StreamCounts>::new();
         for (id, end) in self.crew.lanes.iter().zip(ends) {
             for (name, counts) in &end.by_target {
@@ -429,7 +439,8 @@ impl Run {
         }
         let mut reports = BTreeMap::<&str, Vec<StreamReport>>::new();
         for ((name, stream), counts) in sums {
-            let report = counts.report(&self.job.streams[stream].name, 0);
+            let mut report = counts.report(&self.job.streams[stream].name, 0);
+            report.gap_ns = self.gap_on_ns(stream, name, &runs_ns);
             reports.entry(name).or_default().push(report);
         }
         json!(reports)

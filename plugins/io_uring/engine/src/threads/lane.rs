@@ -172,7 +172,9 @@ impl Lane {
             over_ns: None,
             counts: IntervalCounts::new(id.lane, schedule, messages),
             gap: LaneGap::new(shared.gap(id.stream), number),
-            by_target: ByTarget::of(job, targets),
+            by_target: ByTarget::of(job, targets, |target| {
+                LaneGap::new(shared.gap_on(id.stream, target), number)
+            }),
             by_phase: ByPhase::of(job),
             slots: SlotTimes::new(stream.qd),
             lost_ios: 0,
@@ -190,6 +192,7 @@ impl Lane {
         self.counts.begin(schedule);
         self.by_phase.begin(schedule.start_ns);
         self.gap.begin(self.schedule.start_ns);
+        self.by_target.begin(self.schedule.start_ns);
         if let Some(kept) = &mut self.kept {
             kept.begin(schedule.start_ns);
         }
@@ -579,6 +582,7 @@ impl Lane {
             }
             if op.measured && op.kind != Kind::Flush {
                 self.gap.completed(now_ns);
+                self.by_target.completed(op, now_ns);
             }
         }
     }

@@ -95,8 +95,8 @@ pub struct Shared {
     too_many_errors: AtomicBool,
     first_error: Mutex<Option<IoError>>,
     failures: Failures,
-    /// By stream.
-    gaps: Vec<Arc<StreamGap>>,
+    /// By stream: of all targets, and of each, where the run has several.
+    gaps: Vec<(Arc<StreamGap>, Vec<Arc<StreamGap>>)>,
     /// By stream.
     traces: Traces,
     pub logs: Logs,
@@ -126,13 +126,14 @@ impl Shared {
     }
 
     /// With the failures that these streams may have, the longest of their hangs, and
-    /// their gaps.
-    pub fn of_streams(mut self, streams: &[Stream]) -> Self {
+    /// their gaps on so many targets.
+    pub fn of_streams(mut self, streams: &[Stream], targets: usize) -> Self {
         let hangs = streams.iter().map(|stream| stream.hang_ns);
         self.drain_ns = hangs.max().unwrap_or(0).max(END_DRAIN_NS);
         self.failures = Failures::of(streams);
         let gap = |stream: &Stream| Arc::new(StreamGap::new(stream.lanes()));
-        self.gaps = streams.iter().map(gap).collect();
+        let gaps = |stream| (gap(stream), (0..targets).map(|_| gap(stream)).collect());
+        self.gaps = streams.iter().map(gaps).collect();
         self
     }
 
@@ -155,8 +156,14 @@ impl Shared {
 
     /// The gap of a stream.
     pub fn gap(&self, stream: usize) -> Arc<StreamGap> {
-        let known = self.gaps.get(stream).cloned();
+        let known = self.gaps.get(stream).map(|(all, _)| all.clone());
         known.unwrap_or_else(|| Arc::new(StreamGap::new(1)))
+    }
+
+    /// Its gap on one of several targets.
+    pub fn gap_on(&self, stream: usize, target: usize) -> Arc<StreamGap> {
+        let known = self.gaps.get(stream).and_then(|(_, on)| on.get(target));
+        known.cloned().unwrap_or_else(|| Arc::new(StreamGap::new(1)))
     }
 
     /// How long I/Os in flight at the end have to complete.

@@ -1,0 +1,153 @@
+"""Figures of a phase, of the worst second and of a stretch, wherever a plan or a command
+has them: seeks, comparisons and exports on the simulated drive."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan, plan_file
+
+from ioplan.language.metric import parse_metric
+from ioplan.records.record import RunRecord
+from ioplan.results.measure.metrics import Sample, figure
+from ioplan.results.store.store import Store
+
+pytestmark = pytest.mark.usefixtures("rough_sim")
+WRITER = (
+    "random 8KiB 0/100, qd 8, burst 1s of {busy} as busy, then 1s of {calm} as calm"
+)
+LOWEST = """
+workload both {{
+  reader = random 8KiB 100/0, qd 64, rate 500 iops
+  writer = {writer}
+}}
+test "Seek" {{
+  run  both for 4s
+  seek lowest reader.rate in 250 iops..4_000 iops where {condition}, within 10%
+}}
+"""
+SEEKS = {
+    "iops during busy": LOWEST.format(
+        writer=WRITER.format(busy="1_000 iops", calm="100 iops"),
+        condition="iops >= 2_000 iops during busy",
+    ),
+    "worst_second.iops": LOWEST.format(
+        writer=WRITER.format(busy="2_000 iops", calm="1_000 iops"),
+        condition="worst_second.iops >= 2_000 iops and errors == 0 during busy",
+    ),
+}
+"""Both hold from a reader of 1,000 IOPS on; of all of the run 2,000 are reached from one of
+1,450 on in the first, and of 500 in the second."""
+
+
+def run(
+    folder: Path, store_path: Path, plan: str, *words: str | Path
+) -> list[RunRecord]:
+    """The records of a run on the simulated drive."""
+    file = plan_file(folder, plan)
+    done = ioplan("run", file, "--backend", "sim", "--create", "64MiB", "-q", *words)
+    assert done.code == 0, done.err + done.out
+    with Store.open(store_path) as store:
+        return list(store.records(store.session("last").id))
+
+
+@pytest.mark.parametrize("metric", SEEKS)
+def test_a_seek_finds_where_a_part_of_the_run_holds(
+    metric: str, tmp_path: Path, store_path: Path
+) -> None:
+    *probes, last = run(tmp_path, store_path, SEEKS[metric])
+    assert last.found and last.found.value and last.found.confirmed
+    assert 990 <= last.found.value <= 1_110
+    decided = [(one, one.asked.seek.decision) for one in probes if one.asked.seek]
+    assert {"yes", "no"} <= {decision for _, decision in decided}
+    with Store.open(store_path) as store:
+        for one, decision in decided:
+            sample = Sample(one, store.whole_detail(one.session, one.seq))
+            value = figure(parse_metric(metric, ()), [sample]).value
+            assert value
+            assert decision == "undecided" or (value >= 2_000) == (decision == "yes")
+
+
+MIXED = f"""
+workload mixed {{
+  reader = random 8KiB 100/0, qd 4
+  writer = {WRITER.format(busy="2_000 iops", calm="100 iops")}
+}}
+test "Burst" {{
+  run    mixed for 10s, interval 1s
+  expect reader.p99 < 1s during calm
+}}
+"""
+COMPARED = ("reader.p99 during calm", "reader.p99 during busy", "worst_second.iops")
+
+
+def test_sessions_are_compared_by_parts_of_their_runs(
+    tmp_path: Path, store_path: Path
+) -> None:
+    slow = tmp_path / "slow.toml"
+    slow.write_text('[host]\noverhead = "40us"\n')
+    sides = [
+        run(tmp_path, store_path, MIXED),
+        run(tmp_path, store_path, MIXED, "--sim", slow),
+    ]
+    asked = [word for metric in COMPARED for word in ("--metric", metric)]
+    ids = [records[0].session for records in sides]
+    done = ioplan("compare", *ids, *asked, "--all", "--format", "json")
+    rows = {row["metric"]: row for row in json.loads(done.out)["rows"]}
+    assert set(rows) == set(COMPARED)
+    with Store.open(store_path) as store:
+        for name, row in rows.items():
+            metric = parse_metric(name, ("reader", "writer"))
+            values = [
+                figure(metric, [Sample(one, store.whole_detail(one.session, 1))]).value
+                for (one,) in sides
+            ]
+            assert values[0] and values[1] and values[0] != values[1]
+            assert row["ratio"] == pytest.approx(values[1] / values[0], rel=1e-3)
+    assert rows[COMPARED[0]]["ratio"] != rows[COMPARED[1]]["ratio"]
+
+
+@pytest.mark.parametrize("seconds", [(0, 1), (4, 5), (2, 6)])
+def test_a_stretch_is_shown_as_its_intervals_are_exported(
+    seconds: tuple[int, int], tmp_path: Path, store_path: Path
+) -> None:
+    run(tmp_path, store_path, MIXED)
+    begin_s, end_s = seconds
+    metrics = [f"{name}.{what}" for name in ("reader", "writer") for what in WHAT]
+    asked = [word for metric in metrics for word in ("--metric", metric)]
+    shown = ioplan("show", "last", "--during", f"{begin_s}s..{end_s}s", *asked)
+    assert shown.code == 0, shown.err
+    told = ioplan("export", "last", "--series", "--streams", "--format", "csv")
+    rows = [
+        row
+        for row in csv.DictReader(io.StringIO(told.out))
+        if begin_s < float(row["t_s"]) <= end_s
+    ]
+    for name in ("reader", "writer"):
+        own = [row for row in rows if row["stream"] == name]
+        assert len(own) == end_s - begin_s
+        iops = sum(int(row["ios"]) for row in own) / (end_s - begin_s)
+        assert value_of(shown.out, f"{name}.iops") == pytest.approx(iops, rel=5e-3)
+        longest_ns = max(int(row["max_ns"]) for row in own)
+        assert value_of(shown.out, f"{name}.max") == pytest.approx(longest_ns, rel=5e-3)
+        if len(own) == 1:
+            p90_ns = float(own[0]["p90_ns"])
+            assert value_of(shown.out, f"{name}.p90") == pytest.approx(p90_ns, rel=5e-3)
+
+
+WHAT = ("iops", "max", "p90")
+UNITS: dict[str, Any] = {"k": 1e3, "M": 1e6, "µs": 1e3, "ms": 1e6, "s": 1e9, "ns": 1}
+
+
+def value_of(text: str, metric: str) -> float:
+    """A figure as it is shown; times in ns."""
+    line = next(one for one in text.splitlines() if f"{metric}: " in one)
+    number, *unit = line.split(f"{metric}: ")[1].split()
+    digits = number.rstrip("kM").replace(",", "").replace("_", "")
+    scale = UNITS[number[-1]] if number[-1] in "kM" else 1
+    return float(digits) * scale * (UNITS[unit[0]] if unit else 1)
