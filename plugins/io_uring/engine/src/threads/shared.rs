@@ -163,7 +163,9 @@ impl Shared {
     /// Its gap on one of several targets.
     pub fn gap_on(&self, stream: usize, target: usize) -> Arc<StreamGap> {
         let known = self.gaps.get(stream).and_then(|(_, on)| on.get(target));
-        known.cloned().unwrap_or_else(|| Arc::new(StreamGap::new(1)))
+        known
+            .cloned()
+            .unwrap_or_else(|| Arc::new(StreamGap::new(1)))
     }
 
     /// How long I/Os in flight at the end have to complete.
