@@ -132,7 +132,12 @@ def _outlined(row: Row, kind: type[_Outline]) -> RunRecord:
         return record_of(row, [])
     if read.schema_version != SCHEMA_VERSION:
         return record_of(row, [])
-    nothing = {"streams": (), "phases": {}, "telemetry": None, "wear": None}
+    nothing: dict[str, Any] = {
+        "streams": (),
+        "phases": {},
+        "telemetry": None,
+        "wear": None,
+    }
     known = nothing | read.__dict__
     asked = Asked.complete({"seek": None, **read.asked.__dict__})
     backend = BackendFacts.complete(dict(read.backend.__dict__))
