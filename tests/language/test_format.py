@@ -127,6 +127,7 @@ def test_a_long_comment_stays_on_its_row() -> None:
         'test "T" { run w, rate 5% # of "U"\n of # "T"\n "T" for 1s }',
         'test "T" { run w for 1s chart lines iops, log y by# read\n read }',
         "workload w = v, sizes { 4 KiB 50 %, (1 + 70/30) 50%, } # 1\n, for (1 s)",
+        "precondition p { write random 4KiB until # a\n steady waf every 1 %, at most 1 pass }",
         'test "T" { vary (hot) in hotspots { 1 in 2 } skip when ((qd == 1)) run w }',
     ],
 )

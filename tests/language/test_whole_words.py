@@ -26,6 +26,8 @@ SAMPLES = {
     **{"QUANTITY": "1", "MIX": "1/2", "OPERATOR": "<", "SKEW": "zipf 1"},
     **{"_THEN": ", then"},
 }
+BEFORE_ORDER = 'test "t" { rounds until steady x'
+"""Behind another text the parser is in the same state, and no `order` follows."""
 BEHIND = st.sampled_from(["", " ", " 1", " x", " = 1", ' "t"', ", x", " { x", "..2"])
 IN_WORD = re.compile(r"(?<=\w)\.?\w")
 
@@ -53,7 +55,7 @@ def read(text: str) -> Reader:
 @cache
 def places() -> list[tuple[str, str]]:
     """Each keyword of each state of the parser, behind a text that leads there."""
-    found, waiting, known = [], [""], set()
+    found, waiting, known = [], ["", BEFORE_ORDER], set()
     for text in waiting:
         reader = read(text)
         state = reader.parser.parser_state.position, frozenset(reader.accepted())

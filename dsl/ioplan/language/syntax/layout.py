@@ -14,7 +14,7 @@ WORDS = (r"\w+(?:\.\w+)*", r"\.\.|[<>=!]=", r"\S")
 QUOTED_NAME = re.compile(r'"([A-Za-z_]\w*(?:\.\w+)*)"')
 SCALE = re.compile(r"^,\n(log\n.+|linear\nand\nlog)\n", re.M)
 """The scales of a chart, which stand at its end."""
-NEEDLESS = re.compile(r"^(?:[()]|,(?=\n(?:for|\})$)|hotspots(?=\n\{$))\n", re.M)
+NEEDLESS = re.compile(r"^(?:[()]|,(?=\n(?:for|until|\})$)|hotspots(?=\n\{$))\n", re.M)
 
 
 class WordsChanged(Exception):
