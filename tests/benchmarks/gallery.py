@@ -207,7 +207,12 @@ def squeezed(data: str, file: Path) -> int:
     """Write a picture in as few colours as it needs; its size in bytes."""
     FOLDER.mkdir(exist_ok=True)
     file.write_bytes(base64.b64decode(data))
-    squeeze = ("pngquant", "--force", "--strip", "--speed", "1", "--output", file, "96")
+    return in_few_colours(file, ("96",))
+
+
+def in_few_colours(file: Path, how: tuple[str, ...]) -> int:
+    """Squeeze a picture; its size in bytes."""
+    squeeze = ("pngquant", "--force", "--strip", "--speed", "1", "--output", file, *how)
     subprocess.run([*squeeze, file], check=True)
     size = file.stat().st_size
     assert size < MOST_BYTES, f"{file} is too large: show fewer charts"
