@@ -210,6 +210,7 @@ OWN = {
     "plugins/lab/ioplan_lab/cluster/sync/participant.py": "the session's own folder",
     "dsl/ioplan/testing/test_words.py": "the kit's own temporary folder",
     "plugins/importer/ioplan_importer/proof/traces.py": "a temporary folder, for fio",
+    "plugins/importer/ioplan_importer/trace_model/simulated.py": "a temporary folder",
     "dsl/ioplan/trace/record.py": "the kernel's tracer, and a temporary folder",
     "dsl/ioplan/cli/commands/trace/trace_record.py": "a temporary folder",
     "dsl/ioplan/trace/prepared.py": "beside the file that is asked for, `_replaced`",

@@ -201,7 +201,7 @@ def test_a_lab_without_hosts_is_not_started(tmp_path: Path) -> None:
 
 
 OF_COMMANDS = {"api", "cli", "commands", "interface", "workers"}
-OF_COMMANDS |= {"command.py", "declared.py", "plugin.py", "programs.py"}
+OF_COMMANDS |= {"command.py", "declared.py", "plugin.py", "programs.py", "simulated.py"}
 """Folders and files that belong to the command line."""
 
 

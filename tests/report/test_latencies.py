@@ -148,8 +148,8 @@ def test_it_is_drawn_from_a_plan(tmp_path: Path, store_path: Path) -> None:
         ("heatmap wrter.latency over time", "'wrter' is neither a direction nor a"),
         ("heatmap trim.latency over time", "no run of this test has trims to measure"),
         ("heatmap latency over bytes", "a heatmap is drawn over two axes"),
-        ("lines latency over time", "unknown metric 'latency', did you mean 'mean'?"),
-        ("table latency over time", "unknown metric 'latency', did you mean 'mean'?"),
+        ("lines latency over time", "'latency' is all latencies, which only a heatmap"),
+        ("table latency over time", "'latency' is all latencies, which only a heatmap"),
     ],
 )
 def test_what_is_no_heat_map_is_refused(tmp_path: Path, line: str, error: str) -> None:

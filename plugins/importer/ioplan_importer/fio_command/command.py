@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from ioplan.backends import JoiningBackend
@@ -15,6 +16,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import checked_text
 from ioplan.cli.run_options import RunCall
+from ioplan.cli.sessions.joined import MOST
 from ioplan.cli.sessions.stores import opened
 from ioplan.cli.targets.choose import chosen_backend
 from ioplan.core.text import counted, printable_lines
@@ -31,11 +33,13 @@ from ioplan_importer.findings import ImportFault
 from ioplan_importer.fio_command.arguments import PASS, FioCall, call_of
 from ioplan_importer.fio_command.as_json import VERSION, fio_json
 from ioplan_importer.fio_command.as_text import normal, terse
-from ioplan_importer.fio_command.job_plan import JobPlan, file_to_create, job_plan
+from ioplan_importer.fio_command.job_plan import JobPlan, job_plan
 from ioplan_importer.fio_command.logs import log_files, log_paths
 from ioplan_importer.fio_command.results import JobFigures, job_figures
 
 FIO_PLAN = Path("fio.ioplan")
+BLOCK_BYTES = 4096
+"""A file that is made has whole ones."""
 
 
 def run_fio(
@@ -57,13 +61,14 @@ def run_fio(
         print(VERSION)
         return HELD
     chosen = chosen_backend(backend, lab, ()).backend
-    plan = _plan(call, lossy, isinstance(chosen, JoiningBackend))
+    most = MOST if isinstance(chosen, JoiningBackend) else 1
+    plan = _plan(call, lossy, most)
     if plan is None or call.parse_only:
         return USAGE if plan is None else HELD
     _check_outputs(call, plan)
     request = RunRequest(
         targets=plan.targets,
-        create=file_to_create(plan),
+        create=_file_to_create(plan),
         backend=backend,
         lab=lab,
         overwrite=tuple(allow_overwrite),
@@ -76,6 +81,29 @@ def run_fio(
     return code
 
 
+def _file_to_create(plan: JobPlan) -> str | None:
+    """The size of the files that fio would make first; None where they are there.
+
+    It is of whole blocks: a 16MiB of fio's has 16,000,000 B, and the jobs stay in it.
+    Raises UsageError where only some are there.
+    """
+    blocks = -(-plan.size_bytes // BLOCK_BYTES)
+    there = [name for name in plan.targets if _is_there(name)]
+    if blocks and 0 < len(there) < len(plan.targets):
+        missing = next(name for name in plan.targets if name not in there)
+        raise UsageError(
+            f"{there[0]} is there and {missing} is not; remove the first, or make "
+            f"the other; nothing was run"
+        )
+    return f"{blocks * BLOCK_BYTES}B" if blocks and not there else None
+
+
+def _is_there(target: str) -> bool:
+    with suppress(OSError):  # a name that is too long
+        return target.startswith("/dev/") or Path(target).exists()
+    return False
+
+
 def _passed(words: Sequence[str]) -> int:
     """The call as it is, to fio."""
     program = shutil.which("fio")
@@ -84,10 +112,10 @@ def _passed(words: Sequence[str]) -> int:
     return subprocess.run([program, *words], check=False).returncode
 
 
-def _plan(call: FioCall, lossy: bool, own_files: bool) -> JobPlan | None:
+def _plan(call: FioCall, lossy: bool, most_targets: int) -> JobPlan | None:
     """None where the plan would not say all; what it does not is told."""
     try:
-        plan = job_plan(call, own_files)
+        plan = job_plan(call, most_targets)
     except ImportFault as fault:
         told = [*fault.found, fault.diagnostic]
         print_message("\n\n".join(one.render() for one in told) + f"\n\n{PASS}")

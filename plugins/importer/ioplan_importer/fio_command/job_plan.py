@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.cli.errors import UsageError
-from ioplan.cli.sessions.joined import MOST
 from ioplan.language.errors.diagnostic import Diagnostic, in_order
 from ioplan.language.syntax.source import Source
 from ioplan_importer.findings import Findings, ImportFault
@@ -27,9 +23,6 @@ from ioplan_importer.fio_command.asked_output import (
     log_interval_ms,
 )
 from ioplan_importer.writer import plan_text, title_of
-
-BLOCK_BYTES = 4096
-"""A file that is made has whole ones."""
 
 
 class JobPlace(Struct, frozen=True):
@@ -57,11 +50,12 @@ class JobPlan(Struct, frozen=True):
     log_ms: int = 0
 
 
-def job_plan(call: FioCall, own_files: bool) -> JobPlan:
-    """The plan of a call; without `own_files`, all jobs share one target.
+def job_plan(call: FioCall, most_targets: int) -> JobPlan:
+    """The plan of a call, on so many targets; on 1, all jobs share it.
 
     Raises ImportFault.
     """
+    own_files = most_targets > 1
     source, findings = Source(call.name, call.text), Findings()
 
     def chosen(sections: list[Section]) -> list[Section]:
@@ -99,7 +93,7 @@ def job_plan(call: FioCall, own_files: bool) -> JobPlan:
     jobs = [one for group in groups for one in group]
     for one in jobs:
         one.job.read("percentile_list", asked_percents, PERCENTILES, findings)
-    targets = _targets(jobs, MOST if own_files else 1, findings)
+    targets = _targets(jobs, most_targets, findings)
     log_ms = log_interval_ms([one.job for one in jobs], findings)
     return JobPlan(
         text=text,
@@ -164,26 +158,3 @@ def _given(sections: Iterator[Section]) -> Iterator[tuple[str, str]]:
         for option in section.options:
             if option.value:
                 yield option.name, option.value
-
-
-def file_to_create(plan: JobPlan) -> str | None:
-    """The size of the files that fio would make first; None where they are there.
-
-    It is of whole blocks: a 16MiB of fio's has 16,000,000 B, and the jobs stay in it.
-    Raises UsageError where only some are there.
-    """
-    blocks = -(-plan.size_bytes // BLOCK_BYTES)
-    there = [name for name in plan.targets if _is_there(name)]
-    if blocks and 0 < len(there) < len(plan.targets):
-        missing = next(name for name in plan.targets if name not in there)
-        raise UsageError(
-            f"{there[0]} is there and {missing} is not; remove the first, or make "
-            f"the other; nothing was run"
-        )
-    return f"{blocks * BLOCK_BYTES}B" if blocks and not there else None
-
-
-def _is_there(target: str) -> bool:
-    with suppress(OSError):  # a name that is too long
-        return target.startswith("/dev/") or Path(target).exists()
-    return False
