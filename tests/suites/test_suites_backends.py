@@ -75,7 +75,7 @@ RATED = {
 }
 
 
-PROMISED = {"sync", "fua", "verify", "follows"}
+PROMISED = {"sync", "fua", "verify", "follows", "commit"}
 """What the suites of durability ask for, of which fio and SPDK can do little."""
 RECORDED = {"rate", "random share", "sync", "fua"}
 """What recorded loads have beside: arrivals, and files that are read in order."""
