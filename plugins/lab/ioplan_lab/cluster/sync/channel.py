@@ -138,7 +138,7 @@ class Channels:
         while few := [
             one
             for one in hosts
-            if not is_known(self.clocks[one], time.monotonic() < patient_s)
+            if not is_known(tuple(self.clocks[one]), time.monotonic() < patient_s)
         ]:
             if self.lost & set(hosts) or time.monotonic() > deadline_s:
                 why = f"it is lost (it did not tell the time within {CLOCK_S:.0f} s)"
