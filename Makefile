@@ -56,7 +56,7 @@ test-python: $(READY)
 	$(PYTEST) -n $(WORKERS) --again --ignore tests/vm -m 'not long'
 
 # Labs whose hosts, links and databases fail, whole examples, packages. Most of it waits.
-test-long: WORKERS := 5
+test-long: WORKERS := 4
 test-long: $(READY)
 	$(PYTEST) -n $(WORKERS) --again --ignore tests/vm -m long
 
