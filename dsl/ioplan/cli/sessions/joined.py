@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
-from pathlib import Path
 
 from ioplan.backends import (
     Backend,
@@ -19,7 +17,7 @@ from ioplan.cli.targets.choose import Choice, open_drive, resolved_request
 from ioplan.core.text import did_you_mean
 from ioplan.planner.summary import PlanSummary
 from ioplan.records.run_request import RunRequest
-from ioplan.runner.lab.cross_references import expanded
+from ioplan.runner.lab.cross_references import called, expanded
 from ioplan.runner.lab.lab import Lab
 
 MOST = 256
@@ -53,7 +51,7 @@ def named_targets(plan: PlanSummary, lab: Lab, words: Sequence[str]) -> dict[str
     A target is called as the lab does, a file by its name, or by its path where several
     have that name. Raises UsageError where the plan names another one.
     """
-    names = _named(lab, expanded(lab, words))
+    names = called(expanded(lab, words), lab.targets)
     for name in plan.targets:
         if name not in names:
             known = f"{did_you_mean(name, names)}; named are: {', '.join(names)}"
@@ -62,16 +60,6 @@ def named_targets(plan: PlanSummary, lab: Lab, words: Sequence[str]) -> dict[str
                 f"names{known if names else ''}"
             )
     return names
-
-
-def _named(lab: Lab, words: Sequence[str]) -> dict[str, str]:
-    files = Counter(Path(word).name for word in words)
-
-    def name(word: str) -> str:
-        is_one = word not in lab.targets and files[Path(word).name] == 1
-        return Path(word).name if is_one else word
-
-    return {name(word): word for word in words}
 
 
 def _check_joined(plan: PlanSummary, choice: Choice, names: Mapping[str, str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ioplan.core.text import counted
 from ioplan.core.units import digits
 from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
@@ -34,8 +35,7 @@ def zero_text(metric: Metric, value: float | None, cuts: int) -> str:
     """`0 in 10 cuts: at most 26 % with 95 % confidence`; empty where it is no zero."""
     if value != 0 or not cuts or metric.name not in BOUNDED:
         return ""
-    word = "cut" if cuts == 1 else "cuts"
-    return f"0 in {cuts} {word}: {bound_text(cuts)} with 95 % confidence"
+    return f"0 in {counted(cuts, 'cut')}: {bound_text(cuts)} with 95 % confidence"
 
 
 def cuts_read(records: Iterable[RunRecord], reads: int) -> int:

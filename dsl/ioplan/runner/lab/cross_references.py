@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from ioplan.core.text import did_you_mean
 from ioplan.runner.lab.hosts import LabHost
@@ -137,3 +139,16 @@ def _targets(lab: Lab, host: str) -> dict[str, LabTarget]:
         for name, target in lab.targets.items()
         if target.host == host or host in target.hosts
     }
+
+
+def called(words: Iterable[str], named: Container[str] = ()) -> dict[str, str]:
+    """Targets by what a plan calls them: those that a lab has `named` by that, a file
+    by its name, or by its path where several have that name."""
+    words = list(dict.fromkeys(words))
+    files = Counter(Path(word).name for word in words)
+
+    def name(word: str) -> str:
+        is_one = word not in named and files[Path(word).name] == 1
+        return Path(word).name if is_one else word
+
+    return {name(word): word for word in words}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -193,7 +191,7 @@ def target_of(job: FioJob, findings: Findings) -> str:
         )
     name = name.replace("\\:", ":")
     folder = job.text("directory").rstrip("/")
-    return f"{folder}/{name or f'{job.name}.0.0'}" if folder else name
+    return f"{folder}/{name or own_file(job)}" if folder else name
 
 
 def own_targets(job: FioJob, target: str) -> tuple[str, ...]:
@@ -207,7 +205,12 @@ def own_targets(job: FioJob, target: str) -> tuple[str, ...]:
         return (job.name,)
     folder = f"{Path(target).parent}/" if target else ""
     count = job.at_least_1("numjobs")
-    return tuple(f"{folder}{job.name}.{number}.0" for number in range(count))
+    return tuple(folder + own_file(job, number) for number in range(count))
+
+
+def own_file(job: FioJob, number: int = 0) -> str:
+    """What fio calls the file of a job without a filename; each of numjobs has one."""
+    return f"{job.name}.{number}.0"
 
 
 def _is_device(name: str) -> bool:
@@ -215,14 +218,6 @@ def _is_device(name: str) -> bool:
     with suppress(OSError):  # a name that is too long
         return Path(name).exists() and not Path(name).is_file()
     return False
-
-
-def names_of(words: Iterable[str]) -> dict[str, str]:
-    """What a plan calls each target: a file's own name, or all where two share one."""
-    many = Counter(Path(word).name for word in {*words})
-    return {
-        word: Path(word).name if many[Path(word).name] == 1 else word for word in words
-    }
 
 
 def is_buffered(job: FioJob) -> bool:

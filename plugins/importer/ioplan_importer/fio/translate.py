@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from ioplan.language.quantity import make
 from ioplan.language.syntax.source import Source, Span
+from ioplan.runner.lab.cross_references import called
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.job_file import JobFileReader, Section
 from ioplan_importer.fio.jobs import FioJob, jobs_of, of_no_matter
@@ -19,7 +20,6 @@ from ioplan_importer.fio.numbers import time_us
 from ioplan_importer.fio.place import (
     check_engine,
     is_buffered,
-    names_of,
     own_targets,
     region_of,
     target_of,
@@ -95,7 +95,7 @@ def imported_groups(
         raise ImportFault(
             "no job of the file can be said as a plan", jobs[0].span, "see the others"
         )
-    return on_own_targets(done) if own_files else done
+    return _on_own_targets(done) if own_files else done
 
 
 def _title(source: Source) -> str:
@@ -120,12 +120,12 @@ def _groups(jobs: list[FioJob], findings: Findings) -> list[list[FioJob]]:
     return groups
 
 
-def on_own_targets(groups: list[list[ImportedJob]]) -> list[list[ImportedJob]]:
+def _on_own_targets(groups: list[list[ImportedJob]]) -> list[list[ImportedJob]]:
     """Each stream on the targets of its job, where not all have the same one."""
     words = {name for group in groups for one in group for name in one.targets}
     if len(words) < 2:
         return groups
-    names = names_of(words)
+    names = {word: name for name, word in called(words).items()}
     return [[_on_own(one, names) for one in group] for group in groups]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ioplan.backends import JoiningBackend
+from ioplan.backends import JoiningBackend, find
 from ioplan.cli.commands.run import SessionStart, run_session
 from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
@@ -18,7 +18,6 @@ from ioplan.cli.inputs import checked_text
 from ioplan.cli.run_options import RunCall
 from ioplan.cli.sessions.joined import MOST
 from ioplan.cli.sessions.stores import opened
-from ioplan.cli.targets.choose import chosen_backend
 from ioplan.core.text import counted, printable_lines
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
@@ -29,6 +28,7 @@ from ioplan.records.session_id import new_session_id
 from ioplan.records.superseded import current_records
 from ioplan.results.store.store import Store, default_path
 from ioplan.runner.guard.output import OutputError, check_output
+from ioplan.runner.lab.lab_file import read_lab
 from ioplan_importer.findings import ImportFault
 from ioplan_importer.fio_command.arguments import PASS, FioCall, call_of
 from ioplan_importer.fio_command.as_json import VERSION, fio_json
@@ -60,9 +60,8 @@ def run_fio(
     if call.version:
         print(VERSION)
         return HELD
-    chosen = chosen_backend(backend, lab, ()).backend
-    most = MOST if isinstance(chosen, JoiningBackend) else 1
-    plan = _plan(call, lossy, most)
+    joins = isinstance(find(backend or read_lab(lab).backend), JoiningBackend)
+    plan = _plan(call, lossy, MOST if joins else 1)
     if plan is None or call.parse_only:
         return USAGE if plan is None else HELD
     _check_outputs(call, plan)

@@ -14,6 +14,7 @@ from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.job_file import JobFileReader, Section
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio.numbers import bytes_of
+from ioplan_importer.fio.place import own_file
 from ioplan_importer.fio.shape import kb_base
 from ioplan_importer.fio.translate import ImportedJob, imported_groups, outline_of
 from ioplan_importer.fio_command.arguments import FioCall
@@ -115,9 +116,7 @@ def _targets(
 ) -> tuple[str, ...]:
     """The targets of all jobs, each once; too many for a run are a loss."""
     names = tuple(
-        dict.fromkeys(
-            name or f"{one.job.name}.0.0" for one in jobs for name in one.targets
-        )
+        dict.fromkeys(name or own_file(one.job) for one in jobs for name in one.targets)
     )
     if len(names) > most:
         findings.loss(

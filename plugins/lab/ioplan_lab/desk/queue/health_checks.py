@@ -2,8 +2,8 @@
 failure.
 
 What the SMART log said after a drive's last run, or says to its host since, is judged
-as the pages judge it. A
-person puts the drive back; it stays in service as long as its log says the same.
+as the pages judge it. A person puts the drive back; it stays in service as long as its
+log says the same.
 """
 
 from __future__ import annotations
