@@ -73,6 +73,7 @@ def test_what_failed_is_told_in_a_few_lines(chromium: Browser, unmet: Report) ->
     assert chromium.run(top) < 2 * HEIGHT
 
 
+@pytest.mark.long
 def test_a_league_names_the_base_and_ranks_each(
     chromium: Browser, simulated: Report
 ) -> None:

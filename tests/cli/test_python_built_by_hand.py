@@ -63,6 +63,7 @@ def imported(file: Path) -> set[str]:
     return found
 
 
+@pytest.mark.long
 def test_the_list_has_all_that_ioplan_imports() -> None:
     files = [*ROOT.glob("dsl/ioplan/**/*.py"), *ROOT.glob("plugins/**/*.py")]
     used = OPTIONAL & set().union(*map(imported, files))

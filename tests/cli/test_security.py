@@ -283,6 +283,7 @@ FORBIDDEN = re.compile(
 )
 
 
+@pytest.mark.long
 def test_there_is_no_shell_in_it() -> None:
     assert len(SOURCES) > 200
     for path, (name, call) in ((p, found) for p in SOURCES for found in calls(p)):
@@ -320,6 +321,7 @@ NAMES = [
 
 @NEEDS_FIO
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_run_writes_nothing_but_its_own_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def cpu_s() -> float:
 
 
 @needs_postgres
+@pytest.mark.long
 def test_a_lab_is_made_started_used_and_stopped(
     tmp_path: Path, place: Path, store_path: Path
 ) -> None:

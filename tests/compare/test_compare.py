@@ -93,6 +93,7 @@ def compared(base: str, new: str, *options: str) -> Done:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
     """A/A: 10 sessions that differ in their seeds only, 15 pairs of them.
 

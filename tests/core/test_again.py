@@ -25,10 +25,10 @@ def test_once_disturbed():
 LEFT_OUT = """
 import pytest
 
-@pytest.mark.parametrize("n", range(3))
+@pytest.mark.parametrize("n", range(4))
 def test_some(n):
     if n:
-        pytest.skip("LEFT OUT: there is no nvm")
+        pytest.skip("LEFT OUT: there is no " + ("SPDK" if n == 3 else "nvm"))
 """
 DEFECT = "def test_defect(): assert False\n"
 MANY = "import pytest\n" + DISTURBED.replace(
@@ -92,5 +92,8 @@ def test_the_last_line_says_what_was_left_out(tmp_path: Path) -> None:
     assert code == 0, text
     last = text.splitlines()[-1]
     assert last.startswith("PASSED: 1 tests, in 0 min ")
-    assert last.endswith("; 2 left out: `make test-tools` installs what they need.")
+    assert last.endswith(
+        "; 1 left out that need SPDK, built by hand"
+        "; 2 left out: `make test-tools` installs what they need."
+    )
     assert "LEFT OUT: 2 tests: there is no nvm" in text

@@ -65,6 +65,7 @@ def test_a_list_is_made_of_what_the_hosts_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_page_reckons_with_the_size_of_the_drives(tmp_path: Path) -> None:
     targets = {"a": (tmp_path / "a", True), "b": (tmp_path / "b", True)}
     lab = lab_at(tmp_path, targets)

@@ -146,6 +146,7 @@ def test_what_is_told_survives_a_database_that_is_away(
 
 @pytest.mark.long_but_first
 @needs_postgres
+@pytest.mark.long
 def test_two_desks_of_a_database_and_a_shell_say_the_same(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -295,6 +296,7 @@ def test_a_plain_run_is_in_the_inventory_until_it_ends(
 
 @pytest.mark.long_but_first
 @needs_postgres
+@pytest.mark.long
 def test_a_run_that_several_targets_share_keeps_each_of_them_busy(
     tmp_path: Path, store_path: Path
 ) -> None:

@@ -75,6 +75,7 @@ def texts() -> dict[str, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_both_grammars_agree(language: tree_sitter.Language) -> None:
     parser = tree_sitter.Parser(language)
     known, different = texts(), []

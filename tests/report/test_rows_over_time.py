@@ -60,6 +60,7 @@ def drawn_rows(store: Store, runs: list[Point], *metrics: Metric) -> list[ChartS
     return list(renderer(asked)(Request(asked, runs, Reader(store))))
 
 
+@pytest.mark.long
 def test_each_figure_is_of_all_latencies_of_its_time(hundred: Store) -> None:
     sessions = {f"Drive {n:03}": f"20270101-{n:06}-aaaa" for n in range(DRIVES)}
     runs = points({name: list(hundred.records(id)) for name, id in sessions.items()})

@@ -68,6 +68,7 @@ def hours(records: list[RunRecord]) -> float:
         pytest.param(CELLS, None, id="cells", marks=pytest.mark.long),
     ],
 )
+@pytest.mark.long
 def test_an_hour_is_kept_within_two_percent(
     tmp_path: Path, text: str, drive: Path | None
 ) -> None:
@@ -80,6 +81,7 @@ def test_an_hour_is_kept_within_two_percent(
     assert hours(records) == pytest.approx(1, rel=0.02)
 
 
+@pytest.mark.long
 def test_rests_count_and_the_last_run_ends_on_time(tmp_path: Path) -> None:
     place = Place(tmp_path, CONSISTENCY)
     assert place.run("--within", "1h") == 0
@@ -132,6 +134,7 @@ def test_a_slow_drive_ends_on_time_and_loses_nothing(tmp_path: Path) -> None:
     assert lasted[3:] == pytest.approx([30, 30])
 
 
+@pytest.mark.long
 def test_rounds_that_time_ends_are_judged_as_they_are(tmp_path: Path) -> None:
     """Three rounds decide no cell within 0.01 %, and the session says how many."""
     place = Place(tmp_path, CELLS)

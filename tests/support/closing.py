@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 
 import pytest
 from left_out import WORD
 
-INSTALL = "`make test-tools` installs what they need"
+INSTALL = "{:,} left out: `make test-tools` installs what they need"
+SPDK, BY_HAND = "SPDK", "{:,} left out that need SPDK, built by hand"
 SHORT = "not long"
 """What `make test` selects."""
 NOT_RUN = ". Not run: `make test-long`, `make test-vm`"
@@ -20,13 +22,14 @@ class Closing:
         self.not_run = NOT_RUN if selected == SHORT else ""
         self.begun_s = time.monotonic()
         self.outcomes: dict[str, str] = {}
-        self.left_out = 0
+        self.left_out: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed or report.when == "call" or report.skipped:
             self.outcomes[report.nodeid] = report.outcome
         if report.skipped:
-            self.left_out += WORD in str(report.longrepr)
+            _, found, reason = str(report.longrepr).partition(WORD)
+            self.left_out[BY_HAND if SPDK in reason else INSTALL] += bool(found)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -37,7 +40,8 @@ class Closing:
         found = list(self.outcomes.values())
         failed, passed = found.count("failed"), found.count("passed")
         took = f"in {seconds // 60:.0f} min {seconds % 60:.0f} s"
-        left = f"; {self.left_out:,} left out: {INSTALL}" if self.left_out else ""
+        counts = sorted(self.left_out.items())
+        left = "".join(f"; {text.format(count)}" for text, count in counts if count)
         left += self.not_run
         if code == pytest.ExitCode.OK:
             again = f", {failed:,} of them when run again alone" if failed else ""

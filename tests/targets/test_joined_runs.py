@@ -70,6 +70,7 @@ def test_a_rate_over_all_is_the_rate_of_all(tmp_path: Path, store_path: Path) ->
         assert f"on {name}" in done.out
 
 
+@pytest.mark.long
 def test_poisson_arrivals_and_a_ramp_are_shared(
     tmp_path: Path, store_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ def test_the_session_goes_on_and_judges(
     assert (broken if mode == "lying" else held) in " ".join(shown.out.split())
 
 
+@pytest.mark.long
 def test_a_death_without_a_boot_is_no_cut(
     device: Starts, served: Served, tmp_path: Path
 ) -> None:
@@ -128,6 +129,7 @@ def test_a_death_without_a_boot_is_no_cut(
     assert last_host_cut() is None, "a later boot is not the one of this cut"
 
 
+@pytest.mark.long
 def test_what_fails_before_the_cut_says_so(
     device: Starts, served: Served, tmp_path: Path
 ) -> None:
