@@ -24,6 +24,7 @@ from ioplan.results.report.judgements import (
     outcomes_of,
     outcomes_text,
 )
+from ioplan.results.report.terminal.show import show_records
 from ioplan.results.report.verdicts import unsteady_text
 from ioplan.results.store.errors import StoreError
 from ioplan.runner.execute.outcome import SessionOutcome
@@ -35,8 +36,6 @@ def concluded(context: SessionContext, tally: SessionOutcome, call: RunCall) -> 
     session, records = _stored(context, tally)
     console = Terminal(quiet=call.quiet or call.json)
     if not call.json and not call.quiet:
-        from ioplan.results.report.terminal.show import show_records  # noqa: PLC0415
-
         console.print()
         show_records(console, context.store, session, records, context.plan)
     missed = _missed(context.plan, records)

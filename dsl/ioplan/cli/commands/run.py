@@ -42,6 +42,7 @@ from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import Session
 from ioplan.records.session_id import new_session_id
 from ioplan.results.store.database import BUSY_S, LANE_BUSY_S
+from ioplan.results.store.delivery.outbox import Outbox
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.session_folder import (
     remove_unused,
@@ -114,7 +115,7 @@ def run_command(
         word = "--detach" if detach else "--skip-missing"
         raise UsageError(f"{word} is for targets and groups of the lab")
     if call.plan.suffix == BUNDLE:
-        from ioplan.cli.commands.share.run_bundle import run_bundle  # noqa: PLC0415
+        from ioplan.cli.commands.share.run_bundle import run_bundle  # noqa: PLC0415  rare
 
         return run_bundle(call, run)
     return run(call)
@@ -253,8 +254,6 @@ def run_session(
             shares=shares,
         )
         if choice.lab.results:
-            from ioplan.results.store.delivery.outbox import Outbox  # noqa: PLC0415
-
             Outbox(call.store).add(start.id, choice.lab.results)
         code = _run_in(context, call)
     if choice.lab.results and not call.lane:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 
 from ioplan.language.errors.clause_repair import wrong_clause
+from ioplan.language.errors.diagnostic import Diagnostic
+from ioplan.language.errors.hints import diagnose
 from ioplan.language.errors.respelling import respelling
 from ioplan.language.errors.stop import ITEM, Stop, line_start
 from ioplan.language.syntax.grammar import ITEM_WORDS, STATEMENT_WORDS
-from ioplan.language.syntax.source import Span
+from ioplan.language.syntax.source import Source, Span
 
 ITEM_START = re.compile(rf"^[ \t]*(?:{ITEM.pattern})", re.M)
 STATEMENT_START = re.compile(
@@ -21,6 +23,14 @@ STATEMENT_START = re.compile(
     re.M,
 )
 CLOSING = re.compile(r"^[ \t]*\}", re.M)
+
+
+def recovered(
+    source: Source, text: str, position: int, accepted: set[str]
+) -> tuple[Diagnostic, str, Span]:
+    """What is wrong where the parser stopped, then what `repair` returns."""
+    stop = Stop(source, text, position, accepted)
+    return diagnose(stop), *repair(stop)
 
 
 def repair(stop: Stop) -> tuple[str, Span]:

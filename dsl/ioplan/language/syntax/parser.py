@@ -39,13 +39,11 @@ def _repaired(
     source: Source, text: str, error: Stuck, found: list[Diagnostic]
 ) -> tuple[str, Span]:
     """Tell of an error; the text without it, and what was given up."""
-    from ioplan.language.errors.hints import diagnose  # noqa: PLC0415  errors are rare
-    from ioplan.language.errors.recovery import repair  # noqa: PLC0415
-    from ioplan.language.errors.stop import Stop  # noqa: PLC0415
+    from ioplan.language.errors.recovery import recovered  # noqa: PLC0415  errors are rare
 
-    stop = Stop(source, text, error.position, error.accepted)
-    found.append(diagnose(stop))
-    return repair(stop)
+    wrong, rest, blanked = recovered(source, text, error.position, error.accepted)
+    found.append(wrong)
+    return rest, blanked
 
 
 def _foreign(source: Source) -> Diagnostic | None:
