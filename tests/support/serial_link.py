@@ -19,10 +19,14 @@ MOST_BYTES = 1 << 14
 
 
 class Carrier:
-    """One end of the stream; `reach` makes the connections that the other end opens."""
+    """One end of the stream; `reach` makes the connections that the other end opens.
+
+    The stream has a descriptor of its own, never closed: connections outlive a machine,
+    and would write to whatever got the same number.
+    """
 
     def __init__(self, fd: int, reach: Callable[[], socket.socket] | None) -> None:
-        self.fd, self.reach = fd, reach
+        self.fd, self.reach = os.dup(fd), reach
         self.ends: dict[int, socket.socket] = {}
         self.lock = Lock()
         Thread(target=self._deliver, daemon=True).start()
@@ -51,7 +55,7 @@ class Carrier:
 
     def _send(self, number: int, part: bytes) -> None:
         left = HEAD.pack(number, len(part)) + part
-        with self.lock:
+        with self.lock, suppress(ConnectionError):  # the machine has died
             while left:
                 left = left[os.write(self.fd, left) :]
 
