@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
+from fio_jobs import NEEDS_FIO
 from msgspec.structs import replace
 
 from ioplan.cli.commands.author.watch import _stamp, _stamp_of
@@ -110,6 +111,7 @@ def test_the_speed_that_is_sought_is_not_named(tmp_path: Path) -> None:
         assert asked in " ".join(ioplan(*words).out.split())
 
 
+@NEEDS_FIO
 def test_a_hint_names_what_the_plan_says(tmp_path: Path) -> None:
     """And what it names is accepted."""
     recorded(tmp_path)

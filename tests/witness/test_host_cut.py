@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from command import Done, ioplan, plan_file
-from served_journal import PROGRAM, Served, host_dies
+from served_journal import PROGRAM, UNSEEN, Served, host_dies
 
 from ioplan.runner.state.host_cut import last_host_cut
 from ioplan.witness.device import Device
@@ -58,7 +58,7 @@ def lab_of(one: Device, served: Served | None, folder: Path, off: list[str]) -> 
 def words(one: Device, lab: Path, folder: Path) -> list[Any]:
     plan = plan_file(folder, PLAN)
     target = ("--target", "toy", "--overwrite", one.disk, "--lab", lab)
-    return ["run", plan, *target, "--json", "--store", folder / "store"]
+    return ["run", plan, *target, "--json", "--store", folder / "store", *UNSEEN]
 
 
 def resumed(one: Device, folder: Path) -> Done:
