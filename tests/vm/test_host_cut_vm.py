@@ -120,7 +120,9 @@ def records(cache: str, tmp_path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("cache", ["volatile", "lying"])
 def test_a_plan_survives_the_cut_of_its_own_host(cache: str, tmp_path: Path) -> None:
-    cut, after = records(cache, tmp_path)
+    both = records(cache, tmp_path)
+    assert len(both) == 2, both
+    cut, after = both
     assert cut["status"] == "ok" and 4 <= cut["power_cut"]["at_s"] < 30, cut
     assert any("this host lost its power" in text for text in cut["warnings"])
     found = after["backend"]["facts"]["verify"]
