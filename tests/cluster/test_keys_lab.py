@@ -139,7 +139,6 @@ async def asked(
     ],
     ids=lambda one: str(one["op"]),
 )
-@pytest.mark.long
 def test_the_key_of_a_host_is_no_clients(message: dict[str, Any], desk: Desk) -> None:
     with pytest.raises(OSError, match="losed"):
         asyncio.run(asked(desk.address, desk.as_host(), message))

@@ -144,9 +144,8 @@ def test_what_is_told_survives_a_database_that_is_away(
         assert unreported(root) == []
 
 
-@pytest.mark.long_but_first
-@needs_postgres
 @pytest.mark.long
+@needs_postgres
 def test_two_desks_of_a_database_and_a_shell_say_the_same(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -294,9 +293,8 @@ def test_a_plain_run_is_in_the_inventory_until_it_ends(
     wait_for(lambda: not (lanes_root() / job).exists())
 
 
-@pytest.mark.long_but_first
-@needs_postgres
 @pytest.mark.long
+@needs_postgres
 def test_a_run_that_several_targets_share_keeps_each_of_them_busy(
     tmp_path: Path, store_path: Path
 ) -> None:

@@ -62,10 +62,8 @@ def hours(records: list[RunRecord]) -> float:
     ("text", "drive"),
     [
         pytest.param(DEPTHS + ROUNDS, None, id="runs"),
-        pytest.param(
-            ROUNDS + CELLS, CLIENT, id="rounds-client", marks=pytest.mark.long
-        ),
-        pytest.param(CELLS, None, id="cells", marks=pytest.mark.long),
+        pytest.param(ROUNDS + CELLS, CLIENT, id="rounds-client"),
+        pytest.param(CELLS, None, id="cells"),
     ],
 )
 @pytest.mark.long

@@ -13,8 +13,6 @@ from ioplan.core.state_folder import state_folder
 from ioplan.runner.state.remote_stamps import IN_USE_AT
 
 PROGRAM = [sys.executable, "-m", "ioplan.cli"]
-UNSEEN = ["--cannot-see-users"] if os.geteuid() else []
-"""Only root sees what the programs of other users have open."""
 
 
 class Served:

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 from command import Done, ioplan, plan_file
-from served_journal import PROGRAM, UNSEEN, Served, host_dies
+from served_journal import PROGRAM, Served, host_dies
+from sight import WORDS
 
 from ioplan.runner.state.host_cut import last_host_cut
 from ioplan.witness.device import Device
@@ -58,7 +59,7 @@ def lab_of(one: Device, served: Served | None, folder: Path, off: list[str]) -> 
 def words(one: Device, lab: Path, folder: Path) -> list[Any]:
     plan = plan_file(folder, PLAN)
     target = ("--target", "toy", "--overwrite", one.disk, "--lab", lab)
-    return ["run", plan, *target, "--json", "--store", folder / "store", *UNSEEN]
+    return ["run", plan, *target, "--json", "--store", folder / "store", *WORDS]
 
 
 def resumed(one: Device, folder: Path) -> Done:

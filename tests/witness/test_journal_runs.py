@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
-from served_journal import PROGRAM, UNSEEN, Served, host_dies
+from served_journal import PROGRAM, Served, host_dies
+from sight import WORDS
 
 from ioplan.core.state_folder import state_folder
 from ioplan.runner.state.remote_stamps import ENTRY_BYTES, HEADER_BYTES
@@ -46,7 +47,7 @@ def words(one: Device, served: Served, folder: Path, text: str) -> list[Any]:
     )
     plan = plan_file(folder, f'test "T" {{ {text} }}\n')
     target = ("--target", "toy", "--overwrite", one.disk, "--json", "--lab", lab)
-    return ["run", plan, *target, "--store", folder / "store", *UNSEEN]
+    return ["run", plan, *target, "--store", folder / "store", *WORDS]
 
 
 def run(one: Device, served: Served, folder: Path, text: str) -> Done:
