@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import paths
+from warned import not_of_the_host
 
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.results.store.store import Store
@@ -31,14 +32,6 @@ SAME = (
     (r"[\d.]+%", "30.0%"),
     (r"[+][\d.]+ s", "+3600.0 s"),
     (r"fio \d+\.\d+[\w.-]*", "fio 3.33"),
-)
-
-# Nor does it belong to the fault what else the machine did meanwhile.
-BUSY = (
-    *("latencies include it", "the generator, not the drive", "frequency changed"),
-    *("the hypervisor stole", "CPUs throttled", "timers are only as fine"),
-    "its programs, ioplan or the machine stood still",
-    "another session of ioplan used",
 )
 
 
@@ -70,8 +63,7 @@ def kept(record: RunRecord, detail: RunDetail) -> str:
 
 def row_of(record: RunRecord, detail: RunDetail, folder: Path) -> dict[str, str]:
     """What a run's record has to say in the table."""
-    told = [text for text in record.warnings if not any(w in text for w in BUSY)]
-    text = record.message or "; ".join(told)
+    text = record.message or "; ".join(not_of_the_host(record.warnings))
     return {
         "status": record.status,
         "cause": record.cause,

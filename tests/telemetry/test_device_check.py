@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from labs import asked as asked_target
 from labs import lab_file, loop_device, needs_root, remove_partition, tell
+from warned import not_of_the_host
 from wrapped import Wrapped, WrappedDrive
 
 from ioplan.backends import Drive, TargetFacts, find
@@ -124,7 +125,7 @@ def warnings_of(drive: Any, asked: Job) -> tuple[str, ...]:
             drive, asked, interrupt, lambda *_: False, instruments=instruments
         )
     assert outcome.measurement.result, outcome
-    return outcome.telemetry.warnings
+    return not_of_the_host(outcome.telemetry.warnings)
 
 
 @pytest.mark.long

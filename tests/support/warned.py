@@ -1,0 +1,17 @@
+"""Warnings of a run, without those of what the host did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+OF_THE_HOST = (
+    *("latencies include it", "the generator, not the drive", "frequency changed"),
+    *("the hypervisor stole", "CPUs throttled", "timers are only as fine"),
+    "its programs, ioplan or the machine stood still",
+    "another session of ioplan used",
+)
+
+
+def not_of_the_host(warnings: Iterable[str]) -> tuple[str, ...]:
+    """What is left is said on a calm machine as well."""
+    return tuple(one for one in warnings if not any(w in one for w in OF_THE_HOST))
