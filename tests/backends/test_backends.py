@@ -46,6 +46,7 @@ def test_one_plan_on_every_backend(tmp_path: Path, store_path: Path) -> None:
     assert {session["backend"] for session in listed} == set(BACKENDS)
 
 
+@pytest.mark.long
 def test_every_backend_answers_the_protocol() -> None:
     done = ioplan("backends")
     assert done.code == 0

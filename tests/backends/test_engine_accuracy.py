@@ -204,6 +204,7 @@ def test_an_engine_with_short_intervals_does_not_grow() -> None:
     0 <= LOCKED_BYTES < 512 * 64 * 4096,
     reason="LEFT OUT: rings of 64 threads need locked memory: ulimit -l",
 )
+@pytest.mark.long
 def test_many_threads_with_deep_queues() -> None:
     asked = {**zero(200, qd=512, threads=64), "interval_ns": 10 * MS}
     result = run(asked)

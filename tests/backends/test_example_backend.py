@@ -91,6 +91,7 @@ def test_a_plan_runs_on_a_server(installed: Path, server: str, tmp_path: Path) -
 
 
 @NEEDS_NBDKIT
+@pytest.mark.long
 def test_what_it_cannot_do_is_refused_before(
     installed: Path, server: str, tmp_path: Path
 ) -> None:

@@ -382,6 +382,7 @@ def loop_device(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
     os.geteuid() != 0 or shutil.which("losetup") is None,
     reason="LEFT OUT: loop devices need root and losetup",
 )
+@pytest.mark.long
 def test_a_device_that_ioplan_holds_exclusively(loop_device: tuple[Path, Path]) -> None:
     both = {"region_end_bytes": 16 * MIB}
     mixed = job(
@@ -430,6 +431,7 @@ def test_an_interrupt_keeps_what_is_done(
     process.stdout.close()
 
 
+@pytest.mark.long
 def test_no_fio_outlives_a_killed_ioplan(
     tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:

@@ -106,6 +106,7 @@ def test_without_io_uring_it_says_so_and_goes_on(
     assert "sync mode" in shown.out
 
 
+@pytest.mark.long
 def test_an_engine_that_is_missing(
     tmp_path: Path, scratch: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -198,6 +199,7 @@ def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(
     assert runs[-1]["total"]["ios"] > 0
 
 
+@pytest.mark.long
 def test_no_engine_outlives_a_killed_ioplan(
     tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:

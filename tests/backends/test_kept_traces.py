@@ -121,6 +121,7 @@ def cpu_of_engines_s() -> float:
 
 
 @pytest.mark.parametrize("variation", [0.5, 1.33])
+@pytest.mark.long
 def test_intended_starts_have_gamma_gaps(
     variation: float, folder: Path, store_path: Path
 ) -> None:

@@ -31,6 +31,7 @@ def amplification(stream: Any, **limit: Any) -> float:
     return found
 
 
+@pytest.mark.long
 def test_bytes_and_passes_wear_a_drive_alike() -> None:
     anew = [amplification(WRITES, **limit) for limit in PAIR.values()]
     once = [amplification(PERMUTED, **limit) for limit in PAIR.values()]

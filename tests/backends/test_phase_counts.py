@@ -50,6 +50,7 @@ def bins(record: dict[str, Any], *phases: str) -> dict[tuple[str, str], Counter[
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_phases_of_the_engine_cover_its_run_bin_by_bin(tmp_path: Path) -> None:
     target = ["--target", str(tmp_path / "file"), "--create", "64MiB"]
     record = run("io_uring", target, "2_000", tmp_path)

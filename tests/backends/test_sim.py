@@ -181,6 +181,7 @@ def test_totals_are_the_sums_of_the_measured_intervals() -> None:
     interval_ms=st.integers(3, 1500),
     sizes_=st.sampled_from([sizes(b4096=100), sizes(b512=50, b131072=50)]),
 )
+@pytest.mark.long
 def test_figures_of_an_interval_agree(
     read: int, qd: int, threads: int, interval_ms: int, sizes_: tuple[SizeShare, ...]
 ) -> None:
@@ -223,6 +224,7 @@ def test_a_read_of_nothing_is_fast() -> None:
     assert mean_ns(run(filled(), stream())) > 60_000
 
 
+@pytest.mark.long
 def test_write_cliff_recovery_and_purge() -> None:
     on = drive(16)
     _, *series, _ = events(on, WRITE, run_ns=500 * SECOND_NS)
@@ -252,6 +254,7 @@ def aged() -> SimDrive:
     return on
 
 
+@pytest.mark.long
 def test_steady_state_does_not_depend_on_the_length_of_intervals() -> None:
     fine, coarse = drive(16), drive(16)
     second = run(fine, WRITE, run_ns=200 * SECOND_NS)

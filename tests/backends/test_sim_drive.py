@@ -265,6 +265,7 @@ test "R" { run random 4KiB 100/0 for 1min  idle 5s }
 """
 
 
+@pytest.mark.long
 def test_a_rehearsal_says_what_a_plan_takes(tmp_path: Path) -> None:
     plan = tmp_path / "p.ioplan"
     plan.write_text(PLAN)

@@ -85,6 +85,7 @@ def test_a_write_smaller_than_a_unit_writes_all_of_it() -> None:
 
 
 @pytest.mark.parametrize("size_bytes", [4096, 16384])
+@pytest.mark.long
 def test_a_shaped_pass_leaves_the_steady_state_of_units(size_bytes: int) -> None:
     """Also of pieces of units, for four times the flash."""
     steady = amplified(0.3, (writes(4096), 2))

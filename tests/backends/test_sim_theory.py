@@ -203,6 +203,7 @@ def test_a_scaled_drive_is_like_a_whole_one() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_cliff_comes_when_the_spare_is_used_up() -> None:
     """Of 15 % beyond a full drive, nearly all is written before it falls."""
     found = story(GIB, 1 << 17)

@@ -70,6 +70,7 @@ def until(browser: Browser, wanted: list[list[int]]) -> None:
 
 
 @pytest.mark.skipif(bool(left_out()), reason=left_out())
+@pytest.mark.long
 def test_charts_grow_without_a_reload(tmp_path: Path) -> None:
     now_s = time.time()
     with (

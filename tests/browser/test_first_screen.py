@@ -213,6 +213,7 @@ def test_sessions_are_ranked_by_any_headline(
         assert widths[0] / widths[1] == pytest.approx(first / second, rel=0.01)
 
 
+@pytest.mark.long
 def test_a_hidden_session_has_no_bar(chromium: Browser, simulated: Report) -> None:
     chromium.open(simulated.page, 1280, HEIGHT)
     chromium.run("document.querySelector('#sessions input').click()")

@@ -121,6 +121,7 @@ def dragged(chromium: Browser, id: str) -> None:
         "reader.latency over time",
     ],
 )
+@pytest.mark.long
 def test_a_stretch_has_the_figures_of_the_terminal(
     title: str, chromium: Browser, burst: Report
 ) -> None:
@@ -175,6 +176,7 @@ def test_phases_stand_where_they_are(chromium: Browser, burst: Report) -> None:
     assert chromium.said() == []
 
 
+@pytest.mark.long
 def test_a_heat_map_has_a_row_for_each_cell(chromium: Browser, burst: Report) -> None:
     looked_at(chromium, burst.page)
     ids = chromium.run("""return figures.filter((f) => f.dataset.kind === "heatmap")

@@ -269,6 +269,7 @@ return [...document.querySelectorAll(".scroll")]
 """
 
 
+@pytest.mark.long
 def test_landmarks_have_names_of_their_own(
     chromium: Browser, simulated: Report
 ) -> None:

@@ -39,6 +39,7 @@ def hide_all_but(chromium: Browser, words: str) -> Any:
     return chromium.run("return about.sources.length - hidden.size")
 
 
+@pytest.mark.long
 def test_tables_sort_and_filter(chromium: Browser, drives: Report) -> None:
     """By what a column means: axes in their order, figures by size."""
     chromium.open(drives.page)
@@ -108,6 +109,7 @@ def test_an_address_that_is_wrong_does_nothing(
     assert chromium.said() == []
 
 
+@pytest.mark.long
 def test_a_drag_zooms_and_a_button_goes_back(chromium: Browser, drives: Report) -> None:
     """From the middle of the plot to its right end, on a logarithmic axis."""
     id = drawn_one(chromium, drives.page, TITLE)

@@ -66,6 +66,7 @@ def test_their_words_are_seen(chromium: Browser, page: Path) -> None:
     assert shown.count("window.hacked=1") > 8
 
 
+@pytest.mark.long
 def test_a_script_that_is_put_in_cannot_run(chromium: Browser, page: Path) -> None:
     """The policy holds even where the escaping would not."""
     broken = page.with_name("broken.html")

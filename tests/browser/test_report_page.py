@@ -48,6 +48,7 @@ return [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
 """
 
 
+@pytest.mark.long
 def test_every_chart_is_drawn_and_nothing_is_said_or_fetched(
     chromium: Browser, simulated: Report
 ) -> None:
@@ -198,6 +199,7 @@ def test_a_session_can_be_left_out(chromium: Browser, simulated: Report) -> None
     assert chromium.run(COLORED, id) > 40
 
 
+@pytest.mark.long
 def test_dark_and_light(chromium: Browser, single: Report) -> None:
     id = drawn_one(chromium, single.page, "Throughput by queue depth")
     ground = "return getComputedStyle(document.body).backgroundColor"

@@ -67,6 +67,7 @@ def test_the_page_says_what_the_command_says(
     assert answered > 20
 
 
+@pytest.mark.long
 def test_what_is_chosen_stays_in_the_address(
     chromium: Browser, simulated: Report
 ) -> None:

@@ -173,6 +173,7 @@ def test_show_and_ls_fit_80_columns(reads: Path, store_path: Path) -> None:
     assert missing.code == 2 and "did you mean 'Sweep'?" in missing.err
 
 
+@pytest.mark.long
 def test_export_in_each_format(reads: Path, store_path: Path, tmp_path: Path) -> None:
     ioplan("run", reads, *SIM, "--quiet")
     schema = json.loads(ioplan("schema").out)
@@ -224,11 +225,13 @@ def test_store_option_beats_environment_beats_xdg(
     )
 
 
+@pytest.mark.long
 def test_backends_lists_both() -> None:
     done = ioplan("backends")
     assert "io_uring" in done.out and "sim" in done.out and narrow(done)
 
 
+@pytest.mark.long
 def test_backends_shows_the_version_and_the_driver_named() -> None:
     def streams(*words: str) -> str:
         shown = ioplan("backends", *words).out.splitlines()

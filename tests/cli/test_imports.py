@@ -141,6 +141,7 @@ finally:
 """
 
 
+@pytest.mark.long
 def test_the_first_io_waits_for_nothing_that_only_shows_results(tmp_path: Path) -> None:
     tables_are_made()
     plan = tmp_path / "plan.ioplan"

@@ -137,12 +137,14 @@ def test_the_group_is_enough(home: Home, backend: str) -> None:
     assert any(p.name == "results.db" for p in owned)
 
 
+@pytest.mark.long
 def test_without_the_group_it_is_told_what_is_missing(home: Home) -> None:
     done = home.run(PLAN, groups=())
     assert done.returncode == 2
     assert "no permission" in done.stderr and "group" in done.stderr
 
 
+@pytest.mark.long
 def test_other_devices_are_not_touched(home: Home) -> None:
     """The group opens one device; that it is the lab's one is still checked."""
     home.lab.write_text('[targets.fast]\nbacking_file = "/other"\nwritable = true\n')

@@ -160,6 +160,7 @@ def test_what_cannot_be_installed_is_said_before_anything_is_done() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_host_is_looked_at_and_left_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -212,6 +212,7 @@ def test_who_is_revoked_is_refused_from_then_on(desk: Desk) -> None:
     wait_for(lambda: desk.serial("worker") == made.issued.serial)
 
 
+@pytest.mark.long
 def test_a_second_service_waits_for_the_end_of_the_first(desk: Desk) -> None:
     """As when systemd starts a unit where `lab up` has started the scheduler."""
     words = [sys.executable, "-m", "ioplan.cli", "lab", "scheduler"]
@@ -283,6 +284,7 @@ for number in range(50_000):
 """
 
 
+@pytest.mark.long
 def test_a_log_does_not_fill_a_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

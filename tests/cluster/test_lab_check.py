@@ -245,6 +245,7 @@ def test_a_host_that_hangs_is_given_up() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_another_version_is_found_before_anything_starts(tmp_path: Path) -> None:
     facts = tmp_path / "ioplan-0.0.9.dist-info/METADATA"
     facts.parent.mkdir()

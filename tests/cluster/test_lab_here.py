@@ -76,6 +76,7 @@ def test_a_lab_is_made_started_used_and_stopped(
 
 
 @needs_postgres
+@pytest.mark.long
 def test_what_was_cut_off_is_made_anew(place: Path) -> None:
     (place / "part").mkdir(parents=True)
     (place / "part/PG_VERSION").write_text("half")

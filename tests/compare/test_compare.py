@@ -116,6 +116,7 @@ def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
     assert sum(one.count("worse") + one.count("better") > 0 for one in found) <= 1
 
 
+@pytest.mark.long
 def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
     """3 us more a command, which a short queue feels and a full one does not.
 

@@ -51,6 +51,7 @@ def until_back(browser: TestClient) -> None:
 
 @needs_postgres
 @pytest.mark.parametrize("how", ["hung", "stopped"])
+@pytest.mark.long
 def test_the_last_state_is_shown_with_its_age(tmp_path: Path, how: str) -> None:
     with (
         server() as database,

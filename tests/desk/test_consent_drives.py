@@ -36,6 +36,7 @@ def lab_at(
 
 
 @needs_root
+@pytest.mark.long
 def test_a_list_is_made_of_what_the_hosts_say(tmp_path: Path) -> None:
     files = {name: tmp_path / f"{name}.img" for name in ("one", "two")}
     for file in files.values():

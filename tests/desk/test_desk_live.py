@@ -115,6 +115,7 @@ def test_samples_are_kept_once_and_thinned(tmp_path: Path) -> None:
 
 @needs_postgres
 @pytest.mark.slow
+@pytest.mark.long
 def test_samples_in_postgres(tmp_path: Path) -> None:
     with (
         postgres() as server,

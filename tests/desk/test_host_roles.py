@@ -85,6 +85,7 @@ def pushed(file: Path, id: str, address: str) -> None:
 
 
 @needs_postgres
+@pytest.mark.long
 def test_a_host_sees_its_own_and_readers_see_all(roles: Roles) -> None:
     seen = {
         role: {table: count(roles.of(role), table) for table in ("session", "run")}

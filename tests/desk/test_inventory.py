@@ -118,6 +118,7 @@ def test_what_ended_long_ago_is_forgotten(
 
 
 @needs_postgres
+@pytest.mark.long
 def test_what_is_told_survives_a_database_that_is_away(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -222,6 +223,7 @@ def wait_for(what: Callable[[], Any]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_host_lists_and_ends_jobs_by_itself(tmp_path: Path, store_path: Path) -> None:
     """No file of the job is here, as on a host that another one coordinates."""
     lab = lab_of(tmp_path, "postgresql://nobody@127.0.0.1:1/none")
@@ -312,6 +314,7 @@ def test_a_run_that_several_targets_share_keeps_each_of_them_busy(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_plain_run_that_was_killed_has_ended(
     tmp_path: Path, store_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def states() -> dict[int, tuple[str, str]]:
     return {one["number"]: (one["state"], one["text"]) for one in found}
 
 
+@pytest.mark.long
 def test_a_person_queues_reserves_and_sees_results(
     lab: Path, plan: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -90,6 +90,7 @@ def test_what_is_refused(text: str, said: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_plan_runs_on_drives_that_are_named_by_what_they_are(
     tmp_path: Path, store_path: Path
 ) -> None:

@@ -244,6 +244,7 @@ def test_the_kernels_name_is_not_signed(desk: Desk) -> None:
 
 
 @needs_root
+@pytest.mark.long
 def test_a_run_takes_the_list_and_the_guard_stays(
     tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

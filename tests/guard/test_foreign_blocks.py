@@ -116,6 +116,7 @@ def test_somebodys_data_is_seen(make: Callable[[Path], None], image: Path) -> No
     assert seen(image)
 
 
+@pytest.mark.long
 def test_nothing_is_seen_in_zeros_and_noise(image: Path) -> None:
     assert seen(image) == ()
     put(image, 0, os.urandom(8 * MIB))

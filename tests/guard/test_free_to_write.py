@@ -140,6 +140,7 @@ def test_the_reading_goes_on_where_it_was(
     assert known_content(facts).kept and not state_path(facts, "read").exists()
 
 
+@pytest.mark.long
 def test_a_large_target_is_read_with_its_progress(
     image: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,6 +246,7 @@ def killed_session(request: TargetRequest) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_what_a_killed_session_wrote_is_its_own(image: Path) -> None:
     killed_session(request(image))
     assert evidence(image) == KILLED
@@ -257,6 +259,7 @@ def test_what_a_killed_session_wrote_is_its_own(image: Path) -> None:
     [b"PK\x03\x04" + NOISE[:4092], b"age-encryption.org/v1\n" + NOISE[:4074]],
     ids=["zip", "age"],
 )
+@pytest.mark.long
 def test_a_file_that_came_after_the_kill_is_not(image: Path, foreign: bytes) -> None:
     killed_session(request(image))
     put(image, 20 * MIB, foreign)
@@ -281,6 +284,7 @@ class TestDevice:
     def lab(self, image: Path, tmp_path: Path, device: Path) -> Path:
         return lab_of_file(tmp_path, image)
 
+    @pytest.mark.long
     def test_it_is_free_when_all_was_read(self, lab: Path, image: Path) -> None:
         target = open_target(asked(lab, "fast", image))
         assert target.facts.evidence == CONSTANT
@@ -290,6 +294,7 @@ class TestDevice:
         target.close()
         assert target.facts.evidence == LEFT
 
+    @pytest.mark.long
     def test_after_a_kill_it_is_its_own(self, lab: Path, image: Path) -> None:
         killed_session(asked(lab, "fast", image))
         target = open_target(asked(lab, "fast", image))
@@ -311,6 +316,7 @@ class TestDevice:
         with refused(TargetFault.DATA, "data of an unknown kind"):
             open_target(asked(lab, "fast", image))
 
+    @pytest.mark.long
     def test_a_file_system_behind_a_lost_table_is_found(
         self, lab: Path, image: Path, device: Path
     ) -> None:

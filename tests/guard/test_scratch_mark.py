@@ -91,6 +91,7 @@ def test_a_word_is_for_one_session(scratch: Path, precious: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_session_that_was_killed_leaves_a_file_of_ioplans(scratch: Path) -> None:
     """What it has written since is its own, and so is what the next one writes."""
     session(scratch)
@@ -137,6 +138,7 @@ def test_a_file_system_is_kept_even_after_a_kill(scratch: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_an_archive_is_kept_even_after_a_kill(scratch: Path, precious: Path) -> None:
     """What is compressed or encrypted looks like what ioplan writes, but for its size."""
     session_killed(scratch)

@@ -158,12 +158,14 @@ def test_elsewhere_a_scratch_file_needs_no_word(
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_elsewhere_a_plan_that_reads_needs_no_word(tmp_path: Path, file: Path) -> None:
     plan = plan_file(tmp_path, 'test "R" { run random 4KiB 100/0 for 50ms }')
     done = run(CONTAINER, plan, "--target", file, "--store", tmp_path / "s.db")
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_elsewhere_a_device_needs_the_labs_word(plan: Path, tmp_path: Path) -> None:
     image = tmp_path / "disk.img"
     image.write_bytes(bytes(16 * MIB))
@@ -177,6 +179,7 @@ def test_elsewhere_a_device_needs_the_labs_word(plan: Path, tmp_path: Path) -> N
             assert ("cannot be seen" in done.stderr) is not word
 
 
+@pytest.mark.long
 def test_the_word_is_kept_for_resume_alone(plan: Path, file: Path) -> None:
     words = ("--target", file, "--overwrite", file, "--cannot-see-users")
     done = run(CONTAINER, plan, *words)

@@ -60,6 +60,7 @@ def rows(found: Document, title: str) -> list[dict[str, object]]:
     return list(section.runs.records())
 
 
+@pytest.mark.long
 def test_it_has_all_sessions_of_the_drive_and_no_other(store: Store) -> None:
     own, found = of_drive(store)
     assert len(own) == 2

@@ -80,6 +80,7 @@ def printed(*words: str) -> str:
 
 @pytest.mark.slow
 @NEEDS_FIO
+@pytest.mark.long
 def test_the_table_is_that_of_the_installed_fio() -> None:
     program = str(shutil.which("fio"))
 

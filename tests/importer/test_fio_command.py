@@ -306,6 +306,7 @@ size=8m
 
 @pytest.mark.slow
 @NEEDS_FIO
+@pytest.mark.long
 def test_jobs_have_the_files_that_fio_gives_them(folder: Path) -> None:
     (folder / "two.fio").write_text(TWO_FILES)
     (folder / "d").mkdir()
@@ -421,6 +422,7 @@ def documents_in(text: str) -> dict[str, Any]:
 
 @pytest.mark.slow
 @NEEDS_FIO
+@pytest.mark.long
 def test_log_files_are_fio_s(folder: Path) -> None:
     """As many lines with the same fields; their means are the job's own figures."""
     asked = "write_bw_log=l\nwrite_iops_log=l\nwrite_lat_log=l\nlog_avg_msec=100\n"

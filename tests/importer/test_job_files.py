@@ -85,6 +85,7 @@ def test_a_bare_think_time_is_in_microseconds() -> None:
 
 @pytest.mark.slow
 @NEEDS_FIO
+@pytest.mark.long
 def test_real_fio_reads_sizes_as_we_do(tmp_path: Path) -> None:
     sections = [f"[j{i}]\nsize={text}\n" for i, text in enumerate(SIZES)]
     head = "[global]\nioengine=null\nfilename=x\nfilesize=1t\nbs=1\n"

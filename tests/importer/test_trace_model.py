@@ -96,6 +96,7 @@ def traced(draw: Any) -> Ios:
 
 
 @given(ios=some.composite(traced)())
+@pytest.mark.long
 def test_a_model_of_any_trace_is_a_valid_plan(
     tmp_path_factory: pytest.TempPathFactory, ios: Ios
 ) -> None:
@@ -230,6 +231,7 @@ def test_the_incomplete_gamma_function_is_what_is_drawn(shape: float) -> None:
         assert np.abs(gamma_below(shape, x) + np.expm1(-x)).max() < 1e-9
 
 
+@pytest.mark.long
 def test_the_command_writes_a_plan_and_replaces_none(tmp_path: Path) -> None:
     written(tmp_path, poisson(10, 2_000, 1_000))
     output = tmp_path / "a.ioplan"

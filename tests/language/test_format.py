@@ -100,6 +100,7 @@ def test_width(values: list[int]) -> None:
 
 
 @given(st.data())
+@pytest.mark.long
 def test_blanks_mean_nothing(data: st.DataObject) -> None:
     """The same words with other blanks and line ends come out the same."""
     text = text_of(data.draw(st.sampled_from(GOOD)))

@@ -36,6 +36,7 @@ some = settings(
 @pytest.mark.slow
 @some
 @given(st.data())
+@pytest.mark.long
 def test_tokens_changed(data: st.DataObject) -> None:
     """A real plan with some tokens replaced, dropped, doubled or swapped."""
     tokens = TOKEN.findall(data.draw(st.sampled_from(PLANS)))[:600]
@@ -49,6 +50,7 @@ def test_tokens_changed(data: st.DataObject) -> None:
 @pytest.mark.slow
 @some
 @given(st.data())
+@pytest.mark.long
 def test_characters_changed(data: st.DataObject) -> None:
     """A real plan with some characters replaced or cut out."""
     text = data.draw(st.sampled_from(PLANS))[:4000]

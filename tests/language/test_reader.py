@@ -35,6 +35,7 @@ def test_what_could_follow_is_told_where_no_word_begins() -> None:
     assert {"COMMA", "FOR", "RBRACE"} <= accepted and "NAME" not in accepted
 
 
+@pytest.mark.long
 def test_tables_are_made_once(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = _stop()
     assert [path.name for path in kept.parent.iterdir()] == [kept.name]
@@ -70,6 +71,7 @@ def test_tables_of_another_grammar_are_made_again(
     assert kept.read_bytes().splitlines()[0] != before.splitlines()[0]
 
 
+@pytest.mark.long
 def test_a_place_that_cannot_be_written_is_no_error(kept: Path) -> None:
     made = _stop()
     kept.unlink()

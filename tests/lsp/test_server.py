@@ -160,6 +160,7 @@ async def test_an_edit_is_checked_and_a_closed_text_is_silent(
     assert all("kb" not in one.message for one in client.diagnostics[uri])
 
 
+@pytest.mark.long
 async def test_a_lens_rehearses_a_test(client: LanguageClient, plan: Path) -> None:
     sound = plan.with_name("sound.ioplan")
     text = 'test "Short [1]" { run random 4KiB 100/0 for 100ms }\n'

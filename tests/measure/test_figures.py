@@ -69,6 +69,7 @@ def value(name: str, *samples: Sample) -> float | None:
         max_size=4,
     )
 )
+@pytest.mark.long
 def test_pooled_is_the_union(runs: list[tuple[Latencies, int, int]]) -> None:
     union = {part: flat(data[part] for data, _, _ in runs) for part in PARTS}
     whole = sample(union, sum(ns for _, ns, _ in runs), sum(cpu for _, _, cpu in runs))

@@ -57,6 +57,7 @@ def packed(found: list[Progress]) -> bytes:
 
 @settings(max_examples=60)
 @given(intervals, st.integers(1, 4))
+@pytest.mark.long
 def test_each_interval_comes_back(found: list[dict[str, Any]], chunk: int) -> None:
     made = events(found)
     with pytest.MonkeyPatch.context() as patch:
@@ -158,6 +159,7 @@ INEXACT: Any = {"stddev_ns"}
 @pytest.mark.parametrize(
     "backend", ["sim", pytest.param("io_uring", marks=pytest.mark.slow)]
 )
+@pytest.mark.long
 def test_the_intervals_add_up_to_the_run(
     tmp_path: Path, store_path: Path, backend: str
 ) -> None:

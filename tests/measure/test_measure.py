@@ -236,6 +236,7 @@ def test_times_out_of_order() -> None:
     assert str(found) == "the intervals are not in order"
 
 
+@pytest.mark.long
 def test_an_hour_of_intervals_takes_seconds_at_most() -> None:
     """Half a second on an idle machine; what merges anew each time takes minutes."""
     base = [counts(latencies_ns(seed, 3000)) for seed in range(4)]

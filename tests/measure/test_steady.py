@@ -331,6 +331,7 @@ def test_the_ending_names_the_window() -> None:
     )
 
 
+@pytest.mark.long
 def test_a_session_shows_its_rounds(tmp_path: Path, store_path: Path) -> None:
     """Live, and afterwards: each round, the limits, and what was missing."""
     text = (

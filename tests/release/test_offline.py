@@ -98,6 +98,7 @@ def test_a_system_is_named_as_it_names_itself(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="LEFT OUT: no dpkg-deb")
+@pytest.mark.long
 def test_archive_package_and_bill_are_equal_in_any_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -194,6 +194,7 @@ test "mix" {
 """
 
 
+@pytest.mark.long
 def test_an_answer_has_the_figures_of_the_export(tmp_path: Path) -> None:
     (tmp_path / "p.ioplan").write_text(PLAN)
     store = ("--store", str(tmp_path / "s.db"))

@@ -86,6 +86,7 @@ def many(store: Store, count: int, bad: int = -1) -> Document:
     return document(store, sessions, {}, "")
 
 
+@pytest.mark.long
 def test_what_fails_in_one_of_many_sessions_is_seen(store: Store) -> None:
     found = many(store, 60, bad=55)
     (section,) = found.sections

@@ -126,6 +126,7 @@ def test_runs_without_counts_have_none(store: Store) -> None:
     assert found.notes == ("no run has counts of its intervals",)
 
 
+@pytest.mark.long
 def test_it_is_drawn_from_a_plan(tmp_path: Path, store_path: Path) -> None:
     line = "chart heatmap reader.latency over time"
     plan = plan_file(tmp_path, PLAN.format(line))

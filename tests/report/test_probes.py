@@ -52,6 +52,7 @@ def probes_of(section: Section) -> ChartSpec:
     return found
 
 
+@pytest.mark.long
 def test_what_was_found_and_what_was_tried(folder: Path) -> None:
     found, printed = section(folder, CELLS)
     rows = list(found.runs.records())

@@ -67,6 +67,7 @@ def test_each_row_has_its_series(tmp_path: Path, store_path: Path) -> None:
     assert found.count("█" * WIDTH) == 2 and "in time" in found
 
 
+@pytest.mark.long
 def test_where_there_is_no_room_there_is_no_series(
     tmp_path: Path, store_path: Path
 ) -> None:

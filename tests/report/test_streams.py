@@ -84,6 +84,7 @@ def test_the_page_has_a_row_for_each(done: str, store_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_the_terminal_has_the_same_rows(done: str, store_path: Path) -> None:
     rows, _ = rows_and_records(store_path)
     table = [line.split() for line in ioplan("show").out.splitlines()]

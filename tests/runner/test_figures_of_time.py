@@ -57,6 +57,7 @@ def run(
 
 
 @pytest.mark.parametrize("metric", SEEKS)
+@pytest.mark.long
 def test_a_seek_finds_where_a_part_of_the_run_holds(
     metric: str, tmp_path: Path, store_path: Path
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_precondition_that_cannot_be_done_exactly(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_matrix_asks_the_same_question(limited: None) -> None:
     backend = SimBackend()
     answers = {feature: feature_support(backend, {}, feature) for feature in FEATURES}
@@ -148,6 +149,7 @@ def test_a_plan_for_no_target_is_judged_as_for_a_device(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @NEEDS_FIO
+@pytest.mark.long
 def test_fio_reads_its_native_text_from_a_pipe(tmp_path: Path) -> None:
     plan, told = plan_file(tmp_path, PACED), tmp_path / "told.fio"
     words = [sys.executable, "-m", "ioplan.cli", "plan", plan, "--backend", "fio"]

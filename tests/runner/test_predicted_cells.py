@@ -53,6 +53,7 @@ def by_cell(records: list[RunRecord]) -> dict[tuple[str, ...], RunRecord]:
     return {tuple(one.asked.cell.values()): one for one in records}
 
 
+@pytest.mark.long
 def test_cells_are_left_out_and_told_as_predicted(skipped: Skipped) -> None:
     store, records, (note,) = skipped
     left_out = [one for one in records if one.predicted]
@@ -73,6 +74,7 @@ def test_cells_are_left_out_and_told_as_predicted(skipped: Skipped) -> None:
     assert all(row["predicted_value"] and not row["iops"] for row in told)
 
 
+@pytest.mark.long
 def test_predictions_are_what_would_have_been_measured(
     skipped: Skipped, tmp_path: Path
 ) -> None:
@@ -95,6 +97,7 @@ def test_what_is_judged_is_measured(tmp_path: Path) -> None:
     assert all(one.verdicts and not one.predicted for one in judged)
 
 
+@pytest.mark.long
 def test_a_limit_that_nothing_meets_leaves_nothing_out(tmp_path: Path) -> None:
     _, records, (note,) = measured(tmp_path, "skip when predicted within 0.01%")
     assert note.endswith("which is too few: all are measured")

@@ -216,6 +216,7 @@ def test_a_device_is_taken(how: str, device: Path, plan: Path, tmp_path: Path) -
 
 
 @needs_root
+@pytest.mark.long
 def test_a_plan_that_goes_on_after_failures_ends_too(
     scratch: Path, tmp_path: Path, store_path: Path
 ) -> None:

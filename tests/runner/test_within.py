@@ -89,6 +89,7 @@ def test_rests_count_and_the_last_run_ends_on_time(tmp_path: Path) -> None:
     assert record.warnings[0].startswith("ended after ")
 
 
+@pytest.mark.long
 def test_a_run_that_is_decided_leaves_its_time_to_others(tmp_path: Path) -> None:
     """Reads do not change from second to second; the writes of an empty drive do."""
     calm = 'test "Calm" { run random 4KiB 100/0 for 30min }\n'

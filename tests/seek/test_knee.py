@@ -80,6 +80,7 @@ def test_the_law_is_found_again() -> None:
     assert usl(dict(list(known.items())[:4])) is None
 
 
+@pytest.mark.long
 def test_the_interval_of_the_peak_holds_it() -> None:
     rng, held = np.random.default_rng(1), 0
     for _ in range(40):

@@ -141,6 +141,7 @@ def fio_results(ended_ms: int) -> dict[str, object]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("rough_sim")
+@pytest.mark.long
 def test_each_command_takes_the_run_that_was_started_last(
     tmp_path: Path, store_path: Path, clock: Clock
 ) -> None:

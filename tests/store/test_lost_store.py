@@ -78,6 +78,7 @@ def test_a_file_that_was_emptied_is_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_session_ends_with_3_and_says_where_they_are(tmp_path: Path) -> None:
     path, scratch = tmp_path / "results.db", tmp_path / "scratch"
     plan = plan_file(tmp_path, RUNS)

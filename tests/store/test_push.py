@@ -106,6 +106,7 @@ def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None
 
 
 @needs_postgres
+@pytest.mark.long
 def test_a_session_looks_complete_only_when_all_its_runs_are_there(
     tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +323,7 @@ def test_a_server_that_is_killed_in_the_middle_gets_the_rest(
 
 @pytest.mark.slow
 @needs_postgres
+@pytest.mark.long
 def test_a_lab_shares_what_its_hosts_run(
     tmp_path: Path, database: str, store_path: Path
 ) -> None:
@@ -368,6 +370,7 @@ def test_each_lane_of_a_group_is_shared(
 
 
 @needs_postgres
+@pytest.mark.long
 def test_a_run_does_not_need_the_database(
     tmp_path: Path, database: str, store_path: Path
 ) -> None:

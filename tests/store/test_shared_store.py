@@ -72,6 +72,7 @@ VIEWS = {
 
 
 @needs_postgres
+@pytest.mark.long
 def test_each_view_is_the_same_in_both(shared: str, file: Path) -> None:
     import psycopg
 

@@ -642,6 +642,7 @@ def writer(path: Path, name: str, first: int, last: int) -> subprocess.Popen[str
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_kill_9_loses_nothing_that_was_added(path: Path) -> None:
     chance, stored, printed = random.Random(5), 0, set[int]()
     for kills in range(1, 6):
@@ -669,6 +670,7 @@ def intact(path: Path, printed: set[int], kills: int) -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_write_at_once(path: Path) -> None:
     children = [writer(path, name, 1, 101) for name in ("20261121-a", "20261121-b")]
     outputs = [child.communicate(timeout=30)[0] for child in children]
@@ -678,6 +680,7 @@ def test_two_processes_write_at_once(path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_write_to_one_session(path: Path) -> None:
     children = [writer(path, ID, 1, 60), writer(path, ID, 30, 90)]
     assert all(

@@ -88,6 +88,7 @@ def test_files_of_a_suite_find_each_other_before_those_of_its_user(
     assert check_recorded(source, checked.files, {}, 1.0, "full").tests == checked.tests
 
 
+@pytest.mark.long
 def test_a_suite_is_run_and_listed_by_its_name(site: Path) -> None:
     folder = package(site, "acme", "acme_plans")
     plan_file(

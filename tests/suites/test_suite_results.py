@@ -151,6 +151,7 @@ def figure(metric: str, rows: list[dict[str, Any]]) -> float:
     return float(found["latency_ns"])
 
 
+@pytest.mark.long
 def test_the_first_sentence_has_the_message_of_the_article(tmp_path: Path) -> None:
     """P4800X: at queue depth 1 it is far ahead of flash."""
     for drive in ("crosspoint", "datacentre"):

@@ -407,6 +407,7 @@ def test_full_on_the_simulated_drive(name: str, store_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("rough_sim")
+@pytest.mark.long
 def test_what_the_pts_report_asks_for_is_kept(store_path: Path) -> None:
     """Test platform, device, set-up, rounds, convergence, window, tables."""
     done = ioplan(

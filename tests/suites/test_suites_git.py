@@ -189,6 +189,7 @@ def add(repository: Repository, ref: str = "v1", name: str = "acme") -> None:
 
 
 @slow
+@pytest.mark.long
 def test_it_is_pinned_used_and_needs_no_network(
     repository: Repository, project: Path
 ) -> None:
@@ -235,6 +236,7 @@ def test_it_is_pinned_used_and_needs_no_network(
 
 
 @slow
+@pytest.mark.long
 def test_two_adds_at_once_lose_nothing_and_one_that_was_killed_is_finished(
     repository: Repository, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -284,6 +286,7 @@ def test_its_runs_are_those_of_its_index(repository: Repository, project: Path) 
 
 
 @slow
+@pytest.mark.long
 def test_an_update_is_shown_before_it_is_taken(
     repository: Repository, project: Path
 ) -> None:
@@ -317,6 +320,7 @@ def test_an_update_is_shown_before_it_is_taken(
 
 
 @slow
+@pytest.mark.long
 def test_over_http_by_tag_branch_and_commit(
     repository: Repository, project: Path
 ) -> None:
@@ -341,6 +345,7 @@ def test_over_http_by_tag_branch_and_commit(
     not SSHD or os.getuid() != 0,
     reason="LEFT OUT: git over ssh, as there is no sshd, or no root for it",
 )
+@pytest.mark.long
 def test_over_ssh(
     repository: Repository,
     project: Path,
@@ -397,6 +402,7 @@ OUT = {
 
 
 @slow
+@pytest.mark.long
 def test_links_stay_inside(repository: Repository, project: Path) -> None:
     repository.commit({"plans/sub/x": "", "plans/folder": Path("sub")})
     for number, (name, to) in enumerate(OUT.items()):

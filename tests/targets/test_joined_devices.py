@@ -60,6 +60,7 @@ def counted(devices: dict[str, Path]) -> dict[str, int]:
 
 
 @needs_root
+@pytest.mark.long
 def test_the_kernel_counts_on_each_device_what_the_run_tells(
     tmp_path: Path, store_path: Path, devices: dict[str, Path]
 ) -> None:
@@ -83,6 +84,7 @@ def test_the_kernel_counts_on_each_device_what_the_run_tells(
 
 
 @needs_root
+@pytest.mark.long
 def test_a_device_without_consent_or_with_data_stops_all(
     tmp_path: Path, devices: dict[str, Path]
 ) -> None:

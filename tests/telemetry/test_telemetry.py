@@ -347,6 +347,7 @@ made_points = st.lists(
 
 
 @given(made_points)
+@pytest.mark.long
 def test_points_come_back_as_they_were(found: list[TelemetryPoint]) -> None:
     assert decode_telemetry(encode_telemetry(found)) == tuple(found)
 

@@ -241,6 +241,7 @@ def test_a_trace_that_is_shorter_than_its_time_is_whole(tmp_path: Path) -> None:
     assert done_of(record) == asked and record["status"] == "ok"
 
 
+@pytest.mark.long
 def test_a_speed_is_sought(tmp_path: Path) -> None:
     """At most as fast as the drive does these reads without a pause."""
     made, gap_ns = np.zeros(4000, DTYPE), MS_NS

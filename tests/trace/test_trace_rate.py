@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 from command import ioplan, plan_file
 from recorded import MS_NS, recorded
 
@@ -49,6 +50,7 @@ def told(rows: list[dict[str, Any]]) -> list[list[int]]:
     return [[row[name] for name in names] for row in rows]
 
 
+@pytest.mark.long
 def test_each_interval_has_what_the_trace_has_in_it(tmp_path: Path) -> None:
     """At another speed, of a part, from another time of the run on."""
     trace = recorded(tmp_path, ios=6000, mean_gap_ns=MS_NS)

@@ -104,6 +104,7 @@ IGNORES = {"mode": "volatile", "fua_ignored": True, "reordered": True}
     ("cache", "log", "lost"),
     [(LYING, "flush every 4", "lost_flushed"), (IGNORES, "fua", "lost_fua")],
 )
+@pytest.mark.long
 def test_a_log_that_is_lost_was_overtaken(
     cache: dict[str, Any], log: str, lost: str, device: Starts, tmp_path: Path
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_log_that_is_lost_was_overtaken(
     ],
     ids=["honest with flushes", "honest with FUA", "lying in order", "no follower"],
 )
+@pytest.mark.long
 def test_who_keeps_the_order_is_not_accused_of_breaking_it(
     cache: dict[str, Any], log: str, data: str, device: Starts, tmp_path: Path
 ) -> None:

@@ -89,6 +89,7 @@ def dies_and_boots(one: Device, served: Served, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["volatile", "lying"])
+@pytest.mark.long
 def test_the_session_goes_on_and_judges(
     mode: str, device: Starts, served: Served, tmp_path: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_what_fails_before_the_cut_says_so(
     assert "no BMC" in found["message"] and last_host_cut() is None
 
 
+@pytest.mark.long
 def test_without_a_journal_elsewhere_nothing_begins(
     device: Starts, tmp_path: Path
 ) -> None:

@@ -37,6 +37,7 @@ def long_writes(one: Slice) -> int:
     return int(histogram.count[histogram.index >= LONG_BIN].sum())
 
 
+@pytest.mark.long
 def test_stalls_are_where_the_device_saw_them(
     device: Callable[..., Device], tmp_path: Path, store_path: Path
 ) -> None:

@@ -70,6 +70,7 @@ def written(one: Device) -> int:
     return int((seen(one)["kind"] == 1).sum())
 
 
+@pytest.mark.long
 def test_both_hosts_know_the_same(
     device: Starts, served: Served, tmp_path: Path
 ) -> None:
@@ -90,6 +91,7 @@ def test_both_hosts_know_the_same(
 
 
 @pytest.mark.parametrize("mode", ["volatile", "lying"])
+@pytest.mark.long
 def test_what_was_promised_is_known_after_the_host_died(
     mode: str, device: Starts, served: Served, tmp_path: Path
 ) -> None:
@@ -116,6 +118,7 @@ def test_what_was_promised_is_known_after_the_host_died(
 
 
 @pytest.mark.parametrize(("behind", "foreign"), [(1, False), (2, True)])
+@pytest.mark.long
 def test_one_write_may_be_untold_and_no_more(
     behind: int, foreign: bool, device: Starts, served: Served, tmp_path: Path
 ) -> None:
@@ -150,6 +153,7 @@ def ends_midway(
     return Done(process.returncode, out, err)
 
 
+@pytest.mark.long
 def test_a_receiver_that_is_killed_ends_the_run_and_loses_nothing(
     device: Starts, served: Served, tmp_path: Path
 ) -> None:

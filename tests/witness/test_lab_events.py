@@ -72,6 +72,7 @@ def record_of(done: Done) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_events_are_marked_with_their_moments_and_output(tmp_path: Path) -> None:
     log = tmp_path / "log"
     down = shell(f"echo going down; echo down >>{log}; sleep 0.2")

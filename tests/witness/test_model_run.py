@@ -65,6 +65,7 @@ def issued(device: Device) -> Ios:
     return made
 
 
+@pytest.mark.long
 def test_a_models_run_has_the_load_of_its_trace(
     device: Callable[..., Device], tmp_path: Path
 ) -> None:
