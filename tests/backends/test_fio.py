@@ -160,6 +160,7 @@ def test_a_warm_up_is_told_and_not_counted(data: Path) -> None:
     check_warm_up(ios, found[-1].run_ns, SECOND_NS // 2, 500)
 
 
+@pytest.mark.long
 def test_intervals_add_up(data: Path) -> None:
     one = stream(name="a", qd=4, read_percent=70, threads=2)
     two = stream(

@@ -71,6 +71,7 @@ test "T" { after done run random 4KiB 100/0 for 50ms }"""
         assert 0.5 < held <= 1  # at depth 1 an I/O follows the other
 
 
+@pytest.mark.long
 def test_littles_law_holds_on_a_real_file(
     tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:

@@ -33,6 +33,7 @@ def drawn(variation: float) -> Floats:
 
 
 @pytest.mark.parametrize("variation", [0.05, 0.5, 1.0, 1.33, 3.0])
+@pytest.mark.long
 def test_as_many_arrive_as_of_gaps_drawn_one_by_one(variation: float) -> None:
     """In each time, and in all; two samples by Kolmogorov and Smirnov."""
     ours, theirs = counted(variation), drawn(variation)

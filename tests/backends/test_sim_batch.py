@@ -133,6 +133,7 @@ def rests(bench: Bench, rest_s: int, count: int = 12) -> Rests:
     )
 
 
+@pytest.mark.long
 def test_no_rest_programs_more_than_the_dies_can(steady: Bench) -> None:
     """Blocks are whole: to make one free may take more than a rest has, and the
     next rest has so much less."""

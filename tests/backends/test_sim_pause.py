@@ -89,6 +89,7 @@ def test_a_group_takes_its_waves_and_a_pause(qd: int, every: int) -> None:
         *(("datacentre", 70, 8, 4), ("datacentre", 0, 32, 1), ("client", 0, 8, 4)),
     ],
 )
+@pytest.mark.long
 def test_rare_pauses_change_nothing(
     name: str, read_percent: int, qd: int, threads: int
 ) -> None:

@@ -20,7 +20,7 @@ from ioplan.results.report.document import FAILED
 from ioplan.results.report.reader import Reader
 from ioplan.results.store.store import Store
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 def near(text: str, expected: float | None, within: float = 0.0006) -> bool:
@@ -50,7 +50,6 @@ def downloaded(chromium: Browser, name: str) -> bytes:
     raise AssertionError(sorted(chromium.downloads.iterdir()))
 
 
-@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("title", "test"),
     [
@@ -241,7 +240,6 @@ def test_a_point_tells_its_figures(chromium: Browser, single: Report) -> None:
     assert "queue depth" in hint
 
 
-@pytest.mark.long
 def test_the_keyboard_reaches_every_point(chromium: Browser, single: Report) -> None:
     id = drawn_one(chromium, single.page, "Throughput by queue depth")
     plot = chromium.driver.find_element(By.CSS_SELECTOR, f"#{id} .plot")
@@ -269,7 +267,6 @@ return [...document.querySelectorAll(".scroll")]
 """
 
 
-@pytest.mark.long
 def test_landmarks_have_names_of_their_own(
     chromium: Browser, simulated: Report
 ) -> None:
@@ -278,7 +275,6 @@ def test_landmarks_have_names_of_their_own(
     assert len(found) > 3 and len(set(found)) == len(found)
 
 
-@pytest.mark.long
 def test_what_scrolls_sideways_is_reached_by_keyboard(
     chromium: Browser, simulated: Report
 ) -> None:

@@ -181,6 +181,7 @@ def test_a_host_is_looked_at_and_left_alone(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_nothing_is_done_that_nobody_agreed_to(tmp_path: Path) -> None:
     """Of two hosts, one is down: the other one is shown."""
     path = tmp_path / "lab.toml"

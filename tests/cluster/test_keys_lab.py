@@ -174,6 +174,7 @@ def test_a_host_that_is_back_is_taken_for_what_it_is(desk: Desk) -> None:
     assert [one["status"] for one in answers] == ["OK", "OK"]
 
 
+@pytest.mark.long
 def test_another_desk_does_not_get_the_host(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -179,6 +179,7 @@ def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_simulated_drive_tells_nothing_of_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

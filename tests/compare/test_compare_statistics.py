@@ -65,6 +65,7 @@ def test_the_normal_approximation_joins_on() -> None:
         assert tail(t, 300.1) == pytest.approx(tail(t, 299.9), rel=2e-3)
 
 
+@pytest.mark.long
 def test_more_history_finds_more_with_one_session_a_side() -> None:
     """A loss of 5 % where sessions differ by 2 %, in percent of forty comparisons."""
     world, loss = World(cells=12), dict.fromkeys(range(12), -0.05)

@@ -39,6 +39,7 @@ def test_without_a_store_noise_is_assumed(tmp_path: Path, store_path: Path) -> N
     assert all(len(line) <= 80 for line in text.splitlines())
 
 
+@pytest.mark.long
 def test_a_store_tells_the_noise(tmp_path: Path, store_path: Path) -> None:
     """The simulated drive is far quieter than what is assumed; it tells of itself."""
     path = plan_file(tmp_path, PLAN)

@@ -98,6 +98,7 @@ def test_a_copy_is_found_when_the_first_16_mib_are_gone(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("sgdisk"), reason="LEFT OUT: sgdisk is missing")
+@pytest.mark.long
 def test_a_gpt_is_found_by_its_copy(tmp_path: Path) -> None:
     image = sparse(tmp_path / "disk.img")
     tell("sgdisk", "-n", "1:0:+10G", "-n", "2:0:0", image)
@@ -134,6 +135,7 @@ def test_noise_is_data_and_its_share_is_estimated(share: float, tmp_path: Path) 
         assert found.share == pytest.approx(share, abs=4 * (share / 1000) ** 0.5)
 
 
+@pytest.mark.long
 def test_nothing_is_nothing(tmp_path: Path) -> None:
     found = mapped(sparse(tmp_path / "disk.img", 1000 * GB))
     assert found.is_empty and found.share == 0 and found.drawn == 4000

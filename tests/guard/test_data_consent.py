@@ -123,6 +123,7 @@ def test_a_device_is_asked_for_once(tmp_path: Path, store_path: Path) -> None:
 
 @needs_root
 @pytest.mark.slow
+@pytest.mark.long
 def test_an_image_under_a_part_of_it_is_asked_for(tmp_path: Path) -> None:
     disk = tmp_path / "disk.img"
     disk.write_bytes(bytes(32 * MIB))

@@ -150,6 +150,7 @@ def test_what_ioplan_writes_is_not_taken_for_somebodys(
     assert seen(scratch) == ()
 
 
+@pytest.mark.long
 def test_seeds_draw_other_blocks_and_the_same_again(image: Path) -> None:
     put(image, 100 * MIB, b"text " * (SIZE // 50))
     assert seen(image, 1) == seen(image, 1) != seen(image, 2)

@@ -101,6 +101,7 @@ def test_a_block_that_was_changed_since_ends_that(image: Path, at: int) -> None:
         opened(image)
 
 
+@pytest.mark.long
 def test_so_do_the_counters_where_no_block_shows_it(image: Path) -> None:
     """Written, and put back as it was: somebody uses it."""
     evidence(image)
@@ -108,6 +109,7 @@ def test_so_do_the_counters_where_no_block_shows_it(image: Path) -> None:
     assert evidence(image) == CONSTANT, "read again, not remembered"
 
 
+@pytest.mark.long
 def test_data_given_up_is_known_only_as_it_was(image: Path) -> None:
     put(image, 0, NOISE)
     assert evidence(image, data=True).startswith("--overwrite-data")
@@ -117,6 +119,7 @@ def test_data_given_up_is_known_only_as_it_was(image: Path) -> None:
         opened(image)
 
 
+@pytest.mark.long
 def test_the_reading_goes_on_where_it_was(
     image: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

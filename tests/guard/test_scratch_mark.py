@@ -126,6 +126,7 @@ def without(path: Path) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_file_system_is_kept_even_after_a_kill(scratch: Path) -> None:
     if not shutil.which("mkfs.ext4"):
         pytest.skip("LEFT OUT: mkfs.ext4 is not installed")

@@ -209,6 +209,7 @@ def test_nothing_is_hidden_here(file: Path) -> None:
     open_target(request(file)).close()
 
 
+@pytest.mark.long
 def test_a_file_in_an_io_uring(file: Path) -> None:
     with (
         held(IO_URING, file),

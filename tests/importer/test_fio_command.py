@@ -177,6 +177,7 @@ def test_figures_are_those_of_the_records(folder: Path) -> None:
     not shutil.which("fio_jsonplus_clat2csv", path=os.defpath),
     reason="LEFT OUT: there is no fio_jsonplus_clat2csv, which comes with fio",
 )
+@pytest.mark.long
 def test_fio_s_own_program_reads_the_bins(folder: Path) -> None:
     done = ioplan("fio", "both.fio", "--output-format=json+", "--output=o.json")
     assert (done.code, done.out, done.err) == (0, "", "")

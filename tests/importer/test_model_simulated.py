@@ -28,6 +28,7 @@ def poisson(folder: Path, ios: int = 2000, iops: int = 2000) -> Prepared:
     return Prepared.open(folder / "a.iotrace")
 
 
+@pytest.mark.long
 def test_both_are_told_and_stand_in_the_plan(tmp_path: Path) -> None:
     trace = poisson(tmp_path)
     done = ioplan("model", trace.path, "-o", tmp_path / "a.ioplan")
@@ -42,6 +43,7 @@ def test_both_are_told_and_stand_in_the_plan(tmp_path: Path) -> None:
     assert ioplan("check", tmp_path / "a.ioplan").code == 0
 
 
+@pytest.mark.long
 def test_the_same_load_has_the_same_figures_and_another_has_not(tmp_path: Path) -> None:
     """Rates to chance, by the model of the trace and by one of half its rate."""
     trace = poisson(tmp_path)

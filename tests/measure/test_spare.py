@@ -104,6 +104,7 @@ def test_a_coarse_log_is_enough_and_a_late_one_is_told(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("real", SPARES)
+@pytest.mark.long
 def test_a_spare_is_found_and_the_state_is_steady(tmp_path: Path, real: int) -> None:
     (tmp_path / "right").mkdir()
     _, right = shaped(tmp_path / "right", f"{real}%", real)
@@ -117,6 +118,7 @@ def test_a_spare_is_found_and_the_state_is_steady(tmp_path: Path, real: int) -> 
 @pytest.mark.parametrize(
     ("stated", "real"), [p for p in product(SPARES, SPARES) if p[0] != p[1]]
 )
+@pytest.mark.long
 def test_a_wrong_spare_is_not_called_steady(
     tmp_path: Path, stated: int, real: int
 ) -> None:

@@ -218,6 +218,7 @@ def test_unfolding_one_part_changes_no_other(
 
 
 @given(states, st.lists(tests, min_size=1, max_size=3))
+@pytest.mark.long
 def test_counted_is_what_is_done_at_most(
     states: list[list[str]], tests: list[Written]
 ) -> None:
@@ -250,6 +251,7 @@ def test_places_tell_the_steps_of_a_test_apart(test: Written) -> None:
     assert all(len(found) == 1 for found in ids.values())
 
 
+@pytest.mark.long
 def test_a_plan_is_unfolded_lazily() -> None:
     plan = checked(
         'test "T" { run random 4KiB, threads 1 for 1s\n vary qd in 1..300 step 1\n'

@@ -114,6 +114,7 @@ def test_what_is_of_a_whole_run_says_so() -> None:
     assert found.figure(Metric(name="watts")).value is None
 
 
+@pytest.mark.long
 def test_it_is_shown(tmp_path: Path, store_path: Path) -> None:
     plan = plan_file(tmp_path, PLAN)
     done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "-q")

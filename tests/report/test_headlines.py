@@ -299,6 +299,7 @@ COLUMNS = {"iops": "iops", "bandwidth": "bandwidth_bytes_per_s", "mean": "mean_n
 )
 @example(axes={}, seed=39, failing=0)  # too few I/Os for a p99
 @given(axes=AXES, seed=st.integers(1, 50), failing=st.integers(0, 3))
+@pytest.mark.long
 def test_each_headline_is_a_figure_of_the_export(
     tmp_path_factory: pytest.TempPathFactory,
     axes: dict[str, set[str]],

@@ -44,6 +44,7 @@ def shown(
         return shown_of(request.param, tmp_path_factory.mktemp("suite") / "results.db")
 
 
+@pytest.mark.long
 def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
     """Each row of the page's table, as a line of the terminal's."""
     for section in shown.sections:

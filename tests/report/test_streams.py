@@ -64,6 +64,7 @@ def rows_and_records(
     return rows, records
 
 
+@pytest.mark.long
 def test_the_page_has_a_row_for_each(done: str, store_path: Path) -> None:
     rows, records = rows_and_records(store_path)
     scopes = {t: [row.get("scope", "") for row in found] for t, found in rows.items()}

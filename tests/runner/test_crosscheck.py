@@ -214,6 +214,7 @@ def test_another_session_gets_no_cpu_between_the_runs(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_backends_on_a_file(tmp_path: Path, store_path: Path) -> None:
     done = ioplan(
         "crosscheck", plan_file(tmp_path, READS), "--backends", "io_uring,sim",

@@ -90,6 +90,7 @@ def test_predictions_are_what_would_have_been_measured(
     assert sum(one > 0.05 for one in off) <= 0.05 * len(off)
 
 
+@pytest.mark.long
 def test_what_is_judged_is_measured(tmp_path: Path) -> None:
     _, records, _ = measured(tmp_path, SKIP, "expect iops > 1 iops when size == 256KiB")
     judged = [one for one in records if one.asked.cell["size"] == "256KiB"]

@@ -108,6 +108,7 @@ def test_a_probe_ends_when_it_is_decided(bench: Bench) -> None:
     assert took["9", "confirm"] >= 7.9, "four times the run"
 
 
+@pytest.mark.long
 def test_the_id_of_a_finding_is_of_the_seek_as_written(bench: Bench) -> None:
     bench.go(SEEK, by_depth(100))
     first = bench.records[-1]

@@ -109,6 +109,7 @@ def test_a_time_that_suffices_changes_nothing(tmp_path: Path) -> None:
     assert events == ["within 1 min: nothing is shortened, as it takes 10 s at most"]
 
 
+@pytest.mark.long
 def test_a_slow_drive_ends_on_time_and_loses_nothing(tmp_path: Path) -> None:
     """Its preparation takes far longer than a middling drive's would."""
     slow = tmp_path / "slow.toml"

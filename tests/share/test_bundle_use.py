@@ -59,6 +59,7 @@ def test_it_is_read_like_a_session(made: Path, store_path: Path) -> None:
     assert refused.code == 2 and "not started by you" in refused.err
 
 
+@pytest.mark.long
 def test_it_is_repeated_and_compared_with(made: Path, store_path: Path) -> None:
     done = ioplan("run", made)
     assert done.code == 0, done.err
@@ -89,6 +90,7 @@ def test_it_is_written_out_as_files(made: Path) -> None:
     assert ioplan("unbundle", made, "-o", "out").code == 2
 
 
+@pytest.mark.long
 def test_of_several_sessions_one_must_be_named(made: Path) -> None:
     one = read_bundle(made).sessions[0].session.id
     assert ioplan("unbundle", made).code == 0
@@ -138,6 +140,7 @@ def keys(tmp_path: Path) -> tuple[Path, Path]:
     return tmp_path, signers
 
 
+@pytest.mark.long
 def test_a_signature_is_of_a_signer_and_of_this_bundle(
     made: Path, keys: tuple[Path, Path]
 ) -> None:

@@ -44,6 +44,7 @@ def test_its_wheel_is_a_suite_by_name(
     assert ioplan("run", plan_file(tmp_path, USES), *SIM).code == 0
 
 
+@pytest.mark.long
 def test_its_own_tests_pass() -> None:
     path = EXAMPLE / "tests/test_ioplan_acme.py"
     spec = spec_from_file_location(path.stem, path)

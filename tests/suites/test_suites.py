@@ -315,6 +315,7 @@ def test_each_suite_says_what_it_costs(name: str, renew: bool) -> None:
 # the command
 
 
+@pytest.mark.long
 def test_suites_are_listed() -> None:
     done = ioplan("suites")
     assert done.code == 0

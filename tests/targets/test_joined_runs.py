@@ -55,6 +55,7 @@ def check_sums(record: RunRecord) -> None:
     assert sum(one.total.ios for one in targets) == record.total.ios
 
 
+@pytest.mark.long
 def test_a_rate_over_all_is_the_rate_of_all(tmp_path: Path, store_path: Path) -> None:
     shared = f"rate {RATE} iops over all, qd 32 over all for {LENGTH_S}s"
     done = run(tmp_path, f'test "T" {{ run random 4KiB 70/30, {shared} }}')
@@ -211,6 +212,7 @@ def test_a_redacted_bundle_names_no_target(tmp_path: Path, store_path: Path) -> 
         assert found is is_named
 
 
+@pytest.mark.long
 def test_rounds_have_rows_of_targets_without_percentiles(
     tmp_path: Path, store_path: Path
 ) -> None:

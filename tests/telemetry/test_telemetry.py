@@ -592,6 +592,7 @@ def test_the_host_is_described(measured: Measured) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_broken_meter_is_a_warning(tmp_path: Path, store_path: Path) -> None:
     lab = tmp_path / "lab.toml"
     lab.write_text('power = { command = ["/no/such/meter"] }\n')

@@ -153,6 +153,7 @@ def test_it_ends_by_itself_and_leaves_nothing(device: Path, tmp_path: Path) -> N
 @needs_root
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracing")
+@pytest.mark.long
 def test_what_a_killed_one_has_left_the_next_removes(
     device: Path, tmp_path: Path
 ) -> None:

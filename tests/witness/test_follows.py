@@ -79,6 +79,7 @@ def test_no_write_arrives_before_its_entry_is_durable(
     assert of > 50 and early == 0
 
 
+@pytest.mark.long
 def test_without_the_word_the_writes_are_early(device: Starts, tmp_path: Path) -> None:
     one = device(**SLOW_LOG)
     run(tmp_path, one, wal("fua", ""))

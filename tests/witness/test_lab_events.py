@@ -107,6 +107,7 @@ def test_a_moment_counts_from_the_first_io_and_is_marked_from_the_measured_part(
     assert 0.4 < late["start_s"] < 0.85
 
 
+@pytest.mark.long
 def test_a_stalled_device_goes_on_after_the_event(
     device: Starts, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def test_one_bad_second_is_told(
 
 
 @NEEDS_FIO
+@pytest.mark.long
 def test_fio_is_refused_unless_its_intervals_are_allowed(
     device: Callable[..., Device], tmp_path: Path, store_path: Path
 ) -> None:
