@@ -12,7 +12,7 @@ SOURCES := pyproject.toml plugins/io_uring/engine/build_hook.py \
   $(wildcard $(CRATES:=/Cargo.*) packaging/prebuilt_engine.py) \
   $(shell find $(CRATES:=/src) -name '*.rs')
 OPTIONS :=
-WORKERS := 3
+WORKERS := 4
 SECONDS := 600
 PYTEST = $(VENV)/bin/python -m pytest $(OPTIONS)
 
@@ -29,11 +29,9 @@ fast: lint
 	$(PYTEST) -n 2 -m 'not slow and not machine and not long'
 
 # All but what takes long or needs a virtual machine. The last line says how it went.
+# The engine's tests, which wait most of their minute, run beside the first of the others.
 test: $(READY)
-	@status=0; \
-	$(MAKE) --no-print-directory test-engine || status=$$?; \
-	$(MAKE) --no-print-directory test-python || status=$$?; \
-	exit $$status
+	@$(MAKE) --no-print-directory --keep-going --jobs=2 test-engine test-python
 
 # The programs that the tests use for real.
 test-tools:
@@ -50,13 +48,12 @@ test-engine: $(READY)
 	  { echo 'DISTURBED? The engine is tested once more.'; $(ENGINE_TESTS); }; }) \
 	  || exit 1; done
 
-# A third worker computes while two of them wait for I/O. What fails is run once more,
+# Two workers compute while two of them wait for I/O. What fails is run once more,
 # alone, and named.
 test-python: $(READY)
 	$(PYTEST) -n $(WORKERS) --again --ignore tests/vm -m 'not long'
 
 # Labs whose hosts, links and databases fail, whole examples, packages. Most of it waits.
-test-long: WORKERS := 4
 test-long: $(READY)
 	$(PYTEST) -n $(WORKERS) --again --ignore tests/vm -m long
 

@@ -150,6 +150,7 @@ def test_a_pause_does_not_lengthen_the_run(data: Path) -> None:
 
 
 @needs_idle_cpu(ms=50)
+@pytest.mark.long
 def test_a_warm_up_is_told_and_not_counted(data: Path) -> None:
     wanted = job(stream(qd=4, rate={"iops": 500}, threads=2), run_ns=SECOND_NS // 2,
                  warmup_ns=SECOND_NS // 2)  # fmt: skip
@@ -290,6 +291,7 @@ def test_the_bytes_of_several_streams_end_the_run(data: Path) -> None:
     assert not result.stopped and found.total.bytes >= 8 * MIB
 
 
+@pytest.mark.long
 def test_each_stream_has_its_own_time_and_short_ones_a_warning(data: Path) -> None:
     """fio counts whole ms; a stream of 4 MiB is done in fewer than one of 200 IOPS."""
     rated = stream(name="a", rate={"iops": 200})
@@ -498,6 +500,7 @@ def test_a_fio_that_hangs_is_given_up(
     assert isinstance(told, Failure) and told.cause == "hung"
 
 
+@pytest.mark.long
 def test_the_files_of_a_session_stay(tmp_path: Path, data: Path) -> None:
     from ioplan.backends import TargetRequest
 
@@ -522,6 +525,7 @@ def test_the_files_of_a_session_stay(tmp_path: Path, data: Path) -> None:
     assert again.returncode == 0
 
 
+@pytest.mark.long
 def test_reads_that_come_back_empty_end_the_run(tmp_path: Path) -> None:
     """fio counts them as I/Os, by the million, when a drive is gone."""
     path = filled(tmp_path / "shrinking.bin", 4 * MIB)

@@ -57,6 +57,7 @@ def test_gaps_have_the_law_that_was_asked(variation: float) -> None:
     assert ks_distance(gaps, lambda x: below(x + 0.005), 0.05) < 2.2
 
 
+@pytest.mark.long
 def test_counts_in_a_run_vary_as_the_gaps_do() -> None:
     """In intervals of n I/Os, by the variation times the root of n; 1 is Poisson's."""
     for variation in (0.2, 1.0, 3.0):

@@ -87,6 +87,7 @@ def test_what_ran_before_does_not_change_a_batch() -> None:
     assert paces[0] and paces[0] == paces[1]
 
 
+@pytest.mark.long
 def test_repeats_vary_as_batches_do() -> None:
     """A mix is less sure than reads alone, and its repeats do not hide it."""
     bench = filled("client")

@@ -130,6 +130,7 @@ sys.stdin.read()
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_paused_one_dies_with_ioplan(tmp_path: Path) -> None:
     program = stand_in(tmp_path, "rpc/N_nonroot_nohuge")
     words = [sys.executable, "-c", PAUSED.format(here=str(paths.SUPPORT)), str(program)]

@@ -319,6 +319,7 @@ def test_an_edited_plan_aligns_by_what_it_asks(ran: Ran) -> None:
     assert all(one == ["1.00 s in BASE, 2.00 s in NEW"] for one in told)
 
 
+@pytest.mark.long
 def test_the_same_run_twice_in_a_plan_is_two_cells(ran: Ran) -> None:
     again = READS.replace('"Reads"', '"Again"')
     text = f"{PLAN}{again}"

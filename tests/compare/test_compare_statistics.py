@@ -79,6 +79,7 @@ def test_more_history_finds_more_with_one_session_a_side() -> None:
     assert found[5] < found[10] < found[20] and found[20] >= 34
 
 
+@pytest.mark.long
 def test_long_history_of_heavy_tails_is_no_reason_for_alarms() -> None:
     """Of forty comparisons of equal sides; with normal tails 15 to 20 % are."""
     for shared in (0.0, 0.5):

@@ -109,6 +109,7 @@ def aged(seconds: int) -> Callable[[Claims], Claims]:
     return lambda claims: claims | {"iat": at - 300, "exp": at}
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     "change",
     [

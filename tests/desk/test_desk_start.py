@@ -55,6 +55,7 @@ def sent(browser: TestClient, path: str, **form: object) -> tuple[int, str]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_mistakes_are_shown_at_their_lines(lab_desk: Desk) -> None:
     browser = signed_in(lab_desk, "operator")
     wrong = PLAN.replace("run    random", "run    randum").replace(

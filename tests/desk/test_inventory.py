@@ -335,6 +335,7 @@ def test_a_plain_run_that_was_killed_has_ended(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_plain_run_that_the_lab_cannot_be_told_of_says_so(
     tmp_path: Path, store_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def opened(path: Path, *, data: bool = False) -> Target:
     )
 
 
+@pytest.mark.long
 def test_it_is_kept_for_the_data_that_was_there(file: Path) -> None:
     with refused(TargetFault.DATA, "sqlite database at byte 0"):
         opened(file)

@@ -92,6 +92,7 @@ def test_what_ioplan_left_is_known_block_by_block(image: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [0, 5 * MIB, 33 * MIB + 4096, SIZE - 4096])
+@pytest.mark.long
 def test_a_block_that_was_changed_since_ends_that(image: Path, at: int) -> None:
     target = opened(image)
     os.pwrite(target.fd, NOISE * 2, 0)

@@ -151,6 +151,7 @@ def test_a_device_is_erased(
 
 
 @needs_root
+@pytest.mark.long
 def test_a_device_that_does_not_discard_is_told_apart(tmp_path: Path) -> None:
     """A loop device on a file system that cannot punch holes."""
     tell("mount", "-t", "ramfs", "none", tmp_path)
@@ -169,6 +170,7 @@ def test_a_device_that_does_not_discard_is_told_apart(tmp_path: Path) -> None:
 
 @needs_root
 @pytest.mark.parametrize("way", ["format", "sanitize"])
+@pytest.mark.long
 def test_nvme_commands_go_to_nvme_only(tmp_path: Path, way: PurgeMethod) -> None:
     with device(tmp_path, way) as target:
         before = (tmp_path / "disk.img").read_bytes()
@@ -348,6 +350,7 @@ echo $! >PID.part; mv PID.part PID
 
 
 @needs_root
+@pytest.mark.long
 def test_what_a_program_leaves_running_is_ended(tmp_path: Path) -> None:
     told = tmp_path / "pid"
     command = in_shell(WRITER.replace("PID", str(told)) + "ZEROS")

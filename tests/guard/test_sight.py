@@ -262,6 +262,7 @@ def test_a_descriptor_on_its_way_is_waited_for(file: Path) -> None:
 
 
 @pytest.mark.parametrize("where", [("unshare", "--mount")])
+@pytest.mark.long
 def test_the_upper_file_of_an_overlay_elsewhere(
     where: tuple[str, ...], tmp_path: Path
 ) -> None:

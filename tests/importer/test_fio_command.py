@@ -143,6 +143,7 @@ def test_what_other_programs_read_is_there(program: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_figures_are_those_of_the_records(folder: Path) -> None:
     told = documents(ioplan("fio", "both.fio", "--output-format=json+"))
     with Store.open(folder / "r.db") as store:
@@ -194,6 +195,7 @@ def test_fio_s_own_program_reads_the_bins(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_our_own_import_of_fio_s_results_takes_it(folder: Path) -> None:
     told = documents(ioplan("fio", "both.fio", "--output-format=json+"))
     (folder / "o.json").write_text(json.dumps(told))
@@ -220,6 +222,7 @@ def test_terse_has_fio_s_fields(folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_normal_output_is_of_each_job_and_group(folder: Path) -> None:
     out = ioplan("fio", "both.fio", "--output-format=normal,json").out
     text, _, document = out.partition("\n{")

@@ -69,6 +69,7 @@ def survives(text: str, kind: str) -> None:
 
 @given(st.lists(SECTIONS, max_size=4), st.booleans())
 @settings(max_examples=50, deadline=None)
+@pytest.mark.long
 def test_job_files(sections: list[Any], bare: bool) -> None:
     lines = []
     for name, options in sections:

@@ -72,6 +72,7 @@ def test_what_is_right_is_not(text: str) -> None:
     assert warnings_of(checked(text)) == []
 
 
+@pytest.mark.long
 def test_no_suite_makes_one() -> None:
     for name in (one for one in suite_names() if not one.startswith("std/")):
         path = suite_file(name)

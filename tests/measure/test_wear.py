@@ -129,6 +129,7 @@ def test_what_was_not_measured_is_no_figure() -> None:
     assert value("waf", enough).value == pytest.approx(10**9 / (100 * UNIT))
 
 
+@pytest.mark.long
 def test_the_log_of_a_simulated_drive_can_be_coarse_and_late() -> None:
     log = LogSpec.model_validate({"step": "32MiB", "every": "10s"})
     bench = Bench(DriveSpec(log=log), 1 << 30)

@@ -52,6 +52,7 @@ def test_the_engine_has_the_crates_of_its_lock_file_with_their_licences() -> Non
     assert all(one.licence and one.texts for one in found.values())
 
 
+@pytest.mark.long
 def test_the_pages_name_what_they_are_made_with() -> None:
     (theme,) = bill.pages()
     assert theme.name == "mkdocs-material" and theme.version

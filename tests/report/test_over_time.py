@@ -206,6 +206,7 @@ def test_bands_that_lie_close_have_a_linear_axis(
     assert next(bands_over_time(request)).y_scale == scale
 
 
+@pytest.mark.long
 def test_a_long_timeline_is_thinned_to_means(store: Store) -> None:
     many = MOST_POINTS * 2
     series = tuple(interval(n, n % 2) for n in range(1, many + 1))

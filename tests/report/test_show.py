@@ -243,6 +243,7 @@ def test_aligned_figures_are_the_same_figures(values: list[float]) -> None:
     assert len(wholes) == 1
 
 
+@pytest.mark.long
 def test_the_table_has_the_first_cells_and_the_signs_of_those(store_path: Path) -> None:
     made = measurement()
     with Store.open(store_path) as store:

@@ -252,6 +252,7 @@ def test_the_manual_lists_all_clauses(renew: bool) -> None:
     check_part(ROOT / "docs/conformance.md", "clauses", "".join(manual()), renew)
 
 
+@pytest.mark.long
 def test_the_page_and_the_command_have_it(tmp_path: Path, store_path: Path) -> None:
     text = 'plan "PTS <b>latency" test "T" { run random 4KiB 0/100 for 1s }'
     plan = plan_file(tmp_path, text)

@@ -102,6 +102,7 @@ def test_the_live_lines_tell_of_streams(done: str) -> None:
     assert sum(line.startswith("log write 500 IOPS") for line in lines) == 2
 
 
+@pytest.mark.long
 def test_the_export_has_a_row_for_each(done: str, store_path: Path) -> None:
     text = ioplan("export", "--format", "csv").out
     found = list(csv.DictReader(io.StringIO(text, newline="")))

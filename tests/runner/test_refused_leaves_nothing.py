@@ -48,6 +48,7 @@ def test_nothing_is_left(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_closed_pipe_leaves_no_folder(tmp_path: Path, store_path: Path) -> None:
     command = [sys.executable, "-m", "ioplan.cli", "run", plan_file(tmp_path, READS)]
     read, write = os.pipe()

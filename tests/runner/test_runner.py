@@ -504,6 +504,7 @@ def test_figures_are_of_the_rounds_that_count(bench: Bench) -> None:
     assert [one.actual for one in last.verdicts] == [500]
 
 
+@pytest.mark.long
 def test_a_drawn_order_is_another_in_each_round(bench: Bench) -> None:
     text = (BY_CELL % ("", 9, ", order drawn")).replace("100%, 0%", "100%, 50%, 0%, 9%")
     bench.go(text, steady_at(*[100, 200, 300, 400, 500, 600, 700, 800] * 9))

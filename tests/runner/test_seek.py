@@ -198,6 +198,7 @@ def test_a_cell_begins_where_its_neighbour_ended(bench: Bench) -> None:
     assert [one.value for one in second if one] == [9, 5, 7, 8, 8, 9]
 
 
+@pytest.mark.long
 def test_what_failed_is_tried_again_and_nothing_else(bench: Bench) -> None:
     """As `resume` does: the answers of the finished probes are told again."""
     bench.go(CELLS, by_depth(100, fails=5))

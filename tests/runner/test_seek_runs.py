@@ -93,6 +93,7 @@ def test_a_seek_that_is_killed_goes_on_at_its_probe(tmp_path: Path) -> None:
         kills += place.kills.total()
 
 
+@pytest.mark.long
 def test_programs_are_told_of_probes_and_findings(tmp_path: Path) -> None:
     plan = plan_file(tmp_path, KILLED)
     done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "--json")

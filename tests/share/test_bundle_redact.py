@@ -96,6 +96,7 @@ def every_byte(path: Path) -> bytes:
     return b"\n".join(found)
 
 
+@pytest.mark.long
 def test_no_byte_has_a_name_and_each_name_one_pseudonym(
     store_path: Path, tmp_path: Path
 ) -> None:
@@ -197,6 +198,7 @@ def test_a_name_is_hidden_however_it_is_written(text: str, left: str) -> None:
 @given(st.text(alphabet="abc/ .-_0:", max_size=60))
 @example("0a.b")
 @settings(max_examples=500)
+@pytest.mark.long
 def test_hiding_leaves_no_name_behind(text: str) -> None:
     names = Names(frozenset({"a.b"}), frozenset({"abc0000"}), frozenset({"cab"}))
     hidden = hider(names, KEY)(f"{text} abc0000x (cab) a.b")

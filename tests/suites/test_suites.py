@@ -45,6 +45,7 @@ HOUR_NS = 3600 * 10**9
 # every row is there, with the numbers of its source
 
 
+@pytest.mark.long
 def test_each_row_has_its_cells() -> None:
     found: dict[str, tuple[int, ...]] = {}
     for suite in PLANS.values():
@@ -324,6 +325,7 @@ def test_suites_are_listed() -> None:
     assert max(map(len, done.out.splitlines())) <= 80
 
 
+@pytest.mark.long
 def test_a_suite_is_described() -> None:
     done = ioplan("suites", "pts/pts_iops")
     assert done.code == 0

@@ -274,6 +274,7 @@ def test_two_adds_at_once_lose_nothing_and_one_that_was_killed_is_finished(
 
 
 @slow
+@pytest.mark.long
 def test_its_runs_are_those_of_its_index(repository: Repository, project: Path) -> None:
     """Whatever it is called here."""
     folder = paths.ROOT / "examples/acme_suite/ioplan_acme"

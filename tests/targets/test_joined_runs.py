@@ -89,6 +89,7 @@ def test_poisson_arrivals_and_a_ramp_are_shared(
         assert arrivals(record) == pytest.approx(ios, rel=share)
 
 
+@pytest.mark.long
 def test_without_over_all_each_target_has_the_whole(
     tmp_path: Path, store_path: Path
 ) -> None:

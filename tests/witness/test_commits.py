@@ -142,6 +142,7 @@ def test_a_flush_that_is_20_ms_off_is_found(off_ms: int) -> None:
         check({p: ns + off_ms * 10**6 for p, ns in right.items()}, took_ns)
 
 
+@pytest.mark.long
 def test_without_flushes_there_are_neither(device: Starts, tmp_path: Path) -> None:
     plan = 'test "Log" { run sequential 4KiB 0/100 for 200ms }\n'
     assert set(run(plan, device(size="64MiB"), tmp_path)) == {"write"}

@@ -69,6 +69,7 @@ def too_early(one: Device) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("log", ["fua", "flush every 4", "qd 4, flush every 8"])
+@pytest.mark.long
 def test_no_write_arrives_before_its_entry_is_durable(
     log: str, device: Starts, tmp_path: Path
 ) -> None:

@@ -206,6 +206,7 @@ def test_intervals_have_what_the_device_did_in_them(
 @pytest.mark.slow
 @pytest.mark.machine
 @pytest.mark.parametrize("name", ["mix", "two streams", "flushes"])
+@pytest.mark.long
 def test_fio_counts_each_io_in_one_interval(
     name: str, device: Callable[..., Device], tmp_path: Path, store_path: Path
 ) -> None:
@@ -235,6 +236,7 @@ def test_fio_counts_each_io_in_one_interval(
             assert FIO_BIN * seen_ns <= told_ns <= seen_ns + near_ns, (key, percent)
 
 
+@pytest.mark.long
 def test_an_interval_off_is_found() -> None:
     """What the judge is for: the same counts, each an interval late or short of one."""
     done_ns = np.arange(5, 2000, 10) * 10**6

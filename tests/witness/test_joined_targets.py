@@ -26,6 +26,7 @@ test "Shared" {{
 """
 
 
+@pytest.mark.long
 def test_devices_see_the_shared_rate_in_turn(
     device: Callable[..., Device], tmp_path: Path, store_path: Path
 ) -> None:
@@ -88,6 +89,7 @@ def test_failed_ios_are_those_of_their_target(
     assert "of fails" in message
 
 
+@pytest.mark.long
 def test_a_slow_target_takes_the_shared_depth(
     device: Callable[..., Device], tmp_path: Path, store_path: Path
 ) -> None:

@@ -188,6 +188,7 @@ def test_a_receiver_that_hangs_ends_the_run(
 
 @pytest.mark.machine
 @pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: only root mounts")
+@pytest.mark.long
 def test_a_full_disk_of_the_other_host_ends_the_run(
     device: Starts, tmp_path: Path
 ) -> None:

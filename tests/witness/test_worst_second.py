@@ -27,6 +27,7 @@ PLAN = """test "Seconds" {
 }"""
 
 
+@pytest.mark.long
 def test_one_bad_second_is_told(
     device: Callable[..., Device], tmp_path: Path, store_path: Path
 ) -> None:
