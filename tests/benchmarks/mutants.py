@@ -1,13 +1,15 @@
 """Which share of small defects the fast tests find, by mutation.
 
     .venv/bin/python tests/benchmarks/mutants.py [--seed 27] [--of 300] [--took 100]
-        [--room ROOM] [--tests FOLDER] [--list]
+        [--room ROOM] [--tests FOLDER] [--slow] [--list]
 
 Each mutant is one change of an expression or a statement in one of `ROOMS`. It is put in
 place of the module while that is imported, so that no file changes, and the fast tests of
 the room's folder that call the changed function are run in a process of its own until one
 fails. A function that no fast test calls counts as not found. `--of N` draws the sample,
-`--took M` tries its first M only; `--tests` are another version's, to compare two.
+`--took M` tries its first M only; `--tests` are another version's, to compare two. `--slow`
+adds the tests with devices and processes: of these, only what they do in their own process
+sees the mutant.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ ROOMS = {
     "measure": PACKAGE / "results/measure",
 }
 """Packages of ioplan; the tests of each stand in the folder of that name."""
-FAST = "not slow and not machine and not long"
+FAST, SLOW = "not slow and not machine and not long", "not long"
 CPU_LIMIT_S = 300
 MEMORY_LIMIT_BYTES = 4 << 30
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
@@ -229,10 +231,10 @@ class Chosen:
         items[:] = [item for item in items if item.nodeid in self.ids] or items
 
 
-def run(paths: list[str], *plugins: object) -> int:
-    """The exit code of pytest over the fast tests of some files or folders."""
+def run(paths: list[str], marks: str, *plugins: object) -> int:
+    """The exit code of pytest over the tests of some files or folders."""
     # pytest's own import hook would come before the mutant: ioplan is a plug-in of it.
-    options = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-m", FAST]
+    options = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-m", marks]
     return int(pytest.main([*options, *paths], list(plugins)))
 
 
@@ -252,12 +254,12 @@ def apart(work: Callable[[], int]) -> int:
         os._exit(code)
 
 
-def reach(room: str, tests: Path, kept: Path) -> Reached:
-    """Which fast tests of a room's folder run each of its lines, `{file:line: tests}`."""
+def reach(room: str, tests: Path, marks: str, kept: Path) -> Reached:
+    """Which tests of a room's folder run each of its lines, `{file:line: tests}`."""
 
     def work() -> int:
         seen = Reach(str(ROOMS[room]))
-        code = run([str(tests / room)], seen)
+        code = run([str(tests / room)], marks, seen)
         kept.write_text(
             json.dumps({at: sorted(found) for at, found in seen.tests.items()})
         )
@@ -268,7 +270,9 @@ def reach(room: str, tests: Path, kept: Path) -> Reached:
     return json.loads(kept.read_text())  # type: ignore[no-any-return]
 
 
-def end_of(mutant: Mutant, lines: Reached, tests: Path, failed: Path) -> str:
+def end_of(
+    mutant: Mutant, lines: Reached, tests: Path, marks: str, failed: Path
+) -> str:
     """`found` and by which test, `survived`, or `not reached`."""
     function = first_line_of_function(mutant)
     ids = set(lines.get(f"{mutant.file}:{function}", ()))
@@ -280,7 +284,7 @@ def end_of(mutant: Mutant, lines: Reached, tests: Path, failed: Path) -> str:
 
     def work() -> int:
         sys.meta_path.insert(0, Finder(mutant))
-        return run(files, Chosen(ids, failed))
+        return run(files, marks, Chosen(ids, failed))
 
     return f"found {failed.read_text()}" if apart(work) else "survived"
 
@@ -306,6 +310,7 @@ def main() -> None:
     parser.add_argument("--files", nargs="*", help="files of tests for all of a room")
     parser.add_argument("--skip", type=int, default=0, help="this many of the sample")
     parser.add_argument("--tests", type=Path, default=ROOT / "tests")
+    parser.add_argument("--slow", action="store_true", help="slow tests, too")
     parser.add_argument("--list", action="store_true", help="show the changes only")
     asked = parser.parse_args()
     sample = drawn(asked.seed, asked.of)[: asked.took]
@@ -316,16 +321,18 @@ def main() -> None:
             print(mutant, ast.unparse(mutated(mutant)).splitlines()[0])
         return
     os.chdir(asked.tests.parent)
+    tests, marks = asked.tests, SLOW if asked.slow else FAST
     ends: dict[str, int] = defaultdict(int)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines = (
             {room: {EACH: asked.files} for room in rooms}
             if asked.files
-            else {room: reach(room, asked.tests, folder / room) for room in rooms}
+            else {room: reach(room, tests, marks, folder / room) for room in rooms}
         )
         for mutant in sample:
-            end = end_of(mutant, lines[mutant.room], asked.tests, folder / "failed")
+            failed = folder / "failed"
+            end = end_of(mutant, lines[mutant.room], tests, marks, failed)
             ends[end.partition(" ")[0]] += 1
             print(f"{mutant}: {end}", flush=True)
     print(f"{ends['found']} of {len(sample)} found", dict(ends))
