@@ -95,3 +95,32 @@ def test_a_slowdown_that_is_not_flat_is_no_limit() -> None:
     fast = series(5_000, 0, 2_500, 1.0, noise=0.05)[:20]
     slow = series(5_000, 0, 1_000, 1.0, noise=0.1)[20:]
     assert not spent([*fast, *slow])
+
+
+def test_the_last_level_needs_five_intervals() -> None:
+    """The first may have begun within one, and the last of a run may be cut short."""
+    whole = series(500, 8_000, 16_000, 1.0)
+    begin = next(n for n, one in enumerate(whole) if one.ios["read"] == 500)
+    found = throttled("iops", whole[: begin + 6])
+    assert found.per_s == pytest.approx(500) and not found.why
+    assert "has 4 intervals" in throttled("iops", whole[: begin + 5]).why
+
+
+def test_a_rough_level_is_measured_whole() -> None:
+    """None of its intervals is further off than the others are."""
+    rough = [
+        changed(one, (800, 1_200)[number % 2])
+        for number, one in enumerate(series(10**9, 0, 1_000, 1.0))
+    ]
+    assert throttled("iops", rough).per_s == pytest.approx(1_000, rel=0.01)
+
+
+@pytest.mark.parametrize(("off_percent", "told"), [(1, True), (4, False)])
+def test_a_refill_scatters_little(off_percent: int, told: bool) -> None:
+    found = [
+        changed(one, 1_000 + 10 * off_percent * (-1) ** number)
+        if one.ios["read"] == 1_000
+        else one
+        for number, one in enumerate(series(1_000, 150_000, 16_000, 1.0))
+    ]
+    assert bool(spent(found)) is told

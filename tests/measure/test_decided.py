@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -38,6 +39,25 @@ def test_the_first_third_does_not_count() -> None:
 def test_a_failed_round_is_forgotten_with_its_third() -> None:
     assert known(None, 100, 100) == "failed"
     assert not known(None, 100, 100, 100)
+
+
+def student(chance: float) -> float:
+    """The quantile of Student's t of 2 degrees of freedom, in closed form."""
+    return (2 * chance - 1) / math.sqrt(2 * chance * (1 - chance))
+
+
+@pytest.mark.parametrize("looks", [1, 2])
+def test_the_width_is_students_at_its_look(looks: int) -> None:
+    """Each look at the last three has 5 % / (k (k + 1)) of the risk, on two sides."""
+    values = [100.0] * (looks - 1) + [99.0, 100.0, 101.0]
+    found = decide(WITHIN, [Figure(value) for value in values])
+    chance = 1 - 0.05 / (looks * (looks + 1)) / 2
+    assert found.half_width_percent == pytest.approx(student(chance) / math.sqrt(3))
+
+
+def test_two_thirds_of_the_rounds_count() -> None:
+    counted = [len(decide(WITHIN, [Figure(1.0)] * n).values) for n in range(1, 10)]
+    assert counted == [1, 2, 3, 3, 4, 4, 5, 6, 6]
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -31,6 +31,13 @@ samples = st.lists(
 )
 
 
+@given(st.integers(0, 2**64 - 1))
+def test_a_bucket_is_a_128th_of_its_values_wide(value: int) -> None:
+    """As the engine's and fio's are with their 7 bits, which are merged with these."""
+    lower, upper = bucket_range(bucket_index(value))
+    assert upper - lower == max(1, 1 << max(0, value.bit_length() - 8))
+
+
 @given(st.integers(0, 2**64 - 1), st.integers(1, 12))
 def test_a_value_lies_in_its_bucket(value: int, bits: int) -> None:
     index = bucket_index(value, bits)

@@ -11,6 +11,7 @@ from run_data import SECOND_NS, counts, latencies_ns, record, result, stream
 from ioplan.job import Progress
 from ioplan.language.metric import MetricError, parse_metric
 from ioplan.records.record import RunDetail
+from ioplan.results.measure.interval import in_series
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.metrics import Figure, Sample, figure
@@ -150,3 +151,18 @@ def test_a_metric_reads_as_it_is_written(text: str) -> None:
 def test_what_there_is_not_is_refused(text: str) -> None:
     with pytest.raises(MetricError):
         parse_metric(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        *(("iops", True), ("read.bandwidth", True), ("flush.iops", False)),
+        *(("a.iops", False), ("p99", True), ("max", True), ("errors", True)),
+        *(("p99.99", False), ("read.p99", False), ("a.mean", False)),
+    ],
+)
+def test_a_series_has_rates_by_direction_and_latencies_of_all(
+    text: str, kept: bool
+) -> None:
+    """The rest is made of what the intervals counted."""
+    assert in_series(parse_metric(text, ["a"])) is kept
