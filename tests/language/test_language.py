@@ -350,6 +350,23 @@ def test_each_seeded_error_is_found_and_no_other(
     assert sorted(found) == sorted(rows), str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        'test "A" { rnu random 4KiB for 1s }',
+        'test "A" { run random 4KiB foo for 1s }',
+        'test "A" {\n  run random 4KiB for 1s\n  vray qd in 1, 2 }',
+        "precondition p { wriet random 4KiB, 1 pass }",
+        "workload w { a = random 4KiB 70/30 foo }",
+    ],
+)
+def test_an_error_leaves_the_brace_of_its_block(line: str) -> None:
+    """What follows is not taken for a part of the block."""
+    after = 'test "B" { run random 4KiB for 1s }\ntest "C" { run random bar for 1s }'
+    _, found = parse(Source("t.ioplan", f"{line}\n{after}\n"))
+    assert len(found) == 2 and "'bar'" in found[1].message, found
+
+
 def test_seeded_text_is_right() -> None:
     assert len(check(Source("t.ioplan", SEEDED)).tests) == 2
 

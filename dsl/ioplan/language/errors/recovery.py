@@ -79,6 +79,7 @@ def _statement(text: str, at: int, end: int) -> tuple[int, int]:
     limit = min((s for s in items if s > at), default=len(text))
     closing = [m.start() for m in CLOSING.finditer(text)]
     starts += _as_far_out(text, start, at)
+    closing += _outer_closing(text, start, at)
     stops = [s for s in (*starts, *closing) if at < s < limit] + [limit]
     for stop in sorted(stops):
         if text[start:stop].strip() and _balanced(text[start:stop]):
@@ -113,6 +114,17 @@ def _as_far_out(text: str, start: int, at: int) -> list[int]:
     indent = len(row) - len(row.lstrip(" \t"))
     outer = re.compile(rf"^[ \t]{{0,{indent}}}[A-Za-z_]", re.M)
     return [m.start() for m in outer.finditer(text, at) if m.start() > at]
+
+
+def _outer_closing(text: str, start: int, at: int) -> list[int]:
+    """The brace after a place that closes the block in which its statement begins."""
+    depth = 0
+    for brace in re.finditer(r"[{}]", text[start:]):
+        depth += 1 if brace[0] == "{" else -1
+        if depth < 0:
+            found = start + brace.start()
+            return [found] if found > at else []
+    return []
 
 
 def _balanced(text: str) -> bool:
