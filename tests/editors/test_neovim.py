@@ -74,7 +74,6 @@ def test_layout_on_save(nvim: Neovim, folder: Path) -> None:
     assert nvim.until(lambda: not nvim.messages(), "end of the errors")
 
 
-@pytest.mark.long
 def test_a_test_is_written_with_completion(nvim: Neovim, folder: Path) -> None:
     nvim.keys(":edit new.ioplan<CR>i")
     nvim.choose("test")
