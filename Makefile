@@ -31,7 +31,7 @@ fast: lint
 # All but what takes long or needs a virtual machine. The last line says how it went.
 # The engine's tests, which wait most of their minute, run beside the first of the others.
 test: $(READY)
-	@$(MAKE) --no-print-directory --keep-going --jobs=2 test-engine test-python
+	@$(MAKE) --no-print-directory --keep-going test-engine test-python
 
 # The programs that the tests use for real.
 test-tools:

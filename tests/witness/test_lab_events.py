@@ -125,7 +125,7 @@ def test_a_stalled_device_goes_on_after_the_event(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("gap_s", [0.5, 2, pytest.param(10, marks=pytest.mark.long)])
+@pytest.mark.parametrize("gap_s", [0.5, 2, 10])
 @needs_idle_cpu(50)
 def test_a_gap_is_reported_as_long_as_it_was(
     gap_s: float, device: Starts, tmp_path: Path

@@ -62,7 +62,7 @@ def _is_statement(stop: Stop) -> bool:
 def _comma_before(text: str, begin: int, at: int) -> int | None:
     """The last comma before a place that is in no block."""
     commas = [
-        i for i, char, depth in _depths(text, begin, at) if (char, depth) == (",", 0)
+        i for i, char, depth in depths(text, begin, at) if (char, depth) == (",", 0)
     ]
     return commas[-1] if commas else None
 
@@ -89,7 +89,7 @@ def _end(text: str, start: int) -> int | None:
     return None
 
 
-def _depths(text: str, start: int, end: int) -> Iterator[tuple[int, str, int]]:
+def depths(text: str, start: int, end: int) -> Iterator[tuple[int, str, int]]:
     """Each character with the number of blocks that are open around it."""
     depth = 0
     for index in range(start, end):

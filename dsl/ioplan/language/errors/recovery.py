@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from ioplan.language.errors.clause_repair import wrong_clause
+from ioplan.language.errors.clause_repair import depths, wrong_clause
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.errors.hints import diagnose
 from ioplan.language.errors.respelling import respelling
@@ -79,7 +79,7 @@ def _statement(text: str, at: int, end: int) -> tuple[int, int]:
     limit = min((s for s in items if s > at), default=len(text))
     closing = [m.start() for m in CLOSING.finditer(text)]
     starts += _as_far_out(text, start, at)
-    closing += _outer_closing(text, start, at)
+    closing += _outer_closing(text, start, at, limit)
     stops = [s for s in (*starts, *closing) if at < s < limit] + [limit]
     for stop in sorted(stops):
         if text[start:stop].strip() and _balanced(text[start:stop]):
@@ -116,15 +116,11 @@ def _as_far_out(text: str, start: int, at: int) -> list[int]:
     return [m.start() for m in outer.finditer(text, at) if m.start() > at]
 
 
-def _outer_closing(text: str, start: int, at: int) -> list[int]:
+def _outer_closing(text: str, start: int, at: int, limit: int) -> list[int]:
     """The brace after a place that closes the block in which its statement begins."""
-    depth = 0
-    for brace in re.finditer(r"[{}]", text[start:]):
-        depth += 1 if brace[0] == "{" else -1
-        if depth < 0:
-            found = start + brace.start()
-            return [found] if found > at else []
-    return []
+    places = depths(text, start, limit)
+    found = next((index for index, _, depth in places if depth < 0), -1)
+    return [found] if found > at else []
 
 
 def _balanced(text: str) -> bool:
