@@ -21,8 +21,8 @@ from ioplan.runner.telemetry import sensors
 from ioplan.runner.telemetry.cpu_times import TICKS_PER_S
 
 CPUCLOCK_SCHED = 2
-ROUNDED_DOWN = 6
-"""User and system time of this process, of its ended children, and of the engine."""
+ROUNDED_DOWN = 8
+"""User and system time of this process, its ended children, the engine, and a meter."""
 
 
 class Moment(NamedTuple):

@@ -29,6 +29,8 @@ MS = 10**6
 LAG_NS = 25 * MS
 """From the intended start of an I/O until the device sees it, or from its answer until the
 engine does, at most; and from the run's begin to its first I/O."""
+ODD_IOS = 2
+"""Of a phase, may take longer than that, where the host let the engine wait for a CPU."""
 LENGTH_NS = 2_000 * MS
 STEP_MS, LONGEST_S = 50, 20
 TOOK_MS = np.random.default_rng(5).choice((2, 40, 80), LONGEST_S * 1000 // STEP_MS)
@@ -150,7 +152,7 @@ def check_phase(phase: Phase, parts: dict[Any, Part], found: Counted) -> None:
         assert histogram.total == ios
         for limit_ns in range(0, 200 * MS, MS):
             longer = histogram_longer(histogram, limit_ns)
-            longer_by_lag = histogram_longer(histogram, limit_ns + LAG_NS)
+            longer_by_lag = histogram_longer(histogram, limit_ns + LAG_NS) - ODD_IOS
             why = (phase.name, key, limit_ns)
             assert surely.longer(limit_ns) <= longer, why
             assert longer_by_lag <= perhaps.longer(limit_ns), why
