@@ -17,7 +17,7 @@ from kinds_of_data import put
 from labs import MIB, asked, lab_of_file, loop_device, needs_root, tell
 from refused import refused
 
-from ioplan.backends import TargetRequest
+from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.results.store.store import Store
 from ioplan.runner.content.scan import scan
@@ -25,7 +25,13 @@ from ioplan.runner.devices.device import Device
 from ioplan.runner.guard import data_check, full_read, heartbeat
 from ioplan.runner.guard.data_check import sanitized
 from ioplan.runner.guard.errors import UnreadError
-from ioplan.runner.guard.full_read import CONSTANT, parts_to_read, read_whole
+from ioplan.runner.guard.full_read import (
+    CONSTANT,
+    find_data,
+    parts_to_read,
+    read_whole,
+)
+from ioplan.runner.guard.heartbeat import Heartbeat, last_beat
 from ioplan.runner.guard.known_content import KILLED, LEFT, known_content, state_path
 from ioplan.runner.guard.target import Target, open_target
 
@@ -56,10 +62,15 @@ def opened(path: Path, *, data: bool = False) -> Target:
     return open_target(request(path, data=data))
 
 
-def evidence(path: Path, *, data: bool = False) -> str:
+def closed(path: Path, *, data: bool = False) -> TargetFacts:
+    """After a session that wrote nothing."""
     target = opened(path, data=data)
     target.close()
-    return target.facts.evidence
+    return target.facts
+
+
+def evidence(path: Path, *, data: bool = False) -> str:
+    return closed(path, data=data).evidence
 
 
 def test_noise_is_not_emptiness(image: Path) -> None:
@@ -193,6 +204,63 @@ def test_holes_are_not_read(image: Path) -> None:
         assert parts_to_read(file.fileno(), SIZE) == [(16 * MIB, 17 * MIB)]
 
 
+@needs_root
+def test_of_a_part_of_a_file_that_part_is_read(image: Path) -> None:
+    """A loop device with an offset: places are those of the device."""
+    put(image, 16 * MIB, bytes(MIB))
+    put(image, 60 * MIB, bytes(MIB))
+    part = ("--offset", str(8 * MIB), "--sizelimit", str(32 * MIB))
+    with loop_device(image, *part) as device, device.open("rb") as file:
+        assert parts_to_read(file.fileno(), 32 * MIB) == [(8 * MIB, 9 * MIB)]
+
+
+def test_a_device_over_no_file_is_read_whole(
+    image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(full_read, "backing", lambda _: None)
+    monkeypatch.setattr(full_read.Device, "numbered", lambda _: None)
+    with image.open("rb") as file:
+        assert parts_to_read(file.fileno(), SIZE) == [(0, SIZE)]
+
+
+def test_what_is_there_is_looked_at_before_it_is_kept(image: Path) -> None:
+    """Where nobody has looked yet, at the begin of a session and after a full read."""
+    facts = closed(image)
+    state_path(facts).unlink()
+    put(image, 0, NOISE)
+    known = known_content(facts)
+    with image.open("rb") as file:
+        known.begin(file.fileno())
+        known.withdraw()
+        known.begin(file.fileno())
+        kept = known_content(facts).kept
+        assert kept and kept.writing and 0 in kept.data
+        known.forget()
+        put(image, 0, bytes(MIB))
+        known = known_content(facts)
+        assert find_data(file.fileno(), known) is None and known.seen
+    assert known.kept and known.kept.why == CONSTANT
+
+
+def test_a_heartbeat_keeps_the_most_that_a_period_had(
+    image: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first is kept at once: a session may be killed before a second is over."""
+    facts, path = closed(image), tmp_path / "beat"
+    sectors = iter([100, 150, 400, 420, 430])
+    monkeypatch.setattr(heartbeat, "write_counters", lambda _: {"boot": "b"})
+    monkeypatch.setattr(heartbeat, "sectors_written", lambda _: next(sectors, 430))
+    Heartbeat(facts, path).stop()
+    first = last_beat(path)
+    assert first and (first.sectors, first.most) == (150, 50)
+    beating = Heartbeat(facts, path)
+    with path.open("r+b") as file:
+        beating.stop()
+        beating._beat(file.fileno())
+    last = last_beat(path)
+    assert last and last.most == 20
+
+
 class FakeNvme:
     """Answers with a page of a log; no drive here has one."""
 
@@ -232,7 +300,7 @@ def test_the_sanitize_log_says_whether_it_is_erased(
 
 KILLED_AT_WORK = """
 import os, signal, sys, time
-from ioplan.backends import TargetRequest
+from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.runner.guard.target import open_target
 target = open_target(TargetRequest.model_validate_json(sys.argv[1]))
 os.pwrite(target.fd, os.urandom(4 << 20), 10 << 20)

@@ -177,3 +177,29 @@ def test_a_name_that_comes_to_mean_another_file(tmp_path: Path) -> None:
         other.replace(path)
     assert path.read_bytes() == b"other"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_plan_of_one_name_is_replaced_and_one_of_several_rewritten(
+    tmp_path: Path,
+) -> None:
+    """A new file has its content whole or not at all; a second name keeps to the old."""
+    plan, other = tmp_path / "plan.ioplan", tmp_path / "same.ioplan"
+    plan.write_bytes(OLD)
+    before = plan.stat().st_ino
+    rewrite(plan, NEW)
+    assert plan.read_bytes() == NEW and plan.stat().st_ino != before
+    other.hardlink_to(plan)
+    rewrite(plan, OLD)
+    assert other.read_bytes() == OLD and other.samefile(plan)
+
+
+@needs_root
+def test_root_replaces_a_file_of_another_and_leaves_it_to_them(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.ioplan"
+    plan.write_bytes(OLD)
+    os.chown(plan, 1234, 1234)
+    before = plan.stat().st_ino
+    rewrite(plan, NEW)
+    after = plan.stat()
+    assert (after.st_uid, after.st_gid, plan.read_bytes()) == (1234, 1234, NEW)
+    assert after.st_ino != before

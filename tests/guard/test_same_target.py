@@ -150,3 +150,19 @@ def without_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 ATTRIBUTES = ("setxattr", "getxattr", "removexattr")
+
+
+@needs_root
+def test_a_mark_beside_that_another_user_made_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_attributes(monkeypatch)
+    path = tmp_path / "s.bin"
+    make_scratch(path, MIB, lambda _: None)
+    (beside,) = tmp_path.glob(".s.bin*")
+    for owner in (1, 1234):
+        os.chown(beside, owner, owner)
+        with refused(TargetFault.DATA, "did not create"):
+            open_target(TargetRequest(path=str(path), writes=True))
+    os.chown(beside, 0, 0)
+    open_target(TargetRequest(path=str(path), writes=True)).close()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import pty
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command import ioplan, plan_file
@@ -29,9 +32,16 @@ from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.results.store.store import Store
 from ioplan.runner.devices.open_files import Opener
+from ioplan.runner.guard.in_use import UseWatch
 from ioplan.runner.guard.purge.purge import purge
 from ioplan.runner.guard.scratch_file import MARK
-from ioplan.runner.guard.shared_lock import Participants, unrelated_openers
+from ioplan.runner.guard.shared_lock import (
+    NO_PARTICIPANTS,
+    Participants,
+    lock,
+    share_lock,
+    unrelated_openers,
+)
 from ioplan.runner.guard.size import capacity_of
 from ioplan.runner.guard.target import make_scratch, open_target
 
@@ -130,6 +140,49 @@ def test_a_second_user_of_a_target_is_refused(scratch: Path) -> None:
     open_target(request(scratch)).close()
 
 
+@pytest.mark.parametrize(
+    ("leads", "together", "is_shared"),
+    [(False, "", False), (True, "", False), (True, "s", False), (False, "s", True)],
+)
+def test_only_who_follows_shares_the_lock(
+    scratch: Path, leads: bool, together: str, is_shared: bool
+) -> None:
+    """Until the host that leads has checked the target."""
+    wanted = TargetRequest(path=str(scratch), leads=leads, together=together)
+    with scratch.open("rb") as mine, scratch.open("rb") as other:
+
+        def is_free() -> bool:
+            try:
+                fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            fcntl.flock(other, fcntl.LOCK_UN)
+            return True
+
+        lock(scratch, mine.fileno(), wanted)
+        assert is_free() is is_shared
+        share_lock(scratch, mine.fileno(), wanted)
+        assert is_free() is bool(together)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_gone"), [(errno.ENODEV, True), (errno.EACCES, False)]
+)
+def test_only_what_is_gone_is_left_to_the_io(
+    scratch: Path, error: int, is_gone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def uses(_: UseWatch) -> Any:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(UseWatch, "_uses", uses)
+    watch = UseWatch(scratch, -1, None, NO_PARTICIPANTS)
+    if is_gone:
+        watch.check()
+        return
+    with pytest.raises(PermissionError):
+        watch.check()
+
+
 @pytest.mark.slow
 def test_a_participant_is_known_by_its_program_and_its_session() -> None:
     """Whoever else has the target open is none, and no session of one host has any."""
@@ -141,7 +194,8 @@ def test_a_participant_is_known_by_its_program_and_its_session() -> None:
         opener = Opener(process.pid, "python")
         session = Participants("a.program", "session-1")
         assert unrelated_openers([opener], session) == []
-        for other in (("a.program", "session-2"), ("program", "session-1"), ("", "")):
+        others = ("a.program", "session-2"), ("program", "session-1"), ("", "")
+        for other in (*others, ("a.program", ""), ("", "session-1")):
             assert unrelated_openers([opener], Participants(*other)) == [opener]
         process.communicate(b"\n")
     assert unrelated_openers([opener], session) == [opener]  # it has ended

@@ -32,7 +32,7 @@ from ioplan.runner.devices.usage import Host
 from ioplan.runner.guard.bare_drive import check_drive, check_lab
 from ioplan.runner.guard.consent import check_device_consent
 from ioplan.runner.guard.data_check import GIVEN_UP
-from ioplan.runner.guard.survey import Surveyed
+from ioplan.runner.guard.survey import IN_USE, Surveyed
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan.target_entry import LabTarget
 
@@ -147,6 +147,20 @@ class TestList:
                 row = shown("--lab", lab)[str(device)]
             assert row["reason"] == f"is mounted on {tmp_path}/mnt"
             assert row["kind"] == "mounted"
+
+    def test_one_that_the_kernel_uses_in_a_way_unknown_here(
+        self, tmp_path: Path
+    ) -> None:
+        backing = tmp_path / "disk"
+        backing.write_bytes(bytes(16 * MIB))
+        lab = lab_of_file(tmp_path, backing)
+        with loop_device(backing) as device:
+            assert shown("--lab", lab)[str(device)]["verdict"] == "writable"
+            held = os.open(device, os.O_RDONLY | os.O_EXCL)
+            row = shown("--lab", lab)[str(device)]
+            os.close(held)
+            assert (row["verdict"], row["kind"]) == ("readable", IN_USE.kind)
+            assert row["reason"].startswith("is in use")
 
     def test_a_target_of_the_lab_that_is_not_here(self, tmp_path: Path) -> None:
         lab = lab_file(tmp_path, serial="S9", nsid=1)
@@ -276,6 +290,20 @@ def test_the_serial_of_several_namespaces_is_no_consent() -> None:
             check_device_consent(device, inventory, said(word))
     for word in ("S1/1", "eui.0025385b71b01", "0x0025385b71b01"):
         check_device_consent(device, inventory, said("other", word))
+
+
+def test_a_device_without_a_serial_is_named_by_any_path_to_it(tmp_path: Path) -> None:
+    inventory = Inventory()
+    device = Device(Path("/sys/devices/none/zram0"))
+    inventory.identities = {device: BARE}
+    link, elsewhere = tmp_path / "scratch", tmp_path / "other"
+    link.symlink_to("/dev/zram0")
+    elsewhere.symlink_to("/dev/zram1")
+    for word in ("zram0", "/dev/zram0", "/dev/../dev/zram0", str(link)):
+        check_device_consent(device, inventory, said(word))
+    for word in ("dev/zram0", str(elsewhere), "/dev/zram"):
+        with refused(TargetFault.NO_CONSENT, "add --overwrite zram0"):
+            check_device_consent(device, inventory, said(word))
 
 
 def test_a_world_wide_name_that_two_drives_have_is_no_consent() -> None:
