@@ -49,6 +49,12 @@ def errors_of(body: str, **settings: str) -> list[str]:
     return [found.message for found in caught.value.diagnostics]
 
 
+@pytest.mark.parametrize("first", ["", "idle 1s"])
+def test_a_confirmation_without_a_run_is_no_error_of_its_own(first: str) -> None:
+    body = f"{first}\nseek highest qd in 1..8 where p99 < 1ms, confirm 1s"
+    assert errors_of(body) == ["the test has no run"]
+
+
 def values_of(vary: str) -> list[str]:
     """The values of an axis, as a plan writes them."""
     (axis,) = plan_of(f"run random 4KiB 100/0, qd 1 each for 1min {vary}").tests[0].axes

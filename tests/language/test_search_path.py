@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,33 @@ def test_each_place_is_searched_in_its_turn(
     assert size_of(plan, lab) == 32
     put(plan.parent, 64)
     assert size_of(plan, lab) == 64
+
+
+PINNED = """[mine]
+git = "https://example.org/mine"
+ref = "v1"
+folder = "."
+commit = "{commit}"
+
+[mine.files]
+"lib/w.ioplan" = "{digest}"
+"""
+
+
+def test_a_pinned_suite_is_used_as_it_was_taken(plan: Path) -> None:
+    project = plan.parent.parent
+    (project / "ioplan.toml").touch()
+    library = put(project / "suites/mine", 8) / "lib/w.ioplan"
+    plan.write_text(PLAN.replace("lib/", "mine/lib/"))
+    with pytest.raises(PlanError, match="mine/lib/w.ioplan"):
+        check_file(plan)
+    digest = sha256(library.read_bytes()).hexdigest()
+    lock = PINNED.format(commit="0" * 40, digest=digest)
+    (project / "ioplan.lock").write_text(lock)
+    assert size_of(plan) == 8
+    library.write_text(LIBRARY.format(16))
+    with pytest.raises(PlanError, match="w.ioplan"):
+        check_file(plan)
 
 
 def test_a_project_of_another_user_is_none(plan: Path, tmp_path: Path) -> None:
