@@ -15,7 +15,8 @@ pytest_plugins = [
     "few_samples",
     "frozen_heap",
     "left_out",
-    "closing",  # imports the one before
+    "parts",
+    "closing",  # imports the two before
     "markers",
     "no_power_cuts",
     "own_environment",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 from itertools import chain, combinations
+from typing import Any, NamedTuple
 
 import paths
 import pytest
 from _pytest.mark.expression import Expression
+from parts import Part, part_of
 
 PARTS = ("test-python", "test-long", "test-vm")
 MARKERS = ("slow", "durable", "long", "long_but_first", "machine")
@@ -56,6 +59,30 @@ def test_continuous_integration_runs_all_parts() -> None:
     lines = (paths.ROOT / ".ci/run").read_text().splitlines()
     for part in ("test", "test-long", "test-vm"):
         assert [line for line in lines if line.split()[:2] == ["make", part]]
+
+
+class Item(NamedTuple):
+    """What is asked of a test."""
+
+    nodeid: str
+
+
+@pytest.mark.parametrize("of", [1, 3, 4, 9])
+def test_parts_of_the_files_have_each_test_once(of: int) -> None:
+    """And the tests of a file are in one part."""
+    items: Any = [Item(f"tests/{n % 7}.py::test_{n}[a::b]") for n in range(40)]
+    parts = [Part(number, of).take(items) for number in range(1, of + 1)]
+    assert sorted(chain.from_iterable(parts)) == sorted(items)
+    files = [{item.nodeid[:10] for item in part} for part in parts]
+    assert sum(map(len, files)) == 7
+    assert max(map(len, files)) <= min(map(len, files)) + 1
+
+
+@pytest.mark.parametrize("text", ["0/4", "5/4", "4", "1/0", "a/b", "-1/2", "1/4/2", ""])
+def test_what_is_no_part_is_refused(text: str) -> None:
+    assert part_of("2/4") == (2, 4)
+    with pytest.raises(argparse.ArgumentTypeError, match="not a part"):
+        part_of(text)
 
 
 def test_every_file_with_tests_is_collected() -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 
 import pytest
 from left_out import WORD
+from parts import ALL, Part
 
 INSTALL = "{:,} left out: `make test-tools` installs what they need"
 SPDK, BY_HAND = "SPDK", "{:,} left out that need SPDK, built by hand"
@@ -18,8 +19,10 @@ NOT_RUN = ". Not run: `make test-long`, `make test-vm`"
 class Closing:
     """Outcomes by test, in the controller of pytest-xdist."""
 
-    def __init__(self, selected: str) -> None:
+    def __init__(self, selected: str, part: Part = ALL) -> None:
         self.not_run = NOT_RUN if selected == SHORT else ""
+        if part.of > 1:
+            self.not_run += f". Part {part} of the files: the others were not run"
         self.begun_s = time.monotonic()
         self.outcomes: dict[str, str] = {}
         self.left_out: Counter[str] = Counter()
@@ -62,4 +65,5 @@ class Closing:
 def pytest_configure(config: pytest.Config) -> None:
     """With `--again`, as `make test` calls it, and not in the workers."""
     if config.getoption("--again") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Closing(config.getoption("-m")), "tests-closing")
+        closing = Closing(config.getoption("-m"), config.getoption("--part"))
+        config.pluginmanager.register(closing, "tests-closing")
