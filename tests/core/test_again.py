@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-PLUGINS = ("-p", "again", "-p", "left_out", "-p", "closing")
+PLUGINS = ("-p", "again", "-p", "left_out", "-p", "parts", "-p", "closing")
 DISTURBED = """
 from pathlib import Path
 
@@ -97,3 +97,12 @@ def test_the_last_line_says_what_was_left_out(tmp_path: Path) -> None:
         "; 2 left out: `make test-tools` installs what they need."
     )
     assert "LEFT OUT: 2 tests: there is no nvm" in text
+
+
+def test_the_last_line_says_which_part_was_run(tmp_path: Path) -> None:
+    (tmp_path / "test_other.py").write_text(DEFECT)
+    code, text = pytest_of(tmp_path, LEFT_OUT, "--again", "--part", "1/2", "-n", "1")
+    assert code == 0, text
+    last = text.splitlines()[-1]
+    assert last.startswith("PASSED: 1 tests")
+    assert last.endswith("Part 1/2 of the files: the others were not run.")
