@@ -18,7 +18,14 @@ from refused import refused
 from ioplan.cli.inputs import checked_plan
 from ioplan.cli.targets.consents import listed_words
 from ioplan.core.error_kinds import TargetFault
-from ioplan.runner.guard.consent_list.admin_key import make_key
+from ioplan.core.state_folder import state_folder
+from ioplan.runner.guard.consent_list.admin_key import (
+    is_signed_by,
+    key_path,
+    make_key,
+    public_text,
+    read_key,
+)
 from ioplan.runner.guard.consent_list.drives import ConsentedDrive, drives_of
 from ioplan.runner.guard.consent_list.read import read_list, signed_list
 from ioplan.runner.guard.consent_list.signed import consented_plan, sign, verified
@@ -34,6 +41,10 @@ def row(serial: str = "S1", **more: Any) -> dict[str, Any]:
     identity = {"kernel": "nvme0n1", "serial": serial, "model": "M"}
     plain = {"name": "", "id": serial, "identity": identity, "verdict": "writable"}
     return {**plain, "path": "/dev/nvme0n1", "size_bytes": 1, **more}
+
+
+def test_the_key_of_an_admin_is_in_the_state_folder() -> None:
+    assert key_path() == state_folder() / "admin.key"
 
 
 class Desk:
@@ -236,6 +247,25 @@ def test_a_target_gets_the_words_of_its_own_drive_only() -> None:
     assert words([loop], backing_file="/a/b") == ["/a/b"]
     assert words([loop], path="/dev/vda") == [], "a path consents to no other place"
     assert listed_words(drives_of([loop]), Lab(), "/a/b") == []
+
+
+def test_what_is_signed_has_no_value_that_is_the_default(desk: Desk) -> None:
+    """Nor parts of a second: the text is the same for who reads and writes it again."""
+    document = desk.signed(any_plan=True)
+    said = document["consent"]
+    assert "." not in said["signed_at"]
+    identity = {"kernel": "", "model": "M", "serial": "S1"}
+    signed = {
+        "admin": "ada",
+        "drives": [{"id": "S1", "identity": identity}],
+        "lab": "attic",
+        "plans": None,
+        "signed_at": said["signed_at"],
+        "until": said["until"],
+    }
+    data = f"ioplan-consent-1\n{json.dumps(signed)}".encode()
+    public = public_text(read_key(desk.key))
+    assert is_signed_by(public, document["signature"], data)
 
 
 def test_the_kernels_name_is_not_signed(desk: Desk) -> None:

@@ -134,8 +134,10 @@ def test_an_image_under_a_part_of_it_is_asked_for(tmp_path: Path) -> None:
         path, entry = resolve_target(str(device), read_lab(lab))
         request = TargetRequest(path=path, entry=entry, writes=True)
         words = (str(disk),)
+        opened = len(list(Path("/proc/self/fd").iterdir()))
         with refused(TargetFault.DATA, f"is a part of {disk}"):
             open_target(request.model_copy(update={"overwrite": words}))
+        assert len(list(Path("/proc/self/fd").iterdir())) == opened
         open_target(request.model_copy(update={"overwrite_data": words})).close()
 
 

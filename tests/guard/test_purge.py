@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import paths
 import pytest
@@ -26,11 +27,12 @@ from ioplan.runner.devices import sanitize_log
 from ioplan.runner.devices.nvme import COMMAND, Controller, Layout, nsids
 from ioplan.runner.devices.sanitize_log import LOG_BYTES, SanitizeLog, wait_for_end
 from ioplan.runner.guard.purge import kernel
+from ioplan.runner.guard.purge import purge as purging
 from ioplan.runner.guard.purge.marks import MARKS, Marks, numbers
 from ioplan.runner.guard.purge.nvme import action_of
 from ioplan.runner.guard.purge.purge import purge
 from ioplan.runner.guard.target import Target, make_scratch, open_target
-from ioplan.target_entry import PurgeMethod
+from ioplan.target_entry import LabTarget, PurgeMethod
 
 PAGE = 4096
 NOISE = Random(1).randbytes(16 * MIB)
@@ -166,6 +168,34 @@ def test_a_device_that_does_not_discard_is_told_apart(tmp_path: Path) -> None:
     text = str(caught.value)
     assert "Operation not supported; it does not support this method" in text
     assert '"format" or "sanitize" for NVMe, or "zeros"' in text
+
+
+METHODS = {
+    "discard": "discard",
+    "zeros": "write_zeros",
+    "format": "prepare_format",
+    "sanitize": "prepare_sanitize",
+}
+
+
+@pytest.mark.parametrize("way", METHODS)
+def test_a_device_is_erased_by_the_method_of_the_lab_only(
+    tmp_path: Path, way: PurgeMethod, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used = list[str]()
+    for method, function in METHODS.items():
+
+        def erase(*_: object, method: str = method) -> Any:
+            used.append(method)
+            return lambda _: "erased"
+
+        monkeypatch.setattr(purging, function, erase)
+    with scratch(tmp_path) as target:
+        target.entry = LabTarget(serial="S1", purge=way)
+        target.facts = target.facts.model_copy(update={"kind": "block"})
+        with pytest.raises(BackendError, match="128 of 128 marks were not erased"):
+            purge(target)
+    assert used == [way]
 
 
 @needs_root

@@ -32,6 +32,7 @@ from ioplan.runner.devices.usage import Host
 from ioplan.runner.guard.bare_drive import check_drive, check_lab
 from ioplan.runner.guard.consent import check_device_consent
 from ioplan.runner.guard.data_check import GIVEN_UP
+from ioplan.runner.guard.drive import FileDrive, JoinedDrive
 from ioplan.runner.guard.survey import IN_USE, Surveyed
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan.target_entry import LabTarget
@@ -361,3 +362,29 @@ def test_a_narrow_terminal_loses_no_word_of_a_verdict(width: int) -> None:
     for line in rows[: rows.index("".ljust(len(rows[0])))]:
         found += line[heading.index("verdict") :].split()
     assert found == ["refused:", *reason.split()]
+
+
+def test_of_joined_drives_each_is_looked_at_and_closed() -> None:
+    """Whatever becomes of the others."""
+    seen = list[str]()
+
+    class Drive(FileDrive):
+        def __init__(self, name: str) -> None:
+            self.name = name
+            self.facts = TargetFacts(
+                path=f"/dev/{name}", kind="block", capacity_bytes=MIB, block_bytes=512
+            )
+
+        def check_use(self) -> None:
+            seen.append(self.name)
+
+        def close(self) -> None:
+            seen.append(f"close {self.name}")
+            raise OSError(self.name)
+
+    joined = JoinedDrive({name: Drive(name) for name in ("a", "b")})
+    joined.check_use()
+    assert seen == ["a", "b"]
+    with pytest.raises(OSError, match="a"):
+        joined.close()
+    assert sorted(seen[2:]) == ["close a", "close b"]
