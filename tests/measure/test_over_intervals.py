@@ -64,6 +64,32 @@ def test_the_worst_second_is_of_all_its_latencies() -> None:
     assert judged("a.worst_second.mean", made).value == pytest.approx(max(means))
 
 
+def of_step(name: str, made: Measurement) -> Sample:
+    found = record(1, made=made)
+    asked = found.asked.model_copy(update={"name": name})
+    return Sample(found.model_copy(update={"asked": asked}), made.detail)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("worst_second.p99", "worst_second.mean", "worst_second.iops"),
+        *("worst_second.errors", "a.worst_second.max", "a.read.worst_second.iops"),
+        *("intervals of p90 above 150us", "intervals of a.iops below 2900 iops"),
+    ],
+)
+def test_of_a_step_its_own_intervals_are_asked(text: str) -> None:
+    """As without a name, of the runs of that step only."""
+    slow, fast = (intervals(100 * MS_NS, some) for some in (tenths(), tenths()[::-2]))
+    runs = [of_step("slow", slow), of_step("fast", fast), of_step("", fast)]
+    before, of, after = text.rpartition("intervals of ")
+    for step, made in (("slow", slow), ("fast", fast)):
+        named = f"{before}{of}{step}.{after}"
+        metric = parse_metric(named, ("a", "b"), ("slow", "fast"))
+        assert figure(metric, runs) == judged(text, made)
+        assert judged(text, made).value is not None
+
+
 def test_of_rates_the_worst_second_is_the_lowest_and_whole() -> None:
     parts = [latencies_ns(number, 300 - number) for number in range(23)]
     made = intervals(100 * MS_NS, parts)

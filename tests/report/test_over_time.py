@@ -65,8 +65,8 @@ def test_a_curve_of_a_stream_is_of_its_own_latencies(store: Store) -> None:
         assert found.title == f"Latency percentiles of {name} over time"
 
 
-def asked(store: Store, kind: str, metric: Metric) -> Request:
-    made = replace(chart(kind, (), ("time",)), metrics=(metric,))
+def asked(store: Store, kind: str, *metrics: Metric) -> Request:
+    made = replace(chart(kind, (), ("time",)), metrics=metrics)
     return Request(made, points({"A": list(store.records(ID))}), Reader(store))
 
 
@@ -136,6 +136,32 @@ def test_runs_follow_one_another(store: Store) -> None:
         store.add(made, RunDetail(series=tuple(interval(n, 1) for n in (1, 2, 3))))
     found = drawn(store, "lines", ("time",))
     assert column(found, "x") == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+
+
+@pytest.mark.parametrize("name", ["iops", "p99"])
+def test_a_metric_of_a_step_is_drawn_of_its_runs_only(store: Store, name: str) -> None:
+    """Of one in the series, and of one that is counted for each stream."""
+    for seq, step in ((1, "first"), (2, "then")):
+        made = Measurement()
+        for second in range(1, 5):
+            load = stream("load", read=counts(latencies_ns(seq, 1000 * seq)))
+            made.add(progress(second, load))
+        of = record(seq, cell={}).asked.model_copy(update={"name": step, "step": seq})
+        run = record(seq).model_copy(update={"asked": of, "run_s": 4.0})
+        store.add(run, made.detail)
+    then, first = (Metric(name=name, step=step) for step in ("then", "first"))
+    (both,) = over_time(asked(store, "lines", then, first))
+    named = (column(both, "x"), column(both, both.channels.color or ""))
+    assert dict(zip(*named, strict=True)) == {
+        **dict.fromkeys((1.0, 2.0, 3.0, 4.0), f"first.{name}"),
+        **dict.fromkeys((5.0, 6.0, 7.0, 8.0), f"then.{name}"),
+    }
+    (one,) = over_time(asked(store, "lines", then))
+    assert column(one, "x") == [5.0, 6.0, 7.0, 8.0] and "at step then" in one.title
+    if name == "iops":
+        assert {*column(one, "y")} == {2000}
+    (bands,) = bands_over_time(asked(store, "bands", then))
+    assert column(bands, "x") == [5.0, 6.0, 7.0, 8.0] and "at step then" in bands.title
 
 
 def test_points_of_steps_are_one_curve_with_one_window(store: Store) -> None:

@@ -90,7 +90,7 @@ class Part:
 
     def __init__(self, metric: Metric, samples: Sequence[Sample]) -> None:
         if metric.step:
-            samples = [one for one in samples if step_name(one.record) == metric.step]
+            samples = [one for one in samples if _is_of(metric.step, one.record)]
         if metric.phase:
             samples = list(_in_phase(metric.phase, samples))
         self.samples = samples
@@ -168,10 +168,10 @@ def _no_syncs(metric: Metric, part: Part) -> str:
     return "nothing was flushed"
 
 
-def step_name(record: Measured) -> str:
-    """The name of the step that a run is of; a part of a run knows none."""
+def _is_of(step: str, record: Measured) -> bool:
+    """Whether a run is of the step; a part of a run was chosen with its run."""
     asked = getattr(record, "asked", None)
-    return asked.name if asked else ""
+    return asked is None or asked.name == step
 
 
 def _found(metric: Metric, part: Part) -> Figure:

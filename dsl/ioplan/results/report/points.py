@@ -71,6 +71,12 @@ def points(
     return [*made.values(), *_not_measured(missing, labels)]
 
 
+def is_of(step: str | None, point: Point) -> bool:
+    """Whether it is of a named step, where one is asked for."""
+    named = point.runs[-1].asked.name if point.runs else point.dimensions.get("step")
+    return step in (None, named)
+
+
 def step_label(name: str, index: int) -> str:
     """A step by its name, or by its number from 1."""
     return name or str(index + 1)

@@ -92,7 +92,9 @@ def _spans(lines: Sequence[Timeline], request: Request) -> Iterator[_Span]:
         slices = iter(counts)
         while some := list(islice(slices, step)):
             for metric in request.chart.metrics:
-                yield from _span(line.point.dimensions, metric, start_s, Stretch(some))
+                if metric.step in (None, run.asked.name):
+                    where = line.point.dimensions
+                    yield from _span(where, metric, start_s, Stretch(some))
 
 
 def _span(

@@ -8,6 +8,7 @@ from math import inf
 from statistics import fmean, pstdev
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ioplan.core.units import bytes_text, digits, metric_text, time_text
 from ioplan.language.metric import Metric
@@ -45,7 +46,7 @@ from ioplan.results.report.document import (
     Scale,
     Value,
 )
-from ioplan.results.report.points import Dimensions
+from ioplan.results.report.points import Dimensions, is_of
 
 MOST_POINTS = 3000
 """The most points of one curve; longer ones are drawn in coarser intervals."""
@@ -101,7 +102,8 @@ def _scatter(
     for line in lines:
         drawn.failures += len(line.failures)
         for metric in metrics:
-            _add(drawn, line, metric, x)
+            if is_of(metric.step, line.point) or request.marks == "scatter":
+                _add(drawn, line, metric, x)
     dashes = MOST_DASHES if request.marks == "lines" else 0  # points have none
     columns = (x, y_column(metrics))
     frame, channels = framed(drawn.data, columns, request.per, True, dashes)
@@ -127,6 +129,8 @@ def _add(drawn: _Drawn, line: Timeline, metric: Metric, x: Column) -> None:
     """The measured intervals, those of a trace, where the line ends early, and its
     level at last."""
     dimensions = {**line.point.dimensions, "metric": str(metric)}
+    if metric.step:
+        dimensions.pop("step", None)
     measured = _measured(line.instants, metric, x)
     if line.instants and not measured:
         drawn.absent.add(str(metric))
@@ -288,18 +292,18 @@ def _spread(window: Datum, request: Request) -> str:
 
 def bands_over_time(request: Request) -> Iterator[ChartSpec]:
     """Percentiles of each interval, one above the other, for what is asked for."""
-    scopes = dict.fromkeys((m.stream, m.direction) for m in request.chart.metrics)
-    for stream, direction in scopes or ((None, None),):
-        metrics = [
-            Metric(name=name, stream=stream, direction=direction) for name in BANDS
-        ]
-        yield _bands(request, metrics)
+    asked = request.chart.metrics or (RATE,)
+    scopes = dict.fromkeys(replace(one, name="", sought=None) for one in asked)
+    for scope in scopes:
+        yield _bands(request, [replace(scope, name=name) for name in BANDS])
 
 
 def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
     lines = list(timelines(request.points, request.reader, metrics))
     drawn = _Drawn(_most(len(lines)))
     for line in lines:
+        if not is_of(metrics[0].step, line.point):
+            continue
         some = [one for one in line.instants if one.value(metrics[0]) is not None]
         columns = []
         for metric in metrics:
@@ -332,6 +336,7 @@ def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
 def _scope(metric: Metric, what: str) -> str:
     """`read latency percentiles of reader`."""
     of = f" of {metric.stream}" if metric.stream else ""
+    of += f" at step {metric.step}" if metric.step else ""
     return f"{metric.direction or ''} {what}{of}".strip()
 
 

@@ -116,7 +116,8 @@ def left_out(found: int, most: int) -> str:
 
 
 def metric_name(metric: Metric) -> str:
-    """A metric in a title: `read p99`, `IOPS of reader`, `mean during calm`."""
+    """A metric in a title: `read p99`, `IOPS of reader`, `mean during calm`, `IOPS at
+    step later`."""
     name = NAMES.get(metric.name, metric.name)
     if metric.beyond:
         return str(metric)
@@ -125,6 +126,7 @@ def metric_name(metric: Metric) -> str:
     if metric.worst:
         name = f"{name} of the worst second"
     of = f" of {metric.stream}" if metric.stream else ""
+    of += f" at step {metric.step}" if metric.step else ""
     during = f"{DURING}{metric.phase}" if metric.phase else ""
     return f"{metric.direction or ''} {name}{of}{during}".strip()
 

@@ -31,10 +31,11 @@ TIME = "time"
 
 
 class _Row(Struct, frozen=True):
-    """A cell's intervals, each with when it began, in s since the cell's first run."""
+    """A cell's intervals, each with when it began, in s since the cell's first run, and
+    the name of its step."""
 
     name: str
-    slices: list[tuple[float, Slice]]
+    slices: list[tuple[float, Slice, str]]
 
 
 def rows_over_time(request: Request) -> Iterator[ChartSpec]:
@@ -45,7 +46,7 @@ def rows_over_time(request: Request) -> Iterator[ChartSpec]:
     rows = [_row(found, request, told) for found in lines]
     times = [part for row in rows for part in row.slices]
     step_s = _step_s(times)
-    columns = sorted({_column(begin_s, step_s) for begin_s, _ in times})
+    columns = sorted({_column(begin_s, step_s) for begin_s, *_ in times})
     note = left_out(len(cells), MOST_ROWS)
     for metric in request.chart.metrics:
         data = [datum for row in rows for datum in _data(row, metric, step_s)]
@@ -73,7 +74,7 @@ def _varied(points: Sequence[Point]) -> list[str]:
 def _row(lines: Sequence[Timeline], request: Request, told: Sequence[str]) -> _Row:
     """The steps of a cell share its time."""
     found = [
-        (round(start_s + one.begin_ns / SECOND_NS, 6), one)
+        (round(start_s + one.begin_ns / SECOND_NS, 6), one, run.asked.name)
         for run, _, start_s in placed(lines)
         for one in request.reader.intervals(run)
     ]
@@ -82,10 +83,10 @@ def _row(lines: Sequence[Timeline], request: Request, told: Sequence[str]) -> _R
     return _Row(", ".join(name), found)
 
 
-def _step_s(times: Sequence[tuple[float, Slice]]) -> float:
+def _step_s(times: Sequence[tuple[float, Slice, str]]) -> float:
     """The shortest that is no shorter than an interval, and needs few columns."""
-    end_s = max((begin_s for begin_s, _ in times), default=0.0)
-    longest_ns = max((one.end_ns - one.begin_ns for _, one in times), default=0)
+    end_s = max((begin_s for begin_s, *_ in times), default=0.0)
+    longest_ns = max((one.end_ns - one.begin_ns for _, one, _ in times), default=0)
     hours = 3600.0 * -(-int(end_s) // (3600 * (MOST_COLUMNS - 1)))
     for step_s in STEPS_S:
         if step_s * SECOND_NS >= longest_ns and end_s < step_s * MOST_COLUMNS:
@@ -100,8 +101,9 @@ def _column(begin_s: float, step_s: float) -> int:
 def _data(row: _Row, metric: Metric, step_s: float) -> Iterator[Datum]:
     """The figure of each column in which it has one."""
     parts: dict[int, list[Slice]] = {}
-    for begin_s, one in row.slices:
-        parts.setdefault(_column(begin_s, step_s), []).append(one)
+    for begin_s, one, step in row.slices:
+        if metric.step in (None, step):
+            parts.setdefault(_column(begin_s, step_s), []).append(one)
     for column, some in sorted(parts.items()):
         value = Stretch(some).value(metric)
         if value is not None:

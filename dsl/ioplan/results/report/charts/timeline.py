@@ -80,7 +80,8 @@ def trace_at(
 class Instant(Struct, frozen=True):
     """An interval, and where in its timeline it ends.
 
-    `counted` are the metrics that are made of the counts of each stream.
+    `counted` are the metrics that are made of the counts of each stream, `step` is the
+    name of the run's step.
     """
 
     t_s: float
@@ -88,15 +89,20 @@ class Instant(Struct, frozen=True):
     interval: Interval
     readings: TelemetryPoint | None
     counted: dict[Metric, float | None] = {}
+    step: str = ""
 
     def value(self, metric: Metric) -> float | None:
-        """The metric; none where nothing measured it."""
+        """The metric; none where nothing measured it, or it is of another step."""
+        if metric.step not in (None, self.step):
+            return None
         if in_series(metric):
             return metric_at(metric, self.interval, self.readings)
         return self.counted.get(metric)
 
     def trace_value(self, metric: Metric) -> float | None:
         """The rate that the replayed traces have here themselves, if any."""
+        if metric.step not in (None, self.step):
+            return None
         return trace_at(metric, self.interval, self.readings)
 
 
@@ -160,12 +166,13 @@ def _steps(
     """The steps of one cell, in the order of their runs."""
     lines, written = [Timeline(point) for point in points], 0
     for run, line, start_s in placed(lines):
-        series = list(reader.series(run))
+        series, step = list(reader.series(run)), run.asked.name
         counted = _counted(run, reader, metrics)
         for (interval, readings), values in zip(series, counted, strict=False):
             written += interval.bytes.get("write", 0)
             t_s = start_s + interval.t_s
-            line.instants.append(Instant(t_s, written, interval, readings, values))
+            instant = Instant(t_s, written, interval, readings, values, step)
+            line.instants.append(instant)
         if is_cut_short([interval for interval, _ in series]):
             line.instants.pop()
         if run.status != "ok":

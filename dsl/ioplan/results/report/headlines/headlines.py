@@ -31,7 +31,7 @@ from ioplan.results.report.headlines.places import (
     rate,
     rates_of,
 )
-from ioplan.results.report.points import Point, meeting
+from ioplan.results.report.points import Point, is_of, meeting
 from ioplan.results.report.reader import Reader
 
 TAIL = "p99"
@@ -67,19 +67,13 @@ def _named(usual: Figures, every: Figures, test: Test) -> Lines:
     for line in test.headlines:
         figures = every if line.metric.step else usual
         points = meeting(figures.points, line.when, test)
-        points = [one for one in points if _is_of(line.metric.step, one)]
+        points = [one for one in points if is_of(line.metric.step, one)]
         if line.metric.sought:
             yield from islice(figures.found(), 1)
         elif points:
             plain = line.metric.direction or line.metric.stream
             metric = figures.metric(line.metric.name, points)
             yield from figures.worst(line.metric if plain else metric, points)
-
-
-def _is_of(step: str | None, point: Point) -> bool:
-    """Whether it is of a named step, where one is asked for."""
-    named = point.runs[-1].asked.name if point.runs else point.dimensions.get("step")
-    return step in (None, named)
 
 
 def _by_rule(figures: Figures, points: Sequence[Point]) -> Lines:
