@@ -139,6 +139,10 @@ def test_what_comes_later_is_sent_later(tmp_path: Path, database: str) -> None:
         local.finish(id, "ok", NOW)
         assert [one.runs for one in push(local, shared)] == [1]
         assert contents(shared) == contents(local)
+        local.add_verdicts(id, 2, [HELD.model_copy(update={"outcome": "failed"})])
+        local.add_event(id, SessionEvent(at=NOW, kind="resumed", text="again"))
+        list(push(local, shared))
+        assert contents(shared) == contents(local)
 
 
 def test_pushing_a_session_looks_at_that_one_only(

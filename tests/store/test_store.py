@@ -192,11 +192,16 @@ def test_a_host_is_kept_once_and_each_run_has_its_own(store: Store, path: Path) 
 
 
 def test_verdicts_are_joined_in_and_appended(store: Store) -> None:
+    """One for each expectation: what is judged again, after a resume, is replaced."""
+    other = FAILED.model_copy(update={"expectation": "mean < 1ms"})
     store.add(record(1, verdicts=(HELD,)), RunDetail())
     store.add(record(2), RunDetail())
+    store.add_verdicts(ID, 1, [other])
+    store.add_verdicts(ID, 1, [other, HELD])
+    assert [r.verdicts for r in store.records(ID)] == [(HELD, other), ()]
     store.add_verdicts(ID, 1, [FAILED])
-    store.add_verdicts(ID, 1, [FAILED, HELD])
-    assert [r.verdicts for r in store.records(ID)] == [(HELD, FAILED), ()]
+    assert [r.verdicts for r in store.records(ID)] == [(FAILED, other), ()]
+    store.add_verdicts(ID, 1, [HELD])
     assert not store.add(record(1, verdicts=(HELD,)), RunDetail())
     with pytest.raises(StoreError, match="has no run 7; it has 2 runs"):
         store.add_verdicts(ID, 7, [HELD])
@@ -308,7 +313,8 @@ def test_threads_share_a_store(path: Path) -> None:
     def add(seq: int) -> None:
         shared.add(one.model_copy(update={"seq": seq}), detail)
         shared.add_verdicts(ID, seq, [HELD])
-        shared.add_verdicts(ID, 1, [HELD.model_copy(update={"actual": seq})])
+        one_more = {"expectation": f"mean < {seq} ms", "actual": seq}
+        shared.add_verdicts(ID, 1, [HELD.model_copy(update=one_more)])
 
     with Store.open(path) as shared, ThreadPoolExecutor(4) as pool:
         shared.begin(session())

@@ -11,6 +11,7 @@ from command import Done, ioplan, plan_file
 from stalls import Stall
 from without_io_uring import engine_without_io_uring
 
+from ioplan.results.store.store import Store
 from ioplan.witness.device import Device
 
 EVERY_TENTH = [{"error": "EIO", "every": 10, "nth": 10}]
@@ -147,3 +148,45 @@ def test_an_io_is_waited_for_as_long_as_the_plan_says(
         assert record["streams"][0]["gap_ns"] / 1e9 > stall_s - 1
     else:
         assert record["cause"] in ("hung", "silent"), record["cause"]
+
+
+REPEATED = """on failure continue
+test "One cell" {
+  repeat 2 { run random 4KiB 100/0, qd 4 for 300ms }
+  expect max < 100ms
+  expect errors == 0
+}
+"""
+
+
+@pytest.mark.slow
+def test_a_repeat_that_failed_leaves_its_cell_undecided(
+    device: Callable[..., Device], tmp_path: Path, store_path: Path
+) -> None:
+    """Also to `compare`; what is judged after a resume takes the place of that."""
+    slow = [{"shape": "fixed", "value": "1ms"}]
+    fault = [{"error": "EIO", "nth": 100, "times": 1}]
+    once = device(fault=fault, latency=slow)
+    target = ("--target", once.disk, "--backend", "io_uring")
+    plan = plan_file(tmp_path, REPEATED)
+
+    def verdicts() -> list[tuple[str, str]]:
+        with Store.open(store_path) as store:
+            runs = store.records(store.session("last").id)
+            return [(one.outcome, one.why) for run in runs for one in run.verdicts]
+
+    done = ioplan("run", plan, *target)
+    assert done.code == 3, done.err
+    assert verdicts() == [("undecided", "1 of 2 runs failed")] * 2
+    assert "undecided: expect errors == 0: 0 (1 of 2 runs failed)" in done.out
+    resumed = ioplan("resume", "last")
+    assert resumed.code == 0, resumed.err + resumed.out
+    assert verdicts() == [("held", "")] * 2
+    assert "expectations: 2 held" in resumed.out
+    with Store.open(store_path) as store:
+        first = store.session("last").id
+    again = device(fault=fault, latency=slow)
+    assert ioplan("run", plan, "--target", again.disk, *target[2:]).code == 3
+    compared = ioplan("compare", first, "last")
+    assert compared.code == 1, compared.out
+    assert "NEW failed: " in compared.out

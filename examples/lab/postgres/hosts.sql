@@ -2,9 +2,9 @@
 -- after the tables are there (`ioplan lab queue list` at the desk makes them); called as
 -- a superuser for each host, once or again, and again after an upgrade of ioplan:
 --   psql -v ON_ERROR_STOP=1 -v host=h1 -d ioplan -f hosts.sql
--- The role of h1 is `lab_h1`. It may add sessions, runs and verdicts, and end, tag and
--- note a session of its own; it changes no run, and removes nothing. It reports its
--- lanes, and sees neither the queue, nor people, nor the secrets of web hooks.
+-- The role of h1 is `lab_h1`. It may add sessions, runs and verdicts, judge again, and
+-- end, tag and note a session of its own; it changes no run, and removes nothing. It
+-- reports its lanes, and sees neither the queue, nor people, nor the secrets of web hooks.
 -- `lab_operator` is for people: it reads all results, queues plans, reserves drives and
 -- cancels. people.sql makes a role for each of them, who acts in no other's name, cancels
 -- what is their own or their projects', and uses the drives that permissions leave to
@@ -31,6 +31,7 @@ GRANT SELECT ON meta, env, drive, session, run, run_blob, run_telemetry, run_int
   verdict, event, desk_lane TO lab_hosts;
 GRANT INSERT ON env, drive, session, run, run_blob, run_telemetry, run_intervals,
   verdict, event TO lab_hosts;
+GRANT UPDATE (verdict) ON verdict TO lab_hosts;
 SELECT format('GRANT UPDATE (%s) ON session TO lab_hosts', string_agg(quote_ident(attname), ', '))
   FROM pg_attribute WHERE attrelid = 'session'::regclass AND attnum > 0 AND NOT attisdropped
   AND attname NOT IN ('id', 'started_at', 'backend', 'target', 'env', 'added_by') \gexec

@@ -77,7 +77,7 @@ class MetricTable(Struct, frozen=True):
 
 def metric_side(figures: RunFigures, cell: CellRuns, units: int) -> MetricSide:
     """Read the figures of a cell. Raises StoreError."""
-    if not cell.runs:
+    if cell.failed:  # others of its repeats say nothing of one that failed
         last = cell.failed[-1]
         return MetricSide(key_of(cell), (), why=last.message or last.status)
     found = [figures.logs(runs) for runs in cell.by_session().values()]

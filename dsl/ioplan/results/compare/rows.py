@@ -130,7 +130,7 @@ def _more_is_better(pair: Pair, metric: Metric) -> bool:
 
 def _without_figure(one: Called) -> dict[str, Any]:
     both = one.both
-    if one.pair[0].runs and not one.pair[1].runs:
+    if one.pair[1].failed and not one.pair[0].failed:
         return {"verdict": "worse", "why": f"NEW failed: {both.new.why}"}
     side = "BASE" if both.base.why else "NEW"
     why = f"{side}: {both.base.why or both.new.why}"

@@ -19,7 +19,7 @@ from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import KeyViolation, StoreError
 from ioplan.results.store.extents import CONSTANT_COLUMNS, extents, run_identities
 from ioplan.results.store.layout.tables import COLUMNS, insert_missing
-from ioplan.results.store.queries import SET_WORDS
+from ioplan.results.store.queries import SET_WORDS, replace_verdicts
 from ioplan.results.store.rows import tags_text
 from ioplan.results.store.store import Store
 
@@ -99,6 +99,7 @@ def push_session(local: Store, shared: Store, id: str) -> int:
         with shared.writing() as there:
             for table, rows in said:
                 insert_missing(there, table, *rows)
+            _replace_verdicts(there, id, said[0][1])
             there.change(UPDATE, *session)
             _add_words(there, session[0])
     except KeyViolation as error:
@@ -107,6 +108,12 @@ def push_session(local: Store, shared: Store, id: str) -> int:
         if not extents(there, [id])[id].covers(begun):
             raise _incomplete(id, shared.where)
     return runs
+
+
+def _replace_verdicts(there: Connection, id: str, rows: Sequence[Row]) -> None:
+    """What was judged again after a resume is known there as it was before."""
+    known = {tuple(row.values()) for row in _of_session(there, "verdict", id)}
+    replace_verdicts(there, *(r for r in rows if tuple(r.values()) not in known))
 
 
 def _add_words(there: Connection, session: Row) -> None:

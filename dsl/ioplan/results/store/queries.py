@@ -85,19 +85,36 @@ def lock_run(connection: Connection, session_id: str, seq: int) -> bool:
     return scalar(connection.rows(query, session=session_id, seq=seq)) is not None
 
 
-def append_verdicts(
+def put_verdicts(
     connection: Connection, session_id: str, seq: int, verdicts: tuple[Verdict, ...]
 ) -> None:
-    """Add the verdicts that a run has not yet behind those that it has."""
+    """Add verdicts behind those of a run; of one expectation the new one stays."""
     if not verdicts:
         return
     key = {"session": session_id, "seq": seq}
-    query = f"SELECT verdict FROM verdict WHERE {OF_RUN}"
-    known = [row["verdict"] for row in connection.rows(query, **key)]
-    texts = dict.fromkeys(verdict.model_dump_json() for verdict in verdicts)
-    new = [text for text in texts if text not in known]
+    query = f"SELECT position, verdict FROM verdict WHERE {OF_RUN}"
+    known = {
+        Verdict.model_validate_json(row["verdict"]).expectation: row
+        for row in connection.rows(query, **key)
+    }
+    texts = {one.expectation: one.model_dump_json() for one in verdicts}
+    new = [text for expectation, text in texts.items() if expectation not in known]
     rows = [
         {**key, "position": position, "verdict": text}
         for position, text in enumerate(new, start=len(known))
     ]
     insert(connection, "verdict", *rows)
+    replace_verdicts(
+        connection,
+        *(
+            {**key, "position": row["position"], "verdict": texts[expectation]}
+            for expectation, row in known.items()
+            if texts.get(expectation, row["verdict"]) != row["verdict"]
+        ),
+    )
+
+
+def replace_verdicts(connection: Connection, *rows: Row) -> None:
+    """Put these in place of those that have their key."""
+    where = f"{OF_RUN} AND position = :position"
+    connection.change(f"UPDATE verdict SET verdict = :verdict WHERE {where}", *rows)

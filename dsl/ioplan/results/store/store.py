@@ -30,10 +30,10 @@ from ioplan.results.store.queries import (
     INTERVALS,
     PAGE,
     STATE,
-    append_verdicts,
     first_of_sessions,
     lock_run,
     page_of_runs,
+    put_verdicts,
     sessions_of_runs,
     verdicts_of,
 )
@@ -83,7 +83,7 @@ class Store(SessionStore):
                 if detail.intervals:
                     packed = {"packed": detail.intervals}
                     insert(connection, "run_intervals", key | packed)
-                append_verdicts(connection, record.session, record.seq, record.verdicts)
+                put_verdicts(connection, record.session, record.seq, record.verdicts)
         except KeyViolation:
             self._expect_same(record)
             return False
@@ -106,11 +106,11 @@ class Store(SessionStore):
     def add_verdicts(
         self, session_id: str, seq: int, verdicts: Iterable[Verdict]
     ) -> None:
-        """Append verdicts to a run; one that it has already is not added again."""
+        """Add verdicts to a run; of one expectation the new one stays."""
         with self.writing() as connection:
             if not lock_run(connection, session_id, seq):
                 raise self._no_run(session_id, seq)
-            append_verdicts(connection, session_id, seq, tuple(verdicts))
+            put_verdicts(connection, session_id, seq, tuple(verdicts))
 
     def records(self, session_id: str, test: str | None = None) -> Iterator[RunRecord]:
         """The runs of a session, or of one of its tests, in order, with verdicts.

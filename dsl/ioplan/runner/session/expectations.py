@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from math import inf
 
+from ioplan.core.text import counted
 from ioplan.language.plan import OPERATORS, Expectation, RepeatTemplate, Test
 from ioplan.planner.places import expected_of
 from ioplan.planner.steps import Run
@@ -109,6 +110,7 @@ class ExpectationTracker:
         self.kept = test.rounds.at_most if test.rounds and by_cell else self.rounds
         self.samples: dict[Key, list[tuple[Run, RunRecord, Sample]]] = defaultdict(list)
         self.cuts: dict[Cell, list[RunRecord]] = defaultdict(list)
+        self.failed: Counter[Key] = Counter()
         repeats = any(isinstance(step, RepeatTemplate) for step in test.steps)
         others = any(one.of_metric for one in test.expectations)
         self.at_end = test.rounds is not None or repeats or others
@@ -131,13 +133,21 @@ class ExpectationTracker:
             del runs[0]
         return ()
 
+    def add_failure(self, run: Run) -> None:
+        """A run that has no figures: what the others of its cell hold is not proven."""
+        self.failed[_cell(run), run.index] += 1
+
     def final_verdicts(self) -> Iterator[tuple[RunRecord, tuple[Verdict, ...]]]:
-        """Verdicts on cells that ran several times, each with its last run."""
-        for runs in self.samples.values():
+        """Verdicts on cells that ran several times, each with its last run, or with the
+        run that had them before the session was resumed."""
+        for key, runs in self.samples.items():
             run, record, _ = runs[-1]
             first = first_counted(record, self.rounds)
             samples = [sample for one, _, sample in runs if one.round >= first]
-            yield record, tuple(self._judged(run, record, samples))
+            failed = 0 if self.test.rounds else self.failed[key]
+            verdicts = self._judged(run, record, samples)
+            judged = next((one for _, one, _ in runs if one.verdicts), record)
+            yield judged, tuple(_but_for(failed, len(runs), one) for one in verdicts)
 
     def _concerning(self, run: Run) -> Iterator[Expectation]:
         """What a run bears on, perhaps as that which another is compared with."""
@@ -176,6 +186,14 @@ class ExpectationTracker:
         if self.baseline is None or not expectation.of_baseline:
             return NONE
         return self.baseline.figure(expectation.metric, run, self.rounds)
+
+
+def _but_for(failed: int, measured: int, verdict: Verdict) -> Verdict:
+    """What held in the others is undecided, where some of the runs failed."""
+    if not failed or verdict.outcome != "held":
+        return verdict
+    why = f"{failed} of {counted(failed + measured, 'run')} failed"
+    return verdict.model_copy(update={"outcome": "undecided", "why": why})
 
 
 def _cell(run: Run) -> Cell:

@@ -311,6 +311,8 @@ class SessionRunner:
             except RunFailed:
                 if self.rounds:
                     self.rounds.add_failure(run)
+                if self.expectations:
+                    self.expectations.add_failure(run)
                 raise
 
     def _over_with_host(self, run: Run, record: RunRecord, end: RunOutcome) -> None:
