@@ -23,9 +23,11 @@ from run_data import record
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.records.record import Decided, Steady
 from ioplan.results.compare.outline import needs_parts, outlined
+from ioplan.results.history.analysis import TOO_FEW
 from ioplan.results.history.conditions import CONDITIONS, changed, conditions_of
 from ioplan.results.history.history import Question, history
-from ioplan.results.history.model import History
+from ioplan.results.history.model import History, Series, SignalEntry
+from ioplan.results.history.wording import summary_text
 from ioplan.results.report.reader import Reader, is_plain
 from ioplan.results.store import pages
 from ioplan.results.store.briefs import (
@@ -226,12 +228,40 @@ def test_the_terminal(asked: Callable[..., Any]) -> None:
     flat = " ".join(out.split())
     assert "with it: firmware 1.0 -> 1.1" in flat
     assert flat.endswith(
-        f"3 changes in 5 series of {SESSIONS} sessions; at most one false alarm in 4 "
-        "years over 5 series"
+        f"3 changes confirmed in 5 series of {SESSIONS} sessions; at most one false "
+        "alarm in 4 years over 5 series"
     )
     single = asked("--cell", "qd=8", "--metric", "p99").out
     assert f"{session_id(AT)}" in single and "governor powersave" in single
     assert single.count(session_id(AT)) == 2
+
+
+def summary(*states: str | None, short: int = 0) -> str:
+    """Of series without a change: the state of the newest signal of each."""
+    about = {"group": {}, "test": "t", "cell": {}, "run_id": "r", "metric": "iops"}
+    named: dict[str, Any] = {**about, "unit": "1/s", "points": ()}
+    entry = SignalEntry.model_construct
+    series = [
+        Series(**named, signals=(entry(state=state),) if state else ())
+        for state in states
+    ]
+    series += [Series(**named, why=TOO_FEW) for _ in range(short)]
+    found = History(plan="p", by=(), sessions=5, series=tuple(series), watched=2)
+    return summary_text(found).partition(";")[0]
+
+
+def test_no_change_is_said_of_what_was_long_enough_only() -> None:
+    assert summary(None) == "no change confirmed in 1 series of 5 sessions"
+    assert summary("suspected", None, "withdrawn") == (
+        "no change confirmed, 1 suspected in 3 series of 5 sessions"
+    )
+    assert summary(None, short=2) == (
+        "no change confirmed in 3 series of 5 sessions, 2 of them too short to call one"
+    )
+    assert summary(short=2) == (
+        "2 series of 5 sessions: fewer than 4 sessions: no change can be called"
+    )
+    assert summary() == "0 series of 5 sessions: nothing was measured"
 
 
 def test_the_document_shows_what_the_program_says(asked: Callable[..., Any]) -> None:

@@ -83,6 +83,11 @@ class Series(Model):
     why: str = Field(description="why no change could be called", default="")
 
     @property
+    def is_suspected(self) -> bool:
+        """Whether the newest signal is a change that is not confirmed yet."""
+        return bool(self.signals) and self.signals[-1].state == "suspected"
+
+    @property
     def name(self) -> str:
         """Test and cell."""
         cell = " ".join(f"{axis}={value}" for axis, value in self.cell.items())

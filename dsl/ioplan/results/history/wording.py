@@ -61,7 +61,7 @@ def signal_text(series: Series) -> str:
         return ""
     newest = series.signals[-1]
     since = f"a change since {newest.session}"
-    if newest.state == "suspected":
+    if series.is_suspected:
         return f"suspected: {since}; more sessions confirm or withdraw it"
     return f"withdrawn: {since}, by {newest.seen}"
 
@@ -74,11 +74,18 @@ def budget_text(found: History) -> str:
 
 
 def summary_text(found: History) -> str:
-    """One sentence."""
+    """One sentence; of series that are too short nothing is said to be unchanged."""
+    judged = [one for one in found.series if not one.why]
+    whole = f"{len(found.series)} series of {counted(found.sessions, 'session')}"
+    if not judged:
+        why = found.series[0].why if found.series else "nothing was measured"
+        return f"{whole}: {why}"
     changes = counted(found.changes, "change") if found.changes else "no change"
-    sessions = counted(found.sessions, "session")
-    what = f"{changes} in {len(found.series)} series of {sessions}"
-    return f"{what}; {budget_text(found)}"
+    suspected = sum(one.is_suspected for one in judged)
+    doubt = f" confirmed, {suspected} suspected" if suspected else " confirmed"
+    short = len(found.series) - len(judged)
+    left = f", {short} of them too short to call one" if short else ""
+    return f"{changes}{doubt} in {whole}{left}; {budget_text(found)}"
 
 
 def date_text(point: Point) -> str:
