@@ -6,7 +6,7 @@ the language leaves to a default is written out here, so that a record says all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
@@ -322,12 +322,24 @@ class Phase(Model):
 FOREVER_NS = 1 << 62
 
 
+def part_of(stream: Stream) -> Phase | None:
+    """The part of the run that a stream has; None where that is all of it."""
+    if not stream.starts_ns and stream.ends_ns is None:
+        return None
+    length_ns = (stream.ends_ns or FOREVER_NS) - stream.starts_ns
+    return Phase(name=stream.name, start_ns=stream.starts_ns, length_ns=length_ns)
+
+
+def parts_of(streams: Iterable[Stream]) -> dict[str, Phase]:
+    """Those of the streams that have a part of the run only, by name."""
+    return {one.name: part for one in streams if (part := part_of(one))}
+
+
 def phases_of(stream: Stream) -> Iterator[Phase]:
     """The part of the run that a stream has, under its name, and the named phases of
     its rate."""
-    if stream.starts_ns or stream.ends_ns is not None:
-        length_ns = (stream.ends_ns or FOREVER_NS) - stream.starts_ns
-        yield Phase(name=stream.name, start_ns=stream.starts_ns, length_ns=length_ns)
+    if own := part_of(stream):
+        yield own
     parts = stream.rate.phases if stream.rate else ()
     begin_ns, every_ns = stream.starts_ns, sum(part.length_ns for part in parts)
     for part in parts:

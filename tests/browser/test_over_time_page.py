@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -202,3 +203,42 @@ def test_a_heat_map_has_a_row_for_each_cell(chromium: Browser, burst: Report) ->
     names = [text for kind, _, text, *_ in found if kind == "text" and text]
     assert {"checkpoint", "calm"} <= set(names)
     assert chromium.said() == []
+
+
+PARTED = """
+workload parted {
+  all = random 8KiB 100/0, rate 400 iops
+  part = random 8KiB 100/0, rate 200 iops, starts after 4s, ends after 10s
+}
+test "Parted" {
+  run parted for 14s
+  chart lines all.p99 over time
+}
+"""
+CHOSEN = """const [id, span] = arguments;
+  return curvesOf(chartOf(document.getElementById(id))).then((curves) => stretchOf(curves, span));"""
+
+
+@pytest.mark.long
+def test_a_stream_s_rate_is_over_its_part_of_a_stretch(
+    chromium: Browser, tmp_path: Path
+) -> None:
+    page, store = tmp_path / "parted.html", ("--store", tmp_path / "results.db")
+    plan = plan_file(tmp_path, PARTED)
+    with rough():
+        call = ("run", plan, "--backend", "sim", "--create", "64MiB", "-q")
+        assert ioplan(*call, *store).code == 0
+    assert ioplan("report", "last", *store, "-o", page).code == 0
+    looked_at(chromium, page)
+    id = figure(chromium, "p99 latency of all over time")
+    for span in ((0, 14), (2, 12), (6, 8)):
+        found = chromium.run(CHOSEN, id, span)["rows"]
+        rates = {row["row"].split()[0]: row["iops"] for row in found}
+        assert rates["part"] == pytest.approx(200, rel=0.02)
+        assert rates["all"] == pytest.approx(400, rel=0.02)
+    (part,) = (
+        row
+        for row in chromium.run(CHOSEN, id, (11, 13))["rows"]
+        if row["row"].startswith("part")
+    )
+    assert part["iops"] is None

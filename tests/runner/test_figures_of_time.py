@@ -14,7 +14,9 @@ from command import ioplan, plan_file
 
 from ioplan.language.metric import parse_metric
 from ioplan.records.record import RunRecord
+from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.metrics import Sample, figure
+from ioplan.results.measure.stretch import stretch
 from ioplan.results.store.store import Store
 
 pytestmark = pytest.mark.usefixtures("rough_sim")
@@ -152,3 +154,37 @@ def value_of(text: str, metric: str) -> float:
     digits = number.rstrip("kM").replace(",", "").replace("_", "")
     scale = UNITS[number[-1]] if number[-1] in "kM" else 1
     return float(digits) * scale * (UNITS[unit[0]] if unit else 1)
+
+
+PARTED = """
+workload parted {
+  all = random 4KiB 100/0, rate 100 iops
+  part = random 4KiB 100/0, rate 50 iops, starts after 4s, ends after 10s
+}
+test "Parted" {
+  run parted for 14s
+  expect part.iops during 2s..12s >= 49 iops
+  expect part.worst_second.iops >= 49 iops
+  expect intervals of part.iops below 49 iops <= 0%
+  expect worst_second.iops < 110 iops
+}
+"""
+
+
+def test_what_is_of_a_stream_is_of_its_part_of_the_run(
+    tmp_path: Path, store_path: Path
+) -> None:
+    """Before and after that it has no I/O, which says nothing of the drive."""
+    (record,) = run(tmp_path, store_path, PARTED)
+    assert [one.outcome for one in record.verdicts] == ["held"] * 4
+    with Store.open(store_path) as store:
+        counts = IntervalCounts(store.intervals(record.session, 1))
+    streams, rate = record.asked.job.streams, parse_metric("part.iops", ("part",))
+    for begin_s, end_s in ((0, 14), (2, 12), (6, 8), (9, 14)):
+        found = stretch(counts, begin_s * 1e9, end_s * 1e9, streams)
+        assert found and found.figure(rate).value == pytest.approx(50, rel=0.03)
+        shown = ioplan("show", "last", "--during", f"{begin_s}s..{end_s}s").out
+        (row,) = (one for one in shown.splitlines() if "part read" in one)
+        assert "50.0" in row or "49." in row, row
+    after = stretch(counts, 11e9, 14e9, streams)
+    assert after and after.figure(rate).why == "part does not run then"

@@ -24,7 +24,7 @@ from ioplan.results.measure.recovery import lost_ios, recovery
 from ioplan.results.measure.tally import READ_WRITE, clamp
 from ioplan.results.measure.totals import Totals
 from ioplan.results.measure.wear import WEAR_METRICS, wear_value
-from ioplan.workload import DIRECTIONS, SYNCS, Direction
+from ioplan.workload import DIRECTIONS, SYNCS, Direction, Phase, parts_of
 
 
 class Measured(Protocol):
@@ -69,6 +69,8 @@ class Sample(NamedTuple):
 
 
 NO_DETAIL = RunDetail()
+WHOLE = 0.99
+"""So much of an interval has to be in a stream's part of the run: clocks differ."""
 
 
 class Figure(NamedTuple):
@@ -122,14 +124,31 @@ def _in_phase(name: str, samples: Sequence[Sample]) -> Iterator[Sample]:
 def figure_of(metric: Metric, part: Part) -> Figure:
     """The figure of a part that several metrics look at."""
     if metric.by_interval:
-        runs = [[*IntervalCounts(one.detail.intervals)] for one in part.samples]
-        return over_intervals(metric, runs)
+        return over_intervals(metric, [_slices(metric, one) for one in part.samples])
     if metric.phase and not part.samples:
         return Figure(None, f"nothing was counted during {metric.phase}")
     if metric.direction in SYNCS and not part.results:
         return Figure(None, _no_syncs(metric, part))
     measured = _found if metric.sought else MEASURED.get(metric.name, _percentile)
     return measured(metric, part)
+
+
+def _slices(metric: Metric, sample: Sample) -> list[Slice]:
+    """A run's intervals; of a stream those of its part of the run."""
+    asked = getattr(sample.record, "asked", None)
+    parts = parts_of(asked.job.streams) if asked else {}
+    slices = [*IntervalCounts(sample.detail.intervals)]
+    return within(parts.get(metric.stream or ""), slices)
+
+
+def within(part: Phase | None, slices: Sequence[Slice]) -> list[Slice]:
+    """The intervals that lie in a stream's part of the run, all of them without one."""
+    return [
+        one
+        for one in slices
+        if part is None
+        or part.time_ns(one.begin_ns, one.end_ns) >= WHOLE * (one.end_ns - one.begin_ns)
+    ]
 
 
 def over_intervals(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Figure:

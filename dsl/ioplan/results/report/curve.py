@@ -7,7 +7,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.workload import Direction
+from ioplan.workload import Direction, Phase
 
 
 class CurveRow(NamedTuple):
@@ -18,12 +18,21 @@ class CurveRow(NamedTuple):
     stream: str | None
 
 
+class CurveRun(NamedTuple):
+    """When a run began, its counts, and the parts of it by stream."""
+
+    start_s: float
+    counts: IntervalCounts
+    parts: dict[str, Phase]
+
+
 class Curve(Struct, frozen=True):
-    """A point's runs, each with when it began in the time of the charts, in s.
+    """A point's runs, each with when it began in the time of the charts, in s, and the
+    parts of it that streams have.
 
     `rows` are those of its figures in a table.
     """
 
     label: str
     rows: tuple[CurveRow, ...]
-    runs: tuple[tuple[float, IntervalCounts], ...]
+    runs: tuple[CurveRun, ...]

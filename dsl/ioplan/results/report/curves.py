@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.report.charts.tables import dimension_values, table_rows, varying
 from ioplan.results.report.charts.timeline import MOST_CELLS, Timeline, cells_of, placed
-from ioplan.results.report.curve import Curve, CurveRow
+from ioplan.results.report.curve import Curve, CurveRow, CurveRun
 from ioplan.results.report.document import ChartSpec
 from ioplan.results.report.points import Point
 from ioplan.results.report.reader import Reader
+from ioplan.workload import parts_of
 
 MOST_BYTES = 6 << 20
 """Packed, of all curves of a test; a page with more would load slowly."""
@@ -32,7 +32,7 @@ def curves(
         return ()
     some = [point for point in found if point.runs]
     made = list(_curves(some, varying(some), reader))
-    size = sum(counts.size for one in made for _, counts in one.runs)
+    size = sum(run.counts.size for one in made for run in one.runs)
     return tuple(made) if size <= MOST_BYTES else ()
 
 
@@ -41,9 +41,11 @@ def _curves(
 ) -> Iterator[Curve]:
     for cell in list(cells_of(found).values())[:MOST_CELLS]:
         lines = [Timeline(point) for point in cell]
-        runs: dict[int, list[tuple[float, IntervalCounts]]] = {}
+        runs: dict[int, list[CurveRun]] = {}
         for run, line, start_s in placed(lines):
-            runs.setdefault(id(line), []).append((start_s, reader.intervals(run)))
+            parts = parts_of(run.asked.job.streams)
+            made = CurveRun(start_s, reader.intervals(run), parts)
+            runs.setdefault(id(line), []).append(made)
         for line in lines:
             label = ", ".join(str(v) for v in dimension_values(line.point, axes) if v)
             rows = [

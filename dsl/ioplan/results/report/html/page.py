@@ -20,7 +20,7 @@ from ioplan.core.text import counted
 from ioplan.job import SECOND_NS
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.results.measure.interval_counts import Slice
-from ioplan.results.report.curve import Curve
+from ioplan.results.report.curve import Curve, CurveRun
 from ioplan.results.report.document import ChartSpec, Document, Facts, Section
 from ioplan.results.report.html.glance import MOST_BESIDE, glance, section_glance
 from ioplan.results.report.html.modes import has_many_series
@@ -228,18 +228,20 @@ def _curve(one: Curve) -> dict[str, Any]:
     return {
         "label": one.label,
         "rows": one.rows,
-        "slices": [
-            _slice(start_s, part) for start_s, counts in one.runs for part in counts
-        ],
+        "slices": [_slice(run, part) for run in one.runs for part in run.counts],
     }
 
 
-def _slice(start_s: float, part: Slice) -> list[Any]:
-    """When it begins in the charts' time in s, its length in ns, and its cells: stream,
-    direction, sums, and pairs of bucket and count."""
+def _slice(run: CurveRun, part: Slice) -> list[Any]:
+    """When it begins in the charts' time in s, its length in ns, its cells (stream,
+    direction, sums, and pairs of bucket and count), and the lengths in ns of streams
+    that have a part of the run only."""
     cells = [
         [*key, [getattr(counts, name) for name in SUMS], histogram.flat()]
         for key, (counts, histogram) in part.cells.items()
     ]
-    begin_s = round(start_s + part.begin_ns / SECOND_NS, 6)
-    return [begin_s, part.end_ns - part.begin_ns, cells]
+    begin_s = round(run.start_s + part.begin_ns / SECOND_NS, 6)
+    found = [begin_s, part.end_ns - part.begin_ns, cells]
+    span = part.begin_ns, part.end_ns
+    own = {name: phase.time_ns(*span) for name, phase in run.parts.items()}
+    return [*found, own] if own else found

@@ -77,7 +77,8 @@ def stretch_of(store: Store, run: RunRecord, during: During) -> Stretch | None:
     """That part of a run; none where it has no intervals then. Raises StoreError and
     IntervalsDamaged."""
     packed = store.intervals(run.session, run.seq)
-    return stretch(IntervalCounts(packed), during.begin_ns, during.end_ns)
+    streams = run.asked.job.streams
+    return stretch(IntervalCounts(packed), during.begin_ns, during.end_ns, streams)
 
 
 def _as_run(run: RunRecord, found: Stretch) -> RunRecord:

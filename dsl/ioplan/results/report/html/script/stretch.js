@@ -60,15 +60,17 @@ const isIn = ([, wanted, wantedStream]) => ([stream, direction]) =>
   (wantedStream === null || stream === wantedStream)
   && (wanted === null ? ["read", "write"].includes(direction) : direction === wanted);
 
-// The rows of one curve; `slices` are [begin in s, length in ns, cells].
+// The rows of one curve; `slices` are [begin in s, length in ns, cells, lengths of
+// streams that have a part of the run only].
 const stretchRows = ({ label, rows }, slices) => {
-  const seconds = slices.reduce((sum, [, length]) => sum + length, 0) / 1e9;
   const cells = slices.flatMap(([, , found]) => found);
   return rows.map((row) => {
     const sum = added(cells.filter(isIn(row)));
     const some = sum.ios > 0;
+    const seconds = slices.reduce((all, [, length, , own]) => all + (own?.[row[2]] ?? length), 0) / 1e9;
+    const rate = (amount) => (seconds ? amount / seconds : null);
     return {
-      label, row: row[0], iops: sum.ios / seconds, bandwidth: sum.bytes / seconds,
+      label, row: row[0], iops: rate(sum.ios), bandwidth: rate(sum.bytes),
       mean: some ? sum.ns / sum.ios : null, max: some ? sum.max : null, errors: sum.errors,
       ...Object.fromEntries([50, 99, 99.9].map((p) => [`p${p}`, percentileOf(sum, p)])),
     };
