@@ -261,11 +261,18 @@ def test_a_session_whose_process_is_gone_is_not_running(
     with Store.open(store_path) as store:
         session = store.session("last")
         store.finish(session.id, "running", "2026-01-01T00:00:00")
+    bundle, page = (store_path.with_suffix(end) for end in (".bundle", ".html"))
     assert "interrupted" in ioplan("ls").out
+    assert ", interrupted;" in ioplan("show", "last").out
+    assert ioplan("report", "last", "-o", page).code == 0
+    assert "<dd>interrupted" in page.read_text()
+    assert ioplan("bundle", "last", "-o", bundle).code == 0
     lock = store_path.parent / "sessions" / session.id / "lock"
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         assert "running" in ioplan("ls").out
+        assert ", running;" in ioplan("show", "last").out
+        assert "is still running" in ioplan("bundle", "last", "--force").err
 
 
 def test_one_process_at_a_time(stopped: Path, store_path: Path) -> None:

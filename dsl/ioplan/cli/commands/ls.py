@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -21,7 +20,7 @@ from ioplan.results.report.headlines.summary import summary_text
 from ioplan.results.report.terminal.session_list import session_lines
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.overview import SessionFilter, SessionOverview
-from ioplan.results.store.session_folder import is_held, session_folder
+from ioplan.results.store.status_now import status_now
 from ioplan.results.store.store import Store
 
 MOST_RUNS, MOST_TOLD = 600, 40
@@ -72,17 +71,8 @@ def listed(store: Store, wanted: SessionFilter) -> list[SessionOverview]:
 
 
 def _actual(one: SessionOverview, store: Path) -> SessionOverview:
-    if one.status != "running" or one.host_name != platform.node():
-        return one
-    return one if _is_running(one, store) else replace(one, status="interrupted")
-
-
-def _is_running(one: SessionOverview, store: Path) -> bool:
-    folder = session_folder(store, one.id)
-    try:
-        return not folder.exists() or is_held(folder)
-    except StoreError:  # a folder of somebody else's: not for us to say
-        return True
+    status = status_now(one.status, one.host_name, one.id, store)
+    return replace(one, status=status)
 
 
 def _told(store: Store, sessions: Sequence[SessionOverview]) -> dict[str, str]:

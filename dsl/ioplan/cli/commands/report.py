@@ -32,6 +32,7 @@ from ioplan.results.report.html.page import NO_COVER, page
 from ioplan.results.report.html.sheet import cover
 from ioplan.results.report.terminal.conformance import print_conformance
 from ioplan.results.share.recorded_plan import recorded_plans
+from ioplan.results.store.status_now import session_now
 from ioplan.results.store.store import Store
 
 USUAL_REPORT = Path("report.html")
@@ -152,7 +153,7 @@ def report_document(known: Store, sessions: list[Session]) -> Document:
 
 def _sessions(store: Store, keys: list[str]) -> list[Session]:
     """Each session once. Raises UsageError for one without a run."""
-    found = {session.id: session for session in map(store.session, keys)}
+    found = {one.id: one for one in (session_now(store, key) for key in keys)}
     for session in found.values():
         if not store.count(session.id):
             raise UsageError(

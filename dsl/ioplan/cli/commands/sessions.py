@@ -31,6 +31,7 @@ from ioplan.results.report.terminal.show import show_records
 from ioplan.results.report.verdicts import how_measured
 from ioplan.results.share.bundle import is_bundle
 from ioplan.results.share.recorded_plan import recorded_plan
+from ioplan.results.store.status_now import session_now
 from ioplan.results.store.store import Store
 
 
@@ -140,7 +141,7 @@ def _print_session(
 ) -> None:
     """What ran on what, then each test, or what is asked of it."""
     during, metrics = asked
-    session = store.session(key)
+    session = session_now(store, key)
     plan = plan_of(session)
     if test:
         plan, records = _only(test, plan, store, session)

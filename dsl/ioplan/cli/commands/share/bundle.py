@@ -23,6 +23,7 @@ from ioplan.results.share.bundle import SUFFIX, bundle_bytes
 from ioplan.results.share.contents import Bundled, bundled, restore
 from ioplan.results.share.redact import redacted
 from ioplan.results.share.signature import sign as signature_of
+from ioplan.results.store.status_now import session_now
 from ioplan.results.store.store import Store
 from ioplan.runner.lab.lab import LabError
 from ioplan.runner.lab.lab_file import read_lab
@@ -46,7 +47,7 @@ def bundle_sessions(
     with results_at(store) as known:
         ids = dict.fromkeys(known.session(key).id for key in sessions or ["last"])
         found = tuple(
-            with_traces(_bundled(known, known.session(id)), redact) for id in ids
+            with_traces(_bundled(known, session_now(known, id)), redact) for id in ids
         )
     if redact:
         found = redacted(found, user_key(), [platform.node()], _users())
