@@ -181,10 +181,15 @@ def _of_machine(word: str) -> int:
 
 
 def _product(text: str) -> str:
-    """fio hands what had such a word to `bc`; a product is what people write."""
-    if not re.fullmatch(r"\s*\d{1,19}(\s*[*]\s*\d{1,19}){1,9}\s*", text):
+    """fio hands what had such a word to `bc`, which divides into whole numbers;
+    products and quotients are what people write."""
+    if not re.fullmatch(r"\s*\d{1,19}(\s*[*/]\s*\d{1,19}){1,9}\s*", text):
         return text
-    result = 1
-    for factor in text.split("*"):
-        result *= int(factor)
+    first, *others = re.findall(r"[*/]?\s*\d+", text)
+    result = int(first)
+    for one in others:
+        number = int(one[1:])
+        if one[0] == "/" and not number:
+            return text
+        result = result // number if one[0] == "/" else result * number
     return str(result)

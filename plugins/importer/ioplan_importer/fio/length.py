@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ioplan.language.quantity import make
 from ioplan_importer.findings import Findings
+from ioplan_importer.fio.extents import extents_of
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio.numbers import (
     Extent,
@@ -33,6 +34,13 @@ def length_of(job: FioJob, shape: Shape, findings: Findings) -> Length:
             )
         text = f"for {make('time', run_us * US_NS).text}"
         return Length(text=text, run_ns=run_us * US_NS, warmup_ns=warmup_ns)
+    if warmup_ns:
+        findings.loss(
+            f"fio counts what it moves in ramp_time as a part of `{_amount(job)}`; a "
+            f"plan moves all of that after its warm-up",
+            job.place("ramp_time"),
+            "with time_based and runtime both measure for the same time",
+        )
     return Length(text=_by_bytes(job, shape, findings), warmup_ns=warmup_ns)
 
 
@@ -58,20 +66,35 @@ def _by_bytes(job: FioJob, shape: Shape, findings: Findings) -> str:
     base = kb_base(job, findings)
     nothing: Extent = 0
     moved = job.read("io_size", lambda text: size(text, base), nothing, findings)
+    loops = max(1, job.read("loops", whole, 1, findings))
     if isinstance(moved, Percent):
-        return _passes(moved.percent * shape.threads / 100)
+        return _passes(moved.percent * shape.threads * loops / 100)
+    amount = _a_loop(job, shape, moved, findings)
+    if amount:
+        return f"for {make('size', amount * shape.threads * loops).text}"
+    shared = shape.threads > 1 and not job.has("offset_increment")
+    return _passes(loops * (shape.threads if shared else 1))
+
+
+def _a_loop(job: FioJob, shape: Shape, moved: int, findings: Findings) -> int:
+    """What a loop moves, in bytes; 0 where that is its part of the target, once.
+
+    Of `io_size`, or else `size`, and `number_ios`, the lesser ends it.
+    """
+    extents = extents_of(job, Findings())
+    whole_part = not moved and extents.moved == extents.region
+    a_loop = moved or extents.moved
+    limits = [] if isinstance(a_loop, Percent) else [a_loop]
     ios = job.read("number_ios", whole, 0, findings)
     if ios and len(shape.used_sizes) == 1:
-        moved = ios * max(shape.used_sizes)
+        by_ios = ios * max(shape.used_sizes)
+        whole_part = whole_part and limits != [] and limits[0] <= by_ios
+        limits.append(by_ios)
     elif ios:
         findings.loss(
             "number_ios is left out: the sizes differ", job.place("number_ios")
         )
-    if moved:
-        return f"for {make('size', moved * shape.threads).text}"
-    loops = max(1, job.read("loops", whole, 1, findings))
-    shared = shape.threads > 1 and not job.has("offset_increment")
-    return _passes(loops * (shape.threads if shared else 1))
+    return 0 if whole_part else min(limits, default=0)
 
 
 def _passes(count: float) -> str:

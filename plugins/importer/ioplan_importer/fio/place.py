@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ioplan.language.quantity import SECTOR_BYTES, make, size_text
 from ioplan_importer.findings import Findings
+from ioplan_importer.fio.extents import WHOLE_TARGET, extents_of
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio.numbers import Extent, Percent, size
 from ioplan_importer.fio.shape import Refused, Shape, kb_base
@@ -15,7 +16,6 @@ from ioplan_importer.outline import Clauses
 
 Edge = tuple[int, int]
 """Percent of the target, and bytes beyond that."""
-WHOLE_TARGET = Percent(100)
 WHOLE: Edge = (100, 0)
 NOT_BLOCKS = "ioplan does block I/O on one target; keep such a job with fio"
 
@@ -52,13 +52,12 @@ def region_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
 
     tell_range(job, "filesize", findings)
     start = read("offset", 0)
-    length = read("size", read("filesize", WHOLE_TARGET))
+    found = extents_of(job, findings)
+    length = _whole_sectors(job, found.name, found.region, findings)
     step = read("offset_increment", 0)
-    if _is_zero(length):
-        length = Percent(100)
     if shape.threads > 1:
         length = _of_all(job, shape, length, step, findings)
-    length = _with_room(job, shape, length, findings)
+    length = _with_room(job, shape, length, found.name, findings)
     if _is_zero(start) and length == Percent(100):
         return {}
     first = _edge(start)
@@ -71,12 +70,13 @@ def region_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
     return {"region": f"region {'..'.join(texts)}"}
 
 
-def _with_room(job: FioJob, shape: Shape, length: Extent, findings: Findings) -> Extent:
+def _with_room(
+    job: FioJob, shape: Shape, length: Extent, name: str, findings: Findings
+) -> Extent:
     """A part with room for an I/O of each thread, else the whole target."""
     largest = max(shape.used_sizes)
     if isinstance(length, Percent) or length >= largest * shape.threads:
         return length
-    name = "size" if job.has("size") else "filesize"
     each = f" for each of {shape.threads} jobs" if shape.threads > 1 else ""
     findings.error(
         f"{job.options[name].span.text} is less than an I/O of {size_text(largest)}"

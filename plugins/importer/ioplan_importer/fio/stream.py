@@ -81,22 +81,54 @@ def _listed(shares: Shares) -> str:
 
 
 RATES = (("rate_iops", "iops"), ("rate", "bandwidth"))
-"""fio's two rates; of both in one job, the first holds."""
+"""fio's two rates."""
 
 
 def _rate(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
-    """A rate of each job; in iops before bytes, as fio has it."""
+    """A rate of each job. fio takes one in I/Os or one in bytes, and no both."""
+    if job.has("rate_iops") and job.has("rate"):
+        findings.error(
+            "fio refuses rate_iops and rate in one job; here rate is left out",
+            job.place("rate"),
+            "keep one of them",
+        )
     for name, kind in RATES:
         if not job.has(name):
             continue
         found = amounts_of(job, name, findings)
+        poisson = " poisson" if job.text("rate_process") == "poisson" else ""
+        unit = kind
+        if _has_several(shape):  # fio counts I/Os of the smallest size
+            unit = "iops" if poisson else "bandwidth"
+            found = _in_unit(shape, found, kind, unit)
         total = _total(job, name, shape, found, findings)
         if total:
             each = " each" if shape.threads > 1 else ""
-            poisson = " poisson" if job.text("rate_process") == "poisson" else ""
-            text = make("iops" if kind == "iops" else "bandwidth", total).text
+            text = make("iops" if unit == "iops" else "bandwidth", total).text
             return {"rate": f"rate {text}{each}{poisson}"}
     return {}
+
+
+def _has_several(shape: Shape) -> bool:
+    """Whether a direction that is used has I/Os of several sizes."""
+    reads, writes = shape.sizes
+    return bool(
+        (shape.read_percent and len(reads) > 1)
+        or (shape.read_percent < 100 and len(writes) > 1)
+    )
+
+
+def _in_unit(
+    shape: Shape, rates: list[int | None], kind: str, unit: str
+) -> list[int | None]:
+    """Rates of reads, writes and trims in I/Os or bytes, as I/Os of the smallest."""
+    least = [min(size_bytes for size_bytes, _ in part) for part in shape.sizes]
+    each = zip(rates, (*least, least[1]), strict=False)
+    if kind == unit:
+        return rates
+    if unit == "bandwidth":
+        return [rate and rate * size_bytes for rate, size_bytes in each]
+    return [rate and rate // size_bytes for rate, size_bytes in each]
 
 
 def _total(
@@ -259,17 +291,25 @@ def _data(job: FioJob, findings: Findings) -> Clauses:
             job.place("buffer_pattern"),
             "a plan knows data zeros and data compressible",
         )
-    if job.is_on("zero_buffers"):
-        return {"data": "data zeros"}
     compressible = job.read("buffer_compress_percentage", whole, 0, findings)
     if compressible:
         clauses["data"] = f"data compressible {compressible}%"
     dedup = job.read("dedupe_percentage", whole, 0, findings)
     if dedup:
         clauses["dedup"] = f"dedup {dedup}%"
+    if writes_zeros(job, findings):
+        clauses["data"] = "data zeros"
     if every := syncs_every(job, findings):
         clauses["sync"] = f"sync every {every}"
     return clauses | _durable(job, findings)
+
+
+def writes_zeros(job: FioJob, findings: Findings) -> bool:
+    """Whether zero_buffers counts: each of the others comes before it."""
+    shares = ("buffer_compress_percentage", "dedupe_percentage")
+    others = any(job.read(name, whole, 0, findings) for name in shares)
+    is_asked = job.is_on("zero_buffers") and not job.has("buffer_pattern")
+    return is_asked and not others
 
 
 def _durable(job: FioJob, findings: Findings) -> Clauses:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct
@@ -114,10 +115,38 @@ def _groups(jobs: list[FioJob], findings: Findings) -> list[list[FioJob]]:
                 job.place("wait_for"),
                 "write the runs in the order in which they are to come",
             )
+        if waits in before and len(before) > 1:
+            findings.loss(
+                f"fio starts {job.name!r} when {waits!r} has ended; here it comes "
+                f"after all jobs that run beside that",
+                job.place("wait_for"),
+                "let it begin at a time of its own: starts after 1min",
+            )
         if not groups or job.is_on("stonewall") or waits in before:
             groups.append([])
         groups[-1].append(job)
+    _tell_later(groups, findings)
     return groups
+
+
+def _tell_later(groups: list[list[FioJob]], findings: Findings) -> None:
+    """What later groups lose of what counts from fio's start, or ends all of it."""
+    for job in chain.from_iterable(groups[1:]):
+        if job.has("startdelay"):
+            findings.loss(
+                "fio counts startdelay from its own start; here it counts from the "
+                "begin of the run",
+                job.place("startdelay"),
+                "subtract what the jobs before it take",
+            )
+    for job in chain.from_iterable(groups[:-1]):
+        if job.has("exitall") and job.text("exit_what") == "all":
+            findings.loss(
+                "exit_what=all ends the jobs that come later, too; here they are run",
+                job.place("exit_what"),
+                "leave those jobs out",
+            )
+            return
 
 
 def _on_own_targets(groups: list[list[ImportedJob]]) -> list[list[ImportedJob]]:
@@ -238,9 +267,13 @@ def _longest(group: list[ImportedJob]) -> ImportedJob:
 
 
 def _tell_exit(group: list[ImportedJob], findings: Findings) -> None:
-    """Jobs that end at different times, of which the first is to end all."""
+    """Jobs that end at different times, of which the first is to end all: of the same
+    amount each, only the same load ends together."""
     ending = next((one.job for one in group if one.job.has("exitall")), None)
-    if ending and len({(one.length.text, one.delay_ns) for one in group}) > 1:
+    alike = len({(one.length.text, one.delay_ns) for one in group}) == 1
+    loads = {tuple(sorted(one.stream.clauses.items())) for one in group}
+    together = alike and (group[0].length.run_ns or len(loads) == 1)
+    if ending and len(group) > 1 and not together:
         findings.loss(
             "exitall is left out: the end of one stream does not end the others",
             ending.place("exitall"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ioplan_importer.findings import Findings
+from ioplan_importer.fio.extents import extents_of
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio.numbers import (
     Extent,
@@ -15,7 +16,7 @@ from ioplan_importer.fio.numbers import (
 )
 from ioplan_importer.fio.shape import Shape, kb_base, shape_of
 from ioplan_importer.fio.shares import distribution
-from ioplan_importer.fio.stream import counts_issues, syncs_every
+from ioplan_importer.fio.stream import counts_issues, syncs_every, writes_zeros
 
 Options = dict[str, object]
 
@@ -60,16 +61,18 @@ def _bytes(extent: Extent, capacity_bytes: int) -> int:
 
 def _place(job: FioJob, shape: Shape, capacity_bytes: int) -> Options:
     start = _bytes(_read(job, "offset", 0), capacity_bytes)
-    length = _read(job, "size", _read(job, "filesize", Percent(100)))
-    size_bytes = _bytes(length, capacity_bytes) or capacity_bytes
+    extents = extents_of(job, Findings())
+    size_bytes = _bytes(extents.region, capacity_bytes) or capacity_bytes
     size_bytes = min(size_bytes, capacity_bytes - start)
     size_bytes -= size_bytes % min(shape.used_sizes)  # no part of a block is done
     moved = _read(job, "io_size", 0)
     ios = job.read("number_ios", whole, 0, Findings())
     loops = max(1, job.read("loops", whole, 1, Findings()))
-    amount = _bytes(moved, size_bytes) or loops * size_bytes
+    a_loop = _bytes(moved, size_bytes)
+    a_loop = a_loop or min(_bytes(extents.moved, capacity_bytes), size_bytes)
     if ios and len(shape.used_sizes) == 1:
-        amount = ios * max(shape.used_sizes)
+        a_loop = min(a_loop, ios * max(shape.used_sizes))
+    amount = loops * a_loop
     step = _bytes(_read(job, "offset_increment", 0), capacity_bytes)
     found: Options = {"offset": start, "size": size_bytes}
     if shape.threads > 1:
@@ -151,7 +154,7 @@ def _time(job: FioJob) -> Options:
 
 
 def _data(job: FioJob) -> Options:
-    zeros = job.is_on("zero_buffers")
+    zeros = writes_zeros(job, Findings())
     dedup = job.read("dedupe_percentage", whole, 0, Findings())
     return {
         "fdatasync": syncs_every(job, Findings()),
