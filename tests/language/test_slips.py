@@ -11,6 +11,9 @@ from ioplan.language.errors.diagnostic import Diagnostic, PlanError
 
 RUN = "run random 4KiB 70/30"
 SLIPS = {
+    "run random 4KiB 0/100, until steady iops every 1s over 5, at most 4 passes": (
+        "run random 4KiB 0/100, until steady iops every 1s, over 5, at most 4 passes"
+    ),
     f"{RUN} for 1 minute": f"{RUN} for 1min",
     f"{RUN} for 30 seconds": f"{RUN} for 30s",
     f"{RUN} for 2 hrs": f"{RUN} for 2h",

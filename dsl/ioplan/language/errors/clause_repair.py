@@ -22,6 +22,8 @@ WORDS = (*CLAUSE_WORDS, *STATEMENT_WORDS, *PATTERNS, "read", "reads", "writes")
 IN_LIST = re.compile(r"\bin\b(?!\s+\d+\s*%)")
 """What belongs to a `vary`, whatever its first word was to be."""
 HEAD = re.compile(r"\s*[A-Za-z_]")
+UNTIL = re.compile(r"\s*until\s")
+OF_UNTIL = re.compile(r",\s*(?:at\s+(?:least|most)|over|range|slope)\b")
 
 
 def wrong_clause(stop: Stop) -> tuple[int, int] | None:
@@ -37,9 +39,18 @@ def wrong_clause(stop: Stop) -> tuple[int, int] | None:
     if first is None:
         first = _in_head(text, begin, at)
     end = None if first is None else _end(text, first + 1)
+    if first is not None and end and UNTIL.match(text, first + 1):
+        end = _with_its_own(text, end)
     if first is None or end is None or IN_LIST.search(text, at, end):
         return None
     return None if end <= at and text[end] == "\n" else (first, end)
+
+
+def _with_its_own(text: str, end: int) -> int:
+    """With the clauses that only `until steady` has."""
+    while OF_UNTIL.match(text, end) and (further := _end(text, end + 1)):
+        end = further
+    return end
 
 
 def spec_start(text: str, at: int) -> int | None:
