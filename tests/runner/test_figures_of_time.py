@@ -188,3 +188,26 @@ def test_what_is_of_a_stream_is_of_its_part_of_the_run(
         assert "50.0" in row or "49." in row, row
     after = stretch(counts, 11e9, 14e9, streams)
     assert after and after.figure(rate).why == "part does not run then"
+
+
+@pytest.mark.parametrize(
+    ("words", "outcome", "why"),
+    [
+        (("--within", "6s"), "undecided", "the run ended before 1s..9s did"),
+        (("--scale-time", "0.5"), "held", ""),
+    ],
+)
+def test_a_run_that_is_cut_short_tells_nothing_of_the_time_it_lacks(
+    words: tuple[str, ...], outcome: str, why: str, tmp_path: Path, store_path: Path
+) -> None:
+    plan = """test "W" {
+  run random 4KiB 100/0 for 10s
+  expect iops during 1s..9s >= 100 iops
+}"""
+    file = plan_file(tmp_path, plan)
+    done = ioplan("run", file, "--backend", "sim", "--create", "64MiB", "-q", *words)
+    assert done.code == (1 if why else 0), done.err + done.out
+    with Store.open(store_path) as store:
+        (record,) = store.records(store.session("last").id)
+    (verdict,) = record.verdicts
+    assert (verdict.outcome, verdict.why) == (outcome, why)

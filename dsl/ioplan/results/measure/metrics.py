@@ -24,7 +24,7 @@ from ioplan.results.measure.recovery import lost_ios, recovery
 from ioplan.results.measure.tally import READ_WRITE, clamp
 from ioplan.results.measure.totals import Totals
 from ioplan.results.measure.wear import WEAR_METRICS, wear_value
-from ioplan.workload import DIRECTIONS, SYNCS, Direction, Phase, parts_of
+from ioplan.workload import DIRECTIONS, FOREVER_NS, SYNCS, Direction, Phase, parts_of
 
 
 class Measured(Protocol):
@@ -71,6 +71,8 @@ class Sample(NamedTuple):
 NO_DETAIL = RunDetail()
 WHOLE = 0.99
 """So much of an interval has to be in a stream's part of the run: clocks differ."""
+LEAST_MISSING_NS = 50_000_000
+"""So much earlier than planned a run may end for no reason."""
 
 
 class Figure(NamedTuple):
@@ -127,6 +129,8 @@ def figure_of(metric: Metric, part: Part) -> Figure:
         return over_intervals(metric, [_slices(metric, one) for one in part.samples])
     if metric.phase and not part.samples:
         return Figure(None, f"nothing was counted during {metric.phase}")
+    if metric.phase and any(map(_is_cut_short, part.samples)):
+        return Figure(None, f"the run ended before {metric.phase} did")
     if metric.direction in SYNCS and not part.results:
         return Figure(None, _no_syncs(metric, part))
     measured = _found if metric.sought else MEASURED.get(metric.name, _percentile)
@@ -149,6 +153,15 @@ def within(part: Phase | None, slices: Sequence[Slice]) -> list[Slice]:
         if part is None
         or part.time_ns(one.begin_ns, one.end_ns) >= WHOLE * (one.end_ns - one.begin_ns)
     ]
+
+
+def _is_cut_short(sample: Sample) -> bool:
+    """Whether a run that was given less time has only a part of a phase."""
+    when: Phase | None = getattr(sample.record, "when", None)
+    if when is None or when.every_ns or when.start_ns + when.length_ns >= FOREVER_NS:
+        return False
+    missing_ns = when.length_ns - sample.record.run_s * SECOND_NS
+    return missing_ns > max(LEAST_MISSING_NS, (1 - WHOLE) * when.length_ns)
 
 
 def over_intervals(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Figure:
