@@ -147,7 +147,7 @@ def test_by_completion_real_fio_has_the_groups_of_issued_ios(
         text = (
             f"[j]\nioengine=io_uring\nfilename=t\nrw=randread\nbs=4k\niodepth=8\n"
             f"thinktime=20ms\nthinktime_blocks={every}\nthinktime_blocks_type={counted}\n"
-            f"time_based\nruntime=500ms\nwrite_lat_log=j\n"
+            f"time_based\nruntime=1\nwrite_lat_log=j\n"
         )
         (tmp_path / "j.fio").write_text(text)
         _fio(["j.fio"], tmp_path)

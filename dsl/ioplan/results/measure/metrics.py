@@ -139,8 +139,8 @@ def figure_of(metric: Metric, part: Part) -> Figure:
 
 def _slices(metric: Metric, sample: Sample) -> list[Slice]:
     """A run's intervals; of a stream those of its part of the run."""
-    asked = getattr(sample.record, "asked", None)
-    parts = parts_of(asked.job.streams) if asked else {}
+    workload = getattr(getattr(sample.record, "asked", None), "workload", None)
+    parts = parts_of(workload.streams) if workload else {}
     slices = [*IntervalCounts(sample.detail.intervals)]
     return within(parts.get(metric.stream or ""), slices)
 
