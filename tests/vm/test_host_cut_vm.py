@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from machine import CUT_OFF, LARGEST_CPU, NEEDS_VMLAB, QEMU, Ended, run_in_vm
+from machine import CUT_OFF, NEEDS_VMLAB, QEMU, Ended, run_in_vm
 from serial_link import Carrier
 from served_journal import Served
 
@@ -86,11 +86,7 @@ def machine_with(disks: Path) -> int:
 
 
 def booted(script: str, link: str, disks: Path, shared: Path) -> Ended:
-    # beside other work the journal was lost more often with the least CPU
-    cpu, devices = LARGEST_CPU, ("small", "scsi")
-    return run_in_vm(
-        script, *devices, disks=disks, shared=shared, more=(link,), cpu=cpu
-    )
+    return run_in_vm(script, "small", "scsi", disks=disks, shared=shared, more=(link,))
 
 
 def records(cache: str, tmp_path: Path) -> list[dict[str, Any]]:
