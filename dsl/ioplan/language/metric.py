@@ -150,6 +150,10 @@ class Metric(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     worst: bool = False
     beyond: Beyond | None = None
 
+    def counts(self, step: str) -> bool:
+        """Whether runs of the step with this name count, empty for one without."""
+        return self.step in (None, step)
+
     @property
     def by_interval(self) -> bool:
         """Whether it is made of the counts of each interval of a run."""

@@ -11,7 +11,7 @@ from ioplan.language.check.modules import Definition, Module, sort_of
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.shaped import check_found_spare, shaped_limits
 from ioplan.language.check.spelled import atoms_of, spelled
-from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
+from ioplan.language.check.steady_clause import check_without, until_of
 from ioplan.language.check.streams.hosts import check_unplaced
 from ioplan.language.check.streams.replay import is_replayed
 from ioplan.language.check.streams.rules import check_streams
@@ -31,10 +31,11 @@ from ioplan.language.plan import (
 )
 from ioplan.language.quantity import Quantity
 from ioplan.language.syntax import tree
+from ioplan.language.syntax.grammar import OF_UNTIL
 from ioplan.workload import Workload
 
 MOST_STEPS = 100
-WRITE_TIMING = ("passes", "for", "until", *BELONGS)
+WRITE_TIMING = ("passes", "for", "until", *OF_UNTIL)
 
 
 def precondition(

@@ -12,7 +12,7 @@ from ioplan.language.check.moments import events, power_cut
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.shaped import check_unshaped
 from ioplan.language.check.spelled import atoms_of, spelled
-from ioplan.language.check.steady_clause import BELONGS, check_without, until_of
+from ioplan.language.check.steady_clause import check_without, until_of
 from ioplan.language.check.streams.hosts import check_placed
 from ioplan.language.check.streams.phases import check_names
 from ioplan.language.check.streams.replay import is_replayed
@@ -34,11 +34,12 @@ from ioplan.language.plan import (
 )
 from ioplan.language.quantity import Kind, Quantity, QuantityError, make
 from ioplan.language.syntax import tree
+from ioplan.language.syntax.grammar import OF_UNTIL
 from ioplan.language.syntax.source import Span
 from ioplan.workload import COUNTED, MAX_INTERVAL_NS, MIN_INTERVAL_NS
 
 MOST_RUNS = MOST_CELLS
-RUN_TIMING = ("for", "warmup", "interval", "passes", "until", "cut", "event", *BELONGS)
+RUN_TIMING = ("for", "warmup", "interval", "passes", "until", "cut", "event", *OF_UNTIL)
 
 
 class StepChecker:

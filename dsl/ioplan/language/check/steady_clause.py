@@ -16,11 +16,10 @@ from ioplan.language.metric import Metric
 from ioplan.language.plan import Amount, Rounds, SteadyRule, Within
 from ioplan.language.quantity import Kind, Quantity
 from ioplan.language.syntax import tree
+from ioplan.language.syntax.grammar import OF_UNTIL
 from ioplan.language.syntax.source import Span
 
 EVERY: tuple[Kind, ...] = ("time", "share")
-BELONGS = ("at least", "at most", "over", "range", "slope")
-"""What nothing but `until steady` has."""
 
 
 class Until(NamedTuple):
@@ -91,7 +90,7 @@ def _every(timing: Timing, scope: Scope) -> Quantity | None:
 
 def check_without(timing: Timing, scope: Scope) -> bool:
     """Whether nothing is said that needs an `until`."""
-    said = [kind for kind in BELONGS if kind in timing]
+    said = [kind for kind in OF_UNTIL if kind in timing]
     for kind in said[:1]:
         scope.findings.error(f"{kind!r} belongs to 'until steady'", timing[kind].span)
     return not said

@@ -10,6 +10,7 @@ from ioplan.language.errors.stop import Stop
 from ioplan.language.syntax.grammar import (
     CLAUSE_WORDS,
     ITEM_WORDS,
+    OF_UNTIL,
     PATTERNS,
     STATEMENT_WORDS,
 )
@@ -23,7 +24,7 @@ IN_LIST = re.compile(r"\bin\b(?!\s+\d+\s*%)")
 """What belongs to a `vary`, whatever its first word was to be."""
 HEAD = re.compile(r"\s*[A-Za-z_]")
 UNTIL = re.compile(r"\s*until\s")
-OF_UNTIL = re.compile(r",\s*(?:at\s+(?:least|most)|over|range|slope)\b")
+ITS_OWN = re.compile(rf",\s*(?:{'|'.join(OF_UNTIL)})\b".replace(" ", r"\s+"))
 
 
 def wrong_clause(stop: Stop) -> tuple[int, int] | None:
@@ -48,7 +49,7 @@ def wrong_clause(stop: Stop) -> tuple[int, int] | None:
 
 def _with_its_own(text: str, end: int) -> int:
     """With the clauses that only `until steady` has."""
-    while OF_UNTIL.match(text, end) and (further := _end(text, end + 1)):
+    while ITS_OWN.match(text, end) and (further := _end(text, end + 1)):
         end = further
     return end
 

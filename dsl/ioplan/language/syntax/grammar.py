@@ -17,10 +17,11 @@ STATEMENT_WORDS = (
 )
 PATTERNS = ("random", "sequential", "replay")
 """Words that begin a workload, and so are no names either."""
+OF_UNTIL = ("at least", "at most", "over", "range", "slope")
+"""What nothing but `until steady` has."""
 CLAUSE_WORDS = (
     *(word for word in BY_WORD if word not in ("pattern", "random share", "mix")),
-    *("for", "warmup", "interval", "cut", "event", "until", "at least", "at most"),
-    *("over", "range", "slope"),
+    *("for", "warmup", "interval", "cut", "event", "until", *OF_UNTIL),
 )
 
 

@@ -94,7 +94,7 @@ class Part:
 
     def __init__(self, metric: Metric, samples: Sequence[Sample]) -> None:
         if metric.step:
-            samples = [one for one in samples if _is_of(metric.step, one.record)]
+            samples = [one for one in samples if _counts(metric, one.record)]
         if metric.phase:
             samples = list(_in_phase(metric.phase, samples))
         self.samples = samples
@@ -200,10 +200,10 @@ def _no_syncs(metric: Metric, part: Part) -> str:
     return "nothing was flushed"
 
 
-def _is_of(step: str, record: Measured) -> bool:
-    """Whether a run is of the step; a part of a run was chosen with its run."""
+def _counts(metric: Metric, record: Measured) -> bool:
+    """Whether a run is of the metric's step; a part was chosen with its run."""
     asked = getattr(record, "asked", None)
-    return asked is None or asked.name == step
+    return asked is None or metric.counts(asked.name)
 
 
 def _found(metric: Metric, part: Part) -> Figure:

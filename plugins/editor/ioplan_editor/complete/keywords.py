@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from ioplan.language import clause_table, statement_table
 from ioplan.language.check.preconditions import WRITE_TIMING
 from ioplan.language.check.run_steps import RUN_TIMING
-from ioplan.language.check.steady_clause import BELONGS, ROUNDS_TIMING
+from ioplan.language.check.steady_clause import ROUNDS_TIMING
 from ioplan.language.check.timing import TIMING
 from ioplan.language.clause_table import Clause
-from ioplan.language.syntax.grammar import STATEMENT_WORDS
+from ioplan.language.syntax.grammar import OF_UNTIL, STATEMENT_WORDS
 from ioplan_editor.complete.place import Place
 from ioplan_editor.complete.proposal import Completion
 from ioplan_editor.complete.wanted import (
@@ -54,7 +54,7 @@ def meant(place: Place, words: list[str]) -> list[str]:
     had = _said(place, said)
     taken = {*TAKEN.get(opener, ())} - had
     if "until" not in had and opener != "rounds":
-        taken -= {*BELONGS}
+        taken -= {*OF_UNTIL}
     return [word for word in words if word not in had and _timing(word) in {"", *taken}]
 
 

@@ -92,7 +92,7 @@ def _spans(lines: Sequence[Timeline], request: Request) -> Iterator[_Span]:
         slices = iter(counts)
         while some := list(islice(slices, step)):
             for metric in request.chart.metrics:
-                if metric.step in (None, run.asked.name):
+                if metric.counts(run.asked.name):
                     where = line.point.dimensions
                     yield from _span(where, metric, start_s, Stretch(some))
 

@@ -29,6 +29,7 @@ from ioplan.results.report.charts.request import (
     left_out,
     metric_name,
     metrics_title,
+    scoped_name,
     y_column,
 )
 from ioplan.results.report.charts.timeline import (
@@ -320,7 +321,7 @@ def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
     frame, channels = framed(drawn.data, (ELAPSED, *named), colored=False)
     picture = ChartSpec(
         kind="bands",
-        title=f"{capital(_scope(metrics[0], 'latency percentiles'))} over time"
+        title=f"{capital(scoped_name(metrics[0], 'latency percentiles'))} over time"
         f"{request.when}",
         line=request.line,
         frame=frame,
@@ -331,13 +332,6 @@ def _bands(request: Request, metrics: Sequence[Metric]) -> ChartSpec:
         notes=_notes(request, drawn),
     )
     return with_phases(with_events(picture, lines), lines)
-
-
-def _scope(metric: Metric, what: str) -> str:
-    """`read latency percentiles of reader`."""
-    of = f" of {metric.stream}" if metric.stream else ""
-    of += f" at step {metric.step}" if metric.step else ""
-    return f"{metric.direction or ''} {what}{of}".strip()
 
 
 def _spread_scale(data: Sequence[Datum]) -> Scale:

@@ -125,10 +125,15 @@ def metric_name(metric: Metric) -> str:
         name = f"{metric.name} latency"
     if metric.worst:
         name = f"{name} of the worst second"
+    during = f"{DURING}{metric.phase}" if metric.phase else ""
+    return f"{scoped_name(metric, name)}{during}"
+
+
+def scoped_name(metric: Metric, name: str) -> str:
+    """Of which direction, stream and step it is: `read p99 of reader at step later`."""
     of = f" of {metric.stream}" if metric.stream else ""
     of += f" at step {metric.step}" if metric.step else ""
-    during = f"{DURING}{metric.phase}" if metric.phase else ""
-    return f"{metric.direction or ''} {name}{of}{during}".strip()
+    return f"{metric.direction or ''} {name}{of}".strip()
 
 
 def meanings(metrics: Sequence[Metric]) -> tuple[str, ...]:

@@ -102,7 +102,7 @@ def _data(row: _Row, metric: Metric, step_s: float) -> Iterator[Datum]:
     """The figure of each column in which it has one."""
     parts: dict[int, list[Slice]] = {}
     for begin_s, one, step in row.slices:
-        if metric.step in (None, step):
+        if metric.counts(step):
             parts.setdefault(_column(begin_s, step_s), []).append(one)
     for column, some in sorted(parts.items()):
         value = Stretch(some).value(metric)

@@ -93,7 +93,7 @@ class Instant(Struct, frozen=True):
 
     def value(self, metric: Metric) -> float | None:
         """The metric; none where nothing measured it, or it is of another step."""
-        if metric.step not in (None, self.step):
+        if not metric.counts(self.step):
             return None
         if in_series(metric):
             return metric_at(metric, self.interval, self.readings)
@@ -101,7 +101,7 @@ class Instant(Struct, frozen=True):
 
     def trace_value(self, metric: Metric) -> float | None:
         """The rate that the replayed traces have here themselves, if any."""
-        if metric.step not in (None, self.step):
+        if not metric.counts(self.step):
             return None
         return trace_at(metric, self.interval, self.readings)
 
