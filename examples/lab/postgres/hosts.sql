@@ -2,8 +2,8 @@
 -- after the tables are there (`ioplan lab queue list` at the desk makes them); called as
 -- a superuser for each host, once or again, and again after an upgrade of ioplan:
 --   psql -v ON_ERROR_STOP=1 -v host=h1 -d ioplan -f hosts.sql
--- The role of h1 is `lab_h1`. It may add sessions, runs and verdicts, judge again, and
--- end, tag and note a session of its own; it changes no run, and removes nothing. It
+-- The role of h1 is `lab_h1`. It may add sessions, runs and verdicts, replace verdicts,
+-- and end, tag and note a session of its own; it changes no run, and removes nothing. It
 -- reports its lanes, and sees neither the queue, nor people, nor the secrets of web hooks.
 -- `lab_operator` is for people: it reads all results, queues plans, reserves drives and
 -- cancels. people.sql makes a role for each of them, who acts in no other's name, cancels
