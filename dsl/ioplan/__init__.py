@@ -13,8 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ioplan.api.calls import check, run, sessions
-    from ioplan.api.plan import Plan
+    from ioplan.api.calls import Plan, check, run, sessions
     from ioplan.api.session import Chart, Session
     from ioplan.core.error_kinds import ExplainedError
     from ioplan.core.version import __version__
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 PUBLIC = {
     **dict.fromkeys(("check", "run", "sessions"), "ioplan.api.calls"),
     **dict.fromkeys(("Chart", "Session"), "ioplan.api.session"),
-    "Plan": "ioplan.api.plan",
+    "Plan": "ioplan.api.calls",
     "ExplainedError": "ioplan.core.error_kinds",
     "PlanError": "ioplan.language.errors.diagnostic",
     "__version__": "ioplan.core.version",

@@ -19,9 +19,9 @@ from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.core.installed import entry_value, listed_entries
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
+from ioplan.core.version import entry_value, listed_entries
 from ioplan.job import Event, Job
 from ioplan.target_entry import LabTarget
 

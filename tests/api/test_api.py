@@ -203,5 +203,5 @@ def test_a_user_s_checker_sees_the_types(tmp_path: Path) -> None:
     done = subprocess.run(
         words, check=False, cwd=tmp_path, capture_output=True, text=True
     )
-    assert 'use.py:2: note: Revealed type is "ioplan.api.plan.Plan"' in done.stdout
+    assert 'use.py:2: note: Revealed type is "ioplan.api.calls.Plan"' in done.stdout
     assert 'use.py:3: error: "Session" has no attribute "helt"' in done.stdout

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from ioplan.job import Event, Progress, Started
-from ioplan.process.lines import read_event
+from ioplan.process.execution import read_event
 
 STARTED = b'{"event":"started",%s}\n'
 READ = TypeAdapter(Event).validate_json

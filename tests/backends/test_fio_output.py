@@ -21,7 +21,7 @@ from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.results.measure.histogram import BITS, Histogram, bucket_index, bucket_range
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.tally import CountsBuilder
-from ioplan_fio.bins import LAST_EDGE_NS, LAST_NS, edges_ns, to_bins
+from ioplan_fio.counts import LAST_EDGE_NS, LAST_NS, edges_ns, to_bins
 from ioplan_fio.document import LiveReport
 from ioplan_fio.timeline import Timeline
 

@@ -13,7 +13,7 @@ from labs import needs_root, tell
 from without_io_uring import engine_without_io_uring
 
 from ioplan.trace.prepared import DTYPE, FLUSH, READ, WRITE, Ios, Prepared, write
-from ioplan.witness.statistics import Floats, gamma_below, ks_distance
+from ioplan.witness.offsets import Floats, gamma_below, ks_distance
 
 pytestmark = pytest.mark.slow
 MIB = 1 << 20

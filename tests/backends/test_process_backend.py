@@ -20,7 +20,7 @@ from ioplan.job import PROTOCOL, Event, Failure
 from ioplan.process.backend import ProcessBackend
 from ioplan.process.execution import job_text
 from ioplan.testing.subject import job
-from ioplan_io_uring.engine import engine_path
+from ioplan_io_uring.backend import engine_path
 
 pytestmark = pytest.mark.slow
 

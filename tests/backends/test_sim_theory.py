@@ -10,8 +10,7 @@ from ioplan.workload import Rate
 from ioplan_sim.flash import Flash
 from ioplan_sim.geometry import Geometry, geometry
 from ioplan_sim.spec import DriveSpec, FlashSpec, HostSpec
-from ioplan_sim.ssd import Ssd
-from ioplan_sim.theory import below_theory_percent, large_blocks, small_blocks
+from ioplan_sim.ssd import Ssd, below_theory_percent, large_blocks, small_blocks
 
 GIB = 1 << 30
 

@@ -17,9 +17,8 @@ from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
 from ioplan.results.measure.measurement import Measurement
 from ioplan.workload import Rate, Region, SizeShare
 from ioplan_spdk import SpdkBackend
-from ioplan_spdk.fio_plugin.faults import explained
 from ioplan_spdk.fio_plugin.gaps import plugin_gaps
-from ioplan_spdk.fio_plugin.job import plugin_path
+from ioplan_spdk.fio_plugin.job import explained, plugin_path
 from ioplan_spdk.options import SpdkOptions
 
 MIB = 1 << 20

@@ -14,8 +14,7 @@ from spdk_jobs import LEFT_OUT, MALLOC, job, real, stand_in
 from started import is_running
 
 from ioplan.job import SECOND_NS, Failure, Job, Result
-from ioplan_spdk.bdevperf.execution import SpdkExecution
-from ioplan_spdk.bdevperf.kept_process import KeptProcess
+from ioplan_spdk.bdevperf.execution import KeptProcess, SpdkExecution
 from ioplan_spdk.bdevperf.script import delete_calls, script_of
 from ioplan_spdk.options import SpdkOptions
 
@@ -118,7 +117,7 @@ from pathlib import Path
 import paths
 from spdk_jobs import job
 from ioplan_spdk.bdevperf.execution import SpdkExecution
-from ioplan_spdk.bdevperf.kept_process import KeptProcess
+from ioplan_spdk.bdevperf.execution import KeptProcess
 from ioplan_spdk.options import SpdkOptions
 with SpdkExecution(
     Path(sys.argv[1]), SpdkOptions(no_huge=True), job(), None, KeptProcess()

@@ -26,9 +26,9 @@ from ioplan.results.measure.tally import CountsBuilder, no_bins
 from ioplan.runner.guard.scratch_file import create_scratch
 from ioplan.runner.guard.target import TargetError
 from ioplan_spdk import SpdkBackend
+from ioplan_spdk.bdevperf.device_statistics import MixedHistogram
 from ioplan_spdk.bdevperf.execution import SpdkExecution
 from ioplan_spdk.bdevperf.histogram_text import printed_jobs
-from ioplan_spdk.bdevperf.mixed_histogram import MixedHistogram
 from ioplan_spdk.bdevperf.script import script_of
 from ioplan_spdk.bdevperf.session import PREFIX, Home
 from ioplan_spdk.bdevperf.ticks import mean_ns

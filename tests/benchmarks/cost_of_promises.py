@@ -26,7 +26,7 @@ from benchmark_row import tell
 from ioplan.planner.run_id import digest
 from ioplan.runner.journal.client import JournalLink
 from ioplan.target_entry import JournalPlace
-from ioplan_io_uring.engine import engine_path
+from ioplan_io_uring.backend import engine_path
 
 sys.path.append(str(Path(__file__).parents[1] / "support"))
 from served_journal import Served

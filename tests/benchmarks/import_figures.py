@@ -30,8 +30,7 @@ from command import ioplan
 
 from ioplan.language.syntax.source import Source
 from ioplan_importer.findings import ImportFault
-from ioplan_importer.kinds import kind_of
-from ioplan_importer.plan_import import ImportedPlan, import_plan
+from ioplan_importer.plan_import import ImportedPlan, import_plan, kind_of
 from ioplan_importer.proof.prove import prove
 
 DOCUMENT = paths.ROOT / "docs" / "import.md"

@@ -28,8 +28,7 @@ from ioplan.runner.devices.facts import file_facts
 from ioplan.runner.state.stamps import StampFile
 from ioplan.witness.device import Device, running
 from ioplan.witness.script import Script
-from ioplan_io_uring.engine import engine_path
-from ioplan_io_uring.execution import EngineExecution
+from ioplan_io_uring.backend import EngineExecution, engine_path
 from ioplan_io_uring.settings import Settings, engine_job
 
 SIZE_BYTES = 4 << 20

@@ -29,7 +29,7 @@ from ioplan.runner.execute.execute import execute
 from ioplan.runner.execute.interrupt import Interrupt
 from ioplan.runner.guard.target import make_scratch
 from ioplan.runner.telemetry.instruments import Instruments
-from ioplan.runner.telemetry.power_meter import Meter
+from ioplan.runner.telemetry.sensors import Meter
 
 PLAN = 'test "Cost" {{ run random 4KiB 100/0, qd 16 for {seconds}s }}'
 SAMPLES, DRAWS = 1000, 5000

@@ -13,7 +13,7 @@ from chromium import Browser, Report, click, drawn, drawn_one, figure, looked_at
 from command import ioplan
 from made_history import fill
 
-from ioplan.results.report.picture_kinds import PICTURE_KINDS
+from ioplan.results.report.document import PICTURE_KINDS
 from ioplan.results.store.store import Store
 
 pytestmark = pytest.mark.slow

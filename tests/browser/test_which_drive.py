@@ -14,7 +14,7 @@ from ioplan.language.metric import parse_metric
 from ioplan.records.superseded import current_records
 from ioplan.results.report.answers.answer import Held, answer
 from ioplan.results.report.answers.load import Load
-from ioplan.results.report.answers.loads import loads, sizes_of
+from ioplan.results.report.answers.measured import loads, sizes_of
 from ioplan.results.report.answers.question import parse_question
 from ioplan.results.report.headlines.doubts import doubts
 from ioplan.results.report.reader import Reader

@@ -11,7 +11,7 @@ import yaml
 from command import ioplan
 from paths import ROOT
 
-from ioplan.cli.commands.bug_report import redacted
+from ioplan.cli.commands.doctor import redacted
 
 PLAN = 'test "T" { run random 4KiB 100/0 for 1s }'
 FORMS = ROOT / ".github" / "ISSUE_TEMPLATE"

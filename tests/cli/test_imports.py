@@ -154,7 +154,7 @@ def test_the_first_io_waits_for_nothing_that_only_shows_results(tmp_path: Path) 
         check=True,
     )
     before = set(done.stderr.splitlines()[0].split())
-    assert "ioplan_io_uring.execution" in before
+    assert "ioplan_io_uring.backend" in before
     assert before & (TO_SHOW | {"ioplan.cli.conclusion"}) == set()
     assert "IOPLAN_CLOCK" in before  # the engine need not wait to measure its clock
     assert done.stderr.splitlines()[-1] == "begun early: 1"

@@ -54,8 +54,7 @@ from ioplan.results.store.session_folder import make_private
 from ioplan.results.store.store import Store
 from ioplan.runner.guard.scratch_file import ScratchError, create_scratch
 from ioplan.runner.session.signature import is_signed, signed
-from ioplan_fio.jobfile import job_file, section_names
-from ioplan_fio.settings import Settings, settings_of
+from ioplan_fio.jobfile import Settings, job_file, section_names, settings_of
 from ioplan_spdk.fio_plugin.job import config_text
 from ioplan_spdk.options import SpdkOptions
 

@@ -24,9 +24,8 @@ from ioplan.core.error_kinds import ClusterFault
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.hosts import lifecycle, servers
-from ioplan_lab.cluster.hosts.scheduler_start import renew_own_keys
+from ioplan_lab.cluster.hosts.lifecycle import renew_own_keys, why_unseen
 from ioplan_lab.cluster.hosts.service import HELD, LOG_BYTES, Service
-from ioplan_lab.cluster.hosts.unseen import why_unseen
 from ioplan_lab.cluster.keys.authority import Authority
 from ioplan_lab.cluster.keys.dask_security import LabSecurity
 from ioplan_lab.cluster.keys.enrolment import enrol

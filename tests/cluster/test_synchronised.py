@@ -28,7 +28,7 @@ from ioplan.job import Result
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.results.store.store import Store
 from ioplan.runner.devices.open_files import openers
-from ioplan_io_uring.engine import engine_path
+from ioplan_io_uring.backend import engine_path
 
 pytestmark = NEEDS_NETNS
 

@@ -17,7 +17,7 @@ from ioplan.core.error_kinds import TargetFault
 from ioplan.job import Counts, Job, JobStream, Progress, Result, StreamCounts
 from ioplan.workload import SizeShare
 from ioplan_lab.cluster.sync.backend import HostTarget, common_facts
-from ioplan_lab.cluster.sync.job_split import hosts_of, job_of_host, region_gaps
+from ioplan_lab.cluster.sync.coordinator import hosts_of, job_of_host, region_gaps
 from ioplan_lab.cluster.sync.merge import IntervalMerger, sum_counts, sum_results
 from ioplan_lab.cluster.sync.messages import read_messages
 from ioplan_lab.cluster.sync.start_skew import (

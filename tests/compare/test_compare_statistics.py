@@ -15,12 +15,17 @@ from ioplan.core.statistics.shared_variance import Variance
 from ioplan.core.statistics.student_t import quantile, tail
 from ioplan.language.metric import Metric
 from ioplan.records.session import Session
-from ioplan.results.compare.call import NOTHING_TO_LEARN_FROM, calls
+from ioplan.results.compare.call import (
+    NOTHING_TO_LEARN_FROM,
+    calls,
+    hochberg,
+    holm,
+    rank_chance,
+)
 from ioplan.results.compare.figure import MetricPair, MetricSide, MetricTable
-from ioplan.results.compare.multiplicity import hochberg, holm, rank_chance
 from ioplan.results.compare.needed import Aim, sessions_needed
 from ioplan.results.compare.noise import MetricNoise
-from ioplan.results.compare.order import units
+from ioplan.results.compare.wording import units
 
 T_975 = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228),

@@ -16,7 +16,7 @@ from ioplan.language.metric import Metric
 from ioplan.records.record import BackendFacts
 from ioplan.records.setup import setup_of
 from ioplan.results.compare.earlier import Peers, RunFigures, noise_of, others
-from ioplan.results.compare.learn import learned_from, peers_of
+from ioplan.results.compare.judge import learned_from, peers_of
 from ioplan.results.compare.noise import Group, MetricNoise, added, learned, percent
 from ioplan.results.compare.side import side_of
 from ioplan.results.report.reader import Reader

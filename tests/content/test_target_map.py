@@ -14,9 +14,8 @@ import pytest
 from command import ioplan
 from labs import MIB, loop_device, needs_root, tell
 
-from ioplan.runner.content.file_kinds import KINDS, kind_of
-from ioplan.runner.content.places import BLOCK, drawn, draws, reads
-from ioplan.runner.content.scan import is_constant
+from ioplan.runner.content.judge import KINDS, kind_of
+from ioplan.runner.content.scan import BLOCK, drawn, draws, is_constant, reads
 from ioplan.runner.content.superblocks import REACH_BYTES, SUPERBLOCKS
 from ioplan.runner.content.target_map import TargetMap, map_of
 

@@ -11,7 +11,7 @@ from ioplan.cli.app import call_command
 from ioplan.cli.interface.declare import Command
 from ioplan.core.error_kinds import ClusterFault, CommandFault, ExplainedError
 from ioplan_lab.cluster.adopt.lab_entries import with_entries
-from ioplan_lab.desk.schedules.times import next_time
+from ioplan_lab.desk.schedules.schedule import next_time
 
 
 @pytest.mark.parametrize(

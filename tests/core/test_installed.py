@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ioplan.core.installed import entry_value, version_of
+from ioplan.core.version import entry_value, version_of
 
 
 def test_versions_and_entry_points_are_those_of_importlib() -> None:

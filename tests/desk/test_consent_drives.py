@@ -15,7 +15,7 @@ from labs import MIB, loop_device, needs_root
 
 from ioplan.runner.devices.identity import Identity
 from ioplan.runner.guard.survey import Surveyed
-from ioplan_lab.cluster.adopt.install import LINK
+from ioplan_lab.cluster.adopt.adoption import LINK
 from ioplan_lab.desk.surveyed import chosen, keep_surveys, sizes
 
 WRITES = 'test "T" { run random 4KiB 0/100 for 1s }'

@@ -13,9 +13,8 @@ import pytest
 from desks import desk_in, form_token, signed_in
 from starlette.testclient import TestClient
 
-from ioplan.runner.guard.consent_list.admin_key import make_key
 from ioplan.runner.guard.consent_list.drives import drives_of
-from ioplan.runner.guard.consent_list.signed import sign
+from ioplan.runner.guard.consent_list.signed import make_key, sign
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.hooks.hooks import Hooks, announce

@@ -13,8 +13,7 @@ from starlette.testclient import TestClient
 
 from ioplan_lab.commands.jobs.executor import connect
 from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.queue.runner import Runner
-from ioplan_lab.desk.queue.start import JobStarter
+from ioplan_lab.desk.queue.runner import JobStarter, Runner
 from ioplan_lab.programs import PROGRAMS
 
 PLAN = """plan "Quick <b>look</b>"

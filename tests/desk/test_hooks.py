@@ -18,9 +18,17 @@ import pytest
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing
-from ioplan_lab.desk.hooks.address import checked_address, parts_of, refusal
 from ioplan_lab.desk.hooks.deliver import SIGNATURE, Deliverer
-from ioplan_lab.desk.hooks.hooks import TRIES, Hooks, announce, event_of, wait_after
+from ioplan_lab.desk.hooks.hooks import (
+    TRIES,
+    Hooks,
+    announce,
+    checked_address,
+    event_of,
+    parts_of,
+    refusal,
+    wait_after,
+)
 from ioplan_lab.desk.queue.entry import QueueEntry
 from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.tables import TABLES

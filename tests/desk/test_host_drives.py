@@ -16,8 +16,8 @@ from ioplan.runner.host import reported as module
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.errors import ClusterError
-from ioplan_lab.commands.desk import host_drives
-from ioplan_lab.commands.desk.host_drives import HostDrives, hosts_with_drives
+from ioplan_lab.commands.desk import working
+from ioplan_lab.commands.desk.working import HostDrives, hosts_with_drives
 from ioplan_lab.desk import surveyed
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.drives import health_of
@@ -114,9 +114,9 @@ class Hosts:
         self.busy: set[str] = set()
         self.smart: dict[str, float] = {}
         self.now_s = 0.0
-        monkeypatch.setattr(host_drives, "surveys", self._surveys)
-        monkeypatch.setattr(host_drives.time, "monotonic", lambda: self.now_s)
-        monkeypatch.setattr(host_drives, "lanes_now", self._lanes)
+        monkeypatch.setattr(working, "surveys", self._surveys)
+        monkeypatch.setattr(working.time, "monotonic", lambda: self.now_s)
+        monkeypatch.setattr(working, "lanes_now", self._lanes)
 
     def _surveys(self, lab: Lab, programs: object, hosts: list[str]) -> Any:
         self.asked.append(list(hosts))

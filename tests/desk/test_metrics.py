@@ -19,8 +19,7 @@ from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.metrics.families import DeskNow, families
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.entry import Priority, QueueEntry
-from ioplan_lab.desk.running import Running
-from ioplan_lab.desk.undelivered import undelivered_runs, unstored
+from ioplan_lab.desk.running import Running, undelivered_runs, unstored
 
 LAB = '[targets."d1"]\npath = "/dev/x"\n[targets."d2"]\npath = "/dev/y"\n'
 

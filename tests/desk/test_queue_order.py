@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Refused
-from ioplan_lab.desk.queue.decide import decisions
+from ioplan_lab.desk.queue.decide import Quota, Quotas, Use, decisions, use_of
 from ioplan_lab.desk.queue.drives import (
     Drives,
     DriveStates,
@@ -24,7 +24,6 @@ from ioplan_lab.desk.queue.drives import (
 from ioplan_lab.desk.queue.entry import Entry, Priority, QueueEntry, entry_of, row_of
 from ioplan_lab.desk.queue.permissions import Permissions, Projects
 from ioplan_lab.desk.queue.queue import Queue
-from ioplan_lab.desk.queue.quotas import Quota, Quotas, Use, use_of
 from ioplan_lab.desk.tables import TABLES
 from ioplan_lab.desk.tags import DriveTags
 

@@ -22,8 +22,7 @@ from ioplan_lab.desk.queue import queue as module
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.entry import Entry, Priority, QueueEntry
 from ioplan_lab.desk.queue.queue import Queue
-from ioplan_lab.desk.queue.runner import Runner, alone
-from ioplan_lab.desk.queue.start import StartError
+from ioplan_lab.desk.queue.runner import Runner, StartError, alone
 from ioplan_lab.desk.tables import TABLES
 
 PLAY = ROOT / "tests" / "support" / "play_desk.py"

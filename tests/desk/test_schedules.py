@@ -14,8 +14,7 @@ from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.queue.entry import Priority, QueueEntry
 from ioplan_lab.desk.queue.queue import Queue
-from ioplan_lab.desk.schedules.schedule import Missed, Schedules
-from ioplan_lab.desk.schedules.times import count_due, next_time
+from ioplan_lab.desk.schedules.schedule import Missed, Schedules, count_due, next_time
 from ioplan_lab.desk.tables import TABLES
 
 WANTED = QueueEntry(

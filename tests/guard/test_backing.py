@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 from labs import MIB, NEEDS_ROOT, loop_device, tell
 
-from ioplan.runner.devices import backing_file as module
-from ioplan.runner.devices.backing_file import Backing, backing
+from ioplan.runner.devices import identity as module
 from ioplan.runner.devices.device import Device, device_at
 from ioplan.runner.devices.file_id import key_at
-from ioplan.runner.devices.identity import identity_of
+from ioplan.runner.devices.identity import Backing, backing, identity_of
 
 pytestmark = NEEDS_ROOT
 

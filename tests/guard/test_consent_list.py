@@ -19,16 +19,18 @@ from ioplan.cli.inputs import checked_plan
 from ioplan.cli.targets.consents import listed_words
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.state_folder import state_folder
-from ioplan.runner.guard.consent_list.admin_key import (
+from ioplan.runner.guard.consent_list.drives import ConsentedDrive, drives_of
+from ioplan.runner.guard.consent_list.read import read_list, signed_list
+from ioplan.runner.guard.consent_list.signed import (
+    consented_plan,
     is_signed_by,
     key_path,
     make_key,
     public_text,
     read_key,
+    sign,
+    verified,
 )
-from ioplan.runner.guard.consent_list.drives import ConsentedDrive, drives_of
-from ioplan.runner.guard.consent_list.read import read_list, signed_list
-from ioplan.runner.guard.consent_list.signed import consented_plan, sign, verified
 from ioplan.runner.lab.lab import Lab
 from ioplan.target_entry import LabTarget
 

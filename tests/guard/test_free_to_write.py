@@ -183,7 +183,7 @@ def test_a_run_reads_it_and_says_how_far_it_is(
     if at:
         put(image, at * 3 + 12288, NOISE[:4096])
     monkeypatch.setattr(data_check, "AT_ONCE_BYTES", MIB)
-    monkeypatch.setattr("ioplan.runner.content.places.draws", lambda _: 1)
+    monkeypatch.setattr("ioplan.runner.content.scan.draws", lambda _: 1)
     plan = plan_file(tmp_path, 'test "W" { run random 4KiB 0/100 for 50ms }')
     done = ioplan("run", plan, "--target", image, "--overwrite", image)
     assert "looks empty; reading all 268 MB of it" in done.err

@@ -21,7 +21,7 @@ from generated import check_part
 from kinds import Kind
 from kinds_of_data import ALL_KINDS
 
-from ioplan.runner.devices.usage import Host
+from ioplan.runner.devices.inventory import Host
 from ioplan.runner.guard.target import TargetError, open_target
 
 GOLDEN = paths.GOLDEN / "refused"

@@ -28,9 +28,8 @@ from ioplan.runner.devices.nvme import COMMAND, Controller, Layout, nsids
 from ioplan.runner.devices.sanitize_log import LOG_BYTES, SanitizeLog, wait_for_end
 from ioplan.runner.guard.purge import kernel
 from ioplan.runner.guard.purge import purge as purging
-from ioplan.runner.guard.purge.marks import MARKS, Marks, numbers
 from ioplan.runner.guard.purge.nvme import action_of
-from ioplan.runner.guard.purge.purge import purge
+from ioplan.runner.guard.purge.purge import MARKS, Marks, numbers, purge
 from ioplan.runner.guard.target import Target, make_scratch, open_target
 from ioplan.target_entry import LabTarget, PurgeMethod
 

@@ -32,7 +32,7 @@ from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.results.store.store import Store
 from ioplan.runner.devices.open_files import Opener
-from ioplan.runner.guard.in_use import UseWatch
+from ioplan.runner.guard.guard import UseWatch
 from ioplan.runner.guard.purge.purge import purge
 from ioplan.runner.guard.scratch_file import MARK
 from ioplan.runner.guard.shared_lock import (

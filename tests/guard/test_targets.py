@@ -27,8 +27,7 @@ from ioplan.runner.devices.identity import (
     id_of,
     unstable_reason,
 )
-from ioplan.runner.devices.inventory import Inventory
-from ioplan.runner.devices.usage import Host
+from ioplan.runner.devices.inventory import Host, Inventory
 from ioplan.runner.guard.bare_drive import check_drive, check_lab
 from ioplan.runner.guard.consent import check_device_consent
 from ioplan.runner.guard.data_check import GIVEN_UP

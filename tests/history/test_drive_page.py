@@ -10,8 +10,8 @@ import pytest
 from command import ioplan
 from run_data import record
 
-from ioplan.cli.commands.drive_report import drive_page
 from ioplan.cli.commands.ls import listed
+from ioplan.cli.commands.report import drive_page
 from ioplan.records.telemetry import Telemetry
 from ioplan.results.history.drive_page import _wear_table, smart_at_end
 from ioplan.results.report.document import Document

@@ -22,11 +22,11 @@ from run_data import record
 
 from ioplan.language.metric import Metric, parse_metric
 from ioplan.records.record import Decided, Steady
-from ioplan.results.compare.outline import needs_parts, outlined
+from ioplan.results.compare.side import needs_parts, outlined
 from ioplan.results.history.analysis import TOO_FEW
-from ioplan.results.history.conditions import CONDITIONS, changed, conditions_of
 from ioplan.results.history.history import Question, history
 from ioplan.results.history.model import History, Series, SignalEntry
+from ioplan.results.history.visits import CONDITIONS, changed, conditions_of
 from ioplan.results.history.wording import summary_text
 from ioplan.results.report.reader import Reader, is_plain
 from ioplan.results.store import pages

@@ -12,8 +12,14 @@ from synthetic_history import KINDS, NOISE, noise, plan_values, series_of
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.results.compare.evidence import budget, log_limit
 from ioplan.results.history.ledger import added
-from ioplan.results.history.monitor import EXACT, GUARD, SUSPECTED, confirmed, signals
-from ioplan.results.history.step_evidence import step_evidence
+from ioplan.results.history.monitor import (
+    EXACT,
+    GUARD,
+    SUSPECTED,
+    confirmed,
+    signals,
+    step_evidence,
+)
 
 STEP = float(np.log(1.05))
 

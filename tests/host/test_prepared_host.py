@@ -17,7 +17,7 @@ from ioplan.runner.host.prepared import prepared_host, restore
 from ioplan.runner.host.sysfs import KNOWN, HostError, write
 from ioplan.runner.host.wanted import Wanted, wanted_settings
 from ioplan.runner.lab.cross_references import for_host
-from ioplan.runner.lab.host_settings import HostSettings
+from ioplan.runner.lab.hosts import HostSettings
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan.runner.telemetry.disk import Disk
 from ioplan.runner.telemetry.procfs import Tree

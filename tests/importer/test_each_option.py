@@ -18,10 +18,10 @@ from fio_jobs import NEEDS_FIO
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.syntax.source import Source
 from ioplan_importer.fio.lost import LOST, USUAL
-from ioplan_importer.fio.no_matter import NO_MATTER
 from ioplan_importer.fio.vocabulary import (
     BLOCK_ENGINES,
     KNOWN,
+    NO_MATTER,
     SAID,
     TOLD_ENGINES,
     canonical,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ioplan_importer.fio.numbers import NumberFault
 from ioplan_importer.fio_command.arguments import FioArgumentError, call_of
-from ioplan_importer.fio_command.asked_output import asked_percents
+from ioplan_importer.fio_command.job_plan import asked_percents
 
 BODY = "rw=randread\nfilename=t.bin\nsize=1m\ndirect=1\nnumber_ios=16\n"
 JOB = f"[a]\n{BODY}"

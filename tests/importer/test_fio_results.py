@@ -26,7 +26,7 @@ from ioplan_importer.fio_results.sessions import (
     ImportedSession,
     import_results,
 )
-from ioplan_importer.kinds import kind_of
+from ioplan_importer.plan_import import kind_of
 
 NOTHING = {"io_bytes": 0, "total_ios": 0, "runtime": 0}
 PERCENTILES = {"50.000000": 90_112, "99.000000": 120_320, "99.990000": 200_704}

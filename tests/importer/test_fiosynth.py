@@ -11,8 +11,7 @@ import pytest
 from ioplan.language.syntax.source import Source
 from ioplan_importer.findings import ImportFault
 from ioplan_importer.fiosynth import NO_MATTER, SAID
-from ioplan_importer.kinds import kind_of
-from ioplan_importer.plan_import import ImportedPlan, import_plan
+from ioplan_importer.plan_import import ImportedPlan, import_plan, kind_of
 
 FILL = "[global]\nrw=write\nbs=${BLKSIZE}\nioengine=libaio\niodepth=${DEPTH}\ndirect=1\nloops=2\n"
 SERVE = """[global]

@@ -15,8 +15,7 @@ from ioplan.planner.steps import Run
 from ioplan.planner.unfold import unfold
 from ioplan_importer.plan_import import import_plan
 from ioplan_importer.proof import prove as proof
-from ioplan_importer.proof.prove import Proof, prove
-from ioplan_importer.proof.traces import trace_of
+from ioplan_importer.proof.prove import Proof, prove, trace_of
 
 GOLDEN = paths.GOLDEN / "import"
 

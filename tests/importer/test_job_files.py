@@ -18,7 +18,7 @@ from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.job_file import JobFileReader
 from ioplan_importer.fio.jobs import FioJob, jobs_of
 from ioplan_importer.fio.numbers import NumberFault, bytes_of, time_us
-from ioplan_importer.fio.shares import range_sizes
+from ioplan_importer.fio.shape import range_sizes
 from ioplan_importer.fio.stream import counts_issues
 from ioplan_importer.plan_import import import_plan
 

@@ -16,8 +16,7 @@ from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.jobs import Switch
 from ioplan_importer.fio.vocabulary import KNOWN
 from ioplan_importer.fio_results.sessions import import_results
-from ioplan_importer.kinds import READERS, kind_of
-from ioplan_importer.plan_import import import_plan
+from ioplan_importer.plan_import import READERS, import_plan, kind_of
 
 VALUES = st.sampled_from(
     (

@@ -25,12 +25,22 @@ from ioplan.trace.prepared import (
     Prepared,
     write,
 )
-from ioplan_importer.trace_model.arrivals import FIXED, POISSON, gamma_below
-from ioplan_importer.trace_model.command import model_text
-from ioplan_importer.trace_model.distance import Distance, distance
-from ioplan_importer.trace_model.fit import Fit, fit
-from ioplan_importer.trace_model.phases import phase_edges
-from ioplan_importer.trace_model.profile import CELLS, Phase, phases
+from ioplan_importer.trace_model.command import (
+    Distance,
+    distance,
+    model_text,
+    phase_edges,
+)
+from ioplan_importer.trace_model.fit import (
+    CELLS,
+    FIXED,
+    POISSON,
+    Fit,
+    Phase,
+    fit,
+    gamma_below,
+    phases,
+)
 
 SECOND = 10**9
 KIB = 1024

@@ -7,8 +7,7 @@ import pytest
 
 from ioplan.language.syntax.source import Source
 from ioplan_importer.findings import ImportFault
-from ioplan_importer.kinds import kind_of
-from ioplan_importer.plan_import import import_plan
+from ioplan_importer.plan_import import import_plan, kind_of
 from ioplan_importer.vdbench.vocabulary import (
     LOST,
     NO_MATTER,

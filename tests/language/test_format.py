@@ -19,7 +19,7 @@ from ioplan.language.syntax.formatter import WIDTH, format_text
 from ioplan.language.syntax.layout import WordsChanged, require_same_words
 from ioplan.language.syntax.source import Source, comments_of
 from ioplan_editor.document import Document
-from ioplan_editor.fix.edits import formatting
+from ioplan_editor.fix.fixes import formatting
 
 FORMAT = paths.GOLDEN / "format"
 CASES = sorted(FORMAT.glob("*.ioplan"))

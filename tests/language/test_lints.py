@@ -11,12 +11,11 @@ from command import ioplan, plan_file
 from plans import checked
 
 from ioplan.backends import TargetFacts
-from ioplan.language.lints.kinds import CACHE, FRESH, KINDS, RATE, UNWRITTEN
-from ioplan.language.lints.lints import lints
+from ioplan.language.lints.lints import CACHE, FRESH, KINDS, RATE, UNWRITTEN, lints
 from ioplan.language.lints.warnings import warnings_of
 from ioplan.planner.suites.suite import suite_file, suite_names
 from ioplan.results.store.store import Store
-from ioplan.runner.session.lints import is_mostly_empty, lints_on
+from ioplan.runner.session.recorder import is_mostly_empty, lints_on
 
 NEW = "precondition new { purge }\n"
 FULL = "precondition full { purge write sequential 128KiB, 2 passes }\n"

@@ -6,7 +6,7 @@ import pytest
 from written import offered
 
 from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES
-from ioplan.language.lints.kinds import KINDS
+from ioplan.language.lints.lints import KINDS
 from ioplan.language.metric import METRICS
 from ioplan.language.output_table import CHARTS
 from ioplan.language.syntax.grammar import ITEM_WORDS, STATEMENT_WORDS

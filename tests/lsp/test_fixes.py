@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from written import written
 
-from ioplan_editor.fix.edits import applied, formatting
-from ioplan_editor.fix.fixes import fixes
+from ioplan_editor.fix.fixes import applied, fixes, formatting
 
 RUN = 'test "T" {{ run {} }}\n'
 

@@ -11,7 +11,7 @@ from command import ioplan, plan_file
 from ioplan.records.record import RunRecord
 from ioplan.results.measure.spare import StatedSpare, spare_percent_of, steady_waf
 from ioplan.results.store.store import Store
-from ioplan_sim.theory import large_blocks
+from ioplan_sim.ssd import large_blocks
 
 SPARES = (7, 15, 28)
 

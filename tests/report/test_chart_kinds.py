@@ -11,8 +11,8 @@ from written import hovered, offered
 
 from ioplan.language.output_table import CHARTS, ChartKind
 from ioplan.results.report.charts.charts import RENDERERS
+from ioplan.results.report.document import PICTURE_KINDS
 from ioplan.results.report.html.layers import MARKS
-from ioplan.results.report.picture_kinds import PICTURE_KINDS
 
 DOTS = ChartKind("dots", "a dot for each interval", "intervals", "scatter")
 SQUARES = ChartKind(

@@ -25,9 +25,8 @@ from ioplan.results.report.document import FAILED, ChartSpec
 from ioplan.results.report.html.spec import spec
 from ioplan.results.report.points import points
 from ioplan.results.report.reader import Reader
-from ioplan.results.report.terminal.charts import drawn
 from ioplan.results.report.terminal.parts import curves, parts
-from ioplan.results.report.terminal.show import show_records
+from ioplan.results.report.terminal.show import drawn, show_records
 from ioplan.results.store.store import Store
 
 ID = session().id

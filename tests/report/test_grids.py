@@ -16,8 +16,8 @@ from shown import shown
 
 from ioplan.core.units import iops_text
 from ioplan.results.report.document import FAILED, STATUS, ChartSpec, Column, Frame
-from ioplan.results.report.terminal.charts import drawn
 from ioplan.results.report.terminal.heatmap import CIVIDIS
+from ioplan.results.report.terminal.show import drawn
 
 TWO = """test "Two axes" {
   run random 4KiB 100/0, qd 4 for 1s

@@ -11,7 +11,7 @@ from run_data import run
 from ioplan.records.record import Verdict
 from ioplan.results.report.charts.defaults import chart
 from ioplan.results.report.document import JUDGED, ChartSpec
-from ioplan.results.report.html.modes import modes
+from ioplan.results.report.html.payload import modes
 from ioplan.results.store.store import Store
 
 

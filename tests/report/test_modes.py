@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ioplan.results.report.charts.encoding import Datum, framed
 from ioplan.results.report.document import ChartSpec, Column
 from ioplan.results.report.html.marks import SHAPES
-from ioplan.results.report.html.modes import MOST_TOGETHER, modes
+from ioplan.results.report.html.payload import MOST_TOGETHER, modes
 
 NUMBER = MOST_TOGETHER + 12
 

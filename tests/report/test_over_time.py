@@ -33,7 +33,7 @@ from ioplan.results.report.charts.over_time import (
 )
 from ioplan.results.report.charts.request import Request
 from ioplan.results.report.charts.timeline import Instant, metric_at
-from ioplan.results.report.html.axes import x_choices
+from ioplan.results.report.html.spec import x_choices
 from ioplan.results.report.points import points
 from ioplan.results.report.reader import Reader
 from ioplan.results.store.store import Store

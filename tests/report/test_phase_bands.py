@@ -24,7 +24,7 @@ from ioplan.results.report.document import ChartSpec
 from ioplan.results.report.html.spec import spec
 from ioplan.results.report.points import points
 from ioplan.results.report.reader import Reader
-from ioplan.results.report.terminal.charts import drawn
+from ioplan.results.report.terminal.show import drawn
 from ioplan.results.store.store import Store
 from ioplan.workload import Phase
 

@@ -24,8 +24,7 @@ from ioplan.results.report.document import ChartSpec
 from ioplan.results.report.html.spec import ROW_HEIGHT, spec
 from ioplan.results.report.points import Point, points
 from ioplan.results.report.reader import Reader
-from ioplan.results.report.terminal.charts import drawn
-from ioplan.results.report.terminal.strips import FIGURE
+from ioplan.results.report.terminal.show import FIGURE, drawn
 from ioplan.results.store.store import Store
 
 DRIVES, SECONDS = 100, 40

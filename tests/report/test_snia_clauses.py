@@ -20,8 +20,9 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.records.superseded import current_records
 from ioplan.results.report.build import document
 from ioplan.results.report.conformance import single
-from ioplan.results.report.conformance.clauses import CLAUSES, TITLES
 from ioplan.results.report.conformance.conformance import (
+    CLAUSES,
+    TITLES,
     Conformance,
     JudgedSession,
     conformance,

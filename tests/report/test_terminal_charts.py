@@ -17,12 +17,18 @@ from rich.console import Console
 from rich.text import Text
 
 from ioplan.results.report.charts.encoding import Datum, framed
-from ioplan.results.report.document import Channels, ChartSpec, Column, Frame, Scale
-from ioplan.results.report.picture_kinds import PICTURE_KINDS
-from ioplan.results.report.terminal.charts import drawn
+from ioplan.results.report.document import (
+    PICTURE_KINDS,
+    Channels,
+    ChartSpec,
+    Column,
+    Frame,
+    Scale,
+)
+from ioplan.results.report.terminal.bars import axis, value_text, x_ticks, y_ticks
 from ioplan.results.report.terminal.parts import MOST_PARTS, curves, parts
 from ioplan.results.report.terminal.plot import MARKERS
-from ioplan.results.report.terminal.ticks import axis, value_text, x_ticks, y_ticks
+from ioplan.results.report.terminal.show import drawn
 
 UNITS = ("", "1/s", "B/s", "ns", "%", "s", "B", "size", "°C", "percentile")
 ELSEWHERE = ("bars", "latencies")

@@ -12,8 +12,7 @@ from run_data import record, run
 
 from ioplan.records.record import Steady
 from ioplan.results.report.document import Facts
-from ioplan.results.report.html.page import page
-from ioplan.results.report.html.sheet import cover
+from ioplan.results.report.html.page import cover, page
 from ioplan.results.report.html.window import windows
 from ioplan.results.store.store import Store
 

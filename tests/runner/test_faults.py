@@ -26,14 +26,14 @@ from survived import DOCUMENT, check, last_run, plain, row_of, table
 
 from ioplan.backends import TargetRequest, find
 from ioplan.job import SECOND_NS
-from ioplan.results.store.reserve import RESERVE_BYTES
+from ioplan.results.store.database import RESERVE_BYTES
 from ioplan.runner.execute.execute import RunOutcome, execute
 from ioplan.runner.execute.interrupt import Interrupt
 from ioplan.runner.execute.progress import ClockPair
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.testing.calm import calmly
 from ioplan.testing.subject import job, stream
-from ioplan_io_uring.engine import engine_path
+from ioplan_io_uring.backend import engine_path
 
 pytestmark = pytest.mark.slow
 

@@ -16,7 +16,7 @@ from ioplan.results.compare.judge import Question, compare
 from ioplan.results.compare.side import side_of
 from ioplan.results.report.found import found_line
 from ioplan.results.report.reader import Reader
-from ioplan.runner.session.finished_runs import FinishedRuns
+from ioplan.runner.session.context import FinishedRuns
 
 __all__ = ["bench"]
 

@@ -21,9 +21,8 @@ from ioplan.records.record import RunDetail, StoredHistogram
 from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import SessionEvent
 from ioplan.results.share.bundle import bundle_bytes, read_bundle
-from ioplan.results.share.container import MANIFEST, BundleError, read, written
+from ioplan.results.share.container import MANIFEST, BundleError, loaded, read, written
 from ioplan.results.share.contents import Bundled, members_of, sessions_of
-from ioplan.results.share.plain_json import loaded
 from ioplan.results.store.codec import VERSION, encode_histograms
 
 NOW = "2026-11-21T06:00:00Z"

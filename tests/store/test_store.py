@@ -35,10 +35,10 @@ from ioplan.results.store.codec import (
     encode_histograms,
     encode_series,
 )
+from ioplan.results.store.database import RESERVE_BYTES
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.overview import SessionFilter
-from ioplan.results.store.reserve import RESERVE_BYTES
-from ioplan.results.store.schema import checked_schema
+from ioplan.results.store.rows import checked_schema
 from ioplan.results.store.store import Store, default_path
 from ioplan.workload import DIRECTIONS
 
@@ -159,7 +159,7 @@ def test_a_run_without_detail(store: Store) -> None:
 def test_records_of_one_test_and_in_pages(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ioplan.results.store.queries.PAGE", 2)
+    monkeypatch.setattr("ioplan.results.store.pages.PAGE", 2)
     for seq in range(1, 8):
         store.add(record(seq, test="odd" if seq % 2 else "even"), RunDetail())
     assert [r.seq for r in store.records(ID)] == [1, 2, 3, 4, 5, 6, 7]

@@ -23,8 +23,8 @@ from ioplan.cli.commands.share import add as adding
 from ioplan.language.check.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.search.file_name import goes_down
-from ioplan.language.search.locked import Locked, locked_suites
 from ioplan.language.search.packages import SuiteError
+from ioplan.language.search.search_path import Locked, locked_suites
 from ioplan.planner.suites.git.address import (
     EXAMPLE,
     GitAddress,
@@ -436,7 +436,7 @@ def test_what_is_no_suite_is_refused(
         refused = ioplan("add", *words)
         assert refused.code == 2 and said in refused.err, refused.err
     with monkeypatch.context() as patch:
-        patch.setattr("ioplan.planner.suites.git.program.MOST_SAID_BYTES", 150)
+        patch.setattr("ioplan.planner.suites.git.fetch.MOST_SAID_BYTES", 150)
         with pytest.raises(SuiteError, match="printed more than 150 B"):
             fetched(git_address(source))
     monkeypatch.setattr("ioplan.planner.suites.git.fetch.MOST_TOTAL_BYTES", 10)

@@ -18,7 +18,7 @@ from started import is_running
 
 from ioplan.runner.execute.processes import descendants
 from ioplan.runner.telemetry import sensors
-from ioplan.runner.telemetry.cpu_times import TICKS_PER_S
+from ioplan.runner.telemetry.sample import TICKS_PER_S
 
 CPUCLOCK_SCHED = 2
 ROUNDED_DOWN = 8

@@ -17,16 +17,16 @@ FEW = {"FEWEST_DRAWS": 50, "HEAD_BYTES": 1 << 20, "TAIL_BYTES": 1 << 20}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    from ioplan.runner.content import places
+    from ioplan.runner.content import scan
 
     usual = _usual()
     for name, value in (usual if item.path.parent.name in WHOLE else FEW).items():
-        setattr(places, name, value)
+        setattr(scan, name, value)
 
 
 @cache
 def _usual() -> dict[str, int]:
     """What users have; asked before it is changed."""
-    from ioplan.runner.content import places
+    from ioplan.runner.content import scan
 
-    return {name: getattr(places, name) for name in FEW}
+    return {name: getattr(scan, name) for name in FEW}

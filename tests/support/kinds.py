@@ -30,7 +30,7 @@ from labs import (
 from msgspec import Struct
 
 from ioplan.backends import TargetRequest
-from ioplan.runner.devices.usage import Host
+from ioplan.runner.devices.inventory import Host
 from ioplan.runner.guard.scratch_file import MARK, OPEN
 from ioplan.runner.guard.target import make_scratch, open_target
 

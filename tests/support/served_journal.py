@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from ioplan.core.state_folder import state_folder
-from ioplan.runner.state.remote_stamps import IN_USE_AT
+from ioplan.runner.state.host_cut import IN_USE_AT
 
 PROGRAM = [sys.executable, "-m", "ioplan.cli"]
 

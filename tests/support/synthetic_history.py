@@ -7,10 +7,9 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from ioplan.results.history.conditions import CONDITIONS
 from ioplan.results.history.history import Question, analysed_all
 from ioplan.results.history.model import Series
-from ioplan.results.history.visits import Cell, Visit, Visits
+from ioplan.results.history.visits import CONDITIONS, Cell, Visit, Visits
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NOISE = 0.02

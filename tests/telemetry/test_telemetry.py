@@ -34,17 +34,14 @@ from ioplan.results.store.codec import decode_telemetry, encode_telemetry
 from ioplan.results.store.store import Store
 from ioplan.runner.lab.lab import LabError
 from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.telemetry import instruments as sampler_module
 from ioplan.runner.telemetry import sample as samples
-from ioplan.runner.telemetry import sampler as sampler_module
-from ioplan.runner.telemetry.cpu_times import TICKS_PER_S, ProgramTimes, machine_times
 from ioplan.runner.telemetry.disk import Disk
-from ioplan.runner.telemetry.energy import domains
-from ioplan.runner.telemetry.instruments import Instruments
-from ioplan.runner.telemetry.other_programs import filled_in
-from ioplan.runner.telemetry.power import Power, power
+from ioplan.runner.telemetry.instruments import Instruments, Sampler
+from ioplan.runner.telemetry.power import Power, domains, power
 from ioplan.runner.telemetry.procfs import Tree
-from ioplan.runner.telemetry.sampler import Sampler
-from ioplan.runner.telemetry.sensors import Sensors
+from ioplan.runner.telemetry.sample import TICKS_PER_S, ProgramTimes, machine_times
+from ioplan.runner.telemetry.sensors import Sensors, filled_in
 from ioplan.runner.telemetry.summary import covering, points, summary
 
 ID = session().id

@@ -15,8 +15,8 @@ from ioplan.job import Job
 from ioplan.runner.telemetry import smart
 from ioplan.runner.telemetry.disk import Disk
 from ioplan.runner.telemetry.instruments import InstrumentedRun, Instruments
-from ioplan.runner.telemetry.power_meter import Meter
 from ioplan.runner.telemetry.procfs import Tree
+from ioplan.runner.telemetry.sensors import Meter
 from ioplan.runner.telemetry.smart import Smart
 from ioplan.runner.telemetry.write_cache import volatile_write_cache
 
@@ -74,7 +74,7 @@ def _lives(pid: int) -> bool:
 
 
 def test_an_overdue_meter_is_killed_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ioplan.runner.telemetry.power_meter.TIMEOUT_S", 0.2)
+    monkeypatch.setattr("ioplan.runner.telemetry.sensors.TIMEOUT_S", 0.2)
     meter = Meter(["sleep", "60"])
     meter.now()
     first = meter.process

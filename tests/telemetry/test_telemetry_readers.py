@@ -22,13 +22,12 @@ from ioplan.runner.telemetry.cpu_facts import (
     listed,
     mitigations,
 )
-from ioplan.runner.telemetry.cpu_times import TICKS_PER_S, machine_times, own_times
 from ioplan.runner.telemetry.disk import Disk, disk_of, mount_of
-from ioplan.runner.telemetry.energy import domains, non_overlapping
-from ioplan.runner.telemetry.hwmon import drive_temperature
 from ioplan.runner.telemetry.instruments import heat_warnings
-from ioplan.runner.telemetry.other_programs import KERNEL_THREAD, OtherPrograms
+from ioplan.runner.telemetry.power import domains, drive_temperature, non_overlapping
 from ioplan.runner.telemetry.procfs import Tree
+from ioplan.runner.telemetry.sample import TICKS_PER_S, machine_times, own_times
+from ioplan.runner.telemetry.sensors import KERNEL_THREAD, OtherPrograms
 from ioplan.runner.telemetry.topology import topology
 
 HERE = Tree()

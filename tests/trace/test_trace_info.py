@@ -9,9 +9,8 @@ import pytest
 from command import ioplan
 
 from ioplan.trace import prepared
-from ioplan.trace.outstanding import COLUMNS
 from ioplan.trace.prepared import ANSWERED, DTYPE, NO_RESPONSE, Ios, Prepared, write
-from ioplan.trace.summary import summary
+from ioplan.trace.summary import COLUMNS, summary
 
 
 def recorded(count: int = 3000) -> Ios:

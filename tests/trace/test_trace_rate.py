@@ -13,7 +13,7 @@ from recorded import MS_NS, recorded
 
 from ioplan.backends import TargetFacts
 from ioplan.records.record import Interval
-from ioplan.runner.execute.trace_rate import with_trace_rate
+from ioplan.runner.execute.execute import with_trace_rate
 from ioplan.runner.telemetry.instruments import RunTelemetry
 from ioplan.testing.subject import job, stream
 from ioplan.trace.prepared import DISCARD, READ, WRITE, Ios

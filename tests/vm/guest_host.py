@@ -10,7 +10,7 @@ from guest import namespace, sh
 
 from ioplan.runner.host.prepared import prepared_host
 from ioplan.runner.host.sysfs import HostError
-from ioplan.runner.lab.host_settings import HostSettings
+from ioplan.runner.lab.hosts import HostSettings
 from ioplan.runner.telemetry.disk import disk_of
 from ioplan.runner.telemetry.procfs import Tree
 from ioplan.runner.telemetry.smart import Smart

@@ -20,7 +20,7 @@ from served_journal import PROGRAM, Served, host_dies
 from sight import WORDS
 
 from ioplan.core.state_folder import state_folder
-from ioplan.runner.state.remote_stamps import ENTRY_BYTES, HEADER_BYTES
+from ioplan.runner.state.host_cut import ENTRY_BYTES, HEADER_BYTES
 from ioplan.witness.device import Device
 from ioplan.witness.log import seen
 

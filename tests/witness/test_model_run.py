@@ -12,9 +12,8 @@ from command import ioplan
 from ioplan.trace.prepared import DTYPE, READ, WRITE, Ios, Prepared, write
 from ioplan.witness.device import Device
 from ioplan.witness.log import seen
-from ioplan_importer.trace_model.fit import Fit, fit
-from ioplan_importer.trace_model.phases import phase_edges
-from ioplan_importer.trace_model.profile import phases
+from ioplan_importer.trace_model.command import phase_edges
+from ioplan_importer.trace_model.fit import Fit, fit, phases
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

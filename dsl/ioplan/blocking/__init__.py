@@ -13,6 +13,6 @@ limit this is not. `examples/nbd_backend` is one, from its first line to its tes
 """
 
 from ioplan.blocking.backend import BlockingBackend
-from ioplan.blocking.device import Device
+from ioplan.blocking.threads import Device
 
 __all__ = ["BlockingBackend", "Device"]

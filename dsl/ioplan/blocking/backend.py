@@ -14,9 +14,9 @@ from ioplan.backends import (
     TargetRequest,
     ignore_progress,
 )
-from ioplan.blocking.device import Device, hang_up
 from ioplan.blocking.execution import BlockingExecution
 from ioplan.blocking.gaps import find_gaps
+from ioplan.blocking.threads import Device, hang_up
 from ioplan.core.error_kinds import TargetFault
 from ioplan.job import SECOND_NS, Job
 from ioplan.language.spoken import COMMON, speaking

@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ioplan.backends import BackendError, TargetFacts
-from ioplan.blocking.device import Device
 from ioplan.blocking.gaps import find_gaps
-from ioplan.blocking.threads import Done, WorkerPool
+from ioplan.blocking.threads import Device, Done, WorkerPool
 from ioplan.core.context import Closing
 from ioplan.core.system import resource
 from ioplan.job import Cpu, Event, Failure, Job, Progress, Result, Started, StreamCounts

@@ -5,15 +5,45 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from errno import errorcode
 from math import inf
 from threading import Condition, Thread
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from ioplan.blocking.device import Device, hang_up
 from ioplan.blocking.offsets import UNLIMITED, ByteBudget, Io, IoGenerator
 from ioplan.job import SECOND_NS, Job, JobStream
 from ioplan.workload import Direction
+
+# What an author gives: a connection that reads and writes, one I/O at a time.
+
+
+class Device(Protocol):
+    """One connection to a target; it is used by one thread at a time.
+
+    An I/O that fails raises OSError and is counted. ConnectionError says that the
+    connection is of no more use, and ends the run.
+    """
+
+    @property
+    def size_bytes(self) -> int:
+        """How large the target is."""
+
+    def read(self, offset: int, size: int, /) -> object:
+        """Read so many bytes there; returns when they have come."""
+
+    def write(self, offset: int, data: bytes, /) -> object:
+        """Write the data there; returns when the target has taken it."""
+
+    def close(self) -> None:
+        """End the connection; also from another thread, while an I/O waits."""
+
+
+def hang_up(device: Device) -> None:
+    """Close a connection, also one that is broken already."""
+    with suppress(OSError):
+        device.close()
+
 
 POLL_NS = 20_000_000
 """So soon does a pause notice that the run is over."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ioplan.planner.summary import PlanSummary
     from ioplan.records.run_request import RunRequest
     from ioplan.records.session import Session
-    from ioplan.runner.doctor.machine import Finding
+    from ioplan.runner.doctor.checks import Finding
     from ioplan.runner.execute.observer import SessionObserver
     from ioplan.runner.lab.lab import Lab
 

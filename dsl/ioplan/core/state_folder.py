@@ -5,7 +5,21 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ioplan.core.home import at_home
+from ioplan.core.error_kinds import CommandFault, ExplainedError
+
+# Paths that begin with `~`, as variables and settings have them.
+
+
+def at_home(text: str) -> Path:
+    """The path of a text. Raises ExplainedError for a user who has no home."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        raise ExplainedError(
+            f"{text!r} begins with the home of a user, who has none here; write the "
+            f"path from / on",
+            CommandFault.USAGE,
+        ) from None
 
 
 def state_folder() -> Path:

@@ -12,6 +12,14 @@ from ioplan.core.units import latency_text
 from ioplan.language.quantity import size_text
 from ioplan.results.measure.histogram import Histogram
 from ioplan.witness.log import Entries
+from ioplan.witness.offsets import (
+    SIGMAS,
+    Floats,
+    chi_square_sigmas,
+    gamma_below,
+    ks_distance,
+    share_sigmas,
+)
 from ioplan.witness.sighting import (
     DISCARD,
     FLUSH,
@@ -19,14 +27,6 @@ from ioplan.witness.sighting import (
     WRITE,
     Clause,
     StreamSighting,
-)
-from ioplan.witness.statistics import (
-    SIGMAS,
-    Floats,
-    chi_square_sigmas,
-    gamma_below,
-    ks_distance,
-    share_sigmas,
 )
 from ioplan.workload import Rate, SizeShare
 

@@ -11,10 +11,17 @@ from ioplan.runner.guard.drive import FileDrive
 from ioplan.runner.guard.target import Target, open_target
 from ioplan_fio.execution import FioExecution
 from ioplan_fio.gaps import GapContext, find_gaps
-from ioplan_fio.jobfile import arguments, environment, file_name, job_file, target_of
+from ioplan_fio.jobfile import (
+    Settings,
+    arguments,
+    environment,
+    file_name,
+    job_file,
+    settings_of,
+    target_of,
+)
 from ioplan_fio.program import OLDEST, Program, find_program, io_uring_fault
 from ioplan_fio.run_files import RunFiles
-from ioplan_fio.settings import Settings, settings_of
 
 OTHER_ENGINES = "choose another engine with the option engine=libaio or engine=psync"
 

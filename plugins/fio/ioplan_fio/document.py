@@ -9,20 +9,130 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ioplan.workload import Direction
-from ioplan_fio.model import (
-    Count,
-    DirectionReport,
-    JobReport,
-    Latency,
-    Number,
-    Part,
-    Report,
-)
+
+# fio's JSON from 3.1 on: what is needed of it; other fields may come and go.
+#
+# Results that somebody has kept are read with it as it is; of the fio that runs here
+# more is required, see `ioplan_fio.document`.
+
+ONLY_WRITES = ("write", "randwrite")
+
+
+class Part(BaseModel):
+    """A part of the document."""
+
+    model_config = ConfigDict(extra="ignore", populate_by_name=True)
+
+
+Count = Annotated[int, Field(ge=0, le=1 << 62)]
+Number = Annotated[float, Field(ge=0, le=2.0**62, allow_inf_nan=False)]
+MOST_IOS = 1 << 53
+LAYOUT = "FIO_IO_U_PLAT_"
+MOST_S = 253_402_300_799
+"""The last second that has a date, of the year 9999."""
+
+
+class Latency(Part):
+    """One of fio's latency figures. `bins` are counts by the bucket's middle in ns."""
+
+    min_ns: Annotated[Count, Field(alias="min")]
+    max_ns: Annotated[Count, Field(alias="max")]
+    mean_ns: Annotated[Number, Field(alias="mean")]
+    stddev_ns: Annotated[Number, Field(alias="stddev")]
+    count: Annotated[Count | None, Field(alias="N")] = None
+    percentile: dict[str, Number] = {}
+    bins: dict[int, Count] = {}
+
+    @field_validator("bins", mode="before")
+    @classmethod
+    def _counts(cls, bins: Any) -> Any:
+        """Before 3.6 the layout's constants stood among the buckets."""
+        if not isinstance(bins, dict):
+            return bins
+        return {n: count for n, count in bins.items() if not str(n).startswith(LAYOUT)}
+
+    @field_validator("bins")
+    @classmethod
+    def _countable(cls, bins: dict[int, int]) -> dict[int, int]:
+        if sum(bins.values()) > MOST_IOS:
+            raise ValueError("no test has so many I/Os")
+        return bins
+
+    @field_validator("percentile", mode="before")
+    @classmethod
+    def _percents(cls, found: Any) -> Any:
+        """Where there are none, 3.1 writes zeros in their place."""
+        if not isinstance(found, dict):
+            return found
+        return {key: value for key, value in found.items() if 0 < float(key) <= 100}
+
+
+class DirectionReport(Part):
+    """What one direction of one job did."""
+
+    io_bytes: Count
+    total_ios: Count
+    runtime_ms: Annotated[Count, Field(alias="runtime")] = 0
+    lat: Annotated[Latency | None, Field(alias="lat_ns")] = None
+    clat: Annotated[Latency | None, Field(alias="clat_ns")] = None
+
+
+class JobReport(Part):
+    """One job, or with group_reporting all of a group."""
+
+    name: Annotated[str, Field(alias="jobname")]
+    groupid: int = 0
+    error: int = 0
+    total_err: Count = 0
+    options: Annotated[dict[str, Any], Field(alias="job options")] = {}
+    runtime_ms: Annotated[Count, Field(alias="job_runtime")] = 0
+    user_percent: Annotated[Number, Field(alias="usr_cpu")] = 0.0
+    system_percent: Annotated[Number, Field(alias="sys_cpu")] = 0.0
+    read: DirectionReport
+    write: DirectionReport
+    trim: DirectionReport
+    verified: bool = False
+    """Whether the reads that verify what it wrote are left out of its figures."""
+
+    def part(self, direction: Direction) -> DirectionReport:
+        """One direction."""
+        return {"read": self.read, "write": self.write, "trim": self.trim}[direction]
+
+    @property
+    def run_ms(self) -> int:
+        """How long it did I/O; of a group `job_runtime` is the sum of all threads'."""
+        parts = (self.read, self.write, self.trim)
+        return max(part.runtime_ms for part in parts) or self.runtime_ms
+
+
+class Report(Part):
+    """A document."""
+
+    version: Annotated[str, Field(alias="fio version")]
+    timestamp_s: Annotated[int, Field(alias="timestamp", ge=0, le=MOST_S)] = 0
+    timestamp_ms: Annotated[int, Field(ge=0, le=MOST_S * 1000)] = 0
+    options: Annotated[dict[str, Any], Field(alias="global options")] = {}
+    jobs: tuple[JobReport, ...]
+
+    @property
+    def ended_ms(self) -> int:
+        """When fio wrote it: of an old fio, in whole seconds."""
+        return self.timestamp_ms or self.timestamp_s * 1000
+
+    def leave_out_verification(self) -> None:
+        """Drop what jobs that only write have read: fio verifies what they wrote."""
+        for job in self.jobs:
+            options = {**self.options, **job.options}
+            pattern = str(options.get("rw") or options.get("readwrite") or "read")
+            if pattern.partition(":")[0] in ONLY_WRITES and job.read.total_ios:
+                job.read = DirectionReport(io_bytes=0, total_ios=0)
+                job.verified = True
+
 
 MAX_MESSAGES = 4000
 """So many characters of fio's messages are kept, the last ones."""

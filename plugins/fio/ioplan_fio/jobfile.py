@@ -2,15 +2,118 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Literal, get_args
 
 from ioplan.backends import BackendError
+from ioplan.core.model import Model
+from ioplan.core.text import did_you_mean
 from ioplan.job import Job, JobStream
-from ioplan_fio.huge_pages import huge_page_environment, huge_page_lines
 from ioplan_fio.section import replay_section, section_lines
-from ioplan_fio.settings import Settings
+from ioplan_fio.streams import PAGE_BYTES, aligned, used_sizes
+
+# What a user may choose of this backend, as `--option NAME=VALUE` or in a lab.
+
+Engine = Literal["io_uring", "libaio", "psync", "io_uring_cmd"]
+ENGINES: tuple[str, ...] = get_args(Engine)
+NAMES = ("engine", "path", "version")
+VERSION = re.compile(r"\d+(\.\d+)+")
+
+
+class Plugin(Model):
+    """An engine from outside fio. `library` is preloaded into it; `target` is what
+    the engine calls the job's target; `lines` are the global ones that it wants.
+    """
+
+    name: str
+    library: str
+    target: str
+    lines: tuple[str, ...] = ()
+
+
+class Settings(Model):
+    """fio's I/O engine, and the program where it is not the one on PATH.
+
+    `version` is the one that a plan is to fit, where the program is elsewhere. Other
+    backends may give a `plugin`, which then takes the engine's place.
+    """
+
+    engine: Engine = "io_uring"
+    path: str | None = None
+    version: tuple[int, ...] = ()
+    plugin: Plugin | None = None
+
+    @property
+    def engine_name(self) -> str:
+        """The engine as a job file names it."""
+        return self.plugin.name if self.plugin else self.engine
+
+
+def settings_of(options: dict[str, Any]) -> Settings:
+    """The options, checked. Raises BackendError."""
+    for name in options:
+        if name not in NAMES:
+            raise BackendError(
+                f"the backend 'fio' has no option {name!r}{did_you_mean(name, NAMES)}; "
+                f"it has: {', '.join(NAMES)}"
+            )
+    engine = options.get("engine", "io_uring")
+    if engine not in ENGINES:
+        raise BackendError(
+            f"the backend 'fio' has no engine {engine!r}"
+            f"{did_you_mean(str(engine), ENGINES)}; it has: {', '.join(ENGINES)}"
+        )
+    path = options.get("path")
+    if not isinstance(path, str | None):
+        raise BackendError(f"option path of 'fio' is a program's name, not {path!r}")
+    return Settings(engine=engine, path=path, version=_version(options.get("version")))
+
+
+def _version(text: Any) -> tuple[int, ...]:
+    """The version in `--option version=3.38`; empty if none. Raises BackendError."""
+    if text is None:
+        return ()
+    if not isinstance(text, str) or not VERSION.fullmatch(text):
+        raise BackendError(
+            f"option version of 'fio' is one such as 3.38, as text, not {text!r}"
+        )
+    return tuple(map(int, text.split(".")))
+
+
+# Buffers in huge pages, where ioplan's engine has its own in them as well.
+#
+# A disk of a virtual machine gave 2.4 GB/s into huge pages and 1.0 GB/s into small
+# ones: random reads of 128 KiB at queue depth 32, by fio and by ioplan's engine
+# alike. fio has an option for reserved ones only. Its memory is malloc's, which glibc
+# from 2.35 on takes from transparent huge pages if it is told to, and `iomem_align`
+# puts fio's buffers behind the first of them, which malloc's own header has begun.
+
+HUGE_BYTES = 2 << 20
+VARIABLE, TUNABLE = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
+
+
+def fills_huge_pages(stream: JobStream) -> bool:
+    """Whether a thread's buffers are that large; the same rule as the engine's."""
+    each_bytes = aligned(used_sizes(stream)[-1], PAGE_BYTES)
+    return stream.qd * each_bytes >= HUGE_BYTES
+
+
+def huge_page_lines(stream: JobStream) -> Iterator[str]:
+    """What a section says of it."""
+    if fills_huge_pages(stream):
+        yield "iomem_align=2m"
+
+
+def huge_page_environment(job: Job) -> dict[str, str]:
+    """What fio needs in its environment for them."""
+    if not any(map(fills_huge_pages, job.streams)):
+        return {}
+    before = [text] if (text := os.environ.get(VARIABLE)) else []
+    return {VARIABLE: ":".join([*before, TUNABLE])}
+
 
 MS_NS, US_NS = 1_000_000, 1_000
 KEPT = re.compile(r"[\w.-]+")

@@ -20,8 +20,15 @@ from ioplan.results.store.store import Store, default_path
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio_results.log_file import log_of
 from ioplan_importer.fio_results.sessions import import_results
-from ioplan_importer.kinds import LOGS, READERS, RESULTS, kind_of
-from ioplan_importer.plan_import import ImportedPlan, Place, import_plan
+from ioplan_importer.plan_import import (
+    LOGS,
+    READERS,
+    RESULTS,
+    ImportedPlan,
+    Place,
+    import_plan,
+    kind_of,
+)
 from ioplan_importer.proof.prove import prove as prove_plan
 from ioplan_importer.writer import Library
 

@@ -2,19 +2,173 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from ioplan.backends import Availability, BackendError, Gap, TargetRequest
-from ioplan.job import Job
+from ioplan.job import Event, Failure, Job, Result
 from ioplan.language.spoken import COMMON, REPLAYS, speaking
+from ioplan.process.execution import ProcessExecution
 from ioplan.runner.guard.drive import FileDrive, JoinedDrive
 from ioplan.runner.guard.target import Target, open_target
-from ioplan_io_uring.engine import engine_path, probe
-from ioplan_io_uring.execution import EngineExecution
-from ioplan_io_uring.kept import KeptTrace
+from ioplan.trace.facts import TraceError
 from ioplan_io_uring.settings import Settings, engine_job, gaps_of, settings_of
+
+# Where the engine is, and what it says of this machine.
+
+NAME = "ioplan-engine"
+HERE = Path(__file__).resolve().parent
+PLACES = (HERE / "bin" / NAME, HERE.parent / "engine" / "target" / "release" / NAME)
+HOW_TO_BUILD = (
+    "the engine was not built: install Rust's cargo, then install ioplan again, or "
+    "name the program in IOPLAN_ENGINE"
+)
+PROBE_S = 20
+
+
+def engine_path() -> Path:
+    """The engine's program. Raises BackendError."""
+    named = os.environ.get("IOPLAN_ENGINE")
+    if named:
+        if not os.access(named, os.X_OK):
+            raise BackendError(f"IOPLAN_ENGINE names {named}, which cannot be run")
+        return Path(named)
+    for place in PLACES:
+        if os.access(place, os.X_OK):
+            return place
+    raise BackendError(HOW_TO_BUILD)
+
+
+def probe(path: str) -> dict[str, Any]:
+    """What the engine says of itself, of io_uring and of a path; asked once."""
+    return _probed(engine_path(), path)
+
+
+def clock_reading(program: Path) -> dict[str, str]:
+    """For the environment of a run: the engine's clocks as its last probe saw them.
+
+    Where there was none, the run takes 10 ms longer to begin.
+    """
+    return CLOCKS.get(program, {})
+
+
+CLOCKS: dict[Path, dict[str, str]] = {}
+
+
+@cache
+def _probed(program: Path, path: str) -> dict[str, Any]:
+    try:
+        done = subprocess.run(
+            [program, "probe", path],
+            capture_output=True,
+            timeout=PROBE_S,
+            text=True,
+            check=False,
+        )
+        found = json.loads(done.stdout)
+    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+        raise BackendError(f"the engine {program} does not answer: {error}") from error
+    if not isinstance(found, dict):
+        raise BackendError(f"the engine {program} sent an invalid answer")
+    if reading := found.get("clock"):
+        CLOCKS[program] = {"IOPLAN_CLOCK": str(reading)}
+    return found
+
+
+# What a run did, kept as a trace: the files of its threads, joined when it ends.
+
+
+class KeptTrace(Struct, frozen=True):
+    """A trace to be: where, and of how many threads."""
+
+    path: Path
+    threads: int
+
+    @classmethod
+    def new(cls, folder: Path, job: Job) -> KeptTrace:
+        """The next number that is free in a folder. Raises BackendError."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BackendError(f"no traces in {folder}: {error.strerror}") from error
+        numbered = (folder / f"run-{number:04}.iotrace" for number in count(1))
+        path = next(path for path in numbered if not path.exists())
+        return cls(path.resolve(), sum(stream.threads for stream in job.streams))
+
+    @property
+    def prefix(self) -> Path:
+        """What the names of the threads' files begin with."""
+        return self.path.with_suffix(".thread")
+
+    def _parts(self) -> list[Path]:
+        return sorted(self.path.parent.glob(f"{self.prefix.name}.*"))
+
+    def join(self, result: Result) -> Result | Failure:
+        """The result that names the trace; a failure where it is not whole."""
+        parts = self._parts()
+        try:
+            if len(parts) < self.threads:
+                raise TraceError("a thread could not write its part; is the disk full?")
+            import_module("ioplan.trace.convert").joined(parts, self.path)  # by numpy
+        except (TraceError, OSError) as error:
+            self.path.unlink(missing_ok=True)
+            text = f"the trace {self.path} could not be kept: {error}"
+            return Failure(cause="backend-error", message=text)
+        facts = {**result.facts, "trace": self.path.name}
+        return result.model_copy(update={"facts": facts})
+
+    def remove_parts(self) -> None:
+        """Whatever became of the run."""
+        for part in self._parts():
+            part.unlink(missing_ok=True)
+
+
+# One run of the engine: the program of this backend, and how it is called.
+
+
+class EngineExecution(ProcessExecution):
+    """A running engine."""
+
+    def __init__(
+        self,
+        program: Path,
+        job: str,
+        held_fds: Sequence[int],
+        kept: KeptTrace | None = None,
+        kept_fds: Sequence[int] = (),
+    ) -> None:
+        """`job` is JSON in one line; `held_fds` the locked targets; `kept_fds` are
+        inherited, too."""
+        self.kept = kept
+        super().__init__(
+            [program, "run", "--lifeline"],
+            job,
+            who="the engine",
+            held_fds=held_fds,
+            kept_fds=kept_fds,
+            environment=clock_reading(program),
+        )
+
+    def __iter__(self) -> Iterator[Event]:
+        """Events up to Result or Failure; with the trace, where one is kept."""
+        if self.kept is None:
+            yield from super().__iter__()
+            return
+        try:
+            for event in super().__iter__():
+                yield self.kept.join(event) if isinstance(event, Result) else event
+        finally:
+            self.kept.remove_parts()
+
 
 SPEAKS = speaking(
     *COMMON,

@@ -9,12 +9,11 @@ from pathlib import Path
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.lab_plugin import LabPlugin, Lane
 from ioplan.cli.run_options import RunCall
-from ioplan.runner.doctor.machine import Finding
+from ioplan.runner.doctor.checks import Finding
 from ioplan_lab.cluster.jobs.clock_file import read_clock
 from ioplan_lab.cluster.jobs.job import Jobs
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
-from ioplan_lab.cluster.jobs.lane_observer import LaneObserver
-from ioplan_lab.cluster.jobs.plain_run import told_of
+from ioplan_lab.cluster.jobs.plain_run import LaneObserver, told_of
 from ioplan_lab.cluster.keys.finding import keys_finding
 from ioplan_lab.commands.desk.chosen import chosen_targets
 from ioplan_lab.commands.jobs.delivery import push_job

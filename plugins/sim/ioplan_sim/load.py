@@ -3,18 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import gcd, inf
+from itertools import accumulate
+from math import gcd, inf, log2
 
 import numpy as np
 from msgspec import Struct
 
 from ioplan.job import JobStream
-from ioplan.workload import DIRECTIONS, Direction, SizeShare
-from ioplan_sim.arrivals import GammaArrivals
+from ioplan.workload import DIRECTIONS, Direction, Rate, SizeShare
 from ioplan_sim.latency import Pace
 from ioplan_sim.placement import Placement
-from ioplan_sim.rate_course import course_of
 from ioplan_sim.spec import MAP_BYTES
+
+# How a rate changes while a stream runs: what arrives, and as what rate it counts.
+
+STEPS = 8
+"""So many rates in an octave of a ramp are told apart."""
+LEAST_PER_NS = 1e-9
+"""A stream is followed at no lower rate: an I/O a second."""
+
+
+class RateCourse:
+    """A rate that changes, in I/Os; times from the start of the measured part on.
+
+    As the engine's `pattern/pace.rs`; but a ramp is taken to be flat while it changes
+    so little that latencies would not tell.
+    """
+
+    def __init__(self, rate: Rate, ios_per_unit: float, own_ns: float) -> None:
+        per_ns = ios_per_unit / 1e9
+        self.phases = [(one.length_ns, one.per_s * per_ns) for one in rate.phases]
+        self.ends_ns = [0, *accumulate(length_ns for length_ns, _ in self.phases)]
+        first, last = rate.first_per_s or 0.0, rate.last_per_s or 0.0
+        self.first, self.last, self.own_ns = first * per_ns, last * per_ns, own_ns
+
+    def per_ns(self, at_ns: float) -> float:
+        """The rate at a time."""
+        if self.phases:
+            return self.phases[self._place(at_ns)[0]][1]
+        share = min(1.0, max(0.0, at_ns / self.own_ns))
+        return self.first + (self.last - self.first) * share
+
+    def level(self, at_ns: float) -> float:
+        """The rate, as far as rates are told apart."""
+        rate = max(LEAST_PER_NS, self.per_ns(at_ns))
+        return rate if self.phases else 2.0 ** (round(log2(rate) * STEPS) / STEPS)
+
+    def next_change_ns(self, at_ns: float) -> float:
+        """How long it stays as it is, or about that."""
+        if self.phases:
+            number, since_ns = self._place(at_ns)
+            return max(1.0, self.phases[number][0] - since_ns)
+        if not 0 <= at_ns < self.own_ns:
+            return -at_ns if at_ns < 0 else inf
+        slope = abs(self.last - self.first) / self.own_ns
+        part = max(self.per_ns(at_ns), (self.first + self.last) / 100) / STEPS / 2
+        return max(1.0, min(part / slope, self.own_ns - at_ns))
+
+    def arrivals(self, at_ns: float, time_ns: float) -> float:
+        """How many I/Os are due in a time in which it stays as it is."""
+        ends = self.per_ns(at_ns), self.per_ns(at_ns + time_ns)
+        return (ends[0] if self.phases else sum(ends) / 2) * time_ns
+
+    def _place(self, at_ns: float) -> tuple[int, float]:
+        """The phase, and how long it has been that one."""
+        left_ns = at_ns % self.ends_ns[-1]
+        number = sum(end_ns <= left_ns for end_ns in self.ends_ns[1:])
+        return number, left_ns - self.ends_ns[number]
+
+
+def course_of(stream: JobStream, mean_bytes: float, own_ns: float) -> RateCourse | None:
+    """None for a rate that is the same all the time."""
+    rate = stream.rate
+    if rate is None or not rate.changes:
+        return None
+    return RateCourse(rate, 1.0 if rate.iops else 1 / mean_bytes, own_ns)
+
+
+# Arrivals with gamma gaps: how many come in a time, without drawing each of them.
+
+
+class GammaArrivals:
+    """Times are in mean gaps: in a time of n come n arrivals, in the mean.
+
+    The sum of m gaps of shape k is a gamma variate of shape m k, and the share of its
+    first half a beta variate: the count takes few draws, and its law is exact.
+    """
+
+    def __init__(self, gap_variation: float, rng: np.random.Generator) -> None:
+        self.shape, self.rng = gap_variation**-2, rng
+        self.left = self._sum(1)
+
+    def _sum(self, gaps: int) -> float:
+        return float(self.rng.gamma(gaps * self.shape)) / self.shape
+
+    def count(self, time: float) -> int:
+        """How many arrive in the next so many mean gaps."""
+        if self.left > time:
+            self.left -= time
+            return 0
+        time, found, gaps = time - self.left, 1, 1 << max(0, int(time).bit_length() - 4)
+        while (total := self._sum(gaps)) <= time:
+            time, found = time - total, found + gaps
+        while gaps > 1:  # the next arrival is one of these
+            gaps //= 2
+            first = total * float(self.rng.beta(gaps * self.shape, gaps * self.shape))
+            if first <= time:
+                time, found, total = time - first, found + gaps, total - first
+            else:
+                total = first
+        self.left = total - time
+        return found
 
 
 class IoKind(Struct, frozen=True):

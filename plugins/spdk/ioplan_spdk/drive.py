@@ -21,8 +21,7 @@ from ioplan.runner.guard.bare_drive import check_drive, check_lab
 from ioplan.runner.guard.purge.purge import purge
 from ioplan.runner.guard.target import Target, TargetError, open_target
 from ioplan_fio.run_files import RunFiles
-from ioplan_spdk.bdevperf.execution import SpdkExecution
-from ioplan_spdk.bdevperf.kept_process import KeptProcess
+from ioplan_spdk.bdevperf.execution import KeptProcess, SpdkExecution
 from ioplan_spdk.bdevperf.session import BdevperfError, Session
 from ioplan_spdk.driver import driver_of
 from ioplan_spdk.fabric import fabric_fault, no_namespace

@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 from fio_jobs import GOLDEN, MIB, filled, job, one_size, stream
 
 from ioplan.job import Job
-from ioplan_fio.jobfile import arguments, job_file
-from ioplan_fio.settings import Settings
+from ioplan_fio.jobfile import Settings, arguments, job_file
 
 MS_NS = 1_000_000
 Meddle = Callable[["subprocess.Popen[str]", Path], None]

@@ -9,7 +9,7 @@ from ioplan.cli.sessions.bundles import results_of
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.results.report.answers.answer import Held, answer
-from ioplan.results.report.answers.loads import loads
+from ioplan.results.report.answers.measured import loads
 from ioplan.results.report.answers.question import Question, parse_question
 from ioplan.results.report.answers.wording import expectation, lines, missing, ranked
 from ioplan.results.report.headlines.doubts import doubts

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import getpass
+import os
+import platform
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from importlib.metadata import version
 from json import dumps
 from pathlib import Path
 
@@ -13,15 +19,99 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.backends import Availability, BackendError
-from ioplan.cli.commands.bug_report import bug_report
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.cli.targets.choose import named_backend
-from ioplan.runner.doctor.checks import findings
-from ioplan.runner.doctor.machine import Finding, Machine
+from ioplan.core.text import counted
+from ioplan.core.version import __version__
+from ioplan.records.session import Session
+from ioplan.results.store.errors import StoreError
+from ioplan.results.store.store import Store, default_path
+from ioplan.runner.doctor.checks import Finding, Machine, findings
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import read_lab
+
+# `ioplan doctor --report`: what a report of a defect needs, without names.
+#
+# Host, user, home folder, addresses, serial numbers and the names of drives are left
+# out: the text may be shown to everybody.
+
+LIBRARIES = ("pydantic", "msgspec", "numpy", "lark", "rich")
+ADDRESS = re.compile(
+    r"\b\d{1,3}(\.\d{1,3}){3}\b|\b[0-9a-f]{0,4}(:[0-9a-f]{0,4}){3,7}\b"
+)
+BY_NAME = re.compile(r"/dev/disk/by-\S+|\b[a-z]+://\S+|\b(wwn|eui|nvme-|naa)[.\w-]{8,}")
+LEFT_OUT = "…"
+MOST_FAILURES = 3
+
+
+def bug_report(found: Sequence[Finding]) -> str:
+    """Markdown for an issue."""
+    lines = ["```", *_versions(), "", *_machine(found), "", *_last_session(), "```"]
+    return redacted("\n".join(lines)) + "\n"
+
+
+def _versions() -> Iterator[str]:
+    libraries = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+    yield f"ioplan {__version__}, Python {platform.python_version()}, {libraries}"
+    with suppress(OSError):
+        yield platform.freedesktop_os_release().get("PRETTY_NAME", "")
+    yield f"{platform.system()} {platform.release()}, {platform.machine()}"
+    yield f"{counted(os.cpu_count() or 0, 'CPU')}, {_memory_gib():.0f} GiB"
+
+
+def _memory_gib() -> float:
+    with suppress(OSError, ValueError):
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+    return 0.0
+
+
+def _machine(found: Sequence[Finding]) -> Iterator[str]:
+    for one in found:
+        yield f"{one.name:15} {one.state:8} {one.text}"
+
+
+def _last_session() -> Iterator[str]:
+    """The newest of this host's store, with the messages of what failed."""
+    if not default_path().exists():
+        yield "no session yet"
+        return
+    try:
+        with Store.to_read(default_path()) as store:
+            session = store.session("last")
+            yield _of(session)
+            failed = (one for one in store.records(session.id) if one.message)
+            for one, _ in zip(failed, range(MOST_FAILURES), strict=False):
+                yield f"  {one.status}: {one.message}"
+    except StoreError as error:
+        yield f"no session can be read: {error}"
+
+
+def _of(session: Session) -> str:
+    kind = "a device" if session.target.startswith("/dev/") else "a file"
+    where = "a simulated drive" if session.backend == "sim" else kind
+    return f"last session: {session.status}, by {session.backend} on {where}"
+
+
+def redacted(text: str) -> str:
+    """Without what tells whose machine it is."""
+    for name, instead in _names():
+        text = re.sub(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", instead, text)
+    return BY_NAME.sub(LEFT_OUT, ADDRESS.sub(LEFT_OUT, text))
+
+
+def _names() -> Iterator[tuple[str, str]]:
+    home = str(Path.home())
+    if len(home) > 1:
+        yield home, "~"
+    for name in dict.fromkeys((platform.node(), platform.node().split(".")[0])):
+        if name and name != "localhost":
+            yield name, "HOST"
+    with suppress(OSError, KeyError):
+        if (user := getpass.getuser()) != "root":
+            yield user, "USER"
+
 
 STYLES = {"works": "green", "limited": "yellow", "no": "red"}
 NEEDED = ("engine", "fio", "SPDK")

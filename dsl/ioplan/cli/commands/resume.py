@@ -28,7 +28,7 @@ from ioplan.results.store.database import BUSY_S, LANE_BUSY_S
 from ioplan.results.store.session_folder import session_folder, session_lock
 from ioplan.results.store.store import Store, default_path
 from ioplan.runner.execute.execute import now
-from ioplan.runner.session.finished_runs import FinishedRuns, PlanChange, plan_change
+from ioplan.runner.session.context import FinishedRuns, PlanChange, plan_change
 from ioplan.runner.session.signature import is_signed, signed
 
 MOST_SHOWN = 5

@@ -31,7 +31,7 @@ from ioplan.cli.targets.power import check_power, power_supply
 from ioplan.cli.watchers import lane_of, watcher_of
 from ioplan.core.error_kinds import StoreFault, TargetFault
 from ioplan.language.check.modules import read_text
-from ioplan.language.lints.kinds import LEFT_OUT
+from ioplan.language.lints.lints import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.budget import Share, shares_within
 from ioplan.planner.places import expected_count
@@ -61,10 +61,9 @@ from ioplan.runner.prepare.fit_report import Fit
 from ioplan.runner.prepare.host_facts import host_facts
 from ioplan.runner.prepare.placement import placement_of
 from ioplan.runner.session.baseline import find_baseline
-from ioplan.runner.session.context import SessionContext, no_clock
-from ioplan.runner.session.finished_runs import FinishedRuns
-from ioplan.runner.session.lints import lints_on
+from ioplan.runner.session.context import FinishedRuns, SessionContext, no_clock
 from ioplan.runner.session.person import login_name
+from ioplan.runner.session.recorder import lints_on
 from ioplan.runner.session.session import SessionRunner
 from ioplan.runner.session.signature import signed
 from ioplan.runner.state.state_ledger import (

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from rich.console import Console
 
-from ioplan.cli.commands.lanes import print_lanes
+from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.sessions.bundles import results_of
@@ -16,7 +16,7 @@ from ioplan.cli.sessions.selection import fits, only_tests
 from ioplan.cli.sessions.stores import opened
 from ioplan.core.formats import writer_of
 from ioplan.core.model import slimmed
-from ioplan.core.text import counted, did_you_mean
+from ioplan.core.text import counted, did_you_mean, line
 from ioplan.core.units import time_text
 from ioplan.language.metric import MetricError
 from ioplan.language.plan import CheckedPlan
@@ -25,14 +25,38 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.export.export import export
 from ioplan.results.export.tabular import WRITERS
-from ioplan.results.report.terminal.asked_figures import show_figures
-from ioplan.results.report.terminal.during import During, show_during
+from ioplan.results.report.headlines.session_league import league_of
+from ioplan.results.report.terminal.asked_figures import (
+    During,
+    show_during,
+    show_figures,
+)
+from ioplan.results.report.terminal.league import league_note, league_table
+from ioplan.results.report.terminal.session_list import session_lines
 from ioplan.results.report.terminal.show import show_records
 from ioplan.results.report.verdicts import how_measured
 from ioplan.results.share.bundle import is_bundle
 from ioplan.results.share.recorded_plan import recorded_plan
+from ioplan.results.store.overview import SessionFilter
 from ioplan.results.store.status_now import session_now
 from ioplan.results.store.store import Store
+
+# `ioplan show JOB`: the lanes of a job, and its targets beside one another.
+
+
+def print_lanes(console: Console, store: Store, ids: Sequence[str]) -> None:
+    """A line for each, then the league of those that have figures."""
+    sessions = [store.session(id) for id in ids]
+    job = sessions[0].job or ""  # the sessions of a bundle may be of none
+    every = store.overview(SessionFilter(job=job))
+    lanes = sorted((one for one in every if one.id in ids), key=lambda one: one.id)
+    for text in session_lines(lanes, {}, console.width):
+        print_line(text)
+    if found := league_of(store, [one for one in sessions if store.count(one.id)]):
+        console.print(league_table(found, console))
+        console.print(line(league_note(found), "dim"))
+    every_one = job or " ".join(ids)
+    print_line(f"one of them: ioplan show {ids[0]}\nall: ioplan report {every_one}")
 
 
 def show_session(

@@ -14,7 +14,7 @@ from typing import Any
 
 from ioplan.cli.display.output import print_message
 from ioplan.cli.interface.declare import Command, Entry, Group
-from ioplan.core.installed import entry_values
+from ioplan.core.version import entry_values
 
 GROUP = "ioplan.commands"
 

@@ -2,14 +2,187 @@
 
 from __future__ import annotations
 
-from ioplan.cli.interface.declare import Group, flag
-from ioplan.cli.interface.host import HOST_COMMANDS
+from ioplan.cli.interface import shared as use
+from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
 from ioplan.cli.interface.plans import PLAN_COMMANDS
 from ioplan.cli.interface.plugins import with_plugins
 from ioplan.cli.interface.results import RESULT_COMMANDS
 from ioplan.cli.interface.runs import RUN_COMMANDS
 from ioplan.cli.interface.suites import PROJECT_COMMANDS, SUITES
-from ioplan.cli.interface.traces import TRACE
+
+# Commands on what is here: backends, targets and the schema.
+
+JOURNAL = Group(
+    "journal",
+    "Keep what `verify` knows of a target on a host that keeps its power.",
+    (
+        Command(
+            "serve",
+            "Keep the journals of other hosts, until it is stopped.",
+            "ioplan.cli.commands.journal:serve",
+            (
+                Parameter(
+                    key="folder",
+                    metavar="FOLDER",
+                    help="Where they are kept.",
+                    kind="path",
+                    required=True,
+                ),
+                option(
+                    "--listen",
+                    "Address and port; the port 0 is any.",
+                    "HOST:PORT",
+                    required=True,
+                ),
+                option(
+                    "--key",
+                    "Who has it may write; made where there is none.",
+                    "FILE",
+                    kind="path",
+                    required=True,
+                ),
+            ),
+            examples=(
+                "ioplan journal serve journals --listen 10.0.0.2:7007 --key j.key",
+            ),
+            needs_linux=True,
+        ),
+    ),
+)
+
+HOST_COMMANDS = (
+    Command(
+        "backends",
+        "List the backends, whether each is usable here, and the features it supports.",
+        "ioplan.cli.commands.inventory:print_backends",
+        (
+            option("--backend", "Only this one.", "NAME", values="backends"),
+            use.BACKEND_OPTIONS,
+            use.LAB,
+        ),
+        examples=(
+            "ioplan backends",
+            "ioplan backends --backend fio --option version=3.42",
+        ),
+    ),
+    Command(
+        "doctor",
+        "Check what works on this machine, and print how to fix what does not.",
+        "ioplan.cli.commands.doctor:examine",
+        (
+            use.LAB,
+            use.JSON,
+            flag("--report", "For an issue: versions, this machine, the last session."),
+        ),
+        examples=(
+            "ioplan doctor",
+            "ioplan doctor --json",
+        ),
+        needs_linux=True,
+    ),
+    Command(
+        "targets",
+        "List the block devices, what is on each, and whether it may be written to.",
+        "ioplan.cli.commands.inventory:print_targets",
+        (
+            use.LAB,
+            option(
+                "--map",
+                "Read one target, and print what is on it. Nothing is written.",
+                "TARGET",
+                values="targets",
+            ),
+            use.JSON,
+        ),
+        examples=(
+            "ioplan targets",
+            "ioplan targets --map /dev/nvme0n1",
+            "ioplan targets --json",
+        ),
+        needs_linux=True,
+    ),
+    Command(
+        "schema",
+        "Print the JSON Schema of a run's record.",
+        "ioplan.cli.commands.inventory:print_schema",
+        examples=("ioplan schema > record.json",),
+    ),
+    JOURNAL,
+)
+
+
+# `ioplan trace …`.
+
+_PATH = Parameter(
+    key="path",
+    metavar="TRACE",
+    help="A trace; its format is recognized by its content.",
+    kind="path",
+    required=True,
+)
+_VOLUME = option(
+    "--volume", "Of a trace of several devices, this one.", "NAME", default=None
+)
+_OUTPUT = option("--output -o", "The trace file.", "FILE", kind="path", required=True)
+
+TRACE = Group(
+    "trace",
+    "Recorded I/O: record a trace, look at it, convert it, cut a part out of it.",
+    (
+        Command(
+            "info",
+            "Show what is in a trace: rates, sizes, shares, places.",
+            "ioplan.cli.commands.trace.traces:info",
+            (_PATH, _VOLUME),
+            examples=("ioplan trace info web.blkparse",),
+        ),
+        Command(
+            "convert",
+            "Write a trace as a trace file of ioplan.",
+            "ioplan.cli.commands.trace.traces:convert_trace",
+            (_PATH, _OUTPUT, _VOLUME, use.FORCE),
+            examples=("ioplan trace convert msr/prxy_0.csv -o prxy.iotrace",),
+        ),
+        Command(
+            "cut",
+            "Write a part of a trace, from one time to another.",
+            "ioplan.cli.commands.trace.traces:cut_trace",
+            (
+                _PATH,
+                Parameter(
+                    key="part",
+                    metavar="FROM..TO",
+                    help="As 10min..20min.",
+                    required=True,
+                ),
+                _OUTPUT,
+                _VOLUME,
+                use.FORCE,
+            ),
+            examples=("ioplan trace cut web.iotrace 10min..20min -o peak.iotrace",),
+        ),
+        Command(
+            "record",
+            "Record what is asked of a block device, until Ctrl-C or for a time.",
+            "ioplan.cli.commands.trace.trace_record:record_trace",
+            (
+                Parameter(
+                    key="device",
+                    metavar="DEVICE",
+                    help="A block device, but no partition.",
+                    kind="path",
+                    required=True,
+                ),
+                _OUTPUT,
+                option("--for", "Ends it.", "TIME", key="lasting", default=None),
+                use.FORCE,
+            ),
+            needs_linux=True,
+            examples=("ioplan trace record /dev/nvme0n1 -o web.iotrace --for 10min",),
+        ),
+    ),
+)
+
 
 READ_STORES = frozenset(
     ("ls", "show", "export", "report", "answer", "compare", "history")

@@ -30,7 +30,7 @@ from ioplan.language.check.test_block import checked as checked_test
 from ioplan.language.check.workloads import defined as checked_workload
 from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, too_deep
-from ioplan.language.lints.kinds import ACCEPTED
+from ioplan.language.lints.lints import ACCEPTED
 from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.language.search.search_path import Folders, RecordedFiles, no_folders
 from ioplan.language.syntax import tree

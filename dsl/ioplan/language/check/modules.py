@@ -12,11 +12,11 @@ from ioplan.core.text import did_you_mean
 from ioplan.language.errors.collector import Findings
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.search.file_name import goes_down
-from ioplan.language.search.locked import check_pinned
 from ioplan.language.search.packages import SuiteError
 from ioplan.language.search.search_path import (
     Folders,
     SearchPath,
+    check_pinned,
     named_folders,
     no_folders,
     project_folder,

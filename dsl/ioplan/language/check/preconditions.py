@@ -13,10 +13,10 @@ from ioplan.language.check.shaped import check_found_spare, shaped_limits
 from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import check_without, until_of
 from ioplan.language.check.streams.hosts import check_unplaced
+from ioplan.language.check.streams.phases import check_untimed
 from ioplan.language.check.streams.replay import is_replayed
 from ioplan.language.check.streams.rules import check_streams
 from ioplan.language.check.streams.stream_builder import overridden_by
-from ioplan.language.check.streams.times import check_untimed
 from ioplan.language.check.timing import Timing, amount_of, only, split
 from ioplan.language.check.workloads import workload
 from ioplan.language.fields import AutoSpare, percent

@@ -14,10 +14,9 @@ from ioplan.language.check.shaped import check_unshaped
 from ioplan.language.check.spelled import atoms_of, spelled
 from ioplan.language.check.steady_clause import check_without, until_of
 from ioplan.language.check.streams.hosts import check_placed
-from ioplan.language.check.streams.phases import check_names
+from ioplan.language.check.streams.phases import check_names, check_times
 from ioplan.language.check.streams.replay import is_replayed
 from ioplan.language.check.streams.rules import check_streams
-from ioplan.language.check.streams.times import check_times
 from ioplan.language.check.streams.varied import alternatives
 from ioplan.language.check.sweep import Sweep
 from ioplan.language.check.timing import Timing, amount_of, only, split

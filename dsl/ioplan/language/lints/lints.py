@@ -13,10 +13,20 @@ from msgspec import Struct
 from ioplan.language.bind.bind import Cell, amount_of, scaled_ns, workload_of
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.references import runs_in, shares_of
-from ioplan.language.lints.kinds import CACHE, FRESH, RATE, UNWRITTEN
 from ioplan.language.lints.stored import Parts, Stored
 from ioplan.language.plan import CellValue, CheckedPlan, RunTemplate, Test
 from ioplan.workload import Stream, Workload
+
+# The kinds of classic lints, by the names that `accept` takes.
+
+UNWRITTEN, CACHE, FRESH, RATE = "unwritten reads", "cache", "fresh state", "rate"
+KINDS = (UNWRITTEN, CACHE, FRESH, RATE)
+
+LEFT_OUT = "tests left out"
+"""Accepted by a plan whose other tests run where a backend cannot do all exactly."""
+ACCEPTED = (*KINDS, LEFT_OUT)
+"""What a plan may accept."""
+
 
 MOST_CELLS = 2000
 """So many cells of a test are looked at, so that a check stays quick."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.core.installed import listed_entries
+from ioplan.core.version import listed_entries
 
 GROUP = "ioplan.suites"
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")

@@ -11,9 +11,15 @@ from msgspec import Struct
 from ioplan.core.version import __version__
 from ioplan.language.check.modules import installed_plans, read_text
 from ioplan.language.search.file_name import goes_down
-from ioplan.language.search.locked import FOLDER, Locked, locked_folder, locked_suites
 from ioplan.language.search.packages import packaged_folder, packages
-from ioplan.language.search.search_path import SearchPath, project_folder
+from ioplan.language.search.search_path import (
+    FOLDER,
+    Locked,
+    SearchPath,
+    locked_folder,
+    locked_suites,
+    project_folder,
+)
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source, comments_of

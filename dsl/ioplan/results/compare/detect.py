@@ -33,7 +33,7 @@ from ioplan.results.compare.needed import (
     sessions_needed,
 )
 from ioplan.results.compare.noise import FEWEST_CELLS, MetricNoise, percent
-from ioplan.results.compare.order import alternating
+from ioplan.results.compare.wording import alternating
 from ioplan.results.report.reader import Reader
 from ioplan.results.store.store import Store
 

@@ -13,8 +13,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.setup import Setup, identity_of, setup_of
 from ioplan.results.compare.noise import Group, Key, MetricNoise, learned
-from ioplan.results.compare.outline import outlined
-from ioplan.results.compare.side import CellRuns, Side, side_of
+from ioplan.results.compare.side import CellRuns, Side, outlined, side_of
 from ioplan.results.measure.histogram import BITS
 from ioplan.results.measure.metrics import Figure
 from ioplan.results.report.reader import Reader

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from ioplan.core.text import counted
 from ioplan.core.units import digits, metric_text, percent_text, ratio_text
+from ioplan.records.session import Session
 from ioplan.results.compare.call import NOTHING_TO_LEARN_FROM
 from ioplan.results.compare.comparison import (
     VERDICTS,
@@ -19,8 +21,29 @@ from ioplan.results.compare.comparison import (
     SideSummary,
 )
 from ioplan.results.compare.needed import ASSUMED_PERCENT, MOST
-from ioplan.results.compare.order import alternating
 from ioplan.results.compare.rows import place_text
+
+# In which order the sessions of two sides ran, and what they count for.
+#
+# Where all of one side ran before all of the other, whatever drifted meanwhile looks
+# like a change, and no number of sessions helps: a stretch of sessions of one side
+# counts as one. Of sides that alternate, ABAB, each session counts.
+
+MOST_SHOWN = 5
+
+
+def units(base: Sequence[Session], new: Sequence[Session]) -> tuple[int, int]:
+    """How many sessions of each side count."""
+    starts = [(one.id, "base") for one in base]
+    starts += [(one.id, "new") for one in new]
+    stretches = [side for side, _ in groupby(side for _, side in sorted(starts))]
+    return stretches.count("base"), stretches.count("new")
+
+
+def alternating(each: int) -> str:
+    """The order in which so many sessions a side are run: ABABAB."""
+    return "AB" * min(each, MOST_SHOWN) + ("…" if each > MOST_SHOWN else "")
+
 
 MAX_NAMED = 8
 

@@ -18,7 +18,18 @@ from uuid import NAMESPACE_URL, uuid5
 
 from ioplan.core.version import __version__
 from ioplan.records.record import PERCENTILES
-from ioplan.results.export.csv_cells import csv_cell
+
+# Values as cells of CSV, which people open in spreadsheets.
+
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_cell(value: Any) -> Any:
+    """A text that a spreadsheet would calculate gets a quote before it."""
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"
+    return str(value).lower() if isinstance(value, bool) else value
+
 
 Row = dict[str, Any]
 HIGHER, LOWER = "HigherIsBetter", "LowerIsBetter"

@@ -12,8 +12,7 @@ from typing import Any, BinaryIO, Protocol
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.formats import writer_of
-from ioplan.results.export.csv_cells import csv_cell
-from ioplan.results.export.fleets import write_pkb, write_virtualclient
+from ioplan.results.export.fleets import csv_cell, write_pkb, write_virtualclient
 
 Row = dict[str, Any]
 Columns = dict[str, type]

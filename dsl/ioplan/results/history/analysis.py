@@ -13,10 +13,9 @@ from typing import Any
 
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.results.compare.evidence import log_limit
-from ioplan.results.history.conditions import changed
 from ioplan.results.history.model import Change, Level, Point, Series, SignalEntry
 from ioplan.results.history.monitor import GUARD, Signal, confirmed, signals, student
-from ioplan.results.history.visits import Visit
+from ioplan.results.history.visits import Visit, changed
 
 SAME = 8
 YEAR = timedelta(days=365)

@@ -3,22 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import groupby
 from statistics import fmean, median
 from typing import Any
 
 from msgspec import Struct
 
+from ioplan.core.statistics.shared_variance import Variance
 from ioplan.language.metric import Metric
 from ioplan.results.compare.earlier import BUCKET
+from ioplan.results.compare.noise import Group, MetricNoise, learned
 from ioplan.results.compare.rows import MORE_IS_BETTER
 from ioplan.results.history.analysis import analysed
-from ioplan.results.history.conditions import USUAL
-from ioplan.results.history.expected import LEARNED, expected
 from ioplan.results.history.model import History, Series
 from ioplan.results.history.monitor import EXACT
-from ioplan.results.history.visits import Cell, Visit, Visits, read_visits, values_of
+from ioplan.results.history.visits import (
+    PEERS,
+    USUAL,
+    Cell,
+    Visit,
+    Visits,
+    read_visits,
+    values_of,
+)
 from ioplan.results.store.pages import sessions_that_did
 from ioplan.results.store.store import Store
+
+# The noise that a series is expected to have, learned from all of its cells.
+#
+# The newest sessions are left out, as they may be the first of a new level; sessions
+# are taken together only while nothing is known to have changed, and no more than
+# BLOCK in a row, so that a change of unknown cause spoils one block and not all.
+
+RECENT = 4
+LEARNED = 48
+"""So many sessions of each series are learned from, the newest but RECENT."""
+BLOCK = 12
+ANY_CELL = ("any cell", 0)
+"""A cell that nothing is known of: what is expected of it is what others show."""
+
+
+def expected(
+    visits: Sequence[Visit],
+    metric: str,
+    cells: Sequence[Cell],
+    floor: float,
+) -> Variance | None:
+    """A figure's variance from one session to the next; None if nothing tells it.
+
+    The sessions are those of one drive, or of what series are parted by.
+    """
+    groups = list(_groups(visits, metric))
+    keys = [*(cell.key for cell in cells), ANY_CELL]
+    noise: MetricNoise = learned(groups, keys, floor)
+    return noise.session(ANY_CELL)
+
+
+def _groups(visits: Sequence[Visit], metric: str) -> Iterator[Group]:
+    known = list(visits[:-RECENT])[-LEARNED:]
+    for _, same in groupby(known, key=_peers):
+        block = list(same)
+        for first in range(0, len(block), BLOCK):
+            some = block[first : first + BLOCK]
+            yield Group(
+                drive=some[0].conditions["drive"],
+                model=some[0].model,
+                sessions=tuple(visit.figures[metric] for visit in some),
+            )
+
+
+def _peers(visit: Visit) -> tuple[str, ...]:
+    return tuple(visit.conditions[name] for name in PEERS)
+
 
 SUMMARY = "all cells"
 FEWEST_CELLS = 3

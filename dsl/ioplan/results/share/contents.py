@@ -23,8 +23,7 @@ from ioplan.records.run_request import RunRequest
 from ioplan.records.session import Session, SessionEvent
 from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.share.container import BundleError
-from ioplan.results.share.plain_json import loaded
+from ioplan.results.share.container import BundleError, loaded
 from ioplan.results.share.shapes import HOST, TARGET, check_counts, check_shape
 from ioplan.results.store.codec import (
     decode_histograms,
@@ -35,7 +34,7 @@ from ioplan.results.store.codec import (
     encode_telemetry,
 )
 from ioplan.results.store.errors import StoreError
-from ioplan.results.store.schema import checked_schema
+from ioplan.results.store.rows import checked_schema
 from ioplan.results.store.store import Store
 from ioplan.trace.known import recorded_trace
 

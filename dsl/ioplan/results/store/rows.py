@@ -19,7 +19,28 @@ from ioplan.records.session import KnownState, Session, SessionEvent
 from ioplan.results.store.briefs import brief_row, host_of
 from ioplan.results.store.connection import Row
 from ioplan.results.store.errors import StoreError
-from ioplan.results.store.schema import checked_schema
+
+# The schema version of a record's JSON, which must be the one of this ioplan.
+
+Raw = dict[str, Any]
+
+
+def checked_schema(raw: Raw) -> Raw:
+    """A record's JSON, if it has this ioplan's schema. Raises StoreError."""
+    version = raw.get("schema_version")
+    if not isinstance(version, int):
+        raise StoreError(
+            "a stored record has no schema version: it is damaged",
+            StoreFault.RECORD_DAMAGED,
+        )
+    if version != SCHEMA_VERSION:
+        raise StoreError(
+            f"a record has schema {version}, and this ioplan reads schema "
+            f"{SCHEMA_VERSION} only: read it with the ioplan that wrote it",
+            StoreFault.STORE_VERSION,
+        )
+    return raw
+
 
 TODAYS = f'{{"schema_version":{SCHEMA_VERSION},'
 SEPARATE_FIELDS = {"host", "verdicts"}

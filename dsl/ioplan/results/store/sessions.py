@@ -10,7 +10,7 @@ from ioplan.core.error_kinds import StoreFault
 from ioplan.core.text import did_you_mean
 from ioplan.records.session import EventKind, Session, SessionEvent, SessionStatus
 from ioplan.results.store.connection import Source, scalar
-from ioplan.results.store.database import Database
+from ioplan.results.store.database import Database, with_reserve
 from ioplan.results.store.errors import KeyViolation, ReserveUsedError, StoreError
 from ioplan.results.store.layout.tables import insert, insert_missing
 from ioplan.results.store.overview import (
@@ -20,8 +20,7 @@ from ioplan.results.store.overview import (
     overview_query,
     overviews_of,
 )
-from ioplan.results.store.queries import SET_WORDS, all_sessions
-from ioplan.results.store.reserve import with_reserve
+from ioplan.results.store.pages import SET_WORDS, all_sessions
 from ioplan.results.store.rows import (
     drive_row,
     env_row,

@@ -17,15 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
-from ioplan.core.home import at_home
+from ioplan.core.state_folder import at_home
 from ioplan.records.outline import Outline
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.session import KnownState, Session
 from ioplan.results.store import codec
 from ioplan.results.store.connection import Row, scalar
+from ioplan.results.store.database import with_reserve
 from ioplan.results.store.errors import KeyViolation, StoreError
 from ioplan.results.store.layout.tables import insert
-from ioplan.results.store.queries import (
+from ioplan.results.store.pages import (
     DETAIL,
     INTERVALS,
     PAGE,
@@ -37,7 +38,6 @@ from ioplan.results.store.queries import (
     sessions_of_runs,
     verdicts_of,
 )
-from ioplan.results.store.reserve import with_reserve
 from ioplan.results.store.rows import (
     outline_of,
     record_of,

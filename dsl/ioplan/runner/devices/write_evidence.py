@@ -13,9 +13,9 @@ import os
 from pathlib import Path
 
 from ioplan.backends import TargetFacts
-from ioplan.runner.devices.backing_file import Backing, backing
 from ioplan.runner.devices.device import Device
 from ioplan.runner.devices.file_id import key_of
+from ioplan.runner.devices.identity import Backing, backing
 
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 WRITTEN_SECTORS, DISCARDED_SECTORS = 6, 13

@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import cached_property
+from importlib import import_module
 from time import monotonic_ns
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic_core import to_json
 
 from ioplan.backends import BackendError, Drive
 from ioplan.core.error_kinds import Cause, ExplainedError
-from ioplan.job import Event, Failure, Job, Progress, Result, Started
+from ioplan.job import (
+    SECOND_NS,
+    Event,
+    Failure,
+    Job,
+    JobStream,
+    Progress,
+    Result,
+    Started,
+)
 from ioplan.records.record import Interval, RunDetail, Status
+from ioplan.records.telemetry import TelemetryPoint
 from ioplan.results.measure.measurement import Measurement
 from ioplan.runner.execute.event_reader import never_waits
 from ioplan.runner.execute.first_result import prepare_first_result
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
 from ioplan.runner.execute.io_errors import FailedIos
 from ioplan.runner.execute.progress import ClockPair, fraction_done
-from ioplan.runner.execute.trace_rate import with_trace_rate
 from ioplan.runner.execute.verification import verify_failure
 from ioplan.runner.execute.watchdog import Limits, Watchdog
 from ioplan.runner.telemetry.instruments import (
@@ -31,8 +42,48 @@ from ioplan.runner.telemetry.instruments import (
     RunTelemetry,
 )
 
-if TYPE_CHECKING:
-    from ioplan.results.measure.measurement import Measurement
+# The rate that the replayed traces of a run have themselves, beside its series.
+
+
+def with_trace_rate(
+    telemetry: RunTelemetry, job: Job, series: Sequence[Interval]
+) -> RunTelemetry:
+    """The telemetry, with what the traces at recorded times have in each interval.
+
+    It is counted after the run, which it must not disturb; a trace that is gone by
+    then is a warning.
+    """
+    replays = [one for one in job.streams if one.replay and one.pace != "fast"]
+    if not (replays and series):
+        return telemetry
+    try:
+        rows = _counted(replays, series)
+    except (BackendError, OSError) as error:
+        text = f"the rate of the trace itself is not known: {error}"
+        return replace(telemetry, warnings=(*telemetry.warnings, text))
+    read = {point.t_s: point for point in telemetry.points}
+    points = [
+        read.get(one.t_s, TelemetryPoint(t_s=one.t_s, length_s=one.length_s))
+        for one in series
+    ]
+    pairs = zip(points, rows, strict=True)
+    made = tuple(point.model_copy(update=row) for point, row in pairs)
+    return replace(telemetry, points=made)
+
+
+def _counted(
+    replays: Sequence[JobStream], series: Sequence[Interval]
+) -> list[dict[str, float]]:
+    """Of all these streams together, by interval."""
+    own_rate = import_module("ioplan.job_replay").own_rate  # only these need numpy
+    ends_ns = [round(one.t_s * SECOND_NS) for one in series]
+    rows: list[Counter[str]] = [Counter() for _ in series]
+    for stream in replays:
+        for name, counts in own_rate(stream, ends_ns).items():
+            for row, count in zip(rows, counts.tolist(), strict=True):
+                row[name] += count
+    return [dict(row) for row in rows]
+
 
 EVENTS = (Started, Progress, Result, Failure)
 COMPLETE_FRACTION = 0.95

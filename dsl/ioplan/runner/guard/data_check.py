@@ -15,9 +15,9 @@ from msgspec import Struct
 from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.runner.content.target_map import map_of
-from ioplan.runner.devices.backing_file import backing
 from ioplan.runner.devices.device import Device
 from ioplan.runner.devices.facts import file_facts
+from ioplan.runner.devices.identity import backing
 from ioplan.runner.devices.inventory import Inventory
 from ioplan.runner.devices.nvme import Nvme, NvmeError
 from ioplan.runner.devices.sanitize_log import LOG_BYTES, LOG_PAGE, SanitizeLog

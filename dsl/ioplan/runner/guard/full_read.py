@@ -20,10 +20,9 @@ from pathlib import Path
 from ioplan.backends import ProgressCallback, TargetFacts, ignore_progress
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
-from ioplan.runner.content.places import BLOCK, MIB
-from ioplan.runner.content.scan import is_constant, opened_past_cache
-from ioplan.runner.devices.backing_file import backing
+from ioplan.runner.content.scan import BLOCK, MIB, is_constant, opened_past_cache
 from ioplan.runner.devices.device import Device, NoDevice
+from ioplan.runner.devices.identity import backing
 from ioplan.runner.devices.write_evidence import WriteCounters, write_counters
 from ioplan.runner.guard.errors import ConsentError, TargetError, os_reason
 from ioplan.runner.guard.known_content import KnownContent, known_content, state_path

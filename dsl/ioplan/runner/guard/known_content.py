@@ -21,8 +21,7 @@ from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
 from ioplan.core.state_folder import state_folder
 from ioplan.runner.content.judge import is_foreign
-from ioplan.runner.content.places import BLOCK
-from ioplan.runner.content.scan import Scan, blocks_at, scan
+from ioplan.runner.content.scan import BLOCK, Scan, blocks_at, scan
 from ioplan.runner.devices.write_evidence import WriteCounters, write_counters
 from ioplan.runner.guard.errors import TargetError
 from ioplan.runner.guard.heartbeat import Heartbeat, allowed_sectors, last_beat

@@ -13,9 +13,8 @@ from ioplan.core.model import Model
 from ioplan.records.telemetry import Log
 from ioplan.runner.devices.device import Device, NoDevice
 from ioplan.runner.devices.identity import Identity, firmware_of
-from ioplan.runner.devices.inventory import Inventory
+from ioplan.runner.devices.inventory import Inventory, Obstacle, holder_kind
 from ioplan.runner.devices.signatures import SignatureError, signatures
-from ioplan.runner.devices.usage import Obstacle, holder_kind
 from ioplan.runner.guard.guard import IN_USE, entry_refusals, open_refusals, refusals
 from ioplan.runner.lab.lab import Lab
 from ioplan.target_entry import LabTarget

@@ -19,22 +19,22 @@ from ioplan.runner.devices.device import Device, NoDevice
 from ioplan.runner.devices.facts import device_facts, file_facts
 from ioplan.runner.devices.file_id import key_at, key_held
 from ioplan.runner.devices.identity import differences, firmware_of
-from ioplan.runner.devices.inventory import Inventory
+from ioplan.runner.devices.inventory import Host, Inventory, Obstacle
 from ioplan.runner.devices.open_files import openers
-from ioplan.runner.devices.usage import Host, Obstacle
 from ioplan.runner.guard.consent import check_device_consent
 from ioplan.runner.guard.data_check import Free, check_device_data, check_file_data
 from ioplan.runner.guard.errors import ConsentError, TargetError, missing, os_reason
 from ioplan.runner.guard.guard import (
     IN_USE,
+    UseWatch,
     entry_refusals,
     file_entry_refusals,
     file_refusals,
     no_entry_text,
     open_refusals,
     refusals,
+    unseen_uses,
 )
-from ioplan.runner.guard.in_use import UseWatch, unseen_uses
 from ioplan.runner.guard.known_content import KnownContent, known_content
 from ioplan.runner.guard.pinned import opened, pinned
 from ioplan.runner.guard.scratch_file import (

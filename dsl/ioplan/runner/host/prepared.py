@@ -19,7 +19,7 @@ from ioplan.runner.host.ledger import (
 )
 from ioplan.runner.host.sysfs import SCHEDULER, HostError, current, write
 from ioplan.runner.host.wanted import NotSet, Wanted, wanted_settings
-from ioplan.runner.lab.host_settings import HostSettings
+from ioplan.runner.lab.hosts import HostSettings
 from ioplan.runner.telemetry.disk import Disk
 from ioplan.runner.telemetry.procfs import Tree
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ioplan.runner.host.sysfs import CPU, HostError, canonical
-from ioplan.runner.lab.host_settings import HostSettings
+from ioplan.runner.lab.hosts import HostSettings
 from ioplan.runner.telemetry.disk import Disk
 from ioplan.runner.telemetry.procfs import Tree
 from ioplan.runner.telemetry.topology import interrupts

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from ioplan.core.error_kinds import ExplainedError, LabFault
 from ioplan.core.model import Model
-from ioplan.runner.lab.host_settings import HostSettings
-from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.hosts import HostSettings, LabHost
 from ioplan.target_entry import (
     Command,
     CpuList,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -11,8 +13,11 @@ from ioplan.backends import Backend, Drive
 from ioplan.language.lints.lints import Lint
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.budget import Share
+from ioplan.planner.steps import RoundsOf, Run, SeekOf
 from ioplan.planner.summary import PlanSummary
+from ioplan.planner.unfold import unfold
 from ioplan.records.host_clock import HostClock
+from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.store.store import Store
 from ioplan.runner.events.lab_events import EventCommand
@@ -21,8 +26,88 @@ from ioplan.runner.execute.observer import SessionObserver
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.prepare.placement import Placement
 from ioplan.runner.session.baseline import BaselineSession
-from ioplan.runner.session.finished_runs import FinishedRuns
 from ioplan.target_entry import JournalPlace
+
+# The finished runs of an interrupted session, which need not be repeated.
+
+Key = tuple[str, int, int, int]
+
+
+class FinishedRuns:
+    """Finished runs, found by what they do. Each can be taken once.
+
+    Names count for nothing, so that a run is found again in an edited plan; among
+    runs that do the same, the one of the same test is preferred.
+    """
+
+    def __init__(self, records: Iterable[RunRecord] = ()) -> None:
+        self.runs: dict[Key, deque[RunRecord]] = defaultdict(deque)
+        for one in records:
+            if one.status == "ok" and one.asked.kind in ("run", "probe"):
+                number = one.asked.seek.number if one.asked.seek else 0
+                key = (one.run_id, one.asked.round, one.asked.iteration, number)
+                self.runs[key].append(one)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.runs.values()))
+
+    def take(self, run: Run) -> RunRecord | None:
+        """The record of a run, if it was finished before."""
+        if not self.runs:
+            return None
+        number = run.probing.number if run.probing else 0
+        found = self.runs.get((run.run_id, run.round, run.iteration, number))
+        if not found:
+            return None
+        same = (one for one in found if one.asked.test == run.test.title)
+        record = next(same, found[0])
+        found.remove(record)
+        return record
+
+    def remaining(self) -> list[RunRecord]:
+        """The runs that nothing has taken."""
+        return list(chain.from_iterable(self.runs.values()))
+
+
+class PlanChange(Struct, frozen=True):
+    """What an edited plan reuses of a session, adds to it and removes from it."""
+
+    reused: int
+    added: list[Run]
+    removed: list[RunRecord]
+
+
+def plan_change(plan: CheckedPlan, records: list[RunRecord]) -> PlanChange:
+    """Compare a plan with records; of its rounds, those that were started.
+
+    What was left out, as it was decided or predicted, is not added.
+    """
+    finished = FinishedRuns(records)
+    rounds = max((one.asked.round for one in records), default=0)
+    reused, added = 0, []
+    for run in _runs(plan, max(rounds, 1)):
+        if finished.take(run):
+            reused += 1
+        elif not _may_be_left_out(run):
+            added.append(run)
+    return PlanChange(reused, added, finished.remaining())
+
+
+def _may_be_left_out(run: Run) -> bool:
+    """Whether it may be decided, or predicted by others."""
+    by_cell = run.round > 1 and run.test.rounds and run.test.rounds.within
+    return bool(by_cell or run.test.predicted)
+
+
+def _runs(plan: CheckedPlan, rounds: int) -> Iterator[Run]:
+    for step in unfold(plan):
+        if isinstance(step, RoundsOf):
+            for number in range(1, min(rounds, step.rounds.at_most) + 1):
+                yield from (one for one in step.round(number) if isinstance(one, Run))
+        elif isinstance(step, SeekOf):
+            yield step.finding
+        elif isinstance(step, Run):
+            yield step
 
 
 def no_clock() -> None:

@@ -21,7 +21,7 @@ from ioplan.results.store.session_folder import make_private
 from ioplan.runner.devices.facts import file_identity
 from ioplan.runner.guard.purge.kernel import punch_hole
 from ioplan.runner.journal.wire import JournalError
-from ioplan.runner.state.remote_stamps import ENTRY_BYTES, HEADER_BYTES, RemoteStamps
+from ioplan.runner.state.host_cut import ENTRY_BYTES, HEADER_BYTES, RemoteStamps
 from ioplan.runner.state.state_ledger import target_key
 from ioplan.target_entry import JournalPlace
 

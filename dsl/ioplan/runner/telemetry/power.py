@@ -4,13 +4,114 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 
 from msgspec import Struct
 
 from ioplan.core.statistics.mean import fmean
-from ioplan.runner.telemetry.energy import Domain, non_overlapping
-from ioplan.runner.telemetry.hwmon import WHOLE_MACHINE
+from ioplan.runner.telemetry.procfs import Tree, raw
 from ioplan.runner.telemetry.sample import Sample
+
+# Sensors of /sys/class/hwmon: power of the machine, temperature of a drive.
+
+POWER = ("power*_input", "power*_average")
+WHOLE_MACHINE = "power_meter"
+"""What ACPI calls the sensor behind which the whole machine is."""
+NEAR_DRIVE = ("device/hwmon[0-9]*", "device/hwmon/hwmon*", "device/device/hwmon/hwmon*")
+"""Sensors of NVMe in new kernels, of SATA, and of NVMe in older kernels."""
+
+
+class Sensor(Struct, frozen=True):
+    """A file whose whole number, by `scale`, is the figure."""
+
+    name: str
+    file: Path
+    scale: float
+
+    def now(self) -> float | None:
+        """The figure, if the sensor gives one."""
+        try:
+            return int(raw(self.file)) * self.scale
+        except ValueError:
+            return None
+
+
+def power_sensors(tree: Tree) -> list[Sensor]:
+    """All that measure power, in watts."""
+    found: dict[str, Sensor] = {}
+    for folder in tree.all("sys/class/hwmon/hwmon*"):
+        for file in sorted(one for form in POWER for one in folder.glob(form)):
+            channel = file.name.partition("_")[0]
+            label = tree.text(folder / f"{channel}_label") or channel
+            name = f"{tree.text(folder / 'name')} {label}"
+            found.setdefault(f"{folder} {channel}", Sensor(name, file, 1e-6))
+    return list(found.values())
+
+
+def drive_temperature(disk: Path) -> Sensor | None:
+    """The drive's own sensor, in degrees Celsius; `disk` is its folder in /sys."""
+    for form in NEAR_DRIVE:
+        for folder in sorted(disk.glob(form)):
+            if (file := folder / "temp1_input").exists():
+                return Sensor("temperature", file, 1e-3)
+    return None
+
+
+def throttles_at_celsius(sensor: Sensor) -> float | None:
+    """From where on the drive warns that it slows down."""
+    return Sensor("limit", sensor.file.with_name("temp1_max"), 1e-3).now()
+
+
+# RAPL: the energy that processors and memory have used.
+
+FOLDERS = "sys/class/powercap/intel-rapl:*"
+"""AMD's processors are here, too."""
+WHOLE, PACKAGE, MEMORY = "psys", "package", "dram"
+
+
+class Domain(Struct, frozen=True):
+    """A counter in microjoules; it begins again at 0 behind `largest_uj`."""
+
+    name: str
+    file: Path
+    largest_uj: int
+
+    def now_uj(self) -> int | None:
+        """The counter; root only may read it."""
+        text = raw(self.file).strip()
+        return int(text) if text.isdigit() else None
+
+    def between_j(self, before_uj: int, after_uj: int) -> float:
+        """The energy between two readings less than one turn apart."""
+        turn_uj = self.largest_uj if after_uj < before_uj else 0
+        return (after_uj - before_uj + turn_uj) / 1e6
+
+
+def domains(tree: Tree) -> list[Domain]:
+    """All that count; those within another one are named behind it."""
+    found = []
+    for folder in tree.all(FOLDERS):
+        outer = folder.name.rpartition(":")[0]
+        names = (tree.text(folder.parent / outer / "name"), tree.text(folder / "name"))
+        domain = Domain(
+            " ".join(filter(None, names)),
+            folder / "energy_uj",
+            tree.number(folder / "max_energy_range_uj") or 0,
+        )
+        found.append(domain)
+    return found
+
+
+def non_overlapping(names: list[str]) -> list[str]:
+    """Domains that cover the most without counting anything twice; `psys` is all."""
+    if WHOLE in names:
+        return [WHOLE]
+    return [
+        name
+        for name in names
+        if (name.startswith(PACKAGE) and " " not in name) or name.endswith(MEMORY)
+    ]
+
 
 METER = "meter"
 

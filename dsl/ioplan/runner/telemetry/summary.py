@@ -8,8 +8,7 @@ from typing import Any
 
 from ioplan.core.statistics.mean import fmean
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
-from ioplan.runner.telemetry.energy import Domain
-from ioplan.runner.telemetry.power import Power, power
+from ioplan.runner.telemetry.power import Domain, Power, power
 from ioplan.runner.telemetry.sample import Figures, Sample, levels, rates
 
 LATE, LATE_S = 1.25, 0.02

@@ -10,7 +10,7 @@ from ioplan.language.check.modules import TAKEN, installed_plans
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
 from ioplan_editor.document import Document
-from ioplan_editor.fix.edits import Edit
+from ioplan_editor.fix.fixes import Edit
 from ioplan_editor.look.occurrences import (
     Occurrence,
     Symbol,

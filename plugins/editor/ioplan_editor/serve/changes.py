@@ -11,8 +11,7 @@ from pygls.exceptions import JsonRpcInvalidParams
 
 from ioplan_editor.cost.hints import lenses
 from ioplan_editor.cost.rehearsal import rehearsal
-from ioplan_editor.fix.edits import Edit, formatting
-from ioplan_editor.fix.fixes import fixes
+from ioplan_editor.fix.fixes import Edit, fixes, formatting
 from ioplan_editor.look.references import (
     RenameError,
     renamable,

@@ -15,7 +15,7 @@ from ioplan.language.statement_table import HOLE
 from ioplan.language.syntax.source import Source, Span
 from ioplan_editor.complete.proposal import Completion
 from ioplan_editor.complete.signature import Signature
-from ioplan_editor.fix.edits import Edit
+from ioplan_editor.fix.fixes import Edit
 from ioplan_editor.look.hover import Hover
 from ioplan_editor.look.outline import Fold, Outlined
 from ioplan_editor.look.tokens import SORTS, Coloured

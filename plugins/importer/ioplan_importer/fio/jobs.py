@@ -13,9 +13,8 @@ from ioplan.language.syntax.source import Span
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.job_file import Option, Section
 from ioplan_importer.fio.lost import LOST, USUAL
-from ioplan_importer.fio.no_matter import NO_MATTER
 from ioplan_importer.fio.numbers import NumberFault, Percent, whole
-from ioplan_importer.fio.vocabulary import KNOWN, SAID, canonical
+from ioplan_importer.fio.vocabulary import KNOWN, NO_MATTER, SAID, canonical
 
 Read = TypeVar("Read")
 KB_BASE = "kb_base"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ioplan.language.quantity import SECTOR_BYTES, make, size_text
 from ioplan_importer.findings import Findings
-from ioplan_importer.fio.extents import WHOLE_TARGET, extents_of
 from ioplan_importer.fio.jobs import FioJob
+from ioplan_importer.fio.length import WHOLE_TARGET, extents_of
 from ioplan_importer.fio.numbers import Extent, Percent, size
 from ioplan_importer.fio.shape import Refused, Shape, kb_base
 from ioplan_importer.fio.vocabulary import BLOCK_ENGINES, NETWORK_TARGETS, TOLD_ENGINES

@@ -10,8 +10,7 @@ from ioplan_importer.fio.numbers import (
     time_us,
     whole,
 )
-from ioplan_importer.fio.shape import Refused, Shape, amounts_of
-from ioplan_importer.fio.shares import Shares, distribution
+from ioplan_importer.fio.shape import Refused, Shape, Shares, amounts_of, distribution
 from ioplan_importer.outline import Clauses
 
 SHORT_LIST = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from ioplan.cli.run_options import RunCall
 from ioplan.cli.sessions.joined import MOST
 from ioplan.cli.sessions.stores import opened
 from ioplan.core.text import counted, printable_lines
+from ioplan.job import SECOND_NS, Counts
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
 from ioplan.planner.summary import summary_of
@@ -30,12 +31,70 @@ from ioplan.results.store.store import Store, default_path
 from ioplan.runner.guard.output import OutputError, check_output
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan_importer.findings import ImportFault
+from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio_command.arguments import PASS, FioCall, call_of
 from ioplan_importer.fio_command.as_json import VERSION, fio_json
 from ioplan_importer.fio_command.as_text import normal, terse
-from ioplan_importer.fio_command.job_plan import JobPlan, job_plan
-from ioplan_importer.fio_command.logs import log_files, log_paths
-from ioplan_importer.fio_command.results import JobFigures, job_figures
+from ioplan_importer.fio_command.job_plan import KINDS, JobPlan, job_plan
+from ioplan_importer.fio_command.results import (
+    DIRECTIONS,
+    JobFigures,
+    Span,
+    job_figures,
+)
+
+# fio's log files of a job (`write_bw_log` and its like), from the intervals of a run.
+#
+# A line is `time in ms, value, direction, size, priority`, as fio writes it with
+# `log_avg_msec`: KiB/s, IOPS, or the mean latency in ns; size and priority are 0.
+
+KIB, MS_NS = 1024, 1_000_000
+
+
+def log_files(jobs: Sequence[JobFigures]) -> Iterator[tuple[Path, str]]:
+    """All logs that the jobs ask for, each with its content."""
+    for at, kind, path in log_paths([one.place.job for one in jobs]):
+        yield path, _text(jobs[at], kind)
+
+
+def log_paths(jobs: Iterable[FioJob]) -> Iterator[tuple[int, str, Path]]:
+    """All logs that jobs ask for: which job, what is logged, and the file."""
+    number = 1
+    for at, job in enumerate(jobs):
+        for option, kinds in KINDS.items():
+            if job.has(option):
+                for kind in kinds:
+                    yield at, kind, _path(job, option, kind, number)
+        number += job.at_least_1("numjobs")
+
+
+def _path(job: FioJob, option: str, kind: str, number: int) -> Path:
+    """As fio names it: the number is that of the job's first thread."""
+    numbered = f".{number}" if job.text("per_job_logs", "1") != "0" else ""
+    return Path(f"{job.text(option) or job.name}_{kind}{numbered}.log")
+
+
+def _text(one: JobFigures, kind: str) -> str:
+    return "".join(
+        f"{span.end_ns // MS_NS}, {value}, {DIRECTIONS.index(direction)}, 0, 0\n"
+        for span in one.spans
+        for direction, value in _values(span, kind)
+    )
+
+
+def _values(span: Span, kind: str) -> Iterator[tuple[str, int]]:
+    for direction in DIRECTIONS:
+        counts = span.counts.get(direction)
+        if counts and counts.ios:
+            yield direction, _value(counts, span.length_ns, kind)
+
+
+def _value(counts: Counts, length_ns: int, kind: str) -> int:
+    if kind in ("clat", "lat"):
+        return counts.sum_ns // counts.ios
+    amount = counts.ios if kind == "iops" else counts.bytes // KIB
+    return amount * SECOND_NS // length_ns
+
 
 FIO_PLAN = Path("fio.ioplan")
 BLOCK_BYTES = 4096

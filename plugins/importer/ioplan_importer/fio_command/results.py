@@ -12,8 +12,7 @@ from ioplan.records.record import DirectionResult, RunDetail, RunRecord
 from ioplan.results.measure.histogram import Histogram, bucket_range
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.workload import Direction
-from ioplan_importer.fio_command.asked_output import PERCENTILES, asked_percents
-from ioplan_importer.fio_command.job_plan import JobPlace
+from ioplan_importer.fio_command.job_plan import PERCENTILES, JobPlace, asked_percents
 
 DIRECTIONS: tuple[Direction, ...] = ("read", "write", "trim")
 FLUSH: Direction = "flush"

@@ -22,8 +22,8 @@ from ioplan.records.record import (
 )
 from ioplan.results.measure.tally import READ_WRITE, CountsBuilder, no_bins
 from ioplan.workload import DIRECTIONS, Direction
-from ioplan_fio.bins import to_bins
-from ioplan_fio.model import JobReport, Latency
+from ioplan_fio.counts import to_bins
+from ioplan_fio.document import JobReport, Latency
 
 MS_NS = 1_000_000
 

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from pydantic import ValidationError
 
 from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.core.text import counted
 from ioplan.core.version import __version__
 from ioplan.job import SECOND_NS, Cpu
-from ioplan.language.syntax.source import Source
+from ioplan.language.syntax.source import Source, Span
 from ioplan.planner.jobs import run_job
 from ioplan.planner.steps import Run
 from ioplan.records.record import Asked, BackendFacts, Interval, RunDetail, RunRecord
@@ -24,9 +25,8 @@ from ioplan.records.run_request import TAG
 from ioplan.records.session import Session, SessionStatus
 from ioplan.records.session_id import ALPHABET, id_of
 from ioplan.workload import DIRECTIONS
-from ioplan_fio.model import JobReport, Report
-from ioplan_importer.findings import Findings
-from ioplan_importer.fio_results.asked import UNTOLD, AskedRuns, Group, start_form_of
+from ioplan_fio.document import JobReport, Report
+from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio_results.documents import documents
 from ioplan_importer.fio_results.figures import (
     Parts,
@@ -39,8 +39,52 @@ from ioplan_importer.fio_results.figures import (
     total_of,
 )
 from ioplan_importer.fio_results.log_file import LogFile
-from ioplan_importer.fio_results.model import report_of
-from ioplan_importer.fio_results.series import series_by_run
+from ioplan_importer.fio_results.series import (
+    UNTOLD,
+    AskedRuns,
+    Group,
+    series_by_run,
+    start_form_of,
+)
+
+# A kept result of fio, checked.
+
+OLDEST = "3.1"
+
+
+def report_of(document: dict[str, Any], source: Source) -> Report:
+    """The document, checked. Raises ImportFault."""
+    if any("mixed" in job and "read" not in job for job in _dicts(document["jobs"])):
+        raise ImportFault(
+            "fio was told to report reads and writes as one (unified_rw_reporting=1)",
+            _start(source),
+            "run it with unified_rw_reporting=both, or without it",
+        )
+    try:
+        report = Report.model_validate(document)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise ImportFault(
+            f"this is no result of fio {OLDEST} or newer: {place}: {fault['msg']}",
+            _start(source),
+            "older ones have other figures in other units: run them again",
+        ) from None
+    if not report.jobs:
+        raise ImportFault("fio ran no job: it failed before", _start(source))
+    report.leave_out_verification()
+    return report
+
+
+def _dicts(jobs: object) -> list[dict[str, Any]]:
+    return (
+        [one for one in jobs if isinstance(one, dict)] if isinstance(jobs, list) else []
+    )
+
+
+def _start(source: Source) -> Span:
+    return Span(source, max(0, source.text.find("{")), source.text.find("{") + 1)
+
 
 IMPORTED = "imported"
 SUMMARY_ONLY = (

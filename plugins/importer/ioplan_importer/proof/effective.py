@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ioplan_importer.findings import Findings
-from ioplan_importer.fio.extents import extents_of
 from ioplan_importer.fio.jobs import FioJob
+from ioplan_importer.fio.length import extents_of
 from ioplan_importer.fio.numbers import (
     Extent,
     Percent,
@@ -14,8 +14,7 @@ from ioplan_importer.fio.numbers import (
     time_us,
     whole,
 )
-from ioplan_importer.fio.shape import Shape, kb_base, shape_of
-from ioplan_importer.fio.shares import distribution
+from ioplan_importer.fio.shape import Shape, distribution, kb_base, shape_of
 from ioplan_importer.fio.stream import counts_issues, syncs_every, writes_zeros
 
 Options = dict[str, object]

@@ -12,9 +12,15 @@ from ioplan_importer.outline import (
     StreamOutline,
     TestOutline,
 )
-from ioplan_importer.trace_model.arrivals import FIXED, POISSON
-from ioplan_importer.trace_model.fit import PARTS, PLACE_PARTS, Fit, Sizes
-from ioplan_importer.trace_model.profile import CELLS
+from ioplan_importer.trace_model.fit import (
+    CELLS,
+    FIXED,
+    PARTS,
+    PLACE_PARTS,
+    POISSON,
+    Fit,
+    Sizes,
+)
 
 QD = 256
 """As of a replay: the most that is outstanding of an open loop."""

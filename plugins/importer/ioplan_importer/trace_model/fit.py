@@ -5,15 +5,169 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
-from math import log2, sqrt
+from math import lgamma, log2, sqrt
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ioplan.language.fields import MOST_IO_BYTES
-from ioplan.trace.prepared import DISCARD, WRITE
-from ioplan_importer.trace_model.arrivals import variation_of
-from ioplan_importer.trace_model.profile import CELLS, Phase
+from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE, Ios, Prepared
+from ioplan.trace.rows import FUA
+
+# What a trace does in each of its phases, counted in one pass.
+
+BLOCK_BYTES = 512
+"""Sizes are rounded up to whole blocks: a plan has no smaller ones."""
+CELLS = 10_000
+"""Parts of the space of which it is counted how often each is used."""
+BINS_AN_OCTAVE = 8
+BINS = 64 * BINS_AN_OCTAVE + 1
+"""Bins of the times between arrivals: bin n begins at 2^(n/8) ns."""
+
+
+class Last(Struct):
+    """The I/O before: its time, and where the last of each direction ended."""
+
+    time_ns: int | None = None
+    ends: list[int] = field(default_factory=lambda: [-1, -1])
+
+
+class Phase(Struct):
+    """Counts of a stretch of time; index 0 is of reads, 1 of writes and discards.
+
+    `sequential` counts the I/Os that begin where the last of their direction ended,
+    `cells` the others by their place, `gaps` the times between arrivals by BINS.
+    """
+
+    start_ns: int
+    end_ns: int
+    kinds: np.ndarray = field(default_factory=lambda: np.zeros(DISCARD + 1, np.int64))
+    sizes: tuple[Counter[int], Counter[int]] = field(
+        default_factory=lambda: (Counter(), Counter())
+    )
+    sequential: list[int] = field(default_factory=lambda: [0, 0])
+    fua: int = 0
+    cells: np.ndarray = field(default_factory=lambda: np.zeros(CELLS, np.int64))
+    gaps: np.ndarray = field(default_factory=lambda: np.zeros(BINS, np.int64))
+
+    @property
+    def ios(self) -> int:
+        """With data."""
+        return int(self.kinds.sum() - self.kinds[FLUSH])
+
+    @property
+    def iops(self) -> float:
+        """In the mean."""
+        return self.ios * 1e9 / (self.end_ns - self.start_ns)
+
+    def add(self, ios: Ios, cell_bytes: int, last: Last) -> None:
+        """Count a part of it."""
+        self.kinds += np.bincount(ios["kind"], minlength=len(self.kinds))
+        data = ios[ios["kind"] != FLUSH]
+        is_read = data["kind"] == READ
+        self.fua += int((data["flags"][~is_read] & FUA > 0).sum())
+        for at, chosen in enumerate((is_read, ~is_read)):
+            self._add_direction(at, data[chosen], cell_bytes, last)
+        if len(data):
+            self._add_times(data["time_ns"], last)
+
+    def _add_direction(self, at: int, some: Ios, cell_bytes: int, last: Last) -> None:
+        if not len(some):
+            return
+        ends = (some["offset"] + some["size"]).astype(np.int64)
+        follows = some["offset"] == np.concatenate(([last.ends[at]], ends[:-1]))
+        last.ends[at] = int(ends[-1])
+        self.sequential[at] += int(follows.sum())
+        cells = np.minimum(some["offset"][~follows] // cell_bytes, CELLS - 1)
+        self.cells += np.bincount(cells.astype(np.int64), minlength=CELLS)
+        blocks, counts = np.unique(
+            (some["size"].astype(np.int64) + BLOCK_BYTES - 1) // BLOCK_BYTES,
+            return_counts=True,
+        )
+        for block, count in zip(blocks.tolist(), counts.tolist(), strict=True):
+            self.sizes[at][block * BLOCK_BYTES] += count
+
+    def _add_times(self, times: np.ndarray, last: Last) -> None:
+        before = [] if last.time_ns is None else [last.time_ns]
+        gaps = np.diff(np.concatenate((np.array(before, "u8"), times))).astype(float)
+        last.time_ns = int(times[-1])
+        self.gaps += np.bincount(bins_of(gaps), minlength=BINS)
+
+
+def bins_of(gaps_ns: np.ndarray) -> np.ndarray:
+    """The bin of each; times below 1 ns are in the first."""
+    logs = np.log2(np.maximum(gaps_ns, 1.0))
+    bins: np.ndarray = (logs * BINS_AN_OCTAVE).astype(np.int64)
+    return bins
+
+
+def phases(trace: Prepared, edges: list[int]) -> list[Phase]:
+    """The phases between these times, in ns; those without an I/O are left out."""
+    found = [Phase(start_ns=start, end_ns=end) for start, end in pairwise(edges)]
+    cell_bytes, last = max(1, -(-trace.header.end_bytes // CELLS)), Last()
+    for _, ios in trace.chunks():
+        cuts = np.searchsorted(ios["time_ns"], np.array(edges, "u8"))
+        for phase, (first, end) in zip(found, pairwise(cuts.tolist()), strict=True):
+            if first < end:
+                phase.add(ios[first:end], cell_bytes, last)
+    return [one for one in found if one.ios]
+
+
+# How the I/Os of a phase arrive: by the clock, by Poisson, or with gamma gaps.
+
+FIXED, POISSON = 0.0, 1.0
+"""Variations of the gaps that have a word of their own."""
+GAMMA = tuple(round(0.2 * 1.1**step, 2) for step in range(50))
+"""Variations that are tried, 0.2 to 21."""
+NEAR_ENOUGH = 0.01
+"""So near to the best distance, the process with fewer parameters is taken."""
+SMALL = 1e-10
+
+
+def variation_of(phase: Phase) -> float:
+    """That of the process whose gaps are nearest to those counted.
+
+    The moment itself would not do: one long pause makes it large.
+    """
+    total = phase.gaps.sum()
+    if not total:
+        return POISSON
+    counted = np.cumsum(phase.gaps) / total
+
+    def off(variation: float) -> float:
+        return float(np.abs(counted - gaps_below(phase.iops, variation)).max())
+
+    best = min(map(off, GAMMA))
+    simple = min((POISSON, FIXED), key=off)
+    if off(simple) <= best + NEAR_ENOUGH:
+        return simple
+    return min(GAMMA, key=off)
+
+
+def gaps_below(iops: float, variation: float) -> np.ndarray:
+    """The share of the times between arrivals that is below the end of each bin."""
+    ends = 2.0 ** (np.arange(1, BINS + 1) / BINS_AN_OCTAVE) * iops / 1e9
+    if variation == FIXED:
+        share: np.ndarray = ends > 1
+        return share
+    shape = variation**-2
+    return gamma_below(shape, ends * shape)
+
+
+def gamma_below(shape: float, x: np.ndarray) -> np.ndarray:
+    """The regularized incomplete gamma function P(shape, x), by its series
+    (Abramowitz and Stegun, 6.5.29)."""
+    x = np.minimum(x, shape + 12 * sqrt(shape) + 40)
+    term = np.exp(shape * np.log(x) - x - lgamma(shape + 1))
+    total = term.copy()
+    number = 0
+    while (term > SMALL).any() or number < shape:
+        number += 1
+        term = term * x / (shape + number)
+        total += term
+    share: np.ndarray = np.minimum(total, 1.0)
+    return share
+
 
 MOST_SIZES = 8
 """The most sizes of a direction: rarer ones count as the nearest by ratio."""

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
 from ioplan.core.text import did_you_mean
 from ioplan.language.syntax.source import Source, Span
 from ioplan_importer.findings import Findings
-from ioplan_importer.vdbench.numbers import NONE, Units, in_units
-from ioplan_importer.vdbench.vocabulary import (
-    LOST,
-    NO_MATTER,
-    SAID,
-    USUAL,
-    full_name,
-)
+from ioplan_importer.vdbench.vocabulary import LOST, NO_MATTER, SAID, USUAL, full_name
+
+# vdbench's numbers: sizes in units of 1024, times in seconds.
+
+Units = Mapping[str, int]
+NONE: Units = {"": 1}
+SIZES: Units = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+SECONDS: Units = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def in_units(text: str, units: Units) -> float | None:
+    """A number with one of some units; None for what is none."""
+    found = re.fullmatch(r"(\d{1,19}(?:\.\d{1,9})?)([a-z]?)b?", text.strip().lower())
+    return float(found[1]) * units[found[2]] if found and found[2] in units else None
+
+
+def bytes_of(text: str) -> int:
+    """`4k`, `1m`; 0 for what is no size."""
+    return int(in_units(text, SIZES) or 0)
+
 
 DEFINITION = re.compile(r"(sd|wd|rd|hd|host|fsd|fwd)\s*=\s*([^,\s]+)", re.IGNORECASE)
 PAIR = re.compile(r"([a-z_]+)\s*=\s*(\([^)]*\)|[^,\s]*)", re.IGNORECASE)

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from ioplan.language.quantity import SECTOR_BYTES, make
 from ioplan_importer.findings import Findings
 from ioplan_importer.outline import Clauses
-from ioplan_importer.vdbench.numbers import bytes_of
-from ioplan_importer.vdbench.parameters import Definition, Setting
+from ioplan_importer.vdbench.parameters import Definition, Setting, bytes_of
 from ioplan_importer.vdbench.vocabulary import LOCAL_HOSTS
 
 FLAGS = "openflags"

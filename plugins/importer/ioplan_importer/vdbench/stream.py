@@ -7,9 +7,8 @@ import re
 from ioplan.language.quantity import SECTOR_BYTES, make, size_text
 from ioplan_importer.findings import Findings
 from ioplan_importer.outline import Clauses
-from ioplan_importer.vdbench.axes import Axes
-from ioplan_importer.vdbench.numbers import bytes_of
-from ioplan_importer.vdbench.parameters import Definition, Setting
+from ioplan_importer.vdbench.pace import Axes
+from ioplan_importer.vdbench.parameters import Definition, Setting, bytes_of
 
 DEFAULT_BYTES = 4096
 SEQUENTIAL = {

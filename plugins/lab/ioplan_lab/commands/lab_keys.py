@@ -16,7 +16,7 @@ from ioplan.core.text import did_you_mean
 from ioplan.runner.lab.hosts import LabHost
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import read_lab
-from ioplan_lab.cluster.hosts import lifecycle, scheduler_start
+from ioplan_lab.cluster.hosts import lifecycle
 from ioplan_lab.cluster.keys.authority import Authority, short
 from ioplan_lab.cluster.keys.enrolment import enrol, greet, take_keys
 from ioplan_lab.cluster.keys.issued import latest
@@ -52,7 +52,7 @@ def renew(hosts: Sequence[str], lab: Path | None) -> int:
     Authority.open()
     if not hosts:
         address = lifecycle.scheduler_of(found)
-        scheduler_start.renew_own_keys(address, PROGRAMS, print_line)
+        lifecycle.renew_own_keys(address, PROGRAMS, print_line)
     return _enrol(found, known, renew=True)
 
 
@@ -87,7 +87,7 @@ def revoke(hosts: Sequence[str], lab: Path | None) -> None:
         ended = authority.revoke(name)
         print_line(f"{name}: {len(ended)} certificates end now")
     address = lifecycle.scheduler_of(read_lab(lab))
-    scheduler_start.renew_own_keys(address, PROGRAMS, print_line)
+    lifecycle.renew_own_keys(address, PROGRAMS, print_line)
 
 
 def _known(lab: Lab, names: Sequence[str]) -> Sequence[str]:

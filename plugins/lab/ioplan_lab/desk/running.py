@@ -16,8 +16,32 @@ from ioplan.results.store.errors import StoreError
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs
-from ioplan_lab.cluster.jobs.lane import LaneState
-from ioplan_lab.desk.undelivered import undelivered_runs, unstored
+from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
+
+# Runs of a job that the lab's database does not have yet, as far as is known.
+
+
+def unstored(job: Job) -> list[LaneCall]:
+    """The lanes that have ended, and of which not everything is known to be there."""
+    if not job.results:
+        return []
+    ended = [call for call in job.calls if job.has_ended(call)]
+    return [one for one in ended if not job.delivery(one).done]
+
+
+def undelivered_runs(job: Job) -> dict[str, int]:
+    """How many runs of ended lanes are missing, by host; none where all are there."""
+    found: dict[str, int] = {}
+    for call in unstored(job):
+        if missing := _missing(job, call):
+            found[call.host] = found.get(call.host, 0) + missing
+    return found
+
+
+def _missing(job: Job, call: LaneCall) -> int:
+    known = job.delivery(call)
+    return max(job.known[call.session].runs, known.runs) - known.stored
+
 
 NEWEST = 50
 """Jobs that are looked at; older ones have long ended."""

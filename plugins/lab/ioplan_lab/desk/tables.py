@@ -5,7 +5,7 @@ from __future__ import annotations
 from ioplan_lab.desk import inventory, samples, surveyed, tags
 from ioplan_lab.desk.hooks import tables as hooks
 from ioplan_lab.desk.people import audit, people
-from ioplan_lab.desk.queue import health_checks, permissions, quotas
+from ioplan_lab.desk.queue import decide, health_checks, permissions
 from ioplan_lab.desk.queue import tables as queue
 from ioplan_lab.desk.schedules import schedule
 
@@ -13,7 +13,7 @@ TABLES = {
     **people.TABLES,
     **audit.TABLES,
     **queue.TABLES,
-    **quotas.TABLES,
+    **decide.TABLES,
     **permissions.TABLES,
     **health_checks.TABLES,
     **inventory.TABLES,

@@ -41,7 +41,7 @@ JOB_COMMANDS = (
     Command(
         "jobs",
         "List the jobs of this host, also while no database answers.",
-        "ioplan_lab.commands.jobs.lanes_here:list_jobs",
+        "ioplan_lab.commands.jobs.follow:list_jobs",
         (use.STORE, flag("--json", "Print a line of JSON for each.")),
         examples=("ioplan jobs",),
         needs_linux=True,

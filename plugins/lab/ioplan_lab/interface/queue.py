@@ -111,14 +111,14 @@ DRIVE_COMMANDS = (
     Command(
         "drives",
         "List the drives of the lab and their state: free, busy, reserved or out.",
-        "ioplan_lab.commands.desk.drives:list_drives",
+        "ioplan_lab.commands.desk.chosen:list_drives",
         (use.LAB, use.JSON),
         examples=("ioplan lab drives",),
     ),
     Command(
         "reserve",
         "Reserve drives: only your plans are started on them.",
-        "ioplan_lab.commands.desk.drives:reserve",
+        "ioplan_lab.commands.desk.chosen:reserve",
         (
             _DRIVES,
             option("--until", "When it expires.", "DATE"),
@@ -135,7 +135,7 @@ DRIVE_COMMANDS = (
     Command(
         "drive",
         "Take drives out of service, put them back, or tag them.",
-        "ioplan_lab.commands.desk.drives:service",
+        "ioplan_lab.commands.desk.chosen:service",
         (
             _DRIVES,
             option(

@@ -9,11 +9,10 @@ from typing import Any
 from ioplan.job import SECOND_NS, Cpu, Event, Progress, Result, StreamCounts
 from ioplan.results.measure.tally import Bins, CountsBuilder, no_bins
 from ioplan.workload import Direction
-from ioplan_spdk.bdevperf.device_statistics import DeviceStatistics, Schedule
+from ioplan_spdk.bdevperf.device_statistics import LOOK_S, DeviceStatistics, Schedule
 from ioplan_spdk.bdevperf.exits import why
 from ioplan_spdk.bdevperf.histogram_text import JobText, printed_jobs
 from ioplan_spdk.bdevperf.meter import Meter
-from ioplan_spdk.bdevperf.mixed_histogram import LOOK_S
 from ioplan_spdk.bdevperf.outcome import Outcome, UnsoundTest, checked_outcome
 from ioplan_spdk.bdevperf.script import Script
 from ioplan_spdk.bdevperf.session import BdevperfError, Session

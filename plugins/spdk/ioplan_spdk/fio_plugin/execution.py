@@ -13,8 +13,7 @@ from ioplan_fio.program import Program
 from ioplan_fio.run_files import RunFiles
 from ioplan_fio.timeline import Timeline
 from ioplan_spdk.fabric import fabric_fault
-from ioplan_spdk.fio_plugin.faults import explained
-from ioplan_spdk.fio_plugin.job import config_text, plugin_settings
+from ioplan_spdk.fio_plugin.job import config_text, explained, plugin_settings
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.polled_cpus import warned
 from ioplan_spdk.target_spec import target_spec

@@ -16,7 +16,7 @@ from ioplan.cli.inputs import NO_TARGET
 from ioplan.cli.targets.choose import Choice
 from ioplan.cli.targets.fitting import accepted, refuse, refuse_fits
 from ioplan.core.text import counted, printable
-from ioplan.language.lints.kinds import LEFT_OUT
+from ioplan.language.lints.lints import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
 from ioplan.runner.prepare.fit import Accepted, allowed_as
 from ioplan.runner.prepare.fit_report import GRADES, Fit, fits_of

@@ -8,9 +8,14 @@ from tempfile import TemporaryDirectory
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.language.search.locked import FOLDER, LOCK, Locked, locked_suites
 from ioplan.language.search.packages import NAME, SuiteError
-from ioplan.language.search.search_path import PROJECT
+from ioplan.language.search.search_path import (
+    FOLDER,
+    LOCK,
+    PROJECT,
+    Locked,
+    locked_suites,
+)
 from ioplan.planner.suites.git.address import GitAddress, git_address
 from ioplan.planner.suites.git.changes import Changes, changes
 from ioplan.planner.suites.git.fetch import Fetched, fetched

@@ -11,8 +11,8 @@ from ioplan.language.bind.sought import CONFIRM_RUNS
 from ioplan.language.check.axes.names import kind_of, values_of
 from ioplan.language.check.seek.demands import asks_of_phase, demands_of
 from ioplan.language.check.spelled import atoms_in, spelled
+from ioplan.language.check.streams.phases import check_untimed
 from ioplan.language.check.streams.stream_builder import overridden_by
-from ioplan.language.check.streams.times import check_untimed
 from ioplan.language.check.streams.varied import alternatives
 from ioplan.language.check.sweep import Sweep
 from ioplan.language.clause_table import AXIS_FIELDS

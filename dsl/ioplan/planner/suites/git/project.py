@@ -8,9 +8,8 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from ioplan.language.search.locked import Locked
 from ioplan.language.search.packages import NAME, SuiteError
-from ioplan.language.search.search_path import PROJECT, project_folder
+from ioplan.language.search.search_path import PROJECT, Locked, project_folder
 from ioplan.planner.suites.git.address import GitAddress, address_of
 from ioplan.planner.suites.git.fetch import Fetched
 

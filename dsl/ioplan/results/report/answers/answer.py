@@ -16,7 +16,7 @@ from math import inf
 from msgspec import Struct
 
 from ioplan.results.report.answers.load import Load
-from ioplan.results.report.answers.loads import sizes_of
+from ioplan.results.report.answers.measured import sizes_of
 from ioplan.results.report.answers.question import Question
 
 WIDEST_SHARE = 35.0

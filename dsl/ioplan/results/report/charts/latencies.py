@@ -6,19 +6,45 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from ioplan.core.units import time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric
 from ioplan.results.measure.histogram import Histogram, bucket_range
 from ioplan.results.measure.metrics import merged
 from ioplan.results.measure.stretch import Stretch
 from ioplan.results.report.charts.encoding import Datum, framed, same_dimensions
-from ioplan.results.report.charts.events import with_events
 from ioplan.results.report.charts.phases import with_phases
 from ioplan.results.report.charts.request import Request, capital, left_out
 from ioplan.results.report.charts.timeline import Timeline, cells_of, placed
 from ioplan.results.report.document import ChartSpec, Column, Frame
 from ioplan.results.report.points import Dimensions
+
+# Events of the lab as lines across charts over time.
+
+MOST_EVENTS = 24
+"""More lines hide the curves."""
+
+
+def with_events(picture: ChartSpec, lines: Sequence[Timeline]) -> ChartSpec:
+    """The picture over time with the moments at which events began."""
+    found = {(round(m.t_s, 2), m.event.name): m for line in lines for m in line.marks}
+    shown = [found[key] for key in sorted(found)][:MOST_EVENTS]
+    if not shown:
+        return picture
+    frame = picture.frame
+    columns = (
+        frame.column(picture.x),
+        frame.column(picture.y),
+        Column("limit", "event"),
+    )
+    rows = [(mark.t_s, None, mark.event.name) for mark in shown]
+    notes = [f"┊ {mark.event.name}, at {time_text(mark.t_s)}" for mark in shown]
+    if more := len(found) - len(shown):
+        notes.append(f"{more} more events are not drawn")
+    return replace(picture, limits=Frame(columns, rows), notes=(*picture.notes, *notes))
+
 
 MOST_CELLS = 12
 MOST_COLUMNS = 120

@@ -20,7 +20,7 @@ from ioplan.results.report.charts.encoding import (
     same_dimensions,
     together,
 )
-from ioplan.results.report.charts.events import with_events
+from ioplan.results.report.charts.latencies import with_events
 from ioplan.results.report.charts.levels import is_steered
 from ioplan.results.report.charts.phases import with_phases
 from ioplan.results.report.charts.request import (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Sequence
 from functools import cache
@@ -23,19 +24,49 @@ from ioplan.results.measure.interval_counts import Slice
 from ioplan.results.report.curve import Curve, CurveRun
 from ioplan.results.report.document import ChartSpec, Document, Facts, Section
 from ioplan.results.report.html.glance import MOST_BESIDE, glance, section_glance
-from ioplan.results.report.html.modes import has_many_series
 from ioplan.results.report.html.payload import (
     about_json,
+    has_many_series,
     loads_json,
     picture_json,
     runs_json,
 )
 from ioplan.results.report.html.ranked import rankings
-from ioplan.results.report.html.sheet import sheet_style
 from ioplan.results.report.html.window import Window, windows
 from ioplan.results.report.judgements import outcomes_of, outcomes_text
 from ioplan.results.report.many_sessions import many_sessions
 from ioplan.results.report.verdicts import first_lines_of
+
+# What stands on each printed sheet: plan, sponsor, when it was made, its number.
+
+
+def cover(sponsor: str, vendor: str) -> Facts:
+    """What SNIA's report format asks for and no session knows."""
+    pairs = (("Test sponsor", sponsor), ("Vendor", vendor))
+    return Facts("Report", tuple((name, text) for name, text in pairs if text))
+
+
+def sheet_style(document: Document, on: Facts) -> str:
+    """The margins of a sheet, in CSS."""
+    told = ", ".join(f"{name}: {text}" for name, text in on.pairs)
+    boxes = {
+        "top-left": _text(document.title),
+        "top-right": _text(told),
+        "bottom-left": _text(document.made),
+        "bottom-right": 'counter(page) " / " counter(pages)',
+    }
+    inner = " ".join(
+        f"@{place} {{ content: {text}; font: 8pt sans-serif; color: #444; }}"
+        for place, text in boxes.items()
+    )
+    return f"@page {{ size: A4; margin: 18mm 14mm 16mm; {inner} }}\n"
+
+
+def _text(text: str) -> str:
+    """A string of CSS; what is no letter or digit is written as its number."""
+    signs = re.sub(r"[^A-Za-z0-9 ]", lambda found: f"\\{ord(found[0]):x} ", text)
+    return f'"{signs}"'
+
 
 SCRIPTS = (
     *("units", "rows", "series", "spread", "theme", "ends", "draw", "hints"),

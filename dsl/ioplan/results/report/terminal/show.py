@@ -7,19 +7,21 @@ from itertools import chain
 
 from msgspec import Struct
 from rich import box
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ioplan.core.text import counted, line
+from ioplan.core.text import counted, line, printable
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.superseded import current_records
 from ioplan.results.report.build import session_sections
+from ioplan.results.report.charts.rows_over_time import is_over_time
 from ioplan.results.report.charts.tables import axes_of, table_rows
-from ioplan.results.report.document import Section
+from ioplan.results.report.document import ChartSpec, Section
 from ioplan.results.report.found import found_at
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.wording import (
@@ -30,15 +32,114 @@ from ioplan.results.report.headlines.wording import (
 )
 from ioplan.results.report.judgements import verdict_lines
 from ioplan.results.report.points import Point
-from ioplan.results.report.sentences import (
-    prepare_line,
-    steady_line,
-    steady_verdict,
+from ioplan.results.report.sentences import prepare_line, steady_line, steady_verdict
+from ioplan.results.report.terminal.bars import bars
+from ioplan.results.report.terminal.density import density
+from ioplan.results.report.terminal.heatmap import (
+    Colors,
+    colors_of,
+    figure_text,
+    grid_tables,
+    grids_of,
+    heading,
 )
-from ioplan.results.report.terminal.charts import drawn
+from ioplan.results.report.terminal.parts import MOST_PARTS, Part, parts
+from ioplan.results.report.terminal.phases import phase_strips
+from ioplan.results.report.terminal.plot import plots
 from ioplan.results.report.terminal.sparkline import sparkline
 from ioplan.results.report.terminal.tables import MOST_CELLS, run_table, steady_table
 from ioplan.results.store.store import Store
+
+# The pictures of a report in the terminal, each in as much room as there is.
+
+# A figure of many drives over time in the terminal: a line for each.
+
+SHADES = "░▒▓█"
+LABEL = 20
+FIGURE = 10
+
+
+def strips(picture: ChartSpec, part: Part, width: int, colored: bool) -> Text:
+    """Time across; the highest figure of each row at its end."""
+    y, times = picture.frame.column("y"), picture.frame.column("x").order
+    names = picture.frame.column("row").order
+    label = min(LABEL, max(cell_len(printable(name)) for name in names))
+    wide = max(1, (width - label - FIGURE - 1) // len(times))
+    found: dict[str, dict[str, float]] = {}
+    for row in part.rows:
+        if isinstance(row["y"], (int, float)):
+            found.setdefault(str(row["row"]), {})[str(row["x"])] = float(row["y"])
+    colors = colors_of([value for row in found.values() for value in row.values()])
+    lines = phase_strips(picture, label + 1, wide)
+    for name in names:
+        values = found.get(name, {})
+        line = Text(set_cell_size(printable(name), label) + " ")
+        for time in times:
+            line.append_text(_sign(values.get(time), wide, colors, colored))
+        most = figure_text(max(values.values()), y) if values else "–"
+        lines.append(line.append(most.rjust(FIGURE)))
+    across = wide * len(times)
+    last = times[-1] if len(times) > 1 else ""
+    room = max(1, across - len(times[0]) - len(last))
+    lines.append(Text(" " * (label + 1) + times[0] + " " * room + last))
+    return Text("\n", no_wrap=True, overflow="ignore").join(lines)
+
+
+def _sign(value: float | None, wide: int, colors: Colors, colored: bool) -> Text:
+    if value is None:
+        return Text(" " * wide)
+    if colored:
+        return Text(" " * wide, colors.of(value))
+    return Text(SHADES[min(int(colors.share(value) * 4), 3)] * wide)
+
+
+def drawn(picture: ChartSpec, console: Console) -> Iterator[RenderableType]:
+    """A picture: its title, its parts, its notes."""
+    yield Text()
+    yield line(_title(picture), style="bold")
+    found = parts(picture)
+    if not found:
+        yield line("nothing to draw", style="dim")
+    for part in found[:MOST_PARTS]:
+        if part.name:
+            yield line(part.name, style="italic")
+        yield from _drawn(picture, part, console)
+    if len(found) > MOST_PARTS:
+        rest = counted(len(found) - MOST_PARTS, "part")
+        yield line(f"… and {rest} more: ioplan report", style="dim")
+    if picture.phases:
+        names = picture.phases.column("phase").order
+        yield line(f"phases: {', '.join(names)}", style="dim")
+    for note in picture.notes:
+        yield line(note, style="dim")
+
+
+def _title(picture: ChartSpec) -> str:
+    """The title, with the unit that the figures of a grid leave out."""
+    if not picture.marks.is_grid or not picture.y:
+        return picture.title
+    column = picture.frame.column("y")
+    return picture.title + heading(column).removeprefix(column.title)
+
+
+def _drawn(
+    picture: ChartSpec, part: Part, console: Console
+) -> Iterator[RenderableType]:
+    """What has one place on its axis only takes a line, not a plot."""
+    if is_over_time(picture):
+        colored = bool(console.color_system) and not console.no_color
+        yield strips(picture, part, console.width, colored)
+    elif picture.marks.is_grid:
+        yield from grid_tables(grids_of(picture, part), console)
+    elif picture.kind == "latencies":
+        colored = bool(console.color_system) and not console.no_color
+        yield density(picture, part, console.width, colored)
+    elif picture.kind == "bars" or len({row[picture.x] for row in part.rows}) < 2:
+        yield bars(picture, part, console.width)
+    else:
+        colored = bool(console.color_system) and not console.no_color
+        yield from plots(picture, part, console.width, colored)
+
 
 STYLES = {
     "held": "green",

@@ -20,7 +20,7 @@ from ioplan.runner.guard.consent_list.drives import (
 )
 from ioplan.runner.guard.consent_list.signed import Consent, verified
 from ioplan.runner.lab.lab import Lab
-from ioplan.runner.lab.owners import check_owners
+from ioplan.runner.lab.lab_file import check_owners
 
 MAX_BYTES = 8 << 20
 """Ten thousand drives."""

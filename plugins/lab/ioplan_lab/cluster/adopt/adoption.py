@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
+import shlex
+import tarfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,9 +20,8 @@ from ioplan.core.version import __version__
 from ioplan.runner.guard.survey import Surveyed
 from ioplan.runner.lab.hosts import LabHost
 from ioplan.runner.lab.lab import Lab
-from ioplan_lab.cluster.adopt.install import bundled, install, put_unit
 from ioplan_lab.cluster.adopt.look import Look, folder_of, look
-from ioplan_lab.cluster.adopt.wheels import make_wheels
+from ioplan_lab.cluster.adopt.wheels import EXTRA, make_wheels
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.lifecycle import Faults, on_each_host
 from ioplan_lab.cluster.hosts.programs import Programs
@@ -29,6 +31,66 @@ from ioplan_lab.cluster.keys.enrolment import check_owner, enrol
 
 if TYPE_CHECKING:
     from ioplan_lab.cluster.hosts.lifecycle import ProgressCallback
+
+
+# Installing ioplan on a host over ssh: wheels as a tar on standard input.
+
+INSTALL_S = 600
+INSTALL = """\
+set -eu
+wheels=$(mktemp -d)
+trap 'rm -rf "$wheels"' EXIT
+tar -xf - -C "$wheels"
+{python} -m venv {clear} {folder}
+{folder}/bin/python -m pip install --quiet --disable-pip-version-check --no-index \\
+  --find-links "$wheels" --upgrade --force-reinstall {what} >&2
+"""
+LINK = """\
+bin=/usr/local/bin
+[ "$(id -u)" = 0 ] || bin=$HOME/.local/bin
+mkdir -p "$bin"
+case $(readlink "$bin/ioplan" || echo "$bin/ioplan") in
+  {folder}/bin/ioplan) ;;
+  *) [ -e "$bin/ioplan" ] || ln -sfn {folder}/bin/ioplan "$bin/ioplan" ;;
+esac
+"""
+"""On the path; what an admin has put there stays."""
+PUT_UNIT = f"""\
+set -eu
+cat > {UNIT_FILE}.part
+mv {UNIT_FILE}.part {UNIT_FILE}
+systemctl daemon-reload
+systemctl enable --quiet ioplan-worker
+systemctl restart ioplan-worker
+"""
+
+
+def bundled(wheels: Sequence[Path]) -> bytes:
+    """The wheels as a tar."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for wheel in wheels:
+            archive.add(wheel, arcname=wheel.name)
+    return content.getvalue()
+
+
+def install(
+    name: str, host: LabHost, folder: str, look: Look, version: str, wheels: bytes
+) -> None:
+    """Make the folder, or renew what is in it. Raises ClusterError."""
+    script = (INSTALL + LINK).format(
+        python=shlex.quote(look.python_for_here()),
+        clear="--clear" if look.folder == "own" and not look.same_python else "",
+        folder=shlex.quote(folder),
+        what=shlex.quote(f"ioplan[{EXTRA}]=={version}"),
+    )
+    run_there(name, host, ["sh", "-c", script], wheels, INSTALL_S)
+
+
+def put_unit(name: str, host: LabHost, text: str) -> None:
+    """Write the worker's unit and start it; lanes go on. Raises ClusterError."""
+    run_there(name, host, ["sh", "-c", PUT_UNIT], text.encode())
+
 
 WORD = re.compile(
     r"(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*)"

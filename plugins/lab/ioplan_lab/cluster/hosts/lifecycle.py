@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import did_you_mean
@@ -13,15 +15,110 @@ from ioplan.runner.lab.hosts import LabHost
 from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
-from ioplan_lab.cluster.hosts.scheduler_start import START_S, start_scheduler
 from ioplan_lab.cluster.hosts.service import Service
 from ioplan_lab.cluster.hosts.ssh import call_host
 from ioplan_lab.cluster.hosts.units import worker_words
-from ioplan_lab.cluster.hosts.unseen import why_unseen
 from ioplan_lab.cluster.hosts.worker_api import check_versions
 from ioplan_lab.cluster.jobs.lane_folder import lane_folders, lanes_root
-from ioplan_lab.cluster.keys.enrolment import enrol
+from ioplan_lab.cluster.keys.authority import Authority
+from ioplan_lab.cluster.keys.certificates import facts_of
+from ioplan_lab.cluster.keys.enrolment import addresses_of, enrol
+from ioplan_lab.cluster.keys.handshake import shake_hands
+from ioplan_lab.cluster.keys.identity import Identity
 from ioplan_lab.cluster.keys.tls import check_address
+
+# Starting the scheduler with its keys, on the coordinator.
+
+START_S = 30
+
+
+def start_scheduler(
+    address: str, programs: Programs, on_progress: Callable[[str], None]
+) -> None:
+    """Give it and this desk their keys, and wait until it uses them.
+
+    One that runs with other keys starts anew by itself. Raises ClusterError.
+    """
+    _start(address, programs, on_progress, is_changed=_equip(address))
+
+
+def _equip(address: str, *, renew: bool = False) -> bool:
+    authority, place = Authority.open_or_make(), urlsplit(address).hostname or ""
+    authority.equip("desk", renew=renew)
+    return authority.equip("scheduler", [place, *addresses_of(place)], renew=renew)
+
+
+def _start(
+    address: str,
+    programs: Programs,
+    on_progress: Callable[[str], None],
+    is_changed: bool,
+) -> None:
+    service = Service("scheduler")
+    started = service.start(programs.cli, ["lab", "scheduler", "--at", address])
+    deadline_s = time.monotonic() + START_S
+    while not _uses_its_keys(address):
+        if not service.is_up() or time.monotonic() > deadline_s:
+            raise ClusterError(
+                f"the scheduler at {address} does not start; its address must be one "
+                f"of this host; its log ends with:\n{service.log_end()}",
+                ClusterFault.SCHEDULER_FAILED,
+            )
+        time.sleep(0.1)
+    said = "started" if started else "has new keys" if is_changed else "is up"
+    on_progress(f"the scheduler: {said}, {address}")
+
+
+def renew_own_keys(
+    address: str, programs: Programs, on_progress: Callable[[str], None]
+) -> None:
+    """New keys for the desk and the scheduler, and what was revoked until now.
+
+    A scheduler that runs starts anew with them, and so ends the connections that it
+    has; lanes go on. Raises ClusterError.
+    """
+    _equip(address, renew=True)
+    if Service("scheduler").is_up():
+        _start(address, programs, on_progress, is_changed=True)
+
+
+def _uses_its_keys(address: str) -> bool:
+    found = shake_hands(address, Identity("desk"))
+    own = facts_of(Identity("scheduler").certificate())
+    return bool(found.accepted and found.peer and found.peer.serial == own.serial)
+
+
+# Why a worker does not report: what it says itself, here and over ssh.
+
+REFUSED = "certificate"
+"""What the worker says has this word if its keys, or the scheduler's, are why."""
+
+
+def why_unseen(
+    name: str, host: LabHost, address: str, programs: Programs
+) -> ClusterError:
+    """For a worker that does not reach the scheduler at this address."""
+    at = f"tls://{host.address or name}:{host.worker_port}"
+    found, last = shake_hands(at, Identity("desk")), _last_words(name, host, programs)
+    is_refused = found.is_refused or REFUSED in last
+    reasons = [f"It says: {last}."] if last else []
+    if found.is_refused:
+        reasons.append(f"At {at}: {found.reason}.")
+    elif not reasons:
+        reasons.append("Check that no firewall is in the way.")
+    return ClusterError(
+        f"the worker of {name} does not reach {address}. {' '.join(reasons)} Its log "
+        f"there is ~/.local/state/ioplan/worker.log, or systemd's",
+        ClusterFault.KEYS_REFUSED if is_refused else ClusterFault.NO_WORKER,
+    )
+
+
+def _last_words(name: str, host: LabHost, programs: Programs) -> str:
+    request = {"address": host.address or name}
+    with suppress(ClusterError):
+        return str(call_host(name, host, programs, "greet", request)["worker"])
+    return ""
+
 
 PARALLEL_HOSTS = 64
 PUT_BACK_S, CLOCK_S = 60, 5

@@ -23,8 +23,12 @@ from ioplan.job import Job
 from ioplan.runner.guard.errors import TargetError
 from ioplan.runner.prepare.unmeasured import gaps_of
 from ioplan_lab.cluster.sync.channel import Channels
-from ioplan_lab.cluster.sync.coordinator import CoordinatedExecution
-from ioplan_lab.cluster.sync.job_split import hosts_of, job_of_host, region_gaps
+from ioplan_lab.cluster.sync.coordinator import (
+    CoordinatedExecution,
+    hosts_of,
+    job_of_host,
+    region_gaps,
+)
 from ioplan_lab.cluster.sync.messages import Message, ParticipantCall
 
 OPEN_S = 60.0

@@ -12,8 +12,8 @@ from ioplan.core.text import did_you_mean
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.people.people import Listed, People
 from ioplan_lab.desk.people.role import Role
+from ioplan_lab.desk.queue.decide import EVERYONE, Quota, Quotas
 from ioplan_lab.desk.queue.permissions import PROJECT, Projects
-from ioplan_lab.desk.queue.quotas import EVERYONE, Quota, Quotas
 from ioplan_lab.desk.tags import check_tag
 
 

@@ -16,8 +16,7 @@ from ioplan.cli.run_options import requested, requested_plan
 from ioplan.results.store.store import default_path
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan.runner.session.person import login_name
-from ioplan_lab.commands.desk.chosen import chosen_targets
-from ioplan_lab.commands.desk.consent import usable_moment
+from ioplan_lab.commands.desk.chosen import chosen_targets, usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.working import runner_of, working
 from ioplan_lab.desk.queue.ask import priority_named, wanted

@@ -9,18 +9,25 @@ from rich.console import Console
 from ioplan.backends import find
 from ioplan.cli.errors import UsageError
 from ioplan.cli.run_options import RunCall, requested_plan
+from ioplan.cli.targets.choose import after_reading
 from ioplan.cli.targets.consents import listed_drives, listed_words
+from ioplan.core.error_kinds import TargetFault
+from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import summary_of
 from ioplan.records.run_request import RunRequest
+from ioplan.runner.guard.errors import ConsentError, TargetError
 from ioplan.runner.guard.resolve import check_spelling
+from ioplan.runner.guard.target import check_evidence
 from ioplan.runner.lab.cross_references import same_targets
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import default_path as default_lab
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan.runner.session.person import login_name
+from ioplan_lab.cluster.hosts.evidence import request_of
 from ioplan_lab.cluster.jobs.dispatch import fleet_targets, new_job, target_entry
+from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs
-from ioplan_lab.commands.jobs.evidence import check_group
+from ioplan_lab.cluster.jobs.lane import LaneCall
 from ioplan_lab.commands.jobs.executor import (
     executor_of,
     lane_errors,
@@ -29,6 +36,45 @@ from ioplan_lab.commands.jobs.executor import (
 )
 from ioplan_lab.commands.jobs.watch import say_how_to_attach, watch
 from ioplan_lab.commands.run_on_hosts import check_lanes
+
+# Each drive of a group has its evidence before the first is written.
+
+
+def check_group(plan: CheckedPlan, executor: Executor, job: Job, lab: Lab) -> None:
+    """Refuse all where the data on one was not given up. Raises TargetError.
+
+    A lane whose target is refused for another reason says so itself.
+    """
+    if not summary_of(plan).writes:
+        return
+    there = []
+    for call in job.calls:
+        entry = lab.targets[call.target]
+        if entry.host or entry.hosts:
+            there.append(call)
+        else:
+            _check(call, lab)
+    _check_there(executor, there)
+
+
+def _check_there(executor: Executor, calls: list[LaneCall]) -> None:
+    """On their hosts, all at once."""
+    refused = executor.refusals(calls) if calls else {}
+    for call in calls:
+        if why := refused.get(call.session):
+            raise TargetError(f"{call.host}: {why}", TargetFault.DATA)
+
+
+def _check(call: LaneCall, lab: Lab) -> None:
+    request = request_of(call, lab)
+    if request is None:
+        return
+    try:
+        after_reading(check_evidence, request)
+    except ConsentError:
+        raise
+    except TargetError:
+        return
 
 
 def run_fleet(console: Console, call: RunCall, detach: bool, skip_missing: bool) -> int:

@@ -7,8 +7,14 @@ import time
 
 from ioplan.core.extras import needed
 from ioplan_lab.desk.errors import DeskError, usage_error
-from ioplan_lab.desk.hooks.address import HookUrl, checked_address, parts_of
-from ioplan_lab.desk.hooks.hooks import Delivery, Hook, Hooks
+from ioplan_lab.desk.hooks.hooks import (
+    Delivery,
+    Hook,
+    Hooks,
+    HookUrl,
+    checked_address,
+    parts_of,
+)
 
 TIMEOUT_S = 10.0
 MOST_ANSWER = 1024

@@ -16,7 +16,7 @@ from ioplan.results.store.connection import Connection
 from ioplan_lab.desk.clock import stamp
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.errors import DeskError, Missing, Refused
-from ioplan_lab.desk.queue.decide import Decision, decisions
+from ioplan_lab.desk.queue.decide import Decision, decisions, use_of
 from ioplan_lab.desk.queue.drives import Drives, DriveStates
 from ioplan_lab.desk.queue.entry import (
     HOLDING,
@@ -28,7 +28,6 @@ from ioplan_lab.desk.queue.entry import (
     entry_of,
     row_of,
 )
-from ioplan_lab.desk.queue.quotas import use_of
 from ioplan_lab.desk.queue.tables import insert, locked, next_number
 
 LEASE = timedelta(minutes=2)

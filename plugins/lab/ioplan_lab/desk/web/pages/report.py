@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 from starlette.responses import Response
 
 from ioplan.records.session import Session
+from ioplan_lab.desk.desk import Page
 from ioplan_lab.desk.people.role import Role
-from ioplan_lab.desk.reports import Page
 from ioplan_lab.desk.web.request_context import RequestContext, allowed
 
 SANDBOX = "sandbox allow-scripts allow-downloads allow-modals"
