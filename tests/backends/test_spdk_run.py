@@ -28,10 +28,9 @@ from ioplan.runner.guard.target import TargetError
 from ioplan_spdk import SpdkBackend
 from ioplan_spdk.bdevperf.device_statistics import MixedHistogram
 from ioplan_spdk.bdevperf.execution import SpdkExecution
-from ioplan_spdk.bdevperf.histogram_text import printed_jobs
 from ioplan_spdk.bdevperf.script import script_of
 from ioplan_spdk.bdevperf.session import PREFIX, Home
-from ioplan_spdk.bdevperf.ticks import mean_ns
+from ioplan_spdk.bdevperf.ticks import mean_ns, printed_jobs
 from ioplan_spdk.options import SpdkOptions
 
 pytestmark = pytest.mark.slow
@@ -293,7 +292,7 @@ import paths
 from spdk_jobs import job
 from pathlib import Path
 from ioplan_spdk.bdevperf.execution import SpdkExecution
-from ioplan_spdk.bdevperf.histogram_text import printed_jobs
+from ioplan_spdk.bdevperf.ticks import printed_jobs
 from ioplan_spdk.options import SpdkOptions
 asked = job(run_ns=30 * 10**9, read_percent=70, read_only=False)
 kept = Path(sys.argv[2])

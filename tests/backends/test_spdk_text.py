@@ -17,12 +17,12 @@ from ioplan.results.measure.histogram import bucket_index
 from ioplan.results.measure.tally import no_bins
 from ioplan_spdk.bdevperf.device_statistics import counters
 from ioplan_spdk.bdevperf.exits import CODES, why
-from ioplan_spdk.bdevperf.histogram_text import printed_jobs
 from ioplan_spdk.bdevperf.outcome import NotBegun, UnsoundTest, checked_outcome
 from ioplan_spdk.bdevperf.ticks import (
     apportioned,
     dense,
     printed,
+    printed_jobs,
     shaped,
     within,
 )

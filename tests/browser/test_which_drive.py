@@ -11,7 +11,7 @@ import pytest
 from chromium import Browser, Report
 
 from ioplan.language.metric import parse_metric
-from ioplan.records.superseded import current_records
+from ioplan.records.outline import current_records
 from ioplan.results.report.answers.answer import Held, answer
 from ioplan.results.report.answers.load import Load
 from ioplan.results.report.answers.measured import loads, sizes_of

@@ -9,7 +9,7 @@ from plans import checked
 
 from ioplan.cli.display.live_lines import LiveLines
 from ioplan.cli.display.terminal import Terminal
-from ioplan.core.bars import bars
+from ioplan.core.units import bars
 from ioplan.job import Progress
 from ioplan.planner.unfold import unfold
 from ioplan.records.record import Interval

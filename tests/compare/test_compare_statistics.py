@@ -22,8 +22,13 @@ from ioplan.results.compare.call import (
     holm,
     rank_chance,
 )
-from ioplan.results.compare.figure import MetricPair, MetricSide, MetricTable
-from ioplan.results.compare.needed import Aim, sessions_needed
+from ioplan.results.compare.estimate import (
+    Aim,
+    MetricPair,
+    MetricSide,
+    MetricTable,
+    sessions_needed,
+)
 from ioplan.results.compare.noise import MetricNoise
 from ioplan.results.compare.wording import units
 

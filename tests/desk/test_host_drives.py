@@ -22,9 +22,9 @@ from ioplan_lab.desk import surveyed
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.drives import health_of
 from ioplan_lab.desk.inventory import Busy
-from ioplan_lab.desk.known_drives import targets_on
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.health_checks import Checked, judge
+from ioplan_lab.desk.selection import targets_on
 from ioplan_lab.desk.surveyed import found_on, keep_surveys
 
 LAB = """

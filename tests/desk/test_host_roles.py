@@ -16,7 +16,7 @@ from run_data import measurement, record, session
 from ioplan.core.error_kinds import StoreFault
 from ioplan.records.run_request import RunRequest
 from ioplan.results.store.errors import StoreError
-from ioplan.results.store.extents import COUNTED
+from ioplan.results.store.overview import COUNTED
 from ioplan.results.store.push import push, push_session
 from ioplan.results.store.store import Store
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState

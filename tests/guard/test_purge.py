@@ -23,9 +23,16 @@ from labs import MIB, asked, lab_file, loop_device, needs_root, tell
 from started import ends, is_running, started
 
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.runner.devices import sanitize_log
-from ioplan.runner.devices.nvme import COMMAND, Controller, Layout, nsids
-from ioplan.runner.devices.sanitize_log import LOG_BYTES, SanitizeLog, wait_for_end
+from ioplan.runner.devices import nvme
+from ioplan.runner.devices.nvme import (
+    COMMAND,
+    LOG_BYTES,
+    Controller,
+    Layout,
+    SanitizeLog,
+    nsids,
+    wait_for_end,
+)
 from ioplan.runner.guard.purge import kernel
 from ioplan.runner.guard.purge import purge as purging
 from ioplan.runner.guard.purge.nvme import action_of
@@ -303,7 +310,7 @@ def test_a_failed_sanitize_says_what_frees_the_drive() -> None:
 
 
 def test_each_share_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sanitize_log, "POLL_S", 0.0)
+    monkeypatch.setattr(nvme, "POLL_S", 0.0)
     shares = [0, 100, 32768, 32768, 65000]
     logs = iter([*(SanitizeLog(share, 2) for share in shares), SanitizeLog(65535, 1)])
     told: list[float] = []
@@ -314,8 +321,8 @@ def test_each_share_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_sanitize_that_stands_still_is_not_waited_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sanitize_log, "POLL_S", 0.01)
-    monkeypatch.setattr(sanitize_log, "STALL_S", 0.05)
+    monkeypatch.setattr(nvme, "POLL_S", 0.01)
+    monkeypatch.setattr(nvme, "STALL_S", 0.05)
     stuck = SanitizeLog.of(page_of(RECORDED[0]["sanitize-log"]))
     text = wait_for_end(lambda: stuck, lambda _: None)
     assert "its sanitize has been at 1.0% for" in text

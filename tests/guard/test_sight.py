@@ -21,8 +21,8 @@ from sight import SEES_ALL
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
-from ioplan.runner.devices import sight
-from ioplan.runner.devices.sight import unseen
+from ioplan.runner.devices import open_files
+from ioplan.runner.devices.open_files import unseen
 from ioplan.runner.guard.target import open_target
 
 pytestmark = [pytest.mark.slow, *NEEDS_ROOT]
@@ -37,7 +37,7 @@ ELSEWHERE = {
 ALL_ELSEWHERE = list(ELSEWHERE.values())
 LOOK = """
 import os, sys
-from ioplan.runner.devices.sight import other_namespaces
+from ioplan.runner.devices.open_files import other_namespaces
 os.setgroups([])
 os.setresuid(*3 * [int(sys.argv[1])])
 print(*other_namespaces())
@@ -229,7 +229,7 @@ def test_an_io_uring_of_another_file_is_no_obstacle(file: Path, tmp_path: Path) 
 def test_an_io_uring_without_a_descriptor(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sight, "MOMENT_S", 0.0)
+    monkeypatch.setattr(open_files, "MOMENT_S", 0.0)
     with (
         io_uring_without_descriptor(),
         refused(TargetFault.UNSEEN, "in an io_uring of .* without a descriptor"),
@@ -240,7 +240,7 @@ def test_an_io_uring_without_a_descriptor(
 def test_a_descriptor_that_waits_in_a_socket(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sight, "MOMENT_S", 0.0)
+    monkeypatch.setattr(open_files, "MOMENT_S", 0.0)
     with (
         in_transit(file),
         refused(TargetFault.UNSEEN, "from a socket of .* where it waits"),

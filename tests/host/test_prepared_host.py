@@ -10,12 +10,11 @@ from made_machine import CPU, DISK, nvme, put
 from refused import refused
 
 from ioplan.core.error_kinds import HostFault, LabFault
-from ioplan.records.prepared import prepared_texts
+from ioplan.records.setup import prepared_texts
 from ioplan.runner.host import prepared as module
 from ioplan.runner.host.ledger import Holder, ledger_path, opened_ledger
-from ioplan.runner.host.prepared import prepared_host, restore
+from ioplan.runner.host.prepared import Wanted, prepared_host, restore, wanted_settings
 from ioplan.runner.host.sysfs import KNOWN, HostError, write
-from ioplan.runner.host.wanted import Wanted, wanted_settings
 from ioplan.runner.lab.cross_references import for_host
 from ioplan.runner.lab.hosts import HostSettings
 from ioplan.runner.lab.lab_file import read_lab

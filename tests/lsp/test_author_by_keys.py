@@ -15,7 +15,7 @@ from ioplan.language.statement_table import HOLE
 from ioplan.language.syntax.formatter import format_text
 from ioplan.planner.steps import Run, Step
 from ioplan.planner.unfold import unfold
-from ioplan_editor.complete.proposal import Completion
+from ioplan_editor.complete.keywords import Completion
 
 DEMO = paths.ROOT / "examples/demo.ioplan"
 FREE = re.compile(r"[\s,]*|[\w ?:]*")

@@ -14,7 +14,7 @@ from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
 from ioplan_editor.complete.completion import completions
 from ioplan_editor.complete.signature import signature
-from ioplan_editor.cost.hints import hints, lenses
+from ioplan_editor.cost.costs import hints, lenses
 from ioplan_editor.document import Document, Workspace
 from ioplan_editor.look.hover import hover
 from ioplan_editor.look.outline import folds, outline

@@ -9,7 +9,7 @@ import pytest
 from command import ioplan, plan_file
 
 from ioplan.records.record import RunRecord
-from ioplan.results.measure.spare import StatedSpare, spare_percent_of, steady_waf
+from ioplan.results.measure.wear import StatedSpare, spare_percent_of, steady_waf
 from ioplan.results.store.store import Store
 from ioplan_sim.ssd import large_blocks
 

@@ -15,7 +15,7 @@ from ioplan.records.record import RunRecord
 from ioplan.results.report.charts.axis import in_order, numbers, scale_of
 from ioplan.results.report.charts.encoding import Datum, framed
 from ioplan.results.report.points import points
-from ioplan.results.report.session_labels import labels
+from ioplan.results.report.source import labels
 from ioplan.workload import Workload
 
 words = st.sampled_from(["", "A", "B", "A, B"])

@@ -24,8 +24,8 @@ from run_data import (
 
 from ioplan.core.units import latency_text
 from ioplan.language.metric import parse_metric
+from ioplan.records.outline import current_records
 from ioplan.records.record import RunDetail, Steady
-from ioplan.records.superseded import current_records
 from ioplan.records.telemetry import Telemetry, TelemetryPoint
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.report.charts.convergence import convergence

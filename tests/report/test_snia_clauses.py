@@ -17,7 +17,7 @@ from suite_rows import PLANS
 
 from ioplan.language.check.check import check_file
 from ioplan.language.plan import CheckedPlan
-from ioplan.records.superseded import current_records
+from ioplan.records.outline import current_records
 from ioplan.results.report.build import document
 from ioplan.results.report.conformance import single
 from ioplan.results.report.conformance.conformance import (

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from command import ioplan
 
-from ioplan.records.superseded import current_records
+from ioplan.records.outline import current_records
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.summary import by_test
 from ioplan.results.share.recorded_plan import recorded_plan

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import pytest
 
-from ioplan.runner.devices import sight
+from ioplan.runner.devices import open_files
 
-ELSEWHERE = tuple(sight.other_namespaces())
+ELSEWHERE = tuple(open_files.other_namespaces())
 """Why this process cannot see all programs; empty on a host, where nothing is changed."""
 WORDS = ("--cannot-see-users",) if ELSEWHERE else ()
 """For an `ioplan run` in a process of its own."""
@@ -23,4 +23,4 @@ SEES_ALL = pytest.mark.skipif(
 def nothing_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the container were all of the machine."""
     if ELSEWHERE:
-        monkeypatch.setattr(sight, "other_namespaces", lambda: iter(()))
+        monkeypatch.setattr(open_files, "other_namespaces", lambda: iter(()))

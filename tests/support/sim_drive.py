@@ -15,8 +15,7 @@ from ioplan.job import Job, Progress, Result, job_streams
 from ioplan.workload import SizeShare, Stream, Workload
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.flash import Flash
-from ioplan_sim.geometry import EXTRA_BLOCKS, Geometry
-from ioplan_sim.spec import DriveSpec, read_spec
+from ioplan_sim.spec import EXTRA_BLOCKS, DriveSpec, Geometry, read_spec
 from ioplan_sim.ssd import Ssd
 
 P, Drive = ParamSpec("P"), TypeVar("Drive")

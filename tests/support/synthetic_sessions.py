@@ -14,7 +14,7 @@ from run_data import measurement, record, session
 from ioplan.language.metric import Metric
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.results.compare.call import Calls, calls
-from ioplan.results.compare.figure import MetricPair, MetricSide, MetricTable
+from ioplan.results.compare.estimate import MetricPair, MetricSide, MetricTable
 from ioplan.results.compare.noise import Group, Logs, learned
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.store.store import Store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ioplan_editor.complete.completion import completions
-from ioplan_editor.complete.proposal import Completion
+from ioplan_editor.complete.keywords import Completion
 from ioplan_editor.document import Document, Workspace
 from ioplan_editor.look.hover import hover
 

@@ -17,8 +17,7 @@ from ioplan.runner.telemetry.disk import Disk
 from ioplan.runner.telemetry.instruments import InstrumentedRun, Instruments
 from ioplan.runner.telemetry.procfs import Tree
 from ioplan.runner.telemetry.sensors import Meter
-from ioplan.runner.telemetry.smart import Smart
-from ioplan.runner.telemetry.write_cache import volatile_write_cache
+from ioplan.runner.telemetry.smart import Smart, volatile_write_cache
 
 pytestmark = pytest.mark.slow
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as some
 from ioplan.language.check.check import check_file
 from ioplan.language.lints.lints import lints
 from ioplan.trace.facts import TraceError
-from ioplan.trace.footprint import PIECE_BYTES
 from ioplan.trace.known import file_of, known_survey, recorded_trace
 from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Prepared, write
+from ioplan.trace.survey import PIECE_BYTES
 
 ROW = some.tuples(
     some.sampled_from((READ, WRITE, DISCARD)),

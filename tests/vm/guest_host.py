@@ -13,9 +13,8 @@ from ioplan.runner.host.sysfs import HostError
 from ioplan.runner.lab.hosts import HostSettings
 from ioplan.runner.telemetry.disk import disk_of
 from ioplan.runner.telemetry.procfs import Tree
-from ioplan.runner.telemetry.smart import Smart
+from ioplan.runner.telemetry.smart import Smart, volatile_write_cache
 from ioplan.runner.telemetry.topology import interrupts
-from ioplan.runner.telemetry.write_cache import volatile_write_cache
 
 TREE = Tree()
 

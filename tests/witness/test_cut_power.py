@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from command import Done, ioplan, plan_file
 
-from ioplan.runner.events.timed import drawn_s
+from ioplan.runner.events.lab_events import drawn_s
 from ioplan.witness.device import Device, is_mounted
 from ioplan.witness.log import read_log
 

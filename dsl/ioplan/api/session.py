@@ -22,8 +22,8 @@ from ioplan.cli.commands.sessions import plan_of
 from ioplan.cli.errors import UsageError
 from ioplan.planner.places import places_of
 from ioplan.records import session as model
+from ioplan.records.outline import current_records
 from ioplan.records.record import RunDetail, RunRecord, Verdict
-from ioplan.records.superseded import current_records
 from ioplan.results.export.export import Records
 from ioplan.results.export.tabular import arrow_table
 from ioplan.results.report.document import ChartSpec, Document

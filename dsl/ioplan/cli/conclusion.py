@@ -14,9 +14,9 @@ from ioplan.core.text import counted, line
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import places_of
 from ioplan.records.assessed import unsteady, without_value
+from ioplan.records.outline import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.records.superseded import current_records
 from ioplan.results.report.found import found_at
 from ioplan.results.report.judgements import (
     Judgement,

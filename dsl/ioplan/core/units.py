@@ -2,8 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from math import floor, log10
+
+# Figures as bars of one character.
+
+BARS = " ▁▂▃▄▅▆▇█"
+
+
+def bars(values: Sequence[float]) -> str:
+    """A bar for each, from 0 to the largest; blank where all are 0."""
+    top = max(values, default=0.0)
+    return "".join(_bar(value / top if top else 0.0) for value in values)
+
+
+def _bar(share: float) -> str:
+    """Only nothing at all is shown as nothing."""
+    step = round(share * (len(BARS) - 1))
+    return BARS[step if step or not share else 1]
+
 
 HALVES_UP = Context(prec=400, rounding=ROUND_HALF_UP)
 

@@ -9,8 +9,13 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from ioplan.language.bind.bind import Cell, scaled_ns
-from ioplan.language.bind.sought import CONFIRM_RUNS, sought_value, step_of
+from ioplan.language.bind.bind import (
+    CONFIRM_RUNS,
+    Cell,
+    scaled_ns,
+    sought_value,
+    step_of,
+)
 from ioplan.language.plan import RunTemplate, Seek, Test
 from ioplan.planner.run_id import digest, set_fields
 from ioplan.planner.seek.grid import WITHIN, Bounds

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 from pydantic import ConfigDict
 
@@ -73,3 +74,37 @@ class Outline(_Part):
     asked: AskedOutline
     steady: Steady | None = None
     decided: Decided | None = None
+
+
+# The records that count, where `resume` repeated something.
+
+RunSlot = tuple[object, ...]
+"""The step, round, repeat and cell of a session that a run is of."""
+One = TypeVar("One", bound=Outlined)
+
+
+def current_records(records: Sequence[One]) -> list[One]:
+    """One for each place in the plan, in their order, and all preparations.
+
+    Of the run that was last asked for there (the plan may have been edited since) it
+    is the last finished record, or else the last.
+    """
+    by_slot: dict[RunSlot, list[One]] = {}
+    for record in records:
+        by_slot.setdefault(_slot(record), []).append(record)
+    kept = {id(_last(found)) for found in by_slot.values()}
+    return [record for record in records if id(record) in kept]
+
+
+def _slot(record: Outlined) -> RunSlot:
+    asked = record.asked
+    if asked.kind not in ("run", "predicted"):
+        return record.session, record.seq
+    turn = asked.step, asked.round, asked.iteration
+    return record.session, asked.test, *turn, *sorted(asked.cell.items())
+
+
+def _last(records: list[One]) -> One:
+    asked_last = [r for r in records if r.run_id == records[-1].run_id]
+    finished = [record for record in asked_last if record.status == "ok"]
+    return (finished or asked_last)[-1]

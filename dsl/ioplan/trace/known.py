@@ -75,7 +75,7 @@ def known_survey(path: Path) -> KnownTrace:
 def _footprint(path: Path, facts: TraceFacts) -> TraceFacts:
     if not (facts.reads.ios or facts.writes.ios):
         raise TraceError("the trace reads and writes nothing")
-    footprint = import_module("ioplan.trace.footprint")
+    footprint = import_module("ioplan.trace.survey")
     made: Path = footprint.footprint_of(path, facts.grid_bytes, facts.digest)
     found = surveyed(made)
     FILES[found.digest] = made

@@ -25,7 +25,6 @@ from ioplan_fio.faults import (
     thread_mismatch,
     unreadable_output,
 )
-from ioplan_fio.gate import StartGate
 from ioplan_fio.jobfile import (
     Settings,
     arguments,
@@ -36,7 +35,7 @@ from ioplan_fio.jobfile import (
 )
 from ioplan_fio.program import Program
 from ioplan_fio.replayed import lateness
-from ioplan_fio.run_files import RunFiles
+from ioplan_fio.run_files import RunFiles, StartGate
 from ioplan_fio.timeline import Timeline
 
 # fio as a child process: its output line by line, up to a deadline.

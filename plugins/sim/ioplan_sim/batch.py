@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
-from ioplan_sim.io_source import DRAWS
-from ioplan_sim.pausing_source import PausingSource
+from ioplan_sim.io_source import DRAWS, PausingSource
 from ioplan_sim.queue_model import QueueModel
 
 MIN_WORK, MAX_WORK = 2 * DRAWS, 12 * DRAWS

@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from ioplan_sim.geometry import Geometry
+from ioplan_sim.spec import Geometry
 
 Pages = npt.NDArray[np.int64]
 Pieces = npt.NDArray[np.float64]

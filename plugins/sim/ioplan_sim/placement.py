@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ioplan.job import JobStream
-from ioplan.results.measure.spare import lambert_w
+from ioplan.results.measure.wear import lambert_w
 from ioplan.workload import Hotspots, Normal, Pareto, Zipf
 from ioplan_sim.flash import Pages
-from ioplan_sim.geometry import Geometry
-from ioplan_sim.spec import MAP_BYTES
+from ioplan_sim.spec import MAP_BYTES, Geometry
 
 # The places of a shaped write: steady state's valid pages, in one pass over the
 # flash.

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ioplan_sim.io_source import DRAWS, IoSource
+from ioplan_sim.io_source import DRAWS, IoSource, PausingSource
 from ioplan_sim.load import IoKind
-from ioplan_sim.pausing_source import PausingSource
 from ioplan_sim.spec import MAP_BYTES, DriveSpec
 
 

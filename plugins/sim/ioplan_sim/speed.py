@@ -15,10 +15,9 @@ from msgspec.structs import replace
 
 from ioplan.job import JobStream
 from ioplan_sim.batch import Batch
-from ioplan_sim.io_source import IoSource, Samples
+from ioplan_sim.io_source import IoSource, PausingSource, Samples
 from ioplan_sim.latency import Curve, Pace
 from ioplan_sim.load import StreamLoad
-from ioplan_sim.pausing_source import PausingSource
 from ioplan_sim.queue_model import Condition
 from ioplan_sim.spec import DriveSpec
 

@@ -7,12 +7,11 @@ from math import log
 import numpy as np
 
 from ioplan.job import Job, JobStream
-from ioplan.results.measure.spare import steady_waf
+from ioplan.results.measure.wear import steady_waf
 from ioplan_sim.flash import Flash
-from ioplan_sim.geometry import MAX_PAGES, Geometry, geometry
 from ioplan_sim.load import IoKind, StreamLoad
 from ioplan_sim.placement import Placement
-from ioplan_sim.spec import MAP_BYTES, DriveSpec
+from ioplan_sim.spec import MAP_BYTES, MAX_PAGES, DriveSpec, Geometry, geometry
 from ioplan_sim.speed import Speeds
 
 # What collecting costs by theory, and how far below it the model of a drive may be.

@@ -6,15 +6,15 @@ from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.sessions.bundles import results_of
+from ioplan.records.outline import current_records
 from ioplan.records.session import Session
-from ioplan.records.superseded import current_records
 from ioplan.results.report.answers.answer import Held, answer
 from ioplan.results.report.answers.measured import loads
 from ioplan.results.report.answers.question import Question, parse_question
 from ioplan.results.report.answers.wording import expectation, lines, missing, ranked
 from ioplan.results.report.headlines.doubts import doubts
 from ioplan.results.report.reader import Reader
-from ioplan.results.report.session_labels import labels
+from ioplan.results.report.source import labels
 from ioplan.results.store.store import Store
 
 

@@ -19,8 +19,8 @@ from ioplan.cli.sessions.stores import STDOUT, opened, results_at
 from ioplan.core.units import bytes_text
 from ioplan.core.version import __version__
 from ioplan.language.plan import CheckedPlan
+from ioplan.records.outline import current_records
 from ioplan.records.session import Session
-from ioplan.records.superseded import current_records
 from ioplan.results.compare.for_report import compared
 from ioplan.results.history.drive_page import drive_document
 from ioplan.results.history.history import Question, history

@@ -62,10 +62,9 @@ from ioplan.runner.prepare.host_facts import host_facts
 from ioplan.runner.prepare.placement import placement_of
 from ioplan.runner.session.baseline import find_baseline
 from ioplan.runner.session.context import FinishedRuns, SessionContext, no_clock
-from ioplan.runner.session.person import login_name
 from ioplan.runner.session.recorder import lints_on
 from ioplan.runner.session.session import SessionRunner
-from ioplan.runner.session.signature import signed
+from ioplan.runner.session.signature import login_name, signed
 from ioplan.runner.state.state_ledger import (
     UNKNOWN,
     forget_state,
@@ -114,7 +113,7 @@ def run_command(
         word = "--detach" if detach else "--skip-missing"
         raise UsageError(f"{word} is for targets and groups of the lab")
     if call.plan.suffix == BUNDLE:
-        from ioplan.cli.commands.share.run_bundle import run_bundle  # noqa: PLC0415  rare
+        from ioplan.cli.commands.share.unbundle import run_bundle  # noqa: PLC0415  rare
 
         return run_bundle(call, run)
     return run(call)

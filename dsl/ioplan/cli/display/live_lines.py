@@ -14,8 +14,7 @@ from rich.text import Text
 
 from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.terminal import Terminal
-from ioplan.core.bars import bars
-from ioplan.core.units import bandwidth_text, iops_text, latency_text, time_text
+from ioplan.core.units import bandwidth_text, bars, iops_text, latency_text, time_text
 from ioplan.job import Progress
 from ioplan.planner.steps import Step
 from ioplan.records.record import Interval

@@ -98,7 +98,7 @@ SUITES = Group(
         Command(
             "check",
             "Check that a suite's runs are those that were published; else exit 1.",
-            "ioplan.cli.commands.share.check_suite:check_suite",
+            "ioplan.cli.commands.share.suites:check_suite",
             (
                 Parameter(
                     key="suite",

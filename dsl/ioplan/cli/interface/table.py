@@ -164,7 +164,7 @@ TRACE = Group(
         Command(
             "record",
             "Record what is asked of a block device, until Ctrl-C or for a time.",
-            "ioplan.cli.commands.trace.trace_record:record_trace",
+            "ioplan.cli.commands.trace.traces:record_trace",
             (
                 Parameter(
                     key="device",

@@ -17,7 +17,7 @@ from ioplan.language.check.streams.hosts import check_placed
 from ioplan.language.check.streams.phases import check_names, check_times
 from ioplan.language.check.streams.replay import is_replayed
 from ioplan.language.check.streams.rules import check_streams
-from ioplan.language.check.streams.varied import alternatives
+from ioplan.language.check.streams.stream_builder import alternatives
 from ioplan.language.check.sweep import Sweep
 from ioplan.language.check.timing import Timing, amount_of, only, split
 from ioplan.language.check.workloads import workload

@@ -24,7 +24,7 @@ from ioplan.language.check.conditions import condition
 from ioplan.language.check.moments import check_event_cost
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.phases import check_comes, check_phase
-from ioplan.language.check.streams.varied import stream_names
+from ioplan.language.check.streams.stream_builder import stream_names
 from ioplan.language.check.timing import metric_of
 from ioplan.language.errors.collector import Findings
 from ioplan.language.metric import EVENT_COSTS, Metric

@@ -14,11 +14,14 @@ from ioplan.language.check.preconditions import in_test, precondition
 from ioplan.language.check.predicted import check_predicted, predicted_of
 from ioplan.language.check.run_steps import StepChecker, check_size, flat
 from ioplan.language.check.scope import AxisNames, Scope
-from ioplan.language.check.seek.references import check_references
-from ioplan.language.check.seek.seek_clause import at_highest, axis_node, seek_of
+from ioplan.language.check.seek.seek_clause import (
+    at_highest,
+    axis_node,
+    check_references,
+    seek_of,
+)
 from ioplan.language.check.steady_clause import rounds_of
-from ioplan.language.check.streams.stream_builder import overridden_by
-from ioplan.language.check.streams.varied import alternatives
+from ioplan.language.check.streams.stream_builder import alternatives, overridden_by
 from ioplan.language.check.sweep import Sweep, skipping, sweep_of
 from ioplan.language.check.timing import split
 from ioplan.language.check.workloads import workload

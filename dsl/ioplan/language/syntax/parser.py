@@ -47,7 +47,7 @@ def _repaired(
 
 
 def _foreign(source: Source) -> Diagnostic | None:
-    from ioplan.language.errors.foreign_file import foreign_file  # noqa: PLC0415
+    from ioplan.language.errors.first_attempts import foreign_file  # noqa: PLC0415
 
     return foreign_file(source)
 

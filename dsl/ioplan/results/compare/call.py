@@ -13,11 +13,12 @@ from ioplan.results.compare.estimate import (
     CONFIDENCE,
     FEW_UNITS,
     Estimate,
+    MetricPair,
+    MetricTable,
     of_all,
     of_cell,
     pooled,
 )
-from ioplan.results.compare.figure import MetricPair, MetricTable
 
 # Many tests at once, and at most 5 % of comparisons with a false alarm.
 

@@ -23,15 +23,15 @@ from ioplan.results.compare.earlier import (
     others,
     setups_of,
 )
-from ioplan.results.compare.evidence import nights_needed
-from ioplan.results.compare.judge import DEFAULT_METRICS, Question
-from ioplan.results.compare.needed import (
+from ioplan.results.compare.estimate import (
     ASSUMED,
     ASSUMED_PERCENT,
     FOUND,
     Aim,
     sessions_needed,
 )
+from ioplan.results.compare.evidence import nights_needed
+from ioplan.results.compare.judge import DEFAULT_METRICS, Question
 from ioplan.results.compare.noise import FEWEST_CELLS, MetricNoise, percent
 from ioplan.results.compare.wording import alternating
 from ioplan.results.report.reader import Reader

@@ -3,15 +3,103 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import exp, isinf, log1p, log2, sqrt
+from functools import cached_property, lru_cache
+from math import ceil, exp, inf, isinf, log1p, log2, sqrt
 from statistics import fmean
 
 from msgspec import Struct
 
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.core.statistics.student_t import quantile, tail
-from ioplan.results.compare.figure import MetricPair
-from ioplan.results.compare.noise import FEWEST_CELLS, MIN_DEGREES, MetricNoise, added
+from ioplan.language.metric import Metric
+from ioplan.results.compare.earlier import RunFigures, key_of
+from ioplan.results.compare.noise import (
+    FEWEST_CELLS,
+    MIN_DEGREES,
+    Key,
+    MetricNoise,
+    added,
+)
+from ioplan.results.compare.side import CellRuns
+
+# One metric of a pair of cells, as logarithms: a value for each session of a side.
+#
+# A difference of logarithms is a ratio, and noise that is a share of the figure is
+# alike everywhere.
+
+
+class MetricSide(Struct, frozen=True, dict=True):
+    """One side of one metric of one cell: the runs' logarithms, by session.
+
+    `units` is how many of the sessions count, see `order`.
+    """
+
+    key: Key
+    sessions: tuple[tuple[float, ...], ...]
+    units: int = 1
+    why: str = ""
+
+    @cached_property
+    def figures(self) -> tuple[float, ...]:
+        """The mean of the runs of each session."""
+        return tuple(map(fmean, self.sessions))
+
+    @property
+    def mean(self) -> float:
+        """The mean of the sessions' figures."""
+        return fmean(self.figures)
+
+    @property
+    def value(self) -> float | None:
+        """The geometric mean of the sessions."""
+        return exp(self.mean) if self.sessions else None
+
+
+class MetricPair(Struct, frozen=True):
+    """A metric of a pair of cells on both sides."""
+
+    base: MetricSide
+    new: MetricSide
+
+    @property
+    def known(self) -> bool:
+        """Whether there is a difference at all."""
+        return bool(self.base.sessions and self.new.sessions)
+
+    @property
+    def difference(self) -> float:
+        """The logarithm of new / base."""
+        return self.new.mean - self.base.mean
+
+    @property
+    def identical(self) -> bool:
+        """Whether not even noise is between them."""
+        return self.known and sorted(self.base.figures) == sorted(self.new.figures)
+
+
+class MetricTable(Struct, frozen=True):
+    """A metric of all pairs of cells, and what it differs by of itself."""
+
+    metric: Metric
+    pairs: tuple[MetricPair, ...]
+    noise: MetricNoise
+
+
+def metric_side(figures: RunFigures, cell: CellRuns, units: int) -> MetricSide:
+    """Read the figures of a cell. Raises StoreError."""
+    if cell.failed:  # others of its repeats say nothing of one that failed
+        last = cell.failed[-1]
+        return MetricSide(key_of(cell), (), why=last.message or last.status)
+    found = [figures.logs(runs) for runs in cell.by_session().values()]
+    known = tuple(one for one in found if one)
+    why = "" if known else _why(figures, cell)
+    return MetricSide(key_of(cell), known, max(1, min(units, len(known))), why)
+
+
+def _why(figures: RunFigures, cell: CellRuns) -> str:
+    whys = (figures.of(run).why for run in cell.runs)
+    return next(filter(None, whys), f"{figures.metric} is 0")
+
 
 CONFIDENCE = 0.95
 FEW_UNITS = 3
@@ -144,3 +232,53 @@ def _weight(units: Sequence[int]) -> float:
 
 def _times(one: Variance, factor: float) -> Variance:
     return Variance(one.value * factor, one.degrees)
+
+
+# How many sessions a side decide: what a difference needs to stand out of noise.
+
+FOUND = 0.95
+"""So often is a difference found that is as large as asked."""
+MOST = 50
+"""More sessions a side are not proposed."""
+ASSUMED_PERCENT = 2.0
+ASSUMED = Variance(log1p(ASSUMED_PERCENT / 100) ** 2, 0.0)
+"""The assumed variance of one session's figure, with no degrees of freedom."""
+
+
+class Aim(Struct, frozen=True):
+    """What is to be told: a change of `size` beside those of at most `threshold`.
+
+    Both are logarithms; `level` is what of the 5 % there is for this one row.
+    """
+
+    size: float
+    threshold: float
+    level: float
+
+
+def sessions_needed(noise: Variance, aim: Aim) -> int | None:
+    """A side, alternating; None of more than can be asked for.
+
+    `noise` is of one session, with the degrees of freedom that are known already:
+    each further session adds its own. A change beyond the threshold is called, and
+    one within it is found to be equal.
+    """
+    reach, level = aim.size - aim.threshold, aim.level
+    if reach < 0:
+        reach, level = -reach, 0.05
+    for each in range(FEW_UNITS, MOST + 1):
+        error = sqrt(2 * noise.value / each)
+        degrees = noise.degrees + 2 * (each - 1)
+        if reach > error * _margin(level, _rounded(degrees)):
+            return each
+    return None
+
+
+def _rounded(degrees: float) -> float:
+    return inf if degrees > 300 else float(ceil(degrees))
+
+
+@lru_cache(1024)
+def _margin(level: float, degrees: float) -> float:
+    """In standard errors: to be called at that level, and FOUND of the time."""
+    return quantile(1 - level / 2, degrees) + quantile(FOUND, degrees)

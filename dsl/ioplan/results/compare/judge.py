@@ -22,7 +22,7 @@ from ioplan.results.compare.earlier import (
     noise_of,
     others,
 )
-from ioplan.results.compare.figure import MetricPair, MetricTable, metric_side
+from ioplan.results.compare.estimate import MetricPair, MetricTable, metric_side
 from ioplan.results.compare.noise import EXACT, Key, MetricNoise
 from ioplan.results.compare.rows import (
     Called,

@@ -21,9 +21,15 @@ from ioplan.results.compare.call import (
     Call,
 )
 from ioplan.results.compare.comparison import AllCells, NoiseSummary, Row, RowVerdict
-from ioplan.results.compare.estimate import FEW_UNITS, pooled
-from ioplan.results.compare.figure import MetricPair, MetricTable
-from ioplan.results.compare.needed import ASSUMED, Aim, sessions_needed
+from ioplan.results.compare.estimate import (
+    ASSUMED,
+    FEW_UNITS,
+    Aim,
+    MetricPair,
+    MetricTable,
+    pooled,
+    sessions_needed,
+)
 from ioplan.results.compare.noise import percent
 from ioplan.results.compare.side import CellRuns
 from ioplan.results.measure.metrics import RATIO_METRICS

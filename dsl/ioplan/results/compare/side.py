@@ -13,6 +13,7 @@ from ioplan.core.model import slimmed
 from ioplan.job import Wear
 from ioplan.language.metric import HOST, Metric
 from ioplan.planner.run_id import canonical
+from ioplan.records.outline import current_records
 from ioplan.records.record import (
     SCHEMA_VERSION,
     Asked,
@@ -29,7 +30,6 @@ from ioplan.records.record import (
 )
 from ioplan.records.seek import Found
 from ioplan.records.session import Session
-from ioplan.records.superseded import current_records
 from ioplan.records.telemetry import Telemetry
 from ioplan.records.window import window_of
 from ioplan.results.store.briefs import host_of

@@ -20,7 +20,7 @@ from ioplan.results.compare.comparison import (
     RowVerdict,
     SideSummary,
 )
-from ioplan.results.compare.needed import ASSUMED_PERCENT, MOST
+from ioplan.results.compare.estimate import ASSUMED_PERCENT, MOST
 from ioplan.results.compare.rows import place_text
 
 # In which order the sessions of two sides ran, and what they count for.

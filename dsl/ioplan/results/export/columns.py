@@ -17,7 +17,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
 from ioplan.planner.steps import Run
 from ioplan.records.drive import Drive
-from ioplan.records.outline import Outline, Outlined
+from ioplan.records.outline import Outline, Outlined, current_records
 from ioplan.records.record import (
     PERCENTILES,
     DirectionResult,
@@ -28,7 +28,6 @@ from ioplan.records.record import (
 )
 from ioplan.records.scopes import results_of
 from ioplan.records.session import Session
-from ioplan.records.superseded import current_records
 from ioplan.records.telemetry import Readings, TelemetryPoint
 from ioplan.records.window import Window, window_of
 from ioplan.results.export.tabular import Columns, Row

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from ioplan.core.text import counted
 from ioplan.job import Wear
+from ioplan.records.outline import current_records
 from ioplan.records.record import RunRecord
-from ioplan.records.superseded import current_records
 from ioplan.results.history.model import History
 from ioplan.results.history.page import document as history_document
 from ioplan.results.measure.wear import wear_value
@@ -25,7 +25,7 @@ from ioplan.results.report.headlines.doubts import is_virtual, simulated_text
 from ioplan.results.report.headlines.league import Contest, League
 from ioplan.results.report.headlines.session_league import league_of
 from ioplan.results.report.headlines.summary import summary_text
-from ioplan.results.report.session_labels import labels
+from ioplan.results.report.source import labels
 from ioplan.results.store.overview import SessionOverview
 from ioplan.results.store.store import Store
 

@@ -20,8 +20,7 @@ from ioplan.records.record import DirectionResult, Steady, StreamResult
 from ioplan.records.telemetry import Telemetry
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.metrics import Figure, Sample, figure
-from ioplan.results.measure.spare import StatedSpare
-from ioplan.results.measure.wear import WEAR_METRICS, wear_since
+from ioplan.results.measure.wear import WEAR_METRICS, StatedSpare, wear_since
 from ioplan.workload import Direction
 
 PLATEAU = 1.02

@@ -14,14 +14,14 @@ from ioplan.language.plan import CheckedPlan, Test
 from ioplan.language.replayed import questions
 from ioplan.planner.places import DONE, NOT_MEASURED
 from ioplan.planner.steps import Run
+from ioplan.records.outline import current_records
 from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
-from ioplan.records.superseded import current_records
 from ioplan.results.report.answers.measured import measured
 from ioplan.results.report.burst_credits import credits
 from ioplan.results.report.charts.charts import pictures
 from ioplan.results.report.charts.convergence import convergence
-from ioplan.results.report.charts.power import absent
+from ioplan.results.report.charts.defaults import absent
 from ioplan.results.report.charts.probes import probe_pictures
 from ioplan.results.report.charts.tables import ON, run_frame
 from ioplan.results.report.conformance.conformance import (

@@ -9,13 +9,13 @@ from ioplan.core.units import bytes_text, metric_text, time_text
 from ioplan.language.check.clause_values import region_text
 from ioplan.language.metric import parse_metric
 from ioplan.language.quantity import size_text
-from ioplan.records.prepared import prepared_texts
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
+from ioplan.records.setup import prepared_texts
 from ioplan.records.window import window_of
 from ioplan.results.report.document import Facts
 from ioplan.results.report.sentences import access_text
-from ioplan.results.report.session_labels import drive
+from ioplan.results.report.source import drive
 from ioplan.workload import Region, Stream
 
 Pairs = Iterator[tuple[str, str]]

@@ -14,7 +14,7 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.headlines.doubts import Doubts, doubts
 from ioplan.results.report.judgements import Judgement, judgements
-from ioplan.results.report.session_labels import labels
+from ioplan.results.report.source import labels
 
 
 class Reported(Struct, frozen=True, dict=True):

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import KeyViolation, StoreError
-from ioplan.results.store.extents import CONSTANT_COLUMNS, extents, run_identities
 from ioplan.results.store.layout.tables import COLUMNS, insert_missing
+from ioplan.results.store.overview import CONSTANT_COLUMNS, extents, run_identities
 from ioplan.results.store.pages import SET_WORDS, replace_verdicts
 from ioplan.results.store.rows import tags_text
 from ioplan.results.store.store import Store

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from ioplan.backends import BackendError
 from ioplan.core.error_kinds import StoreFault
-from ioplan.core.system import HAS_USERS, O_CLOEXEC, O_NOFOLLOW, fcntl
-from ioplan.core.trusted_users import trusted_users
+from ioplan.core.system import HAS_USERS, O_CLOEXEC, O_NOFOLLOW, fcntl, trusted_users
 from ioplan.results.store.errors import StoreError
 
 OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH

@@ -16,7 +16,7 @@ from ioplan.job import SECOND_NS
 from ioplan.language.quantity import parse
 from ioplan.records.record import PowerCutMade
 from ioplan.runner.events.lab_command import run_command
-from ioplan.runner.events.timed import Timed, drawn_s
+from ioplan.runner.events.lab_events import Timed, drawn_s
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.outcome import TargetUnusable
 from ioplan.runner.guard.errors import ConsentError, os_reason

@@ -19,8 +19,7 @@ from ioplan.runner.devices.device import Device
 from ioplan.runner.devices.facts import file_facts
 from ioplan.runner.devices.identity import backing
 from ioplan.runner.devices.inventory import Inventory
-from ioplan.runner.devices.nvme import Nvme, NvmeError
-from ioplan.runner.devices.sanitize_log import LOG_BYTES, LOG_PAGE, SanitizeLog
+from ioplan.runner.devices.nvme import LOG_BYTES, LOG_PAGE, Nvme, NvmeError, SanitizeLog
 from ioplan.runner.guard.consent import (
     check_device_consent,
     check_file_consent,

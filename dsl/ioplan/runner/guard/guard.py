@@ -20,10 +20,9 @@ from ioplan.runner.devices.identity import (
     unstable_reason,
 )
 from ioplan.runner.devices.inventory import Host, Obstacle
-from ioplan.runner.devices.open_files import Opener, writers
-from ioplan.runner.devices.overlay import other_names
+from ioplan.runner.devices.mounts import other_names
+from ioplan.runner.devices.open_files import Opener, unseen, writers
 from ioplan.runner.devices.proc import own_pid
-from ioplan.runner.devices.sight import unseen
 from ioplan.runner.devices.signatures import SignatureError, signatures
 from ioplan.runner.guard.errors import TargetError
 from ioplan.runner.guard.shared_lock import (

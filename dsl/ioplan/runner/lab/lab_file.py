@@ -26,9 +26,8 @@ from ioplan.core.error_kinds import LabFault
 from ioplan.core.model import Model
 from ioplan.core.path_steps import path_steps
 from ioplan.core.state_folder import at_home
-from ioplan.core.system import HAS_USERS, grp, pwd
+from ioplan.core.system import HAS_USERS, grp, pwd, trusted_users
 from ioplan.core.text import did_you_mean
-from ioplan.core.trusted_users import trusted_users
 from ioplan.runner.lab.cross_references import Fault, reference_faults
 from ioplan.runner.lab.hosts import HostSettings, LabHost
 from ioplan.runner.lab.lab import Lab, LabError, LabEvent

@@ -11,8 +11,8 @@ from ioplan.core.system import configured
 from ioplan.runner.telemetry.cpu_facts import cpu_facts, distortions
 from ioplan.runner.telemetry.instruments import Instruments
 from ioplan.runner.telemetry.procfs import Tree
+from ioplan.runner.telemetry.smart import volatile_write_cache
 from ioplan.runner.telemetry.topology import topology
-from ioplan.runner.telemetry.write_cache import volatile_write_cache
 
 
 def host_facts(

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
-from ioplan.language.bind.sought import sought_value
+from ioplan.language.bind.bind import sought_value
 from ioplan.language.metric import UNITS
 from ioplan.language.plan import Axis, Seek, Test
-from ioplan.planner.seek.knee import Knee, KneeSearch
+from ioplan.planner.seek.knee import Knee, KneeSearch, usl
 from ioplan.planner.seek.search import Finding, Probe, Search
-from ioplan.planner.seek.usl import usl
 from ioplan.planner.steps import SeekOf
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.seek import Found, Probed, ScalabilityFit

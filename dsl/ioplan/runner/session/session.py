@@ -20,10 +20,10 @@ from ioplan.planner.steps import (
     Step,
 )
 from ioplan.planner.unfold import unfold
-from ioplan.records.prepared import prepared_texts
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.seek import Probed
 from ioplan.records.session import SessionEvent
+from ioplan.records.setup import prepared_texts
 from ioplan.results.measure.metrics import Sample
 from ioplan.results.store.errors import StoreError
 from ioplan.runner.execute.execute import RunOutcome, now

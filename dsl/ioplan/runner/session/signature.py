@@ -8,6 +8,7 @@ several hosts may share; so the machine's id is signed as well.
 
 from __future__ import annotations
 
+import getpass
 import hmac
 import json
 import os
@@ -18,8 +19,25 @@ from pathlib import Path
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.state_folder import state_folder
+from ioplan.core.system import HAS_USERS
 from ioplan.records.session import Session
 from ioplan.results.store.errors import StoreError
+
+# Who starts a session at a shell.
+
+ROOT = 0
+
+
+def login_name() -> str:
+    """The user's, and under sudo its caller's; empty where nobody can tell."""
+    caller = os.environ.get("SUDO_USER", "")
+    if caller and HAS_USERS and os.geteuid() == ROOT:
+        return caller
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a user without an entry in passwd
+        return ""
+
 
 KEY_BYTES = 32
 MACHINE_ID = Path("/etc/machine-id")

@@ -8,7 +8,7 @@ from ioplan.language.check.shaped import unlike_the_model
 from ioplan.language.plan import WriteStep
 from ioplan.planner.steps import Prepare
 from ioplan.planner.target_state import steps_of
-from ioplan.results.measure.spare import StatedSpare
+from ioplan.results.measure.wear import StatedSpare
 
 
 def stated_spare(prepare: Prepare, step: WriteStep) -> StatedSpare | None:

@@ -20,12 +20,11 @@ from ioplan.records.seek import Probed
 from ioplan.records.session import EventKind, SessionEvent
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.metrics import Sample
-from ioplan.results.measure.spare import StatedSpare
 from ioplan.results.measure.steady_state import Every, steady_watch
+from ioplan.results.measure.wear import StatedSpare
 from ioplan.results.store.errors import ReserveUsedError
-from ioplan.runner.events.lab_events import NO_EVENTS, LabEvents
+from ioplan.runner.events.lab_events import NO_EVENTS, LabEvents, Timed
 from ioplan.runner.events.power_cut import PowerCut
-from ioplan.runner.events.timed import Timed
 from ioplan.runner.execute.execute import RunOutcome, execute, format_error, now
 from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
 from ioplan.runner.execute.other_use import other_use

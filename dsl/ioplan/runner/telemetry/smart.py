@@ -15,6 +15,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from ioplan.records.telemetry import Log
+from ioplan.runner.telemetry.disk import Disk
+from ioplan.runner.telemetry.procfs import Tree
 
 SMART = ("smart-log", "--output-format=json")
 OCP = ("ocp", "smart-add-log", "--output-format=json")
@@ -166,3 +168,29 @@ def _power_states(controller: dict[str, Any]) -> Iterator[tuple[int, float]]:
         unit_w = 0.0001 if state.get("max_power_scale", 0) & 1 else 0.01
         if power := state.get("max_power"):
             yield number, power * unit_w
+
+
+# Whether a drive has a volatile write cache, and whether that is on.
+
+CacheState = Literal["absent", "disabled", "enabled"]
+NO_CACHE, ON = "write through", "write back"
+DISK_WITH_CACHE = "sd"
+"""SCSI and ATA: the kernel has asked the drive whether it is on."""
+_OF_KERNEL: dict[str, CacheState] = {NO_CACHE: "disabled", ON: "enabled"}
+
+
+def volatile_write_cache(
+    tree: Tree, disk: Disk | None, smart: Smart | None
+) -> CacheState | None:
+    """What the drive says of it; None where nobody can tell.
+
+    The kernel knows of an NVMe drive only whether it has one.
+    """
+    if disk is None or not disk.is_target:
+        return None
+    kernel = tree.text(disk.whole / "queue/write_cache")
+    if disk.whole.name.startswith(DISK_WITH_CACHE):
+        return _OF_KERNEL.get(kernel)
+    if smart is None:
+        return None
+    return "absent" if kernel == NO_CACHE else smart.volatile_write_cache()

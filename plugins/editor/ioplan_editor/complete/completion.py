@@ -8,10 +8,16 @@ from collections.abc import Iterator
 from ioplan.language.lints.lints import ACCEPTED
 from ioplan.language.plan import OPERATORS
 from ioplan.language.quantity import UNITS, Kind
-from ioplan_editor.complete.keywords import TAKEN, first, keyword, keywords, meant
+from ioplan_editor.complete.keywords import (
+    TAKEN,
+    Completion,
+    first,
+    keyword,
+    keywords,
+    meant,
+)
 from ioplan_editor.complete.names import files, listed, names, value_of, varied, varying
 from ioplan_editor.complete.place import Place
-from ioplan_editor.complete.proposal import Completion
 from ioplan_editor.complete.wanted import Wanted, field_kinds, statement_at, wanted
 from ioplan_editor.document import Document
 

@@ -5,19 +5,40 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from msgspec import Struct
+
 from ioplan.language import clause_table, statement_table
 from ioplan.language.check.preconditions import WRITE_TIMING
 from ioplan.language.check.run_steps import RUN_TIMING
 from ioplan.language.check.steady_clause import ROUNDS_TIMING
 from ioplan.language.check.timing import TIMING
 from ioplan.language.clause_table import Clause
+from ioplan.language.statement_table import HOLE
 from ioplan.language.syntax.grammar import OF_UNTIL, STATEMENT_WORDS
 from ioplan_editor.complete.place import Place
-from ioplan_editor.complete.proposal import Completion
-from ioplan_editor.complete.wanted import (
-    Statement,
-    statement_at,
-)
+from ioplan_editor.complete.wanted import Statement, statement_at
+
+# Something that may be written at a place.
+
+
+class Completion(Struct, frozen=True):
+    """One proposal; `template` has editors' holes, and replaces the word.
+
+    With `comma`, one has to stand behind what comes before.
+    """
+
+    label: str
+    sort: str
+    template: str
+    about: str = ""
+    detail: str = ""
+    comma: bool = False
+
+    @property
+    def text(self) -> str:
+        """The template with its examples."""
+        return HOLE.sub(lambda hole: hole[1] or "", self.template)
+
 
 VALUE = re.compile(r"(?<= )[\d.].*$")
 TAKEN = {"run": RUN_TIMING, "write": WRITE_TIMING, "rounds": ROUNDS_TIMING}

@@ -10,7 +10,7 @@ from ioplan.language.syntax.source import Span
 from ioplan_editor.complete.completion import completions
 from ioplan_editor.complete.place import Place
 from ioplan_editor.complete.signature import signature
-from ioplan_editor.cost.hints import hints
+from ioplan_editor.cost.costs import hints
 from ioplan_editor.look.hover import hover
 from ioplan_editor.look.outline import folds, outline
 from ioplan_editor.look.references import (

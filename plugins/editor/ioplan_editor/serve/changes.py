@@ -9,7 +9,7 @@ from typing import TypeVar
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 
-from ioplan_editor.cost.hints import lenses
+from ioplan_editor.cost.costs import lenses
 from ioplan_editor.cost.rehearsal import rehearsal
 from ioplan_editor.fix.fixes import Edit, fixes, formatting
 from ioplan_editor.look.references import (

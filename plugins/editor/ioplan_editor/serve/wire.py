@@ -13,7 +13,7 @@ from pygls.uris import from_fs_path
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.statement_table import HOLE
 from ioplan.language.syntax.source import Source, Span
-from ioplan_editor.complete.proposal import Completion
+from ioplan_editor.complete.keywords import Completion
 from ioplan_editor.complete.signature import Signature
 from ioplan_editor.fix.fixes import Edit
 from ioplan_editor.look.hover import Hover

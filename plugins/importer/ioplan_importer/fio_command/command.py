@@ -23,10 +23,10 @@ from ioplan.job import SECOND_NS, Counts
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
 from ioplan.planner.summary import summary_of
+from ioplan.records.outline import current_records
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session_id import new_session_id
-from ioplan.records.superseded import current_records
 from ioplan.results.store.store import Store, default_path
 from ioplan.runner.guard.output import OutputError, check_output
 from ioplan.runner.lab.lab_file import read_lab

@@ -20,7 +20,7 @@ from ioplan.runner.host.prepared import restore
 from ioplan.runner.lab.cross_references import members
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import default_path, read_lab
-from ioplan_lab.cluster.hosts.units import scheduler_unit, worker_unit
+from ioplan_lab.cluster.hosts.service import scheduler_unit, worker_unit
 from ioplan_lab.cluster.hosts.worker_api import versions as host_versions
 from ioplan_lab.programs import PROGRAMS
 

@@ -13,7 +13,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
+from pydantic import ValidationError
 
+from ioplan.results.compare.comparison import Comparison
+from ioplan.results.store.database import is_address
 from ioplan_lab.desk.errors import DeskError
 
 AT_ONCE = 2
@@ -78,3 +81,23 @@ def _text(data: bytes) -> str:
 def said(done: Done) -> str:
     """Why a call failed, without the word before it."""
     return done.err.strip().removeprefix("error: ") or f"exit code {done.code}"
+
+
+# Two sides compared, by the command line.
+
+LIMIT_S = 120.0
+
+
+async def compared(
+    calls: Calls, place: str, base: Sequence[str], new: Sequence[str]
+) -> Comparison:
+    """Sessions by their ids; `place` is the store's. Raises DeskError."""
+    words = ["compare", ",".join(base), ",".join(new), "--format", "json"]
+    if not is_address(place):
+        words += ["--store", place]
+    environment = {"IOPLAN_STORE": place}
+    done = await calls.call(words, limit_s=LIMIT_S, environment=environment)
+    try:
+        return Comparison.model_validate_json(done.out)
+    except ValidationError:
+        raise DeskError(said(done)) from None

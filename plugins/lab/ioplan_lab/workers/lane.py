@@ -27,8 +27,7 @@ from ioplan.cli import tune_startup
 from ioplan.cli.app import run
 from ioplan.cli.display.output import print_message
 from ioplan.cli.exit_codes import INTERRUPTED, RUN_FAILED
-from ioplan.core.process_title import set_title
-from ioplan.core.system import libc
+from ioplan.core.system import libc, set_title
 from ioplan.records.run_request import RunRequest
 from ioplan.results.store.database import LANE_BUSY_S
 from ioplan.results.store.delivery.sender import LANE_LIFE_S, start

@@ -11,12 +11,11 @@ from ioplan.results.measure.tally import Bins, CountsBuilder, no_bins
 from ioplan.workload import Direction
 from ioplan_spdk.bdevperf.device_statistics import LOOK_S, DeviceStatistics, Schedule
 from ioplan_spdk.bdevperf.exits import why
-from ioplan_spdk.bdevperf.histogram_text import JobText, printed_jobs
 from ioplan_spdk.bdevperf.meter import Meter
 from ioplan_spdk.bdevperf.outcome import Outcome, UnsoundTest, checked_outcome
 from ioplan_spdk.bdevperf.script import Script
 from ioplan_spdk.bdevperf.session import BdevperfError, Session
-from ioplan_spdk.bdevperf.ticks import printed
+from ioplan_spdk.bdevperf.ticks import JobText, printed, printed_jobs
 from ioplan_spdk.rpc.client import Client
 
 POLL_S = 0.2

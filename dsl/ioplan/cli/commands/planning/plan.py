@@ -30,9 +30,9 @@ from ioplan.planner.places import places_of
 from ioplan.planner.summary import summary_of
 from ioplan.planner.unfold import UNKNOWN
 from ioplan.results.compare.detect import Detection, On, detection
+from ioplan.results.compare.estimate import MOST
 from ioplan.results.compare.evidence import MOST as MOST_NIGHTS
 from ioplan.results.compare.judge import Question
-from ioplan.results.compare.needed import MOST
 from ioplan.results.store.errors import StoreError
 from ioplan.runner.lab.cross_references import expanded
 from ioplan.runner.lab.lab_file import read_lab

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ioplan.core.text import did_you_mean
-from ioplan.language.check.axes.forms import FORMS, formed
+from ioplan.language.check.axes.forms import FORMS, formed, range_of
 from ioplan.language.check.axes.names import Dimension, dimension
-from ioplan.language.check.axes.ranges import range_of
 from ioplan.language.check.clause_values import region_of, region_text
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.workloads import named

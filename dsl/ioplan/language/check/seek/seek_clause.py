@@ -6,20 +6,70 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ioplan.language.bind.matrix import Matrix
-from ioplan.language.bind.sought import CONFIRM_RUNS
+from ioplan.language.bind.bind import CONFIRM_RUNS
+from ioplan.language.bind.matrix import Matrix, cell_text
+from ioplan.language.bind.references import axis_names, counterpart, shares_of
 from ioplan.language.check.axes.names import kind_of, values_of
 from ioplan.language.check.seek.demands import asks_of_phase, demands_of
 from ioplan.language.check.spelled import atoms_in, spelled
 from ioplan.language.check.streams.phases import check_untimed
-from ioplan.language.check.streams.stream_builder import overridden_by
-from ioplan.language.check.streams.varied import alternatives
+from ioplan.language.check.streams.stream_builder import alternatives, overridden_by
 from ioplan.language.check.sweep import Sweep
-from ioplan.language.clause_table import AXIS_FIELDS
+from ioplan.language.clause_table import AXIS_FIELDS, slot
 from ioplan.language.fields import count, of_kind, percent
-from ioplan.language.plan import Axis, CellValue, Goal, RunTemplate, Seek, StepTemplate
+from ioplan.language.plan import (
+    Axis,
+    CellValue,
+    Goal,
+    RunTemplate,
+    Seek,
+    ShareOf,
+    StepTemplate,
+)
 from ioplan.language.quantity import Kind, Quantity, QuantityError, make
 from ioplan.language.syntax import tree
+from ioplan.language.syntax.source import Span
+
+# Checks shares of what an earlier test finds: each cell has one there to be of.
+
+
+def check_references(sweep: Sweep) -> None:
+    """All shares of all runs."""
+    if not sweep.whole:
+        return
+    for run in sweep.runs:
+        for field, share in shares_of(run):
+            _check(share, _place(run, field), sweep)
+
+
+def _place(run: RunTemplate, field: str) -> Span:
+    for stream in (run.override, *run.workload.streams):
+        if slot(field) in stream.spans:
+            return stream.spans[slot(field)]
+    return run.span
+
+
+def _check(share: ShareOf, where: Span, sweep: Sweep) -> None:
+    test = share.test
+    lacking = [name for name in axis_names(test) if name not in sweep.names]
+    if lacking and test.seek:
+        sweep.findings.error(
+            f"{test.title!r} varies {lacking[0]!r}, and this test does not: no cell "
+            f"has a counterpart there",
+            where,
+            f"vary {lacking[0]} here as well",
+        )
+        return
+    for cell in sweep.matrix.cells():
+        if counterpart(test, cell) is None:
+            shared = {name: cell[name] for name in axis_names(test) if name in cell}
+            sweep.findings.error(
+                f"{test.title!r} has no cell where {cell_text(shared)}",
+                where,
+                "vary the same values in both, or skip this cell",
+            )
+            return
+
 
 WORDED = (
     *("pattern", "region", "align", "data", "workload"),

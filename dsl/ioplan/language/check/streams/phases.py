@@ -8,8 +8,7 @@ from ioplan.core.text import did_you_mean
 from ioplan.language.bind.bind import amount_of, workload_of
 from ioplan.language.bind.matrix import Cell, cell_text
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.streams.stream_builder import overridden_by
-from ioplan.language.check.streams.varied import alternatives
+from ioplan.language.check.streams.stream_builder import alternatives, overridden_by
 from ioplan.language.metric import Metric, stretch_ns
 from ioplan.language.plan import Axis, RunTemplate, StreamTemplate, WorkloadTemplate
 from ioplan.language.quantity import Quantity, make

@@ -10,7 +10,7 @@ from typing import Any
 
 from ioplan.language.bind.bind import amount_of
 from ioplan.language.check.scope import Scope
-from ioplan.language.check.streams.varied import values_of
+from ioplan.language.check.streams.stream_builder import values_of
 from ioplan.language.plan import Axis, CellValue, StreamTemplate, axes_of
 from ioplan.language.quantity import QuantityError
 from ioplan.language.syntax.source import Span

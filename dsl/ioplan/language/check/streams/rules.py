@@ -6,11 +6,15 @@ from typing import Any
 
 from ioplan.language.check.scope import Scope
 from ioplan.language.check.streams.follows import check_follows
+from ioplan.language.check.streams.hosts import check_targets
 from ioplan.language.check.streams.queue_depth import check_depth
 from ioplan.language.check.streams.replay import check_replay
-from ioplan.language.check.streams.stream_builder import overridden_by
-from ioplan.language.check.streams.targets import check_targets
-from ioplan.language.check.streams.varied import alternatives, given_by, values_of
+from ioplan.language.check.streams.stream_builder import (
+    alternatives,
+    given_by,
+    overridden_by,
+    values_of,
+)
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.language.plan import (
     Axis,

@@ -12,7 +12,7 @@ from ioplan.language.metric import LATENCY, RATES, Metric
 from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart, Test
 from ioplan.results.report.charts.axis import numbers
-from ioplan.results.report.charts.defaults import charts_of
+from ioplan.results.report.charts.defaults import charts_of, power_charts, without_power
 from ioplan.results.report.charts.distribution import cumulative, histogram, percentiles
 from ioplan.results.report.charts.encoding import Datum, framed, together
 from ioplan.results.report.charts.latencies import latencies_over_time
@@ -24,7 +24,6 @@ from ioplan.results.report.charts.over_axis import (
     over_two,
 )
 from ioplan.results.report.charts.over_time import bands_over_time, over_time
-from ioplan.results.report.charts.power import power_charts, without_power
 from ioplan.results.report.charts.request import Request, meanings, unit_of
 from ioplan.results.report.charts.rows_over_time import rows_over_time
 from ioplan.results.report.charts.tables import listed

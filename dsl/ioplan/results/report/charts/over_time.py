@@ -21,7 +21,6 @@ from ioplan.results.report.charts.encoding import (
     together,
 )
 from ioplan.results.report.charts.latencies import with_events
-from ioplan.results.report.charts.levels import is_steered
 from ioplan.results.report.charts.phases import with_phases
 from ioplan.results.report.charts.request import (
     Request,
@@ -36,6 +35,7 @@ from ioplan.results.report.charts.timeline import (
     MOST_CELLS,
     Instant,
     Timeline,
+    is_steered,
     joined,
     timelines,
 )

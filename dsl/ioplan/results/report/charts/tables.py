@@ -10,8 +10,8 @@ from ioplan.language.metric import HOST, Metric
 from ioplan.records.record import RunRecord
 from ioplan.records.scopes import labels_of, on_target, part_texts, scopes_of
 from ioplan.results.report.charts.axis import axis_title, in_order
+from ioplan.results.report.charts.defaults import METRICS as POWER
 from ioplan.results.report.charts.over_axis import Missing, values_of
-from ioplan.results.report.charts.power import METRICS as POWER
 from ioplan.results.report.charts.request import (
     UNIT_NAMES,
     Request,

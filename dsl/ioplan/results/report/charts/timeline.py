@@ -21,6 +21,18 @@ from ioplan.results.measure.tally import READ_WRITE
 from ioplan.results.report.points import Point
 from ioplan.results.report.reader import Reader
 
+# Whether the levels of a series are those of the drive.
+
+
+def is_steered(point: Point) -> bool:
+    """Whether the plan changes the load within the series, or it is of several runs."""
+    streams = point.counted[-1].asked.workload.streams
+    return len(point.counted) > 1 or any(
+        (one.rate and one.rate.changes) or one.starts_ns or one.ends_ns
+        for one in streams
+    )
+
+
 READ: dict[str, Callable[[TelemetryPoint], float | None]] = {
     "system_cpu": lambda found: found.system_cpu_percent,
     "stack_cpu": lambda found: found.stack_cpu_percent,

@@ -13,9 +13,8 @@ from ioplan.language.metric import Metric
 from ioplan.planner.seek.batch_means import MIN_BATCHES, variance_of_sum
 from ioplan.records.record import Steady
 from ioplan.results.measure.levels import levels
-from ioplan.results.report.charts.levels import is_steered
 from ioplan.results.report.charts.over_time import LEAST_FOR_SPREAD
-from ioplan.results.report.charts.timeline import is_cut_short, metric_at
+from ioplan.results.report.charts.timeline import is_cut_short, is_steered, metric_at
 from ioplan.results.report.headlines.headline import Burst
 from ioplan.results.report.points import Point
 from ioplan.results.report.reader import Reader

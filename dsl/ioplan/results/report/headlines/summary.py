@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ioplan.language.plan import CheckedPlan
+from ioplan.records.outline import current_records
 from ioplan.records.record import RunRecord
-from ioplan.records.superseded import current_records
 from ioplan.results.report.headlines.doubts import doubts
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.headlines import headlines

@@ -12,9 +12,8 @@ from typing import Any
 
 from ioplan.results.report.charts.axis import LONG_S, axis_title, numbers, time_ticks
 from ioplan.results.report.document import ChartSpec, Column, Frame, Scale
-from ioplan.results.report.html.ends import ends
 from ioplan.results.report.html.layers import layers
-from ioplan.results.report.html.phases import height, phase_layers
+from ioplan.results.report.html.overlays import ends, height, phase_layers
 
 # Axes and scales of a chart, each with what its switch offers.
 

@@ -11,8 +11,7 @@ from rich.text import Text
 from ioplan.core.units import metric_text, time_text
 from ioplan.results.report.document import ChartSpec
 from ioplan.results.report.terminal.heatmap import Colors
-from ioplan.results.report.terminal.parts import Part, Row
-from ioplan.results.report.terminal.phases import phase_lines
+from ioplan.results.report.terminal.parts import Part, Row, phase_lines
 
 HEIGHT = 16
 WIDEST = 100

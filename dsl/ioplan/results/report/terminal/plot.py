@@ -12,8 +12,7 @@ from rich.text import Text
 from ioplan.core.text import printable
 from ioplan.results.report.document import FAILED, ChartSpec
 from ioplan.results.report.terminal.bars import Axis, axis, x_ticks, y_ticks
-from ioplan.results.report.terminal.parts import Curve, Part, curves
-from ioplan.results.report.terminal.phases import phase_lines
+from ioplan.results.report.terminal.parts import Curve, Part, curves, phase_lines
 
 HEIGHT = 15
 WIDEST = 100

@@ -15,9 +15,9 @@ from rich.text import Text
 from ioplan.core.text import counted, line, printable
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import NOT_MEASURED
+from ioplan.records.outline import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.records.superseded import current_records
 from ioplan.results.report.build import session_sections
 from ioplan.results.report.charts.rows_over_time import is_over_time
 from ioplan.results.report.charts.tables import axes_of, table_rows
@@ -43,8 +43,7 @@ from ioplan.results.report.terminal.heatmap import (
     grids_of,
     heading,
 )
-from ioplan.results.report.terminal.parts import MOST_PARTS, Part, parts
-from ioplan.results.report.terminal.phases import phase_strips
+from ioplan.results.report.terminal.parts import MOST_PARTS, Part, parts, phase_strips
 from ioplan.results.report.terminal.plot import plots
 from ioplan.results.report.terminal.sparkline import sparkline
 from ioplan.results.report.terminal.tables import MOST_CELLS, run_table, steady_table

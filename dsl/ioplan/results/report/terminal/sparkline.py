@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from ioplan.core.bars import BARS, bars
+from ioplan.core.units import BARS, bars
 from ioplan.language.metric import Metric
 from ioplan.records.record import Interval
 from ioplan.results.report.charts.timeline import metric_at

@@ -25,7 +25,7 @@ from ioplan.results.store.delivery.delivered import enter_missing
 from ioplan.results.store.delivery.outbox import Delivery, Entry, Outbox
 from ioplan.results.store.delivery.reasons import reason
 from ioplan.results.store.errors import StoreError
-from ioplan.results.store.extents import extents
+from ioplan.results.store.overview import extents
 from ioplan.results.store.push import push_session
 from ioplan.results.store.store import Store
 

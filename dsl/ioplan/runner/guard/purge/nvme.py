@@ -9,10 +9,11 @@ from collections.abc import Callable
 from ioplan.backends import BackendError, ProgressCallback
 from ioplan.core.system import fcntl
 from ioplan.runner.devices.device import Device
-from ioplan.runner.devices.nvme import Controller, Nvme
-from ioplan.runner.devices.sanitize_log import (
+from ioplan.runner.devices.nvme import (
     LOG_BYTES,
     LOG_PAGE,
+    Controller,
+    Nvme,
     SanitizeLog,
     wait_for_end,
 )

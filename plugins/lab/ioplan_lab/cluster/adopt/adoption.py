@@ -25,8 +25,8 @@ from ioplan_lab.cluster.adopt.wheels import EXTRA, make_wheels
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.lifecycle import Faults, on_each_host
 from ioplan_lab.cluster.hosts.programs import Programs
+from ioplan_lab.cluster.hosts.service import UNIT_FILE, worker_unit
 from ioplan_lab.cluster.hosts.ssh import call_host, run_there
-from ioplan_lab.cluster.hosts.units import UNIT_FILE, worker_unit
 from ioplan_lab.cluster.keys.enrolment import check_owner, enrol
 
 if TYPE_CHECKING:

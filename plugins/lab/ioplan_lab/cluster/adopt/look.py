@@ -14,8 +14,8 @@ from ioplan.runner.lab.hosts import LabHost
 from ioplan_lab.cluster.adopt import look_at_host
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
+from ioplan_lab.cluster.hosts.service import UNIT_FILE
 from ioplan_lab.cluster.hosts.ssh import run_there
-from ioplan_lab.cluster.hosts.units import UNIT_FILE
 from ioplan_lab.cluster.hosts.worker_api import versions
 
 

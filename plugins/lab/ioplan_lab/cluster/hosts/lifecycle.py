@@ -15,9 +15,8 @@ from ioplan.runner.lab.hosts import LabHost
 from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
-from ioplan_lab.cluster.hosts.service import Service
+from ioplan_lab.cluster.hosts.service import Service, worker_words
 from ioplan_lab.cluster.hosts.ssh import call_host
-from ioplan_lab.cluster.hosts.units import worker_words
 from ioplan_lab.cluster.hosts.worker_api import check_versions
 from ioplan_lab.cluster.jobs.lane_folder import lane_folders, lanes_root
 from ioplan_lab.cluster.keys.authority import Authority

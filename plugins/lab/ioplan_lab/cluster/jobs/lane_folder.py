@@ -16,8 +16,7 @@ from contextlib import contextmanager, suppress
 from errno import EBUSY
 from pathlib import Path
 
-from ioplan.core.process_title import set_title
-from ioplan.core.system import fcntl
+from ioplan.core.system import fcntl, set_title
 from ioplan.results.store.database import is_address
 from ioplan.results.store.session_folder import make_own
 from ioplan.results.store.store import default_path

@@ -28,17 +28,17 @@ from ioplan.runner.guard.consent_list.signed import (
     sign,
 )
 from ioplan.runner.lab.lab_file import read_lab
-from ioplan.runner.session.person import login_name
+from ioplan.runner.session.signature import login_name
 from ioplan_lab.cluster.jobs.lane_folder import lanes_root
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.clock import stamp, time_in_words
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.inventory import Busy, Inventory, ReportedLane, lanes_here
-from ioplan_lab.desk.known_drives import targets_on
 from ioplan_lab.desk.queue.ask import drives_named
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.overview import drive_rows
 from ioplan_lab.desk.queue.queue import Queue
+from ioplan_lab.desk.selection import targets_on
 from ioplan_lab.desk.tags import DriveTags
 
 # `ioplan lab consent`: signed lists of the drives that may be overwritten.

@@ -15,7 +15,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.run_options import requested, requested_plan
 from ioplan.results.store.store import default_path
 from ioplan.runner.lab.lab_file import read_lab
-from ioplan.runner.session.person import login_name
+from ioplan.runner.session.signature import login_name
 from ioplan_lab.commands.desk.chosen import chosen_targets, usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.working import runner_of, working

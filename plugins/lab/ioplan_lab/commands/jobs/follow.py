@@ -21,7 +21,7 @@ from ioplan.core.error_kinds import ClusterFault
 from ioplan.results.store.delivery.sender import send_later
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.store import default_path
-from ioplan.runner.session.person import login_name
+from ioplan.runner.session.signature import login_name
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.job import Jobs
 from ioplan_lab.cluster.jobs.lane import LaneState

@@ -22,7 +22,7 @@ from ioplan.runner.lab.cross_references import same_targets
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import default_path as default_lab
 from ioplan.runner.lab.lab_file import read_lab
-from ioplan.runner.session.person import login_name
+from ioplan.runner.session.signature import login_name
 from ioplan_lab.cluster.hosts.evidence import request_of
 from ioplan_lab.cluster.jobs.dispatch import fleet_targets, new_job, target_entry
 from ioplan_lab.cluster.jobs.executors import Executor

@@ -15,7 +15,7 @@ from ioplan.core.text import line
 from ioplan.results.report.headlines.session_league import league_of
 from ioplan.results.report.terminal.league import league_note, league_table
 from ioplan.results.store.store import Store
-from ioplan.runner.session.person import login_name
+from ioplan.runner.session.signature import login_name
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs

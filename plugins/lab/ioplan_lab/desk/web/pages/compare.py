@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ioplan.results.compare import wording
 from ioplan.results.compare.comparison import Comparison, Row
-from ioplan_lab.desk.compare import compared
+from ioplan_lab.desk.calls import compared
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.web.request_context import RequestContext, allowed
