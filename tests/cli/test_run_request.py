@@ -16,7 +16,7 @@ from run_data import session
 from run_requests import full_request
 
 from ioplan.cli.commands.resume import ResumeOptions, _call
-from ioplan.cli.commands.share.run_bundle import ONLY_HERE, _with_values
+from ioplan.cli.commands.share.unbundle import ONLY_HERE, _with_values
 from ioplan.cli.interface.runs import RUN_COMMANDS
 from ioplan.records.run_request import OPTIONS, Resolved, RunRequest
 from ioplan.records.session import Session

@@ -14,7 +14,7 @@ from ioplan_lab.cluster.jobs.clock_file import read_clock
 from ioplan_lab.cluster.jobs.job import Jobs
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
 from ioplan_lab.cluster.jobs.plain_run import LaneObserver, told_of
-from ioplan_lab.cluster.keys.issued import keys_finding
+from ioplan_lab.cluster.keys.finding import keys_finding
 from ioplan_lab.commands.desk.chosen import chosen_targets
 from ioplan_lab.commands.jobs.delivery import push_job
 from ioplan_lab.commands.jobs.follow import resume_job
