@@ -268,7 +268,10 @@ def test_why_there_is_none_is_told(tmp_path: Path) -> None:
     )
     sought = [made_run(1, {}, found=found)]
     assert headlines_of(tmp_path / "s.db", sought) == ()
-    assert nothing_text(points({"A": [sought[0][0]]})) == "no figure: no qd held"
+    assert (
+        nothing_text(points({"A": [sought[0][0]]}))
+        == "no figure: no qd that was tried held"
+    )
     failed = [made_run(n, {"qd": "1"}, status="failed")[0] for n in (1, 2)]
     assert nothing_text(points({"A": failed})) == "no figure: 1 cell failed"
 

@@ -19,7 +19,7 @@ GOES_ON = f"on nothing found continue\n{PLAN}"
 def test_an_exit_code(text: str, code: int, tmp_path: Path, store_path: Path) -> None:
     done = ioplan("run", plan_file(tmp_path, text), "--backend", "sim")
     assert done.code == code, done.err
-    assert "nothing found: S: size=4KiB: no qd held: no at 1" in done.out
+    assert "nothing found: S: size=4KiB: no qd that was tried held: no at 1" in done.out
     assert done.out.count("nothing found: S") == 2
 
 

@@ -188,7 +188,16 @@ def test_where_nothing_holds_the_expectation_fails(bench: Bench) -> None:
     last = bench.records[-1]
     assert found(last).value is None and last.total.ios == 0
     assert outcome.verdicts["failed"] == 1 and outcome.status == "ok"
-    assert last.verdicts[0].why == "no qd held"
+    assert last.verdicts[0].why == "no qd that was tried held"
+
+
+def test_throughput_that_the_lowest_value_lacks_is_sought_above(bench: Bench) -> None:
+    """10,000 IOPS for each outstanding I/O: 100,000 take 10 of them."""
+    seek = "highest qd in 1..64 where p90 <= 10s and iops >= 100_000 iops"
+    bench.go(SHORT.format(seek).replace("15ms", "1s"), by_depth(10_000, most=10**6))
+    first = next(one for one in bench.records if one.asked.seek)
+    assert first.asked.seek and first.asked.seek.decision == "no"
+    assert found(bench.records[-1]).value == 64
 
 
 def test_a_cell_begins_where_its_neighbour_ended(bench: Bench) -> None:

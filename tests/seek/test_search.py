@@ -185,3 +185,34 @@ def test_a_neighbours_answer_saves_the_doublings() -> None:
 def test_a_range_without_a_value_is_refused(asked: Bounds) -> None:
     with pytest.raises(ValueError, match="range"):
         Search(asked)
+
+
+@pytest.mark.parametrize("start", [None, 2.0, 60.0])
+@pytest.mark.parametrize(
+    ("from_", "to", "value", "upper"),
+    [(4, 20, 20, 21), (17, 40, 40, 41), (33, 64, 64, None), (1, 64, 64, None)],
+)
+def test_load_that_is_missing_at_first_is_sought_above(
+    from_: int, to: int, value: int, upper: int | None, start: float | None
+) -> None:
+    """As `p99 <= 1ms and iops >= 10_000 iops` holds from one depth to another."""
+    asked = Bounds(1.0, 64.0, 0.0, 1.0, asks_for_load=True)
+    found = run(asked, lambda depth: from_ <= depth <= to, start)
+    assert (found.value, found.upper) == (value, upper)
+    assert found.confirmed and found.monotone
+    assert len(found.probes) <= most_probes(asked)
+
+
+def test_load_that_is_never_there_is_sought_to_the_end() -> None:
+    asked = Bounds(1.0, 64.0, 0.0, 1.0, asks_for_load=True)
+    found = run(asked, lambda depth: False)
+    assert [one.probe.value for one in found.probes] == [1, 2, 4, 8, 16, 32, 64]
+    assert found.value is None and found.monotone
+    found = run(Bounds(1.0, 64.0, 0.0, 1.0), lambda depth: False)
+    assert [one.probe.value for one in found.probes] == [1, 1]
+
+
+def test_the_lowest_may_begin_with_too_much_load() -> None:
+    asked = Bounds(1.0, 64.0, 0.0, 1.0, "lowest", asks_for_load=True)
+    found = run(asked, lambda depth: 3 <= depth <= 20)
+    assert (found.value, found.lower) == (3, 2)

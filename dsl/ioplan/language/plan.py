@@ -26,6 +26,7 @@ OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "==": operator.eq,
     "!=": operator.ne,
 }
+AT_MOST, AT_LEAST = ("<", "<="), (">", ">=")
 
 FULL = "full"
 """The profile that needs no name: the values that the params themselves say."""

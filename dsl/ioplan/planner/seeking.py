@@ -16,13 +16,17 @@ from ioplan.language.bind.bind import (
     sought_value,
     step_of,
 )
-from ioplan.language.plan import RunTemplate, Seek, Test
+from ioplan.language.metric import RATES
+from ioplan.language.plan import AT_LEAST, AT_MOST, RunTemplate, Seek, Test
 from ioplan.planner.run_id import digest, set_fields
 from ioplan.planner.seek.grid import WITHIN, Bounds
 from ioplan.planner.seek.search import Probe
 from ioplan.planner.steps import Length, Prepare, Probing, Run
 from ioplan.planner.target_state import TargetState
 from ioplan.workload import Workload
+
+LOADS = ("qd", "rate", "threads")
+"""Axes along which throughput grows."""
 
 
 def bounds_of(seek: Seek, workload: Workload) -> Bounds:
@@ -40,6 +44,21 @@ def bounds_of(seek: Seek, workload: Workload) -> Bounds:
         direction="lowest" if seek.goal == "lowest" else "highest",
         at_most=seek.at_most,
         values=tuple(float(value.key) for value in seek.values),
+        asks_for_load=_asks_for_load(seek),
+    )
+
+
+def _asks_for_load(seek: Seek) -> bool:
+    """Whether a part of the condition may hold at a higher load only (of `lowest`: at a
+    lower one), as `iops >= 500 iops` does beside a limit of latency."""
+    if seek.axis.rpartition(".")[2] not in LOADS:
+        return False
+    if seek.goal == "lowest":
+        return any(
+            one.operator in AT_MOST and one.metric.unit == "ns" for one in seek.where
+        )
+    return any(
+        one.operator in AT_LEAST and one.metric.name in RATES for one in seek.where
     )
 
 

@@ -112,4 +112,4 @@ class Found(Model):
     @property
     def nothing(self) -> str:
         """Why there is no value; empty where there is one."""
-        return f"no {self.axis} held" if self.value is None else ""
+        return f"no {self.axis} that was tried held" if self.value is None else ""

@@ -28,7 +28,9 @@ class Bounds(Struct, frozen=True):
     `step` is what values are multiples of: 1 for a depth, a block for a size; 0 if any
     value will do. `within` is the resolution, as a share: two neighbours are at most so
     far apart. With 0 every multiple of `step` counts. Where `values` are listed,
-    smallest first, they are all there are. `at_most` limits the probes.
+    smallest first, they are all there are. `at_most` limits the probes. Where the
+    condition also `asks_for_load`, as for IOPS, it may not hold yet where the search
+    begins.
     """
 
     lowest: float
@@ -39,6 +41,7 @@ class Bounds(Struct, frozen=True):
     at_most: int | None = None
     confirmations: int = CONFIRMATIONS
     values: tuple[float, ...] = ()
+    asks_for_load: bool = False
 
 
 def grid(bounds: Bounds) -> Sequence[float]:

@@ -127,15 +127,16 @@ class Search:
         return low, min((k for k in self.known if k > low), default=self.last + 1)
 
     def _nearest_no(self) -> int:
-        proven = (k for k, one in self.known.items() if one == "no")
-        return min(proven, default=self.last + 1)
+        passed = [k for k, one in self.known.items() if one == "yes"]
+        proven = [k for k, one in self.known.items() if one == "no"]
+        return int(min(_that_end(self.bounds, passed, proven), default=self.last + 1))
 
     def _unbracketed(self) -> int | None:
         """Down until there is a yes, up until there is a no."""
         bottom, top = min(self.known), max(self.known)
         if self._edge()[0] < 0 and bottom > 0:
             return self._beyond(bottom, -1)
-        if "no" not in self.known.values() and top < self.last:
+        if self._nearest_no() > self.last and top < self.last:
             return self._beyond(top, 1)
         return None
 
@@ -200,6 +201,7 @@ def finding(bounds: Bounds, answered: Iterable[Answered]) -> Finding:
     sign = 1 if bounds.direction == "highest" else -1
     passed = [sign * v for v, one in last.items() if one.answer == "yes"]
     proven = [sign * v for v, one in last.items() if one.answer == "no"]
+    proven = _that_end(bounds, passed, proven)
     reached = [v for v in passed if v < min(proven, default=v + 1)]
     value = sign * max(reached) if reached else None
     nos = [v for v in proven if value is None or v > sign * value]
@@ -214,10 +216,21 @@ def finding(bounds: Bounds, answered: Iterable[Answered]) -> Finding:
     )
 
 
+def _that_end(
+    bounds: Bounds, passed: Sequence[float], proven: Sequence[float]
+) -> list[float]:
+    """The nos that end a search: not those before the first yes, where load may have
+    been missing."""
+    if not bounds.asks_for_load:
+        return list(proven)
+    return [one for one in proven if passed and one > min(passed)]
+
+
 def most_probes(bounds: Bounds) -> int:
     """More probes than that no search within these bounds needs."""
     values = grid(bounds)
-    most = _most_brackets(values) + ceil(log2(_widest(values)))
+    most = _most_brackets(values) * (2 if bounds.asks_for_load else 1)
+    most += ceil(log2(_widest(values)))
     most += PROOFS + bounds.confirmations
     return most if bounds.at_most is None else min(bounds.at_most, most)
 

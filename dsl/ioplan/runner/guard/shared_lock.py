@@ -65,14 +65,16 @@ def unrelated_openers(
     return [one for one in found if not participants.include(one.pid)]
 
 
-def lock(path: Path, fd: int, request: TargetRequest) -> None:
+def lock(
+    path: Path, fd: int, request: TargetRequest, wait_s: float = LOCK_WAIT_S
+) -> None:
     """Lock the target exclusively, or shared if another host leads.
 
     Raises TargetError.
     """
     alone = request.leads or not request.together
     how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
-    deadline_s = time.monotonic() + LOCK_WAIT_S
+    deadline_s = time.monotonic() + wait_s
     while True:
         try:
             fcntl.flock(fd, how | fcntl.LOCK_NB)

@@ -178,9 +178,8 @@ def _open(path: Path, pin: int, request: TargetRequest) -> Target:
 
 
 def _open_file(path: Path, pin: int, request: TargetRequest) -> Target:
-    fd = opened(pin, os.O_RDWR if request.writes else os.O_RDONLY)
+    fd = _locked_file(path, pin, request)
     try:
-        lock(path, fd, request)
         facts = file_facts(path, fd)
         check_size(facts, request)
         free = _check_file(path, fd, facts, request) if request.writes else READ
@@ -188,6 +187,25 @@ def _open_file(path: Path, pin: int, request: TargetRequest) -> Target:
         if request.writes:
             mark_open(fd, path)
         return _free(facts, fd, request, free, _watch(path, fd, None, request))
+    except BaseException:
+        os.close(fd)
+        raise
+
+
+def _locked_file(path: Path, pin: int, request: TargetRequest) -> int:
+    """The file, open and locked.
+
+    Who waits for the lock does not have it open for writing: the session that holds the
+    lock would take that for another use, and end.
+    """
+    fd = opened(pin, os.O_RDONLY)
+    try:
+        lock(path, fd, request)
+        if request.writes:
+            reader, fd = fd, opened(pin, os.O_RDWR)
+            os.close(reader)
+            lock(path, fd, request, wait_s=0)
+        return fd
     except BaseException:
         os.close(fd)
         raise

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ioplan.job import SECOND_NS, Counts, Job, JobStream, Progress, StreamCounts
 from ioplan.language.metric import Metric, at_the_end
-from ioplan.language.plan import OPERATORS, Demand, Seek
+from ioplan.language.plan import AT_LEAST, AT_MOST, OPERATORS, Demand, Seek
 from ioplan.planner.estimate import iops_of, mean_bytes
 from ioplan.planner.seek.batch_means import FAR
 from ioplan.planner.seek.decide import MARGIN, Claim, Point
@@ -26,7 +26,6 @@ REACHED = 0.99
 """A rate that is not reached to this share is not borne."""
 GROWTH = 0.001
 """A backlog that grows by more than this share of the arrivals is one that grows."""
-AT_MOST, AT_LEAST = ("<", "<="), (">", ">=")
 
 Reader = Callable[[Progress], Point]
 

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from ioplan.job import SECOND_NS, Job, Progress
 from ioplan.language.metric import at_the_end
-from ioplan.language.plan import OPERATORS, Demand
+from ioplan.language.plan import AT_MOST, OPERATORS, Demand
 from ioplan.planner.seek.decide import SLACK_S, Decider, Decision, Part
 from ioplan.planner.seek.search import Answer
 from ioplan.planner.steps import Run
 from ioplan.records.seek import DemandResult, Probed
 from ioplan.results.measure.metrics import Figure, Sample, figure
-from ioplan.runner.seek.claims import AT_MOST, judged
+from ioplan.runner.seek.claims import judged
 
 
 class DecisionWatch:

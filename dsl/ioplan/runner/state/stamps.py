@@ -27,6 +27,9 @@ from ioplan.target_entry import JournalPlace
 
 CUTS_AT = 48
 """Where its header counts the power cuts, in 64 bits."""
+FORGOTTEN_AT = 64
+"""Where it says, in as many, that stamps may be older than what is known of a block."""
+ONE = (1).to_bytes(8, "little")
 
 
 def _backing(facts: TargetFacts) -> list[str]:
@@ -121,8 +124,11 @@ class StampFile:
         except (FileNotFoundError, PermissionError):
             return  # what another user keeps is not read for this one, either
         try:
+            os.pwrite(fd, ONE, FORGOTTEN_AT)
             if self.elsewhere:
-                self.elsewhere.opened().punch(start, end - start)
+                link = self.elsewhere.opened()
+                link.write(FORGOTTEN_AT, ONE)
+                link.punch(start, end - start)
             with suppress(OSError):
                 return punch_hole(fd, start, end - start)
             self.path.unlink()  # a file system without holes: nothing is known

@@ -29,13 +29,15 @@ const HEADER_BYTES: u64 = 4096;
 const ALLOCATED_BYTES: u64 = 16 << 20;
 const ENTRY_BYTES: u64 = 12;
 const MAGIC: u64 = u64::from_le_bytes(*b"ioplanSM");
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 /// Where the header says in which boot of the host the file is in use; 0 after its end.
 const IN_USE_AT: u64 = 40;
 /// How often the target's power was cut; who cuts it counts there.
 const CUTS_AT: u64 = 48;
 /// How many writes have been issued, for all threads and runs.
 const WRITES_AT: usize = 56;
+/// Not 0 once blocks were forgotten: they were discarded, or written without stamps.
+const FORGOTTEN_AT: usize = 64;
 
 pub const GENERATION: u32 = (1 << 30) - 1;
 pub const IN_FLIGHT: u32 = 1 << 31;
@@ -213,8 +215,31 @@ impl Stamps {
     }
 
     fn counter(&self) -> &AtomicU64 {
+        self.header(WRITES_AT)
+    }
+
+    fn header(&self, at: usize) -> &AtomicU64 {
+        assert!(at.is_multiple_of(8) && at < HEADER_BYTES as usize);
         // SAFETY: inside the mapping's first page, aligned to 8 bytes, only used atomically.
-        unsafe { &*self.base.as_ptr().add(WRITES_AT).cast::<AtomicU64>() }
+        unsafe { &*self.base.as_ptr().add(at).cast::<AtomicU64>() }
+    }
+
+    /// Whether there may be stamps of this map older than what it knows of their blocks.
+    pub fn has_forgotten(&self) -> bool {
+        self.header(FORGOTTEN_AT).load(Ordering::Relaxed) != 0
+    }
+
+    /// Nothing is known of the block any more, though it may carry a stamp.
+    pub fn forget(&self, block: u64) {
+        if self.get(block) == 0 {
+            return;
+        }
+        self.set(block, 0);
+        if self.header(FORGOTTEN_AT).swap(1, Ordering::Relaxed) == 0
+            && let Some(remote) = &self.remote
+        {
+            remote.send(&[(FORGOTTEN_AT as u64, 1u64.to_le_bytes().to_vec())]);
+        }
     }
 
     pub fn set_durable(&self, block: u64, durable: Durable) {

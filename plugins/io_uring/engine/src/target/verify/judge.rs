@@ -173,7 +173,8 @@ impl Verifier {
         if stamped && self.is_untold(last, generation) {
             return Ok(Found::Kept);
         }
-        if stamped && age > GENERATION / 2 {
+        // What was forgotten may come back, with generations that tell nothing of today's.
+        if stamped && age > GENERATION / 2 && !self.stamps.has_forgotten() {
             let what = format!("generation {generation}, of which the last is {last}");
             return Err((Fault::Foreign, what));
         }

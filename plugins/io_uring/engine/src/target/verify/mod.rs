@@ -165,10 +165,6 @@ impl Verifier {
     pub fn take_back(&mut self, offset_bytes: u64, size_bytes: u64) {
         for number in self.blocks(offset_bytes, size_bytes) {
             let entry = self.stamps.get(number);
-            let before = match entry & UNKNOWN_BEFORE {
-                0 => before(entry & GENERATION),
-                _ => 0,
-            };
             let durable = self.stamps.durable(number);
             let distance = durable.distance.map(|distance| distance.saturating_sub(1));
             let durable = Durable {
@@ -176,7 +172,10 @@ impl Verifier {
                 ..durable
             };
             self.stamps.set_durable(number, durable);
-            self.stamps.set(number, before);
+            match entry & UNKNOWN_BEFORE {
+                0 => self.stamps.set(number, before(entry & GENERATION)),
+                _ => self.stamps.forget(number),
+            }
         }
         self.tell(offset_bytes, size_bytes);
     }
@@ -194,7 +193,7 @@ impl Verifier {
     /// The content is unknown from now on: it is trimmed.
     pub fn forget(&mut self, offset_bytes: u64, size_bytes: u64) {
         for number in self.blocks(offset_bytes, size_bytes) {
-            self.stamps.set(number, 0);
+            self.stamps.forget(number);
         }
         self.tell(offset_bytes, size_bytes);
     }

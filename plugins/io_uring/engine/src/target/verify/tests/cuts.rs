@@ -57,6 +57,35 @@ fn a_cut_may_not_take_back_what_a_flush_covers() {
     assert_eq!(faults(&later, 8192, &[0; 4096]), [Fault::LostFlushed; 8]);
 }
 
+/// A discard may fail or be lost, and what was written after it: either is allowed.
+#[test]
+fn a_cut_may_bring_back_what_was_discarded() {
+    for _ in 0..32 {
+        let (later, written) = cut(false, |verifier| {
+            let old = write(verifier, 8192);
+            flush(verifier);
+            verifier.forget(8192, 4096);
+            vec![old, write(verifier, 8192)]
+        });
+        let verdict = later.check(8192, &written[0]);
+        assert_eq!((verdict.rolled_back, verdict.mismatches), (8, vec![]));
+    }
+}
+
+#[test]
+fn a_cut_may_not_bring_back_what_was_discarded_below_what_is_flushed() {
+    for _ in 0..32 {
+        let (later, written) = cut(false, |verifier| {
+            let old = write(verifier, 8192);
+            verifier.forget(8192, 4096);
+            write(verifier, 8192);
+            flush(verifier);
+            vec![old]
+        });
+        assert_eq!(faults(&later, 8192, &written[0]), [Fault::LostFlushed; 8]);
+    }
+}
+
 #[test]
 fn a_flush_that_fails_promises_nothing() {
     let (later, written) = cut(false, |verifier| {
