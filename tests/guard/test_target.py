@@ -8,7 +8,6 @@ import os
 import pty
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ from sight import WORDS
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.results.store.store import Store
-from ioplan.runner.devices.open_files import Opener, openers
+from ioplan.runner.devices.open_files import Opener
 from ioplan.runner.guard.guard import UseWatch
 from ioplan.runner.guard.purge.purge import purge
 from ioplan.runner.guard.scratch_file import MARK
@@ -141,34 +140,29 @@ def test_a_second_user_of_a_target_is_refused(scratch: Path) -> None:
     open_target(request(scratch)).close()
 
 
-OPENS = """
-import sys
+USES = """
+import sys, time
 from ioplan.backends import TargetRequest
 from ioplan.runner.guard.target import open_target
-open_target(TargetRequest.model_validate_json(sys.argv[1]))
+target = open_target(TargetRequest.model_validate_json(sys.argv[1]))
+print("open", flush=True)
+while True:
+    target.watch.check()
+    time.sleep(0.01)
 """
 
 
 @pytest.mark.slow
 def test_who_waits_for_a_target_does_not_end_the_session_on_it(scratch: Path) -> None:
-    first = open_target(request(scratch))
-    assert first.watch
-    wanted = request(scratch).model_dump_json()
-    second = subprocess.Popen(
-        [sys.executable, "-c", OPENS, wanted], stderr=subprocess.PIPE
-    )
-    try:
-        while second.pid not in {one.pid for one in openers(scratch.stat())}:
-            assert second.poll() is None
-            time.sleep(0.01)
-        while second.poll() is None:
-            first.watch.check()
-            time.sleep(0.05)
-        _, text = second.communicate()
-        assert b"another ioplan uses" in text
-    finally:
-        second.kill()
-        first.close()
+    words = [sys.executable, "-c", USES, request(scratch).model_dump_json()]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as first:
+        try:
+            assert first.stdout and first.stdout.readline() == b"open\n"
+            with refused(TargetFault.LOCKED, "another ioplan uses"):
+                open_target(request(scratch))
+            assert first.poll() is None
+        finally:
+            first.kill()
 
 
 @pytest.mark.parametrize(
