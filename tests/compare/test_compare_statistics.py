@@ -219,6 +219,15 @@ def test_a_cell_that_lost_is_found_and_no_other() -> None:
     assert not any(metric.all and metric.all.word == "different" for (metric,) in found)
 
 
+def test_a_change_of_one_cell_of_four_is_not_said_of_all() -> None:
+    """25 % in one: the mean of all has 6 %, and noise has signs that may agree."""
+    world, design = World(cells=4, metrics=1), Design("ABABAB", 5)
+    found = [judged(world, design, seed, {0: 0.25})[0] for seed in range(60)]
+    assert sum(one.cells[0].word == "different" for one in found) >= 54
+    whole = [one.all for one in found if one.all and one.all.word == "different"]
+    assert len(whole) <= 3
+
+
 def test_nothing_is_called_where_nothing_tells_the_noise() -> None:
     loss = dict.fromkeys(range(20), -0.5)
     (found,) = judged(World(metrics=1), Design("AB"), 1, loss)

@@ -31,9 +31,10 @@ def interval(number: int, slow: float = 1.0, ios: int = IOS) -> Interval:
     )
 
 
-def event(start_s: float) -> EventMade:
+def event(start_s: float, takes_s: float = 0.0) -> EventMade:
+    end_s = start_s + takes_s
     return EventMade(
-        name="down", start_s=start_s, end_s=start_s, host="", exit_code=0, output=""
+        name="down", start_s=start_s, end_s=end_s, host="", exit_code=0, output=""
     )
 
 
@@ -66,6 +67,28 @@ def test_a_short_return_is_no_recovery() -> None:
     found = series(range(21, 31))
     found[24:27] = [interval(n) for n in range(25, 28)]  # 1.5 s as before
     assert took_s("recovery", found, 10.0) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize(
+    ("takes_s", "took_s"), [(0.0, 0.0), (2.0, 0.0), (7.0, 8.0), (12.0, 8.0)]
+)
+def test_an_event_that_acts_late_is_over_once_its_command_is(
+    takes_s: float, took_s: float
+) -> None:
+    """It does nothing for 5 s, and then harm for 3 s."""
+    found = series(range(31, 37))
+    metric = parse_metric("recovery of p99 to 120%")
+    assert recovery(metric, found, [event(10.0, takes_s)]).took_s == took_s
+
+
+def test_two_outages_of_one_command_are_one() -> None:
+    found = series(range(21, 24))
+    found[29:35] = [interval(n, 3.0) for n in range(30, 36)]
+    metric = parse_metric("recovery")
+    assert recovery(metric, found, [event(10.0, 9.0)]).took_s == pytest.approx(7.5)
+    noisy = [interval(n, 3.0 if n in (3, 9, 15) else 1.0) for n in range(1, 21)]
+    found[:20] = noisy
+    assert recovery(metric, found, [event(10.0, 9.0)]).took_s == pytest.approx(7.5)
 
 
 def test_it_is_held_for_the_stated_time() -> None:

@@ -20,7 +20,8 @@ def cut(seq: int) -> RunRecord:
 
 def read(seq: int, **found: int) -> RunRecord:
     one = record(seq)
-    facts: dict[str, Any] = {"verify": dict.fromkeys(BROKEN, 0) | found}
+    promised = {"promised_by_flush": 5}
+    facts: dict[str, Any] = {"verify": dict.fromkeys(BROKEN, 0) | promised | found}
     backend = one.backend.model_copy(update={"facts": facts})
     return one.model_copy(update={"backend": backend})
 
@@ -61,6 +62,17 @@ def test_how_a_promise_was_broken_is_said() -> None:
         "writes issued after them survived; entries of a log were lost though writes "
         "that follow it survived; 3 writes torn, at multiples of 4KiB",
     )
+
+
+def test_a_cut_after_which_nothing_promised_was_read_says_nothing() -> None:
+    """As where all is overwritten after it, or no flush ended before it."""
+    nothing = {"promised_by_flush": 0, "rolled_back": 4}
+    runs = [cut(1), read(2, **nothing), cut(3), read(4, **nothing)]
+    text = "nothing that had been promised was read after 2 power cuts"
+    assert list(survived({"a": runs})) == [Judged("undecided", text)]
+    (line,) = survived({"a": [*runs, cut(5), read(6, promised_by_read=1)]})
+    assert line.outcome == "held" and line.text.endswith(f"break one; {text}")
+    assert line.text.startswith("no promise was broken by 1 power cut: with 95 %")
 
 
 def test_what_was_not_read_says_nothing() -> None:

@@ -91,7 +91,8 @@ def test_what_did_not_happen_is_undecided() -> None:
 
 def after_cut(lost: int) -> Sample:
     """A run that has judged blocks after a power cut."""
-    facts = {"verify": {"kept": 1, "lost_flushed": lost}}
+    promised = {"promised_by_flush": 1}
+    facts = {"verify": {"kept": 1, "lost_flushed": lost, **promised}}
     one = record(1)
     backend = one.backend.model_copy(update={"facts": facts})
     return Sample(one.model_copy(update={"backend": backend}), sample(1).detail)
@@ -115,6 +116,22 @@ def test_a_zero_after_power_cuts_has_its_bound(
     found = [Judgement(verdict.expectation, verdict.outcome, {}, verdict)]
     ((_, line),) = verdict_lines(found)
     assert verdict.why == told and (f"({told})" in line) is bool(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "had"),
+    [
+        ("lost_fua == 0", "been written with FUA"),
+        ("older_than_durable == 0", "been read after an earlier one"),
+        ("overtaken == 0", ""),
+        ("torn == 0", ""),
+    ],
+)
+def test_a_zero_of_what_was_never_promised_is_undecided(text: str, had: str) -> None:
+    verdict = judge(expectation(text), [after_cut(0)], cuts=10)
+    assert verdict.outcome == ("undecided" if had else "held")
+    if had:
+        assert verdict.why == f"no block that was read after a power cut had {had}"
 
 
 RELATIVE = "iops >= 95% of baseline"

@@ -91,6 +91,33 @@ def test_a_drive_that_keeps_its_promise_is_not_accused(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("mode", ["volatile", "write-through"])
+def test_what_was_discarded_may_come_back(
+    mode: str, device: Starts, tmp_path: Path
+) -> None:
+    """With a stamp of this recording, and a generation that says nothing any more."""
+    text = PLAN.replace("0/100,", "0/100, trim 20%,")
+    done = cut(device(cache={"mode": mode}), tmp_path, text)
+    for after in records(done)[1::2]:
+        found = after["backend"]["facts"]["verify"]
+        assert (after["status"], found["foreign"]) == ("ok", 0), found
+        assert found["kept"] > 0 and found["promised_by_flush"] > 0
+
+
+@pytest.mark.long
+def test_a_lying_drive_that_was_never_asked_has_not_held(
+    device: Starts, tmp_path: Path
+) -> None:
+    text = PLAN.replace("every 16", "every 1_000_000")
+    done = cut(device(cache={"mode": "lying"}), tmp_path, text)
+    shown = " ".join(ioplan("show", "last", "--store", tmp_path / "store").out.split())
+    why = "no block that was read after a power cut had been flushed"
+    assert f"undecided: expect after.lost_flushed == 0: – ({why})" in shown, shown
+    assert "nothing that had been promised was read after" in shown
+    assert " held" not in shown and done.code == 1, shown
+
+
+@pytest.mark.long
 def test_the_same_plan_draws_the_same_moments(device: Starts, tmp_path: Path) -> None:
     one = device(cache={"mode": "volatile"})
     first, again = (records(cut(one, tmp_path))[::2] for _ in range(2))

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import comb
+from statistics import fmean
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ioplan.results.compare.estimate import (
     CONFIDENCE,
@@ -88,6 +90,7 @@ TOO_LITTLE = "too few sessions tell how much they differ"
 ALONE = "far off by itself, but not for one of so many rows"
 ONE_SESSION = "not all sessions are apart, as if one were far off"
 DISAGREE = "the cells do not go one way"
+OF_ONE_CELL = "without the cell that changed most they do not differ"
 
 
 class Call(Struct, frozen=True):
@@ -150,7 +153,17 @@ def _call_all(
     same_way = sum(d * one.difference > 0 for d in known)
     if chance <= LEVEL and same_way < AGREEING * len(known):
         return Call("undecided", one, chance, DISAGREE)
-    return _judged(one, chance, threshold)
+    found = _judged(one, chance, threshold)
+    if found.word == "different" and _is_of_one_cell(one, known, threshold):
+        return Call("undecided", one, chance, OF_ONE_CELL)
+    return found
+
+
+def _is_of_one_cell(one: Estimate, known: Sequence[float], threshold: float) -> bool:
+    """Whether the others do not differ without the cell that changed most."""
+    *others, _ = sorted(known, key=lambda d: d * one.difference)
+    without = replace(one, difference=fmean(others))
+    return without.p_value(threshold) > LEVEL
 
 
 def _unknown(pair: MetricPair, table: MetricTable) -> Call:

@@ -24,6 +24,7 @@ from ioplan.results.measure.recovery import lost_ios, recovery
 from ioplan.results.measure.tally import READ_WRITE, clamp
 from ioplan.results.measure.totals import Totals
 from ioplan.results.measure.wear import WEAR_METRICS, wear_value
+from ioplan.results.measure.zero_losses import nothing_shown, shows, verify_facts
 from ioplan.workload import DIRECTIONS, FOREVER_NS, SYNCS, Direction, Phase, parts_of
 
 
@@ -335,11 +336,10 @@ def _wear(metric: Metric, part: Part) -> Figure:
 
 def _survival(metric: Metric, part: Part) -> Figure:
     """How many blocks, of all runs that read after a power cut."""
-    backends = [getattr(one.record, "backend", None) for one in part.samples]
-    found = [one.facts.get("verify") for one in backends if one]
-    judged = [one for one in found if one and any(map(one.get, SURVIVAL))]
-    if not judged:
-        return Figure(None, "no block was judged after a power cut")
+    found = [verify_facts(one.record) for one in part.samples]
+    if why := nothing_shown(metric.name, found):
+        return Figure(None, why)
+    judged = [one for one in found if shows(metric.name, one)]
     return Figure(float(sum(int(one.get(metric.name, 0)) for one in judged)))
 
 

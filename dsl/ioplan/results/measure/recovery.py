@@ -31,7 +31,8 @@ class Recovered(NamedTuple):
 def recovery(metric: Metric, series: Series, events: Sequence[EventMade]) -> Recovered:
     """The longest time from an event until the metric stays near its level.
 
-    The level is the median of the intervals before the first event. As large a share
+    It has to stay there until the event's command has ended, which may act late. The
+    level is the median of the intervals before the first event. As large a share
     as was outside of the bound then may be so afterwards: that is its noise.
     """
     asked = metric.recovery or Recovery()
@@ -42,7 +43,7 @@ def recovery(metric: Metric, series: Series, events: Sequence[EventMade]) -> Rec
     if near.outside > MOST_OUTSIDE:
         share = f"{near.outside:.0%} of the intervals before the event"
         return Recovered(None, f"{share} were not within {asked.to_percent:g} %")
-    found = [_after(near, series, event.start_s) for event in events]
+    found = [_after(near, series, event) for event in events]
     unknown = [one for one in found if one.took_s is None]
     return max(unknown or found, key=lambda one: one.took_s or one.at_least_s or 0.0)
 
@@ -98,22 +99,28 @@ class _Near:
             return False
         return value <= bound if self.metric.unit == "ns" else value >= bound
 
-    def holding(self, after: Series) -> Iterator[bool]:
-        """Whether the metric stays near from each interval on."""
+    def holding(self, after: Series, acting: int) -> Iterator[bool]:
+        """Whether the metric stays near from each interval on, and to the last of those
+        in which the event is `acting`."""
         length_s = median([one.length_s for one in after])
         count = max(LEAST_HELD, ceil(self.held_s / length_s - 1e-6))
         holds = [self.holds(one) for one in after]
-        for start in range(len(holds) - count + 1):
-            window = holds[start : start + count]
-            yield holds[start] and window.count(False) <= self.outside * count
+        starts = range(len(holds) - count + 1)
+        most = self.outside * count
+        bad = [at for at in starts if holds[at : at + count].count(False) > most]
+        last_bad = max((at for at in bad if at + count <= acting), default=-1)
+        for at in starts:
+            yield holds[at] and at not in bad and at > last_bad
 
 
-def _after(near: _Near, series: Series, start_s: float) -> Recovered:
+def _after(near: _Near, series: Series, event: EventMade) -> Recovered:
     """From one event on."""
+    start_s = event.start_s
     after = [one for one in series if one.t_s > start_s]
+    acting = sum(one.t_s - one.length_s < event.end_s for one in after)
     if not after:
         return Recovered(None, "the run ended with the event")
-    for interval, holds in zip(after, near.holding(after), strict=False):
+    for interval, holds in zip(after, near.holding(after, acting), strict=False):
         if holds:
             began_s = interval.t_s - interval.length_s
             return Recovered(max(0.0, began_s - start_s))

@@ -1,12 +1,17 @@
-"""The bound that power cuts without a loss give: it stands wherever the zero stands."""
+"""What power cuts can have shown, and the bound that those without a loss give.
+
+A cut shows nothing of a promise unless blocks were read after it of which that had been
+promised. The bound stands wherever the zero stands.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from ioplan.core.text import counted
 from ioplan.core.units import digits
-from ioplan.language.metric import Metric
+from ioplan.language.metric import SURVIVAL, Metric
 from ioplan.records.record import RunRecord
 
 BROKEN = (
@@ -14,6 +19,21 @@ BROKEN = (
     *("torn", "misdirected", "foreign"),
 )
 """Facts of `verify` that no honest drive has."""
+FLUSHED, WITH_FUA, SEEN = "promised_by_flush", "promised_by_fua", "promised_by_read"
+PROMISES = (FLUSHED, WITH_FUA, SEEN)
+"""Facts of `verify`: blocks read after a cut of which something had been promised."""
+PROMISED_BY = {
+    "lost_flushed": (FLUSHED,),
+    "lost_fua": (WITH_FUA,),
+    "older_than_durable": (SEEN,),
+    "reordered": (FLUSHED, WITH_FUA),
+    "overtaken": (FLUSHED, WITH_FUA),
+}
+HAD_BEEN = {
+    FLUSHED: "been flushed",
+    WITH_FUA: "been written with FUA",
+    SEEN: "been read after an earlier one",
+}
 BOUNDED = (*BROKEN, "reordered", "overtaken", "torn_writes")
 CONFIDENCE = 0.95
 
@@ -38,6 +58,33 @@ def zero_text(metric: Metric, value: float | None, cuts: int) -> str:
     return f"0 in {counted(cuts, 'cut')}: {bound_text(cuts)} with 95 % confidence"
 
 
-def cuts_read(records: Iterable[RunRecord], reads: int) -> int:
-    """How many cuts in one cell so many reads can have judged."""
-    return min(reads, sum(one.power_cut is not None for one in records))
+def shows(name: str, found: Any) -> bool:
+    """Whether a run's fact `verify` says something of this promise."""
+    if not isinstance(found, dict) or not any(map(found.get, SURVIVAL)):
+        return False
+    return name not in PROMISED_BY or any(map(found.get, (*PROMISED_BY[name], name)))
+
+
+def nothing_shown(name: str, found: Iterable[Any]) -> str:
+    """Why runs say nothing of a promise; empty if one does."""
+    found = list(found)
+    if any(shows(name, one) for one in found):
+        return ""
+    if not any(shows("", one) for one in found):
+        return "no block was judged after a power cut"
+    had = " or ".join(HAD_BEEN[one] for one in PROMISED_BY[name])
+    return f"no block that was read after a power cut had {had}"
+
+
+def verify_facts(record: Any) -> Any:
+    """The fact `verify` of a run; None without."""
+    backend = getattr(record, "backend", None)
+    return backend.facts.get("verify") if backend else None
+
+
+def cuts_read(
+    records: Iterable[RunRecord], reads: Iterable[Any], metric: Metric
+) -> int:
+    """How many cuts in one cell these runs can have judged."""
+    judged = sum(shows(metric.name, verify_facts(one)) for one in reads)
+    return min(judged, sum(one.power_cut is not None for one in records))

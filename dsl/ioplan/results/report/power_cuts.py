@@ -9,7 +9,7 @@ from typing import Any
 from ioplan.core.text import counted
 from ioplan.language.quantity import size_text
 from ioplan.records.record import RunRecord
-from ioplan.results.measure.zero_losses import BROKEN, bound_text
+from ioplan.results.measure.zero_losses import BROKEN, PROMISES, bound_text
 from ioplan.results.report.document import Judged
 
 
@@ -19,18 +19,26 @@ def survived(by_label: Mapping[str, Sequence[RunRecord]]) -> Iterator[Judged]:
         read = list(_read(records))
         if read:
             who = f"{label}: " if len(by_label) > 1 else ""
-            broken = sum(any(map(found.get, BROKEN)) for found in read)
-            outcome = "failed" if broken else "held"
-            yield Judged(outcome, who + _text(len(read), broken) + _more(read))
+            outcome, text = _outcome(read)
+            yield Judged(outcome, who + text + _more(read))
 
 
-def _text(cuts: int, broken: int) -> str:
+def _outcome(read: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """Only a cut after which something promised was read can have broken a promise."""
+    broken = sum(any(map(found.get, BROKEN)) for found in read)
     if broken:
-        return f"a promise was broken by {broken} of {counted(cuts, 'power cut')}"
-    return (
+        of = counted(len(read), "power cut")
+        return "failed", f"a promise was broken by {broken} of {of}"
+    cuts = sum(any(map(found.get, PROMISES)) for found in read)
+    others = counted(len(read) - cuts, "power cut")
+    nothing = f"nothing that had been promised was read after {others}"
+    if not cuts:
+        return "undecided", nothing
+    text = (
         f"no promise was broken by {counted(cuts, 'power cut')}: with 95 % confidence "
         f"{bound_text(cuts)} of such cuts break one"
     )
+    return "held", text if cuts == len(read) else f"{text}; {nothing}"
 
 
 def _more(read: Sequence[dict[str, Any]]) -> str:

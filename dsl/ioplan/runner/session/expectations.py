@@ -159,8 +159,9 @@ class ExpectationTracker:
     def _judged(
         self, run: Run, record: RunRecord, samples: list[Sample]
     ) -> Iterator[Verdict]:
-        cuts = cuts_read(self.cuts[_cell(run)], len(samples))
+        reads = [one.record for one in samples]
         for expectation in expected_of(run):
+            cuts = cuts_read(self.cuts[_cell(run)], reads, expectation.metric)
             whole = self._whole(expectation, run, record, samples)
             yield judge(expectation, samples, whole, cuts)
 

@@ -245,7 +245,7 @@ class Figures(Struct, frozen=True, dict=True):
             return ""
         runs = (run for one in self.points for run in one.runs)
         cell = [run for run in runs if run.asked.cell == point.runs[-1].asked.cell]
-        return zero_text(metric, told.value, cuts_read(cell, len(point.counted)))
+        return zero_text(metric, told.value, cuts_read(cell, point.counted, metric))
 
     def _name(self, metric: Metric) -> str:
         if metric.direction == "trim":

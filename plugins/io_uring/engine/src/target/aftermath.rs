@@ -108,12 +108,12 @@ impl Aftermath {
         self.lost.push((issued, log));
     }
 
-    pub fn add(&mut self, other: Self) {
+    pub fn add(&mut self, other: &Self) {
         self.torn_writes += other.torn_writes;
         self.unit_blocks = common(self.unit_blocks, other.unit_blocks);
         self.newest = self.newest.max(other.newest);
         self.newest_follower = self.newest_follower.max(other.newest_follower);
-        self.lost.extend(other.lost);
+        self.lost.extend(&other.lost);
     }
 
     /// Blocks lost although a write survived that was issued after they were durable.
@@ -195,7 +195,7 @@ mod tests {
         let mut all = Aftermath::default();
         for at in [8, 12] {
             let torn = [&write(9, 16)[..at], &write(2, 16)[at..]].concat();
-            all.add(Aftermath::of(&torn));
+            all.add(&Aftermath::of(&torn));
         }
         let facts = all.facts(512);
         assert_eq!(
@@ -211,7 +211,7 @@ mod tests {
             let mut lost = Aftermath::default();
             lost.lost(5, false);
             lost.lost(8, false);
-            all.add(lost);
+            all.add(&lost);
             assert_eq!(all.facts(512)["reordered"], json!(reordered));
             assert_eq!(all.facts(512)["overtaken"], json!(0), "no log");
         }

@@ -21,6 +21,9 @@ pub enum Promise {
     Seen,
 }
 
+/// What facts call the blocks of each, in this order.
+pub const PROMISES: [&str; 3] = ["promised_by_flush", "promised_by_fua", "promised_by_read"];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Durable {
     /// How many generations before the last one; None if nothing is promised.

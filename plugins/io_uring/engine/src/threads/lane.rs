@@ -685,8 +685,7 @@ impl Lane {
         }
         self.verified_bytes += verdict.verified_bytes;
         self.verify_read_bytes += verdict.read_bytes;
-        self.shared
-            .survived(verdict.kept, verdict.rolled_back, verdict.aftermath);
+        self.shared.survived(&verdict);
         for mismatch in verdict.mismatches {
             self.shared.mismatched(mismatch);
         }

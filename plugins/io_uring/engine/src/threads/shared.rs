@@ -13,7 +13,8 @@ use crate::measure::clock::Clock;
 use crate::pattern::op::{Kind, Op};
 use crate::pattern::trace::{Replayed, Traces};
 use crate::target::aftermath::Aftermath;
-use crate::target::verify::{FAULTS, Mismatch};
+use crate::target::durable::PROMISES;
+use crate::target::verify::{FAULTS, Mismatch, Verdict};
 use crate::threads::apart::Apart;
 use crate::threads::failures::Failures;
 use crate::threads::gaps::StreamGap;
@@ -35,6 +36,7 @@ struct Mismatches {
     counts: [u64; FAULTS.len()],
     kept: u64,
     rolled_back: u64,
+    promised: [u64; PROMISES.len()],
     aftermath: Aftermath,
     first: Vec<Mismatch>,
 }
@@ -248,12 +250,23 @@ impl Shared {
         }
     }
 
-    /// Blocks that a power cut left as they were last written, or took back, as it may.
-    pub fn survived(&self, kept: u64, rolled_back: u64, aftermath: Aftermath) {
-        if kept + rolled_back > 0 || !aftermath.is_empty() {
+    /// What a power cut has left of blocks.
+    pub fn survived(&self, verdict: &Verdict) {
+        let Verdict {
+            kept,
+            rolled_back,
+            promised,
+            aftermath,
+            ..
+        } = verdict;
+        let judged = kept + rolled_back + promised.iter().sum::<u64>();
+        if judged > 0 || !aftermath.is_empty() {
             let mut found = lock(&self.mismatches);
             found.kept += kept;
             found.rolled_back += rolled_back;
+            for (sum, blocks) in found.promised.iter_mut().zip(promised) {
+                *sum += blocks;
+            }
             found.aftermath.add(aftermath);
         }
     }
@@ -289,6 +302,9 @@ impl Shared {
         }
         facts.insert("kept".into(), json!(found.kept));
         facts.insert("rolled_back".into(), json!(found.rolled_back));
+        for (name, blocks) in PROMISES.iter().zip(found.promised) {
+            facts.insert((*name).into(), json!(blocks));
+        }
         let first = found.first.iter();
         let first = first.map(|one| json!({"offset": one.offset_bytes, "what": one.what}));
         facts.insert("first".into(), first.collect());

@@ -4,7 +4,7 @@ use super::Verifier;
 use super::generations::{after, age, back, before};
 use super::header::Header;
 use crate::target::aftermath::{Aftermath, Place};
-use crate::target::durable::{Durable, Promise};
+use crate::target::durable::{Durable, PROMISES, Promise};
 use crate::target::stamps::{GENERATION, IN_FLIGHT, UNKNOWN_BEFORE};
 
 /// What is wrong with a block.
@@ -50,6 +50,9 @@ pub struct Verdict {
     /// Blocks that a power cut left as they were last written, or took back, as it may.
     pub kept: u64,
     pub rolled_back: u64,
+    /// Blocks read for the first time after a power cut of which something was promised,
+    /// by what promised it.
+    pub promised: [u64; PROMISES.len()],
     pub aftermath: Aftermath,
     pub mismatches: Vec<Mismatch>,
 }
@@ -78,6 +81,9 @@ impl Verifier {
             let offset_bytes = number * self.block_bytes as u64;
             verdict.read_bytes += self.block_bytes as u64;
             let durable = self.stamps.durable(number);
+            if self.is_after_cut(number) && durable.distance.is_some() {
+                verdict.promised[durable.by as usize] += 1;
+            }
             let found = self.judge(number, offset_bytes, block);
             verdict.kept += u64::from(matches!(found, Ok(Found::Kept)));
             verdict.rolled_back += u64::from(matches!(found, Ok(Found::RolledBack { .. })));

@@ -27,6 +27,7 @@ fn a_cut_may_take_back_what_no_flush_covers() {
         (0..3).map(|_| write(verifier, 8192)).collect()
     });
     let verdict = later.check(8192, &written[0]);
+    assert_eq!(verdict.promised, [0; 3]);
     assert_eq!((verdict.rolled_back, verdict.mismatches), (8, vec![]));
     // What it was found to be it has to stay.
     assert_eq!(faults(&later, 8192, &written[2]), [Fault::Stale; 8]);
@@ -49,6 +50,7 @@ fn a_cut_may_not_take_back_what_a_flush_covers() {
         let (later, written) = cut(false, work);
         let verdict = later.check(8192, &written[found]);
         assert_eq!((verdict.kept, verdict.rolled_back), (kept, rolled_back));
+        assert_eq!(verdict.promised, [8, 0, 0]);
         let lost_flushed = verdict.mismatches.iter();
         let lost_flushed = lost_flushed.filter(|one| one.fault == Fault::LostFlushed);
         assert_eq!(lost_flushed.count(), lost);
@@ -116,6 +118,7 @@ fn a_write_that_fails_takes_back_no_promise() {
         let (later, written) = cut(false, work);
         let verdict = later.check(8192, &written[found]);
         assert_eq!((verdict.kept, verdict.rolled_back), (kept, rolled_back));
+        assert_eq!(verdict.promised, [8, 0, 0]);
     }
     let (later, written) = cut(false, work);
     assert_eq!(faults(&later, 8192, &written[0]), [Fault::LostFlushed; 8]);
