@@ -342,3 +342,16 @@ def test_ctrl_c_while_it_is_being_read(
         process.send_signal(signal.SIGINT)
         assert process.communicate()[1] == "interrupted\n"
     assert process.returncode == 130
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_region_outside_of_a_stated_size_is_refused(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    text = 'test "T" { run random 64KiB 70/30, region 1GiB..2GiB for 2s }'
+    plan = plan_file(tmp_path, text)
+    done = ioplan("plan", plan, "--capacity", "256MiB", *words)
+    assert done.code == 2 and "is not possible at this capacity" in done.err
+    assert "its region ends at 2GiB, and the target at 256MiB" in done.err
+    assert ioplan("plan", plan, "--capacity", "2GiB", *words).code == 0
+    assert ioplan("plan", plan, *words).code == 0, "nobody said how large it is"

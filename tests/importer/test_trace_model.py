@@ -120,6 +120,15 @@ def test_a_model_of_any_trace_is_a_valid_plan(
     assert check(Source("a.ioplan", text), (), {}).tests
 
 
+@pytest.mark.parametrize(
+    ("count", "each_ms"), [(200, 5), (100, 10), (50, 3), (5000, 1)]
+)
+def test_a_short_clock_is_a_clock(count: int, each_ms: int, tmp_path: Path) -> None:
+    """Of N I/Os there are N - 1 gaps, so that N by the span is a bit too fast."""
+    _, found = fitted(written(tmp_path, clocked(count, 1000 // each_ms, 0)))
+    assert {one.variation for one in found} == {FIXED}
+
+
 def test_the_parameters_of_a_known_load_are_found(tmp_path: Path) -> None:
     """Random reads for 100 s, then writes by the clock: two phases."""
     first = poisson(1, 50_000, 500)

@@ -179,3 +179,21 @@ def test_a_region_in_bytes_is_as_many_of_a_pass() -> None:
     state = "precondition p { write random 4KiB, region 1GiB..+2GiB, 3 passes }\n"
     cost = cost_of("after p\n run random 4KiB 100/0 for 1s", state)
     assert cost.written_bytes == pytest.approx(3 * (2 << 30), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("burst", "seconds", "ios"),
+    [
+        ("5s of 50_000 iops, then 55s of 500 iops", 5, 250_000),
+        ("5s of 50_000 iops, then 55s of 500 iops", 65, 527_500),
+        ("30s of 0 iops, then 1s of 10_000 iops", 20, 0),
+        ("30s of 0 iops, then 1s of 10_000 iops", 31, 10_000),
+        ("1s of 900_000 iops, then 1s of 0 iops", 4, 400_000),  # DRIVE does 200,000
+        ("1s of 40MB/s, then 3s of 0B/s", 2, 40e6 / 4096),
+    ],
+)
+def test_bursts_count_as_far_as_a_run_goes(
+    burst: str, seconds: int, ios: float
+) -> None:
+    cost = cost_of(f"run random 4KiB 0/100, qd 64, burst {burst} for {seconds}s")
+    assert cost.written_bytes == pytest.approx(4096 * ios)

@@ -595,6 +595,27 @@ def test_a_full_disk_and_a_read_only_store(path: Path, pragma: str, text: str) -
         assert str(path) in str(caught.value)
 
 
+@needs_root
+@pytest.mark.machine
+@pytest.mark.slow
+def test_a_full_disk_can_be_read(tmp_path: Path) -> None:
+    """SQLite has no room for what its processes share, which one reader needs not."""
+    tell("mount", "-t", "tmpfs", "-o", "size=16m", "none", tmp_path)
+    try:
+        path = tmp_path / "store"
+        with Store.open(path) as store:
+            store.begin(session())
+            store.add(*run(1))
+        room = os.statvfs(tmp_path)
+        (tmp_path / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
+        with Store.to_read(path) as full:
+            assert [one.seq for one in full.records(ID)] == [1]
+        with pytest.raises(StoreError, match="is full: what was to be stored now"):
+            Store.open(path)
+    finally:
+        tell("umount", tmp_path)
+
+
 def test_a_locked_store(store: Store, path: Path) -> None:
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -111,6 +111,26 @@ def test_completions_of_what_was_merged_split_or_twice(tmp_path: Path) -> None:
     assert responses(twice, tmp_path) == [(0, 4), (1, 8)]
 
 
+def test_a_completion_is_of_an_io_of_its_kind(tmp_path: Path) -> None:
+    """A read and a write at one place, of which the later one is complete first."""
+    text = blkparse((0, "Q", 8, 8), (1, "Q", 8, 8), (4, "C", 8, 8), (9, "C", 8, 8))
+    lines = text.decode().splitlines()
+    for at in (1, 2):
+        lines[at] = lines[at].replace(" W ", " RS ")
+    assert responses("\n".join(lines).encode(), tmp_path) == [(0, 9), (1, 3)]
+    queued, done, read = 1, 8, 1 << 17
+    events = blktrace((0, queued, 8, 8), (1, queued, 8, 8), (4, done, 8, 8))
+    size = BLKTRACE.size
+    fields = [
+        list(BLKTRACE.unpack(events[n * size : (n + 1) * size])) for n in range(3)
+    ]
+    for at in (1, 2):
+        fields[at][5] = fields[at][5] & 0xFFFF | read >> 1
+    assert responses(b"".join(BLKTRACE.pack(*one) for one in fields), tmp_path) == [
+        *((0, -1), (1, 3))
+    ]
+
+
 def test_what_is_never_complete_holds_up_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 from command import ioplan
 
 from ioplan.trace import prepared
+from ioplan.trace import summary as summary_of
 from ioplan.trace.prepared import ANSWERED, DTYPE, NO_RESPONSE, Ios, Prepared, write
 from ioplan.trace.summary import COLUMNS, summary
 
@@ -70,3 +71,48 @@ def test_info_draws_them(tmp_path: Path) -> None:
     for made in (without, recorded()[list(DTYPE.names or ())].astype(DTYPE)):
         write(tmp_path / "x", [made])
         assert "not known: no completion" in ioplan("trace", "info", tmp_path / "x").out
+
+
+def test_all_units_of_a_large_io_are_touched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A discard of 1 GiB, 8 MiB within it, and some beside and across its end."""
+    monkeypatch.setattr(summary_of, "MOST_WIDE", 1)
+    made = np.zeros(6, DTYPE)
+    made["time_ns"] = np.arange(6)
+    mib = 1 << 20
+    made["offset"] = np.array([0, 3 * mib, 4096, 2000 * mib, 1020 * mib, 1500 * mib])
+    made["size"] = [1024 * mib, 8 * mib, 4096, 4096, 10 * mib, mib + 1]
+    write(tmp_path / "x", [made])
+    found = summary(Prepared.open(tmp_path / "x"))
+    assert found.touched_bytes == (1030 + 1 + 2) * mib
+
+
+def test_what_takes_no_time_finds_itself_beside_others(tmp_path: Path) -> None:
+    made = np.zeros(4, ANSWERED)
+    made["time_ns"] = [0, 0, 500, 500]
+    made["size"], made["response_ns"] = 4096, [1000, 1000, 0, 0]
+    write(tmp_path / "x", [made])
+    found = summary(Prepared.open(tmp_path / "x")).outstanding
+    assert found and found.most == 4
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "text"),
+    [
+        ((0, 500, 1000), "2.00 IOPS, 0.00819 MB/s; highest second 2"),
+        ((0, 2), "500 IOPS"),
+    ],
+)
+def test_the_mean_is_not_above_the_highest_second(
+    times_ms: tuple[int, ...], text: str, tmp_path: Path
+) -> None:
+    made = np.zeros(len(times_ms), DTYPE)
+    made["time_ns"], made["size"] = np.array(times_ms) * 10**6, 4096
+    write(tmp_path / "x", [made])
+    (line,) = (
+        one
+        for one in ioplan("trace", "info", tmp_path / "x").out.splitlines()
+        if one.startswith("rate")
+    )
+    assert text in line and ("highest" in line) == (len(times_ms) == 3)

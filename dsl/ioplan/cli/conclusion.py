@@ -39,7 +39,8 @@ def concluded(context: SessionContext, tally: SessionOutcome, call: RunCall) -> 
         console.print()
         show_records(console, context.store, session, records, context.plan)
     missed = _missed(context.plan, records)
-    places = {} if tally.status == "ok" else places_of(context.plan)
+    whole = tally.status == "ok" and not tally.skipped
+    places = {} if whole else places_of(context.plan)
     _conclude(console, tally, judgements(records, places), missed, session, call)
     unmet = sum(one.counts for one in missed)
     return exit_code(tally, unmet, call.request.baseline is not None)
@@ -92,6 +93,10 @@ def _conclude(
     console.print(f"expectations: {judged}" if judged else "no expectations")
     for one in missed:
         console.print(line(one.text, "yellow"))
+    if tally.skipped:
+        others = len(tally.skipped) - 1
+        rest = f" (and {others} more skipped)" if others else ""
+        console.print(line(f"skipped: {tally.skipped[0]}{rest}", "yellow"))
     if tally.failure:
         print_message(f"error: {tally.failure}")
     more = "" if tally.status == "ok" else f"\nto continue: ioplan resume {session.id}"

@@ -75,7 +75,7 @@ class StoreFault(Kind):
     """Why the results cannot be read or kept: the `kind` of a StoreError."""
 
     STORE = "store", "another error of the store"
-    STORE_FULL = "store-full", "its disk is full, and the last run was not stored"
+    STORE_FULL = "store-full", "its disk is full, and what was to be stored is not"
     STORE_RESERVE_USED = "store-reserve-used", "its disk is full; the run was stored"
     STORE_READ_ONLY = "store-read-only", "it cannot be written to"
     STORE_NOT_A_DATABASE = "store-not-a-database", "it is not an SQLite file"

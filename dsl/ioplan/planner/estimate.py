@@ -201,25 +201,28 @@ class Estimator:
         moved = written = 0.0
         for stream in workload.streams:
             share = stream.own_ns(run_ns) / run_ns if run_ns else 1.0
-            more, more_written = (speed * share for speed in self._speed(stream))
+            speeds = self._speed(stream, run_ns)
+            more, more_written = (speed * share for speed in speeds)
             moved, written = moved + more, written + more_written
         fastest = self.assumptions.bandwidth_bytes_per_s
         if moved <= fastest:
             return moved, written
         return fastest, written * fastest / moved
 
-    def _speed(self, stream: Stream) -> tuple[float, float]:
-        """The speed of one stream, by what limits it most."""
+    def _speed(self, stream: Stream, run_ns: int | None) -> tuple[float, float]:
+        """The mean speed of one stream in its part of a run, by what limits it most."""
         trims = stream.trim_percent / 100
         reads = (1 - trims) * stream.read_percent / 100
         write_bytes = self.sizes(stream.write_sizes)
         size = reads * self.sizes(stream.read_sizes) + (1 - reads) * write_bytes
         iops = self._iops(stream, size)
         if stream.rate:
-            iops = min(iops, iops_of(stream.rate, size))
+            per_io = 1.0 if stream.rate.iops is not None else size
+            own_ns = stream.own_ns(run_ns) if run_ns else None
+            iops = mean_rate(stream.rate, own_ns, iops * per_io) / per_io
         if stream.replay and stream.pace != "fast":
             span_s = max(stream.replay.span_ns, 1) / SECOND_NS / stream.speed
-            iops = min(iops, stream.replay.ios / span_s)
+            iops = min(iops, stream.replay.moved_bytes / size / span_s)
         return iops * size, iops * (1 - reads - trims) * write_bytes
 
     def _iops(self, stream: Stream, mean_size_bytes: float) -> float:
@@ -237,6 +240,24 @@ class Estimator:
             return iops
         burst = stream.threads * stream.pause_every
         return burst / (burst / iops + stream.pause_ns / SECOND_NS)
+
+
+def mean_rate(rate: Rate, span_ns: int | None, most: float) -> float:
+    """The mean of a rate in its unit over its first `span_ns`, at `most` at any time.
+
+    Without a span it is that of a whole cycle.
+    """
+    if not rate.phases:
+        return min(most, rate.iops or rate.bytes_per_s or 0.0)
+    cycle_ns = sum(phase.length_ns for phase in rate.phases)
+    span_ns = span_ns or cycle_ns
+    whole, rest_ns = divmod(span_ns, cycle_ns)
+    done = 0.0
+    for phase in rate.phases:
+        part_ns = min(phase.length_ns, rest_ns)
+        done += min(phase.per_s, most) * (whole * phase.length_ns + part_ns)
+        rest_ns -= part_ns
+    return done / span_ns
 
 
 def iops_of(rate: Rate, mean_size_bytes: float) -> float:

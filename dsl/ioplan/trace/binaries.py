@@ -81,8 +81,9 @@ def _event(event: tuple[int, ...], wanted: int, found: Found) -> Iterator[Row | 
     _, _, at_ns, sector, size, action, _, device, *_ = event
     what, flags = action & 0xFFFF, action >> 16
     volume = f"{device >> 20},{device & (1 << 20) - 1}"
+    kind = DISCARD if flags & IS_DISCARD else (READ, WRITE)[bool(flags & IS_WRITE)]
     if what == COMPLETE and size:
-        yield Done(at_ns, sector * SECTOR, size, volume)
+        yield Done(at_ns, sector * SECTOR, size, volume, kind)
         return
     if what != wanted:
         found.left_out["events of other kinds"] += 1
@@ -92,7 +93,6 @@ def _event(event: tuple[int, ...], wanted: int, found: Found) -> Iterator[Row | 
     if not size:
         found.left_out["events without data"] += not flags & IS_FLUSH
         return
-    kind = DISCARD if flags & IS_DISCARD else (READ, WRITE)[bool(flags & IS_WRITE)]
     yield Row(at_ns, kind, sector * SECTOR, size, volume, FUA * bool(flags & IS_FUA))
 
 

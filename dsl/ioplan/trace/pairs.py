@@ -14,12 +14,16 @@ MOST_WAITING = 1 << 16
 
 
 class Done(NamedTuple):
-    """A completion: of one I/O, of several that were merged, or of a part of one."""
+    """A completion: of one I/O, of several that were merged, or of a part of one.
+
+    Of I/Os at one place it is that of the first of its `kind`, if that is known.
+    """
 
     time_ns: int
     offset: int
     size: int
     volume: str
+    kind: int | None = None
 
 
 class _Begun:
@@ -66,7 +70,7 @@ def _complete(done: Done, open_at: dict[tuple[str, int], deque[_Begun]]) -> None
     at, end = done.offset, done.offset + done.size
     while at < end:
         near = open_at.get((done.volume, at))
-        one = near[0] if near else _around(done.volume, at, open_at)
+        one = _first(near, done.kind) if near else _around(done, at, open_at)
         if one is None:
             return
         ends = min(end, one.row.offset + one.row.size)
@@ -77,13 +81,19 @@ def _complete(done: Done, open_at: dict[tuple[str, int], deque[_Begun]]) -> None
         at = ends
 
 
+def _first(ones: deque[_Begun], kind: int | None) -> _Begun:
+    """The first of this kind; else what is known of kinds is wrong."""
+    return next((one for one in ones if kind in (None, one.row.kind)), ones[0])
+
+
 def _around(
-    volume: str, at: int, open_at: dict[tuple[str, int], deque[_Begun]]
+    done: Done, at: int, open_at: dict[tuple[str, int], deque[_Begun]]
 ) -> _Begun | None:
     """One that has begun and of which this is a later part."""
     for (name, offset), ones in open_at.items():
-        if name == volume and offset < at < offset + ones[0].row.size:
-            return ones[0]
+        one = _first(ones, done.kind)
+        if name == done.volume and offset < at < offset + one.row.size:
+            return one
     return None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -47,11 +48,11 @@ class Waiting:
         ends = times + known["response_ns"]
         inside = np.minimum(ends, np.uint64(self.span_ns)) - times
         self.busy_ns += float(inside.sum(dtype=np.float64))
+        ends = np.maximum(ends, times + np.uint64(1))  # its arrival finds itself
         self.ends = np.sort(np.concatenate((self.ends, ends)))
         over = np.searchsorted(self.ends, times, "right")
         begun = before + np.arange(1, len(times) + 1)
-        found = np.maximum(begun - over, 1)  # what took no time was there
-        np.maximum.at(self.along, columns_of(times, self.span_ns), found)
+        np.maximum.at(self.along, columns_of(times, self.span_ns), begun - over)
         self.ends = self.ends[over[-1] :]
 
     def found(self) -> Outstanding:
@@ -71,6 +72,8 @@ SECOND_NS = 10**9
 UNIT = 20
 """Places are told in units of 1 MiB, 2^20 bytes."""
 HOTTEST = 0.1
+MOST_WIDE = 1 << 16
+"""So many I/Os over more than two units are kept apart."""
 
 
 class TraceSummary(Struct, frozen=True):
@@ -115,6 +118,7 @@ class _Sums:
         self.sizes: Counter[int] = Counter()
         self.seconds: Counter[int] = Counter()
         self.units: Counter[int] = Counter()
+        self.wide: set[tuple[int, int]] = set()
         self.moved = self.sequential = self.gaps = 0
         self.gap_sum = self.gap_squares = 0.0
         self.last_ns: int | None = None
@@ -122,9 +126,20 @@ class _Sums:
 
     def hot_share(self) -> float:
         """Of the units that were touched, how much begins in the hottest ones."""
-        hottest = max(1, round(HOTTEST * len(self.units)))
+        hottest = max(1, round(HOTTEST * self.touched()))
         most = sum(count for _, count in self.units.most_common(hottest))
         return most / max(1, self.units.total())
+
+    def touched(self) -> int:
+        """How many units: those of both ends of I/Os, and all between."""
+        found = _merged(self.wide)
+        firsts = [first for first, _ in found]
+        at = np.searchsorted(firsts, units := sorted(self.units), "right") - 1
+        within = sum(
+            k >= 0 and u <= found[k][1] for k, u in zip(at, units, strict=True)
+        )
+        between = sum(last + 1 - first for first, last in found)
+        return len(self.units) - within + int(between)
 
     def add(self, ios: Ios) -> None:
         """The next part of the trace, which has an I/O at least."""
@@ -136,9 +151,13 @@ class _Sums:
         self.sizes.update(_counts(data["size"]))
         self.moved += int(data["size"].astype("u8").sum())
         ends = data["offset"] + data["size"]
-        self.units.update(_counts(data["offset"] >> UNIT))
-        last = np.unique((ends - (ends > 0)) >> UNIT)
-        self.units.update(dict.fromkeys(last.tolist(), 0))
+        first, last = data["offset"] >> UNIT, (ends - (ends > 0)) >> UNIT
+        self.units.update(_counts(first))
+        self.units.update(dict.fromkeys(np.unique(last).tolist(), 0))
+        wide = last > first + 1
+        self.wide.update(zip(first[wide].tolist(), last[wide].tolist(), strict=True))
+        if len(self.wide) > MOST_WIDE:
+            self.wide = {*_merged(self.wide)}
         before = np.append(np.uint64(self.end), ends[:-1])
         self.sequential += int((data["offset"] == before).sum())
         self.end = int(ends[-1])
@@ -158,6 +177,17 @@ class _Sums:
             return 0.0
         mean = self.gap_sum / self.gaps
         return float(max(0.0, self.gap_squares / self.gaps - mean**2) ** 0.5 / mean)
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Without overlaps, in their order; each is from its first to its last."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if found and first <= found[-1][1]:
+            found[-1] = found[-1][0], max(last, found[-1][1])
+        else:
+            found.append((first, last))
+    return found
 
 
 def _counts(values: np.ndarray) -> dict[int, int]:
@@ -184,7 +214,7 @@ def summary(trace: Prepared) -> TraceSummary:
         span_ns=header.span_ns,
         end_bytes=header.end_bytes,
         moved_bytes=sums.moved,
-        touched_bytes=len(sums.units) << UNIT,
+        touched_bytes=sums.touched() << UNIT,
         kinds=(reads, writes, flushes, discards),
         sizes=sums.sizes,
         peak_iops=max(sums.seconds.values()),

@@ -211,6 +211,9 @@ def ftrace(line: str, found: Found) -> Iterator[Row | Done]:
     yield from _of_kernel(event, found)
 
 
+KINDS = {"R": READ, "W": WRITE, "D": DISCARD}
+
+
 def _of_kernel(event: re.Match[str], found: Found) -> Iterator[Row | Done]:
     if event["action"] not in (found.event, found.completion):
         found.left_out[f"events {event['action']}"] += 1
@@ -219,7 +222,8 @@ def _of_kernel(event: re.Match[str], found: Found) -> Iterator[Row | Done]:
     place = int(event["sector"] or 0) * SECTOR
     size = int(event["count"] or 0) * SECTOR
     if event["action"] == found.completion:
-        yield Done(at_ns, place, size, event["device"])
+        kind = KINDS.get(event["rwbs"].removeprefix("F")[:1])
+        yield Done(at_ns, place, size, event["device"], kind)
         return
     yield from rwbs(at_ns, event["rwbs"], place, size, event["device"], found)
 
@@ -232,8 +236,7 @@ def rwbs(
     rest = text[flush:]
     if flush:
         yield Row(at_ns, FLUSH, 0, 0, volume)
-    kinds = {"R": READ, "W": WRITE, "D": DISCARD}
-    kind = kinds.get(rest[:1])
+    kind = KINDS.get(rest[:1])
     if kind is not None and (size or not flush):
         yield Row(at_ns, kind, offset, size, volume, FUA * ("F" in rest[1:]))
     elif not flush:

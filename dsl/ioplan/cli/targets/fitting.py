@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from ioplan.backends import TargetFacts
 from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
+from ioplan.cli.inputs import NO_TARGET
 from ioplan.cli.targets.choose import Choice
 from ioplan.core.error_kinds import CommandFault
 from ioplan.core.text import did_you_mean
@@ -65,13 +66,21 @@ def refuse(
     ]
     if placed:
         raise PlanError(placed)
-    if texts := [one.text for one in wrong]:
-        text = f"the plan is not possible on {facts.path}:{_shown(texts)}"
-        raise UsageError(text, CommandFault.MISFIT)
+    refuse_misfits(wrong, facts)
     if short:
         text = f"{choice.backend.name} does not support the plan as written:"
         text += _shown([one.text for one in short])
         raise UsageError(text, CommandFault.UNSUPPORTED)
+
+
+def refuse_misfits(wrong: Iterable[Misfit], facts: TargetFacts) -> None:
+    """Refuse what no backend can do on a target. Raises UsageError."""
+    if texts := [one.text for one in wrong]:
+        is_named = facts.path != NO_TARGET
+        where = f"on {facts.path}" if is_named else "at this capacity"
+        raise UsageError(
+            f"the plan is not possible {where}:{_shown(texts)}", CommandFault.MISFIT
+        )
 
 
 def _shown(texts: list[str]) -> str:

@@ -56,7 +56,24 @@ def until_of(timing: Timing, scope: Scope, *kinds: Kind) -> Until | None:
         return None
     rule = steady_rule(timing, metric, scope)
     least_passes = _least(timing, most, scope)
+    _check_window(rule, every, most, timing, scope)
     return Until(replace(rule, least_passes=least_passes), every, most)
+
+
+def _check_window(
+    rule: SteadyRule, every: Quantity, most: Amount, timing: Timing, scope: Scope
+) -> None:
+    """Whether the most has room for a window of values, where both are of a kind."""
+    if not isinstance(most, Quantity):
+        return
+    parts = {("time", "time"): 1.0, ("share", "passes"): 100.0}
+    part = parts.get((every.kind, most.kind))
+    if part and most.value * part < every.value * rule.window:
+        scope.findings.error(
+            f"'at most' {most.text} cannot fill a window of {rule.window}, one value "
+            f"every {every.text}",
+            timing["at most"].span,
+        )
 
 
 def _least(timing: Timing, most: Amount, scope: Scope) -> float:

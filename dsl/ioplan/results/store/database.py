@@ -26,7 +26,7 @@ from ioplan.results.store.layout.tables import (
     other_layout,
     upgrade,
 )
-from ioplan.results.store.sqlite import SqliteFile, is_immutable
+from ioplan.results.store.sqlite import SqliteFile, has_log, is_immutable
 
 # Disk space held in reserve, so that a run which has ended can be stored.
 
@@ -222,6 +222,9 @@ class Database(Prepared):
         """As `at`, and also a file where nothing can be written."""
         try:
             return cls.at(place)
+        except StoreFullError:  # a file in which nothing can change is read as it is
+            if is_address(str(place)) or has_log(Path(place)):
+                raise
         except StoreError:
             if is_address(str(place)) or not is_immutable(Path(place)):
                 raise

@@ -27,8 +27,8 @@ FULL = ("FULL", "IOERR_SHMSIZE")
 """SQLite cannot say it better of the file that its processes share."""
 TEXTS = {
     StoreFault.STORE_FULL: (
-        "cannot grow, the disk is full: the last run was not stored, earlier "
-        f"ones are; free some space, or {OTHER_STORE_HINT}"
+        "cannot grow, the disk is full: what was to be stored now is not, and all "
+        f"before is; free some space, or {OTHER_STORE_HINT}"
     ),
     StoreFault.STORE_READ_ONLY: (
         "is read-only: give yourself the right to write to the file and its "

@@ -210,16 +210,21 @@ def check_regular(path: Path) -> None:
             )
 
 
-def is_immutable(path: Path) -> bool:
-    """Whether we cannot write to it, and no log holds what is not in it yet."""
+def has_log(path: Path) -> bool:
+    """Whether a log may hold what is not in the file yet."""
     logs = (path.with_name(path.name + log) for log in LOGS)
     try:
-        if any(log.stat().st_size for log in logs if log.exists()):
-            return False
+        return any(log.stat().st_size for log in logs if log.exists())
     except OSError:  # not for us to see
-        return False
+        return True
+
+
+def is_immutable(path: Path) -> bool:
+    """Whether we cannot write to it, and no log holds what is not in it yet."""
     needed = (path, path.parent)
-    return not all(os.access(one, os.W_OK, effective_ids=True) for one in needed)
+    return not has_log(path) and not all(
+        os.access(one, os.W_OK, effective_ids=True) for one in needed
+    )
 
 
 def _begin(connection: sqlite3.Connection, writes: bool, busy_s: float) -> None:

@@ -26,7 +26,7 @@ UNUSABLE = (Cause.STUCK, Cause.TAKEN)
 """The causes of it."""
 
 
-class NothingFound(RunFailed):
+class NothingFound(ExplainedError):
     """A run takes a share of what was not found: it is left out, and others go on."""
 
     kind = Cause.NOTHING_FOUND
@@ -49,12 +49,17 @@ class SessionOutcome:
     def __init__(self) -> None:
         self.runs = self.reused = 0
         self.failures: list[SessionFailure] = []
+        self.skipped: list[str] = []
         self.verdicts: Counter[str] = Counter()
         self.interrupted = False
 
     def count(self, verdicts: Iterable[Verdict]) -> None:
         """Add verdicts."""
         self.verdicts.update(verdict.outcome for verdict in verdicts)
+
+    def skip(self, error: NothingFound) -> None:
+        """Add a run that is left out, which is no failure."""
+        self.skipped.append(str(error))
 
     def fail(self, error: BaseException) -> None:
         """Add a failure; an error that explains nothing is a defect of ioplan."""

@@ -188,7 +188,7 @@ class SessionRunner:
         except TargetUnusable:
             raise
         except NothingFound as error:  # nothing was done to the target
-            self.outcome.fail(error)
+            self.outcome.skip(error)
             self.observer.note(f"skipped: {error}")
         except RunFailed as error:
             if self.context.on_failure == "stop":

@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ioplan.backends import TargetFacts
 from ioplan.cli.commands.native import print_native
 from ioplan.cli.commands.planning.plan_fit import plan_fit
 from ioplan.cli.commands.planning.plan_target import planned_targets
@@ -17,12 +18,13 @@ from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.display.plan_table import ProvenState, plan_json, plan_table
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.inputs import checked_plan, simulated, size
+from ioplan.cli.inputs import NO_TARGET, checked_plan, simulated, size
 from ioplan.cli.run_options import requested
 from ioplan.cli.sessions.selection import only_tests, print_tests
 from ioplan.cli.sessions.stores import results_at
-from ioplan.cli.targets.assumed import assumed_facts
+from ioplan.cli.targets.assumed import DEFAULT_CAPACITY_BYTES, assumed_facts
 from ioplan.cli.targets.choose import named_backend
+from ioplan.cli.targets.fitting import refuse_misfits
 from ioplan.core.text import counted, line
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.quantity import QuantityError, parse
@@ -36,6 +38,7 @@ from ioplan.results.compare.judge import Question
 from ioplan.results.store.errors import StoreError
 from ioplan.runner.lab.cross_references import expanded
 from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.prepare.fit import misfits
 
 if TYPE_CHECKING:
     from ioplan.cli.commands.planning.plan_fit import PlanFit
@@ -201,8 +204,18 @@ def show_plan(
         plan_table(console, planned, facts.capacity_bytes, everything, state, within_s)
     if len(named) > 1 and (note := summary_of(planned).lanes_note(len(named))):
         print_message(note)
-    if fit and not (rehearse or native):
-        fit.conclude(None if json else console)
+    if not (rehearse or native):
+        _conclude(planned, facts, fit, None if json else console)
+
+
+def _conclude(
+    plan: CheckedPlan, facts: TargetFacts, fit: PlanFit | None, console: Console | None
+) -> None:
+    """Refuse what is known to be refused by `run`. Raises PlanError, UsageError."""
+    if fit:
+        fit.conclude(console)
+    elif facts.path != NO_TARGET or facts.capacity_bytes != DEFAULT_CAPACITY_BYTES:
+        refuse_misfits(misfits(summary_of(plan).io_steps, facts), facts)
 
 
 def _choice(backend: str | None, lab: Path | None, options: list[str]) -> Choice:

@@ -138,10 +138,12 @@ def _lines(name: str, found: TraceSummary) -> Iterator[str]:
     span_s = found.span_ns / 1e9
     yield f"{name}: {counted(found.ios, 'I/O')} in {span(found.span_ns)}"
     if span_s:
-        mean = f"{iops_text(found.ios / span_s)} IOPS"
-        rate = f"{digits(found.moved_bytes / span_s / 1e6)} MB/s"
-        peak = f"{iops_text(found.peak_iops)} IOPS"
-        yield f"rate        {mean}, {rate}; highest second {peak}"
+        # the last I/O ends the time, and is not within it
+        within = (found.ios - 1) / found.ios
+        mean = f"{iops_text(within * found.ios / span_s)} IOPS"
+        rate = f"{digits(within * found.moved_bytes / span_s / 1e6)} MB/s"
+        peak = f"; highest second {iops_text(found.peak_iops)} IOPS" * (span_s >= 1)
+        yield f"rate        {mean}, {rate}{peak}"
         yield f"            |{bars(found.rates)}|"
     kinds = zip(KINDS, found.kinds, strict=True)
     told = ", ".join(f"{n} {name[n > 1]}" for name, n in kinds if n)

@@ -25,11 +25,21 @@ from ioplan.results.report.reader import Reader
 
 
 def is_steered(point: Point) -> bool:
-    """Whether the plan changes the load within the series, or it is of several runs."""
-    streams = point.counted[-1].asked.workload.streams
-    return len(point.counted) > 1 or any(
-        (one.rate and one.rate.changes) or one.starts_ns or one.ends_ns
-        for one in streams
+    """Whether the plan changes the load within the series, or it is of several runs.
+
+    A trace has its own rate, and an event of the lab does what the plan asks for.
+    """
+    last = point.counted[-1]
+    return (
+        len(point.counted) > 1
+        or bool(last.events)
+        or any(
+            (one.rate and one.rate.changes)
+            or (one.replay and one.pace != "fast")
+            or one.starts_ns
+            or one.ends_ns
+            for one in last.asked.workload.streams
+        )
     )
 
 
