@@ -133,13 +133,10 @@ class _Sums:
     def touched(self) -> int:
         """How many units: those of both ends of I/Os, and all between."""
         found = _merged(self.wide)
-        firsts = [first for first, _ in found]
-        at = np.searchsorted(firsts, units := sorted(self.units), "right") - 1
-        within = sum(
-            k >= 0 and u <= found[k][1] for k, u in zip(at, units, strict=True)
-        )
-        between = sum(last + 1 - first for first, last in found)
-        return len(self.units) - within + int(between)
+        ends, units = np.array(found or [(-1, -1)]), np.array(sorted(self.units))
+        at = np.searchsorted(ends[:, 0], units, "right") - 1
+        apart = int(((at < 0) | (units > ends[at, 1])).sum())
+        return apart + sum(last + 1 - first for first, last in found)
 
     def add(self, ios: Ios) -> None:
         """The next part of the trace, which has an I/O at least."""

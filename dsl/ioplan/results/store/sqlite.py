@@ -222,9 +222,8 @@ def has_log(path: Path) -> bool:
 def is_immutable(path: Path) -> bool:
     """Whether we cannot write to it, and no log holds what is not in it yet."""
     needed = (path, path.parent)
-    return not has_log(path) and not all(
-        os.access(one, os.W_OK, effective_ids=True) for one in needed
-    )
+    can_write = all(os.access(one, os.W_OK, effective_ids=True) for one in needed)
+    return not can_write and not has_log(path)
 
 
 def _begin(connection: sqlite3.Connection, writes: bool, busy_s: float) -> None:

@@ -113,7 +113,7 @@ def _quiet(figures: Figures, points: Sequence[Point], name: str) -> Lines:
 def _busy(figures: Figures, points: Sequence[Point]) -> Iterator[Lines]:
     """Throughput at the highest load: of small blocks in I/Os, of large in bytes."""
     busy = _loaded(points, max)
-    if all(map(is_rated, busy)):
+    if all(map(is_rated, busy)) and busy != _loaded(points, min):
         yield figures.worst(Metric(name="mean"), busy)
         return
     for name in rates_of(busy):
