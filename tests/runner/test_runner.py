@@ -900,6 +900,30 @@ def test_failed_trims_fail_the_run(bench: Bench) -> None:
     assert record.directions["trim"].errors == 4
 
 
+@pytest.mark.parametrize(("run_ms", "told"), [(600, True), (970, False), (1040, False)])
+def test_what_the_warm_up_left_outstanding_is_told(
+    bench: Bench, run_ms: int, told: bool
+) -> None:
+    """A stall across its end is in no figure; `run_ns` begins with the next I/O."""
+
+    def script(run: ScriptedExecution) -> Iterator[Event]:
+        done = (stream(read=counts([1000] * 100)),)
+        yield Progress(t_ns=SECOND_NS, interval_ns=SECOND_NS, streams=done)
+        yield Result(run_ns=run_ms * 10**6, stopped=False, streams=done)
+
+    found = []
+    for rate in ("", ", rate 100 iops"):
+        text = f"run random 4KiB 100/0{rate} for 1s, warmup 1s"
+        bench.go(f'test "T" {{ {text} }}', script)
+        found.append([w for w in bench.records[-1].warnings if "left" in w])
+    closed, rated = found
+    assert closed == told * [
+        "I/Os that the warm-up left outstanding took the first 0.400 s of the measured "
+        "part: the figures are of the other 0.600 s"
+    ]
+    assert rated == []
+
+
 @pytest.mark.parametrize("warmup", [True, False])
 def test_the_first_interval_with_an_error_ends_the_run(
     bench: Bench, warmup: bool

@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterable, Iterator
 
 from ioplan.backends import TargetFacts
+from ioplan.core.units import time_text
 from ioplan.core.version import __version__
 from ioplan.job import SECOND_NS, Job
 from ioplan.language.lints.lints import Lint, lints
@@ -20,6 +21,7 @@ from ioplan.planner.steps import Prepare, Run
 from ioplan.records.host_clock import HostClock
 from ioplan.records.record import Asked, BackendFacts, EventMade, RunRecord
 from ioplan.results.measure.burst import spent
+from ioplan.results.measure.measurement import Measurement
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.io_errors import by_errno, retried
 from ioplan.runner.prepare.fit import described
@@ -105,6 +107,10 @@ def run_key(run: Run) -> RunKey:
     return run.test.title, id(run.template), tuple(run.cell_text.items())
 
 
+LEFT_OVER = 0.05
+"""A larger share of the measured part is told."""
+
+
 class Recorder:
     """Numbers the records of a session."""
 
@@ -155,6 +161,7 @@ class Recorder:
                 *self._mistakes(step),
                 *_warnings(outcome, clock),
                 *_spent_burst(step, job, outcome),
+                *_left_by_warm_up(job, outcome.measurement),
             ),
             substitutions=self._substitutions(job),
         )
@@ -235,6 +242,25 @@ def _spent_burst(step: Run | Prepare, job: Job, outcome: RunOutcome) -> Iterator
         return
     if text := spent(outcome.measurement.detail.series):
         yield text
+
+
+def _left_by_warm_up(job: Job, measurement: Measurement) -> Iterator[str]:
+    """A warning that I/Os of the warm-up took much of the measured part.
+
+    These do not count, and a slot counts from its next I/O: an outage across the end of
+    the warm-up is in no figure of a closed loop.
+    """
+    ends = (job.limit_bytes, job.passes, any(one.rate for one in job.streams))
+    result = measurement.result
+    if not (job.warmup_ns and job.run_ns and result) or any(ends) or result.stopped:
+        return
+    lost_ns = job.run_ns - measurement.run_ns
+    if lost_ns > LEFT_OVER * job.run_ns:
+        lost, rest = (time_text(ns / SECOND_NS) for ns in (lost_ns, measurement.run_ns))
+        yield (
+            f"I/Os that the warm-up left outstanding took the first {lost} of the "
+            f"measured part: the figures are of the other {rest}"
+        )
 
 
 def _warnings(outcome: RunOutcome, clock: HostClock | None) -> Iterator[str]:
