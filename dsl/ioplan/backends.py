@@ -175,7 +175,7 @@ class StampingDrive(Protocol):
 
     Before each run `stamps` is set to the path of a file for it, or to None where the
     run does not verify. The Result of such a run tells what was found in the fact
-    `verify`: see `ioplan.runner.execute.verification`.
+    `verify`: see `ioplan.runner.execute.io_errors`.
     """
 
     stamps: Path | None

@@ -21,10 +21,9 @@ from ioplan.job import SECOND_NS, Event, Failure, Progress, Result
 from ioplan.runner.guard.target import TargetError
 from ioplan_spdk import SpdkBackend
 from ioplan_spdk.driver import plugin_fault
-from ioplan_spdk.fabric import fabric_fault
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.rpc.client import Client
-from ioplan_spdk.target_spec import target_spec
+from ioplan_spdk.target_spec import fabric_fault, target_spec
 
 NQN = "nqn.2016-06.io.spdk:cnode1"
 FABRIC = target_spec(f"nvme:tcp:127.0.0.1:4420:{NQN}")

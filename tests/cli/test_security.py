@@ -46,7 +46,7 @@ from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import Session
 from ioplan.records.session_id import new_session_id
 from ioplan.results.export.export import export
-from ioplan.results.report.terminal.session_list import session_lines
+from ioplan.results.report.terminal.league import session_lines
 from ioplan.results.report.terminal.show import show_records
 from ioplan.results.store.codec import CodecError, decode_histograms, decode_series
 from ioplan.results.store.errors import StoreError

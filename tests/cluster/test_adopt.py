@@ -24,8 +24,7 @@ from refused import refused
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.runner.devices.identity import Identity
 from ioplan.runner.guard.survey import Surveyed
-from ioplan.runner.lab.hosts import LabHost
-from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab import Lab, LabHost
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.adopt.adoption import host_of
 from ioplan_lab.cluster.adopt.lab_entries import (

@@ -22,7 +22,7 @@ from refused import refused
 
 from ioplan.cli.commands import doctor
 from ioplan.core.error_kinds import ClusterFault
-from ioplan.runner.lab.hosts import WORKER_PORT, LabHost
+from ioplan.runner.lab.lab import WORKER_PORT, LabHost
 from ioplan_lab.cluster.keys import enrolment, issued
 from ioplan_lab.cluster.keys.authority import Authority
 from ioplan_lab.cluster.keys.enrolment import enrol

@@ -18,8 +18,7 @@ from refused import refused
 
 from ioplan.core.error_kinds import ClusterFault, LabFault
 from ioplan.runner.lab.cross_references import for_host, members
-from ioplan.runner.lab.hosts import LabHost
-from ioplan.runner.lab.lab import Lab, LabError
+from ioplan.runner.lab.lab import Lab, LabError, LabHost
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts import lifecycle

@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.hooks.deliver import SIGNATURE, Deliverer
 from ioplan_lab.desk.hooks.hooks import (

@@ -15,7 +15,7 @@ from ioplan.results.store.store import Store
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
-from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.database import stamp
 from ioplan_lab.desk.metrics.families import DeskNow, families
 from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.entry import Priority, QueueEntry

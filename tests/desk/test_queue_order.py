@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Refused
 from ioplan_lab.desk.queue.decide import Quota, Quotas, Use, decisions, use_of
 from ioplan_lab.desk.queue.drives import (

@@ -12,8 +12,7 @@ import pytest
 from paths import ROOT
 from postgres import needs_postgres, postgres
 
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.people.audit import Audit
 from ioplan_lab.desk.people.people import People

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from ioplan.records.run_request import RunRequest
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.queue.entry import Priority, QueueEntry
 from ioplan_lab.desk.queue.queue import Queue

@@ -15,7 +15,7 @@ from ioplan.cli.commands.report import drive_page
 from ioplan.records.telemetry import Telemetry
 from ioplan.results.history.drive_page import _wear_table, smart_at_end
 from ioplan.results.report.document import Document
-from ioplan.results.report.headlines.summary import by_test
+from ioplan.results.report.headlines.headlines import by_test
 from ioplan.results.store.overview import SessionFilter, SessionOverview
 from ioplan.results.store.store import Store
 

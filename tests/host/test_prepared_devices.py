@@ -16,9 +16,9 @@ from killing import Forked, real_time_s
 from labs import MIB, loop_device, needs_root
 
 from ioplan.results.store.store import Store
+from ioplan.runner.host.ledger import HostError
 from ioplan.runner.host.prepared import prepared_host, restore
-from ioplan.runner.host.sysfs import HostError
-from ioplan.runner.lab.hosts import HostSettings
+from ioplan.runner.lab.lab import HostSettings
 from ioplan.runner.telemetry.disk import Disk, disk_of
 from ioplan.runner.telemetry.procfs import Tree
 

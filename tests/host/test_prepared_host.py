@@ -12,11 +12,17 @@ from refused import refused
 from ioplan.core.error_kinds import HostFault, LabFault
 from ioplan.records.setup import prepared_texts
 from ioplan.runner.host import prepared as module
-from ioplan.runner.host.ledger import Holder, ledger_path, opened_ledger
+from ioplan.runner.host.ledger import (
+    KNOWN,
+    Holder,
+    HostError,
+    ledger_path,
+    opened_ledger,
+    write,
+)
 from ioplan.runner.host.prepared import Wanted, prepared_host, restore, wanted_settings
-from ioplan.runner.host.sysfs import KNOWN, HostError, write
 from ioplan.runner.lab.cross_references import for_host
-from ioplan.runner.lab.hosts import HostSettings
+from ioplan.runner.lab.lab import HostSettings
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan.runner.telemetry.disk import Disk
 from ioplan.runner.telemetry.procfs import Tree

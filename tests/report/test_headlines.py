@@ -24,9 +24,8 @@ from ioplan.records.seek import Found
 from ioplan.results.export.columns import counted_of, run_rows, series_rows
 from ioplan.results.report.headlines.doubts import BEFORE, Doubts
 from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.headlines import headlines
+from ioplan.results.report.headlines.headlines import headlines, summary, summary_text
 from ioplan.results.report.headlines.league import contests, league, overall
-from ioplan.results.report.headlines.summary import summary, summary_text
 from ioplan.results.report.headlines.wording import nothing_text, together
 from ioplan.results.report.points import points
 from ioplan.results.report.reader import Reader

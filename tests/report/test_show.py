@@ -20,9 +20,9 @@ from ioplan.core.units import latency_text
 from ioplan.records.record import Interval, RunRecord
 from ioplan.results.report.build import session_sections
 from ioplan.results.report.document import FAILED
-from ioplan.results.report.terminal.session_list import session_lines
+from ioplan.results.report.terminal.density import BARS, WIDTH, sparkline
+from ioplan.results.report.terminal.league import session_lines
 from ioplan.results.report.terminal.show import show_records
-from ioplan.results.report.terminal.sparkline import BARS, WIDTH, sparkline
 from ioplan.results.report.terminal.tables import MOST_CELLS
 from ioplan.results.report.verdicts import remarks, remarks_of
 from ioplan.results.store.store import Store

@@ -29,7 +29,7 @@ from ioplan.job import SECOND_NS
 from ioplan.results.store.database import RESERVE_BYTES
 from ioplan.runner.execute.execute import RunOutcome, execute
 from ioplan.runner.execute.interrupt import Interrupt
-from ioplan.runner.execute.progress import ClockPair
+from ioplan.runner.execute.observer import ClockPair
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.testing.calm import calmly
 from ioplan.testing.subject import job, stream

@@ -14,8 +14,8 @@ from ioplan.records.record import RunRecord
 from ioplan.records.seek import Found, Probed
 from ioplan.results.compare.judge import Question, compare
 from ioplan.results.compare.side import side_of
-from ioplan.results.report.found import found_line
 from ioplan.results.report.reader import Reader
+from ioplan.results.report.sentences import found_line
 from ioplan.runner.session.context import FinishedRuns
 
 __all__ = ["bench"]

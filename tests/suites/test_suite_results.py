@@ -14,7 +14,7 @@ from command import ioplan
 
 from ioplan.records.outline import current_records
 from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.summary import by_test
+from ioplan.results.report.headlines.headlines import by_test
 from ioplan.results.share.recorded_plan import recorded_plan
 from ioplan.results.store.store import Store
 

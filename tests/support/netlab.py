@@ -24,7 +24,7 @@ from labs import MIB, loop_device, tell
 from msgspec import Struct
 from postgres import Server, server
 
-from ioplan.runner.lab.hosts import WORKER_PORT
+from ioplan.runner.lab.lab import WORKER_PORT
 
 PREFIX = "10.77.0"
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")

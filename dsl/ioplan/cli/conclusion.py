@@ -17,13 +17,13 @@ from ioplan.records.assessed import unsteady, without_value
 from ioplan.records.outline import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.report.found import found_at
 from ioplan.results.report.judgements import (
     Judgement,
     judgements,
     outcomes_of,
     outcomes_text,
 )
+from ioplan.results.report.sentences import found_at
 from ioplan.results.report.terminal.show import show_records
 from ioplan.results.report.verdicts import unsteady_text
 from ioplan.results.store.errors import StoreError

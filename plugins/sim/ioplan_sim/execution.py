@@ -24,10 +24,9 @@ from ioplan.results.measure.tally import StreamCountsBuilder
 from ioplan.workload import SYNCS
 from ioplan_sim.latency import Ints, count_drawn, spread
 from ioplan_sim.load import StreamLoad
-from ioplan_sim.phase_counts import Names, PhaseCounts, Split, shares_of
+from ioplan_sim.phase_counts import Names, PhaseCounts, Split, StreamPart, shares_of
 from ioplan_sim.queue_model import Condition
 from ioplan_sim.ssd import PARTS, SPARE_TIME_SHARE, Ssd
-from ioplan_sim.stream_part import StreamPart
 
 NOISE = 0.005
 """Relative deviation of the drive's speed from one slice to the next. From one run

@@ -24,7 +24,6 @@ from ioplan_fio.run_files import RunFiles
 from ioplan_spdk.bdevperf.execution import KeptProcess, SpdkExecution
 from ioplan_spdk.bdevperf.session import BdevperfError, Session
 from ioplan_spdk.driver import driver_of
-from ioplan_spdk.fabric import fabric_fault, no_namespace
 from ioplan_spdk.fio_plugin.execution import PluginExecution
 from ioplan_spdk.fio_plugin.job import fitting_fio
 from ioplan_spdk.options import SpdkOptions
@@ -32,7 +31,7 @@ from ioplan_spdk.polled_cpus import free_first, polled_cpus, shared_warning
 from ioplan_spdk.program import program_path
 from ioplan_spdk.rpc.bdev import Bdev, bdev_of
 from ioplan_spdk.rpc.client import BadReply, RpcError, RpcFault, number
-from ioplan_spdk.target_spec import TargetSpec
+from ioplan_spdk.target_spec import TargetSpec, fabric_fault, no_namespace
 
 NO_DEVICE = -errno.ENODEV
 

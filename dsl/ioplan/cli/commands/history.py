@@ -19,12 +19,11 @@ from ioplan.core.version import __version__
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.history.formats import as_json, bencher, otava
+from ioplan.results.history.formats import as_json, bencher, otava, text
 from ioplan.results.history.history import Question, history
 from ioplan.results.history.ledger import recorded
 from ioplan.results.history.model import History
 from ioplan.results.history.page import document
-from ioplan.results.history.text import text
 from ioplan.results.history.visits import BY, USUAL, Cell
 from ioplan.results.report.html.page import page
 from ioplan.results.store.store import Store

@@ -16,12 +16,11 @@ from ioplan.cli.sessions.stores import opened, results_at
 from ioplan.core.formats import writer_of
 from ioplan.results.export.sessions import export_sessions
 from ioplan.results.export.tabular import WRITERS
-from ioplan.results.report.headlines.summary import summary_text
-from ioplan.results.report.terminal.session_list import session_lines
+from ioplan.results.report.headlines.headlines import summary_text
+from ioplan.results.report.terminal.league import session_lines
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.overview import SessionFilter, SessionOverview
-from ioplan.results.store.status_now import status_now
-from ioplan.results.store.store import Store
+from ioplan.results.store.store import Store, status_now
 
 MOST_RUNS, MOST_TOLD = 600, 40
 """Runs whose records are read for figures, and the sessions that these are of, at most:

@@ -21,7 +21,7 @@ from ioplan.core.version import __version__
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.outline import current_records
 from ioplan.records.session import Session
-from ioplan.results.compare.for_report import compared
+from ioplan.results.compare.judge import compared
 from ioplan.results.history.drive_page import drive_document
 from ioplan.results.history.history import Question, history
 from ioplan.results.history.model import History
@@ -38,8 +38,7 @@ from ioplan.results.report.html.page import NO_COVER, cover, page
 from ioplan.results.report.terminal.conformance import print_conformance
 from ioplan.results.share.recorded_plan import recorded_plans
 from ioplan.results.store.overview import SessionOverview
-from ioplan.results.store.status_now import session_now
-from ioplan.results.store.store import Store
+from ioplan.results.store.store import Store, session_now
 
 # `ioplan report --drive`: the page of one drive.
 

@@ -31,15 +31,17 @@ from ioplan.results.report.terminal.asked_figures import (
     show_during,
     show_figures,
 )
-from ioplan.results.report.terminal.league import league_note, league_table
-from ioplan.results.report.terminal.session_list import session_lines
+from ioplan.results.report.terminal.league import (
+    league_note,
+    league_table,
+    session_lines,
+)
 from ioplan.results.report.terminal.show import show_records
 from ioplan.results.report.verdicts import how_measured
 from ioplan.results.share.bundle import is_bundle
 from ioplan.results.share.recorded_plan import recorded_plan
 from ioplan.results.store.overview import SessionFilter
-from ioplan.results.store.status_now import session_now
-from ioplan.results.store.store import Store
+from ioplan.results.store.store import Store, session_now
 
 # `ioplan show JOB`: the lanes of a job, and its targets beside one another.
 

@@ -8,7 +8,7 @@ from ioplan.planner.steps import Idle, Prepare, Run, Step
 from ioplan.records import scopes
 from ioplan.records.record import DirectionResult, RunRecord, Steady, Verdict
 from ioplan.records.session import Session
-from ioplan.results.report import found, judgements, sentences
+from ioplan.results.report import judgements, sentences
 from ioplan.runner.execute.observer import SessionObserver
 
 
@@ -61,10 +61,10 @@ class Lines(SessionObserver):
         cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
         cell = f"{cell} {record.asked.name}".strip()
         if record.found:
-            self.say(f"       {found.found_at(record)}")
+            self.say(f"       {sentences.found_at(record)}")
             return
         shown, what = sentences.main_result(record)
-        how = f"  {found.probe_words(record)}" if record.asked.seek else ""
+        how = f"  {sentences.probe_words(record)}" if record.asked.seek else ""
         self.say(f"  {self.number:>3}  {_figures(what + cell or 'run', shown)}{how}")
         self._tell_streams(record)
         if verified := sentences.verified_line(record):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.table import Table
 
 from ioplan.core.text import line, printable_lines
 
@@ -30,3 +32,25 @@ class Terminal(Console):
                 yield segment
             else:
                 yield Segment(printable_lines(segment.text), segment.style)
+
+
+# What commands list: a table, a row for each thing.
+
+
+def listing(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], whole: str = ""
+) -> Table:
+    """Texts in columns, folded where they are long but in the column `whole`."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, overflow="fold", no_wrap=heading == whole)
+    for row in rows:
+        table.add_row(*map(line, row))
+    return table
+
+
+def print_listing(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], whole: str = ""
+) -> None:
+    """Print it."""
+    Terminal(highlight=False).print(listing(headings, rows, whole))

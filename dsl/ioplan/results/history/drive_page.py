@@ -22,9 +22,9 @@ from ioplan.results.report.document import (
     Verdict,
 )
 from ioplan.results.report.headlines.doubts import is_virtual, simulated_text
+from ioplan.results.report.headlines.headlines import summary_text
 from ioplan.results.report.headlines.league import Contest, League
 from ioplan.results.report.headlines.session_league import league_of
-from ioplan.results.report.headlines.summary import summary_text
 from ioplan.results.report.source import labels
 from ioplan.results.store.overview import SessionOverview
 from ioplan.results.store.store import Store

@@ -12,6 +12,7 @@ PostgreSQL as well: `Store.at("postgresql://…")`.
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from ioplan.core.error_kinds import StoreFault
 from ioplan.core.state_folder import at_home
 from ioplan.records.outline import Outline
 from ioplan.records.record import RunDetail, RunRecord, Verdict
-from ioplan.records.session import KnownState, Session
+from ioplan.records.session import KnownState, Session, SessionStatus
 from ioplan.results.store import codec
 from ioplan.results.store.connection import Row, scalar
 from ioplan.results.store.database import with_reserve
@@ -46,6 +47,7 @@ from ioplan.results.store.rows import (
     state_of,
     state_row,
 )
+from ioplan.results.store.session_folder import is_held, session_folder
 from ioplan.results.store.sessions import SessionStore
 
 
@@ -235,3 +237,30 @@ class Store(SessionStore):
         with self.reading() as connection:
             rows = connection.rows(STATE, target=target)
         return state_of(rows[0]) if rows else None
+
+
+# The status that a session has now: of one that was killed the store knows no end.
+
+
+def session_now(store: Store, key: str) -> Session:
+    """As `Store.session`, with the status that it has now. Raises StoreError."""
+    found = store.session(key)
+    status = status_now(found.status, found.host_name, found.id, Path(store.where))
+    return found.model_copy(update={"status": status})
+
+
+def status_now(
+    status: SessionStatus, host_name: str, session: str, store: Path
+) -> SessionStatus:
+    """`interrupted` where a session of this host was left behind by its process."""
+    if status != "running" or host_name != platform.node():
+        return status
+    return status if _is_running(session, store) else "interrupted"
+
+
+def _is_running(session: str, store: Path) -> bool:
+    folder = session_folder(store, session)
+    try:
+        return not folder.exists() or is_held(folder)
+    except StoreError:  # a folder of somebody else's: not for us to say
+        return True

@@ -32,9 +32,8 @@ from ioplan.results.measure.measurement import Measurement
 from ioplan.runner.execute.event_reader import never_waits
 from ioplan.runner.execute.first_result import prepare_first_result
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
-from ioplan.runner.execute.io_errors import FailedIos
-from ioplan.runner.execute.progress import ClockPair, fraction_done
-from ioplan.runner.execute.verification import verify_failure
+from ioplan.runner.execute.io_errors import FailedIos, verify_failure
+from ioplan.runner.execute.observer import ClockPair, fraction_done
 from ioplan.runner.execute.watchdog import Limits, Watchdog
 from ioplan.runner.telemetry.instruments import (
     InstrumentedRun,

@@ -13,22 +13,20 @@ from msgspec import Struct
 from ioplan.core.error_kinds import HostFault
 from ioplan.runner.host import ledger as putting
 from ioplan.runner.host.ledger import (
+    CPU,
+    SCHEDULER,
     Holder,
+    HostError,
     Kept,
     LedgerFile,
+    canonical,
+    current,
     has_ledger,
     opened_ledger,
     this_process,
-)
-from ioplan.runner.host.sysfs import (
-    CPU,
-    SCHEDULER,
-    HostError,
-    canonical,
-    current,
     write,
 )
-from ioplan.runner.lab.hosts import HostSettings
+from ioplan.runner.lab.lab import HostSettings
 from ioplan.runner.telemetry.disk import Disk
 from ioplan.runner.telemetry.procfs import Tree
 from ioplan.runner.telemetry.topology import interrupts

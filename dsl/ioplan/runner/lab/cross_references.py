@@ -8,8 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ioplan.core.text import did_you_mean
-from ioplan.runner.lab.hosts import LabHost
-from ioplan.runner.lab.lab import Lab, LabEvent
+from ioplan.runner.lab.lab import Lab, LabEvent, LabHost
 from ioplan.target_entry import NAMING, LabTarget
 
 Fault = tuple[tuple[str, ...], str]

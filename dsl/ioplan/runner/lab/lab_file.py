@@ -29,8 +29,7 @@ from ioplan.core.state_folder import at_home
 from ioplan.core.system import HAS_USERS, grp, pwd, trusted_users
 from ioplan.core.text import did_you_mean
 from ioplan.runner.lab.cross_references import Fault, reference_faults
-from ioplan.runner.lab.hosts import HostSettings, LabHost
-from ioplan.runner.lab.lab import Lab, LabError, LabEvent
+from ioplan.runner.lab.lab import HostSettings, Lab, LabError, LabEvent, LabHost
 from ioplan.target_entry import METHOD, TABLE, LabTarget, PowerMeter, PurgeCommand
 
 if TYPE_CHECKING:

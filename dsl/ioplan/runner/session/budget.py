@@ -36,7 +36,7 @@ from ioplan.results.measure.metrics import Figure, figure
 from ioplan.results.measure.steady_state import Windows
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.interrupt import Interrupt
-from ioplan.runner.execute.progress import RunWatch
+from ioplan.runner.execute.observer import RunWatch
 
 GRACE = 0.01
 """What is planned may take so much longer, as a part of all, before it is cut off."""

@@ -37,7 +37,7 @@ from ioplan.runner.execute.outcome import (
 )
 from ioplan.runner.prepare.preparation import PreparationQueue
 from ioplan.runner.seek import cell_seek
-from ioplan.runner.seek.found_values import FoundValues
+from ioplan.runner.seek.cell_seek import FoundValues
 from ioplan.runner.session import rounds
 from ioplan.runner.session.budget import TIME_IS_UP, Budget
 from ioplan.runner.session.context import SessionContext

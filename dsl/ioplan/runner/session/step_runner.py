@@ -27,6 +27,7 @@ from ioplan.runner.events.lab_events import NO_EVENTS, LabEvents, Timed
 from ioplan.runner.events.power_cut import PowerCut
 from ioplan.runner.execute.execute import RunOutcome, execute, format_error, now
 from ioplan.runner.execute.interrupt import CRITICAL, IDLE, Interrupt
+from ioplan.runner.execute.observer import ProgressReporter, RunWatch
 from ioplan.runner.execute.other_use import other_use
 from ioplan.runner.execute.outcome import (
     UNUSABLE,
@@ -34,7 +35,6 @@ from ioplan.runner.execute.outcome import (
     SessionOutcome,
     TargetUnusable,
 )
-from ioplan.runner.execute.progress import ProgressReporter, RunWatch
 from ioplan.runner.guard.errors import os_reason
 from ioplan.runner.journal.wire import JournalError
 from ioplan.runner.seek.decision_watch import DecisionWatch

@@ -10,9 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ioplan.cli.display.listing import listing
 from ioplan.cli.display.output import print_line
-from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.display.terminal import Terminal, listing
 from ioplan.cli.errors import UsageError
 from ioplan.cli.targets.choose import backend_of
 from ioplan.core.extras import needed

@@ -19,9 +19,27 @@ from ioplan.runner.lab.lab_file import default_path, read_lab, usual_path
 from ioplan_lab.cluster.adopt.lab_entries import drive_entries, with_entries
 from ioplan_lab.cluster.hosts import lifecycle
 from ioplan_lab.cluster.hosts.own_postgres import OwnPostgres
+from ioplan_lab.cluster.hosts.servers import run_scheduler_forever, run_worker_forever
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.surveyed import keep_surveys
 from ioplan_lab.programs import PROGRAMS
+
+# The scheduler of a lab and the worker of a host, until they are stopped.
+
+
+def scheduler(at: str) -> None:
+    """Run the scheduler until stopped."""
+    run_scheduler_forever(at, PROGRAMS)
+
+
+def worker(
+    name: str, scheduler: str, host: str | None, port: int, store: str | None
+) -> None:
+    """Run the worker of a host until stopped."""
+    if store:
+        os.environ["IOPLAN_STORE"] = str(Path(store).expanduser())
+    run_worker_forever(name, scheduler, host, port, PROGRAMS)
+
 
 # `ioplan lab up --here`: a lab of this host alone, with a database of its own.
 

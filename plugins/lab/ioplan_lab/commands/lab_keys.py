@@ -7,14 +7,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ioplan.cli.display.listing import listing
 from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.display.terminal import Terminal, listing
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
 from ioplan.core.text import did_you_mean
-from ioplan.runner.lab.hosts import LabHost
-from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab import Lab, LabHost
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.hosts import lifecycle
 from ioplan_lab.cluster.keys.authority import Authority, short

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
@@ -19,6 +20,21 @@ from ioplan.results.store.database import Prepared, is_address
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.sqlite import SqliteFile
 from ioplan.results.store.store import Store
+
+# Times as the desk's tables keep them: UTC, ISO 8601, so that they sort as text.
+
+NEVER = timedelta(0)
+
+
+def stamp(after: timedelta = NEVER) -> str:
+    """The time now, or so much later, such as 2026-11-22T15:45:12Z."""
+    return f"{datetime.now(UTC) + after:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def time_in_words(at: str) -> str:
+    """A stamp as people read it: 2026-11-22 15:45 UTC."""
+    return f"{at[:10]} {at[11:16]} UTC"
+
 
 BUSY_S = 10.0
 

@@ -25,8 +25,7 @@ from ioplan.results.store.connection import Row
 from ioplan.results.store.store import Store
 from ioplan.runner.lab.cross_references import members
 from ioplan.runner.lab.lab import Lab
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.drives import LabDrive, lab_drives, with_health
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.inventory import Busy

@@ -288,7 +288,7 @@ LAB = Group(
         Command(
             "scheduler",
             "Run the scheduler until stopped.",
-            "ioplan_lab.commands.lab_servers:scheduler",
+            "ioplan_lab.commands.lab_hosts:scheduler",
             (option("--at", required=True),),
             hidden=True,
             extra="lab",
@@ -296,7 +296,7 @@ LAB = Group(
         Command(
             "worker",
             "Run the worker of a host until stopped.",
-            "ioplan_lab.commands.lab_servers:worker",
+            "ioplan_lab.commands.lab_hosts:worker",
             (
                 option("--name", required=True),
                 option("--scheduler", required=True),

@@ -20,8 +20,8 @@ from ioplan.core.error_kinds import ExplainedError
 from ioplan.results.store.session_folder import session_folder
 from ioplan.results.store.store import default_path
 from ioplan.runner.execute.watchdog import Limits
+from ioplan.runner.host.ledger import HostError
 from ioplan.runner.host.prepared import Prepared
-from ioplan.runner.host.sysfs import HostError
 from ioplan.runner.prepare.host_facts import host_facts
 from ioplan.runner.prepare.placement import Placement, placement_of
 from ioplan.runner.telemetry.instruments import Instruments

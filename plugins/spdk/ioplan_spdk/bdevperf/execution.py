@@ -19,10 +19,10 @@ from ioplan_spdk.bdevperf.script import (
 )
 from ioplan_spdk.bdevperf.session import BdevperfError, Session
 from ioplan_spdk.bdevperf.timed_test import TimedTest
-from ioplan_spdk.fabric import fabric_fault
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.polled_cpus import warned
 from ioplan_spdk.rpc.client import BadReply, Client, RpcFault
+from ioplan_spdk.target_spec import fabric_fault
 
 # One bdevperf for many runs of a target, where they need the same one.
 #

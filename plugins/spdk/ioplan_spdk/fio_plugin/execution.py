@@ -12,11 +12,10 @@ from ioplan_fio.execution import FioExecution
 from ioplan_fio.program import Program
 from ioplan_fio.run_files import RunFiles
 from ioplan_fio.timeline import Timeline
-from ioplan_spdk.fabric import fabric_fault
 from ioplan_spdk.fio_plugin.job import config_text, explained, plugin_settings
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.polled_cpus import warned
-from ioplan_spdk.target_spec import target_spec
+from ioplan_spdk.target_spec import fabric_fault, target_spec
 
 CONFIG = ".spdk.json"
 NOTHING_DONE = Failure(

@@ -27,8 +27,7 @@ from ioplan.results.share.bundle import SUFFIX, bundle_bytes
 from ioplan.results.share.bundle import sign as signature_of
 from ioplan.results.share.contents import Bundled, bundled, restore
 from ioplan.results.share.redact import redacted
-from ioplan.results.store.status_now import session_now
-from ioplan.results.store.store import Store
+from ioplan.results.store.store import Store, session_now
 from ioplan.runner.lab.lab import LabError
 from ioplan.runner.lab.lab_file import read_lab
 from ioplan.runner.session.signature import user_key

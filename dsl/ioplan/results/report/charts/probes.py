@@ -12,10 +12,10 @@ from ioplan.results.report.charts.axis import axis_title, scale_of
 from ioplan.results.report.charts.encoding import Datum, framed
 from ioplan.results.report.charts.request import capital, metric_name, y_column
 from ioplan.results.report.document import ChartSpec, Column
-from ioplan.results.report.found import found_line
 from ioplan.results.report.many_sessions import first_lines
 from ioplan.results.report.points import Dimensions
 from ioplan.results.report.reader import Reader
+from ioplan.results.report.sentences import found_line
 
 ANSWER = "answer"
 LEGEND = ("yes", "no", "undecided", "")

@@ -17,8 +17,10 @@ from itertools import chain, islice
 from typing import Any
 
 from ioplan.language.metric import Metric
-from ioplan.language.plan import Test
-from ioplan.results.report.headlines.doubts import NOTHING_KNOWN, Doubts
+from ioplan.language.plan import CheckedPlan, Test
+from ioplan.records.outline import current_records
+from ioplan.records.record import RunRecord
+from ioplan.results.report.headlines.doubts import NOTHING_KNOWN, Doubts, doubts
 from ioplan.results.report.headlines.figures import Figures
 from ioplan.results.report.headlines.headline import MOST, Headline
 from ioplan.results.report.headlines.places import (
@@ -31,8 +33,9 @@ from ioplan.results.report.headlines.places import (
     rate,
     rates_of,
 )
-from ioplan.results.report.points import Point, is_of, meeting
+from ioplan.results.report.points import Point, is_of, meeting, points
 from ioplan.results.report.reader import Reader
+from ioplan.results.store.store import Store
 
 TAIL = "p99"
 KINDS = 2
@@ -132,3 +135,47 @@ def _of_size(points: Sequence[Point], choose: Choice) -> list[Point]:
     """The points of the smallest or the largest blocks."""
     end = choose(mean_bytes(one) for one in points)
     return [one for one in points if mean_bytes(one) == end]
+
+
+# A whole session in a few words.
+
+BEST: dict[str, Callable[..., Headline]] = {"iops": max, "bandwidth": max, "mean": min}
+"""What is looked for in all tests, and which of them is the best."""
+WORST = "worst"
+
+
+def summary(found: Iterable[Headline]) -> list[Headline]:
+    """The highest IOPS, the highest throughput, the lowest mean latency."""
+    told = (one for one in found if one.value is not None)
+    best = [one for one in told if not one.name.startswith(WORST)]
+    return list(_best(best))
+
+
+def _best(found: list[Headline]) -> Iterator[Headline]:
+    for metric, choose in BEST.items():
+        if some := [one for one in found if one.metric == metric]:
+            yield choose(some, key=lambda one: one.value or 0.0)
+
+
+def summary_text(store: Store, session: str) -> str:
+    """`451k IOPS, 3198 MB/s, 11.3 us`; empty without a figure. Raises StoreError."""
+    each = by_test(store, current_records(list(store.records(session)))).values()
+    found = summary(one for some in each for one in some)
+    return ", ".join(f"{one.figure}{' IOPS' * (one.unit == '1/s')}" for one in found)
+
+
+def by_test(
+    store: Store, records: Sequence[RunRecord], plan: CheckedPlan | None = None
+) -> dict[str, tuple[Headline, ...]]:
+    """The headlines of a session's records by test. Raises StoreError."""
+    runs: dict[str, list[RunRecord]] = {}
+    for record in records:
+        if record.asked.kind == "run":
+            runs.setdefault(record.asked.test, []).append(record)
+    reader = Reader(store)
+    tests = {test.title: test for test in plan.tests} if plan else {}
+    known = doubts(records)
+    return {
+        test: headlines(points({"": some}), reader, tests.get(test), known)
+        for test, some in runs.items()
+    }

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from ioplan.records.outline import current_records
 from ioplan.records.session import Session
 from ioplan.results.report.headlines.headline import Headline
+from ioplan.results.report.headlines.headlines import by_test
 from ioplan.results.report.headlines.league import League, overall
-from ioplan.results.report.headlines.summary import by_test
 from ioplan.results.report.source import labels
 from ioplan.results.share.recorded_plan import recorded_plans
 from ioplan.results.store.store import Store

@@ -3,15 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from math import exp, log
 
 from msgspec import Struct
 from rich.text import Text
 
-from ioplan.core.units import metric_text, time_text
+from ioplan.core.units import BARS, bars, metric_text, time_text
+from ioplan.language.metric import Metric
+from ioplan.records.record import Interval
+from ioplan.results.report.charts.timeline import metric_at
 from ioplan.results.report.document import ChartSpec
 from ioplan.results.report.terminal.heatmap import Colors
 from ioplan.results.report.terminal.parts import Part, Row, phase_lines
+
+# A run over time in a few characters.
+
+WIDTH = 8
+LEAST = 3
+IOPS = Metric(name="iops")
+
+
+def sparkline(series: Sequence[Interval]) -> str:
+    """IOPS over time, from 0 to the largest; empty for fewer than three intervals."""
+    values = [metric_at(IOPS, interval) or 0.0 for interval in series]
+    if len(values) < LEAST:
+        return ""
+    means = _means(values, min(WIDTH, len(values)))
+    return bars(means) if max(means) else ""
+
+
+def level_line(values: Sequence[float], low: float, high: float, width: int) -> str:
+    """Values from `low` to `high` in so many characters at most."""
+    means = _means(values, min(width, len(values)))
+    reach = high - low
+    shares = ((value - low) / reach if reach else 0.5 for value in means)
+    return "".join(BARS[1 + round(share * (len(BARS) - 2))] for share in shares)
+
+
+def _means(values: Sequence[float], width: int) -> list[float]:
+    """The means of so many parts, as equal as can be."""
+    edges = [round(n * len(values) / width) for n in range(width + 1)]
+    parts = [values[a:b] for a, b in pairwise(edges)]
+    return [sum(part) / len(part) for part in parts]
+
 
 HEIGHT = 16
 WIDEST = 100

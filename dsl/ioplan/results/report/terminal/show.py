@@ -22,7 +22,6 @@ from ioplan.results.report.build import session_sections
 from ioplan.results.report.charts.rows_over_time import is_over_time
 from ioplan.results.report.charts.tables import axes_of, table_rows
 from ioplan.results.report.document import ChartSpec, Section
-from ioplan.results.report.found import found_at
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.wording import (
     nothing_text,
@@ -32,9 +31,14 @@ from ioplan.results.report.headlines.wording import (
 )
 from ioplan.results.report.judgements import verdict_lines
 from ioplan.results.report.points import Point
-from ioplan.results.report.sentences import prepare_line, steady_line, steady_verdict
+from ioplan.results.report.sentences import (
+    found_at,
+    prepare_line,
+    steady_line,
+    steady_verdict,
+)
 from ioplan.results.report.terminal.bars import bars
-from ioplan.results.report.terminal.density import density
+from ioplan.results.report.terminal.density import density, sparkline
 from ioplan.results.report.terminal.heatmap import (
     Colors,
     colors_of,
@@ -45,7 +49,6 @@ from ioplan.results.report.terminal.heatmap import (
 )
 from ioplan.results.report.terminal.parts import MOST_PARTS, Part, parts, phase_strips
 from ioplan.results.report.terminal.plot import plots
-from ioplan.results.report.terminal.sparkline import sparkline
 from ioplan.results.report.terminal.tables import MOST_CELLS, run_table, steady_table
 from ioplan.results.store.store import Store
 

@@ -13,8 +13,7 @@ from typing import Any
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.extras import needed
 from ioplan.runner.guard.survey import Surveyed
-from ioplan.runner.lab.hosts import LabHost
-from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab import Lab, LabHost
 from ioplan.target_entry import LabTarget
 from ioplan_lab.cluster.errors import missing_package
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.model import Model
-from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import LabHost
 from ioplan_lab.cluster.adopt import look_at_host
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.text import did_you_mean
-from ioplan.runner.lab.hosts import LabHost
-from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab import Lab, LabHost
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.service import Service, worker_words

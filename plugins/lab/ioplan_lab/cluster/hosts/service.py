@@ -17,8 +17,7 @@ from ioplan.core.error_kinds import ClusterFault
 from ioplan.core.state_folder import state_folder
 from ioplan.core.system import fcntl
 from ioplan.core.text import did_you_mean
-from ioplan.runner.lab.hosts import LabHost
-from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab import Lab, LabHost
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.service_log import log

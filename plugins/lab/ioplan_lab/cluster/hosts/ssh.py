@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ioplan.core.error_kinds import ClusterFault
-from ioplan.runner.lab.hosts import LabHost
+from ioplan.runner.lab.lab import LabHost
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 

@@ -13,8 +13,7 @@ from pydantic import TypeAdapter
 from ioplan.runner.guard.survey import Surveyed
 from ioplan.runner.host.reported import reported
 from ioplan.runner.lab.cross_references import for_host
-from ioplan.runner.lab.hosts import LabHost
-from ioplan.runner.lab.lab import Lab
+from ioplan.runner.lab.lab import Lab, LabHost
 from ioplan_lab.cluster.hosts.lifecycle import Faults, on_each_host
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.ssh import run_there

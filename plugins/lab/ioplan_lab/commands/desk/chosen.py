@@ -10,9 +10,8 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
-from ioplan.cli.display.listing import print_listing
 from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.display.terminal import Terminal, print_listing
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import checked_plan, plan_path
 from ioplan.cli.sessions.stores import opened
@@ -31,8 +30,7 @@ from ioplan.runner.lab.lab_file import read_lab
 from ioplan.runner.session.signature import login_name
 from ioplan_lab.cluster.jobs.lane_folder import lanes_root
 from ioplan_lab.commands.desk.open_desk import desk_database
-from ioplan_lab.desk.clock import stamp, time_in_words
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp, time_in_words
 from ioplan_lab.desk.inventory import Busy, Inventory, ReportedLane, lanes_here
 from ioplan_lab.desk.queue.ask import drives_named
 from ioplan_lab.desk.queue.drives import Drives

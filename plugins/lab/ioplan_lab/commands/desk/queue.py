@@ -9,8 +9,8 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from ioplan.cli.display.listing import print_listing
 from ioplan.cli.display.output import print_line
+from ioplan.cli.display.terminal import print_listing
 from ioplan.cli.errors import UsageError
 from ioplan.cli.run_options import requested, requested_plan
 from ioplan.results.store.store import default_path

@@ -16,8 +16,7 @@ from ioplan.runner.lab.lab_file import read_lab
 from ioplan_lab.cluster.hosts.surveys import HERE, Surveys, surveys
 from ioplan_lab.commands.desk.chosen import lanes_now
 from ioplan_lab.commands.jobs.executor import connect
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase, desk_folder
+from ioplan_lab.desk.database import DeskDatabase, desk_folder, stamp
 from ioplan_lab.desk.drives import health_of
 from ioplan_lab.desk.hooks.deliver import Deliverer
 from ioplan_lab.desk.hooks.hooks import Hooks, announce

@@ -13,9 +13,8 @@ from msgspec import Struct
 from msgspec.structs import asdict
 from rich.console import Console
 
-from ioplan.cli.display.listing import print_listing
 from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.display.terminal import Terminal
+from ioplan.cli.display.terminal import Terminal, print_listing
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, RUN_FAILED
 from ioplan.core.error_kinds import ClusterFault
 from ioplan.results.store.delivery.sender import send_later

@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from ioplan.results.store.connection import Connection, Row
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.queue.entry import Entry
 from ioplan_lab.desk.queue.tables import insert, locked, next_number

@@ -10,7 +10,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from ioplan.core.version import __version__
-from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.database import stamp
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.hooks.hooks import Hooks
 from ioplan_lab.desk.metrics.families import DeskNow, families

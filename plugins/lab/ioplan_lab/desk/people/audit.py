@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from ioplan.core.text import printable
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.queue.tables import insert
 from ioplan_lab.desk.table import table
 

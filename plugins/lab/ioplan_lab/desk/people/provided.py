@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Refused
 from ioplan_lab.desk.people.oidc import Known
-from ioplan_lab.desk.people.people import NAME, SIGNED_IN
-from ioplan_lab.desk.people.secret import digest_of, new_cookie, new_token
+from ioplan_lab.desk.people.people import (
+    NAME,
+    SIGNED_IN,
+    digest_of,
+    new_cookie,
+    new_token,
+)
 from ioplan_lab.desk.queue.tables import insert, locked
 
 OF = "SELECT person FROM desk_provided WHERE issuer = :issuer AND subject = :subject"

@@ -10,7 +10,7 @@ from ioplan.records.run_request import RunRequest
 from ioplan.runner.guard.consent_list.read import signed_list
 from ioplan.runner.lab.lab import Lab
 from ioplan_lab.cluster.jobs.dispatch import fleet_targets, plan_files
-from ioplan_lab.desk.clock import stamp
+from ioplan_lab.desk.database import stamp
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.entry import Priority, QueueEntry, queueable
 

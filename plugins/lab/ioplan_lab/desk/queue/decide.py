@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from ioplan.core.text import counted
 from ioplan.results.store.connection import Connection
-from ioplan_lab.desk.clock import stamp, time_in_words
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp, time_in_words
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.drives import DriveStates
 from ioplan_lab.desk.queue.entry import Entry, entry_of

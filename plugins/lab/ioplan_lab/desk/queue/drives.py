@@ -7,8 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ioplan_lab.desk.clock import stamp, time_in_words
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp, time_in_words
 from ioplan_lab.desk.errors import DeskError, Missing, Refused
 from ioplan_lab.desk.queue.permissions import PERMISSIONS, PROJECTS, Permissions
 from ioplan_lab.desk.queue.tables import insert, locked, next_number

@@ -15,8 +15,7 @@ from msgspec import Struct
 from ioplan.results.store.connection import Row
 from ioplan.results.store.store import Store
 from ioplan.runner.lab.lab import Lab
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.drives import Health, healths, last_rows
 from ioplan_lab.desk.queue.tables import insert, locked
 from ioplan_lab.desk.table import table

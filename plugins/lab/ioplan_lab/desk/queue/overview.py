@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ioplan.runner.lab.lab import Lab
-from ioplan_lab.desk.clock import stamp, time_in_words
+from ioplan_lab.desk.database import stamp, time_in_words
 from ioplan_lab.desk.inventory import Busy
 from ioplan_lab.desk.queue.drives import DriveState, DriveStates
 from ioplan_lab.desk.queue.queue import Queue

@@ -13,8 +13,7 @@ from datetime import timedelta
 
 from ioplan.records.session_id import new_session_id
 from ioplan.results.store.connection import Connection
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Missing, Refused
 from ioplan_lab.desk.queue.decide import Decision, decisions, use_of
 from ioplan_lab.desk.queue.drives import Drives, DriveStates

@@ -18,8 +18,7 @@ from msgspec.structs import asdict
 from ioplan.core.extras import needed
 from ioplan.records.run_request import RunRequest
 from ioplan.results.store.connection import Connection, Row
-from ioplan_lab.desk.clock import stamp
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Missing, usage_error
 from ioplan_lab.desk.people.people import NAME
 from ioplan_lab.desk.queue.entry import OPEN, Priority, QueueEntry

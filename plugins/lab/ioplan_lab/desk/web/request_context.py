@@ -20,9 +20,8 @@ from ioplan.core.text import printable
 from ioplan.results.store.errors import StoreError
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.errors import DeskError, Missing, Refused
-from ioplan_lab.desk.people.people import Person
+from ioplan_lab.desk.people.people import Person, form_token, is_same
 from ioplan_lab.desk.people.role import Role
-from ioplan_lab.desk.people.secret import form_token, is_same
 from ioplan_lab.desk.web.last_pages import PATIENCE_S, LastPages, credential_of
 from ioplan_lab.desk.web.limits import WAIT, body_of
 from ioplan_lab.desk.web.render import rendered

@@ -9,9 +9,8 @@ from starlette.responses import RedirectResponse, Response
 
 from ioplan_lab.desk.errors import DeskError, Missing, Refused
 from ioplan_lab.desk.people.oidc import Provider, SignIn
-from ioplan_lab.desk.people.people import SIGNED_IN
+from ioplan_lab.desk.people.people import SIGNED_IN, digest_of, is_same, new_cookie
 from ioplan_lab.desk.people.provided import sign_in_known
-from ioplan_lab.desk.people.secret import digest_of, is_same, new_cookie
 from ioplan_lab.desk.web.limits import WAIT
 from ioplan_lab.desk.web.request_context import (
     RequestContext,

@@ -6,9 +6,8 @@ from urllib.parse import urlsplit
 
 from starlette.responses import RedirectResponse, Response
 
-from ioplan_lab.desk.people.people import SIGNED_IN
+from ioplan_lab.desk.people.people import SIGNED_IN, form_token, new_cookie
 from ioplan_lab.desk.people.role import Role
-from ioplan_lab.desk.people.secret import form_token, new_cookie
 from ioplan_lab.desk.web.last_pages import credential_of
 from ioplan_lab.desk.web.limits import WAIT
 from ioplan_lab.desk.web.render import rendered
