@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import platform
 import random
 import shutil
 import sqlite3
@@ -12,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from labs import MIB, loop_device, needs_root, tell
 from refused import refused
 from run_data import HOST, measurement, record, run, session
 
+from ioplan.api.session import Session
 from ioplan.core.error_kinds import CommandFault, StoreFault
 from ioplan.core.state_folder import state_folder
 from ioplan.records.record import Interval, RunDetail, StoredHistogram, Verdict
@@ -39,6 +43,11 @@ from ioplan.results.store.database import RESERVE_BYTES
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.overview import SessionFilter
 from ioplan.results.store.rows import checked_schema
+from ioplan.results.store.session_folder import (
+    make_private,
+    session_folder,
+    session_lock,
+)
 from ioplan.results.store.store import Store, default_path
 from ioplan.workload import DIRECTIONS
 
@@ -729,3 +738,19 @@ def change(path: Path, statement: str) -> None:
     connection.execute(statement)
     connection.commit()
     connection.close()
+
+
+@pytest.mark.parametrize("is_at_work", [True, False])
+def test_every_reader_says_that_a_session_was_left_behind(
+    path: Path, is_at_work: bool
+) -> None:
+    """Its process holds the lock of its folder for as long as it lives."""
+    with Store.open(path) as store:
+        store.begin(session(host_name=platform.node()))
+    make_private(folder := session_folder(path, ID))
+    with session_lock(folder) if is_at_work else nullcontext():
+        status = "running" if is_at_work else "interrupted"
+        exported = ioplan("export", "last", "--format", "json", "--store", path).out
+        assert json.loads(exported)["session"]["status"] == status
+        assert Session(path, ID).status == status
+        assert status in ioplan("ls", "--store", path).out

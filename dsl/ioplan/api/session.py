@@ -29,7 +29,7 @@ from ioplan.results.export.tabular import arrow_table
 from ioplan.results.report.document import ChartSpec, Document
 from ioplan.results.report.html.one_chart import chart_named, chart_page, charts_of
 from ioplan.results.report.judgements import Judgement, judgements, verdict_lines
-from ioplan.results.store.store import Store
+from ioplan.results.store.store import Store, session_now
 
 FRAMES = ("pandas", "polars")
 REPORT_PX, CHART_PX = 900, 640
@@ -57,7 +57,7 @@ class Session:
     def model(self) -> model.Session:
         """The session as it is stored: plan, target, backend, host, times."""
         with self._open() as store:
-            return store.session(self.id)
+            return session_now(store, self.id)
 
     @cached_property
     def records(self) -> tuple[RunRecord, ...]:

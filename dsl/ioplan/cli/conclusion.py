@@ -39,8 +39,7 @@ def concluded(context: SessionContext, tally: SessionOutcome, call: RunCall) -> 
         console.print()
         show_records(console, context.store, session, records, context.plan)
     missed = _missed(context.plan, records)
-    whole = tally.status == "ok" and not tally.skipped
-    places = {} if whole else places_of(context.plan)
+    places = {} if tally.status == "ok" else places_of(context.plan)
     _conclude(console, tally, judgements(records, places), missed, session, call)
     unmet = sum(one.counts for one in missed)
     return exit_code(tally, unmet, call.request.baseline is not None)
@@ -99,7 +98,8 @@ def _conclude(
         console.print(line(f"skipped: {tally.skipped[0]}{rest}", "yellow"))
     if tally.failure:
         print_message(f"error: {tally.failure}")
-    more = "" if tally.status == "ok" else f"\nto continue: ioplan resume {session.id}"
+    ended = not (tally.failure or tally.interrupted)
+    more = "" if ended else f"\nto continue: ioplan resume {session.id}"
     kept = f" and {tally.reused} from before" if tally.reused else ""
     console.print(
         f"{counted(tally.runs, 'run')}{kept} kept in {call.store}\n"

@@ -17,7 +17,7 @@ from msgspec.structs import asdict
 from ioplan.language.plan import CheckedPlan
 from ioplan.results.export.columns import Source, missing_place
 from ioplan.results.export.tabular import ExportError, Row, json_text, write
-from ioplan.results.store.store import Store
+from ioplan.results.store.store import Store, session_now
 
 
 def export(
@@ -49,7 +49,7 @@ def export(
             "--phases gives rows of csv or parquet, without --series; json has the "
             "phases in each record"
         )
-    session = store.session(session_id)
+    session = session_now(store, session_id)
     source = Records(store, session, series, detail, plan, streams, phases)
     write(source, format, out)
 

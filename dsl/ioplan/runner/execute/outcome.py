@@ -58,7 +58,7 @@ class SessionOutcome:
         self.verdicts.update(verdict.outcome for verdict in verdicts)
 
     def skip(self, error: NothingFound) -> None:
-        """Add a run that is left out, which is no failure."""
+        """Add a run that is left out: no failure, but the plan is not done whole."""
         self.skipped.append(str(error))
 
     def fail(self, error: BaseException) -> None:
@@ -82,4 +82,4 @@ class SessionOutcome:
         """How the session ended."""
         if self.interrupted:
             return "interrupted"
-        return "failed" if self.failures else "ok"
+        return "failed" if self.failures or self.skipped else "ok"
