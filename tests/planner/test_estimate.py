@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from plans import checked
 
 from ioplan.planner.estimate import Assumptions, Cost, Estimator, with_repetitions
-from ioplan.planner.steps import RoundsOf
+from ioplan.planner.steps import RoundsOf, Run
 from ioplan.planner.unfold import unfold
+from ioplan.workload import Replay
 
 CAPACITY = 100 * 10**9
 FILLED = "precondition filled { purge write sequential 128KiB, qd 32, 2 passes }\n"
@@ -197,3 +199,17 @@ def test_bursts_count_as_far_as_a_run_goes(
 ) -> None:
     cost = cost_of(f"run random 4KiB 0/100, qd 64, burst {burst} for {seconds}s")
     assert cost.written_bytes == pytest.approx(4096 * ios)
+
+
+def test_flushes_of_a_trace_take_its_time_and_move_nothing() -> None:
+    """2 reads and 49 flushes within 5 s take 5 s."""
+    (step,) = unfold(checked('test "T" { run random 4KiB 100/0, 1 pass }'))
+    assert isinstance(step, Run)
+    replay = Replay(
+        digest="0", ios=51, span_ns=5 * 10**9, end_bytes=8192, moved_bytes=8192
+    )
+    (stream,) = step.workload.streams
+    streams = (stream.model_copy(update={"replay": replay}),)
+    workload = step.workload.model_copy(update={"streams": streams})
+    cost = Estimator(CAPACITY).cost(replace(step, workload=workload))
+    assert cost.run_s == pytest.approx(5.0)

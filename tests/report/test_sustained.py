@@ -5,11 +5,17 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from statistics import fmean
+from typing import Any
 
 import pytest
+from run_data import record
 
+from ioplan.records.record import EventMade
 from ioplan.results.measure.levels import levels
+from ioplan.results.report.charts.timeline import is_steered
 from ioplan.results.report.headlines.over_time import OverTime
+from ioplan.results.report.points import Point
+from ioplan.workload import Replay
 
 
 def noisy(mean: float, count: int, draw: random.Random, share: float) -> list[float]:
@@ -77,6 +83,31 @@ def test_what_the_plan_changes_is_no_finding() -> None:
     assert OverTime(values, 1.0).burst
     steered = OverTime(values, 1.0, is_steered=True)
     assert steered.burst is None and steered.sustained == values
+
+
+REPLAY = Replay(digest="0", ios=9, span_ns=9, end_bytes=9, moved_bytes=9)
+EVENT = EventMade(name="e", start_s=1, end_s=2, host="", exit_code=0, output="")
+
+
+@pytest.mark.parametrize(
+    ("of_stream", "of_run", "steered"),
+    [
+        ({}, {}, False),
+        ({"replay": REPLAY}, {}, True),
+        ({"replay": REPLAY, "pace": "fast"}, {}, False),
+        ({}, {"events": (EVENT,)}, True),
+    ],
+)
+def test_the_rate_of_a_trace_and_an_event_of_the_lab_are_the_plans(
+    of_stream: dict[str, Any], of_run: dict[str, Any], steered: bool
+) -> None:
+    one = record(1)
+    (stream,) = one.asked.workload.streams
+    changed = stream.model_copy(update=of_stream)
+    workload = one.asked.workload.model_copy(update={"streams": (changed,)})
+    asked = one.asked.model_copy(update={"workload": workload})
+    run = one.model_copy(update={"asked": asked, **of_run})
+    assert is_steered(Point({}, [run])) is steered
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 9])
