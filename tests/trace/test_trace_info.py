@@ -116,3 +116,19 @@ def test_the_mean_is_not_above_the_highest_second(
         if one.startswith("rate")
     )
     assert text in line and ("highest" in line) == (len(times_ms) == 3)
+
+
+@pytest.mark.parametrize(
+    ("readers", "share"), [(1, 1.0), (2, 0.99), (32, 0.84), (33, 0)]
+)
+def test_several_that_read_in_sequence_are_sequential(
+    readers: int, share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prepared, "CHUNK", 37)
+    made = np.zeros(200, DTYPE)
+    at = np.arange(200)
+    made["time_ns"], made["size"] = at, 4096
+    made["offset"] = (at % readers) * (1 << 30) + (at // readers) * 4096
+    write(tmp_path / "x", [made])
+    found = summary(Prepared.open(tmp_path / "x")).sequential_share
+    assert found == pytest.approx(share, abs=0.006)

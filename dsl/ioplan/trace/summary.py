@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
+from numpy.lib.stride_tricks import sliding_window_view
 
 from ioplan.trace.prepared import FLUSH, NO_RESPONSE, READ, WRITE, Ios, Prepared
 
@@ -82,9 +83,9 @@ class TraceSummary(Struct, frozen=True):
     `kinds` counts reads, writes, flushes and discards, `sizes` the bytes of I/Os with
     data. `gap_variation` is the standard deviation of the times between arrivals over
     their mean: 1 for Poisson, more for bursts. `sequential_share` is of I/Os that begin
-    where the one before ended. `touched_bytes` is the footprint in units of 1 MiB, and
-    `hot_share` of I/Os that begin in the hottest tenth of these. `rates` are IOPS and
-    `outstanding` how many I/Os there are at a time, both along the trace.
+    where one of the STREAMS before ended. `touched_bytes` is the footprint in units of
+    1 MiB, and `hot_share` of I/Os that begin in the hottest tenth of these. `rates` are
+    IOPS and `outstanding` how many I/Os there are at a time, both along the trace.
     """
 
     ios: int
@@ -108,6 +109,9 @@ class TraceSummary(Struct, frozen=True):
         return self.kinds[READ] / data if data else 0.0
 
 
+STREAMS = 32
+"""An I/O is sequential that begins where one of so many before it ended: several
+programs at once read in sequence, too."""
 NO_END = 2**63
 """Before the first I/O: nothing begins there."""
 
@@ -122,7 +126,7 @@ class _Sums:
         self.moved = self.sequential = self.gaps = 0
         self.gap_sum = self.gap_squares = 0.0
         self.last_ns: int | None = None
-        self.end = NO_END
+        self.ends = np.full(STREAMS, NO_END, "u8")
 
     def hot_share(self) -> float:
         """Of the units that were touched, how much begins in the hottest ones."""
@@ -155,9 +159,10 @@ class _Sums:
         self.wide.update(zip(first[wide].tolist(), last[wide].tolist(), strict=True))
         if len(self.wide) > MOST_WIDE:
             self.wide = {*_merged(self.wide)}
-        before = np.append(np.uint64(self.end), ends[:-1])
-        self.sequential += int((data["offset"] == before).sum())
-        self.end = int(ends[-1])
+        before = np.concatenate((self.ends, ends[:-1]))
+        earlier = sliding_window_view(before, STREAMS)
+        self.sequential += int((data["offset"][:, None] == earlier).any(1).sum())
+        self.ends = np.append(before, ends[-1])[-STREAMS:]
 
     def _add_times(self, times: np.ndarray) -> None:
         self.seconds.update(_counts(times // SECOND_NS))

@@ -29,7 +29,7 @@ from ioplan.trace.facts import TraceError
 from ioplan.trace.prepared import Prepared
 from ioplan.trace.record import capture, lies_on
 from ioplan.trace.rows import Found
-from ioplan.trace.summary import TraceSummary, summary
+from ioplan.trace.summary import STREAMS, TraceSummary, summary
 from ioplan.trace.survey import survey
 
 MOST_SIZES = 6
@@ -157,7 +157,8 @@ def _lines(name: str, found: TraceSummary) -> Iterator[str]:
     yield f"places      up to {end}, {touched} touched (in units of 1 MiB)"
     hot = f"{digits(100 * found.hot_share)} % begin in the hottest tenth of these"
     yield f"locality    {hot}"
-    yield f"sequential  {digits(100 * found.sequential_share)} % begin where one ended"
+    sequential = digits(100 * found.sequential_share)
+    yield f"sequential  {sequential} % begin where one of the {STREAMS} before ended"
     yield (
         f"arrivals    variation {digits(found.gap_variation)} "
         "(0 fixed, 1 Poisson, more: bursts)"
