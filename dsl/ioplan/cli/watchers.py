@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 from ioplan.backends import TargetFacts
+from ioplan.cli.display.json_lines import JsonLines
 from ioplan.cli.display.lines import Lines
 from ioplan.cli.display.output import print_message
 from ioplan.cli.display.plain import LineOutput
@@ -51,15 +52,11 @@ def watcher_of(
 
 def _display(call: RunCall, out: LineOutput) -> SessionObserver:
     if call.json:
-        from ioplan.cli.display.json_lines import JsonLines  # noqa: PLC0415
-
         return JsonLines()
     if call.quiet:
         return SessionObserver()
     if out.is_terminal:
-        from ioplan.cli.display.live_lines import LiveLines  # noqa: PLC0415
-        from ioplan.cli.display.terminal import Terminal  # noqa: PLC0415
+        from ioplan.cli.display.live_lines import live_lines  # noqa: PLC0415
 
-        if isinstance(out, Terminal):
-            return LiveLines(out)
+        return live_lines(out) or Lines(out)
     return Lines(out)

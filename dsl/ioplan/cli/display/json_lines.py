@@ -21,7 +21,7 @@ class JsonLines(SessionObserver):
         sys.stdout.flush()
 
     def session_started(self, session: Session, total_s: float) -> None:
-        fields = session.model_dump(exclude={"plan_text", "host", "args"}, mode="json")
+        fields = session.model_dump(exclude={"plan_text", "host"}, mode="json")
         self._write("session", **fields, estimated_s=round(total_s, 3))
 
     def note(self, text: str) -> None:

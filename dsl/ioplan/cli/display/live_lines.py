@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.cli.display.lines import Lines
+from ioplan.cli.display.plain import LineOutput
 from ioplan.cli.display.terminal import Terminal
 from ioplan.core.units import bandwidth_text, bars, iops_text, latency_text, time_text
 from ioplan.job import Progress
@@ -117,3 +118,8 @@ class LiveLines(Lines):
 
 def _rate(interval: Interval) -> float:
     return moved(interval.ios) / (interval.length_s or 1.0)
+
+
+def live_lines(out: LineOutput) -> LiveLines | None:
+    """None where it is no terminal of rich's."""
+    return LiveLines(out) if isinstance(out, Terminal) else None

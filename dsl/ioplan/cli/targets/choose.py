@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
@@ -219,13 +219,18 @@ def _reading_bar() -> Iterator[ProgressCallback]:
     if not sys.stderr.isatty():
         yield _tenths()
         return
-    from rich.progress import Progress  # noqa: PLC0415
+    with _bar("reading", 1.0) as on_progress:
+        yield on_progress
 
-    from ioplan.cli.display.terminal import Terminal  # noqa: PLC0415
 
-    with Progress(console=Terminal(stderr=True), transient=True) as progress:
-        task = progress.add_task("reading", total=1.0)
-        yield lambda share: progress.update(task, completed=share)
+@contextmanager
+def _bar(
+    text: str, total: float, console: Any = None
+) -> Iterator[Callable[[float], None]]:
+    from ioplan.cli.display.terminal import progress_bar  # noqa: PLC0415  rare
+
+    with progress_bar(text, total, console) as on_progress:
+        yield on_progress
 
 
 def _tenths() -> ProgressCallback:
@@ -270,8 +275,5 @@ def _making_bar(out: LineOutput, size_bytes: int) -> Iterator[Callable[[int], No
     if not out.is_terminal:
         yield lambda done: None
         return
-    from rich.progress import Progress  # noqa: PLC0415
-
-    with Progress(console=cast(Any, out), transient=True) as progress:
-        task = progress.add_task("making the scratch file", total=size_bytes)
-        yield lambda done: progress.update(task, completed=done)
+    with _bar("making the scratch file", size_bytes, out) as on_progress:
+        yield on_progress
