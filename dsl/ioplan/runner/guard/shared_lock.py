@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -65,24 +65,32 @@ def unrelated_openers(
     return [one for one in found if not participants.include(one.pid)]
 
 
-def lock(
-    path: Path, fd: int, request: TargetRequest, wait_s: float = LOCK_WAIT_S
-) -> None:
-    """Lock the target exclusively, or shared if another host leads.
-
-    Raises TargetError.
-    """
+def try_lock(fd: int, request: TargetRequest) -> bool:
+    """Lock the target exclusively, or shared if another host leads."""
     alone = request.leads or not request.together
     how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
-    deadline_s = time.monotonic() + wait_s
-    while True:
-        try:
-            fcntl.flock(fd, how | fcntl.LOCK_NB)
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def lock(path: Path, fd: int, request: TargetRequest) -> None:
+    """As `try_lock`, for a while. Raises TargetError."""
+    for _ in tries():
+        if try_lock(fd, request):
             return
-        except BlockingIOError:
-            if time.monotonic() > deadline_s:
-                raise _locked(path, fd) from None
+    raise locked(path, fd)
+
+
+def tries() -> Iterator[None]:
+    """Again and again, for as long as what a killed ioplan left behind may need."""
+    deadline_s = time.monotonic() + LOCK_WAIT_S
+    yield
+    while time.monotonic() <= deadline_s:
         time.sleep(0.01)
+        yield
 
 
 def share_lock(path: Path, fd: int, request: TargetRequest) -> None:
@@ -95,11 +103,11 @@ def share_lock(path: Path, fd: int, request: TargetRequest) -> None:
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise _locked(path, fd) from None
+        raise locked(path, fd) from None
 
 
-def _locked(path: Path, fd: int) -> TargetError:
-    """By an ioplan, or by the backend of one that ended or gave up."""
+def locked(path: Path, fd: int) -> TargetError:
+    """It is locked: by an ioplan, or by the backend of one that ended or gave up."""
     text = f"another ioplan uses {path} now"
     if found := openers(os.fstat(fd)):
         text += f", or a process that one left behind: {', '.join(map(str, found))}"

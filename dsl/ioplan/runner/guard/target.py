@@ -45,8 +45,11 @@ from ioplan.runner.guard.scratch_file import (
 )
 from ioplan.runner.guard.shared_lock import (
     lock,
+    locked,
     participants_of,
     share_lock,
+    tries,
+    try_lock,
     unrelated_openers,
 )
 from ioplan.runner.guard.size import check_size
@@ -195,20 +198,25 @@ def _open_file(path: Path, pin: int, request: TargetRequest) -> Target:
 def _locked_file(path: Path, pin: int, request: TargetRequest) -> int:
     """The file, open and locked.
 
-    Who waits for the lock does not have it open for writing: the session that holds the
+    Who waits for the lock does not keep it open for writing: the session that has the
     lock would take that for another use, and end.
     """
-    fd = opened(pin, os.O_RDONLY)
+    for _ in tries():
+        fd = opened(pin, os.O_RDWR if request.writes else os.O_RDONLY)
+        if _is_locked_now(fd, request):
+            return fd
+    raise locked(path, pin)
+
+
+def _is_locked_now(fd: int, request: TargetRequest) -> bool:
+    """Whether it got the lock; else it is closed."""
+    is_ours = False
     try:
-        lock(path, fd, request)
-        if request.writes:
-            reader, fd = fd, opened(pin, os.O_RDWR)
-            os.close(reader)
-            lock(path, fd, request, wait_s=0)
-        return fd
-    except BaseException:
-        os.close(fd)
-        raise
+        is_ours = try_lock(fd, request)
+    finally:
+        if not is_ours:
+            os.close(fd)
+    return is_ours
 
 
 def _watch(
