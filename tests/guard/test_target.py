@@ -8,6 +8,7 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -200,12 +201,59 @@ def test_only_what_is_gone_is_left_to_the_io(
         raise OSError(error, os.strerror(error))
 
     monkeypatch.setattr(UseWatch, "_uses", uses)
-    watch = UseWatch(scratch, -1, None, NO_PARTICIPANTS)
-    if is_gone:
-        watch.check()
-        return
-    with pytest.raises(PermissionError):
-        watch.check()
+    with scratch.open() as file:
+        watch = UseWatch(scratch, file.fileno(), None, NO_PARTICIPANTS)
+        if is_gone:
+            watch.check()
+            return
+        with pytest.raises(PermissionError):
+            watch.check()
+
+
+TEXT = b"a letter that nobody else has\n" * 3000
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_file_of_another_size_has_another_writer(
+    scratch: Path, cut: bool, is_asked: bool
+) -> None:
+    """Whether or not anybody asks before the session ends: it is not ioplan's then."""
+    target = open_target(request(scratch))
+    if cut:
+        os.truncate(scratch, 4096)
+    else:
+        with scratch.open("ab") as file:
+            file.write(TEXT)
+    if is_asked:
+        with refused(TargetFault.OPEN_ELSEWHERE, r"was 4MiB, and is .* now"):
+            target.check_use()
+    target.close()
+    if not cut:
+        with refused(TargetFault.DATA, "that another program has written to"):
+            open_target(request(scratch))
+        assert scratch.read_bytes().endswith(TEXT)
+
+
+@pytest.mark.slow
+def test_text_in_the_middle_after_a_kill_is_somebodys(tmp_path: Path) -> None:
+    """Where nothing is compared: the ends and the blocks that are drawn are as before."""
+    large = tmp_path / "large.bin"
+    make_scratch(large, 128 * MIB, lambda _: None)
+    words = [sys.executable, "-c", USES, request(large).model_dump_json()]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as first:
+        assert first.stdout and first.stdout.readline() == b"open\n"
+        first.kill()
+    open_target(request(large)).close()
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as second:
+        assert second.stdout and second.stdout.readline() == b"open\n"
+        second.kill()
+    with large.open("rb+") as file:
+        os.pwrite(file.fileno(), TEXT, 100 * MIB)
+    later = time.time() + 10
+    os.utime(large, (later, later))
+    with refused(TargetFault.DATA, "contains data"):
+        open_target(request(large))
 
 
 @pytest.mark.slow

@@ -78,6 +78,17 @@ def test_a_rate_is_divided_by_skew() -> None:
     assert "rate 300 iops poisson" in made.text
 
 
+@pytest.mark.parametrize(
+    ("more", "rate"),
+    [("", "rate 500 iops poisson"), (",distribution=d", "rate 500 iops\n")],
+)
+def test_a_rate_of_a_workload_arrives_as_its_run_does(more: str, rate: str) -> None:
+    head = "sd=s,lun=/dev/sdb,openflags=o_direct\nwd=w,sd=s,iorate=500\n"
+    text = f"{head}rd=r,wd=w,iorate=max{more}\n"
+    made = import_plan(Source("p.vdb", text), "vdbench", {})
+    assert made.is_whole and rate in made.text + "\n"
+
+
 def test_what_does_not_divide_evenly_is_rounded() -> None:
     text = "sd=s,lun=/dev/sdb,openflags=o_direct\nwd=a,sd=s\nwd=b,sd=s\nwd=c,sd=s\nrd=r,wd=*,iorate=100\n"
     made = import_plan(Source("p.vdb", text), "vdbench", {})

@@ -164,7 +164,9 @@ def fails_when(happens: Callable[[], None], words: list[str | Path]) -> float:
 @pytest.mark.long
 def test_a_target_that_loses_its_end(place: Place, scratch: Path) -> None:
     fails_when(lambda: os.truncate(scratch, 1 << 20), place.words(READS, scratch))
-    row = place.survived("shrunk", "the target shrinks", "`truncate` in mid-run")
+    row = place.survived(
+        "shrunk", "the target shrinks while it is read", "`truncate` in mid-run"
+    )
     assert row["cause"] == "device-error"
 
 

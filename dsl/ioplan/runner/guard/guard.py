@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ioplan.core.error_kinds import TargetFault
+from ioplan.language.quantity import size_text
 from ioplan.runner.content.scan import GONE
 from ioplan.runner.devices.device import Device
 from ioplan.runner.devices.file_id import Key, key_of
@@ -108,6 +109,7 @@ class UseWatch:
         self, path: Path, fd: int, device: Device | None, participants: Participants
     ) -> None:
         self.path, self.fd, self.device = path, fd, device
+        self.size_bytes = os.fstat(fd).st_size
         self.participants = participants._replace(own=own_pid())
 
     def check(self) -> None:
@@ -128,11 +130,23 @@ class UseWatch:
     def _uses(self) -> Iterator[Obstacle]:
         if self.device is None:
             status = os.fstat(self.fd)
+            if self.is_resized(self.fd):
+                yield self._resized(status.st_size)
             yield from file_uses(self.path, status, Host(), self.participants)
         elif self.device.folder.is_dir():  # of a drive that is lost, the I/O tells
             yield from Host().obstacles(self.device)
             yield from partition_uses(self.device)
             yield from device_programs(self.device, self.participants)
+
+    def is_resized(self, fd: int) -> bool:
+        """Whether a file has another size than it was opened with."""
+        return self.device is None and os.fstat(fd).st_size != self.size_bytes
+
+    def _resized(self, now_bytes: int) -> Obstacle:
+        sizes = f"{size_text(self.size_bytes)}, and is {size_text(now_bytes)} now"
+        what = f"was {sizes}: another program wrote to it or cut it"
+        instead = "what is on it may be that program's: look before it is used again"
+        return Obstacle(TargetFault.OPEN_ELSEWHERE, what, instead)
 
 
 IN_USE = Obstacle(

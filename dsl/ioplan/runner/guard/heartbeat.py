@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ioplan.backends import TargetFacts
 from ioplan.core.model import Model
+from ioplan.job import SECOND_NS
 from ioplan.runner.devices.write_evidence import (
     WriteCounters,
     sectors_written,
@@ -74,6 +75,18 @@ def last_beat(path: Path) -> Beat | None:
         return Beat.model_validate_json(path.read_bytes())
     except (OSError, ValueError):
         return None
+
+
+def changed_later(path: Path, fd: int) -> bool:
+    """Whether a file was written to once the session that kept this was dead.
+
+    One that kept nothing tells nothing.
+    """
+    try:
+        last_ns = path.stat().st_mtime_ns
+    except OSError:
+        return False
+    return os.fstat(fd).st_mtime_ns > last_ns + BEATS * PERIOD_S * SECOND_NS
 
 
 def allowed_sectors(beat: Beat | None, now: WriteCounters) -> bool:

@@ -24,7 +24,12 @@ from ioplan.runner.content.judge import is_foreign
 from ioplan.runner.content.scan import BLOCK, Scan, blocks_at, scan
 from ioplan.runner.devices.write_evidence import WriteCounters, write_counters
 from ioplan.runner.guard.errors import TargetError
-from ioplan.runner.guard.heartbeat import Heartbeat, allowed_sectors, last_beat
+from ioplan.runner.guard.heartbeat import (
+    Heartbeat,
+    allowed_sectors,
+    changed_later,
+    last_beat,
+)
 from ioplan.runner.guard.output import OutputError, rewrite
 
 LASTING = {"serial", "wwid", "backing_file", "inode"}
@@ -92,13 +97,18 @@ class KnownContent:
         assert self.kept
         if not now or now["boot"] != self.kept.counters.get("boot"):
             return False
-        beat = last_beat(state_path(self.facts, "beat"))
-        if self.facts.kind == "block" and not allowed_sectors(beat, now):
+        path = state_path(self.facts, "beat")
+        if self.facts.kind == "block" and not allowed_sectors(last_beat(path), now):
+            return False
+        if self.facts.kind == "file" and changed_later(path, fd):
             return False
         return not any(map(is_foreign, blocks_at(fd, changed, BLOCK)))
 
     def has_foreign(self, fd: int) -> bool:
-        """Whether something is there that no load generator writes."""
+        """Whether something is there that no load generator writes, or was written to
+        a file after the last session on it."""
+        if changed_later(state_path(self.facts, "beat"), fd):
+            return True
         seen = self.look(fd)
         data = sorted((*seen.data, *seen.unreadable))
         return any(map(is_foreign, blocks_at(fd, data, BLOCK)))

@@ -126,6 +126,7 @@ class Target:
             return
         with suppress(OSError), ExitStack() as last:
             last.callback(os.close, fd)
+            self.taken = self.taken or bool(self.watch and self.watch.is_resized(fd))
             if self.known:
                 self.known.forget() if self.taken else self.known.learn(fd)
             if not self.taken:

@@ -157,11 +157,7 @@ def _is_number(text: str) -> bool:
 
 def _is_poisson(run: Definition, findings: Findings) -> bool:
     """Whether I/Os of a rate come at random; told where they come in another way."""
-    words = (
-        run.settings["distribution"].listed if "distribution" in run.settings else []
-    )
-    kind = words[0].lower() if words else "exponential"
-    known = [one for one in ARRIVALS if one.startswith(kind)]
+    words, known = _arrivals(run)
     if len(words) > 1 or not known:
         setting = run.settings["distribution"]
         findings.loss(
@@ -169,7 +165,20 @@ def _is_poisson(run: Definition, findings: Findings) -> bool:
             f"spaced, or come at random (poisson)",
             setting.span,
         )
-    return known[:1] == ["exponential"]
+    return is_exponential(run)
+
+
+def is_exponential(run: Definition) -> bool:
+    """Whether the gaps between I/Os of a rate are."""
+    return _arrivals(run)[1][:1] == ["exponential"]
+
+
+def _arrivals(run: Definition) -> tuple[list[str], list[str]]:
+    """The words of its `distribution`, and which of those known they may mean."""
+    given = run.settings.get("distribution")
+    words = [*given.listed] if given else []
+    kind = words[0].lower() if words else "exponential"
+    return words, [one for one in ARRIVALS if one.startswith(kind)]
 
 
 def _curve(run: Definition) -> Axes:

@@ -7,7 +7,7 @@ import re
 from ioplan.language.quantity import SECTOR_BYTES, make, size_text
 from ioplan_importer.findings import Findings
 from ioplan_importer.outline import Clauses
-from ioplan_importer.vdbench.pace import Axes
+from ioplan_importer.vdbench.pace import Axes, is_exponential
 from ioplan_importer.vdbench.parameters import Definition, Setting, bytes_of
 
 DEFAULT_BYTES = 4096
@@ -38,7 +38,8 @@ def clauses_of(
     own = workload.text("iorate")
     if own and own.lower() != "max":
         rate = workload.number("iorate", 1, findings)
-        clauses["rate"] = f"rate {make('iops', rate).text}"
+        arrivals = " poisson" if is_exponential(run) else ""
+        clauses["rate"] = f"rate {make('iops', rate).text}{arrivals}"
     return clauses
 
 
