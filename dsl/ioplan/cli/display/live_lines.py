@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from time import monotonic
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.progress import Progress as Bar
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -123,3 +126,14 @@ def _rate(interval: Interval) -> float:
 def live_lines(out: LineOutput) -> LiveLines | None:
     """None where it is no terminal of rich's."""
     return LiveLines(out) if isinstance(out, Terminal) else None
+
+
+@contextmanager
+def progress_bar(
+    text: str, total: float, console: Console | None = None
+) -> Iterator[Callable[[float], None]]:
+    """A bar that is gone at the end; what is yielded takes how much is done."""
+    console = console or Terminal(stderr=True)
+    with Bar(console=console, transient=True) as progress:
+        task = progress.add_task(text, total=total)
+        yield lambda done: progress.update(task, completed=done)

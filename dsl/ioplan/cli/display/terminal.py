@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import Progress
 from rich.segment import Segment
 from rich.table import Table
 
@@ -34,17 +32,6 @@ class Terminal(Console):
                 yield segment
             else:
                 yield Segment(printable_lines(segment.text), segment.style)
-
-
-@contextmanager
-def progress_bar(
-    text: str, total: float, console: Console | None = None
-) -> Iterator[Callable[[float], None]]:
-    """A bar that is gone at the end; what is yielded takes how much is done."""
-    console = console or Terminal(stderr=True)
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task(text, total=total)
-        yield lambda done: progress.update(task, completed=done)
 
 
 # What commands list: a table, a row for each thing.

@@ -227,7 +227,7 @@ def _reading_bar() -> Iterator[ProgressCallback]:
 def _bar(
     text: str, total: float, console: Any = None
 ) -> Iterator[Callable[[float], None]]:
-    from ioplan.cli.display.terminal import progress_bar  # noqa: PLC0415  rare
+    from ioplan.cli.display.live_lines import progress_bar  # noqa: PLC0415  rare
 
     with progress_bar(text, total, console) as on_progress:
         yield on_progress
