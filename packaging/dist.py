@@ -14,7 +14,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tarfile
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
@@ -46,8 +45,7 @@ def unpacked(sdist: Path) -> Path:
     """The sources as they are in the source distribution."""
     place = BUILD / "sdist"
     shutil.rmtree(place, ignore_errors=True)
-    with tarfile.open(sdist) as packed:
-        packed.extractall(place, filter="data")
+    shutil.unpack_archive(sdist, place)
     return place / sdist.name.removesuffix(".tar.gz")
 
 
