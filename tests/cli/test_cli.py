@@ -355,3 +355,6 @@ def test_a_region_outside_of_a_stated_size_is_refused(
     assert "its region ends at 2GiB, and the target at 256MiB" in done.err
     assert ioplan("plan", plan, "--capacity", "2GiB", *words).code == 0
     assert ioplan("plan", plan, *words).code == 0, "nobody said how large it is"
+    beyond = plan_file(tmp_path, text.replace("2GiB", "2TiB"))
+    done = ioplan("plan", beyond, "--capacity", "1TB", *words)
+    assert done.code == 2, "even if it is what is assumed otherwise"

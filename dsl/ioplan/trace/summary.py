@@ -128,9 +128,9 @@ class _Sums:
         self.last_ns: int | None = None
         self.ends = np.full(STREAMS, NO_END, "u8")
 
-    def hot_share(self) -> float:
-        """Of the units that were touched, how much begins in the hottest ones."""
-        hottest = max(1, round(HOTTEST * self.touched()))
+    def hot_share(self, touched: int) -> float:
+        """Of so many units that were touched, how much begins in the hottest ones."""
+        hottest = max(1, round(HOTTEST * touched))
         most = sum(count for _, count in self.units.most_common(hottest))
         return most / max(1, self.units.total())
 
@@ -211,18 +211,19 @@ def summary(trace: Prepared) -> TraceSummary:
         if waiting:
             waiting.add(ios)
     reads, writes, flushes, discards = sums.kinds.tolist()
+    touched = sums.touched()
     return TraceSummary(
         ios=header.count,
         span_ns=header.span_ns,
         end_bytes=header.end_bytes,
         moved_bytes=sums.moved,
-        touched_bytes=sums.touched() << UNIT,
+        touched_bytes=touched << UNIT,
         kinds=(reads, writes, flushes, discards),
         sizes=sums.sizes,
         peak_iops=max(sums.seconds.values()),
         gap_variation=sums.variation(),
         sequential_share=sums.sequential / max(1, sums.sizes.total()),
-        hot_share=sums.hot_share(),
+        hot_share=sums.hot_share(touched),
         rates=tuple((along * COLUMNS * SECOND_NS / max(1, header.span_ns)).tolist()),
         outstanding=waiting.found() if waiting else None,
     )

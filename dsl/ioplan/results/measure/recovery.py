@@ -107,7 +107,7 @@ class _Near:
         holds = [self.holds(one) for one in after]
         starts = range(len(holds) - count + 1)
         most = self.outside * count
-        bad = [at for at in starts if holds[at : at + count].count(False) > most]
+        bad = {at for at in starts if holds[at : at + count].count(False) > most}
         last_bad = max((at for at in bad if at + count <= acting), default=-1)
         for at in starts:
             yield holds[at] and at not in bad and at > last_bad

@@ -18,11 +18,11 @@ from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.display.plan_table import ProvenState, plan_json, plan_table
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
-from ioplan.cli.inputs import NO_TARGET, checked_plan, simulated, size
+from ioplan.cli.inputs import checked_plan, simulated, size
 from ioplan.cli.run_options import requested
 from ioplan.cli.sessions.selection import only_tests, print_tests
 from ioplan.cli.sessions.stores import results_at
-from ioplan.cli.targets.assumed import DEFAULT_CAPACITY_BYTES, assumed_facts
+from ioplan.cli.targets.assumed import assumed_facts
 from ioplan.cli.targets.choose import named_backend
 from ioplan.cli.targets.fitting import refuse_misfits
 from ioplan.core.text import counted, line
@@ -205,16 +205,21 @@ def show_plan(
     if len(named) > 1 and (note := summary_of(planned).lanes_note(len(named))):
         print_message(note)
     if not (rehearse or native):
-        _conclude(planned, facts, fit, None if json else console)
+        stated = facts if target or capacity else None
+        _conclude(planned, fit, stated, None if json else console)
 
 
 def _conclude(
-    plan: CheckedPlan, facts: TargetFacts, fit: PlanFit | None, console: Console | None
+    plan: CheckedPlan,
+    fit: PlanFit | None,
+    facts: TargetFacts | None,
+    console: Console | None,
 ) -> None:
-    """Refuse what is known to be refused by `run`. Raises PlanError, UsageError."""
+    """Refuse what is known to be refused by `run`; of a target that nobody named, and
+    of no stated size, there are no `facts`. Raises PlanError, UsageError."""
     if fit:
         fit.conclude(console)
-    elif facts.path != NO_TARGET or facts.capacity_bytes != DEFAULT_CAPACITY_BYTES:
+    elif facts:
         refuse_misfits(misfits(summary_of(plan).io_steps, facts), facts)
 
 
