@@ -46,7 +46,7 @@ class Component(Struct, frozen=True):
 def runtime() -> Iterator[Component]:
     """What is linked into the static engine and is no crate; zig brings most of it."""
     spec = find_spec("ziglang")
-    assert spec and spec.submodule_search_locations, "pip install 'ioplan[dist]'"
+    assert spec and spec.submodule_search_locations, "make ready-dist"
     zig = Path(spec.submodule_search_locations[0]) / "lib"
     for name, licence, file in (
         ("rust-std", "MIT OR Apache-2.0", ROOT / "LICENSE"),

@@ -16,6 +16,16 @@ PATHS = dict(
     )
 )
 """The lines of each reader."""
+README = "README"
+SHELL = re.compile(r"^```(?:sh|console)\n(.*?)^```", re.S | re.M)
+PATHS_AND_README = PATHS | {
+    README: "".join(
+        f"{line.removeprefix('$ ')}\n"
+        for block in SHELL.findall((ROOT / "README.md").read_text())
+        for line in block.splitlines()
+        if line.removeprefix("$ ").startswith("ioplan ")
+    )
+}
 DISK_BYTES = 256 << 20
 JUDGES = ("run", "compare", "history")
 """Their exit code may be 1: a loop device is not what a data sheet promises."""
@@ -32,13 +42,16 @@ def steps(reader: str, device: str, disk: str) -> list[list[str]]:
     The word SESSION is left: it is that of the first session.
     """
     known = {
+        "short": "smoke",
+        "8GiB": "64MiB",
         "/dev/nvme1n1": device,
         SERIAL: disk,
         "/var/lib/volume/scratch": "volume",
         "10GiB": "64MiB",
         "1GiB": "64MiB",
     }
-    lines = [shlex.split(line)[1:] for line in PATHS[reader].splitlines()]
+    text = PATHS_AND_README[reader]
+    lines = [shlex.split(line, comments=True)[1:] for line in text.splitlines()]
     words = [[known.get(word, word) for word in line] for line in lines]
     return [[*line, *_shorter(line)] for line in words]
 
@@ -47,5 +60,7 @@ def _shorter(words: list[str]) -> list[str]:
     """Options that make a suite, or a plan from a template, a matter of seconds."""
     if words[0] not in ("run", "witness"):
         return []
-    suite = "/" in words[1]
-    return ["--profile", "smoke"] if suite else ["--scale-time", "0.005"]
+    if "--profile" in words:
+        return []
+    is_suite = "/" in words[1] and not words[1].endswith(".ioplan")
+    return ["--profile", "smoke"] if is_suite else ["--scale-time", "0.005"]

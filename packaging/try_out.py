@@ -30,9 +30,10 @@ from dist import DIST
 from msgspec import Struct
 from reader_paths import DISK_BYTES, JUDGES, PATHS, lab_file, steps
 from static_engine import BUILD, ROOT
+from table import write_rows
 
 ROOTS = BUILD / "roots"
-DOCUMENT = ROOT / "docs/install.md"
+HEAD = "| system | libc | architecture | how |\n|---|---|---|---|\n"
 DEMO = "demo.ioplan"
 WORDS = (
     "--target /work/scratch.bin --create 64MiB --set run_time=200ms --store /work/r.db"
@@ -232,21 +233,6 @@ def tried(place: Place) -> str:
     return f"| {place.name} | {place.libc} | {place.machine} | {how} |"
 
 
-def write_table(new: str) -> None:
-    """Put a row between the two comments of the document; those of others stay."""
-    begin, end = "<!-- tried: begin -->\n", "<!-- tried: end -->"
-    before, _, rest = DOCUMENT.read_text().partition(begin)
-    table, _, after = rest.partition(end)
-    rows = {_place_of(row): row for row in (*table.splitlines()[2:], new)}
-    body = "".join(f"{row}\n" for row in rows.values())
-    head = "| system | libc | architecture | how |\n|---|---|---|---|\n"
-    DOCUMENT.write_text(f"{before}{begin}{head}{body}{end}{after}")
-
-
-def _place_of(row: str) -> str:
-    return row.rpartition(" | ")[0]
-
-
 def main() -> None:
     """Try all, or those whose folder is named."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -258,7 +244,7 @@ def main() -> None:
         if not asked.roots or place.root.name in asked.roots or place.given:
             row = tried(place)
             print(row, flush=True)
-            write_table(row)
+            write_rows("tried", HEAD, row, key=3)
 
 
 if __name__ == "__main__":

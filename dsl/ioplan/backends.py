@@ -26,6 +26,8 @@ from ioplan.job import Event, Job
 from ioplan.target_entry import LabTarget
 
 GROUP = "ioplan.backends"
+DEFAULTS = ("io_uring", "fio")
+"""Without `--backend` and without one of the lab, the first that runs here."""
 
 ProgressCallback = Callable[[float], None]
 """Called with the fraction of a long operation that is done, from 0 to 1."""
@@ -182,16 +184,6 @@ class StampingDrive(Protocol):
 
 
 @runtime_checkable
-class JournalingDrive(StampingDrive, Protocol):
-    """One that can keep these stamps on another host, too.
-
-    `journal` is the descriptor of a link to there (`runner.journal.wire`), or None.
-    """
-
-    journal: int | None
-
-
-@runtime_checkable
 class WatchedDrive(Protocol):
     """A drive that other programs of this host may begin to use meanwhile."""
 
@@ -200,6 +192,15 @@ class WatchedDrive(Protocol):
 
         What the backend itself has started is no other program.
         """
+
+
+@runtime_checkable
+class OpeningDrive(Protocol):
+    """A drive that tells other programs' openings of its target from its own."""
+
+    def ignore_openings(self) -> None:
+        """Called once a run has started: it has opened the target, and others have
+        not."""
 
 
 @runtime_checkable
@@ -291,6 +292,12 @@ def find(name: str) -> Backend:
         f"there is no backend {name!r}{did_you_mean(name, names())}; "
         f"installed are: {', '.join(names()) or 'none'}"
     )
+
+
+def default_backend(named: str = "") -> str:
+    """The lab's, else the first of DEFAULTS that runs here, else the first of them."""
+    here = (name for name in DEFAULTS if find(name).availability({}).usable)
+    return named or next(here, DEFAULTS[0])
 
 
 def _attribute(value: str) -> Any:

@@ -14,47 +14,16 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, GetPydanticSchema, PlainSerializer, TypeAdapter
 
 from ioplan.core.model import Model
-from ioplan.workload import Direction, Phase, Stream, Workload
+from ioplan.job_stream import JobStream
+from ioplan.workload import Direction, Phase
 
 PROTOCOL = 1
 """The version of jobs and events as JSON: docs/protocol.md. A field that old programs
 can ignore leaves it as it is; anything else makes it the next one."""
 SECOND_NS = 1_000_000_000
-
-
-class JobStream(Stream):
-    """A stream with its region in bytes of this target.
-
-    Where a job has several `targets`, `target_numbers` are the places of its own.
-    """
-
-    region_start_bytes: Annotated[int, Field(ge=0)]
-    region_end_bytes: Annotated[int, Field(gt=0)]
-    target_numbers: tuple[Annotated[int, Field(ge=0)], ...] = ()
-
-    @property
-    def times(self) -> int:
-        """How often it runs: targets that do not share it have all of it each."""
-        return 1 if self.over_all else max(1, len(self.target_numbers))
-
-    @property
-    def trace_end_bytes(self) -> int:
-        """Where the region must end for a trace in the places that it recorded."""
-        if self.replay and self.offsets == "recorded":
-            return self.region_start_bytes + self.replay.end_bytes
-        return 0
-
-    @property
-    def region_bytes(self) -> int:
-        """What one pass of it covers on each of its targets."""
-        if self.replay:
-            return self.replay.moved_bytes
-        return self.region_end_bytes - self.region_start_bytes
-
-    @property
-    def pass_bytes(self) -> int:
-        """What one pass of it covers on all of its targets."""
-        return self.region_bytes * max(1, len(self.target_numbers))
+Count = Annotated[int, Field(ge=-(2**96), lt=2**96)]
+"""What a program tells: below 0 it is a contradiction, beyond this no number."""
+Amount = Annotated[int, Field(ge=0, lt=2**64)]
 
 
 class JobTarget(Model):
@@ -104,27 +73,6 @@ class Job(Model):
         return sum(stream.threads * stream.times for stream in self.streams)
 
 
-def job_streams(
-    workload: Workload, capacity_bytes: int, block_bytes: int
-) -> tuple[JobStream, ...]:
-    """Give each stream its region in whole logical blocks of the target."""
-
-    def edge(percent: float, more_bytes: int) -> int:
-        beyond = int(capacity_bytes * percent / 100) + more_bytes
-        return beyond // block_bytes * block_bytes
-
-    return tuple(
-        JobStream.model_construct(
-            **dict(stream),
-            region_start_bytes=edge(
-                stream.region.start_percent, stream.region.start_bytes
-            ),
-            region_end_bytes=edge(stream.region.end_percent, stream.region.end_bytes),
-        )
-        for stream in workload.streams
-    )
-
-
 Bins = Annotated[
     Sequence[int],
     GetPydanticSchema(lambda _, handler: handler(tuple[int, ...])),
@@ -141,12 +89,12 @@ class Counts(Model):
     all latencies, `sum_sq_ns2` of their squares.
     """
 
-    ios: int = 0
-    bytes: int = 0
-    errors: int = 0
-    min_ns: int = 0
-    max_ns: int = 0
-    sum_ns: int = 0
+    ios: Count = 0
+    bytes: Count = 0
+    errors: Count = 0
+    min_ns: Count = 0
+    max_ns: Count = 0
+    sum_ns: Count = 0
     sum_sq_ns2: float = 0.0
     bins: Bins = ()
 
@@ -160,13 +108,13 @@ class StreamCounts(Model):
     """
 
     name: str
-    run_ns: int | None = None
-    gap_ns: int | None = None
+    run_ns: Count | None = None
+    gap_ns: Count | None = None
     directions: dict[Direction, Counts] = {}
-    sync_ios: int = 0
-    backlog_ios: int = 0
-    verified_bytes: int = 0
-    verify_errors: int = 0
+    sync_ios: Count = 0
+    backlog_ios: Count = 0
+    verified_bytes: Count = 0
+    verify_errors: Count = 0
 
 
 NOTHING_ISSUED = "nothing_issued"
@@ -195,11 +143,11 @@ class Wear(Model):
     """
 
     source: str
-    span_s: float
-    host_written_bytes: int
-    media_written_bytes: int | None = None
-    capacity_bytes: int | None = None
-    step_bytes: int = 1
+    span_s: Annotated[float, Field(ge=0)]
+    host_written_bytes: Amount
+    media_written_bytes: Amount | None = None
+    capacity_bytes: Amount | None = None
+    step_bytes: Amount = 1
 
 
 class Progress(Model):
@@ -211,8 +159,8 @@ class Progress(Model):
     """
 
     event: Literal["progress"] = "progress"
-    t_ns: int
-    interval_ns: int
+    t_ns: Count
+    interval_ns: Count
     warmup: bool = False
     streams: tuple[StreamCounts, ...]
     wear: Wear | None = None
@@ -221,8 +169,8 @@ class Progress(Model):
 class Cpu(Model):
     """CPU time that the load generator used in the measured part."""
 
-    user_ns: int = 0
-    system_ns: int = 0
+    user_ns: Count = 0
+    system_ns: Count = 0
 
 
 class Result(Model):
@@ -234,7 +182,7 @@ class Result(Model):
     """
 
     event: Literal["result"] = "result"
-    run_ns: int
+    run_ns: Count
     stopped: bool = False
     streams: tuple[StreamCounts, ...]
     phases: dict[str, tuple[StreamCounts, ...]] = {}

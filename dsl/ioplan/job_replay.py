@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ioplan.backends import BackendError
-from ioplan.job import JobStream
+from ioplan.job_stream import JobStream
 from ioplan.trace.facts import TraceError
 from ioplan.trace.known import file_of, surveyed
 from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE, Ios, Prepared

@@ -48,32 +48,14 @@ class PowerControl(Model):
     """Commands on this host: `off` cuts the target's power, `on` gives it back.
 
     Each has to end within `timeout`, and the target to answer again within `back`;
-    after `settle` I/O goes on. With `this_host`, `off` cuts the power of this host as
-    well, something else gives it back, and `ioplan resume` goes on.
+    after `settle` I/O goes on.
     """
 
     off: Command
-    on: Command | None = None
-    this_host: Switch = False
+    on: Command
     settle: Duration = "0s"
     back: Duration = "5min"
     timeout: Duration = "1min"
-
-    @model_validator(mode="after")
-    def _gives_it_back(self) -> Self:
-        if self.this_host == bool(self.on):
-            raise ValueError(
-                "say either `on`, what gives the power back, or `this_host = true`, if "
-                "`off` cuts the power of this host as well"
-            )
-        return self
-
-
-class JournalPlace(Model):
-    """Where `ioplan journal serve` listens, and the file with the key of it."""
-
-    at: Annotated[str, Field(pattern=r"^(\S+|\[\S+\]):\d{1,5}$")]
-    key: Words
 
 
 METHOD, TABLE = "[method]", "[table]"
@@ -97,8 +79,8 @@ class LabTarget(Model):
     that nothing else uses it, though that cannot be seen there. `host` says where the
     target is, `hosts` lists those that share it, the first of which prepares it.
     Targets of a host with the same `lock` are used one at a time. `power` is the
-    target's own power meter, `power_control` what cuts its power, and `journal` another
-    host that keeps what `verify` knows of it; `cpus` are those that its I/O is done on.
+    target's own power meter, `power_control` what cuts its power; `cpus`
+    are those that its I/O is done on.
     """
 
     path: Words | None = None
@@ -113,7 +95,6 @@ class LabTarget(Model):
     purge: Purge = "discard"
     power: PowerMeter | None = None
     power_control: PowerControl | None = None
-    journal: JournalPlace | None = None
     cpus: CpuList | None = None
     host: Words | None = None
     hosts: tuple[Words, ...] = ()

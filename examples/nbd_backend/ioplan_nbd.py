@@ -5,8 +5,9 @@ import socket
 import struct
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from ioplan_blocking import BlockingBackend
+
 from ioplan.backends import BackendError
-from ioplan.blocking import BlockingBackend
 
 
 class NbdBackend(BlockingBackend):

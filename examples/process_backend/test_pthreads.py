@@ -11,7 +11,7 @@ import pytest
 from ioplan_pthreads import PthreadsBackend
 
 from ioplan.backends import TargetRequest
-from ioplan.testing import Conformance
+from ioplan_testing import Conformance
 
 SIZE_BYTES = 8 << 20
 

@@ -29,7 +29,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioplan.results.measure.histogram import bucket_index, bucket_range
-from ioplan.testing.calm import NAP_S, calmly
+from ioplan_testing.calm import NAP_S, calmly
 
 GAP_NS, RATE_IOPS, RUN_NS = 5 * MS, 200, 1000 * MS
 STALLED = range(500 * MS, 700 * MS)
@@ -219,7 +219,7 @@ def test_a_need_that_is_not_met_is_named(
 ) -> None:
     """A defect is one on any machine, but on a busy one it may be none."""
     clock_s = count(step=NAP_S + late_ms / 1000)
-    monkeypatch.setattr("ioplan.testing.calm.time.monotonic", lambda: next(clock_s))
+    monkeypatch.setattr("ioplan_testing.calm.time.monotonic", lambda: next(clock_s))
     attempts: list[int] = []
     with pytest.raises(AssertionError, match="a defect") as caught:
         failing(attempts)

@@ -1,26 +1,25 @@
-"""Backends made of blocking reads and writes, here of a file."""
+"""The example of blocking reads and writes, here of a file."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from accuracy import check_pauses
-from calm import needs_idle_cpu
+from paths import ROOT
 
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.blocking import BlockingBackend, Device
-from ioplan.blocking.execution import binned
 from ioplan.job import Event, Failure, Job, Result
-from ioplan.results.measure.histogram import bucket_index
 from ioplan.runner.guard.target import TargetError
-from ioplan.testing import Conformance
-from ioplan.testing.subject import job, sizes, stream
+from ioplan_testing import Conformance
+from ioplan_testing.subject import job, sizes, stream
+
+sys.path.append(str(ROOT / "examples/nbd_backend"))
+from ioplan_blocking import BlockingBackend
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +54,7 @@ class FileDevice:
 class FileBackend(BlockingBackend):
     name, version = "file", "1"
 
-    def connect(self, path: str, options: dict[str, Any]) -> Device:
+    def connect(self, path: str, options: dict[str, Any]) -> FileDevice:
         return FileDevice(path)
 
 
@@ -102,7 +101,7 @@ def broken(error: Exception) -> BlockingBackend:
         pass
 
     class BrokenBackend(FileBackend):
-        def connect(self, path: str, options: dict[str, Any]) -> Device:
+        def connect(self, path: str, options: dict[str, Any]) -> FileDevice:
             return BrokenDevice(path)
 
     BrokenDevice.error = error
@@ -132,7 +131,7 @@ def test_single_errors_are_counted(tmp_path: Path) -> None:
                 raise OSError("bad sector")
 
     class SometimesBackend(FileBackend):
-        def connect(self, path: str, options: dict[str, Any]) -> Device:
+        def connect(self, path: str, options: dict[str, Any]) -> FileDevice:
             return Sometimes(path)
 
     result = events(SometimesBackend(), tmp_path)[-1]
@@ -157,7 +156,7 @@ def test_what_hangs_does_not_outlast_stop(tmp_path: Path) -> None:
             super().close()
 
     class HangingBackend(FileBackend):
-        def connect(self, path: str, options: dict[str, Any]) -> Device:
+        def connect(self, path: str, options: dict[str, Any]) -> FileDevice:
             return Hanging(path)
 
     drive = HangingBackend().open(named(tmp_path))
@@ -181,7 +180,7 @@ def test_random_offsets_reach_the_whole_region(tmp_path: Path) -> None:
             seen.add(offset)
 
     class NotingBackend(FileBackend):
-        def connect(self, path: str, options: dict[str, Any]) -> Device:
+        def connect(self, path: str, options: dict[str, Any]) -> FileDevice:
             return Noting(path)
 
     backend = NotingBackend()
@@ -210,70 +209,3 @@ def test_a_target_that_goes_before_the_run(tmp_path: Path) -> None:
     with drive.start(job(drive.facts)) as execution:
         (last,) = execution
     assert isinstance(last, Failure) and last.cause == "open"
-
-
-def test_buckets_of_many_are_those_of_one() -> None:
-    values = [
-        0,
-        1,
-        127,
-        128,
-        129,
-        255,
-        256,
-        257,
-        1000,
-        12345,
-        10**6 + 7,
-        2**40 - 1,
-        2**40,
-    ]
-    found = binned(np.array(values, dtype=np.int64))
-    assert found.nonzero()[0].tolist() == sorted(
-        {bucket_index(value) for value in values}
-    )
-
-
-PAUSES = {"each": (1, 1, 1), "groups": (4, 16, 1), "few": (8, 2, 2)}
-"""Queue depth, I/Os between two pauses, threads."""
-
-
-@pytest.mark.parametrize("name", PAUSES)
-@needs_idle_cpu(ms=50)
-def test_pauses(name: str, tmp_path: Path) -> None:
-    """A group takes its I/Os, a millisecond each, and its pause."""
-    qd, every, threads = PAUSES[name]
-    drive = FileBackend().open(named(tmp_path))
-    paused = stream(
-        drive.facts, qd=qd, threads=threads, pause_ns=20 * MS_NS, pause_every=every
-    )
-    with drive.start(job(drive.facts, paused, run_ns=500 * MS_NS)) as execution:
-        *_, result = execution
-    assert isinstance(result, Result)
-    reads = result.streams[0].directions["read"]
-    group_ms = 20 + max(1, every / qd)
-    groups = result.run_ns / MS_NS / group_ms
-    check_pauses(reads.ios / threads, reads.sum_ns / threads, every, groups)
-
-
-@needs_idle_cpu(ms=50)
-def test_a_pause_delays_no_end(tmp_path: Path) -> None:
-    drive = FileBackend().open(named(tmp_path))
-    asked = job(drive.facts, stream(drive.facts, qd=2, pause_ns=60_000 * MS_NS))
-    began_s = time.monotonic()
-    with drive.start(asked) as execution:
-        *_, result = execution
-    assert isinstance(result, Result) and not result.stopped
-    assert result.run_ns == pytest.approx(asked.run_ns, abs=100 * MS_NS)
-    assert result.streams[0].directions["read"].ios == 1
-    assert time.monotonic() - began_s < 5
-
-
-def test_a_group_that_the_bytes_end(tmp_path: Path) -> None:
-    """Nobody waits for I/Os of it that are not issued any more."""
-    drive = FileBackend().open(named(tmp_path))
-    paused = stream(drive.facts, qd=4, pause_ns=MS_NS, pause_every=100)
-    with drive.start(job(drive.facts, paused, limit_bytes=10 * 4096)) as execution:
-        *_, result = execution
-    assert isinstance(result, Result)
-    assert result.streams[0].directions["read"].ios == 10

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ioplan.backends import Backend, TargetRequest, find
-from ioplan.testing import Conformance
+from ioplan_testing import Conformance
 
 SIZE_BYTES = 8 << 20
 

@@ -9,12 +9,12 @@ from spdk_jobs import LEFT_OUT, MALLOC, job, real, stand_in
 
 from ioplan.backends import Backend, TargetRequest
 from ioplan.job import SECOND_NS
-from ioplan.testing import Conformance
-from ioplan.testing.checks import check_consistent, check_order, result_of
-from ioplan.testing.subject import SHORT, Times
 from ioplan_spdk import SpdkBackend
 from ioplan_spdk.bdevperf.execution import SpdkExecution
 from ioplan_spdk.options import SpdkOptions
+from ioplan_testing import Conformance
+from ioplan_testing.checks import check_consistent, check_order, result_of
+from ioplan_testing.subject import SHORT, Times
 
 OPTIONS = SpdkOptions(no_huge=True, patience_s=5)
 REPLAYS = {
@@ -38,7 +38,15 @@ def test_the_checks_of_the_kit_hold_on_a_replay(
     with execution:
         found = list(execution)
     check_order(found, asked)
-    check_consistent(found)
+    if transcript == "rpc/O_mix_one_layer":
+        # It has fewer answers on counters than are asked for here, so that the last one
+        # has the I/Os of several intervals: that, and nothing else, is wrong.
+        crowded = r"^the results are inconsistent: more I/Os than fit .* s(\n|$)"
+        with pytest.raises(AssertionError, match=crowded) as raised:
+            check_consistent(found, asked)
+        assert ";" not in str(raised.value).splitlines()[0]
+    else:
+        check_consistent(found, asked)
     assert result_of(found).run_ns > 0
 
 

@@ -238,7 +238,7 @@ def test_a_core_that_others_use_is_named() -> None:
         ]
     )
     try:
-        assert "other programs had its CPU" in warnings(run(zero(500, qd=32)))
+        assert "waited for a CPU" in warnings(run(zero(500, qd=32)))
     finally:
         beside.kill()
         beside.wait()

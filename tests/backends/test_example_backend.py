@@ -62,7 +62,7 @@ def server(tmp_path: Path) -> Iterator[str]:
 
 def test_it_is_short() -> None:
     text = (EXAMPLE / "ioplan_nbd.py").read_text()
-    assert len(text.splitlines()) < 60
+    assert len(text.splitlines()) <= 60
 
 
 @pytest.mark.long
@@ -99,7 +99,7 @@ def test_what_it_cannot_do_is_refused_before(
     plan.write_text('test "R" { run random 4KiB 100/0, rate 100 iops for 1s }')
     arguments = ["--backend", "nbd", "--target", server, "--store", tmp_path / "r.db"]
     done = call(installed, "ioplan.cli", "run", plan, *arguments)
-    assert done.returncode == 2 and "closed loops" in done.stderr, done
+    assert done.returncode == 2 and "does not support 'rate'" in done.stderr, done
 
 
 @pytest.mark.long_but_first

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from accuracy import check_warm_up
 from calm import needs_idle_cpu
-from command import plan_file
+from command import ioplan, plan_file
 from fio_jobs import (
     MIB,
     NEEDS_FIO,
@@ -36,6 +36,7 @@ from ioplan.job import SECOND_NS, Failure, Job, Progress, Result
 from ioplan.results.measure.measurement import Measurement
 from ioplan.workload import DIRECTIONS
 from ioplan_fio import FioBackend
+from ioplan_testing.checks import check_consistent
 
 pytestmark = [NEEDS_FIO, pytest.mark.slow]
 
@@ -64,7 +65,7 @@ def done(
     for event in found:
         measurement.add(event)
     assert isinstance(found[-1], Result), found[-1]
-    assert measurement.inconsistencies() == []
+    check_consistent(found, wanted)
     return found[-1], measurement
 
 
@@ -271,7 +272,7 @@ def test_a_size_distribution(data: Path) -> None:
 )  # fmt: skip
 def test_a_rate_is_kept(fields: dict[str, Any], data: Path) -> None:
     _, found = done(job(stream(qd=4, **fields), run_ns=SECOND_NS // 2), data)
-    assert found.total.iops == pytest.approx(400, rel=0.1)
+    assert found.total.iops == pytest.approx(400, rel=0.2)
 
 
 @pytest.mark.parametrize("mixed", [True, False])
@@ -417,7 +418,10 @@ def long_run(tmp_path: Path, scratch: Path) -> tuple[subprocess.Popen[str], list
     for line in process.stdout:
         if json.loads(line)["type"] == "progress":
             break
-    return process, children(process.pid)
+    names = {
+        pid: Path(f"/proc/{pid}/comm").read_text() for pid in children(process.pid)
+    }
+    return process, [pid for pid, name in names.items() if name.startswith("fio")]
 
 
 @pytest.mark.long_but_first
@@ -483,9 +487,10 @@ def test_a_fio_that_ignores_every_signal_is_killed(
         options={"path": program},
     )
     drive = FioBackend().open(request)
+    others = {*children(os.getpid())}  # who notes what a killed session leaves
     began = time.monotonic()
     with drive.start(job(target=str(data))) as execution:
-        (pid,) = children(os.getpid())
+        (pid,) = {*children(os.getpid())} - others
         execution.stop()
         last = list(execution)[-1]
     drive.close()
@@ -624,3 +629,16 @@ def test_large_buffers_are_in_huge_pages(data: Path) -> None:
     drive.close()
     (line,) = [one for one in rollup.splitlines() if one.startswith("AnonHugePages")]
     assert int(line.split()[1]) >= 32 * 128
+
+
+def test_a_fio_that_starts_late_is_a_true_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a busy machine: that it has begun is told before it has."""
+    stand_in(tmp_path, f'sleep 2.5; exec {shutil.which("fio")} "$@"')
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    plan = plan_file(tmp_path, 'test "T" { run random 4KiB 100/0 for 300ms }')
+    words = ("--target", tmp_path / "scratch", "--create", "8MiB", *FIO)
+    began_s = time.monotonic()
+    done = ioplan("run", plan, *words, "--store", tmp_path / "r.db")
+    assert (done.code, time.monotonic() - began_s > 2.5) == (0, True), done.err

@@ -168,7 +168,6 @@ def test_a_newer_fio_has_a_gap_less() -> None:
     wanted = job(stream(**WRITES, sync_every=8, qd=4))
     assert find_gaps(GapContext(wanted, "io_uring", (3, 37)))
     assert not find_gaps(GapContext(wanted, "io_uring", (3, 38)))
-    assert not find_gaps(GapContext(wanted, "libaio", (3, 33)))
     paused = job(stream(pause_ns=SECOND_NS), warmup_ns=SECOND_NS)
     fields = {
         version: [
@@ -188,7 +187,48 @@ def test_libaio_leaves_out_flushes_where_it_waits(waits: dict[str, Any]) -> None
         return [gap.field for gap in find_gaps(GapContext(wanted, "libaio", (3, 38)))]
 
     assert "sync" in fields(qd=8, **waits)
-    assert "sync" not in fields(qd=1, **waits) + fields(qd=8)
+    assert "sync" not in fields(qd=1, **waits)
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "more", "differs"),
+    [
+        ("libaio", (3, 38), {"qd": 8}, True),
+        ("libaio", (3, 38), {}, False),
+        ("psync", (3, 33), {}, False),
+        ("psync", (3, 33), {"read_percent": 50}, True),
+        ("psync", (3, 38), {"read_percent": 50}, False),
+        ("io_uring", (3, 33), {"qd": 8}, True),
+        ("io_uring", (3, 38), {"qd": 8}, False),
+    ],
+)
+def test_a_flush_that_blocks_or_comes_again_is_a_gap(
+    engine: str, version: tuple[int, ...], more: dict[str, Any], differs: bool
+) -> None:
+    """Seen on 3.33: 97 flushes for 50 groups of writes with reads between them."""
+    wanted = job(stream(**{**WRITES, "sync_every": 4, **more}))
+    gaps = find_gaps(GapContext(wanted, engine, version))
+    assert ("sync" in [one.field for one in gaps]) is differs
+
+
+@pytest.mark.parametrize(
+    ("engine", "version", "qd", "differs"),
+    [
+        ("io_uring", (3, 38), 3, True),
+        ("io_uring_cmd", (3, 38), 24, True),
+        ("io_uring", (3, 38), 1, False),
+        ("io_uring", (3, 38), 64, False),
+        ("io_uring", (3, 39), 3, False),
+        ("libaio", (3, 33), 3, False),
+    ],
+)
+def test_a_queue_depth_that_is_rounded_up_is_refused(
+    engine: str, version: tuple[int, ...], qd: int, differs: bool
+) -> None:
+    """Seen on 3.33: 3.95 I/Os outstanding at iodepth=3."""
+    gaps = find_gaps(GapContext(job(stream(qd=qd)), engine, version))
+    assert [one.field for one in gaps] == ["qd"] * differs
+    assert not any(one.instead for one in gaps)
 
 
 def test_threads_that_leave_blocks_out_say_so() -> None:

@@ -13,7 +13,7 @@ from labs import needs_root, tell
 from without_io_uring import engine_without_io_uring
 
 from ioplan.trace.prepared import DTYPE, FLUSH, READ, WRITE, Ios, Prepared, write
-from ioplan.witness.offsets import Floats, gamma_below, ks_distance
+from ioplan_witness.offsets import Floats, gamma_below, ks_distance
 
 pytestmark = pytest.mark.slow
 MIB = 1 << 20
@@ -155,7 +155,7 @@ def whole(ios: Ios) -> Floats:
 
 def test_a_folder_that_cannot_be_made(folder: Path, store_path: Path) -> None:
     folder.write_text("a file")
-    done = run('test "T" { run random 4KiB 100/0 for 50ms }', folder)
+    done = run('test "T" { run random 4KiB 100/0 for 1MiB }', folder)
     assert done.code != 0 and f"no traces in {folder}" in done.out + done.err
     assert "Traceback" not in done.err
 
@@ -176,6 +176,6 @@ def test_a_trace_that_is_not_whole_is_none(folder: Path, store_path: Path) -> No
 
 
 def test_several_targets_are_no_trace(folder: Path, store_path: Path) -> None:
-    text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 50ms }'
+    text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 1MiB }'
     done = run(text, folder, "--target", str(folder.parent / "other.bin"))
     assert done.code != 0 and "one trace is of one target" in done.out + done.err

@@ -223,3 +223,17 @@ def test_rest_brings_speed_back_for_as_much_as_was_made_free() -> None:
     freed = 0.5 * 0.15 * 8 * GIB
     assert speed[fast].sum() / 50 * 4096 == pytest.approx(freed, rel=0.25)
     assert speed[-1] < 1.3 * steady
+
+
+@pytest.mark.parametrize("qd", [1, 4])
+@pytest.mark.parametrize("read_percent", [37, 50, 90])
+def test_littles_law_holds_in_short_mixed_runs(read_percent: int, qd: int) -> None:
+    """However many slow I/Os chance draws: they leave time for fewer."""
+    bench = Bench(DriveSpec(), GIB)
+    bench.run(FILL, passes=1)
+    for time_ns in (SECOND_NS // 50, SECOND_NS // 20, SECOND_NS // 5):
+        mixed = stream(read_percent=read_percent, qd=qd)
+        counts = bench.run(mixed, run_ns=time_ns)[0].streams[0].directions.values()
+        last_ns = max(one.max_ns for one in counts)
+        busy_ns = sum(one.sum_ns for one in counts)
+        assert 0.9 * qd * time_ns < busy_ns < qd * (1.02 * time_ns + last_ns)

@@ -20,6 +20,7 @@ from ioplan_spdk import SpdkBackend
 from ioplan_spdk.fio_plugin.gaps import plugin_gaps
 from ioplan_spdk.fio_plugin.job import explained, plugin_path
 from ioplan_spdk.options import SpdkOptions
+from ioplan_testing.checks import check_consistent
 
 MIB = 1 << 20
 READS = (
@@ -237,7 +238,7 @@ def test_a_real_run() -> None:
     measurement = Measurement()
     for event in found:
         measurement.add(event)
-    assert measurement.inconsistencies() == []
+    check_consistent(found, wanted)
     assert len([e for e in found if isinstance(e, Progress)]) >= 3
     read = measurement.directions["read"]
     assert read.bytes / read.ios == pytest.approx(0.6 * 4096 + 0.4 * 65536, rel=0.05)

@@ -61,7 +61,7 @@ def measured(found: list[Event]) -> Measurement:
         measurement.add(event)
     assert isinstance(found[0], Started), found
     assert isinstance(found[-1], Result), found[-1]
-    assert [f for f in measurement.inconsistencies() if f.is_error] == []
+    assert not measurement.bad_bins
     return measurement
 
 

@@ -48,7 +48,7 @@ WORLDS = {
     "heavy-tailed": World("heavy-tailed", cells=CELLS),
     "heavy-tailed, half shared": World("heavy-tailed", cells=CELLS, shared=0.5),
 }
-POWER = [name for name in DESIGNS if name not in ("1", "3 in a row")]
+POWER = [name for name in DESIGNS if name not in ("1", "1, history", "3 in a row")]
 Change = Mapping[int, float]
 Task = tuple[World, Design, Change, int]
 

@@ -1,9 +1,4 @@
-"""Makes the pictures of docs/desk.md anew: a desk with simulated drives, in Chromium.
-
-    .venv/bin/python tests/benchmarks/desk_pictures.py
-
-Needs chromium, chromedriver and pngquant.
-"""
+"""The pictures of docs/desk.md, which `gallery.py` makes: a desk with simulated drives."""
 
 from __future__ import annotations
 
@@ -25,7 +20,6 @@ SHORT = ("quick/datasheet", "--profile", "short", "--quiet")
 PAGES = {
     "desk_now": "",
     "desk_sessions": "sessions?text=nightly",
-    "desk_drives": "drives",
 }
 WIDTH, HEIGHT = 1100, 620
 
@@ -98,7 +92,3 @@ def look(folder: Path, url: str, token: str) -> None:
             time.sleep(0.5)
             chromium.driver.get(url + page)
             picture(chromium, name)
-
-
-if __name__ == "__main__":
-    main()

@@ -76,7 +76,6 @@ class Editor:
             self.client,
             self.document,
         )
-        whole = lsp.Range(lsp.Position(0, 0), lsp.Position(LINES * 2, 0))
         return {
             "completion": lambda: client.text_document_completion_async(
                 lsp.CompletionParams(*at)
@@ -96,9 +95,6 @@ class Editor:
             ),
             "layout": lambda: client.text_document_formatting_async(
                 lsp.DocumentFormattingParams(document, lsp.FormattingOptions(2, True))
-            ),
-            "costs": lambda: client.text_document_inlay_hint_async(
-                lsp.InlayHintParams(document, whole)
             ),
         }
 

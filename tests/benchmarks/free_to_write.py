@@ -27,7 +27,7 @@ sys.path.insert(0, str(HERE.parent / "support"))
 from labs import loop_device, tell  # noqa: E402
 
 from ioplan.backends import TargetFacts, TargetRequest  # noqa: E402
-from ioplan.runner.content.judge import KINDS  # noqa: E402
+from ioplan.runner.content.file_kinds import KINDS  # noqa: E402
 from ioplan.runner.devices.facts import file_facts  # noqa: E402
 from ioplan.runner.guard.data_check import check_file_data  # noqa: E402
 from ioplan.runner.guard.errors import ConsentError, UnreadError  # noqa: E402
@@ -179,10 +179,9 @@ def is_refused(path: Path) -> bool:
     fd = os.open(path, os.O_RDWR)
     try:
         facts = file_facts(path, fd)
-        free = check_file_data(path, fd, facts, request(path))
-        assert free.known and free.known.heartbeat
-        free.known.heartbeat.stop()
-        free.known.forget()
+        known = known_content(facts)
+        check_file_data(path, fd, known, known.proof(fd), request(path))
+        known.forget()
     except ConsentError:
         return True
     except UnreadError as unread:

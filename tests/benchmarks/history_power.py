@@ -21,62 +21,52 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from synthetic_history import KINDS, NOISE, Values, noise, with_step
 
-from ioplan.core.statistics.shared_variance import Variance
-from ioplan.results.compare.evidence import NIGHTS, log_limit
+from ioplan.results.history.limits import NIGHTS, log_limit
 from ioplan.results.history.monitor import signals
 
 BEFORE, WITHIN = 30, 30
 STEPS = (0.03, 0.05, 0.1)
-CASES = ((1, None), (1, Variance(NOISE**2, 60.0)), (300, Variance(NOISE**2, 60.0)))
-"""Series watched, and what other cells tell of the noise."""
-HEAD = (
-    "| series watched | noise of other cells | noise | series | false alarms a year |"
-)
+CASES = (1, 300)
+"""Series watched."""
+HEAD = "| series watched | noise | series | false alarms a year |"
 
 
 def main(series: int) -> None:
     """Print the table."""
     print(HEAD, *(f" {100 * step:g} % |" for step in STEPS), sep="")
     print("|---" * (HEAD.count("|") - 1 + len(STEPS)) + "|")
-    asked = [(*case, kind, series) for case, kind in product(CASES, KINDS)]
+    asked = [(case, kind, series) for case, kind in product(CASES, KINDS)]
     with ProcessPoolExecutor(2) as pool:
         for text in pool.map(row, asked):
             print(text, flush=True)
 
 
-def row(asked: tuple[int, Variance | None, str, int]) -> str:
+def row(asked: tuple[int, str, int]) -> str:
     """Unchanged series for a year, then a change of each size."""
-    watched, prior, kind, series = asked
-    rng = np.random.default_rng((len(kind), watched, prior is not None))
+    watched, kind, series = asked
+    rng = np.random.default_rng((len(kind), watched))
     values = NOISE * noise(rng, kind, series, BEFORE + NIGHTS)
-    false = sum(night(one, prior, watched) is not None for one in values)
+    false = sum(night(one, watched) is not None for one in values)
     found = [power(rng, asked, step) for step in STEPS]
-    known = "known" if prior else "–"
     share = f"{100 * false / series:.1f} %"
-    return (
-        f"| {watched} | {known} | {kind} | {series} | {share} | {' | '.join(found)} |"
-    )
+    return f"| {watched} | {kind} | {series} | {share} | {' | '.join(found)} |"
 
 
-def power(
-    rng: np.random.Generator, asked: tuple[int, Variance | None, str, int], step: float
-) -> str:
+def power(rng: np.random.Generator, asked: tuple[int, str, int], step: float) -> str:
     """`5 nights, 98 %`: the median, and how many within WITHIN."""
-    watched, prior, kind, series = asked
+    watched, kind, series = asked
     values = NOISE * noise(rng, kind, max(20, series // 3), BEFORE + WITHIN)
-    looks = [
-        night(with_step(one[None], step, WITHIN)[0], prior, watched) for one in values
-    ]
+    looks = [night(with_step(one[None], step, WITHIN)[0], watched) for one in values]
     nights = [look or WITHIN + 1 for look in looks]
     middle = median(nights)
     text = f"over {WITHIN} nights" if middle > WITHIN else f"{middle:g} nights"
     return f"{text}, {100 * sum(n <= WITHIN for n in nights) / len(nights):.0f} %"
 
 
-def night(values: Values, prior: Variance | None, watched: int) -> int | None:
+def night(values: Values, watched: int) -> int | None:
     """The first after BEFORE that has a change confirmed."""
     limits = [log_limit(watched)] * len(values)
-    for one in signals(list(values), prior, limits=limits):
+    for one in signals(list(values), limits)[0]:
         if one.state == "confirmed" and one.seen >= BEFORE:
             return one.seen - BEFORE + 1
     return None

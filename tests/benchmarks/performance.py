@@ -1,86 +1,72 @@
-"""Gathers the rows of the benchmarks into docs/performance.md.
+"""Renews the rows of docs/performance.md: few that a user cares about.
 
-    .venv/bin/python tests/benchmarks/performance.py [SCRIPT [ARGUMENT …]]
+    .venv/bin/python tests/benchmarks/performance.py SCRIPT [ARGUMENT …]
 
-With a script (`startup`, `engine_vs_fio` …) it is run, and the rows that it prints take
-the place of its rows of the same names in `rows/SCRIPT.md`; all others stay. The document
-is then written from all saved rows. What imports `tell` is such a script.
+The script (`startup`, `engine_vs_fio` …) is run, and what it prints of the document's
+rows takes their place. A new row is added by hand: the line that the script printed.
 """
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
-from benchmark_row import Row, read
+from benchmark_row import FOLDER, Row, read
 from msgspec.structs import replace
 
 HERE = Path(__file__).parent
-ROWS = HERE / "rows"
 DOCUMENT = HERE.parents[1] / "docs/performance.md"
 BEGIN, END = "<!-- rows: begin -->\n", "<!-- rows: end -->"
-TELLS = "from benchmark_row import tell"
 HEAD = "| | figure | aim | held | made by | on |\n|---|---|---|---|---|---|\n"
+MOST_ROWS = 25
+NOTE = re.compile(r"^(\d+)\. (.+)$", re.M)
 
 
 def main() -> int:
-    """Run a script if one is named, write the document; the script's exit code."""
-    code = renew(sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else 0
-    before, _, rest = DOCUMENT.read_text().partition(BEGIN)
-    after = rest.partition(END)[2]
-    DOCUMENT.write_text(f"{before}{BEGIN}{table()}{END}{after}")
-    return code
-
-
-def renew(script: str, arguments: list[str]) -> int:
-    """Run it, show what it prints, and keep its rows."""
-    if script not in scripts():
-        raise SystemExit(f"{script}: not one of {', '.join(scripts())}")
-    words = [sys.executable, str(HERE / f"{script}.py"), *arguments]
-    rows = {row.what: row for row in saved(script)}
+    """Run the script, write the document; the script's exit code."""
+    words = [sys.executable, str(HERE / f"{sys.argv[1]}.py"), *sys.argv[2:]]
+    rows = {row.what: row for row in rows_of(part())}
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout
         for line in process.stdout:
             print(line, end="", flush=True)
-            if row := read(line):
+            row = read(line)
+            if row and row.what in rows:
                 rows[row.what] = row
-    if rows:
-        ROWS.mkdir(exist_ok=True)
-        text = "".join(f"{row}\n" for row in rows.values())
-        (ROWS / f"{script}.md").write_text(text)
+    before, after = DOCUMENT.read_text().split(part())
+    DOCUMENT.write_text(f"{before}{table([*rows.values()])}{after}")
     return process.returncode
 
 
-def scripts() -> list[str]:
-    """The benchmarks that print rows, in the order of the document."""
-    return sorted(file.stem for file in HERE.glob("*.py") if TELLS in lines_of(file))
+def part() -> str:
+    """The table of the document, with its machines."""
+    return DOCUMENT.read_text().partition(BEGIN)[2].partition(END)[0]
 
 
-def lines_of(file: Path) -> list[str]:
-    return file.read_text().splitlines()
-
-
-def saved(script: str) -> list[Row]:
-    """The rows that it has printed. Raises ValueError for a line that is none."""
-    path = ROWS / f"{script}.md"
-    lines = lines_of(path) if path.exists() else []
-    rows = [row for line in lines if (row := read(line))]
-    if len(rows) != len(lines):
-        raise ValueError(f"{path}: a line is no row")
+def rows_of(text: str) -> list[Row]:
+    """The rows of a table, as their scripts printed them. Raises ValueError."""
+    machines = dict(NOTE.findall(text))
+    rows = []
+    for line in text.removeprefix(HEAD).partition("\n\n")[0].splitlines():
+        row = read(line.replace("**NO**", "NO"))
+        if row is None or row.machine not in machines:
+            raise ValueError(f"no row of a benchmark: {line}")
+        command = f"{FOLDER}/{row.command.strip('`')}"
+        rows.append(replace(row, command=command, machine=machines[row.machine]))
     return rows
 
 
-def table() -> str:
+def table(rows: list[Row]) -> str:
     """All rows; the machines below, each once."""
-    rows = [row for script in scripts() for row in saved(script)]
     machines = list(dict.fromkeys(row.machine for row in rows))
     lines = [
         str(
             replace(
                 row,
                 held=row.held if row.held == "yes" else f"**{row.held}**",
-                command=f"`{row.command.removeprefix('tests/benchmarks/')}`",
+                command=f"`{row.command.removeprefix(f'{FOLDER}/')}`",
                 machine=str(machines.index(row.machine) + 1),
             )
         )

@@ -23,13 +23,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.job import Job, JobStream, Result
+from ioplan.job import Job, Result
+from ioplan.job_stream import JobStream
 from ioplan.runner.devices.facts import file_facts
 from ioplan.runner.state.stamps import StampFile
-from ioplan.witness.device import Device, running
-from ioplan.witness.script import Script
 from ioplan_io_uring.backend import EngineExecution, engine_path
 from ioplan_io_uring.settings import Settings, engine_job
+from ioplan_witness.device import Device, running
+from ioplan_witness.script import Script
 
 SIZE_BYTES = 4 << 20
 STREAM = {"region_start_bytes": 0, "verify": True, "read_sizes": (), "write_sizes": ()}

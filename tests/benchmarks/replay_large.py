@@ -19,7 +19,8 @@ from time import monotonic
 import numpy as np
 
 from ioplan.backends import TargetRequest
-from ioplan.job import Job, JobStream, Progress
+from ioplan.job import Job, Progress
+from ioplan.job_stream import JobStream
 from ioplan.language.replayed import TRACE, with_trace
 from ioplan.trace.known import known_survey
 from ioplan.trace.prepared import DTYPE, Ios, Prepared, write

@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from ioplan.trace.prepared import DTYPE, Ios, write
-from ioplan.witness.device import Device, running
-from ioplan.witness.log import seen
-from ioplan.witness.script import Script
+from ioplan_witness.device import Device, running
+from ioplan_witness.log import seen
+from ioplan_witness.script import Script
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from command import ioplan, plan_file

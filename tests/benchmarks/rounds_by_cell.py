@@ -4,8 +4,8 @@
 
 Each test runs on each drive until SNIA's rule holds, and in each faster way. Prints the
 hours with preconditioning, whether it became steady, and how many means are more than
-3 % from those of SNIA's window; and how many cells of that window their neighbours
-predict within 3 %. `--truth` adds all 25 rounds. `tests/measure/test_decided.py --renew` makes the table of error rates on synthetic truth.
+3 % from those of SNIA's window. `--truth` adds all 25 rounds. `tests/measure/test_decided.py
+--renew` makes the table of error rates on synthetic truth.
 """
 
 from __future__ import annotations
@@ -21,16 +21,9 @@ from typing import NamedTuple
 
 from benchmark_row import tell
 
-from ioplan.language.bind.matrix import Matrix, cell_key
-from ioplan.language.check.check import check
-from ioplan.language.metric import Metric
-from ioplan.language.plan import Within
-from ioplan.language.syntax.source import Source
 from ioplan.records.record import RunRecord
 from ioplan.records.window import counted, window_of
-from ioplan.results.measure.neighbours import rate_of
 from ioplan.results.store.store import Store
-from ioplan.runner.session.predicted import PredictedCells
 
 DRIVES = sorted((Path(__file__).parents[2] / "examples/sim").glob("*.toml"))
 FILL = "purge write sequential 128KiB, qd 32, 2 passes"
@@ -121,22 +114,6 @@ def measured(test: str, name: str, drive: Path) -> Found:
     )
 
 
-def predicted(test: str, drive: Path, snia: Found) -> str:
-    """How many cells of SNIA's window others predict, and how many of these are off."""
-    made = check(Source(test, text_of(test, "SNIA", drive))).tests[0]
-    cells = list(Matrix(made.axes, made.skip).cells())
-    within = Within(metric=Metric(name="iops"), percent=LIMIT_PERCENT)
-    notes: list[str] = []
-    chosen, off = PredictedCells(made, within, cells, notes.append), 0
-    for cell in chosen.in_order():
-        values = snia.cells[cell_key(cell)]
-        if told := chosen.left_out.get(cell_key(cell)):
-            off += 100 * abs(told.value / fmean(values) - 1) > LIMIT_PERCENT
-        else:
-            chosen.add(cell, rate_of(fmean(values), values))
-    return f"{notes[-1]} (left out {len(chosen.left_out)}, off {off})"
-
-
 def main() -> None:
     """Print a row a drive and test."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -163,7 +140,6 @@ def report(test: str, drive: Path, ways: list[str]) -> None:
         told.append(f"{way} {percent:.0f} %, {beyond} of {len(snia.cells)} beyond")
         same = found.is_steady == snia.is_steady
         fast += [way] * (percent <= HALF_PERCENT and not beyond and same)
-    told.append(predicted(test, drive, snia))
     tell(
         f"{test} on {drive.stem}, SNIA {snia.hours:.2f} h, steady: {snia.is_steady}",
         "; ".join(told),

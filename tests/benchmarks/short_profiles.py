@@ -1,8 +1,8 @@
-"""Whether the profile `short` of each PTS suite becomes steady on each simulated drive.
+"""Whether the profile `short` of each PTS suite meets its rule on each simulated drive.
 
     python tests/benchmarks/short_profiles.py [SUITE...]
 
-Prints for each pair how many tests became steady, of how many, and the CPU time. The
+Prints for each pair how many tests settled, of how many, how many on a steady drive, and the CPU time. The
 quicker ones are tests (tests/suites/test_short_profiles.py).
 """
 
@@ -32,15 +32,22 @@ EXAMPLES = Path(__file__).parents[2] / "examples/sim"
 
 def main() -> None:
     pairs = product(sys.argv[1:] or SUITES, DRIVES)
-    raise SystemExit(not all([became_steady(*one) for one in pairs]))
+    raise SystemExit(not all([has_settled(*one) for one in pairs]))
 
 
-def became_steady(suite: str, drive: str) -> bool:
-    """Run it, say what it found, and whether all of its tests became steady."""
+def has_settled(suite: str, drive: str) -> bool:
+    """Run it, say what came, and whether all of its tests settled."""
     before_s = cpu_s()
     with TemporaryDirectory() as folder:
         store = Path(folder) / "results.db"
-        call = ["ioplan", "run", f"pts/{suite}", "--profile", "short", "-q"]
+        call = [
+            str(Path(sys.executable).with_name("ioplan")),
+            "run",
+            f"pts/{suite}",
+            "--profile",
+            "short",
+            "-q",
+        ]
         call += ["--sim", str(EXAMPLES / f"{drive}.toml"), "--store", str(store)]
         code = subprocess.run(call, check=False).returncode
         with Store.open(store) as found:
@@ -48,12 +55,15 @@ def became_steady(suite: str, drive: str) -> bool:
     last = {
         (one.asked.test, one.asked.kind): one.steady for one in records if one.steady
     }
+    settled = sum(one.meets_rule for one in last.values())
     steady = sum(one.reached for one in last.values())
     used_s = cpu_s() - before_s
     print(
-        f"{suite:26} {drive:11} {steady} of {len(last)} steady, {used_s:5.1f} s of CPU"
+        f"{suite:26} {drive:11} {settled} of {len(last)} settled, {steady} steady, "
+        f"{used_s:5.1f} s of CPU",
+        flush=True,
     )
-    return code == 0 and 0 < steady == len(last)
+    return code in (0, 1) and 0 < settled == len(last)
 
 
 def cpu_s() -> float:

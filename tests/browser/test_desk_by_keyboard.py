@@ -91,7 +91,7 @@ def test_a_plan_is_started_watched_reported_and_compared_by_keyboard(
     person.tab_to("Or a text, which has precedence")
     person.type(PLAN)
     person.go("Check and show the cost")
-    assert "about 2.00 s" in person.text() and "no consent is given" in person.text()
+    assert "2.00 s" in person.text() and "no consent is given" in person.text()
     person.go("Start on simulated")
     assert "What runs now" in person.text()
     person.until(lambda: len(person.ended_jobs()) == 1)

@@ -225,24 +225,6 @@ def test_it_prints_with_all_its_charts(chromium: Browser, single: Report) -> Non
 
 
 @pytest.mark.long
-def test_a_pdf_has_sheets_of_all_tests(
-    chromium: Browser, single: Report, tmp_path: Path
-) -> None:
-    """By a browser of its own; each test begins on a sheet of its own."""
-    chromium.open(single.page)
-    out = tmp_path / "report.pdf"
-    call = ("report", single.sessions[0], "--store", single.store, "--pdf", "-o", out)
-    done = ioplan(*call, "--sponsor", "ACME Labs")
-    assert done.code == 0, done.err
-    data = out.read_bytes()
-    assert data.startswith(b"%PDF")
-    sheets = max(int(found) for found in re.findall(rb"/Count (\d+)", data))
-    assert sheets >= 1 + chromium.run(
-        "return document.querySelectorAll('.test').length"
-    )
-
-
-@pytest.mark.long
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_a_chart_alone_is_the_picture_that_the_page_saves(
     kind: str, chromium: Browser, single: Report, tmp_path: Path
@@ -267,5 +249,5 @@ def test_a_chart_alone_is_the_picture_that_the_page_saves(
     )
     done = ioplan(*call[:-1], tmp_path / "x.gif", "--chart", "throughput")
     assert done.code == 2 and "-o x.svg" in done.err
-    done = ioplan(*call, "--chart", "throughput by", "--pdf")
+    done = ioplan(*call, "--chart", "throughput by", "--badge")
     assert done.code == 2 and "choose one" in done.err

@@ -25,6 +25,7 @@ from ioplan.cli.interface.declare import HELP, Command, Entry, Group, Parameter
 from ioplan.cli.interface.table import IOPLAN
 from ioplan.cli.shell import completion, shell_scripts
 from ioplan.cli.shell.help import wrapped
+from ioplan.core.retired import RETIRED_CLAUSES, RETIRED_COMMANDS, RETIRED_KEYS
 from ioplan.results.store.store import Store
 from ioplan_lab.interface.lab import LAB
 
@@ -418,3 +419,30 @@ def test_options_are_told_from_arguments() -> None:
     run = COMMANDS["run"]
     assert [one.key for one in run.arguments] == ["plan"]
     assert all(one.names for one in run.options)
+
+
+@pytest.mark.parametrize("words", RETIRED_COMMANDS)
+def test_what_was_removed_names_what_to_use_instead(words: str) -> None:
+    done = ioplan(*words.split())
+    text = " ".join(done.err.replace("│", " ").split())
+    assert done.code == 2 and f". It was removed: {RETIRED_COMMANDS[words]}." in text
+
+
+@pytest.mark.parametrize("words", RETIRED_CLAUSES)
+def test_a_plan_that_says_what_was_removed_is_told(words: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.ioplan"
+    plan.write_text(f'test "T" {{ run random 4KiB, qd 1 for 1s\n{words} within 2% }}')
+    done = ioplan("check", plan)
+    assert done.code == 2
+    assert f"'{words}' was removed" in done.err and RETIRED_CLAUSES[words] in done.err
+
+
+@pytest.mark.parametrize("key", RETIRED_KEYS)
+def test_a_lab_file_that_says_what_was_removed_is_told(
+    key: str, tmp_path: Path
+) -> None:
+    lab = tmp_path / "lab.toml"
+    lab.write_text(f'[targets.fast]\npath = "/dev/zram0"\n{key} = true\n')
+    done = ioplan("targets", "--lab", lab)
+    assert done.code == 2
+    assert f"the key {key!r} was removed: {RETIRED_KEYS[key]}" in done.err

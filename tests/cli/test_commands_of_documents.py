@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,55 @@ def test_it_is_a_call(document: Path, line: str) -> None:
     assert isinstance(parse(words_of(line), IOPLAN).entry, Command)
 
 
+NEWCOMERS = ("README.md", "docs/getting-started.md", "docs/paths.md")
+
+
+@pytest.mark.parametrize("name", NEWCOMERS)
+def test_a_newcomer_has_each_plan_and_makes_each_file_once(name: str) -> None:
+    """A plan is there or was made before, and a file has one size in all of them."""
+    made = set()
+    for line in commands(ROOT / name):
+        words = words_of(line)
+        plans = {word for word in words if re.fullmatch(r"[\w/-]+\.ioplan", word)}
+        made |= plans if words[0] == "new" else set()
+        assert not [one for one in plans - made if not (ROOT / one).exists()], line
+
+
+BY_NAME = re.compile(
+    r"pip install (?!.*--no-index)[^;|&,]*?['\" ]ioplan(\[[\w,]+\])?(?=['\"`\s]|==|$)(?! @)"
+)
+WRITTEN = ("*.md", "*.py", "*.yml", "*.sh", "Makefile", "Containerfile", "run", "demo")
+INSTALLED_HERE = "return f\"{quote(sys.executable)} -m pip install 'ioplan["
+
+
+@pytest.mark.slow
+def test_nothing_installs_a_package_of_our_name_from_an_index() -> None:
+    """It is not published, so that one of the name would be a stranger's."""
+    assert BY_NAME.search("pip install 'ioplan[lab]'")
+    assert BY_NAME.search("pip install --upgrade ioplan==0.1.0")
+    assert not BY_NAME.search('pip install "ioplan[lab] @ file:///x.whl"')
+    tracked = subprocess.check_output(
+        ["git", "ls-files", *WRITTEN], cwd=ROOT, text=True
+    )
+    files = (Path(one) for one in tracked.splitlines() if not one.startswith("tests/"))
+    found = [
+        f"{path}: {line.strip()}"
+        for path in files
+        for line in (ROOT / path).read_text().splitlines()
+        if BY_NAME.search(line) and "Once it is published" not in line
+    ]
+    assert [x for x in found if INSTALLED_HERE not in x] == []
+
+
+def test_no_file_is_made_anew_with_another_size() -> None:
+    sizes: dict[str, set[str]] = {}
+    for words in (words_of(x) for one in NEWCOMERS for x in commands(ROOT / one)):
+        if "--create" in words and "--target" in words:
+            target, size = (words[words.index(x) + 1] for x in ("--target", "--create"))
+            sizes.setdefault(target, set()).add(size)
+    assert len(sizes) > 2 and all(len(found) == 1 for found in sizes.values()), sizes
+
+
 PLAN = """
 test "Random reads" {
   run random 4KiB 100/0, qd 4 for 400ms
@@ -81,7 +131,7 @@ def measured(
     return re.findall(r"^\d{8}-\d{6}-\w+", ioplan("ls", "--format", "csv").out, re.M)
 
 
-ELSEWHERE = {"--pdf", "--drive", "--only", "--preparations", "x.ioplan-bundle"}
+ELSEWHERE = {"--drive", "--only", "--preparations", "x.ioplan-bundle"}
 """Words of lines that need what the six sessions do not have."""
 
 

@@ -203,3 +203,11 @@ def test_broken_links_and_what_is_not_in_the_navigation_fail_the_site(
 def test_the_overview_lists_all_documents() -> None:
     linked = set(re.findall(r"\]\(([^)#]+\.md)", (DOCS / "index.md").read_text()))
     assert linked == {path.name for path in DOCS.glob("*.md")} - {"index.md"}
+
+
+def test_each_picture_is_small_and_shown() -> None:
+    text = "".join(path.read_text("utf-8") for path in DOCUMENTS)
+    pictures = [*DOCS.rglob("*.png")]
+    assert pictures
+    assert not [one.name for one in pictures if one.stat().st_size > 100_000]
+    assert not [one.name for one in pictures if f"/{one.name})" not in text]

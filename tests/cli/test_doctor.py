@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import ioplan
+from labs import mounted, needs_root
 from made_machine import CPU, put
 
 from ioplan.backends import Availability
@@ -85,7 +88,7 @@ WELL: dict[str, Case] = {
     "governor": (checks.check_governor, files(**{GOVERNOR: "performance"}), {}, "perf"),
 }
 ILL: dict[str, Case] = {
-    "engine": (checks.check_engine, files(), {"backend": GONE}, "pip install"),
+    "engine": (checks.check_engine, files(), {"backend": GONE}, "make demo"),
     "io_uring": (
         checks.check_io_uring,
         files(**{f"{KERNEL}_disabled": 2}),
@@ -201,6 +204,21 @@ def test_the_exit_code_tells_whether_anything_can_do_io(
     rows = json.loads(ioplan("doctor", "--json").out)
     (gone,) = [one for one in rows if one["name"] == "fio"]
     assert gone["state"] == "no" and "fio" in gone["mend"]
+
+
+@needs_root
+@pytest.mark.machine
+def test_a_drive_that_the_system_does_not_open_is_not_said_to_open(
+    tmp_path: Path,
+) -> None:
+    """As in a container: its permissions allow it, and the kernel refuses."""
+    drive(tmp_path, 0o666)
+    with mounted(Path("none"), tmp_path / "dev", "-t", "tmpfs", "-o", "nodev"):
+        node = tmp_path / "dev/nvme0n1"
+        os.mknod(node, stat.S_IFBLK, os.makedev(7, 0))
+        node.chmod(0o666)
+        found = checks.check_drives(machine(tmp_path))
+    assert found.state == "limited" and "refuses to open nvme0n1" in found.text
 
 
 @pytest.mark.slow

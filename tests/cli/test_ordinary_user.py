@@ -148,7 +148,7 @@ def test_without_the_group_it_is_told_what_is_missing(home: Home) -> None:
 def test_other_devices_are_not_touched(home: Home) -> None:
     """The group opens one device; that it is the lab's one is still checked."""
     home.lab.write_text('[targets.fast]\nbacking_file = "/other"\nwritable = true\n')
-    plan = plan_file(home.folder, 'test "W" { run random 4KiB 0/100 for 50ms }')
+    plan = plan_file(home.folder, 'test "W" { run random 4KiB 0/100 for 1MiB }')
     words = ("run", plan, "--target", home.node, "--overwrite-data", home.backing)
     before = home.backing.read_bytes()
     done = home.ioplan(*words)

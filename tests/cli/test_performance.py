@@ -1,13 +1,13 @@
-"""docs/performance.md has the rows that the benchmarks printed."""
+"""docs/performance.md has few rows, each printed by a benchmark."""
 
 from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
-from generated import check_part
 from paths import ROOT
 
 FOLDER = ROOT / "tests/benchmarks"
@@ -29,23 +29,38 @@ def performance(row: ModuleType) -> ModuleType:
     return performance
 
 
-def test_the_table_is_that_of_the_saved_rows(
-    performance: ModuleType, renew: bool
+def test_the_table_is_short_and_of_rows(performance: ModuleType) -> None:
+    rows = performance.rows_of(performance.part())
+    assert 0 < len(rows) <= performance.MOST_ROWS
+    assert performance.table(rows) == performance.part()
+
+
+def test_each_row_is_of_a_script_that_tells_it(performance: ModuleType) -> None:
+    rows = performance.rows_of(performance.part())
+    for script in {row.command.split()[0] for row in rows}:
+        assert re.search(r"\btell\(.*?held=", (ROOT / script).read_text(), re.S), script
+
+
+@pytest.mark.slow
+def test_rows_of_the_table_alone_are_renewed(
+    performance: ModuleType,
+    row: ModuleType,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    check_part(DOCUMENT, "rows", performance.table(), renew)
-
-
-def test_what_the_document_names_prints_rows(performance: ModuleType) -> None:
-    made_by = re.findall(r"\| `(\w+)\.py[^`|]*` \|", DOCUMENT.read_text())
-    assert made_by and set(made_by) <= set(performance.scripts())
-    saved = {file.stem for file in (FOLDER / "rows").glob("*")}
-    assert saved == set(made_by), "rows of a script that is gone"
-
-
-def test_each_script_tells_what_it_has(performance: ModuleType) -> None:
-    for script in performance.scripts():
-        text = (FOLDER / f"{script}.py").read_text()
-        assert re.search(r"\btell\(.*?held=", text, re.S), script
+    before = performance.rows_of(performance.part())
+    faster = row.Row(before[1].what, "1 ms", "at most 20 ms", "yes", "s.py", "here")
+    other = row.Row("another", "1 ms", "at most 20 ms", "yes", "s.py", "here")
+    script, document = tmp_path / "script.py", tmp_path / "performance.md"
+    script.write_text(f"print({str(faster)!r})\nprint({str(other)!r})\n")
+    document.write_text(DOCUMENT.read_text())
+    monkeypatch.setattr(performance, "DOCUMENT", document)
+    monkeypatch.setattr(performance, "HERE", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["performance.py", "script"])
+    assert performance.main() == 0
+    after = performance.rows_of(performance.part())
+    assert (after[1].figure, after[1].machine) == ("1 ms", "here")
+    assert [*after[:1], *after[2:]] == [*before[:1], *before[2:]]
 
 
 def test_a_row_is_read_as_it_was_told(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
 from labs import MIB, loop_device, mounted, needs_root, tell
-from paths import ROOT
 
 from ioplan.cli.app import run
 
@@ -165,75 +163,3 @@ def test_fmt_of_two_names_on_a_full_disk_leaves_the_whole_plan(tmp_path: Path) -
         assert plan.read_bytes() == before
     finally:
         tell("umount", folder)
-
-
-OPENS = re.compile(
-    r"""write_text\(|write_bytes\(|\.open\(\s*["'][wax+]|open\([^)]*["'][wax]b?["']"""
-    r"""|O_CREAT|O_WRONLY|O_RDWR|TemporaryFile\("""
-)
-OWN = {
-    "dsl/ioplan/runner/guard/output.py": "the gate",
-    "dsl/ioplan/runner/guard/target.py": "targets, behind the guard",
-    "dsl/ioplan/runner/guard/heartbeat.py": "how much was written, in the state folder",
-    "dsl/ioplan/runner/prepare/witnessed.py": "what was witnessed, in the state folder",
-    "dsl/ioplan/runner/guard/scratch_file.py": "scratch files and their marks",
-    "dsl/ioplan/runner/guard/purge/purge.py": "the target, to prove a purge; a pipe to a purge's program",
-    "dsl/ioplan/results/store/session_folder.py": "the lock of a session's own folder",
-    "dsl/ioplan/results/store/sqlite.py": "a new file for a store that was removed",
-    "plugins/lab/ioplan_lab/desk/queue/runner.py": "the lock of the desk's own folder",
-    "plugins/lab/ioplan_lab/desk/start/consents.py": "the desk's own folder",
-    "plugins/lab/ioplan_lab/desk/database.py": "the desk's own database",
-    "dsl/ioplan/results/store/delivery/outbox.py": "the outbox, beside the store",
-    "dsl/ioplan/results/store/delivery/sender.py": "the outbox, beside the store",
-    "dsl/ioplan/results/store/database.py": "the store's reserve, beside it",
-    "dsl/ioplan/runner/journal/receiver.py": "the receiver's own folder",
-    "dsl/ioplan/runner/journal/client.py": "what the journal knows, in the state folder",
-    "dsl/ioplan/runner/state/stamps.py": "what is known of stamps, in the state folder",
-    "dsl/ioplan/records/session_id.py": "the last id, in the state folder",
-    "dsl/ioplan/runner/session/signature.py": "the user's key, in the state folder",
-    "dsl/ioplan/runner/host/ledger.py": "the known settings of the kernel; the lock of what was set, in the state folder",
-    "plugins/lab/ioplan_lab/cluster/adopt/adoption.py": "a tar in memory",
-    "plugins/lab/ioplan_lab/cluster/jobs/locks.py": "locks in the folder of lanes",
-    "plugins/lab/ioplan_lab/cluster/jobs/clock_file.py": "beside the lanes",
-    "plugins/lab/ioplan_lab/workers/lane.py": "a temporary folder, for a rehearsal",
-    "plugins/lab/ioplan_lab/cluster/jobs/lane_folder.py": "a lane's own folder",
-    "plugins/lab/ioplan_lab/cluster/jobs/job.py": "a job's own folder",
-    "plugins/lab/ioplan_lab/cluster/jobs/reporting.py": "in the folder of lanes",
-    "plugins/lab/ioplan_lab/cluster/hosts/own_postgres.py": "its own data folder",
-    "plugins/lab/ioplan_lab/commands/lab_hosts.py": "a new lab file, never another's",
-    "plugins/lab/ioplan_lab/cluster/hosts/service.py": "lock and log of a service",
-    "dsl/ioplan/runner/guard/consent_list/signed.py": "an admin's key, made once",
-    "plugins/lab/ioplan_lab/cluster/sync/messages.py": "a pipe",
-    "plugins/lab/ioplan_lab/cluster/sync/participant.py": "the session's own folder",
-    "dsl/ioplan/testing/test_words.py": "the kit's own temporary folder",
-    "plugins/importer/ioplan_importer/proof/prove.py": "a temporary folder, for fio",
-    "plugins/importer/ioplan_importer/trace_model/simulated.py": "a temporary folder",
-    "dsl/ioplan/trace/record.py": "the kernel's tracer, and a temporary folder",
-    "dsl/ioplan/cli/commands/trace/traces.py": "a temporary folder",
-    "dsl/ioplan/trace/prepared.py": "beside the file that is asked for, `_replaced`",
-    "dsl/ioplan/results/report/html/browser.py": "a temporary folder, for Chromium",
-    "dsl/ioplan/planner/suites/git/fetch.py": "temporary files without a name, for git",
-    "plugins/io_uring/engine/stamp.py": "beside an engine that was built",
-    "dsl/ioplan/witness/device.py": "the control file of a device",
-    "plugins/fio/ioplan_fio/run_files.py": "the session's own folder",
-    "plugins/fio/ioplan_fio/replayed.py": "the session's own folder",
-    "plugins/lab/ioplan_lab/cluster/jobs/traces.py": "a lane's own folder",
-    "plugins/fio/ioplan_fio/execution.py": "a temporary file without a name",
-    "plugins/spdk/ioplan_spdk/bdevperf/execution.py": "the session's own folder",
-    "plugins/spdk/ioplan_spdk/bdevperf/session.py": "the session's own folder",
-    "dsl/ioplan/core/child.py": "a temporary file without a name",
-    "dsl/ioplan/runner/devices/open_files.py": "names the flags, and opens nothing",
-    "dsl/ioplan/language/syntax/reader.py": "the parser's tables, beside it",
-    "dsl/ioplan/cli/shell/shell_scripts.py": "appends a line to the shell's own start file",
-}
-"""All that opens for writing, and what. A new place goes through the gate, or here."""
-
-
-def test_every_place_that_opens_for_writing_is_known() -> None:
-    found = {
-        str(path.relative_to(ROOT))
-        for folder in ("dsl/ioplan", "plugins")
-        for path in (ROOT / folder).rglob("*.py")
-        if OPENS.search(path.read_text("utf-8"))
-    }
-    assert found == set(OWN)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
+from labs import loop_device, needs_root
 from refused import refused
 
 from ioplan.cli.display.lines import Lines
@@ -127,6 +128,23 @@ def test_a_name_without_any_lab_says_where_one_would_be(
     assert str(tmp_path / "config/ioplan/lab.toml") in done.err
     other = ioplan(*call, "--lab", lab_file(tmp_path, "[targets]"))
     assert other.code == 2 and "no lab file" not in other.err
+
+
+@needs_root
+@pytest.mark.machine
+@pytest.mark.parametrize("lab", ["", "[targets]"])
+def test_the_name_of_a_drive_leads_to_its_path(
+    lab: str, tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not to a scratch file of that name."""
+    monkeypatch.chdir(tmp_path)
+    words = ("--lab", lab_file(tmp_path, lab)) if lab else ()
+    (tmp_path / "disk").write_bytes(bytes(1 << 20))
+    with loop_device(tmp_path / "disk") as device:
+        plan = plan_file(tmp_path, READS)
+        done = ioplan("run", plan, "--target", device.name, *words)
+    assert done.code == 2 and done.err.endswith(f"of that name is {device}\n")
+    assert "--create" not in done.err
 
 
 def test_a_long_note_is_wrapped_by_words_at_a_terminal() -> None:

@@ -186,7 +186,8 @@ def test_no_drive_is_written_before_all_may_be(lab: NetLab, tmp_path: Path) -> N
     with second.open("r+b") as disk:
         disk.write((b"PK\x03\x04" + b"precious" * 512)[:4096])
     before = first.read_bytes(), second.read_bytes()
-    done = lab.coordinator.ioplan(*lab.run(plan(tmp_path, "200ms", 1), "all"))
+    words = map(str, lab.run(plan(tmp_path, "200ms", 1), "all"))
+    done = lab.coordinator.ioplan(*(one.removesuffix("-data") for one in words))
     assert done.returncode == 2
     assert "h2: " in done.stderr and f"--overwrite-data {second}" in done.stderr
     assert (first.read_bytes(), second.read_bytes()) == before

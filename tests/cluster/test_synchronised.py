@@ -161,7 +161,7 @@ def check_record(shared: Shared, backend: str) -> None:
     assert [one.name for one in record.streams] == ["reader", "writer"]
     check_sums(shared, record, detail)
     check_start(record)
-    assert shared.is_free()
+    wait_for(shared.is_free, 30)
 
 
 @pytest.mark.long
@@ -259,7 +259,7 @@ def test_a_host_that_fails_ends_the_run_on_all(shared: Shared, tmp_path: Path) -
     assert record.status == "failed"
     assert record.message.startswith("h2: ")
     assert record.message.endswith("the other hosts were stopped")
-    assert shared.is_free()
+    wait_for(shared.is_free, 30)
 
 
 @pytest.mark.long

@@ -17,6 +17,7 @@ from run_data import measurement, record, session
 from synthetic_sessions import DEPTHS, store_session
 
 from ioplan.language.metric import METRICS, THROTTLED, parse_metric
+from ioplan.records.record import BackendFacts
 from ioplan.results.compare.comparison import Row
 from ioplan.results.compare.formats import (
     MOST_ROWS,
@@ -237,14 +238,76 @@ def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
     source = "5 others that did the same runs on :/dev/sim0 by sim"
     assert found["learned_from"] == earlier[:-1]
     assert {one["source"] for one in found["noise"]} == {source}
-    assert {one["verdict"] for one in found["all_cells"]} == {"worse"}
-    text = ioplan("compare", earlier[-1], new).out
+    assert {one["verdict"] for one in found["all_cells"]} == {"suspected"}
+    done = ioplan("compare", earlier[-1], new)
     assert re.search(
-        r"worse: iops 1\d\.\d % lower over 4 cells, ± \d\.\d \(4 of 4", text
+        r"suspected: iops 1\d\.\d % lower over 4 cells, ± \d\.\d \(4 of 4", done.out
     )
-    assert source in text.replace("\n", " ")
+    flat = " ".join(done.out.split())
+    assert source in flat and "worse, by one session of a side" in flat
+    assert "5 tell the noise, not 20: run again" in flat and done.code == 0
     same = compared(earlier[0], earlier[1])
     assert same.code == 0 and "worse" not in words(same)
+
+
+def test_twenty_known_sessions_make_a_verdict_of_one(store_path: Path) -> None:
+    """As do two sessions a side that alternate."""
+    loss = {qd: -0.12 for qd in DEPTHS}
+    with Store.open(store_path) as store:
+        earlier = [store_session(store, number) for number in range(1, 21)]
+        new = [store_session(store, number, loss) for number in (22, 24)]
+        base = store_session(store, 23)
+    done = compared(base, new[0])
+    found = json.loads(done.out)["all_cells"]
+    assert done.code == 1 and {one["verdict"] for one in found} == {"worse"}
+    assert compared(f"{earlier[-1]},{base}", ",".join(new)).code == 1
+
+
+MODES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"name": "io_uring", "mode": "io_uring"}, {"name": "io_uring", "mode": "sync"}),
+    ({"name": "io_uring", "mode": "io_uring"}, {"name": "fio", "mode": "io_uring"}),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), MODES)
+def test_another_mode_is_said_first_and_nothing_of_the_drive(
+    store_path: Path, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    """58 % less by another way of doing I/O, however many sessions there are."""
+    loss = {qd: -0.58 for qd in DEPTHS}
+    one, other = (BackendFacts(version="1", **each) for each in (before, after))
+    with Store.open(store_path) as store:
+        base = ",".join(store_session(store, n, backend=one) for n in (1, 3, 5))
+        new = ",".join(store_session(store, n, loss, backend=other) for n in (2, 4, 6))
+    done = ioplan("compare", base, new)
+    label, key = ("mode", "mode") if one.name == other.name else ("backend", "name")
+    said = f"{label}: {before[key]} in BASE, {after[key]} in NEW"
+    assert done.code == 2 and said in done.out and "-58.0 %" in done.out
+    assert done.out.index(said) < done.out.index("undecided")
+    assert words(compared(base, new)) == {"undecided"}
+    for format in ("json", "markdown", "github", "junit"):
+        out = ioplan("compare", base, new, "--format", format).out
+        assert "in BASE" in out or "measured otherwise" in out
+        assert not re.search(r'worse: iops|"(worse|better)"|<failure', out)
+    found = json.loads(compared(base, new).out)
+    assert found["all_cells"] == [] and found["differences"] == [said]
+    assert all(row["sessions_needed"] is None for row in found["rows"])
+
+
+def test_another_kernel_or_profile_is_said_and_judged(store_path: Path) -> None:
+    loss = {qd: -0.2 for qd in DEPTHS}
+    with Store.open(store_path) as store:
+        base = [store_session(store, n, host={"kernel": "6.1"}) for n in (1, 3, 5)]
+        new = [store_session(store, n, loss, host={"kernel": "6.8"}) for n in (2, 4, 6)]
+    done = ioplan("compare", ",".join(base), ",".join(new))
+    said = "kernel: 6.1 in BASE, 6.8 in NEW"
+    assert done.code == 1 and done.out.index(said) < done.out.index("worse")
+
+
+def test_noise_is_a_figure_that_somebody_would_write(ran: Ran) -> None:
+    """The simulated drive's runs differ by a rounding error."""
+    out = ioplan("compare", ran(), ran()).out
+    assert not re.search(r"0\.000\d", out)
 
 
 def test_two_drives_have_ratios(store_path: Path) -> None:
@@ -340,7 +403,9 @@ def test_steps_with_names_are_told_apart(ran: Ran) -> None:
 
 
 def test_of_rounds_the_window_counts(ran: Ran) -> None:
-    text = """test "T" {
+    text = """precondition p { write sequential 1MiB, qd 8, 1 pass }
+test "T" {
+  after p
   run random 4KiB 100/0 for 1s
   vary qd in 1, 2
   rounds until steady iops when qd == 1, at most 9

@@ -16,6 +16,7 @@ from ioplan.core.statistics.student_t import quantile, tail
 from ioplan.language.metric import Metric
 from ioplan.records.session import Session
 from ioplan.results.compare.call import (
+    KNOWN,
     NOTHING_TO_LEARN_FROM,
     calls,
     hochberg,
@@ -83,9 +84,9 @@ def test_more_history_finds_more_with_one_session_a_side() -> None:
     for earlier in (5, 10, 20):
         design = alternating(1, earlier)
         calls = [judged(world, design, seed, loss)[0].all for seed in range(40)]
-        found[earlier] = sum(
-            one is not None and one.word == "different" for one in calls
-        )
+        off = [one for one in calls if one and one.word in ("different", "suspected")]
+        found[earlier] = len(off)
+        assert {one.word == "suspected" for one in off} == {earlier < KNOWN}
     assert found[5] < found[10] < found[20] and found[20] >= 34
 
 

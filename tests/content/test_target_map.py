@@ -14,7 +14,7 @@ import pytest
 from command import ioplan
 from labs import MIB, loop_device, needs_root, tell
 
-from ioplan.runner.content.judge import KINDS, kind_of
+from ioplan.runner.content.file_kinds import KINDS, kind_of
 from ioplan.runner.content.scan import BLOCK, drawn, draws, is_constant, reads
 from ioplan.runner.content.superblocks import REACH_BYTES, SUPERBLOCKS
 from ioplan.runner.content.target_map import TargetMap, map_of

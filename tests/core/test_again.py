@@ -72,7 +72,8 @@ def test_a_defect_fails_and_so_do_many(tmp_path: Path) -> None:
     assert pytest_of(tmp_path, DISTURBED + DEFECT, "--again")[0] == 1
     code, text = pytest_of(tmp_path, MANY, "--again")
     assert code == 1 and "6 failed" in text
-    assert text.splitlines()[-1].startswith("FAILED: 6 of 6 tests, in 0 min ")
+    assert text.splitlines()[-1].startswith("FAILED: test_it.py::")
+    assert "and 3 more; 6 of 6 tests, in 0 min " in text.splitlines()[-1]
 
 
 @pytest.mark.parametrize("options", [(), ("-n", "1")])
@@ -84,7 +85,8 @@ def test_a_file_that_cannot_be_collected_fails(
     more = ("--again", "--continue-on-collection-errors", *options)
     code, text = pytest_of(tmp_path, DISTURBED, *more)
     assert code == 1, text
-    assert text.splitlines()[-1].startswith("FAILED: 2 of 2 tests")
+    assert text.splitlines()[-1].startswith("FAILED: test_broken.py, ")
+    assert "2 of 2 tests" in text.splitlines()[-1]
 
 
 def test_the_last_line_says_what_was_left_out(tmp_path: Path) -> None:

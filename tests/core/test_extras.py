@@ -20,19 +20,19 @@ from ioplan_lab.desk.schedules.schedule import next_time
         (
             "cronsim",
             lambda: next_time("0 2 * * *", "UTC", "2026-01-01T00:00:00.000+00:00"),
-            "schedules need cronsim: pip install 'ioplan[serve]'",
+            ("schedules need cronsim", "serve"),
             CommandFault.USAGE,
         ),
         (
             "tomlkit",
             lambda: with_entries("", "hosts", {"h1": {"user": "root"}}),
-            "a lab file is changed with tomlkit: pip install 'ioplan[lab]'",
+            ("a lab file is changed with tomlkit", "lab"),
             ClusterFault.MISSING_PACKAGE,
         ),
         (
             "sched",
             lambda: call_command(Command("up", "", "sched:scheduler", extra="lab"), {}),
-            "`ioplan up` needs sched: pip install 'ioplan[lab]'",
+            ("`ioplan up` needs sched", "lab"),
             CommandFault.USAGE,
         ),
     ],
@@ -40,11 +40,13 @@ from ioplan_lab.desk.schedules.schedule import next_time
 def test_the_command_that_installs_it(
     package: str,
     call: Callable[[], object],
-    text: str,
+    text: tuple[str, str],
     kind: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ExplainedError) as error:
         call()
-    assert (str(error.value), error.value.kind) == (text, kind)
+    what, extra = text
+    pip = f"{sys.executable} -m pip install 'ioplan[{extra}]'"  # where ioplan is
+    assert (str(error.value), error.value.kind) == (f"{what}: {pip}", kind)

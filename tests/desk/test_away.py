@@ -18,8 +18,8 @@ from starlette.testclient import TestClient
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.errors import StoreError
-from ioplan.testing.calm import calmly
 from ioplan_lab.desk.desk import Desk
+from ioplan_testing.calm import calmly
 
 MOST_S = 1.0
 TOLD = "The desk&#x27;s database does not answer. This is as of"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from neovim import Neovim
+from neovim import NEWER, Neovim
 
 pytestmark = [
     pytest.mark.slow,
@@ -97,3 +97,25 @@ def test_a_test_is_written_with_completion(nvim: Neovim, folder: Path) -> None:
     file = folder / "new.ioplan"
     nvim.until(lambda: file.exists() and file.read_text(), "file")
     assert file.read_text() == WRITTEN
+
+
+@pytest.mark.skipif(
+    not NEWER.exists(), reason="LEFT OUT: make test-tools was not done (Neovim)"
+)
+def test_colours_are_the_servers(tmp_path: Path) -> None:
+    (tmp_path / "lib.ioplan").write_text(LIBRARY)
+    (tmp_path / "plan.ioplan").write_text(PLAN)
+    words = {"use": 0, '"lib': 0, "mixed": 2, "qd": 2, "8": 2}
+    nvim = Neovim(tmp_path, tmp_path / "plan.ioplan", str(NEWER))
+    try:
+        nvim.until(lambda: nvim.token_at(0, "use"), "tokens")
+        types = {word: nvim.token_at(row, word) for word, row in words.items()}
+    finally:
+        nvim.end()
+    assert types == {
+        "use": ["keyword"],
+        '"lib': ["string"],
+        "mixed": ["function"],
+        "qd": ["property"],
+        "8": ["number"],
+    }

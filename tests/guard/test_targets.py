@@ -168,7 +168,7 @@ class TestList:
         assert (row["verdict"], row["reason"]) == ("refused", "it is not present")
         assert row["kind"] == "not-found"
         plan = tmp_path / "p.ioplan"
-        plan.write_text('test "R" { run random 4KiB 100/0 for 50ms }')
+        plan.write_text('test "R" { run random 4KiB 100/0 for 1MiB }')
         done = ioplan("run", plan, "--lab", lab, "--target", "fast")
         assert (
             done.code == 2 and "is not present: no device has serial 'S9'" in done.err
@@ -182,7 +182,7 @@ class TestList:
         lab = lab_of_file(tmp_path, backing)
         with loop_device(backing) as one, loop_device(backing) as other:
             plan = tmp_path / "p.ioplan"
-            plan.write_text('test "R" { run random 4KiB 100/0 for 50ms }')
+            plan.write_text('test "R" { run random 4KiB 100/0 for 1MiB }')
             done = ioplan("plan", plan, "--lab", lab, "--target", "fast")
         both = ", ".join(sorted(map(str, (one, other))))
         assert done.code == 2 and f"matches several devices: {both}" in done.err

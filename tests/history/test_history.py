@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import shutil
 import sqlite3
@@ -281,49 +279,6 @@ def test_json_has_a_schema(asked: Callable[..., Any], found: History) -> None:
     made = json.loads(asked("--format", "json").out)
     jsonschema.validate(made, History.model_json_schema(mode="serialization"))
     assert History.model_validate(made) == found
-
-
-def test_otava_takes_a_row_a_session(asked: Callable[..., Any]) -> None:
-    rows = list(csv.DictReader(io.StringIO(asked("--format", "otava").out)))
-    assert len(rows) == SESSIONS
-    names = list(rows[0])
-    assert names[:2] == ["time", "session"] and len(names) == 2 + 1 + CELLS
-    assert [row["time"] for row in rows] == sorted(row["time"] for row in rows)
-    assert all(float(row[name]) > 0 for row in rows for name in names[2:])
-    several = asked("--format", "otava", "--by", "firmware")
-    assert several.code == 2 and "--only" in several.err
-
-
-BMF = {
-    "type": "object",
-    "additionalProperties": {
-        "type": "object",
-        "additionalProperties": {
-            "type": "object",
-            "required": ["value"],
-            "additionalProperties": False,
-            "properties": {
-                name: {"type": "number"}
-                for name in ("value", "lower_value", "upper_value")
-            },
-        },
-    },
-}
-"""The Bencher Metric Format, as its reference describes it."""
-
-
-def test_bencher_has_the_newest_session(
-    asked: Callable[..., Any], found: History
-) -> None:
-    made = json.loads(
-        asked("--format", "bencher", "--metric", "iops", "--metric", "p99").out
-    )
-    jsonschema.validate(made, BMF)
-    newest = found.series[-1]
-    measures = made[f"demo / {newest.name}"]
-    assert set(measures) == {"iops", "p99"}
-    assert measures["iops"]["value"] == newest.points[-1].value
-    assert measures["iops"]["lower_value"] < newest.levels[-1].value
 
 
 def test_looks_are_kept_in_the_store(asked: Callable[..., Any], made: Path) -> None:

@@ -248,9 +248,10 @@ def test_a_part_has_room_for_an_io(line: str, region: str) -> None:
 
 
 def test_a_part_has_room_for_all_jobs() -> None:
-    said = losses(f"{TIMED}size=16k\nnumjobs=5\n")
+    named = f"{TIMED}size=16k\nfilename=x\n"
+    said = losses(f"{named}numjobs=5\n")
     assert any("an I/O of 4KiB for each of 5 jobs" in one for one in said)
-    assert not losses(f"{TIMED}size=16k\nnumjobs=4\n")
+    assert not losses(f"{named}numjobs=4\n")
 
 
 def test_strided_is_not_called_zoned() -> None:

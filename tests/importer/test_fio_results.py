@@ -109,6 +109,21 @@ def test_reads_that_verify_are_none_of_a_job_that_writes() -> None:
     assert record.total.ios == 2000 and VERIFICATION not in record.warnings
 
 
+@pytest.mark.parametrize(
+    ("engine", "version", "depth"),
+    [("io_uring", "3.33", 8), ("io_uring", "3.39", 6), ("libaio", "3.33", 6)],
+)
+def test_the_queue_depth_is_that_of_the_fio_that_ran(
+    engine: str, version: str, depth: int
+) -> None:
+    """Also where the depth is an option of all jobs."""
+    told = {"direct": "1", "ioengine": engine, "runtime": "2", "iodepth": "6"}
+    one = job(**{"job options": {"rw": "randread"}})
+    more = {"global options": told, "fio version": f"fio-{version}"}
+    (record, _) = imported(document(one, **more)).records[0]
+    assert record.asked.job.streams[0].qd == depth
+
+
 def test_directions_that_are_one_cannot_be_told_apart() -> None:
     one = {k: v for k, v in job().items() if k not in ("read", "write", "trim")}
     with pytest.raises(ImportFault, match="unified_rw_reporting"):
@@ -219,7 +234,7 @@ def test_a_failed_job_is_a_failed_run() -> None:
         ('{"jobs": oops}', "this is no JSON: Expecting value", 2),
         ("fio: failed\n", "there is no result of fio in it", 1),
         (json.dumps(document(jobs=[])), "fio ran no job: it failed before", 2),
-        ('{"fio version": "fio-2.2", "jobs": [{"jobname": "a"}]}', "no result of fio 3.1 or newer", 2),
+        ('{"fio version": "fio-3.2", "jobs": [{"jobname": "a"}]}', "no result of fio 3.1 or newer", 2),
         (json.dumps(document(job(**{"job options": {"ioengine": "net"}}))), "its options are no workload", 1),
     ],
 )  # fmt: skip
@@ -303,3 +318,128 @@ def test_real_results_with_the_job_file_that_ran(tmp_path: Path) -> None:
     runs = json.loads(ioplan("export", "--format", "json", *store).out)["runs"]
     assert [run["total"]["ios"] for run in runs] == [2 * 2048, 128]
     assert not runs[0]["asked"]["workload"]["streams"][0]["permuted"]
+
+
+UNMEASURED = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}
+LAST_NS = 17_112_760_320
+"""fio's last bucket, which holds all that took longer."""
+
+
+@pytest.mark.parametrize("version", ["fio-2.0.13", "fio-2.16", "fio-2.99", "fio-3.0"])
+def test_results_of_an_old_fio_are_refused_by_their_version(version: str) -> None:
+    """Their µs and KiB would be taken for ns and bytes."""
+    with pytest.raises(ImportFault, match=rf"of {version}, whose latencies are in µs"):
+        imported(document(**{"fio version": version}))
+
+
+@pytest.mark.parametrize("version", ["fio-3.33", "built by hand"])
+def test_and_by_their_names_whatever_version_they_say(version: str) -> None:
+    old = {"io_bytes": 4, "total_ios": 1, "clat": {"min": 7, "max": 7, "mean": 7.0}}
+    with pytest.raises(ImportFault, match="in µs"):
+        imported(document(job(read=old), **{"fio version": version}))
+
+
+@pytest.mark.parametrize("version", ["fio-3.1", "fio-3.33-12-gabc", "fio-10.2"])
+def test_newer_ones_are_not(version: str) -> None:
+    assert imported(document(**{"fio version": version})).records
+
+
+def test_terse_output_of_an_old_fio_is_named_for_what_it_is() -> None:
+    with pytest.raises(ImportFault, match="or its terse one"):
+        kind_of(Source("r.txt", "3;fio-2.16;a;0;0;1;2;3\n"))
+
+
+def test_a_latency_that_was_not_measured_is_absent(
+    tmp_path: Path, store_path: Path
+) -> None:
+    """As with gtod_reduce: not 0, in no figure, and never the first."""
+    read = direction(1000, **UNMEASURED) | {"lat_ns": UNMEASURED}
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps(document(job(read=read))))
+    assert ioplan("import", file).code == 0
+    shown = ioplan("show").out
+    assert "0 ns" not in shown and "fio measured no latency" in shown
+    assert "it was not measured" in shown
+    for name in ("mean", "p99", "max", "read.mean"):
+        assert "no latency" in ioplan("show", "--metric", name).out
+    (row,) = json.loads(ioplan("export", "last", "--format", "json").out)["runs"]
+    assert row["total"]["latency"] is row["directions"]["read"]["latency"] is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "mean_ns"),
+    [
+        ({"clat_ns": UNMEASURED, "lat_ns": {**UNMEASURED, "max": 9, "mean": 9.0, "N": 1}}, 9.0),
+        ({"lat_ns": UNMEASURED}, 90_000.0),
+        ({"clat_ns": {**UNMEASURED, "N": None}}, None),
+    ],
+    ids=["disable_clat", "disable_lat", "before N was written"],
+)  # fmt: skip
+def test_of_two_latencies_the_measured_one_counts(
+    changes: dict[str, Any], mean_ns: float | None
+) -> None:
+    session = imported(document(job(read=direction(1000) | changes)))
+    assert value(session, Metric(name="mean"))[0] == mean_ns
+
+
+def test_a_part_that_was_not_measured_makes_the_whole_unknown() -> None:
+    """One of two threads, and one of two directions."""
+    unmeasured = direction(1000, **UNMEASURED)
+    threads = imported(document(job(), job(read=unmeasured)))
+    assert value(threads, Metric(name="mean"))[0] is None
+    mixed = job(write=unmeasured, **{"job options": {"rw": "randrw"}})
+    session = imported(document(mixed))
+    assert value(session, Metric(name="mean"))[0] is None
+    assert value(session, Metric(name="mean", direction="read"))[0] == 90_000.0
+
+
+@pytest.mark.parametrize("bins", [{}, {"90112": 400, str(LAST_NS): 600}])
+def test_a_saturated_percentile_is_a_bound(
+    bins: dict[str, int], tmp_path: Path, store_path: Path
+) -> None:
+    """Summary or histogram: no figure, the bound as its reason, and a verdict of it."""
+    percentile = {"50.000000": 90_112, "99.000000": LAST_NS}
+    largest = {"max": 94_396_000_000, "mean": 41e9}
+    read = direction(1000, percentile=percentile, bins=bins, **largest)
+    session = imported(document(job(read=read)))
+    record, detail = session.records[0]
+    found = figure(Metric(name="p99"), [Sample(record, detail)])
+    assert found.value is None and found.at_least == LAST_NS
+    assert value(session, Metric(name="p50"))[0] == 90_112
+    assert value(session, Metric(name="mean"))[0] == pytest.approx(41e9)
+    file = tmp_path / "r.json"
+    file.write_text(json.dumps(document(job(read=read))))
+    assert ioplan("import", file).code == 0
+    shown = " ".join(ioplan("show").out.split())
+    assert "at least 17.1 s" in shown and "lower bounds" in shown
+    assert "17.1 s p99" not in shown
+
+
+def test_a_percentile_in_the_last_bucket_is_none_where_nothing_is_beyond_it() -> None:
+    percentile = {"99.000000": LAST_NS}
+    read = direction(1000, percentile=percentile, max=LAST_NS + 9)
+    session = imported(document(job(read=read)))
+    assert value(session, Metric(name="p99"))[0] == LAST_NS
+
+
+def test_a_client_has_the_jobs_of_its_servers_and_not_their_sum() -> None:
+    one = document(client_stats=[job(jobname="a"), job(jobname="b"), job(jobname="All clients")])  # fmt: skip
+    del one["jobs"]
+    session = imported(one, around='<h1> {"hostname": "h1"}\n')
+    (record, _) = session.records[0]
+    assert [stream.name for stream in record.streams] == ["a", "b"]
+    assert record.total.ios == 2000
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(
+    "prefix", ["", "2026-11-27T10:00:00.123Z ", "fio_1  | ", "[10:00:01] ", "   12: "]
+)
+def test_what_a_log_has_before_each_line_is_left_out(
+    prefix: str, indent: int | None
+) -> None:
+    text = json.dumps(document(), indent=1).replace("\n", f"\n{prefix}")
+    source = Source("r.json", f"{prefix}fio starts\n{prefix}{text}\n")
+    assert len(documents(source, Findings())) == 1
+    listed = Source("r.json", json.dumps([document(), document()], indent=indent))
+    assert len(documents(listed, Findings())) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import paths
 import pytest
@@ -110,3 +111,80 @@ def test_a_direction_of_fio_goes_on_from_its_own_last_io() -> None:
         offsets = [int(row[1]) for row in rows if row[0] == direction]
         went_on = sum(b == a + 4096 for a, b in pairwise(offsets)) / len(offsets)
         assert went_on == pytest.approx(1 - drawn, abs=0.07)
+
+
+FLUSHING = "[j]\nfilename=j.bin\nsize=16m\ndirect=1\nbs=4k\ntime_based\nruntime=1\n"
+
+
+@NEEDS_FIO
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        ("rw=randwrite\nioengine=psync\nfsync=1", ""),
+        ("rw=randwrite\nioengine=psync\nfdatasync=8\niodepth=32", ""),  # depth of 1
+        ("rw=randwrite\nioengine=libaio\nfsync=1", ""),
+        ("rw=randwrite\nioengine=libaio\nfsync=1\niodepth=32", "blocks its job"),
+        ("rw=randwrite\nioengine=libaio\nfdatasync=1\niodepth=32", "blocks its job"),
+        ("rw=write\nioengine=libaio\nfdatasync=64\niodepth=2", "blocks its job"),
+        ("rw=randwrite\nioengine=io_uring\nfsync=1\niodepth=4", "before 3.38"),
+        (
+            "rw=randrw\nnorandommap\nioengine=psync\nfdatasync=1\nrwmixread=10",
+            "before 3.38",
+        ),
+        (
+            "rw=randwrite\nioengine=libaio\nfsync=1\niodepth=8\nrate_iops=9",
+            "leaves out",
+        ),
+        ("rw=write\nioengine=psync\nfsync=4\nfdatasync=6", "each 4 and each 6"),
+        ("rw=write\nioengine=psync\nfsync=4\nfdatasync=8", ""),
+        ("rw=randread\nioengine=libaio\nfsync=1\niodepth=32", ""),  # writes nothing
+        ("rw=randwrite\nioengine=libaio\nfsync=0\niodepth=32", ""),
+    ],
+)
+def test_flushes_that_fio_does_otherwise_are_told_and_refused_by_all(
+    tmp_path: Path, lines: str, told: str
+) -> None:
+    """The import, the proof and `ioplan fio`."""
+    job = tmp_path / "j.fio"
+    job.write_text(f"{FLUSHING}{lines}\n")
+    plain = ioplan("import", job, "-o", tmp_path / "j.ioplan")
+    assert (plain.code, told in plain.err) == (bool(told), True), plain.err
+    assert ("converted completely" in plain.out) is not bool(told)
+    proven = ioplan("import", job, "--prove")
+    assert proven.code == bool(told), proven.err
+    assert ("not equal" in proven.err) is bool(told)
+    run = ioplan("fio", job, "--parse-only", "--backend", "sim")
+    assert (run.code, told in run.err) == (2 if told else 0, True), run.err
+
+
+@NEEDS_FIO
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("head", "tail", "files"),
+    [
+        ("[files]\ndirectory=work", "numjobs=4", 4),
+        ("[files]", "numjobs=4", 4),
+        ("[files]", "", 0),
+        ("[files]\nfilename=x", "numjobs=4", 0),
+        ("[files]\ndirectory=work\nfilename=x", "numjobs=4", 0),
+        ("[/dev/nvme77n1]", "numjobs=4", 0),
+        ("[one]\nrw=read\nsize=1m\ndirect=1\n[two]\nstonewall", "", 2),
+        ("[global]\nfilename=x\n[one]\nrw=read\nsize=1m\ndirect=1\n[two]", "", 0),
+    ],
+)
+def test_files_of_several_jobs_are_told_and_refused_by_all(
+    tmp_path: Path, head: str, tail: str, files: int
+) -> None:
+    job = tmp_path / "j.fio"
+    more = "rw=randwrite\nnorandommap\nbs=8k\nsize=16m\ndirect=1\nioengine=psync"
+    timed = "time_based\nruntime=1" if "[one]" not in head else ""
+    job.write_text(f"{head}\n{more}\n{timed}\n{tail}\n")
+    told = f"on {files} files of its own"
+    plain = ioplan("import", job, "-o", tmp_path / "j.ioplan")
+    assert (told in plain.err) is bool(files), plain.err
+    proven = ioplan("import", job, "--prove").err
+    assert (f"files differs: {files} in the job" in proven) is bool(files), proven
+    if files:
+        assert plain.code == 1
+        assert ioplan("fio", job, "--parse-only", "--backend", "sim").code == 2

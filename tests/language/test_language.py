@@ -487,23 +487,6 @@ def test_spans_are_those_of_the_text() -> None:
     assert isinstance(make("size", 5), Quantity)
 
 
-@pytest.mark.parametrize(
-    ("body", "error"),
-    [
-        (f"{RUN} vary qd in 1, 2, 4, 8", "no axis has so many numbers"),
-        (f"{RUN} vary qd in 1..64 doubling expect iops > 1 iops", "an 'expect' judges"),
-        (f"{RUN} {RUN} vary qd in 1..64 doubling", "a cell has more than one run"),
-        (
-            f"{RUN} vary qd in 1..64 doubling rounds until every cell within 3%, at most 9",
-            "the figures of a cell are of its last rounds",
-        ),
-    ],
-)
-def test_cells_that_nothing_predicts_are_refused(body: str, error: str) -> None:
-    (found,) = errors_of(f"{body} skip when predicted within 2%")
-    assert found.startswith(f"no cell can be predicted: {error}")
-
-
 def test_a_spare_to_be_found_needs_a_step_that_finds_it() -> None:
     def found(then: str) -> list[str]:
         head = f"precondition p {{ write random 4KiB shaped, spare auto {then} }}"

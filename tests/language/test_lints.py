@@ -11,18 +11,21 @@ from command import ioplan, plan_file
 from plans import checked
 
 from ioplan.backends import TargetFacts
+from ioplan.drive_account import DriveAccount
+from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.lints.lints import CACHE, FRESH, KINDS, RATE, UNWRITTEN, lints
 from ioplan.language.lints.warnings import warnings_of
 from ioplan.planner.suites.suite import suite_file, suite_names
 from ioplan.results.store.store import Store
-from ioplan.runner.session.recorder import is_mostly_empty, lints_on
+from ioplan.runner.session.recorder import empty_share, lints_on
+from ioplan.runner.state.state_ledger import known_account
 
 NEW = "precondition new { purge }\n"
 FULL = "precondition full { purge write sequential 128KiB, 2 passes }\n"
 HALF = "precondition half { purge write sequential 128KiB, region 0%..50%, 1 pass }\n"
 STEADY = (
     "precondition full { purge write random 4KiB, until steady iops every 1s, "
-    "at most 4 passes }\n"
+    "at most 8 passes }\n"
 )
 READ = "run random 4KiB 100/0 for 1s"
 WRITE = "run random 4KiB 0/100 for 1s"
@@ -36,6 +39,8 @@ WRITE = "run random 4KiB 0/100 for 1s"
         (HALF + f'test "T" {{ after half {READ} }}', [UNWRITTEN]),
         (HALF + f'test "T" {{ after half {READ}, region 50%..99% }}', [UNWRITTEN]),
         (NEW + f'test "T" {{ after new {WRITE} }}', [FRESH]),
+        (NEW + 'test "T" { after new run random 4KiB 0/100, 2 passes }', [FRESH]),
+        (HALF + f'test "T" {{ after half {WRITE}, region 0%..50% }}', [FRESH]),
         (HALF + f'test "T" {{ after half {WRITE} }}', [FRESH]),
         (f'test "T" {{ {READ}, region 0%..0.05% }}', [CACHE]),
         (f'test "T" {{ {READ}, rate 5_000_000 iops }}', [RATE]),
@@ -60,7 +65,7 @@ def test_a_mistake_is_told_of(text: str, found: list[str]) -> None:
         STEADY + f'test "T" {{ after full {WRITE} {READ} }}',
         HALF + f'test "T" {{ after half {READ}, region 10%..50% }}',
         NEW + 'test "T" { after new run random 4KiB 0/100, until steady iops every 1s, '
-        "at most 4 passes }",
+        "at most 8 passes }",
         NEW + 'test "T" { after new run sequential 128KiB 0/100, 1 pass\n'
         f"{READ} {WRITE} }}",
         f'test "T" {{ {READ}, region 0%..1% }}',
@@ -84,7 +89,7 @@ def test_check_warns_and_does_not_fail(tmp_path: Path) -> None:
     path = plan_file(tmp_path, NEW + f'test "T" {{ after new {READ} }}')
     done = ioplan("check", path)
     assert done.code == 0
-    assert "warning: it reads space that was never written" in done.err
+    assert "warning: 100 % of what it reads was never written" in done.err
     assert "write sequential 128KiB, 1 pass" in done.err
     assert done.err.rstrip().endswith("1 warning")
     (found,) = json.loads(ioplan("check", "--format", "json", path).out)
@@ -111,26 +116,67 @@ def test_a_file_of_holes_is_empty(tmp_path: Path) -> None:
         with (tmp_path / name).open("wb") as part:
             part.write(os.urandom(written))
             part.truncate(8 << 20)
-    assert is_mostly_empty(facts(empty), ((0, 100),))
-    assert not is_mostly_empty(facts(whole), ((0, 100),))
-    assert not is_mostly_empty(facts(tmp_path / "much"), ((0, 100),))
-    assert is_mostly_empty(facts(tmp_path / "much"), ((76, 100),))
-    assert is_mostly_empty(facts(tmp_path / "little"), ((0, 100),))
+    every = ((0, 8 << 20),)
+    assert empty_share(facts(empty), every) == 1
+    assert empty_share(facts(whole), every) == 0
+    assert empty_share(facts(tmp_path / "much"), every) == pytest.approx(0.25, abs=0.02)
+    assert empty_share(facts(tmp_path / "much"), ((7 << 20, 8 << 20),)) == 1
     gone = facts(whole).model_copy(update={"path": str(tmp_path / "gone")})
-    assert not is_mostly_empty(gone, ((0, 100),))
+    assert empty_share(gone, every) == 0
+
+
+@pytest.mark.parametrize(("percent", "told"), [(0, 0), (1, 0), (5, 1), (40, 1)])
+def test_scattered_holes_are_told_from_5_percent(
+    percent: int, told: int, tmp_path: Path
+) -> None:
+    target, blocks = tmp_path / "target", 2000
+    holes = set(range(0, blocks, 100 // percent)) if percent else set()
+    with target.open("wb") as file:
+        for block in set(range(blocks)) - holes:
+            os.pwrite(file.fileno(), os.urandom(4096), block * 4096)
+        file.truncate(blocks * 4096)
+    plan = checked(f'test "T" {{ {READ} }}')
+    found = lints_on(plan, facts(target), account(target))
+    assert [one.kind for one in found] == [UNWRITTEN] * told
+    assert not told or len(holes) / blocks == empty_share(
+        facts(target), ((0, blocks * 4096),)
+    )
+
+
+def account(path: Path) -> DriveAccount:
+    with Store.open(path.parent / "results.db") as store:
+        return known_account(store, facts(path))
+
+
+@pytest.mark.parametrize(("written_mib", "told"), [(8, ""), (7, "12 %"), (5, "38 %")])
+def test_how_much_of_a_file_was_never_written_is_said(
+    written_mib: int, told: str, tmp_path: Path
+) -> None:
+    target = tmp_path / "target"
+    target.write_bytes(os.urandom(written_mib << 20))
+    os.truncate(target, 8 << 20)
+    plan = checked(f'test "T" {{ {READ} }}')
+    found = [one.text for one in lints_on(plan, facts(target), account(target))]
+    assert [one.partition(" of what it reads")[0] for one in found] == [told] * bool(
+        told
+    )
 
 
 def test_what_is_read_is_looked_at(tmp_path: Path) -> None:
     plan = checked(f'test "T" {{ {READ} }}')
     target = tmp_path / "target"
+    unknown = DriveAccount.begun(8 << 20)
     target.write_bytes(bytes(8 << 20))
-    (found,) = lints_on(plan, facts(target), is_new=False)
-    assert found.kind == UNWRITTEN
+    (found,) = lints_on(plan, facts(target), unknown)
+    assert (found.kind, found.text[:10]) == (UNWRITTEN, "about 100 ")
+    target.write_bytes(bytes(1 << 20) + os.urandom(7 << 20))
+    (found,) = lints_on(plan, facts(target), unknown)
+    assert found.text.startswith(("about 12 %", "about 13 %"))
     target.write_bytes(os.urandom(8 << 20))
-    assert lints_on(plan, facts(target), is_new=False) == ()
+    assert lints_on(plan, facts(target), unknown) == ()
     filled = checked(FULL + f'test "T" {{ after full {READ} }}')
     target.write_bytes(bytes(8 << 20))
-    assert lints_on(filled, facts(target), is_new=False) == ()
+    assert lints_on(filled, facts(target), unknown) == ()
 
 
 @pytest.mark.parametrize(
@@ -145,13 +191,44 @@ def test_what_is_read_is_looked_at(tmp_path: Path) -> None:
 def test_a_target_in_memory_is_no_drive(path: str, kind: str, found: list[str]) -> None:
     one = TargetFacts(path=path, kind=kind, capacity_bytes=1 << 30, block_bytes=512)
     plan = checked(FULL + f'test "T" {{ after full {READ} }}')
-    assert [one.kind for one in lints_on(plan, one, is_new=False)] == found
+    unknown = DriveAccount.begun(1 << 30)
+    assert [one.kind for one in lints_on(plan, one, unknown)] == found
 
 
 def test_a_known_capacity_says_what_is_short() -> None:
     text = NEW + 'test "T" { after new run random 4KiB 0/100 for 10GiB }'
     assert [one.kind for one in lints(checked(text), 1 << 40)] == [FRESH]
-    assert list(lints(checked(text), 1 << 33)) == []
+    assert [one.kind for one in lints(checked(text), 1 << 33)] == [FRESH]
+    assert list(lints(checked(text), 1 << 30)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "help"),
+    [
+        (
+            'test "T" { after new run random 4KiB 0/100, %s 4 passes }',
+            "at most 7 passes",
+        ),
+        (
+            'test "T" { after new run sequential 64KiB 0/100, %s 0.5 passes }',
+            "at most 1 ",
+        ),
+        (
+            "precondition p { purge write random 8KiB, %s 3 passes }\n"
+            f'test "T" {{ after p {READ} }}',
+            "at most 7 passes",
+        ),
+    ],
+)
+def test_at_most_that_cannot_suffice_is_an_error(text: str, help: str) -> None:
+    known = NEW + "precondition filled { purge write sequential 128KiB, 1 pass }\n"
+    text = known + text % "until steady iops every 1s, at most"
+    with pytest.raises(PlanError) as error:
+        checked(text)
+    (found,) = error.value.diagnostics
+    assert "steady state needs more than 'at most'" in found.message
+    assert found.help.startswith(help)
+    checked(f'accept "fresh state"\n{text}')
 
 
 def test_a_run_warns_before_it_and_in_the_record(
@@ -166,12 +243,12 @@ def test_a_run_warns_before_it_and_in_the_record(
     assert order.index("warning") < order.index("step")
     with Store.open(store_path) as store:
         records = list(store.records(store.session("last").id))
-    assert [one.warnings for one in records] == [(warned["text"],)] * 2
-    assert "warning in 2 of 2 runs: it reads space" in " ".join(
-        ioplan("show").out.split()
-    )
+    told = "100 % of what it reads was never written"
+    assert [one.state.lacks for one in records if one.state] == [told] * 2
+    assert warned["text"].startswith(told)
+    assert told in " ".join(ioplan("show").out.split())
     kept = plan_file(tmp_path, f'accept "unwritten reads"\n{text}', "b.ioplan")
     done = ioplan("run", kept, "--backend", "sim", "--json")
     assert done.of("warning") == []
     told = ioplan("run", path, "--backend", "sim").out
-    assert told.partition("T ─")[0].count("it reads space that was never written") == 1
+    assert told.partition("T ─")[0].count("of what it reads was never written: ") == 1

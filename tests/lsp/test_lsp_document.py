@@ -14,7 +14,6 @@ from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.syntax.source import Source
 from ioplan_editor.complete.completion import completions
 from ioplan_editor.complete.signature import signature
-from ioplan_editor.cost.costs import hints, lenses
 from ioplan_editor.document import Document, Workspace
 from ioplan_editor.look.hover import hover
 from ioplan_editor.look.outline import folds, outline
@@ -34,9 +33,8 @@ def test_every_feature_answers_for_every_plan(path: Path) -> None:
         hover(document, offset)
         signature(document, offset)
         definition(document, offset)
-    for feature in (outline, folds, tokens, lenses):
+    for feature in (outline, folds, tokens):
         list(feature(document))
-    list(hints(document, 0, len(text)))
     said = [one.message for one in document.examined.errors]
     assert sorted(said) == sorted(_said(Source(path.name, text), path))
 
@@ -68,10 +66,6 @@ def test_sound_tests_are_known_beside_wrong_ones() -> None:
         'test "A" { run random 4KiB 100/0 for 1s }\ntest "B" { run nothing for 1s }\n'
     )
     assert document.plan and [test.title for test in document.plan.tests] == ["A"]
-    assert [lens.title for lens in lenses(document)] == ["A"]
-    assert [hint.text for hint in hints(document, 0, 99)] == [
-        "1 cell, 1.00 s, no writes"
-    ]
 
 
 def test_references_of_a_library(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest_lsp.fixture(config=SERVER, scope="module", loop_scope="module")
 async def client(lsp_client: LanguageClient, plan: Path) -> AsyncIterator[None]:
     """Visual Studio Code, to the server."""
-    options = {"profile": "full", "capacity": "2TB"}
+    options = {"profile": "full"}
     await lsp_client.initialize_session(
         lsp.InitializeParams(
             capabilities=client_capabilities("visual-studio-code"),
@@ -117,19 +117,6 @@ async def test_an_action_does_what_the_help_says(
     assert found and [one.title for one in found] == ["write 4KiB"]
 
 
-async def test_costs_are_shown_behind_each_test(
-    client: LanguageClient, plan: Path
-) -> None:
-    document = lsp.TextDocumentIdentifier(uri_of(plan))
-    whole = lsp.Range(lsp.Position(0, 0), lsp.Position(9, 0))
-    params = lsp.InlayHintParams(document, whole)
-    found = await client.text_document_inlay_hint_async(params)
-    assert found and [one.label for one in found] == [
-        "2 cells, ~6.00 s, 0.00100 drive writes"
-    ]
-    assert found[0].position == lsp.Position(2, 12)
-
-
 async def test_colours_symbols_and_folds(client: LanguageClient, plan: Path) -> None:
     document = lsp.TextDocumentIdentifier(uri_of(plan))
     tokens = await client.text_document_semantic_tokens_full_async(
@@ -158,21 +145,3 @@ async def test_an_edit_is_checked_and_a_closed_text_is_silent(
     )
     await client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
     assert all("kb" not in one.message for one in client.diagnostics[uri])
-
-
-@pytest.mark.long
-async def test_a_lens_rehearses_a_test(client: LanguageClient, plan: Path) -> None:
-    sound = plan.with_name("sound.ioplan")
-    text = 'test "Short [1]" { run random 4KiB 100/0 for 100ms }\n'
-    sound.write_text(text + text.replace("Short", "Other"))
-    item = lsp.TextDocumentItem(uri_of(sound), "ioplan", 1, sound.read_text())
-    client.text_document_did_open(lsp.DidOpenTextDocumentParams(item))
-    params = lsp.CodeLensParams(lsp.TextDocumentIdentifier(item.uri))
-    lenses = await client.text_document_code_lens_async(params)
-    assert lenses and lenses[0].command and len(lenses) == 2
-    command = lenses[0].command
-    table = await client.workspace_execute_command_async(
-        lsp.ExecuteCommandParams(command.command, command.arguments)
-    )
-    assert "rehearsed on" in table and "Short" in table and "Other" not in table
-    assert table in client.messages[-1].message

@@ -21,7 +21,6 @@ from ioplan.results.measure.interval_counts import (
     IntervalPacker,
     IntervalsDamaged,
     counts_of,
-    renamed,
 )
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.tally import CountsBuilder
@@ -123,13 +122,6 @@ def test_numbers_of_a_backend_that_cannot_be_do_no_harm() -> None:
     (cell, histogram) = found.cells["main", "read"]
     assert (cell.ios, cell.sum_ns) == (1, 2**63 - 1)
     assert histogram.flat() == (5, 1)
-
-
-def test_streams_can_be_renamed() -> None:
-    made = [progress(s, stream("x", read=counts([s]))) for s in (1, 2)]
-    new = [progress(s, stream("host_1", read=counts([s]))) for s in (1, 2)]
-    assert renamed(packed(made), lambda name: f"host_{len(name)}") == packed(new)
-    assert renamed(b"", str) == b""
 
 
 def test_they_stand_beside_the_record() -> None:

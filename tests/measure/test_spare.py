@@ -48,12 +48,19 @@ def test_what_is_not_collected_is_spare() -> None:
 
 
 def shaped(
-    folder: Path, spare: str, real: int, more: str = "", capacity: str = "32GiB"
+    folder: Path,
+    spare: str,
+    real: int,
+    more: str = "",
+    capacity: str = "32GiB",
+    every: str = "1%",
 ) -> tuple[RunRecord, RunRecord]:
     """The second step, and the run after it, on a drive of a spare."""
     drive = folder / "drive.toml"
     drive.write_text(f'over_provisioning = "{real}%"\n{more}')
-    write = "write random 4KiB, qd 32, until steady waf every 1%, at most 2 passes"
+    write = (
+        f"write random 4KiB, qd 32, until steady waf every {every}, at most 2 passes"
+    )
     text = (
         'plan "P"\non unsteady continue\nprecondition p {\n  purge\n'
         f"  write random 4KiB shaped, spare {spare}, qd 32\n  {write}\n}}\n"
@@ -106,9 +113,10 @@ def test_a_coarse_log_is_enough_and_a_late_one_is_told(
 @pytest.mark.parametrize("real", SPARES)
 @pytest.mark.long
 def test_a_spare_is_found_and_the_state_is_steady(tmp_path: Path, real: int) -> None:
+    """Of a small drive the windows are longer: erase blocks are a larger share of it."""
     (tmp_path / "right").mkdir()
     _, right = shaped(tmp_path / "right", f"{real}%", real)
-    step, run = shaped(tmp_path, "auto", real)
+    step, run = shaped(tmp_path, "auto", real, every="3%")
     assert step.steady
     assert step.steady.reached, step.steady.why
     assert waf(run) == pytest.approx(waf(right), rel=0.03)

@@ -323,9 +323,7 @@ def test_a_line_says_what_there_is_and_what_lacks(
 
 
 def test_the_ending_names_the_window() -> None:
-    assert steady_verdict(judged([100.0] * 7), 7) == (
-        "steady: rounds 3 to 7 are the window"
-    )
+    assert steady_verdict(judged([100.0] * 7), 7) == ("steady over rounds 3 to 7")
     assert steady_verdict(judged([100.0, 92, 84, 76, 68]), 25) == (
         "not steady after 25 rounds: range 38.1 % > 20 %, slope 38.1 % > 10 %"
     )
@@ -348,9 +346,7 @@ def test_a_session_shows_its_rounds(tmp_path: Path, store_path: Path) -> None:
     shown = ioplan("show").out
     assert re.search(r"round +iops +range \(<= 20 %\) +slope \(<= 10 %\)", shown)
     assert re.search(r"\n +3 +[\d.]+k +3 of 5 values so far", shown)
-    assert re.search(
-        r"steady: rounds \d to \d are the window|not steady after 9 rounds", shown
-    )
+    assert re.search(r"steady over rounds \d to \d|not steady after 9 rounds", shown)
     tables = [row for row in (done.out + shown).splitlines() if "session" not in row]
     assert max(map(len, tables)) <= 80
 

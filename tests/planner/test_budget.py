@@ -48,7 +48,8 @@ def test_a_time_that_suffices_changes_nothing() -> None:
     assert [one.time_s for one in found] == [60, 550]
     assert all(one.is_whole and one.factor == 1 for one in found)
     assert list(share_lines(found, 700)) == [
-        "within 11 min 40 s: nothing is shortened, as it takes 10 min 10 s at most"
+        "within 11 min 40 s: nothing is shortened, unless the 10 min 10 s that are "
+        "planned take longer than that"
     ]
 
 

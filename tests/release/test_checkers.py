@@ -18,6 +18,7 @@ from paths import ROOT
 ACTIONLINT = ROOT / "build/bin/actionlint"
 FOLDER = ("examples/ansible",)
 WORKFLOW = ".github/workflows/release.yml"
+CI = ".github/workflows/ci.yml"
 HIDDEN = ("\n.ioplan:", "\nioplan:")
 """A hidden job is one in the copies: GitLab's schema does not look into the former."""
 SHELL = (
@@ -52,6 +53,7 @@ def pods(file: str, good: str, bad: str, said: str) -> Check:
 CHECKS = {
     "action": schema("github-actions", "action.yml", "composite", "docker", "action"),
     "workflow": schema("github-workflows", WORKFLOW, "runs-on", "run-on", "run-on"),
+    "ci": schema("github-workflows", CI, "runs-on", "run-on", "run-on"),
     "bug form": schema(
         *("github-issue-forms", ".github/ISSUE_TEMPLATE/bug.yml"),
         *("type: markdown", "type: prose", "prose"),
@@ -87,7 +89,7 @@ CHECKS = {
     ),
     "actions": Check(
         str(ACTIONLINT) + " -pyflakes=",
-        (WORKFLOW,),
+        (WORKFLOW, CI),
         *("steps.signed.outputs", "steps.nobody.outputs", "nobody"),
     ),
 }

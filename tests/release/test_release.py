@@ -17,6 +17,7 @@ from scripts import packaging_script
 
 dist = packaging_script("dist")
 WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
+CI = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())
 MADE = (
     *("SHA256SUMS", "ioplan-1.2.0-offline-x86_64-musl.tar.gz", "ioplan-1.2.0.tar.gz"),
     *("ioplan-1.2.0-offline-aarch64.tar.gz", "ioplan-1.2.0-py3-none-any.whl"),
@@ -99,6 +100,17 @@ def test_the_workflow_builds_for_each_processor() -> None:
     assert set(dist.MACHINES) == {"x86_64", "aarch64"}
     tried = step("build", "make dist-test")["run"]
     assert "qemu-user-static" in tried  # for the one that it does not run on
+
+
+def test_a_release_needs_what_each_push_needs() -> None:
+    jobs = WORKFLOW["jobs"]
+    assert {"build", "ci"} <= set(jobs["publish"]["needs"])
+    assert jobs["ci"]["uses"] == "./.github/workflows/ci.yml"
+    triggers = CI[True]  # `on`, as YAML 1.1 reads it
+    assert {"push", "pull_request", "workflow_call"} == set(triggers)
+    assert ".ci/run" in [step.get("run") for step in CI["jobs"]["whole"]["steps"]]
+    pythons = CI["jobs"]["quick"]["strategy"]["matrix"]["python"]
+    assert tuple(pythons) == packaging_script("offline").PYTHONS
 
 
 @pytest.mark.slow

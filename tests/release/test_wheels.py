@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import sysconfig
+import tomllib
 import zipfile
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -100,6 +101,36 @@ def test_an_engine_fits_until_it_or_the_sources_change(
     assert not STAMP.fits(engine)
 
 
+ONLY = """
+import sys
+class Absent:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {absent}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+"""
+
+
+@pytest.mark.slow
+def test_what_the_build_needs_makes_the_tables(tmp_path: Path) -> None:
+    """pip builds with that alone; tables of the first use would outlive the package."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    needs, installed = (
+        {re.split("[<>=]", one)[0] for one in packages}
+        for packages in (
+            project["build-system"]["requires"],
+            project["project"]["dependencies"],
+        )
+    )
+    shutil.copytree(ROOT / "dsl/ioplan", tmp_path / "ioplan")
+    tables = tmp_path / HOOK.TABLES
+    tables.unlink(missing_ok=True)
+    script = ONLY.format(absent=installed - needs) + HOOK.MAKE_TABLES
+    env = os.environ | {"PYTHONPATH": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=env, check=True)
+    assert tables.exists()
+
+
 def built(folder: Path, place: Path, kind: str, engine: str) -> Path:
     """A wheel or the source distribution, of the sources in a folder."""
     before = set(place.iterdir())
@@ -166,6 +197,9 @@ def test_packages_install_and_work_without_a_compiler(tmp_path: Path) -> None:
     words = ("--test", "Read share", "--set", "run_time=50ms", "--create", "64MiB")
     shown = said(ioplan, "run", DEMO, "--target", tmp_path / "scratch.bin", *words)
     assert "7 runs kept" in shown
+    said(bare, "pip", "uninstall", "--yes", "--quiet", "ioplan")
+    left = [path for path in (tmp_path / "bare").rglob("*ioplan*")]
+    assert not [path for path in left if "site-packages" in str(path)], left
 
 
 def packed(place: Path, engine: Path) -> Path:
@@ -181,14 +215,16 @@ def packed(place: Path, engine: Path) -> Path:
 def test_a_clone_takes_the_engine_of_a_wheel_only_if_it_is_of_its_sources(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    prebuilt = packaging_script("prebuilt_engine")
-    places = dict.fromkeys(prebuilt.PLACES, tmp_path / "clone")
-    monkeypatch.setattr(prebuilt, "PLACES", places)
-    made = [tmp_path / "clone" / name for name in places]
+    clone = packaging_script("clone")
+    packages = sys.modules["stamp"].PACKAGES
+    for name, package in list(packages.items()):
+        monkeypatch.setitem(packages, name, str(tmp_path / package))
+    made = [clone.place_of(name) for name in packages]
     engine = program(tmp_path, 62, EXEC)
     STAMP.stamp_of(engine).write_text("sources others\nprogram another\n")
-    assert not prebuilt.taken(packed(tmp_path, engine))
+    assert not clone.taken(packed(tmp_path, engine))
     assert not any(place.exists() for place in made)
     STAMP.write_stamp(engine)
-    assert prebuilt.taken(packed(tmp_path, engine)) and all(map(STAMP.fits, made))
+    assert clone.taken(packed(tmp_path, engine))
+    assert all(map(STAMP.fits, made))
     assert all(os.access(place, os.X_OK) for place in made)

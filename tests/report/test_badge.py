@@ -40,6 +40,9 @@ def test_a_badge_says_what_the_first_screen_says(
 
 
 def test_a_badge_is_an_svg_alone() -> None:
-    for words, said in ((("-o", "x.png"), "a badge is an SVG"), (("--pdf",), "choose")):
+    for words, said in (
+        (("-o", "x.png"), "a badge is an SVG"),
+        (("--chart", "x"), "choose"),
+    ):
         done = ioplan("report", "last", "--badge", *words)
         assert done.code == 2 and said in done.err

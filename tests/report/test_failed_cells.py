@@ -94,13 +94,13 @@ def test_the_page_draws_a_mark_in_place_of_a_point(store: Store, kind: str) -> N
     marks = layers_of(found)
     failed = [one for one in marks if one["mark"].get("text") == FAILED]
     assert len(failed) == 1
-    broken = "datum.status && datum.status !== 'ok' && datum.status !== 'predicted'"
+    broken = "datum.status && datum.status !== 'ok'"
     assert failed[0]["transform"] == [{"filter": broken}]
-    ok, ring = {"filter": f"!({broken})"}, {"filter": "datum.status === 'predicted'"}
+    ok = {"filter": f"!({broken})"}
     cursor = {"filter": "datum.i === cursor"}
     for one in marks:
         if one not in failed and one["mark"]["type"] != "line":
-            assert any(each in one["transform"] for each in (ok, ring, cursor)), one
+            assert any(each in one["transform"] for each in (ok, cursor)), one
     x = spec(found)["encoding"]["x"]  # type: ignore[index]
     shown = x["axis"].get("values") or x["scale"]["domain"]
     assert [str(value).removesuffix(".0") for value in shown] == list(QDS)
@@ -212,7 +212,7 @@ def test_a_round_that_failed_is_no_point_of_the_convergence() -> None:
     assert rows[2.0]["y"] is None and rows[2.0]["status"] == "failed"
     assert [number for number, row in rows.items() if row["y"] is not None] == [1, 3, 4]
     assert found.overlay is None
-    assert found.notes[0] == "A: not steady (round 2 failed)"
+    assert found.notes[0] == "A: not steady: round 2 failed"
     assert FAILED in printed(found).partition("A: not")[0]
 
 

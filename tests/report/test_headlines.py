@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ioplan
+from command import ioplan, plan_file
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from run_data import measurement, record, session, workload
 
+from ioplan.cli.commands.sessions import plan_of
 from ioplan.core.units import iops_text
 from ioplan.language.metric import parse_metric
 from ioplan.records.record import Asked, BackendFacts, RunDetail, RunRecord, Steady
@@ -24,7 +25,12 @@ from ioplan.records.seek import Found
 from ioplan.results.export.columns import counted_of, run_rows, series_rows
 from ioplan.results.report.headlines.doubts import BEFORE, Doubts
 from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.headlines import headlines, summary, summary_text
+from ioplan.results.report.headlines.headlines import (
+    by_test,
+    headlines,
+    summary,
+    summary_text,
+)
 from ioplan.results.report.headlines.league import contests, league, overall
 from ioplan.results.report.headlines.wording import nothing_text, together
 from ioplan.results.report.points import points
@@ -501,3 +507,50 @@ def test_headlines_know_what_was_simulated(tmp_path: Path) -> None:
 
 def test_one_session_has_no_league() -> None:
     assert overall({"t": {"A": [headline(1.0)]}}, ["A"]) is None
+
+
+WRITES = "sequential 4KiB 0/100"
+FLUSHED = f"{WRITES}, sync every 1"
+BOTH = f"workload both {{\ndata = random 4KiB 100/0\nlog = {FLUSHED}\n}}\n"
+
+
+@pytest.mark.parametrize(
+    ("block", "expected"),
+    [
+        (f"run {FLUSHED} for 4s", ["commit.mean", "iops", "iops", "commit.p99"]),
+        (f"run {WRITES} for 4s", ["mean", "iops", "iops", "p99"]),
+        (f"run {FLUSHED}, fua for 4s", ["commit.mean", "iops", "iops", "commit.p99"]),
+        (
+            "run random 4KiB 70/30, sync every 8 for 4s",
+            ["commit.mean", "mean", "iops", "iops"],
+        ),
+        (
+            "run both for 4s",
+            ["commit.mean", "mean", "iops", "iops"],
+        ),
+        (
+            f"seek highest qd in 1..4 where commit.mean < 1s\nrun {FLUSHED} for 4s",
+            ["qd", "iops", "commit.p99"],
+        ),
+        (
+            f"run {WRITES}, sync every 1000000000 for 4s",
+            ["mean", "iops", "iops", "p99"],
+        ),
+        (f"headline mean\nrun {FLUSHED} for 4s", ["mean"]),
+    ],
+    ids=["log", "no flush", "fua", "mix", "beside", "seek", "never", "named"],
+)
+def test_what_flushes_is_told_by_its_commit(
+    tmp_path: Path, store_path: Path, block: str, expected: list[str]
+) -> None:
+    """And the figure is that which `show --metric` has."""
+    plan = plan_file(tmp_path, f'{BOTH}test "T" {{\n{block}\n}}\n')
+    call = ("run", plan, "--backend", "sim", "--create", "64MiB", "--quiet")
+    assert ioplan(*call).code == 0
+    with Store.to_read(store_path) as store:
+        last = store.session("last")
+        told_by = by_test(store, list(store.records(last.id)), plan_of(last))["T"]
+    assert [one.metric for one in told_by] == expected
+    latency = next(one for one in told_by if one.unit == "ns")
+    shown = ioplan("show", "--metric", latency.metric).out
+    assert latency.figure.split(" ±")[0] in shown

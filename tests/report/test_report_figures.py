@@ -141,7 +141,7 @@ def test_convergence_shows_window_limits_and_fit() -> None:
     assert found.overlay
     (window,) = found.overlay.rows
     assert window == pytest.approx((1, 5, 84, 75.6, 92.4, 68, 100, 100, 68))
-    assert found.notes[0].startswith("A: not steady (range 38.1 % > 20 %); window of 5")
+    assert found.notes[0].startswith("A: not steady: range 38.1 % > 20 %; window of 5")
 
 
 def test_the_header_gives_the_window_in_units() -> None:

@@ -27,7 +27,7 @@ from ioplan.results.report.terminal.tables import MOST_CELLS
 from ioplan.results.report.verdicts import remarks, remarks_of
 from ioplan.results.store.store import Store
 
-BUSY = "stream main: other programs had its CPU for {} % of the time (167 preemptions)"
+BUSY = "stream main: the load generator waited for a CPU {} % of the time"
 
 
 def point(ios: int) -> Interval:

@@ -12,9 +12,7 @@ from run_data import record
 
 from ioplan.records.record import EventMade
 from ioplan.results.measure.levels import levels
-from ioplan.results.report.charts.timeline import is_steered
-from ioplan.results.report.headlines.over_time import OverTime
-from ioplan.results.report.points import Point
+from ioplan.results.measure.over_time import OverTime, is_steered
 from ioplan.workload import Replay
 
 
@@ -107,7 +105,7 @@ def test_the_rate_of_a_trace_and_an_event_of_the_lab_are_the_plans(
     workload = one.asked.workload.model_copy(update={"streams": (changed,)})
     asked = one.asked.model_copy(update={"workload": workload})
     run = one.model_copy(update={"asked": asked, **of_run})
-    assert is_steered(Point({}, [run])) is steered
+    assert is_steered([run]) is steered
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 9])

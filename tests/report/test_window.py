@@ -80,8 +80,16 @@ def test_without_a_browser_it_says_what_to_install(
 ) -> None:
     steady(store)
     monkeypatch.setenv("PATH", str(tmp_path))
-    out = tmp_path / "x.pdf"
-    done = ioplan("report", "--pdf", "-o", out, "--store", tmp_path / "results.db")
+    out = tmp_path / "x.svg"
+    done = ioplan(
+        "report",
+        "--chart",
+        "IOPS over time",
+        "-o",
+        out,
+        "--store",
+        tmp_path / "results.db",
+    )
     assert done.code == 2
     assert "apt install chromium" in " ".join(done.err.split())
     assert not out.exists()

@@ -44,7 +44,7 @@ def drive(folder: Path, capacity_bytes: int = 1 << 30, **texts: str) -> Opened:
 
 def cut(opened: Opened) -> PowerCut:
     control = PowerControl(off=("true",), on=("true",))
-    return PowerCut(PowerSupply(control, lambda: opened), 1.0, lambda at_s: None)
+    return PowerCut(PowerSupply(control, lambda: opened), 1.0)
 
 
 @pytest.mark.parametrize(

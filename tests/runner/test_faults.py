@@ -31,9 +31,9 @@ from ioplan.runner.execute.execute import RunOutcome, execute
 from ioplan.runner.execute.interrupt import Interrupt
 from ioplan.runner.execute.observer import ClockPair
 from ioplan.runner.execute.watchdog import Limits
-from ioplan.testing.calm import calmly
-from ioplan.testing.subject import job, stream
 from ioplan_io_uring.backend import engine_path
+from ioplan_testing.calm import calmly
+from ioplan_testing.subject import job, stream
 
 pytestmark = pytest.mark.slow
 
@@ -157,7 +157,7 @@ def fails_when(happens: Callable[[], None], words: list[str | Path]) -> float:
         happens()
         began_s = time.monotonic()
         assert run.end() == 3, run.said
-        assert run.lines[-1] == {"type": "end", "status": "failed"}
+        assert run.lines[-1] == {"type": "end", "status": "failed", "verdict": "none"}
         return time.monotonic() - began_s
 
 

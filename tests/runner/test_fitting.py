@@ -196,7 +196,7 @@ def test_a_region_is_measured_in_whole_blocks() -> None:
     assert not misfits(steps(text % (1, "0.0006")), FACTS)
     (found,) = misfits(steps(text % (1, "0.0003")), FACTS)
     assert found.kind is Cause.TOO_SMALL
-    assert "region of 0B is smaller than one I/O of 4KiB" in found.text
+    assert "region of 0B has no room for an aligned I/O of 4KiB" in found.text
 
 
 def test_a_region_in_bytes_may_end_beyond_the_target() -> None:

@@ -20,8 +20,10 @@ from command import ioplan, plan_file
 from killing import Clock, Forked, cpu_time_s, real_time_s
 from msgspec import Struct, field
 from msgspec.structs import replace
+from pydantic_core import to_json
 
 from ioplan.backends import TargetRequest
+from ioplan.cli.exit_codes import USAGE
 from ioplan.records.record import RunRecord
 from ioplan.results.store.store import Store
 from ioplan.runner.guard.target import open_target
@@ -101,8 +103,9 @@ class Place(Struct):
 
 
 def what(record: RunRecord) -> tuple[object, ...]:
-    """What a run was, and how it was judged; figures differ from run to run, and so
-    do CPUs while several sessions share them."""
+    """What a run was, and how it was judged. Figures differ from run to run but on a
+    simulated drive, and so do CPUs while several sessions share them."""
+    simulated = record.target["kind"] == "simulated"
     asked = record.asked
     judged = tuple((one.expectation, one.outcome) for one in record.verdicts)
     cell = tuple(sorted(asked.cell.items()))
@@ -113,6 +116,7 @@ def what(record: RunRecord) -> tuple[object, ...]:
         record.run_id,
         asked.job.model_dump_json(exclude={"target", "cpus"}),
         judged,
+        to_json(record.directions) if simulated else b"",
     )
 
 
@@ -133,6 +137,10 @@ def session_killed_again_and_again(place: Place, chance: random.Random) -> None:
         if chance.random() < LATE:
             forked.begun()
         code = forked.kill_after(chance.uniform(0, place.span_s), place.clock)
+        if code == USAGE and "add --overwrite-data" in out.read_text():
+            again = place.call("resume") if has_session(place.store) else place.run()
+            words = [*again, "--overwrite-data", place.file]
+            continue  # it was killed as nobody could tell who writes
         if code is not None:
             assert code in ENDS, out.read_text()[-2000:]
             return

@@ -16,9 +16,8 @@ STEPS = """test "T" {
 
 
 def test_a_step_is_compared_with_another_of_its_cell(bench: Bench) -> None:
-    outcome = bench.go(STEPS, steady_at(100, 95, 100, 80))
+    bench.go(STEPS, steady_at(100, 95, 100, 80))
     found = [[one.outcome for one in r.verdicts] for r in bench.records]
     assert found == [["held"], ["held"], ["held"], ["failed"]]
     assert [one.asked.name for one in bench.records] == ["before", "later"] * 2
     assert bench.records[1].verdicts[0].limit == 90
-    assert outcome.verdicts == {"held": 3, "failed": 1}

@@ -190,6 +190,25 @@ def test_never_steady_is_an_exit_code(rounds: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("limit", "head", "code", "told"),
+    [
+        ("range 20%", "", 1, "not steady: R: settled within"),
+        ("range 20%", 'accept "fresh state"\n', 0, "not steady: R: settled within"),
+        ("range 0.0001%", 'accept "fresh state"\n', 1, "not steady: R: range"),
+    ],
+)
+def test_only_settled_values_on_an_accepted_fresh_drive_are_no_failure(
+    limit: str, head: str, code: int, told: str, tmp_path: Path, store_path: Path
+) -> None:
+    text = f"""{head}precondition p {{ purge }}
+    test "R" {{ after p run random 4KiB 0/100 for 1s
+    rounds until steady iops, at most 4, over 3, {limit} }}"""
+    done = ioplan("run", plan_file(tmp_path, text), "--backend", "sim")
+    assert (done.code, told in " ".join(done.out.split())) == (code, True), done.out
+    assert store_path.exists()
+
+
+@pytest.mark.parametrize(
     "text",
     [
         'test "R" { run random 4KiB 0/100, until steady iops every 1s, at most 1 passes, '

@@ -13,7 +13,8 @@ from made_machine import DISK, PCI, nvme, put
 
 from ioplan.backends import BackendError, TargetFacts, find
 from ioplan.core.cpu_claims import CpuClaims
-from ioplan.job import Job, JobStream
+from ioplan.job import Job
+from ioplan.job_stream import JobStream
 from ioplan.runner.prepare.placement import (
     Placement,
     chosen_cpus,

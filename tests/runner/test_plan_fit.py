@@ -207,8 +207,8 @@ test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 100ms }
 def test_a_resumed_session_leaves_out_the_same_tests(
     tmp_path: Path, store_path: Path
 ) -> None:
-    text = """test "Fits" { run random 4KiB 100/0 for 50ms vary qd in 1 }
-test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 50ms }
+    text = """test "Fits" { run random 4KiB 100/0 for 1MiB vary qd in 1 }
+test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 1MiB }
 """
     plan, file = plan_file(tmp_path, text), tmp_path / "scratch.bin"
     words = ("--target", file, "--create", "8MiB", "--only-exact")

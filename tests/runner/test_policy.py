@@ -89,7 +89,7 @@ def test_a_failed_round_has_no_value(bench: Bench) -> None:
     assert whys == ["1 of 3 values so far", "round 2 failed", "round 2 failed", ""]
 
 
-WRITES = 'test "T" { vary qd in 1, 2, 4\n run random 4KiB 100/0 for 50ms\n%s}'
+WRITES = 'test "T" { vary qd in 1, 2, 4\n run random 4KiB 100/0 for 1MiB\n%s}'
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,9 +25,9 @@ FILLED = "precondition filled { write sequential 128KiB, qd 8, 1 pass }\n"
 READS = """test "Reads" {
   after filled
   vary qd in DEPTHS
-  run random 4KiB 100/0 for 50ms
+  run random 4KiB 100/0 for 1MiB
 }"""
-MIX = FILLED + 'test "Mix" { after filled run random 4KiB 50/50 for 50ms }'
+MIX = FILLED + 'test "Mix" { after filled run random 4KiB 50/50 for 1MiB }'
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_a_longer_way_to_a_state_goes_on_from_it(
 ) -> None:
     run(plan_file(tmp_path, reads("1")), file)
     longer = "precondition more { filled write random 4KiB, qd 8, 1 pass }\n"
-    text = FILLED + longer + 'test "T" { after more run random 4KiB 100/0 for 50ms }'
+    text = FILLED + longer + 'test "T" { after more run random 4KiB 100/0 for 1MiB }'
     run(plan_file(tmp_path, text, "longer.ioplan"), file)
     kinds = [(one.asked.kind, one.asked.step) for one in records(store_path)]
     assert kinds == [("prepare", 1), ("run", 0)]
@@ -180,7 +180,7 @@ def test_resume_does_what_is_left(stopped: Path, store_path: Path) -> None:
     done = ioplan("resume")
     assert done.code == 0, done.err
     assert "2 finished runs are kept" in done.out
-    assert "2 runs and 2 from before kept" in done.out
+    assert f"5 runs kept in {store_path}, 2 of them not repeated\n" in done.out
     after = records(store_path)
     assert after[:3] == before
     assert [one.asked.cell["qd"] for one in after if one.asked.kind == "run"] == [
@@ -221,7 +221,7 @@ def test_an_edited_plan_keeps_what_is_unchanged(
     runs = [one.asked for one in records(store_path) if one.asked.kind == "run"]
     assert [(one.test, one.cell["qd"]) for one in runs] == [
         ("Reads", "1"),
-        ("Reads", "2"),
+        ("Renamed", "2"),
         ("Renamed", "16"),
     ]
     assert ioplan("show", "--plan").out == stopped.read_text()
@@ -310,7 +310,7 @@ def test_a_resume_whose_target_is_refused_leaves_no_event(
         stopped.write_text('plan "Edited"\n' + stopped.read_text())
         file.write_bytes(os.urandom(file.stat().st_size))
         done = ioplan("resume")
-        assert done.code == 2 and "add --overwrite-data" in done.err
+        assert done.code == 2 and "add --overwrite" in done.err
         assert store.session("last") == before
         assert store.events(before.id) == []
 
@@ -348,13 +348,18 @@ def test_an_interrupted_preparation_is_done_again(
 
 
 def test_a_strangers_session_is_not_believed(
-    stopped: Path, store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stopped: Path,
+    store_path: Path,
+    tmp_path: Path,
+    file: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another user"))
     done = ioplan("resume")
     assert done.code == 2
     assert "was not started by you on this host" in done.err
-    assert ioplan("resume", "--trust").code == 0
+    assert "add --overwrite-data" in ioplan("resume", "--trust").err
+    assert ioplan("resume", "--trust", "--overwrite-data", file).code == 0
 
 
 def test_a_session_of_another_host_is_not_believed(
@@ -368,6 +373,125 @@ def test_a_session_of_another_host_is_not_believed(
     assert done.code == 2
     assert "was not started by you on this host" in done.err
     assert ioplan("resume", "--trust").code == 0
+
+
+# what was written before the run that it goes on with
+
+WRITES = (
+    FILLED
+    + """test "W" {
+  after filled
+  vary qd in 1, 2, 4
+  run random 4KiB 50/50 for 1MiB
+}"""
+)
+
+
+def interrupted_after(records: int, store_path: Path) -> None:
+    with Store.open(store_path) as store:
+        session = store.session("last").id
+        store.finish(session, "interrupted", "2026-01-01T00:00:00")
+        forget_runs(store, session, above=records)
+
+
+def kinds(store_path: Path) -> list[str]:
+    return [one.asked.kind for one in records(store_path)]
+
+
+def punched(file: Path) -> None:
+    tell("fallocate", "--punch-hole", "--offset", "0", "--length", "8MiB", file)
+
+
+def written_over(file: Path) -> None:
+    with file.open("r+b") as opened:
+        opened.write(bytes(8 << 20))
+
+
+def touched_by_another_session(file: Path) -> None:
+    plan = plan_file(file.parent, 'test "O" { run random 4KiB 0/100 for 1MiB }', "o")
+    run(plan, file, "--overwrite", file)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [punched, written_over, touched_by_another_session],
+    ids=lambda one: one.__name__,
+)
+def test_it_measures_on_the_state_that_the_test_asks_for(
+    change: Callable[[Path], None], tmp_path: Path, store_path: Path, file: Path
+) -> None:
+    run(plan_file(tmp_path, WRITES), file)
+    with Store.open(store_path) as store:
+        session = store.session("last").id
+    interrupted_after(3, store_path)
+    change(file)
+    if change is not touched_by_another_session:
+        done = ioplan("resume", session)
+        assert done.code == 2 and "add --overwrite" in done.err
+    done = ioplan("resume", session, "--overwrite-data", file)
+    assert done.code == 0, done.err
+    assert "qd=4 needs the state that 2 runs before it left" in done.out
+    found = [one.asked.kind for one in records(store_path, session)]
+    assert found == ["prepare", "run", "run", "prepare", "run"]
+    assert file.stat().st_blocks * 512 >= 8 << 20
+
+
+def test_where_that_state_is_proven_nothing_is_repeated(
+    tmp_path: Path, store_path: Path, file: Path
+) -> None:
+    """As the session would have left it between two runs."""
+    plan = plan_file(tmp_path, WRITES)
+    run(plan, file)
+    interrupted_after(4, store_path)
+    plan.write_text(WRITES.replace("1, 2, 4", "1, 2, 4, 8"))
+    done = ioplan("resume")
+    assert done.code == 0 and "needs the state" not in done.out
+    assert kinds(store_path) == ["prepare", *["run"] * 4]
+
+
+ON_SIM = (
+    FILLED
+    + """precondition more { filled write random 4KiB, qd 8, 1 pass }
+test "W" {
+  after filled
+  vary qd in 1, 2, 4
+  run random 4KiB 50/50 for 100ms
+  idle 20ms
+  repeat 2 { run random 8KiB 0/100 for 1MiB }
+}
+test "Rounds" {
+  after more
+  vary size in 4KiB, 16KiB
+  run random 0/100 for 100ms
+  rounds until steady iops when size == 4KiB, over 3, at most 3
+}
+test "Seek" {
+  after filled
+  run random 0/100, size 4KiB for 100ms
+  seek highest qd in 1..64 where p99 <= 1ms
+}
+test "Reads" { after more vary qd in 1, 2 run random 4KiB 100/0 for 1MiB }"""
+)
+
+
+def figures(store_path: Path) -> list[object]:
+    kept = [one for one in records(store_path) if one.asked.kind != "prepare"]
+    return [(one.asked.test, one.asked.cell, one.directions) for one in kept]
+
+
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("done_before", [3, 1, 5, 9, 12, 15, 18, 21, 24])
+def test_on_a_simulated_drive_the_figures_are_those_of_an_undisturbed_session(
+    done_before: int, tmp_path: Path, store_path: Path
+) -> None:
+    plan = plan_file(tmp_path, "on unsteady continue\n" + ON_SIM)
+    done = ioplan("run", plan, "--backend", "sim", "--create", "256MiB")
+    assert done.code in (0, 1), done.err
+    undisturbed = figures(store_path)
+    assert len(undisturbed) > done_before
+    interrupted_after(done_before, store_path)
+    assert ioplan("resume").code == done.code
+    assert figures(store_path) == undisturbed
 
 
 # rounds that end cell by cell

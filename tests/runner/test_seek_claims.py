@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_data import counts, progress, stream
 
-from ioplan.job import Job, JobStream, Progress
+from ioplan.job import Job, Progress
+from ioplan.job_stream import JobStream
 from ioplan.language.metric import parse_metric
 from ioplan.language.plan import CellValue, Demand, Seek
 from ioplan.language.syntax.source import Source, Span

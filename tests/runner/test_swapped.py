@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
-RUNS = 'test "W" { run random 4KiB 0/100, pause 2ms every 8 for 300ms vary qd in 1, 2, 3, 4 }'
+RUNS = 'test "W" { run random 4KiB 0/100, pause 2ms every 8 for 300ms vary qd in 1..8 doubling }'
 
 
 @pytest.mark.long_but_first

@@ -1,9 +1,9 @@
-"""The knee of known curves, and a fit that knows how sure it is."""
+"""The knee of known curves, and an interval that holds it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, tanh
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ioplan.planner.seek.grid import Bounds, grid
-from ioplan.planner.seek.knee import Knee, KneeSearch, Usl, usl
+from ioplan.planner.seek.knee import Knee, KneeSearch
 from ioplan.planner.seek.search import most_probes
 
 DEPTHS = Bounds(1.0, 512.0, 0.0, 1.0)
@@ -34,8 +34,11 @@ def test_the_smallest_depth_that_reaches_the_share(
     found = run(throughput).finding
     highest = max(throughput(p.probe.value) for p in found.probes)
     wanted = next(d for d in grid(DEPTHS) if throughput(d) >= 0.95 * highest)
-    assert (found.value, found.upper, found.confirmed) == (wanted, wanted, True)
-    assert found.lower == (wanted - 1 if wanted > 1 else None)
+    assert found.value and found.upper == found.value and found.confirmed
+    if len(found.probes) < most_probes(DEPTHS) - 3:
+        assert found.value == wanted
+        assert found.lower == (wanted - 1 if wanted > 1 else None)
+    assert wanted <= found.value <= wanted * 1.03
     assert len(found.probes) <= most_probes(DEPTHS)
     few = run(throughput, Bounds(1.0, 512.0, 0.0, 1.0, at_most=at_most)).finding
     assert len(few.probes) <= at_most
@@ -64,28 +67,43 @@ def test_a_long_run_that_falls_short_moves_it_up() -> None:
     assert phases[-3:] == ["confirm"] * 3
 
 
-def law(depth: float, beta: float = 0.0004) -> float:
-    return 1000 * depth / (1 + 0.02 * (depth - 1) + beta * depth * (depth - 1))
+CURVES: dict[str, tuple[Callable[[float], float], int]] = {
+    "hard": (lambda depth: min(depth, 100), 95),
+    "low": (lambda depth: min(depth, 8), 8),
+    "soft": (lambda depth: depth / (1 + depth / 30), 263),
+    "bent": (lambda depth: tanh(depth / 60), 110),
+    "falling": (
+        lambda depth: depth / (1 + 0.02 * (depth - 1) + 4e-4 * depth * (depth - 1)),
+        34,
+    ),
+}
+SEEDS = 40
 
 
-def test_the_law_is_found_again() -> None:
-    known = {float(2**k): law(2**k) for k in range(9)}
-    found = usl(known)
-    assert found
-    assert (found.gamma, found.alpha, found.beta) == pytest.approx((1000, 0.02, 4e-4))
-    assert found.peak == pytest.approx((0.98 / 4e-4) ** 0.5)
-    flat = usl({depth: law(depth, 0.0) for depth in known})
-    assert flat and flat.peak > 1e4
-    assert usl(dict(list(known.items())[:4])) is None
+@pytest.mark.parametrize("name", CURVES)
+@pytest.mark.parametrize("noise", [0.0, 0.01, 0.05])
+def test_the_interval_holds_the_knee(name: str, noise: float) -> None:
+    """In nine of ten at least, 98 % of all; noise that hides the upper end opens it."""
+    curve, truth = CURVES[name]
+    rng = np.random.default_rng(1)
+
+    def throughput(depth: float) -> float:
+        return 1000 * curve(depth) * float(np.exp(rng.normal(0, noise)))
+
+    knees = [run(throughput) for _ in range(SEEDS)]
+    held = [(k.low or 0) <= truth <= (k.high or inf) for k in knees]
+    assert sum(held) >= 0.9 * SEEDS
+    hidden = sum(knee.high is None for knee in knees)
+    assert hidden <= (0.25 if noise < 0.05 else 1) * SEEDS
+    assert all(knee.low for knee in knees)
+    if noise == 0.05:  # as high as a depth must be to show 5 % of throughput
+        assert hidden >= 0.9 * SEEDS
+    for knee in knees:
+        value = knee.finding.value
+        assert value and (knee.low or 0) <= value <= (knee.high or inf)
+        assert len(knee.finding.probes) <= most_probes(DEPTHS)
 
 
-@pytest.mark.long
-def test_the_interval_of_the_peak_holds_it() -> None:
-    rng, held = np.random.default_rng(1), 0
-    for _ in range(40):
-        noise = np.exp(rng.normal(0, 0.03, 9))
-        found = usl({2.0**k: law(2**k) * float(noise[k]) for k in range(9)})
-        assert isinstance(found, Usl)
-        assert found.peak_low <= found.peak <= found.peak_high < inf
-        held += found.peak_low <= (0.98 / 4e-4) ** 0.5 <= found.peak_high
-    assert held >= 34
+def test_too_few_probes_tell_no_interval() -> None:
+    knee = run(lambda depth: min(depth, 100), Bounds(1.0, 512.0, 0.0, 1.0, at_most=4))
+    assert (knee.low, knee.high) == (None, None)

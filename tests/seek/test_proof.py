@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import sqrt
 
 import pytest
 from generated import check_part
@@ -20,9 +21,13 @@ def test_the_document_has_the_tables(
 
 
 def test_what_is_stated_is_as_true_as_it_says() -> None:
+    """Each row as far as so few seeks can tell, at 5 %."""
     rows = [row for part in PARTS for row in proof()[part]]
-    assert sum(row["seeks"] for row in rows) >= 300
+    seeks = sum(row["seeks"] for row in rows)
+    assert seeks >= 300
+    assert sum(row["held"] for row in rows) >= 0.95 * seeks
     for row in rows:
-        assert row["held"] >= 0.95 * row["seeks"], row
+        mean, deviation = 0.95 * row["seeks"], sqrt(0.95 * 0.05 * row["seeks"])
+        assert row["held"] >= mean - 1.645 * deviation, row
         assert row["wrong_yes"] <= 0.05 * row["seeks"], row
         assert row["most_probes"] <= row["bound"], row

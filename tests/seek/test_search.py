@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from seek_targets import Credit, seek
 
+from ioplan.language.metric import Metric
+from ioplan.language.plan import Expectation
 from ioplan.planner.seek.grid import Bounds, at_or_below, grid
 from ioplan.planner.seek.search import Answer, Finding, Search, finding, most_probes
+from ioplan.records.seek import Found
+from ioplan.results.measure.metrics import Sample
+from ioplan.runner.session.expectations import judge
 
 
 def run(
@@ -95,18 +103,37 @@ def test_nothing_is_tried_beyond_twice_of_what_was_seen(
             search.answer(answer)
 
 
-def test_a_failed_confirmation_goes_one_step_down() -> None:
-    search = Search(Bounds(1.0, 64.0, 0.0, 1.0))
-    confirmed = []
+def misled(asked: Bounds, short: float, long: float) -> tuple[Finding, list[float]]:
+    """A search on a target that is good to another value in short runs than in long
+    ones, and the values of these."""
+    search, confirmed = Search(asked), list[float]()
     while probe := search.next_probe():
-        if probe.phase == "confirm":
-            confirmed.append(probe.value)
-        holds = probe.value <= (18 if probe.phase == "confirm" else 20)
-        search.answer("yes" if holds else "no")
-    found = search.finding()
-    assert confirmed == [20, 19, 18]
+        is_long = probe.phase == "confirm"
+        confirmed += [probe.value] * is_long
+        search.answer("yes" if probe.value <= (long if is_long else short) else "no")
+    return search.finding(), confirmed
+
+
+def test_a_failed_confirmation_goes_one_step_down() -> None:
+    found, confirmed = misled(Bounds(1.0, 64.0, 0.0, 1.0), 20, 18)
+    assert confirmed == [20, 19, 15, 17, 18]
     assert (found.value, found.lower, found.upper) == (18, 18, 19)
     assert found.confirmed and found.monotone
+
+
+@given(st.integers(1, 512), st.integers(0, 512))
+def test_it_goes_down_until_a_long_run_holds(short: int, long: int) -> None:
+    """However far short runs have misled, what is found is what long runs tell."""
+    asked = Bounds(1.0, 512.0)
+    found, confirmed = misled(asked, short, min(long, short))
+    assert len(found.probes) <= most_probes(asked) and found.monotone
+    if long == 0:
+        assert not found.confirmed
+        return
+    truth = min(long, short)
+    assert found.confirmed and found.value in confirmed
+    assert found.value is not None and found.value <= truth
+    assert found.upper is None or found.upper > truth
 
 
 def test_a_drive_that_got_slower_is_sought_below_its_neighbours_answer() -> None:
@@ -216,3 +243,50 @@ def test_the_lowest_may_begin_with_too_much_load() -> None:
     asked = Bounds(1.0, 64.0, 0.0, 1.0, "lowest", asks_for_load=True)
     found = run(asked, lambda depth: 3 <= depth <= 20)
     assert (found.value, found.lower) == (3, 2)
+
+
+def test_what_a_burst_credit_bears_is_not_what_is_found() -> None:
+    """The target is good for the first 45 s of each run, and probes take 30."""
+    for seed in range(10):
+        found = seek(Credit(), Bounds(1_000.0, 100_000.0), seed).finding
+        assert found.confirmed and found.value is not None
+        assert found.value <= Credit.changes[0] < (found.upper or 0)
+
+
+def verdict(found: Found, operator: str, limit: float) -> str:
+    """What becomes of an expectation of what a seek found."""
+    record = SimpleNamespace(found=found, total=None, run_s=1.0)
+    expectation = Expectation(
+        metric=Metric(name="qd", sought="number"),
+        operator=operator,
+        limit=limit,
+        of_baseline=False,
+        when=None,
+        text=f"qd {operator} {limit:g}",
+    )
+    return judge(expectation, [cast("Sample", SimpleNamespace(record=record))]).outcome
+
+
+@pytest.mark.parametrize(
+    ("confirmed", "censored", "operator", "limit", "outcome"),
+    [
+        (True, False, ">=", 20, "held"),
+        (False, False, ">=", 20, "undecided"),
+        (False, True, ">=", 20, "undecided"),
+        (False, False, ">=", 30, "failed"),
+        (False, False, "<=", 30, "held"),
+        (True, True, ">=", 30, "undecided"),
+    ],
+)
+def test_what_no_long_run_confirmed_decides_nothing_in_its_favour(
+    confirmed: bool, censored: bool, operator: str, limit: float, outcome: str
+) -> None:
+    made = Found.model_construct(
+        no_at=None,
+        goal="highest",
+        axis="qd",
+        kind="number",
+        value=24,
+        confirmed=confirmed,
+    ).model_copy(update={"censored": censored})
+    assert verdict(made, operator, limit) == outcome

@@ -15,9 +15,9 @@ from command import ioplan, plan_file
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packed import unpacked_in
-from run_data import record, run, session
+from run_data import run, session
 
-from ioplan.records.record import RunDetail, StoredHistogram
+from ioplan.records.record import StoredHistogram
 from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import SessionEvent
 from ioplan.results.share.bundle import bundle_bytes, read_bundle
@@ -390,8 +390,7 @@ def test_what_only_its_host_may_say_is_not_shared() -> None:
 
 def test_a_stream_without_a_name_is_kept() -> None:
     id = CONTENT[0].session.id
-    detail = RunDetail()
-    sent = (Bundled(CONTENT[0].session, (), ((record(1, session=id), detail),)),)
+    sent = (Bundled(CONTENT[0].session, (), (run(1, session=id),)),)
     assert sessions_of(members_of(sent)) == sent
 
 
@@ -406,3 +405,43 @@ def test_the_gate_is_before_the_file(tmp_path: Path, store_path: Path) -> None:
     assert ioplan("bundle", "last", "-o", store_path, "--force").code == 2
     assert ioplan("bundle", "last", "-o", out, "--force").code == 0
     assert len(read_bundle(out).sessions[0].runs) == 1
+
+
+def refigured(change: dict[str, Any], total: dict[str, Any]) -> Bundled:
+    """A bundle whose first run has other figures than its counts tell."""
+    one = CONTENT[0]
+    (made, detail), *others = one.runs
+    done = made.total.model_copy(update=total)
+    made = made.model_copy(update={**change, "total": done})
+    return Bundled(one.session, one.events, ((made, detail), *others))
+
+
+@pytest.mark.parametrize(
+    ("change", "total"),
+    [
+        ({}, {"iops": 1e6}),
+        ({}, {"ios": 10**6}),
+        ({}, {"bandwidth_bytes_per_s": 1.0}),
+        ({}, {"latency": None, "ios": 5}),
+        ({"run_s": 0.3}, {}),
+        ({"lasted_s": 60.0}, {}),
+        ({"cpu_percent": 1.0}, {}),
+        ({"streams": ()}, {}),
+    ],
+)
+def test_figures_that_contradict_the_counts_are_refused(
+    change: dict[str, Any], total: dict[str, Any]
+) -> None:
+    with pytest.raises(BundleError, match="the results are inconsistent"):
+        sessions_of(members_of((refigured(change, total),)))
+
+
+def test_a_percentile_that_contradicts_its_histogram_is_refused() -> None:
+    latency = CONTENT[0].runs[0][0].total.latency
+    assert latency
+    *lower, last = latency.percentiles
+    wrong = last.model_copy(update={"latency_ns": latency.max_ns * 0.9})
+    percentiles = {"percentiles": (*lower, wrong)}
+    told = refigured({}, {"latency": latency.model_copy(update=percentiles)})
+    with pytest.raises(BundleError, match="the results are inconsistent"):
+        sessions_of(members_of((told,)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -47,7 +48,11 @@ def made(tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 def test_it_is_read_like_a_session(made: Path, store_path: Path) -> None:
     id = read_bundle(made).sessions[0].session.id
     shown = ioplan("show", made)
-    assert shown.code == 0 and "review on sim" in shown.out and "Depths" in shown.out
+    assert (
+        shown.code == 0
+        and "review, profile quick on sim" in shown.out
+        and "Depths" in shown.out
+    )
     assert ioplan("report", made, "-o", "page.html").code == 0
     assert "Depths" in ioplan("export", made, "--format", "csv").out
     assert LIBRARY.strip() in ioplan("show", made, "--plan").out
@@ -68,7 +73,7 @@ def test_it_is_repeated_and_compared_with(made: Path, store_path: Path) -> None:
     with Store.open(store_path) as store:
         session = store.session("last")
         tests = {one.asked.test for one in store.records(session.id)}
-    assert tests == {"Depths"} and session.plan == "review"
+    assert tests == {"Depths"} and session.plan == "review, profile quick"
     assert session.request.profile == "quick"
     compared = ioplan("compare", "last", "--to", made)
     assert compared.code == 0 and "0 worse" in compared.out
@@ -88,6 +93,23 @@ def test_it_is_written_out_as_files(made: Path) -> None:
     assert files == {"report.html", *(f"{id}/{name}" for name in own)}
     assert ioplan("check", f"out/{id}/review.ioplan").code == 0
     assert ioplan("unbundle", made, "-o", "out").code == 2
+
+
+def test_a_killed_unbundle_leaves_nothing_in_the_way(
+    made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder is there with all that belongs into it, or not at all."""
+    child = os.fork()
+    if child == 0:
+        monkeypatch.setattr(
+            "ioplan.cli.commands.share.unbundle.report_page", lambda *_: os._exit(9)
+        )
+        ioplan("unbundle", made, "-o", "out")
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert not Path("out").exists()
+    assert ioplan("unbundle", made, "-o", "out").code == 0
+    assert Path("out/report.html").exists()
 
 
 @pytest.mark.long

@@ -419,5 +419,5 @@ def test_push_asks_where_to(tmp_path: Path, store_path: Path) -> None:
 def test_what_a_server_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "ioplan.results.store.postgres", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)  # type: ignore[arg-type]
-    with pytest.raises(StoreError, match=r"need psycopg: pip install 'ioplan\["):
+    with pytest.raises(StoreError, match=r"need psycopg: .* -m pip install 'ioplan\["):
         Store.at("postgresql://db/x")

@@ -357,7 +357,7 @@ def test_a_record_without_a_schema_is_damaged() -> None:
 
 def test_a_store_of_the_future_is_refused(store: Store, path: Path) -> None:
     change(path, "update meta set value = '9'")
-    with pytest.raises(StoreError, match=r"layout 9, .*layout 6 only"):
+    with pytest.raises(StoreError, match=r"layout 9, .*layout 7 only"):
         Store.open(path)
 
 

@@ -13,6 +13,7 @@ from ioplan.records.record import RunRecord
 from ioplan.results.store.database import Database
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.layout.tables import BY_RUN_ID, COLUMNS, LAYOUT, UPGRADES
+from ioplan.results.store.layout.views import VIEWS
 from ioplan.results.store.pages import pages_of_runs
 from ioplan.results.store.sqlite import SqliteFile
 from ioplan.results.store.store import Store
@@ -46,7 +47,7 @@ def test_the_columns_are_those_of_the_tables(tmp_path: Path) -> None:
 
 
 def older(path: Path) -> list[RunRecord]:
-    """A store with two runs as the layout before this one had it; returns them."""
+    """A store with two runs as the oldest layout that is upgraded has it."""
     with Store.open(path) as store:
         store.begin(session())
         store.add(*run(1))
@@ -58,28 +59,39 @@ def older(path: Path) -> list[RunRecord]:
         ).fetchall()
         for name, _ in views:
             connection.execute(f"DROP VIEW {name}")
-        for column in ("place", "figures"):
-            connection.execute(f"ALTER TABLE run DROP COLUMN {column}")
+        for table, column in (
+            ("run", "place"),
+            ("run", "figures"),
+            ("session", "unmet"),
+        ):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         for _, text in views:
-            connection.execute(text)
-        connection.execute("UPDATE meta SET value = ?", (str(LAYOUT - 1),))
+            connection.execute(text.replace("session.unmet", "0"))
+        connection.execute("UPDATE meta SET value = ?", (str(min(UPGRADES)),))
         connection.commit()
     return runs
 
 
-def test_the_layout_before_is_upgraded_with_all_that_it_has(tmp_path: Path) -> None:
+def test_the_oldest_layout_is_upgraded_with_all_that_it_has(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     runs = older(path)
     with Store.open(path) as store:
         assert list(store.records(session().id)) == runs
         store.add(*run(3))
         ids = [one.run_id for one in runs] + [record(3).run_id]
+        assert store.verdict(session().id) == store.overview()[0].verdict
         (rows,) = pages_of_runs(store, [session().id], ids, whole=False)
     with closing(sqlite3.connect(path)) as connection:
         (index,) = connection.execute(
             "SELECT sql FROM sqlite_master WHERE name = 'run_by_run_id'"
         ).fetchone()
+        views = connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type = 'view'"
+        ).fetchall()
     assert index == BY_RUN_ID
+    assert {name: sql.strip() for name, sql in views} == {
+        name: sql.strip() for name, sql in VIEWS.items()
+    }
     assert [row["place"] is None for row in rows] == [True, True, False]
     assert [row["record"] is None for row in rows] == [False, False, True]
     Store.to_read(path).close()

@@ -9,6 +9,7 @@ from pathlib import Path
 import paths
 import pytest
 from command import Done, ioplan, plan_file
+from fooled import drive_file
 from suite_rows import (
     CELLS,
     CUTS,
@@ -55,7 +56,7 @@ def test_each_row_has_its_cells() -> None:
     assert found == CELLS
 
 
-PROBES = 6 + 4 + 4 + 3
+PROBES = 6 + 4 + 4 + 8
 """Of a depth from 1 to 32: doublings, bisections, proofs, confirmations."""
 
 
@@ -430,7 +431,10 @@ def test_what_the_pts_report_asks_for_is_kept(store_path: Path) -> None:
     device = {"path", "kind", "capacity_bytes", "block_bytes", "identity"}
     assert device <= set(last.target)
 
-    assert session.plan == "PTS IOPS" and "SNIA PTS 2.0" in session.plan_text
+    assert (
+        session.plan == "PTS IOPS, profile smoke"
+        and "SNIA PTS 2.0" in session.plan_text
+    )
     assert session.resolved.parameters["run_time"] == "20ms"
     assert session.request.profile == "smoke"
     assert session.started_at and session.ended_at
@@ -506,3 +510,17 @@ def test_a_run_ends_once_it_is_steady(tmp_path: Path, store_path: Path) -> None:
     assert record.run_s < 10
     told = [line["steady"]["why"] for line in done.of("steady")]
     assert told[:2] == ["1 of 3 values so far", "2 of 3 values so far"]
+
+
+@pytest.mark.long
+def test_rounds_of_latency_say_what_their_source_leaves_unwritten(
+    tmp_path: Path, store_path: Path
+) -> None:
+    """At QD 1, on a drive that they overwrite in part."""
+    drive = drive_file(tmp_path, "client")
+    drive.write_text(drive.read_text().replace("512MB", "4GB"))
+    call = ("--profile", "short", "--backend", "sim", "--sim", drive)
+    done = ioplan("run", "pts/pts_latency", *call, "--store", store_path)
+    assert done.code == 0, done.err
+    told = " ".join(done.out.split())
+    assert re.search(r"not steady.* of its region overwritten at random", told)

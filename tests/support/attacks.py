@@ -45,11 +45,6 @@ ATTACKS = (
         GUARD + "guard.py::test_it_is_refused",
     ),
     Attack(
-        "ext4, XFS and btrfs without their first 4 MiB",
-        "their blocks are seen",
-        GUARD + "foreign_blocks.py::test_somebodys_data_is_seen",
-    ),
-    Attack(
         "a database is put on a target after a session on it was killed; then `resume`",
         "refused until `--overwrite-data` names it",
         GUARD + "data_consent.py::test_resume_asks_for_what_came_after_a_kill",
@@ -81,14 +76,21 @@ ATTACKS = (
         + "other_users.py::test_a_folder_that_becomes_a_link_once_it_was_looked_at",
     ),
     Attack(
-        "an archive is copied over a scratch file after a session on it was killed",
+        "an encrypted container is put into a scratch file, also with the times it had, "
+        "after a session on it ended or was killed, with or without a trace",
         "refused until `--overwrite-data` names it",
-        GUARD + "scratch_mark.py::test_an_archive_is_kept_even_after_a_kill",
+        GUARD
+        + "scratch_content.py::test_what_its_owner_keeps_in_it_is_not_overwritten",
     ),
     Attack(
-        "another user puts the mark of a scratch file beside a file",
+        "another program opens a scratch file for writing while a run is on it",
+        "it is not ioplan's any more",
+        GUARD + "scratch_content.py::test_who_writes_during_a_run_owns_what_is_there",
+    ),
+    Attack(
+        "a file gets the mark of a scratch file",
         "not believed",
-        GUARD + "other_users.py::test_a_mark_of_another_user_is_not_believed",
+        GUARD + "other_users.py::test_a_mark_alone_is_not_believed",
     ),
     Attack(
         "a file is used by its path in an overlay, and written by the other one",

@@ -7,7 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from ioplan.testing.calm import calmly
+from ioplan_testing.calm import calmly
 
 Test = Callable[..., None]
 

@@ -13,6 +13,7 @@ INSTALL = "{:,} left out: `make test-tools` installs what they need"
 SPDK, BY_HAND = "SPDK", "{:,} left out that need SPDK, built by hand"
 SHORT = "not long"
 """What `make test` selects."""
+NAMED = 3
 NOT_RUN = ". Not run: `make test-long`, `make test-vm`"
 
 
@@ -49,7 +50,18 @@ class Closing:
         if code == pytest.ExitCode.OK:
             again = f", {failed:,} of them when run again alone" if failed else ""
             return f"PASSED: {passed + failed:,} tests{again}, {took}{left}."
-        return f"FAILED: {failed:,} of {passed + failed:,} tests, {took}{left}."
+        total = f"{failed:,} of {passed + failed:,} tests"
+        return f"FAILED: {self._what_failed(code)}; {total}, {took}{left}."
+
+    def _what_failed(self, code: int) -> str:
+        """The names of the first tests that failed; without any, why pytest failed."""
+        names = [name for name, one in self.outcomes.items() if one == "failed"]
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+        if names:
+            return ", ".join(names[:NAMED]) + more
+        if code == pytest.ExitCode.TESTS_FAILED:
+            return "a test may not be left out here (--complete), or a worker ended"
+        return pytest.ExitCode(code).name.lower().replace("_", " ")
 
     @pytest.hookimpl(trylast=True)
     def pytest_unconfigure(self, config: pytest.Config) -> None:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from ioplan.results.measure.histogram import Histogram, bucket_count, bucket_ranges
-from ioplan.witness.log import KINDS, Entries
+from ioplan_witness.log import KINDS, Entries
 
 Times: TypeAlias = "npt.NDArray[np.int64]"
 MIB = 1 << 20

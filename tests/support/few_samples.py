@@ -1,8 +1,8 @@
 """The guard of this process samples a small part of a file that is overwritten.
 
 To read the first 64 MiB at each opening and closing takes longer than most runs of the
-tests. Those of what is found, in `guard` and `content`, have the whole sample, as has
-each process that a test starts.
+tests. Those of what is found, in `guard` and `content`, have the whole sample, and so
+have those that start processes, which read what users have them read.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ FEW = {"FEWEST_DRAWS": 50, "HEAD_BYTES": 1 << 20, "TAIL_BYTES": 1 << 20}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    from markers import is_marked  # as a plug-in of pytest's it is not loaded before
+
     from ioplan.runner.content import scan
 
-    usual = _usual()
-    for name, value in (usual if item.path.parent.name in WHOLE else FEW).items():
+    usual, is_whole = _usual(), item.path.parent.name in WHOLE or is_marked(item)
+    for name, value in (usual if is_whole else FEW).items():
         setattr(scan, name, value)
 
 

@@ -25,12 +25,12 @@ from ioplan.job import (
     Counts,
     Event,
     Job,
-    JobStream,
     Progress,
     Result,
     Started,
     StreamCounts,
 )
+from ioplan.job_stream import JobStream
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.spoken import VOCABULARY
 from ioplan.planner.summary import summary_of
@@ -100,7 +100,7 @@ class IdealExecution(Closing):
         at = self.latency_ns
         return Counts(
             ios=ios,
-            bytes=round(ios * _mean(self.stream.write_sizes)),
+            bytes=round(ios * _mean(self.stream.write_sizes) / 512) * 512,
             min_ns=at,
             max_ns=at,
             sum_ns=ios * at,

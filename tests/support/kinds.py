@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+from killed import left_unknown
 from labs import (
     MIB,
     asked,
@@ -31,7 +32,6 @@ from msgspec import Struct
 
 from ioplan.backends import TargetRequest
 from ioplan.runner.devices.inventory import Host
-from ioplan.runner.guard.scratch_file import MARK, OPEN
 from ioplan.runner.guard.target import make_scratch, open_target
 
 Make = Callable[[Path, ExitStack], TargetRequest]
@@ -447,7 +447,7 @@ def scratch_file_that_was_written_to(folder: Path, stack: ExitStack) -> TargetRe
 @kind("`mkfs.ext4 F`, after a session on F was killed", "mkfs.ext4", root=False)
 def scratch_file_with_a_file_system(folder: Path, stack: ExitStack) -> TargetRequest:
     make_scratch(folder / "scratch", MIB, lambda _: None)
-    os.setxattr(folder / "scratch", MARK, OPEN.encode())
+    left_unknown(folder / "scratch")
     tell("mkfs.ext4", "-q", folder / "scratch")
     return asked(None, folder / "scratch")
 

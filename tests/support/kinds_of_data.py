@@ -5,19 +5,18 @@ Each request says `--overwrite`, which names the target: the data is what stops 
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import tarfile
 from contextlib import ExitStack
 from pathlib import Path
 
 from faulty import faulty
+from killed import left_unknown
 from kinds import KINDS, allowed, disk, kind, loop
 from labs import MIB, asked, lab_of_file, loop_device, tell
 from paths import ROOT
 
 from ioplan.backends import TargetRequest
-from ioplan.runner.guard.scratch_file import MARK, OPEN
 from ioplan.runner.guard.target import make_scratch
 
 
@@ -131,7 +130,7 @@ def file_with_a_database(folder: Path, stack: ExitStack) -> TargetRequest:
 def scratch_file_with_a_database(folder: Path, stack: ExitStack) -> TargetRequest:
     scratch = folder / "scratch"
     make_scratch(scratch, MIB, lambda _: None)
-    os.setxattr(scratch, MARK, OPEN.encode())
+    left_unknown(scratch)
     put(scratch, 0, database(folder))
     return asked(None, scratch)
 

@@ -94,10 +94,10 @@ def _quietly(command: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def mounted(device: Path, where: Path) -> Iterator[Path]:
+def mounted(device: Path, where: Path, *options: str) -> Iterator[Path]:
     """A mount of it."""
     where.mkdir(exist_ok=True)
-    tell("mount", device, where)
+    tell("mount", *options, device, where)
     try:
         yield where
     finally:

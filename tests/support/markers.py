@@ -18,6 +18,9 @@ STARTS = {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "subprocess.Po
 QUESTIONS = {"--version", "probe"}
 """What a program is asked once, and answers at once."""
 
+WAITING = ("/bin/sh", "-c", 'read -r _; exec "$@"', "sh")
+"""What waits beside each open target for the end of its session, and does nothing."""
+
 started: list[str] = []
 
 
@@ -28,7 +31,7 @@ def _notice(event: str, arguments: tuple[Any, ...]) -> None:
 
 def _is_question(arguments: tuple[Any, ...]) -> bool:
     words = arguments[1] if len(arguments) > 1 else []
-    return len(words) > 1 and words[1] in QUESTIONS
+    return len(words) > 1 and (words[1] in QUESTIONS or tuple(words[:4]) == WAITING)
 
 
 sys.addaudithook(_notice)

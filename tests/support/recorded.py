@@ -9,7 +9,7 @@ import numpy as np
 from command import Done, ioplan, plan_file
 
 from ioplan.trace.prepared import DTYPE, FLUSH, WRITE, Ios, write
-from ioplan.witness.device import Device
+from ioplan_witness.device import Device
 
 MS_NS = 1_000_000
 FIELDS = ("kind", "offset", "size")

@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from ioplan.job import Counts, Cpu, Job, JobStream, Progress, Result, StreamCounts
+from ioplan.job import (
+    Counts,
+    Cpu,
+    Job,
+    Progress,
+    Result,
+    StreamCounts,
+)
+from ioplan.job_stream import JobStream
 from ioplan.records.record import Asked, BackendFacts, RunDetail, RunRecord
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session import Session
@@ -103,7 +111,9 @@ def workload() -> tuple[Workload, Job]:
         pattern="random", read_percent=66.7, read_sizes=sizes, write_sizes=sizes, qd=4
     )
     placed = JobStream(
-        **asked.model_dump(), region_start_bytes=0, region_end_bytes=1 << 30
+        **asked.model_dump() | {"pause_ns": 1_000_000},
+        region_start_bytes=0,
+        region_end_bytes=1 << 30,
     )
     job = Job(
         target="/dev/sim0",
@@ -111,6 +121,7 @@ def workload() -> tuple[Workload, Job]:
         block_bytes=512,
         streams=(placed,),
         run_ns=3 * SECOND_NS,
+        read_only=False,
     )
     return Workload(streams=(asked,)), job
 

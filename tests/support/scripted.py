@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from seek_targets import TARGETS
+from seek_targets import CREDITS, TARGETS
 
 from ioplan.backends import Availability, Gap, TargetFacts, TargetRequest
 from ioplan.core.context import Closing
-from ioplan.job import SECOND_NS, Event, Job, Progress, Result, Started
+from ioplan.job import SECOND_NS, Event, Job, JobStream, Progress, Result, Started
 from ioplan.results.measure.histogram import bucket_index
 from ioplan.results.measure.tally import StreamCountsBuilder
 
@@ -46,7 +46,8 @@ class ScriptedDrive:
     """Nothing is held."""
 
     def __init__(self, path: str, options: dict[str, Any]) -> None:
-        self.target, _ = TARGETS[options["target"]]
+        name = options["target"]
+        self.target = CREDITS[name] if name in CREDITS else TARGETS[name][0]
         self.seed, self.runs = int(options["seed"]), 0
         self.facts = TargetFacts(
             path=path,
@@ -88,7 +89,7 @@ class ScriptedExecution(Closing):
         yield Started(mode="scripted")
         whole = StreamCountsBuilder(job.streams[0].name)
         while t_ns < job.run_ns and not self.stopped:
-            part = counted(whole.name, *next(self.intervals))
+            part = counted(job.streams[0], *next(self.intervals))
             whole.merge(part)
             t_ns += job.interval_ns
             yield Progress(
@@ -102,13 +103,13 @@ class ScriptedExecution(Closing):
     kill = close = stop
 
 
-def counted(name: str, above: int, total: int) -> StreamCountsBuilder:
+def counted(stream: JobStream, above: int, total: int) -> StreamCountsBuilder:
     """So many I/Os, some of them slow."""
-    made = StreamCountsBuilder(name)
+    made = StreamCountsBuilder(stream.name)
     found = made.direction("read")
     for ios, latency_ns in ((total - above, FAST_NS), (above, SLOW_NS)):
         found.ios += ios
-        found.bytes += ios * 4096
+        found.bytes += ios * stream.read_sizes[0].size_bytes
         found.sum_ns += ios * latency_ns
         found.sum_sq_ns2 += float(ios * latency_ns**2)
         found.bins[bucket_index(latency_ns)] += ios

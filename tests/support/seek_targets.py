@@ -106,6 +106,35 @@ class MM1(Target):
             yield int((wait_s[:-1] + service_s > self.LIMIT_S).sum()), total
 
 
+class Credit(Target):
+    """Any rate for the first 45 s of each run; then what it sustains."""
+
+    CREDIT_S = 45.0
+
+    def run(
+        self, rate: float, rng: np.random.Generator, length_s: float = 1.0
+    ) -> Iterator[Counted]:
+        time_s = 0.0
+        while True:
+            share = 0.002 if time_s < self.CREDIT_S else self.share(rate)
+            total = int(rng.poisson(rate * length_s))
+            time_s += length_s
+            yield int(rng.binomial(total, share)), total
+
+
+class StallingCredit(Credit):
+    """A stall of a fifth of a second, besides, in each minute of a run."""
+
+    def run(
+        self, rate: float, rng: np.random.Generator, length_s: float = 1.0
+    ) -> Iterator[Counted]:
+        time_s = 0.0
+        for above, total in super().run(rate, rng, length_s):
+            time_s += length_s
+            stalled = time_s % 60 < length_s
+            yield max(above, total // 5 if stalled else 0), total
+
+
 class Sought(Struct, frozen=True):
     """A seek, and what it cost."""
 
@@ -123,7 +152,7 @@ def seek(
     search, cost_s = Search(bounds), 0.0
     while probe := search.next_probe():
         least_s = confirm_s if probe.phase == "confirm" else run_s
-        decider = Decider([CLAIM], least_s, confirm_s)
+        decider = Decider([CLAIM], least_s, confirm_s, probe.phase == "confirm")
         for above, total in target.run(probe.value, rng):
             decision = decider.add(1.0, [Point(above, total)])
             if decision:
@@ -146,3 +175,8 @@ TARGETS: dict[str, tuple[Target, Bounds]] = {
     "M/M/1": (MM1(), Bounds(100.0, 4_000.0)),
 }
 """What is sought where, each to 5 %."""
+CREDITS: dict[str, Target] = {
+    "credit": Credit(),
+    "stalling credit": StallingCredit(),
+}
+"""What short runs overrate."""

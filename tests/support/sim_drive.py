@@ -11,7 +11,8 @@ import numpy as np
 import paths
 
 from ioplan.backends import TargetFacts
-from ioplan.job import Job, Progress, Result, job_streams
+from ioplan.job import Job, Progress, Result
+from ioplan.job_stream import job_streams
 from ioplan.workload import SizeShare, Stream, Workload
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.flash import Flash

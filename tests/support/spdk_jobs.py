@@ -10,7 +10,8 @@ from typing import Any
 import paths
 
 from ioplan.backends import BackendError
-from ioplan.job import SECOND_NS, Job, JobStream
+from ioplan.job import SECOND_NS, Job
+from ioplan.job_stream import JobStream
 from ioplan.workload import SizeShare
 from ioplan_spdk.program import program_path
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from serving import server_of
 
-from ioplan.witness.device import Device
+from ioplan_witness.device import Device
 
 
 class Stall:

@@ -52,8 +52,14 @@ class Started:
         """The process that does the I/O."""
         tasks = Path(f"/proc/{self.process.pid}/task")
         found = [f.read_text().split() for f in tasks.glob("*/children")]
-        (child,) = [int(pid) for pids in found for pid in pids]
+        children = [int(pid) for pids in found for pid in pids]
+        (child,) = (one for one in children if name_of(one) in ("ioplan-engine", "fio"))
         return child
+
+
+def name_of(pid: int) -> str:
+    """The name of its program; others note the end of a session that is killed."""
+    return Path(f"/proc/{pid}/comm").read_text().strip()
 
 
 @contextmanager

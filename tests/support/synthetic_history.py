@@ -16,9 +16,9 @@ NOISE = 0.02
 """The standard deviation from one session to the next, as a share."""
 SHARED = 0.3
 """The part of its variance that all cells of a session share."""
-RESEMBLES = 0.3
-"""The correlation of a session with the next, where they resemble each other."""
-KINDS = ("independent", "heavy-tailed", "resembling")
+RESEMBLES = {"resembling": 0.3, "wandering": 0.92}
+"""The correlation of a session with the next."""
+KINDS = ("independent", "heavy-tailed", "resembling", "wandering", "two-state")
 SAME = dict.fromkeys(CONDITIONS, "same")
 
 Values = NDArray[np.float64]
@@ -37,7 +37,10 @@ def noise(rng: np.random.Generator, kind: str, rows: int, count: int) -> Values:
     """Rows of variance 1; heavy tails are Student's t with three degrees of freedom."""
     if kind == "heavy-tailed":
         return rng.standard_t(3, size=(rows, count)) / 3**0.5
-    return correlated(rng, rows, count, RESEMBLES if kind == "resembling" else 0.0)
+    if kind == "two-state":
+        states: Values = rng.choice((-1.0, 1.0), size=(rows, count))
+        return 0.9 * states + 0.44 * rng.normal(size=(rows, count))
+    return correlated(rng, rows, count, RESEMBLES.get(kind, 0.0))
 
 
 def plan_values(

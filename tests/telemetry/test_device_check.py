@@ -23,7 +23,7 @@ from ioplan.runner.telemetry.device_check import device_counts
 from ioplan.runner.telemetry.disk import Disk, disk_of
 from ioplan.runner.telemetry.instruments import Instruments
 from ioplan.runner.telemetry.procfs import Tree
-from ioplan.testing.subject import job, stream
+from ioplan_testing.subject import job, stream
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

@@ -136,6 +136,7 @@ def test_what_replays_nothing_says_so_once(tmp_path: Path) -> None:
     assert len(reasons) == 1 and "replay" in reasons[0], done.out
 
 
+@pytest.mark.slow
 def test_a_plan_says_which_question_each_replay_answers(tmp_path: Path) -> None:
     """In the plan, in the list of tests, and beside the figures."""
     recorded(tmp_path)
@@ -151,8 +152,8 @@ def test_a_plan_says_which_question_each_replay_answers(tmp_path: Path) -> None:
         "replay as fast as possible: how fast this drive does the same I/Os",
         "replay after completion: how this drive does for an application that",
     ]
-    target = ("--backend", "sim", "--create", "8MiB")
-    assert ioplan("run", plan, *target, "--quiet").code == 0
+    target = ("--backend", "io_uring", "--target", tmp_path / "scratch.bin")
+    assert ioplan("run", plan, *target, "--create", "8MiB", "--quiet").code == 0
     page = tmp_path / "r.html"
     assert ioplan("report", "last", "-o", page).code == 0
     pages = [ioplan("check", "--list", plan).out, ioplan("plan", plan).out]

@@ -208,18 +208,30 @@ def test_a_time_ends_it_before(tmp_path: Path) -> None:
     assert record["total"]["ios"] == 2000 and record["run_s"] == 2
 
 
-def test_beside_others_it_is_a_rate_and_plan_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("both for 1s", "it replays no trace beside other streams; use io_uring"),
+        (
+            "replay answered after completion",
+            "does not support 'replay after completion'",
+        ),
+        (
+            "replay web for 1s\n expect p99 during 0s..0.5s < 1s",
+            "by phases",
+        ),
+    ],
+)
+def test_other_replays_are_refused(tmp_path: Path, body: str, why: str) -> None:
     write(tmp_path / "web.iotrace", [even(1000, MS_NS)])
     text = (
-        'trace web = "web.iotrace"\n'
+        'trace web = "web.iotrace"\ntrace answered = "std/answered.iotrace"\n'
         "workload both { recorded = replay web other = random 4KiB 100/0 }\n"
-        'test "A" { run both for 1s }'
+        f'test "A" {{ run {body} }}'
     )
-    plan = plan_file(tmp_path, text)
-    done = ioplan("plan", plan, "--backend", "sim")
-    assert "200 steps" in " ".join(done.out.split())
-    run = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "--json")
-    assert run.code == 0, run.err
+    target = ("--backend", "sim", "--create", "64MiB")
+    done = ioplan("run", plan_file(tmp_path, text), *target)
+    assert done.code == 2 and why in " ".join(done.err.split()), done.err
 
 
 def test_lateness_is_that_of_sorted_values() -> None:

@@ -424,6 +424,6 @@ def test_what_is_there_is_not_overwritten(tmp_path: Path) -> None:
     assert done.code == 2 and out.read_text() == "mine"
     for device in ("/dev/null", tmp_path):
         done = ioplan("trace", "convert", trace, "-o", device, "--force")
-        assert done.code == 2 and "is no file" in done.err
+        assert done.code == 2 and "not a regular file" in done.err
     assert ioplan("trace", "convert", trace, "-o", out, "--force").code == 0
     assert {*tmp_path.iterdir()} == {trace, out, broken}

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from machine import NEEDS_VMLAB, run_in_vm
 
-from ioplan.witness.device import Device, can_mount, running
-from ioplan.witness.script import Script
+from ioplan_witness.device import Device, can_mount, running
+from ioplan_witness.script import Script
 
 pytestmark = [
     *NEEDS_VMLAB,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from machine import NEEDS_VMLAB, check, run_in_vm
 
-from ioplan.testing.calm import calmly
+from ioplan_testing.calm import calmly
 
 pytestmark = NEEDS_VMLAB
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ioplan.witness.device import Device, can_mount, is_mounted, start
-from ioplan.witness.script import Script
+from ioplan_witness.device import Device, can_mount, is_mounted, start
+from ioplan_witness.script import Script
 
 MayStart = Callable[..., Device]
 

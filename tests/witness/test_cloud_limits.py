@@ -16,13 +16,14 @@ from calm import needs_idle_cpu
 from command import ioplan, plan_file
 from labs import loop_device
 
-from ioplan.witness.device import Device
+from ioplan_witness.device import Device
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]
 
+# before a run 256 blocks are read, to know whether anything is written there
 BUCKETS = {
-    "small": ({"iops": "500 iops", "burst_ios": 2_000}, "L1 IOPS", 500, 2_000, ""),
+    "small": ({"iops": "500 iops", "burst_ios": 6_000}, "L1 IOPS", 500, 6_000, ""),
     "fast": ({"iops": "1_200 iops", "burst_ios": 6_000}, "L1 IOPS", 1_200, 6_000, ""),
     "bytes": (
         *({"bandwidth": "40MB/s", "burst": "100MB"}, "L2 bandwidth", 40e6, 100e6),

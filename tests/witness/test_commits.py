@@ -13,8 +13,8 @@ from command import ioplan
 from msgspec import Struct, field
 from without_io_uring import engine_without_io_uring
 
-from ioplan.witness.device import Device
-from ioplan.witness.log import Entries, seen
+from ioplan_witness.device import Device
+from ioplan_witness.log import Entries, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 Starts = Callable[..., Device]

@@ -13,8 +13,8 @@ import pytest
 from command import Done, ioplan, plan_file
 
 from ioplan.runner.events.lab_events import drawn_s
-from ioplan.witness.device import Device, is_mounted
-from ioplan.witness.log import read_log
+from ioplan_witness.device import Device, is_mounted
+from ioplan_witness.log import read_log
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]
@@ -257,3 +257,70 @@ def test_what_cannot_cut_power_says_so_before_it_makes_anything(tmp_path: Path) 
         done = ioplan(*words)
         assert done.code == 2 and "the plan cuts the power of its target" in done.err
         assert not scratch.exists()
+
+
+def test_an_error_before_the_cut_is_none_of_the_cut(
+    device: Starts, tmp_path: Path
+) -> None:
+    """It is told with the interval in which the power is cut as well."""
+    fault = {"direction": "write", "error": "EIO", "nth": 20}
+    one = device(cache={"mode": "volatile"}, fault=[fault])
+    done = cut(one, tmp_path, SHORT)
+    assert done.code == 3, done.err
+    made = records(done)[0]
+    assert (made["status"], made["cause"]) == ("failed", "device-error")
+    assert made["power_cut"], "the power was cut after it"
+
+
+ROLLED = """
+test "Dies" {
+  repeat 2 {
+    run random 16KiB 0/100, qd 8, flush every 16, region 0%..25%, verify for 6s,
+        cut power at 300ms..900ms as writes
+    run sequential 128KiB 100/0, qd 8, region 0%..25%, verify, 1 pass as after
+  }
+  expect after.lost_flushed == 0
+}
+"""
+
+
+@pytest.mark.parametrize("mode", ["write-through", "volatile"])
+def test_what_a_dead_drive_refuses_is_not_rolled_back(
+    mode: str, device: Starts, tmp_path: Path
+) -> None:
+    """Only what it has acknowledged can be: at most what a flush each 16 writes lacks."""
+    done = cut(device(cache={"mode": mode}), tmp_path, ROLLED)
+    assert done.code == 0, done.err
+    most = {"write-through": 0, "volatile": (16 + 2 * 8) * 32}[mode]
+    for after in records(done)[1::2]:
+        found = after["backend"]["facts"]["verify"]
+        assert found["rolled_back"] <= most and found["kept"] > 0, found
+
+
+FLIP = """
+import sys
+with open(sys.argv[1], "r+b", buffering=0) as disk:
+    for block in range(0, 256):
+        block_bytes = disk.seek(block * 512) and 0 or bytearray(disk.read(512))
+        if block_bytes[:8] == b"ioplanVB":
+            block_bytes[300] ^= 4
+            disk.seek(block * 512)
+            disk.write(block_bytes)
+            break
+"""
+
+
+def test_a_flipped_bit_of_a_durable_block_breaks_the_promise(
+    device: Starts, tmp_path: Path
+) -> None:
+    one = device(cache={"mode": "write-through"})
+    flip = shlex.join([sys.executable, "-c", FLIP, str(one.disk)])
+    text = PLAN.replace("flush every 16", "fua").replace("lost_flushed", "lost_fua")
+    done = cut(
+        one, tmp_path, text, on=shell(f"{shlex.join(told('on', one))} && {flip}")
+    )
+    found = records(done)[1]["backend"]["facts"]["verify"]
+    assert (done.code, found["checksum"], found["torn"]) == (3, 1, 0), found
+    assert "1 of 4096 blocks do not match their checksum" in done.err
+    shown = " ".join(ioplan("show", "last", "--store", tmp_path / "store").out.split())
+    assert "a promise was broken by 1 of 1 power cut" in shown, shown

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 from command import ioplan
 
-from ioplan.witness.device import Device, DeviceError, start
-from ioplan.witness.log import Entries, read_log, seen
-from ioplan.witness.script import Script
+from ioplan_witness.device import Device, DeviceError, start
+from ioplan_witness.log import Entries, read_log, seen
+from ioplan_witness.script import Script
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 BLOCK = 4096

@@ -12,7 +12,7 @@ from stalls import Stall
 from without_io_uring import engine_without_io_uring
 
 from ioplan.results.store.store import Store
-from ioplan.witness.device import Device
+from ioplan_witness.device import Device
 
 EVERY_TENTH = [{"error": "EIO", "every": 10, "nth": 10}]
 
@@ -165,7 +165,8 @@ def test_a_repeat_that_failed_leaves_its_cell_undecided(
 ) -> None:
     """Also to `compare`; what is judged after a resume takes the place of that."""
     slow = [{"shape": "fixed", "value": "1ms"}]
-    fault = [{"error": "EIO", "nth": 100, "times": 1}]
+    # The guard's own reads come one by one.
+    fault = [{"error": "EIO", "depth": [2, 16], "nth": 100, "times": 1}]
     once = device(fault=fault, latency=slow)
     target = ("--target", once.disk, "--backend", "io_uring")
     plan = plan_file(tmp_path, REPEATED)

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pytest
 from fio_jobs import NEEDS_FIO
 
-from ioplan.witness.device import Device
-from ioplan.witness.log import KINDS, seen
+from ioplan_witness.device import Device
+from ioplan_witness.log import KINDS, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine, NEEDS_FIO]
 INTERVAL_MS, SECONDS, SYNC_EVERY = 200, 2, 4

@@ -11,8 +11,8 @@ from command import ioplan, plan_file
 from recorded import MS_NS, record_of, recorded
 
 from ioplan.trace.prepared import READ, WRITE
-from ioplan.witness.device import Device
-from ioplan.witness.log import seen
+from ioplan_witness.device import Device
+from ioplan_witness.log import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 PLAN = """

@@ -11,7 +11,7 @@ from command import ioplan, plan_file
 from stalls import Stall
 
 from ioplan.results.store.store import Store
-from ioplan.witness.device import Device
+from ioplan_witness.device import Device
 
 PLAN = """
 test "Group" {{

@@ -23,9 +23,9 @@ from ioplan.job import Counts
 from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice
 from ioplan.results.store.store import Store
-from ioplan.testing.calm import calmly
-from ioplan.witness.device import Device
-from ioplan.witness.log import Entries, seen
+from ioplan_testing.calm import calmly
+from ioplan_witness.device import Device
+from ioplan_witness.log import Entries, seen
 
 NEAR_NS = 15_000_000
 """What FUSE adds to an I/O, but for a few: measured up to 3 ms, and less than 0.4 for 97 of

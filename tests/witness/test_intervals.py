@@ -13,8 +13,8 @@ from command import ioplan, plan_file
 from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice, counts_of
 from ioplan.results.store.store import Store
-from ioplan.witness.device import Device
-from ioplan.witness.log import seen
+from ioplan_witness.device import Device
+from ioplan_witness.log import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 LONG_NS = 150_000_000

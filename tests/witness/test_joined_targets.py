@@ -13,8 +13,8 @@ from command import Done, ioplan, plan_file
 from stalls import Stall
 
 from ioplan.results.store.store import Store
-from ioplan.witness.device import Device
-from ioplan.witness.log import read_log
+from ioplan_witness.device import Device
+from ioplan_witness.log import read_log
 
 pytestmark = pytest.mark.slow
 

@@ -19,8 +19,8 @@ import pytest
 from command import Done, ioplan, plan_file
 
 from ioplan.results.store.store import Store
-from ioplan.witness.device import Device
-from ioplan.witness.log import seen
+from ioplan_witness.device import Device
+from ioplan_witness.log import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 Starts = Callable[..., Device]
@@ -63,7 +63,7 @@ def until(reached: Callable[[], bool]) -> None:
     end_s = time.monotonic() + WITHIN_S
     while not reached():
         assert time.monotonic() < end_s, "it takes too long"
-        time.sleep(0.05)
+        time.sleep(0.01)
 
 
 def written(one: Device) -> int:

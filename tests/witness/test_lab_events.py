@@ -18,7 +18,7 @@ from serving import server_of
 
 from ioplan.results.store.store import Store
 from ioplan.runner.events.lab_command import MOST_OUTPUT_BYTES, run_command
-from ioplan.witness.device import Device
+from ioplan_witness.device import Device
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]

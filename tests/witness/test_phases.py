@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from command import ioplan
 
-from ioplan.witness.device import Device
-from ioplan.witness.log import seen
+from ioplan_witness.device import Device
+from ioplan_witness.log import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 Starts = Callable[..., Device]

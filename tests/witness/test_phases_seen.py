@@ -21,9 +21,9 @@ from without_io_uring import engine_without_io_uring
 
 from ioplan.results.measure.histogram import Histogram
 from ioplan.results.store.store import Store
-from ioplan.witness.device import Device
-from ioplan.witness.log import seen
 from ioplan.workload import Phase
+from ioplan_witness.device import Device
+from ioplan_witness.log import seen
 
 MS = 10**6
 LAG_NS = 25 * MS

@@ -52,10 +52,10 @@ def test_what_differs_is_an_exit_code(
     def other(*words: object) -> object:
         job = short(*words)  # type: ignore[arg-type]
         streams = tuple(one.model_copy(update={"qd": 8}) for one in job.streams)
-        monkeypatch.setattr("ioplan.witness.run.clauses", against(job))
+        monkeypatch.setattr("ioplan_witness.run.clauses", against(job))
         return job.model_copy(update={"streams": streams})
 
-    from ioplan.witness import run
+    from ioplan_witness import run
 
     clauses = run.clauses
 

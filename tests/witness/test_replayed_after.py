@@ -12,8 +12,8 @@ from recorded import record_of, run
 from without_io_uring import engine_without_io_uring
 
 from ioplan.trace.prepared import ANSWERED, NO_RESPONSE, WRITE, Ios, write
-from ioplan.witness.device import Device
-from ioplan.witness.log import seen
+from ioplan_witness.device import Device
+from ioplan_witness.log import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

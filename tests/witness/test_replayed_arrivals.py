@@ -22,8 +22,8 @@ from ioplan.trace.prepared import (
     Ios,
     write,
 )
-from ioplan.witness.device import Device
-from ioplan.witness.log import seen
+from ioplan_witness.device import Device
+from ioplan_witness.log import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

@@ -12,8 +12,8 @@ from fio_jobs import NEEDS_FIO
 from recorded import keys, record_of, recorded, run
 
 from ioplan.trace.prepared import FLUSH, WRITE
-from ioplan.witness.device import Device
-from ioplan.witness.log import seen
+from ioplan_witness.device import Device
+from ioplan_witness.log import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine, NEEDS_FIO]
 

@@ -14,8 +14,8 @@ from recorded import keys, record_of, recorded, run
 from without_io_uring import engine_without_io_uring
 
 from ioplan.trace.prepared import DISCARD, READ, WRITE, Ios
-from ioplan.witness.device import Device
-from ioplan.witness.log import seen
+from ioplan_witness.device import Device
+from ioplan_witness.log import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

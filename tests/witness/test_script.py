@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
-from ioplan.witness.device import DeviceError, read_script
+from ioplan_witness.device import DeviceError, read_script
 
 WRONG = {
     "": "size: Field required",

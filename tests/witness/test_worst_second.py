@@ -11,8 +11,8 @@ import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 
-from ioplan.witness.device import Device
-from ioplan.witness.log import seen
+from ioplan_witness.device import Device
+from ioplan_witness.log import seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 RATE, SECONDS, BLOCK = 200, 5, 4096

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 from ioplan.cli.arguments import Call, CallError, parse
@@ -25,6 +26,9 @@ from ioplan.core.system import ELSEWHERE, IS_LINUX
 
 def run(words: list[str]) -> int:
     """Do what the words say; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a locale without µ is no failure
+            stream.reconfigure(errors="replace")
     return _guarded(lambda: _run(words))
 
 

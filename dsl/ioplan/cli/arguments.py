@@ -10,7 +10,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ioplan.cli.interface.declare import HELP, Command, Entry, Group, Parameter
+from ioplan.cli.interface.declare import HELP, PATHS, Command, Entry, Group, Parameter
+from ioplan.core.retired import instead_of
 
 NAMES = {"number": "number", "integer": "whole number"}
 
@@ -58,6 +59,7 @@ def _entry(name: str, path: tuple[str, ...], group: Group) -> Entry:
         return found
     near = _near(name, [entry.name for entry in group.shown])
     meant = f" Did you mean {', '.join(map(repr, near))}?" if near else ""
+    meant = instead_of(path[1:], name) or meant
     raise CallError(f"No such command {name!r}.{meant}", path, group)
 
 
@@ -133,6 +135,8 @@ class Reader:
         shown = [n for n, one in self.options.items() if not one.hidden]
         near = ", ".join(_near(name, shown)) if name.startswith("--") else ""
         meant = f" (Possible options: {near})" if near else ""
+        if advice := instead_of(self.path[1:], name):
+            meant = f".{advice}"
         raise self.error(f"No such option: {name}{meant}")
 
     def _value(self, option: Parameter, name: str) -> str:
@@ -141,6 +145,9 @@ class Reader:
         return self.words.pop(0)
 
     def _put(self, parameter: Parameter, word: str) -> None:
+        name = shown(parameter)
+        if advice := instead_of((*self.path[1:], name), word):
+            raise self.error(f"Invalid value for {name!r}: {word!r}.{advice}")
         value = self._converted(parameter, word)
         if parameter.many:
             self.values.setdefault(parameter.key, []).append(value)
@@ -154,7 +161,7 @@ class Reader:
         self.values[parameter.key] = value
 
     def _converted(self, parameter: Parameter, word: str) -> Any:
-        if parameter.kind == "path":
+        if parameter.kind in PATHS:
             return Path(word)
         try:
             kinds = {"number": float, "integer": int}
@@ -184,7 +191,7 @@ class Reader:
         if parameter.required:
             kind = "option" if parameter.names else "argument"
             raise self.error(f"Missing {kind} {shown(parameter)!r}.")
-        if parameter.kind == "path" and parameter.default is not None:
+        if parameter.kind in PATHS and parameter.default is not None:
             return self._converted(parameter, parameter.default)
         return parameter.empty()
 

@@ -63,7 +63,6 @@ class Cause(Kind):
     NO_DIRECT_IO = "no-direct-io", "the file system does not support direct I/O"
     IO_URING_FORBIDDEN = "io-uring-forbidden", "io_uring is disabled on this system"
     MEMORY = "memory", "there is not enough memory, or it may not be locked"
-    JOURNAL = "journal", "the journal on another host cannot be kept"
     NOT_CUT = "not-cut", "the power was not cut as the plan asks"
     NOT_MADE = "not-made", "an event of the plan was not made, or its command failed"
     NOTHING_FOUND = "nothing-found", "the test whose result it uses found nothing"
@@ -112,23 +111,38 @@ class FigureFault(Kind):
         "mean-outside",
         ("the mean latency is not between the smallest and the largest"),
     )
+    DEVIATION = "deviation", "the standard deviation is not that of the latencies"
     COUNTS_WITHOUT_IO = "counts-without-io", "bytes or latencies without I/Os"
-    IO_WITHOUT_BYTES = "io-without-bytes", "I/Os without bytes"
-    SQUARES_TOO_SMALL = (
-        "squares-too-small",
-        ("the sum of squares is too small for the mean"),
-    )
     HISTOGRAM_COUNT = "histogram-count", "it counts more or fewer latencies than I/Os"
     HISTOGRAM_MEAN = "histogram-mean", "its mean differs from the exact mean"
     HISTOGRAM_EXTREMES = (
         "histogram-extremes",
-        ("it has latencies outside the smallest and the largest"),
+        ("it does not begin and end with the smallest and the largest latency"),
     )
     HISTOGRAM_BINS = "histogram-bins", "its bins have an unknown layout"
-    HISTOGRAM_MISSING = "histogram-missing", "I/Os without a histogram (a warning)"
-    INTERVAL_ORDER = "interval-order", "intervals are not in order"
+    HISTOGRAM_MISSING = "histogram-missing", "I/Os without a histogram"
+    PERCENTILES = "percentiles", "they fall, or are not those of the histogram"
+    DERIVED = "derived", "a rate, sum or share is not that of the counts"
+    INTERVAL_ORDER = "interval-order", "intervals do not follow each other"
+    INTERVAL_TIME = "interval-time", "the intervals are not as long as the run"
+    SERIES_SUM = "series-sum", "intervals do not add up to the result"
     NO_TIME = "no-time", "I/Os completed in zero time"
-    SERIES_SUM = "series-sum", "intervals do not add up to the result (a warning)"
+    RUN_TIME = "run-time", "something took longer than the run"
+    RUN_CLOCK = "run-clock", "the run took another time by the host's clock"
+    NOTHING_DONE = "nothing-done", "not one I/O was done"
+    STREAMS = "streams", "the streams are not those of the job"
+    DIRECTION = "direction", "reads, writes, trims or flushes that were not asked"
+    SIZES = "sizes", "the bytes are not those of I/Os of the sizes asked"
+    MIX = "mix", "the shares of reads, writes or trims are not those asked"
+    RATE = "rate", "more I/Os than arrive at the rate"
+    DEPTH_ABOVE = (
+        "depth-above",
+        ("IOPS x mean latency exceeds the queue depth (Little's law)"),
+    )
+    DEPTH_BELOW = (
+        "depth-below",
+        ("IOPS x mean latency is far below the queue depth of a closed loop"),
+    )
 
 
 class TargetFault(Kind):

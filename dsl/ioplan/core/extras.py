@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from shlex import quote
+
+
+def install_command(extra: str) -> str:
+    """What installs an extra where ioplan is.
+
+    Another Python's pip would look for a package of that name in its index, which is
+    not ours.
+    """
+    return f"{quote(sys.executable)} -m pip install 'ioplan[{extra}]'"
 
 
 @contextmanager
@@ -12,5 +23,5 @@ def needed(what: str, extra: str, error: Callable[[str], Exception]) -> Iterator
     try:
         yield
     except ModuleNotFoundError as missing:
-        text = f"{what} {missing.name}: pip install 'ioplan[{extra}]'"
+        text = f"{what} {missing.name}: {install_command(extra)}"
         raise error(text) from missing

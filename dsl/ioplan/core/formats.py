@@ -13,11 +13,11 @@ Writer = TypeVar("Writer")
 
 RECORDS = ("json", "jsonl", "csv", "parquet", "virtualclient", "pkb")
 COMPARISON = ("text", "json", "markdown", "junit", "github")
-HISTORY = ("text", "json", "html", "otava", "bencher")
+HISTORY = ("text", "json", "html")
 ENDINGS = {
-    ".json": ("json", "bencher", "pkb"),
+    ".json": ("json", "pkb"),
     ".jsonl": ("jsonl", "pkb"),
-    ".csv": ("csv", "otava", "virtualclient"),
+    ".csv": ("csv", "virtualclient"),
     ".parquet": ("parquet",),
     ".html": ("html",),
     ".htm": ("html",),

@@ -16,8 +16,8 @@ def at_home(text: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError:
         raise ExplainedError(
-            f"{text!r} begins with the home of a user, who has none here; write the "
-            f"path from / on",
+            f"{text!r} begins with the home of a user, who has none here; set "
+            f"HOME, or write the path from / on",
             CommandFault.USAGE,
         ) from None
 

@@ -39,7 +39,10 @@ def digits(value: float, count: int = THREE) -> str:
     places = max(0, count - 1 - floor(log10(abs(value))))
     if places >= 6 and count == THREE:
         return f"{value:.2g}"
-    return f"{Decimal(value).quantize(Decimal(1).scaleb(-places), context=HALVES_UP):f}"
+    shown = Decimal(value).quantize(Decimal(1).scaleb(-places), context=HALVES_UP)
+    if places and abs(shown) >= 10 ** (count - places):  # 99.97 is 100, not 100.0
+        shown = shown.quantize(Decimal(1).scaleb(1 - places), context=HALVES_UP)
+    return f"{shown:f}"
 
 
 def scaled(
@@ -102,9 +105,18 @@ def ratio_text(ratio: float) -> str:
     return f"{digits(ratio)}×"
 
 
+LEAST_PERCENT = 0.001
+
+
 def percent_text(percent: float) -> str:
-    """`2.1 %`, `12 %`: two digits."""
+    """`2.1 %`, `12 %`: two digits, of what is no rounding error."""
+    if 0 < abs(percent) < LEAST_PERCENT:
+        return f"< {LEAST_PERCENT:g} %"
     return f"{digits(percent, 2)} %"
+
+
+PER = "1/s per "
+"""How the units of IOPS for something begin."""
 
 
 def metric_text(value: float | None, unit: str, count: int = THREE) -> str:
@@ -123,6 +135,8 @@ def metric_text(value: float | None, unit: str, count: int = THREE) -> str:
         return scaled(value, BYTES, count)
     if unit == "1/s":
         return iops_text(value, count)
+    if unit.startswith(PER):
+        return f"{digits(value, count)} IOPS per {unit.removeprefix(PER)}"
     if not unit and value.is_integer():  # a queue depth, a count
         return f"{value:.0f}"
     return f"{digits(value, count)} {unit}".strip()

@@ -176,6 +176,15 @@ class Junction(Checked, frozen=True, kw_only=True):
 
 
 Condition = Comparison | Reckoned | Junction
+RECKONED = 40
+"""How many comparisons take as long as a formula."""
+
+
+def comparisons(condition: Condition | None) -> int:
+    """How much a condition takes to look at in a cell, in comparisons."""
+    if isinstance(condition, Junction):
+        return 1 + sum(map(comparisons, condition.parts))
+    return RECKONED if isinstance(condition, Reckoned) else int(condition is not None)
 
 
 class CellValue(Checked, frozen=True, kw_only=True):
@@ -328,6 +337,11 @@ class After(Checked, frozen=True, kw_only=True):
     then: Precondition | None = None
     before_each: str | None = None
 
+    def shortened(self, profile: str) -> bool:
+        """Whether a profile leaves out most of it: less than one pass is written."""
+        writes = (s for s in self.precondition.steps if isinstance(s, WriteStep))
+        return profile != FULL and sum(one.passes or 0.0 for one in writes) < 1
+
 
 class Within(Checked, frozen=True, kw_only=True):
     """How well a cell's mean over rounds is to be known; then it is not repeated."""
@@ -436,10 +450,7 @@ class Chart(Checked, frozen=True, kw_only=True):
 
 
 class Test(Checked, frozen=True, kw_only=True):
-    """One test: its matrix, its steps and what must hold.
-
-    Cells that are `predicted` so well by others are not measured.
-    """
+    """One test: its matrix, its steps and what must hold."""
 
     __test__ = False  # not one of pytest's
 
@@ -448,7 +459,6 @@ class Test(Checked, frozen=True, kw_only=True):
     axes: tuple[Axis, ...] = ()
     steps: tuple[StepTemplate, ...] = ()
     skip: tuple[Condition, ...] = ()
-    predicted: Within | None = None
     rounds: Rounds | None = None
     seek: Seek | None = None
     expectations: tuple[Expectation, ...] = ()
@@ -456,11 +466,6 @@ class Test(Checked, frozen=True, kw_only=True):
     charts: tuple[Chart, ...] = ()
     time_scale: float = 1.0
     text: str = ""
-
-    def judges(self, cell: Mapping[str, CellValue]) -> bool:
-        """Whether something is expected of a cell, or it is told by name."""
-        told = any(one.when and one.when.holds(cell) for one in self.headlines)
-        return told or any(one.applies(cell) for one in self.expectations)
 
     @property
     def phases(self) -> set[str]:

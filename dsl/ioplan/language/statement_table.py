@@ -195,9 +195,6 @@ STATEMENTS = (
         {
             "`skip when …`": "omits cells; if the condition depends on a param, it may "
             "match none",
-            "`skip when predicted within 2%`": "omits cells whose IOPS the cells "
-            "beside them tell within 2 % at 95 % confidence; `predicted bandwidth` for "
-            "bandwidth. See [Predicted cells](#predicted-cells)",
         },
         "skip when ${1:qd} ${2:>} ${3:64}",
     ),

@@ -19,8 +19,13 @@ from ioplan.core.statistics.student_t import quantile
 from ioplan.core.text import counted
 from ioplan.core.units import time_text
 from ioplan.job import SECOND_NS
-from ioplan.language.plan import CheckedPlan, Rounds, Test
-from ioplan.planner.estimate import Estimator, with_repetitions
+from ioplan.language.plan import CheckedPlan, Test
+from ioplan.planner.estimate import (
+    LEAST_ROUNDS,
+    Estimator,
+    least_rounds,
+    with_repetitions,
+)
 from ioplan.planner.steps import RoundsOf, Run, SingleStep, Step
 from ioplan.planner.target_state import TargetState
 from ioplan.planner.unfold import UNKNOWN, unfold
@@ -29,8 +34,6 @@ LEAST = 0.1
 """The part of a run's time that it has in any case."""
 SHORTENED = "(--within)"
 """In the warning of a run that has ended before its time."""
-LEAST_ROUNDS = 3
-"""Fewer rounds decide no cell."""
 SECONDS_PERCENT, ROUNDS_PERCENT = 5.0, 1.0
 """What the IOPS of a cell are assumed to differ by, from one to the next."""
 ASSUMED = (
@@ -167,12 +170,6 @@ class Share(Struct, frozen=True):
         return quantile(0.975, count - 1) * percent / sqrt(count)
 
 
-def least_rounds(rounds: Rounds) -> int:
-    """Fewer tell nothing: not whether a cell is steady, nor what it is known within."""
-    needed = rounds.rule.window if rounds.rule else LEAST_ROUNDS
-    return min(needed, rounds.at_most)
-
-
 def shares_within(
     within_s: float | None,
     plan: CheckedPlan,
@@ -241,7 +238,8 @@ def share_lines(shares: Sequence[Share], within_s: float) -> Iterator[str]:
     full_s = sum(one.full_s for one in shares)
     about = f"within {time_text(within_s)}"
     if full_s <= within_s:
-        yield f"{about}: nothing is shortened, as it takes {time_text(full_s)} at most"
+        planned = f"the {time_text(full_s)} that are planned"
+        yield f"{about}: nothing is shortened, unless {planned} take longer than that"
         return
     yield f"{about}, of {time_text(full_s)} as planned:"
     yield from (f"  {one}" for one in shares)

@@ -1,18 +1,19 @@
 """How long a plan takes and how much it writes, before anything has run.
 
-Durations that the plan states are exact. Where bytes decide the time, or time
-the bytes, a drive's speed is assumed; `assumptions` says which.
+Durations that the plan states are exact. Where bytes decide the time, or time the
+bytes, it takes a drive's speed: an assumed one, or the ends of what a drive may do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from math import inf
+from typing import NamedTuple, Protocol
 
 from ioplan.core.memo import ByIdentity
 from ioplan.core.model import Model
 from ioplan.job import SECOND_NS
-from ioplan.language.plan import PrepareStep, PurgeStep, RestStep
+from ioplan.language.plan import PrepareStep, PurgeStep, RestStep, Rounds, SteadyRule
 from ioplan.planner.seek.search import Probe, most_probes
 from ioplan.planner.steps import (
     Idle,
@@ -27,7 +28,12 @@ from ioplan.workload import Rate, SizeShare, Stream, Workload
 
 
 def with_repetitions(steps: Iterable[Step]) -> Iterator[tuple[SingleStep, int]]:
-    """Single steps, each with how often it is done; of rounds, at most.
+    """Single steps, each with how often it is done; of rounds, at most."""
+    return ((step, most) for step, _, most in with_bounds(steps))
+
+
+def with_bounds(steps: Iterable[Step]) -> Iterator[tuple[SingleStep, int, int]]:
+    """Single steps, each with how often it is done: at least, and at most.
 
     What a round prepares may differ from the first to the second; all later ones
     are like the second.
@@ -38,37 +44,51 @@ def with_repetitions(steps: Iterable[Step]) -> Iterator[tuple[SingleStep, int]]:
         elif isinstance(step, SeekOf):
             yield from _in_seek(step)
         else:
-            yield step, 1
+            yield step, 1, 1
 
 
-def _in_seek(step: SeekOf) -> Iterator[tuple[SingleStep, int]]:
-    """As often as it may probe, each probe at the highest value and its longest.
+def _in_seek(step: SeekOf) -> Iterator[tuple[SingleStep, int, int]]:
+    """As often as it may probe, each probe its longest and at the end of the range
+    where most is written; at least once.
 
     What is at the lowest value is there to be checked, and not done.
     """
-    most, highest = most_probes(step.bounds), float(step.seek.highest.key)
+    most, end = most_probes(step.bounds), step.seek.highest
+    if step.seek.axis.rpartition(".")[2] in ("read", "trim"):
+        end = step.seek.lowest
     confirmations = min(step.bounds.confirmations, most)
-    first = list(step.probe(Probe(highest, "bracket", 1)))
-    later = list(step.probe(Probe(highest, "confirm", 2)))
+    first = list(step.probe(Probe(float(end.key), "bracket", 1)))
+    later = list(step.probe(Probe(float(end.key), "confirm", 2)))
     for single in first[:-1]:
-        yield single, 1
+        yield single, 1, 1
     for single in later[:-1]:
-        yield single, most - 1
-    yield step.finding, 0
-    yield first[-1], most - confirmations
-    yield later[-1], confirmations
+        yield single, 0, most - 1
+    yield step.finding, 0, 0
+    yield first[-1], min(1, most - confirmations), most - confirmations
+    yield later[-1], 0, confirmations
 
 
-def _in_rounds(step: RoundsOf) -> Iterator[tuple[SingleStep, int]]:
-    most = step.rounds.at_most
+def _in_rounds(step: RoundsOf) -> Iterator[tuple[SingleStep, int, int]]:
+    most, least = step.rounds.at_most, least_rounds(step.rounds)
     if step.test.after is None:
-        yield from ((single, most) for single in step.round(1))
+        yield from ((single, least, most) for single in step.round(1))
         return
     rounds = zip(_parts(step.round(1)), _parts(step.round(2)), strict=True)
     for (first, single), (later, _) in rounds:
         for position, prepare in sorted((first | later).items()):
-            yield prepare, (position in first) + (position in later) * (most - 1)
-        yield single, most
+            once, again = position in first, position in later
+            yield prepare, once + again * (least - 1), once + again * (most - 1)
+        yield single, least, most
+
+
+LEAST_ROUNDS = 3
+"""Fewer rounds decide no cell."""
+
+
+def least_rounds(rounds: Rounds) -> int:
+    """Fewer tell nothing: not whether a cell is steady, nor what it is known within."""
+    needed = rounds.rule.window if rounds.rule else LEAST_ROUNDS
+    return min(needed, rounds.at_most)
 
 
 def _parts(
@@ -84,12 +104,41 @@ def _parts(
             prepares = {}
 
 
+class Speed(Protocol):
+    """How fast a drive does streams."""
+
+    @property
+    def most_bytes_per_s(self) -> float:
+        """All streams together are no faster."""
+
+    def loop_iops(
+        self, stream: Stream, mean_bytes: float, depth: int, beside: Sequence[Stream]
+    ) -> float:
+        """The I/Os per second of a closed loop with so many outstanding, `beside` other
+        streams."""
+
+
 class Assumptions(Model):
     """A middling NVMe drive."""
 
     bandwidth_bytes_per_s: float = 1e9
     iops: float = 200_000
     latency_s: float = 80e-6
+
+    @property
+    def most_bytes_per_s(self) -> float:
+        """All streams together are no faster."""
+        return self.bandwidth_bytes_per_s
+
+    def loop_iops(
+        self, stream: Stream, mean_bytes: float, depth: int, beside: Sequence[Stream]
+    ) -> float:
+        """The I/Os per second of a closed loop, by what limits it most."""
+        return min(
+            self.iops,
+            depth / self.latency_s,
+            self.bandwidth_bytes_per_s / mean_bytes,
+        )
 
     def __str__(self) -> str:
         return (
@@ -103,11 +152,12 @@ class Cost(NamedTuple):
 
     run_s: float = 0.0
     written_bytes: float = 0.0
-    exact: bool = True
 
     def repeated(self, factor: int) -> Cost:
         """The cost of doing it so often."""
-        return Cost(self.run_s * factor, self.written_bytes * factor, self.exact)
+        if factor < 2:
+            return self if factor else Cost()
+        return Cost(self.run_s * factor, self.written_bytes * factor)
 
 
 def mean_bytes(sizes: tuple[SizeShare, ...]) -> float:
@@ -115,15 +165,35 @@ def mean_bytes(sizes: tuple[SizeShare, ...]) -> float:
     return sum(share.size_bytes * share.percent for share in sizes) / 100
 
 
+_mean_bytes = ByIdentity(mean_bytes)
+
+
+def mix_of(stream: Stream) -> tuple[float, float]:
+    """Bytes of an I/O in the mean, and bytes written: trims only count for passes."""
+    trims = stream.trim_percent / 100
+    reads = (1 - trims) * stream.read_percent / 100
+    write_bytes = _mean_bytes(stream.write_sizes)
+    size = reads * _mean_bytes(stream.read_sizes) + (1 - reads) * write_bytes
+    return size, (1 - reads - trims) * write_bytes
+
+
 class Estimator:
-    """Costs of steps on a target of some capacity."""
+    """Costs of steps on a target of some capacity, at a speed.
+
+    `ahead_bytes` are written in no time, such as to a cache. With `is_least`, what
+    goes on until it is steady or decided ends as soon as it may.
+    """
 
     def __init__(
-        self, capacity_bytes: int, assumptions: Assumptions | None = None
+        self,
+        capacity_bytes: int,
+        speed: Speed | None = None,
+        ahead_bytes: float = 0.0,
+        is_least: bool = False,
     ) -> None:
-        self.capacity_bytes = capacity_bytes
-        self.assumptions = assumptions or Assumptions.model_construct()
-        self.sizes = ByIdentity(mean_bytes)
+        self.capacity_bytes, self.ahead_bytes = capacity_bytes, ahead_bytes
+        self.speed: Speed = speed or Assumptions.model_construct()
+        self.is_least = is_least
 
     def cost(self, step: Step) -> Cost:
         """The cost of one step; of rounds, at most."""
@@ -142,19 +212,20 @@ class Estimator:
     def total_of(self, steps: Iterable[tuple[SingleStep, int]]) -> Cost:
         """The cost of single steps, each with how often it is done."""
         run_s = written = 0.0
-        exact = True
         for step, times in steps:
             cost = self.cost(step)
             run_s += cost.run_s * times
             written += cost.written_bytes * times
-            exact = exact and cost.exact
-        return Cost(run_s=run_s, written_bytes=written, exact=exact)
+        return Cost(run_s=run_s, written_bytes=written)
 
     def _run(self, step: Run) -> Cost:
         warmup_ns, run_ns, limit_bytes, passes = step.length
-        run_s, written = self._io(step.workload, run_ns, limit_bytes, passes, warmup_ns)
-        exact = run_ns is not None and step.every_ns is None and not step.writes
-        return Cost(run_s, written, exact)
+        if self.is_least and step.probing and run_ns:
+            run_ns = round((step.probing.least_ns or run_ns) * LEAST_PROBE)
+        elif self.is_least and step.every_ns and step.template.rule:
+            least_ns, passes = _least(step.template.rule, step.every_ns, 0.0)
+            return self._io(step.workload, None, None, passes, warmup_ns, least_ns)
+        return self._io(step.workload, run_ns, limit_bytes, passes, warmup_ns)
 
     def _io(
         self,
@@ -163,15 +234,25 @@ class Estimator:
         limit_bytes: int | None,
         passes: float | None,
         warmup_ns: int = 0,
-    ) -> tuple[float, float]:
-        """Seconds, and bytes written."""
+        least_ns: int = 0,
+    ) -> Cost:
         moved, written = self._rates(workload, run_ns)
+        if run_ns is not None and passes is None and not least_ns:
+            run_s = (run_ns + warmup_ns) / SECOND_NS
+            return Cost(run_s, written * run_s + self.ahead_bytes * (written > 0))
         ends = [run_ns / SECOND_NS] if run_ns is not None else []
-        if run_ns is None or passes is not None:
-            amount = self._amount(workload, limit_bytes, passes)
-            ends.append(amount / max(moved, 1))
-        run_s = min(ends) + warmup_ns / SECOND_NS
-        return run_s, written * run_s
+        amount = self._amount(workload, limit_bytes, passes)
+        ahead = self.ahead_bytes * moved / written if written else 0.0
+        ends.append(max(0.0, amount - ahead) / max(moved, SLOWEST))
+        run_s = max(min(ends), least_ns / SECOND_NS) + warmup_ns / SECOND_NS
+        most = (
+            inf
+            if run_ns is not None or least_ns
+            else amount * written / max(moved, SLOWEST)
+        )
+        return Cost(
+            run_s, min(most, written * run_s + self.ahead_bytes * (written > 0))
+        )
 
     def _amount(
         self, workload: Workload, limit_bytes: int | None, passes: float | None
@@ -189,33 +270,35 @@ class Estimator:
     def preparation(self, step: PrepareStep) -> Cost:
         """The cost of one step of a precondition."""
         if isinstance(step, PurgeStep):
-            return Cost(exact=False)
+            return Cost()
         if isinstance(step, RestStep):
             return Cost(run_s=step.pause_ns / SECOND_NS)
-        return Cost(
-            *self._io(step.workload, step.run_ns, None, step.passes), exact=False
-        )
+        if self.is_least and step.rule:
+            every = step.every_ns or 0, step.every_percent or 0.0
+            least_ns, passes = _least(step.rule, *every)
+            return self._io(step.workload, None, None, passes, least_ns=least_ns)
+        return self._io(step.workload, step.run_ns, None, step.passes)
 
     def _rates(self, workload: Workload, run_ns: int | None) -> tuple[float, float]:
         """Bytes per second moved and written, all streams together, in the mean."""
         moved = written = 0.0
         for stream in workload.streams:
-            share = stream.own_ns(run_ns) / run_ns if run_ns else 1.0
-            speeds = self._speed(stream, run_ns)
-            more, more_written = (speed * share for speed in speeds)
+            more, more_written = self._speed(stream, run_ns, workload.streams)
+            if run_ns and (stream.starts_ns or stream.ends_ns):
+                share = stream.own_ns(run_ns) / run_ns
+                more, more_written = more * share, more_written * share
             moved, written = moved + more, written + more_written
-        fastest = self.assumptions.bandwidth_bytes_per_s
+        fastest = self.speed.most_bytes_per_s
         if moved <= fastest:
             return moved, written
         return fastest, written * fastest / moved
 
-    def _speed(self, stream: Stream, run_ns: int | None) -> tuple[float, float]:
+    def _speed(
+        self, stream: Stream, run_ns: int | None, streams: Sequence[Stream]
+    ) -> tuple[float, float]:
         """The mean speed of one stream in its part of a run, by what limits it most."""
-        trims = stream.trim_percent / 100
-        reads = (1 - trims) * stream.read_percent / 100
-        write_bytes = self.sizes(stream.write_sizes)
-        size = reads * self.sizes(stream.read_sizes) + (1 - reads) * write_bytes
-        iops = self._iops(stream, size)
+        size, written_bytes = mix_of(stream)
+        iops = self._iops(stream, size, streams)
         if stream.rate:
             per_io = 1.0 if stream.rate.iops is not None else size
             own_ns = stream.own_ns(run_ns) if run_ns else None
@@ -223,23 +306,34 @@ class Estimator:
         if stream.replay and stream.pace != "fast":
             span_s = max(stream.replay.span_ns, 1) / SECOND_NS / stream.speed
             iops = min(iops, stream.replay.moved_bytes / size / span_s)
-        return iops * size, iops * (1 - reads - trims) * write_bytes
+        return iops * size, iops * written_bytes
 
-    def _iops(self, stream: Stream, mean_size_bytes: float) -> float:
+    def _iops(
+        self, stream: Stream, mean_bytes: float, streams: Sequence[Stream]
+    ) -> float:
         """The I/Os per second of a closed loop: bursts, where it pauses."""
-        assumed = self.assumptions
-        burst_depth = (
-            min(stream.qd, stream.pause_every) if stream.pause_ns else stream.qd
-        )
-        iops = min(
-            assumed.iops,
-            burst_depth * stream.threads / assumed.latency_s,
-            assumed.bandwidth_bytes_per_s / mean_size_bytes,
-        )
+        depth = min(stream.qd, stream.pause_every) if stream.pause_ns else stream.qd
+        depth *= stream.threads
+        iops = self.speed.loop_iops(stream, mean_bytes, depth, streams)
         if not stream.pause_ns:
             return iops
         burst = stream.threads * stream.pause_every
         return burst / (burst / iops + stream.pause_ns / SECOND_NS)
+
+
+SLOWEST = 1e-30
+"""In bytes per second: what moves nothing never ends."""
+LEAST_PROBE = 0.25
+"""The part of a probe's time after which it may be a no."""
+
+
+def _least(rule: SteadyRule, every_ns: int, every_percent: float) -> tuple[int, float]:
+    """The time, and the passes, that something goes on before it is steady.
+
+    A window ends with the interval that comes nearest to its length.
+    """
+    windows = rule.window - 1
+    return windows * every_ns, max(rule.least_passes, windows * every_percent / 100)
 
 
 def mean_rate(rate: Rate, span_ns: int | None, most: float) -> float:

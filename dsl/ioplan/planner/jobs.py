@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from ioplan.backends import JoinedFacts, TargetFacts
-from ioplan.job import (
-    SECOND_NS,
-    Job,
-    JobStream,
-    JobTarget,
-    job_streams,
-)
+from ioplan.job import SECOND_NS, Job, JobTarget
+from ioplan.job_stream import JobStream, job_streams
 from ioplan.language.metric import stretch_ns
 from ioplan.language.plan import WriteStep
 from ioplan.planner.run_id import digest

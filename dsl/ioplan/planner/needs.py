@@ -26,7 +26,8 @@ class Needs:
         """What a run needs to know in a cell."""
         if id(step) not in self.shares:
             self.shares[id(step)] = tuple(share for _, share in shares_of(step))
-        return tuple(self._needed(one, cell) for one in self.shares[id(step)])
+        shares = self.shares[id(step)]
+        return tuple(self._needed(one, cell) for one in shares) if shares else ()
 
     def _needed(self, share: ShareOf, cell: Cell) -> Needed:
         found = counterpart(share.test, cell)

@@ -15,10 +15,6 @@ NOT_MEASURED = "not measured"
 """What became of a cell, and of what is expected of it, that no run is of."""
 
 
-DONE = ("run", "predicted")
-"""The kinds of records that stand for a cell."""
-
-
 def place(test: str, step: int, cell: Mapping[str, str]) -> Place:
     """The place of a cell; the order of its axes does not matter."""
     return test, step, tuple(sorted(cell.items()))
@@ -65,5 +61,5 @@ def expected_count(plan: CheckedPlan) -> int:
 
 def not_measured(places: Mapping[Place, Run], records: Iterable[Outlined]) -> list[Run]:
     """The runs of places that no record is of."""
-    begun = {place_of(one) for one in records if one.asked.kind in DONE}
+    begun = {place_of(one) for one in records if one.asked.kind == "run"}
     return [run for where, run in places.items() if where not in begun]

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from msgspec import Struct
 
+from ioplan.core.memo import ByIdentity
 from ioplan.language.plan import Precondition, PrepareStep, PurgeStep
 from ioplan.planner.run_id import digest, prepare_digest
 
 
-@lru_cache(maxsize=256)
-def steps_of(precondition: Precondition) -> tuple[PrepareStep, ...]:
+def _steps(precondition: Precondition) -> tuple[PrepareStep, ...]:
     """The steps that matter: a purge undoes all that came before it."""
     steps = precondition.steps
     purges = [i for i, step in enumerate(steps) if isinstance(step, PurgeStep)]
     return steps[purges[-1] :] if purges else steps
 
 
-@lru_cache(maxsize=256)
-def path_of(precondition: Precondition) -> tuple[str, ...]:
+def _path(precondition: Precondition) -> tuple[str, ...]:
     """Digests of a precondition's steps: two equal paths lead to the same state."""
     return tuple(prepare_digest(step) for step in steps_of(precondition))
+
+
+steps_of, path_of = ByIdentity(_steps), ByIdentity(_path)
+"""The same of each precondition, asked before each run."""
 
 
 def state_digest(precondition: Precondition) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Set
+from collections.abc import Generator, Iterable, Iterator, Set
 from copy import copy
 from typing import NamedTuple
 
@@ -80,27 +80,19 @@ def _leaves(
 
 
 UNKNOWN = TargetState()
-Chooser = Callable[[Test, Sequence[Cell]], Iterable[Cell]]
-"""The order of cells, lazily: those that were done may say what comes next."""
 
 
-def unfold(
-    plan: CheckedPlan, state: TargetState = UNKNOWN, chooser: Chooser | None = None
-) -> Iterator[Step]:
-    """All steps of a plan. `state` is what the target is in before the first.
-
-    Where cells may predict each other, `chooser` says which come first.
-    """
+def unfold(plan: CheckedPlan, state: TargetState = UNKNOWN) -> Iterator[Step]:
+    """All steps of a plan. `state` is what the target is in before the first."""
     for test in plan.tests:
-        state = yield from unfold_test(test, state, plan.time_scale, chooser)
+        state = yield from unfold_test(test, state, plan.time_scale)
 
 
 def unfold_test(
-    test: Test, state: TargetState, time_scale: float, chooser: Chooser | None = None
+    test: Test, state: TargetState, time_scale: float
 ) -> Generator[Step, None, TargetState]:
     """The steps of one test; returns the state that it leaves."""
     once = Unfolding(test, state, time_scale)
-    once.chooser = chooser if test.predicted else None
     if test.rounds:
         rounds = AllRounds(once)
         yield RoundsOf(test, test.rounds, rounds.round)
@@ -115,7 +107,6 @@ class Unfolding:
 
     def __init__(self, test: Test, state: TargetState, time_scale: float) -> None:
         self.test, self.state, self.time_scale = test, state, time_scale
-        self.chooser: Chooser | None = None
         self.previous: Cell | None = None
         self.lengths: dict[int, Length] = {}
         self.contexts: dict[int, str] = {}
@@ -153,8 +144,6 @@ class Unfolding:
     def _ordered(self, number: int) -> Iterable[Cell]:
         """The cells in the order of the axes, or drawn by the number of the round."""
         cells = Matrix(self.test.axes, self.test.skip).cells()
-        if self.chooser:
-            return self.chooser(self.test, list(cells))
         if not self.test.rounds or not self.test.rounds.is_drawn:
             return cells
         return drawn(cells, f"{self.test.title} {number}")
@@ -234,12 +223,13 @@ class Unfolding:
             self._context(step, cell),
             scaled_ns(step.every, self.time_scale) if step.every else None,
             self._between_ns(step.cut) if step.cut else None,
-            tuple(
-                PlannedEvent(one.name, *self._between_ns(one.moment))
-                for one in step.events
-            ),
+            self._events(step) if step.events else (),
             needs=self.needs.of(step, cell),
         )
+
+    def _events(self, step: RunTemplate) -> tuple[PlannedEvent, ...]:
+        moments = ((one.name, self._between_ns(one.moment)) for one in step.events)
+        return tuple(PlannedEvent(name, *between) for name, between in moments)
 
     def workload(self, step: RunTemplate, cell: Cell) -> Workload:
         """What runs in a cell; times within a run go with its length."""

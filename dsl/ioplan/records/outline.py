@@ -26,6 +26,8 @@ class Where(Protocol):
     def round(self) -> int: ...
     @property
     def iteration(self) -> int: ...
+    @property
+    def removed(self) -> bool: ...
 
 
 class Outlined(Protocol):
@@ -62,6 +64,7 @@ class AskedOutline(_Part):
     step: int
     round: int = 0
     iteration: int = 0
+    removed: bool = False
 
 
 class Outline(_Part):
@@ -86,11 +89,11 @@ One = TypeVar("One", bound=Outlined)
 def current_records(records: Sequence[One]) -> list[One]:
     """One for each place in the plan, in their order, and all preparations.
 
-    Of the run that was last asked for there (the plan may have been edited since) it
-    is the last finished record, or else the last.
+    Of the run that was last asked for there it is the last finished record, or else
+    the last. What an edited plan no longer has does not count.
     """
     by_slot: dict[RunSlot, list[One]] = {}
-    for record in records:
+    for record in (one for one in records if not one.asked.removed):
         by_slot.setdefault(_slot(record), []).append(record)
     kept = {id(_last(found)) for found in by_slot.values()}
     return [record for record in records if id(record) in kept]
@@ -98,7 +101,7 @@ def current_records(records: Sequence[One]) -> list[One]:
 
 def _slot(record: Outlined) -> RunSlot:
     asked = record.asked
-    if asked.kind not in ("run", "predicted"):
+    if asked.kind != "run":
         return record.session, record.seq
     turn = asked.step, asked.round, asked.iteration
     return record.session, asked.test, *turn, *sorted(asked.cell.items())

@@ -32,6 +32,10 @@ class Percentile(Model):
     percent: float
     latency_ns: float
     supported: bool = Field(description=f"at least {BEYOND} samples lie beyond it")
+    is_bound: bool = Field(
+        description="only known to be at least so much: what counted it ends there",
+        default=False,
+    )
 
 
 class Latency(Model):
@@ -153,6 +157,70 @@ class Steady(Model):
     window: int
     reached: bool
     why: str = Field(description="empty when reached, else what is not yet so")
+    settled: bool = Field(
+        description="the values are within the limits, whatever the drive's state is",
+        default=False,
+    )
+    evidence: str = Field(
+        description="the account of the drive's state at the end of the window",
+        default="",
+    )
+    limits: str = Field(
+        description="why a value that is reached is of the drive as it is, and not of "
+        "one that is all written; empty where it is of any",
+        default="",
+    )
+
+    @property
+    def meets_rule(self) -> bool:
+        """Whether the values are within the limits, on whatever drive."""
+        return self.settled or self.reached
+
+    @property
+    def is_borne(self) -> bool:
+        """Whether it is steady, on a drive that is all written."""
+        return self.reached and not self.limits
+
+    @property
+    def claim(self) -> str:
+        """`steady` only where the drive's state can bear it, else with the reason."""
+        if not self.reached:
+            return f"not steady: {self.why}"
+        return f"settled, with {self.limits}" if self.limits else "steady"
+
+
+class DriveState(Model):
+    """The account of the drive's state as a run ended, and what its figures lack."""
+
+    since: str = Field(
+        description="where the account begins: a purge, or the creation of the target; "
+        "empty where what was before is not known"
+    )
+    written_capacities: float = Field(description="writes since then, over capacity")
+    random_capacities: float = Field(
+        description="writes in random order since the last in order, over capacity"
+    )
+    unwritten_percent: float = Field(
+        description="of the blocks, never written since then, or trimmed"
+    )
+    idle_s: float = Field(
+        description="the plan's time without I/O right before the run",
+        default=0.0,
+    )
+    evidence: str = Field(description="the same in a few words")
+    lacks: str = Field(
+        description="what the figures need of the state, and it has not yet", default=""
+    )
+    limits: str = Field(
+        description="what the figures owe to blocks that hold nothing, or to data that "
+        "compresses",
+        default="",
+    )
+
+    @property
+    def doubt(self) -> str:
+        """What is against the figures, in a few words."""
+        return self.lacks or self.limits
 
 
 class Decided(Model):
@@ -171,19 +239,6 @@ class Decided(Model):
     within_percent: float = Field(description="the limit of both together")
     reached: bool = Field(description="whether the cell is left out of later rounds")
     why: str = Field(description="empty when reached, else what is not yet so")
-
-
-class Predicted(Model):
-    """What other cells say of one that was left out: `skip when predicted`."""
-
-    metric: str = Field(description="all that is predicted of the cell")
-    unit: str
-    value: float
-    half_width_percent: float = Field(
-        description="how far off it may be, by what others say of measured cells"
-    )
-    confidence_percent: float
-    within_percent: float = Field(description="what the plan asks for")
 
 
 class Verdict(Model):
@@ -216,15 +271,24 @@ class Asked(Model):
     plan: str
     plan_file: str
     profile: str = Field(description="the plan's set of values", default="full")
+    shortened: bool = Field(
+        description="the profile writes less than one pass before the test, so its "
+        "figures are not of a prepared drive",
+        default=False,
+    )
     test: str
     cell: dict[str, str] = Field(description="axis to value, as the plan writes it")
-    kind: Literal["run", "prepare", "probe", "predicted"]
+    kind: Literal["run", "prepare", "probe"]
     step: int = Field(description="which step of the test, from 0")
     name: str = Field(description="the step's name", default="")
     round: int = Field(description="from 1; 0 outside rounds", default=0)
     iteration: int = Field(description="of a repeat, from 1; 0 outside one", default=0)
     after: Preparation | None = None
     seek: Probed | None = Field(description="of a probe: what it was for", default=None)
+    removed: bool = Field(
+        description="the session went on with an edited plan that no longer has it",
+        default=False,
+    )
     workload: Workload
     job: Job
 
@@ -284,6 +348,11 @@ class RunRecord(Model):
     started_at: str = Field(description="UTC, ISO 8601")
     ended_at: str
     run_s: float = Field(description="measured time, without warm-up")
+    lasted_s: float | None = Field(
+        description="from the begin of the measured time to the result, by the host's "
+        "monotonic clock; none in virtual time, and if ioplan did not see the run",
+        default=None,
+    )
     streams: tuple[StreamResult, ...]
     directions: dict[Direction, DirectionResult] = Field(description="over all streams")
     total: DirectionResult = Field(description="reads and writes of all streams")
@@ -307,9 +376,6 @@ class RunRecord(Model):
         "are those of the probe that confirmed it",
         default=None,
     )
-    predicted: Predicted | None = Field(
-        description="of a cell that was not measured: all of its figures", default=None
-    )
     power_cut: PowerCutMade | None = Field(
         description="of a run that ended with a power cut", default=None
     )
@@ -326,6 +392,9 @@ class RunRecord(Model):
     wear: Wear | None = Field(
         description="what the drive says it wrote; absent where it has no log",
         default=None,
+    )
+    state: DriveState | None = Field(
+        description="the account of what was written to the target", default=None
     )
     warnings: tuple[str, ...] = ()
     substitutions: tuple[str, ...] = Field(

@@ -139,7 +139,7 @@ class RunRequest(Model):
         str | None,
         Option(
             "--backend",
-            "io_uring, fio, spdk or sim; default: the lab's, else io_uring.",
+            "io_uring, fio, spdk or sim; else the lab's, io_uring, or fio.",
             "NAME",
             "backends",
             "Backend",

@@ -52,22 +52,6 @@ class Probed(Model):
     )
 
 
-class ScalabilityFit(Model):
-    """Gunther's universal scalability law over the probes of a knee: information.
-
-    The finding does not rest on it. The interval of the peak is at 95 %.
-    """
-
-    gamma: float = Field(description="throughput at 1, without contention")
-    alpha: float = Field(description="contention")
-    beta: float = Field(description="coherency: what makes throughput fall again")
-    peak: float | None = Field(
-        description="where throughput is highest; none if it never falls"
-    )
-    peak_low: float | None
-    peak_high: float | None
-
-
 class Found(Model):
     """What a seek found in a cell."""
 
@@ -97,7 +81,13 @@ class Found(Model):
     )
     confirmed: bool = Field(description="whether a long run held, too")
     monotone: bool = Field(description="no value beyond a no held")
-    fit: ScalabilityFit | None = Field(description="of a knee's probes", default=None)
+    low: float | None = Field(
+        description="of a knee: the lower end of its 95 % interval", default=None
+    )
+    high: float | None = Field(
+        description="its upper end; none where noise hides it", default=None
+    )
+    interval: str = Field(description="both, as the plan would write it", default="")
     confidence_percent: float = Field(description="of each decision")
     undecided: int = Field(description="probes that time ended", default=0)
     probes: int

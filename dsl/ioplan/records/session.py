@@ -54,6 +54,12 @@ class Session(Model):
         default=0,
         ge=0,
     )
+    unmet: int = Field(
+        description="how many steady states and values of seeks that the plan asks for "
+        "were not reached; 0 until the session has ended",
+        default=0,
+        ge=0,
+    )
     tags: Tags = ()
     note: Note = Field(description="a remark of a person", default="")
 
@@ -72,7 +78,6 @@ EventKind = Literal[
     "state",
     "left-out",
     "within",
-    "predicted",
     "purged",
     "failed",
     "tagged",
@@ -102,6 +107,10 @@ class KnownState(Model):
     name: str = Field(description="of the precondition", default="")
     evidence: dict[str, str] = Field(
         description="figures that change when anything writes to the target", default={}
+    )
+    account: str = Field(
+        description="of all that was written to it, as ioplan.drive_account has it",
+        default="",
     )
     session: str
     at: str = Field(description="UTC, ISO 8601")

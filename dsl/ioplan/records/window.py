@@ -68,7 +68,7 @@ def window_of(runs: Sequence[Outlined]) -> Window | None:
     judged = [run for run in runs if run.asked.round and run.steady]
     steady = judged[-1].steady if judged else None
     length = steady.window if steady else DEFAULT_ROUNDS
-    reached = bool(steady and steady.reached and judged[-1].asked.round == last)
+    reached = bool(steady and steady.is_borne and judged[-1].asked.round == last)
     return Window(max(1, last - length + 1), last, reached, _own(runs))
 
 

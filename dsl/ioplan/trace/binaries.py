@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TypeVar
 
+from ioplan.core.extras import install_command
 from ioplan.trace.facts import TraceError
 from ioplan.trace.pairs import Done
 from ioplan.trace.prepared import DISCARD, FLUSH, NO_RESPONSE, READ, WRITE
@@ -153,7 +154,7 @@ def parquet(path: Path, found: Found) -> Iterator[Row]:
     try:
         file = import_module("pyarrow.parquet").ParquetFile(path)
     except ImportError:
-        what = "Parquet needs pyarrow: install it with `pip install 'ioplan[parquet]'`"
+        what = f"Parquet needs pyarrow: {install_command('parquet')}"
         raise TraceError(what) from None
     except ValueError as error:  # ArrowInvalid is one
         raise TraceError(f"no whole Parquet file: {error}") from None

@@ -1,4 +1,4 @@
-// Starts `ioplan lsp`, and shows what it answers beyond the protocol: rehearsals.
+// Starts `ioplan lsp`, and starts it again when its command changes.
 
 import * as vscode from "vscode";
 import { LanguageClient, LanguageClientOptions, ServerOptions } from "vscode-languageclient/node";
@@ -7,11 +7,7 @@ let client: LanguageClient | undefined;
 
 function settings(): Record<string, unknown> {
   const known = vscode.workspace.getConfiguration("ioplan");
-  return {
-    profile: known.get("profile"),
-    capacity: known.get("capacity"),
-    showsTables: true,
-  };
+  return { profile: known.get("profile") };
 }
 
 async function start(output: vscode.OutputChannel): Promise<void> {
@@ -23,17 +19,6 @@ async function start(output: vscode.OutputChannel): Promise<void> {
     initializationOptions: settings(),
     synchronize: { fileEvents: vscode.workspace.createFileSystemWatcher("**/*.ioplan") },
     outputChannel: output,
-    middleware: {
-      // The table of a rehearsal is what the command returns.
-      executeCommand: async (name, given, next) => {
-        const table: unknown = await next(name, given);
-        if (typeof table === "string") {
-          output.appendLine(table);
-          output.show(true);
-        }
-        return table;
-      },
-    },
   };
   client = new LanguageClient("ioplan", "ioplan", server, options);
   await client.start();

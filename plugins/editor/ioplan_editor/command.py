@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ioplan.cli.errors import UsageError
+from ioplan.core.extras import install_command
 
 
 def serve_editor() -> None:
@@ -13,5 +14,6 @@ def serve_editor() -> None:
         missing = (error.name or "").partition(".")[0]
         if missing not in ("pygls", "lsprotocol"):
             raise
-        raise UsageError(f"editors need {missing}: pip install 'ioplan[lsp]'") from None
-    serve("ioplan.cli")
+        text = f"editors need {missing}: {install_command('lsp')}"
+        raise UsageError(text) from None
+    serve()

@@ -37,14 +37,11 @@ Kind = TypeVar("Kind", bound=tree.Node)
 Parsed = tuple[tree.File, list[Diagnostic]]
 MOST_PARSED = 64
 """Texts whose trees are kept."""
-MOST_COSTS = 1000
-"""Tests of which it is remembered what they cost."""
 MOST_FILES = 500
 """The most files of a folder that are searched for a name."""
 MOST_FOLDERS = 2000
 LEFT = {"node_modules", "__pycache__", "target"}
 """Folders in which no plans are."""
-TERABYTE = 10**12
 
 
 def lab_folders() -> tuple[Path, ...]:
@@ -56,17 +53,12 @@ def lab_folders() -> tuple[Path, ...]:
 
 
 class Workspace:
-    """The texts as they are on the screen, and for what profile and drive they are.
-
-    `capacity_bytes` is that of the target for which plans are costed.
-    """
+    """The texts as they are on the screen, and the profile that is checked."""
 
     def __init__(self) -> None:
         self.texts: dict[Path, str] = {}
         self.roots: list[Path] = []
         self.profile = FULL
-        self.capacity_bytes = TERABYTE
-        self.costs: dict[Any, Any] = {}
         self._parsing = Lock()  # a check runs beside what is asked meanwhile
         self.known_tests = KnownTests()
         self._latest: dict[str, tree.File] = {}
@@ -77,8 +69,6 @@ class Workspace:
         """A text is on the screen now, or another one than before."""
         self.texts[path] = text
         self.forget()
-        if len(self.costs) > MOST_COSTS:
-            self.costs.clear()
 
     def close(self, path: Path) -> None:
         """What is on the disk counts again."""

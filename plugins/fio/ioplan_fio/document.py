@@ -8,12 +8,14 @@ it is required to have all that a run needs.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from ioplan.workload import Direction
+from ioplan_fio.differences import depth_of
 
 # fio's JSON from 3.1 on: what is needed of it; other fields may come and go.
 #
@@ -48,6 +50,11 @@ class Latency(Part):
     percentile: dict[str, Number] = {}
     bins: dict[int, Count] = {}
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether fio measured it: with gtod_reduce and its like all are zeros."""
+        return self.max_ns > 0 if self.count is None else self.count > 0
+
     @field_validator("bins", mode="before")
     @classmethod
     def _counts(cls, bins: Any) -> Any:
@@ -72,14 +79,33 @@ class Latency(Part):
         return {key: value for key, value in found.items() if 0 < float(key) <= 100}
 
 
+RATE_SLACK = 0.02
+"""What fio rounds, in a short run."""
+
+
 class DirectionReport(Part):
     """What one direction of one job did."""
 
     io_bytes: Count
     total_ios: Count
     runtime_ms: Annotated[Count, Field(alias="runtime")] = 0
+    iops: Number = 0.0
+    bandwidth_bytes_per_s: Annotated[Number, Field(alias="bw_bytes")] = 0.0
     lat: Annotated[Latency | None, Field(alias="lat_ns")] = None
     clat: Annotated[Latency | None, Field(alias="clat_ns")] = None
+
+    @property
+    def contradiction(self) -> str:
+        """Where a rate is not that of a count and the time; empty where none is."""
+        rates = (
+            (self.iops, self.total_ios, "IOPS"),
+            (self.bandwidth_bytes_per_s, self.io_bytes, "B/s"),
+        )
+        for rate, count, unit in rates:
+            true_rate = 1000 * count / self.runtime_ms if self.runtime_ms else 0.0
+            if rate and abs(rate - true_rate) > RATE_SLACK * true_rate + 1:
+                return f"{rate:.0f} {unit}, and its counts and time say {true_rate:.0f}"
+        return ""
 
 
 class JobReport(Part):
@@ -132,6 +158,17 @@ class Report(Part):
             if pattern.partition(":")[0] in ONLY_WRITES and job.read.total_ios:
                 job.read = DirectionReport(io_bytes=0, total_ios=0)
                 job.verified = True
+
+    def round_depths(self) -> None:
+        """Write the queue depths that this fio's engine had for those it was told."""
+        numbers = tuple(map(int, re.findall(r"\d+", self.version)[:2]))
+        for job in self.jobs:
+            options = {**self.options, **job.options}
+            depth = str(options.get("iodepth", ""))
+            if depth.isdecimal() and int(depth):
+                real = depth_of(str(options.get("ioengine", "")), int(depth), numbers)
+                if real != int(depth):
+                    job.options["iodepth"] = str(real)
 
 
 MAX_MESSAGES = 4000

@@ -12,7 +12,8 @@ import os
 import re
 from itertools import pairwise
 
-from ioplan.job import Failure, Job, JobStream
+from ioplan.job import Failure, Job
+from ioplan.job_stream import JobStream
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.document import LiveDirection, LiveJob, LiveReport
 from ioplan_fio.jobfile import section_names

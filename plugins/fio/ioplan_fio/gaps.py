@@ -12,9 +12,11 @@ from msgspec import Struct
 
 from ioplan.backends import Gap
 from ioplan.core.text import counted
-from ioplan.job import Job, JobStream
+from ioplan.job import Job
+from ioplan.job_stream import JobStream
 from ioplan.language.quantity import size_text as quantity_text
 from ioplan.workload import Hotspots, Normal, Pareto, Zipf
+from ioplan_fio.differences import depth_of, flush_gap
 from ioplan_fio.replayed import MOST_IOS
 from ioplan_fio.section import (
     US_NS,
@@ -37,8 +39,6 @@ from ioplan_fio.streams import (
     used_sizes,
 )
 
-SYNC_MENDED = (3, 38)
-"""Since then fio flushes once for so many writes ("Ensure fsync only after write")."""
 PAUSE_ENDS_WITH_RUN, PAUSE_AFTER_WARMUP = (3, 34), (3, 35)
 """Since then ("fix runtime when used with thinktime", "Fix missing re-init thinktime
 when using ramptime")."""
@@ -221,6 +221,13 @@ def _common_start(context: GapContext, stream: JobStream) -> Found:
 
 
 def _qd(context: GapContext, stream: JobStream) -> Found:
+    depth = depth_of(context.engine, stream.qd, context.version)
+    if depth != stream.qd:
+        reason = (
+            f"before 3.39 fio's {context.engine} rounds a queue depth of {stream.qd} "
+            f"up to {depth}"
+        )
+        return "qd", reason, "", "--option engine=libaio, or fio 3.39 or newer"
     if context.engine != "psync" or stream.qd == 1:
         return None
     reason = "psync does one I/O at a time; choose the engine io_uring or libaio"
@@ -356,21 +363,17 @@ def _sync(context: GapContext, stream: JobStream) -> Found:
         return "sync", "fio's io_uring_cmd does not flush", ""
     if context.engine == SPDK:  # seen: err=1 at the first fdatasync
         return "sync", "SPDK's fio plugin does not support flushes by fdatasync", ""
-    if context.engine == "libaio" and stream.qd > 1 and _waits(stream):
-        reason = (
-            "fio's libaio leaves out flushes (seen: 13 to 70 %) if it waits between "
-            "I/Os and several are in flight"
-        )
-        return "sync", reason, f"fdatasync={stream.sync_every}, flushing less often"
-    deep = stream.qd > 1 and context.engine == "io_uring"
-    if context.version >= SYNC_MENDED or not (_is_mixed(stream) or deep):
-        return None
-    reason = (
-        "before 3.38 fio may flush several times for the same writes, when reads are "
-        "mixed in or several I/Os are under way"
+    gap = flush_gap(
+        context.engine,
+        stream.qd,
+        mixed=_is_mixed(stream),
+        waits=_waits(stream),
+        version=context.version,
     )
-    instead = f"fdatasync={stream.sync_every}, flushing more often"
-    return "sync", reason, instead, "fio 3.38 or newer"
+    if gap is None:
+        return None
+    instead = f"fdatasync={stream.sync_every}, {gap.instead}"
+    return "sync", gap.reason, instead, gap.edit
 
 
 def _fua(context: GapContext, stream: JobStream) -> Found:

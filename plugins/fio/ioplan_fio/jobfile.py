@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args
 from ioplan.backends import BackendError
 from ioplan.core.model import Model
 from ioplan.core.text import did_you_mean
-from ioplan.job import Job, JobStream
+from ioplan.job import Job
+from ioplan.job_stream import JobStream
 from ioplan_fio.section import replay_section, section_lines
 from ioplan_fio.streams import PAGE_BYTES, aligned, used_sizes
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ioplan.job import Job, JobStream
+from ioplan.job import Job
 from ioplan.job_replay import chunks, moving_ios, trace_of
+from ioplan.job_stream import JobStream
 from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE, Ios
 from ioplan.trace.rows import FUA
 

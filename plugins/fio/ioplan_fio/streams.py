@@ -6,7 +6,8 @@ from math import lcm
 
 from msgspec import Struct
 
-from ioplan.job import Job, JobStream
+from ioplan.job import Job
+from ioplan.job_stream import JobStream
 from ioplan.workload import DIRECTIONS, Direction, SizeShare
 
 Sizes = tuple[SizeShare, ...]

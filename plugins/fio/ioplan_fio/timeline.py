@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ioplan.job import Counts, Cpu, Job, JobStream, Progress, Result, StreamCounts
+from ioplan.job import (
+    Counts,
+    Cpu,
+    Job,
+    Progress,
+    Result,
+    StreamCounts,
+)
+from ioplan.job_stream import JobStream
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.counts import Cumulative, interval, latencies, summed, whole
 from ioplan_fio.document import LiveJob, LiveReport

@@ -6,7 +6,6 @@ import os
 import re
 from pathlib import Path
 
-from ioplan.cli.commands.trace.traces import replaced
 from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, USAGE
@@ -16,7 +15,9 @@ from ioplan.core.text import counted
 from ioplan.language.check.modules import read_text
 from ioplan.language.errors.diagnostic import Diagnostic, in_order
 from ioplan.language.syntax.source import Source
+from ioplan.results.measure.consistency import consistent
 from ioplan.results.store.store import Store, default_path
+from ioplan.runner.guard.output import output_path
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio_results.log_file import log_of
 from ioplan_importer.fio_results.sessions import import_results
@@ -121,7 +122,10 @@ def _folder(
 ) -> int:
     """A plan for each file; with a suite's name, over one library of workloads."""
     library = Library(_suite_name(suite)) if suite else None
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make {str(folder)!r}: {error.strerror}") from error
     codes, place = [], _beside(folder, force)
     for source, kind in zip(sources, kinds, strict=True):
         made = _imported(source, kind, variables, library, place)
@@ -160,7 +164,7 @@ def _suite_name(text: str) -> str:
 
 
 def _beside(folder: Path, force: bool) -> Place:
-    return lambda name: replaced(folder / name, force)
+    return lambda name: output_path(folder / name, force=force)
 
 
 def _imported(
@@ -231,7 +235,7 @@ def _session(
     if not before:  # also where an import was killed in the middle
         store.begin(session)
         for record, detail in made.records:
-            store.add(record, detail)
+            store.add(consistent(record, detail), detail)
         store.finish(session.id, session.status, session.ended_at or "")
     what = counted(len(made.records), "run")
     said = ", imported before" if before else ""

@@ -23,7 +23,7 @@ COMMANDS = (
                 "--output -o",
                 "The plan file, or a folder for several; default: stdout.",
                 "FILE",
-                kind="path",
+                kind="output",
             ),
             option("--suite", "Put the workloads into one library.", "NAME"),
             flag("--prove", "Verify that fio does the same I/O for the plan."),
@@ -52,7 +52,7 @@ COMMANDS = (
                 key="path", metavar="TRACE", help="A trace.", kind="path", required=True
             ),
             option(
-                "--output -o", "The plan file; default: stdout.", "FILE", kind="path"
+                "--output -o", "The plan file; default: stdout.", "FILE", kind="output"
             ),
             option("--volume", "The device, of a trace of several.", "NAME"),
             flag("--not-simulated", "Run neither on a simulated drive."),

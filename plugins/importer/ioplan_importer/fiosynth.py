@@ -163,7 +163,9 @@ class _Suite:
             return []
         values = self._values(entry.get("values", {}))
         try:
-            outline = outline_of(template, values, self.findings, with_device)
+            outline = outline_of(
+                template, values, self.findings, with_device, tell_files=False
+            )
         except ImportFault as fault:
             self.findings.found.append(fault.diagnostic)
             return []

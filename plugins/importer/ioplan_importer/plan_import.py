@@ -31,13 +31,14 @@ from ioplan_importer.writer import Library, plan_text
 
 Read = Callable[[Source, Mapping[str, str], Findings], PlanOutline]
 
-RESULTS, LOGS = "fio results", "fio logs"
+RESULTS, LOGS, OPTIONS = "fio results", "fio logs", "fio options"
 VDBENCH = re.compile(r"^\s*(?:sd|wd|rd|fsd|fwd|hd|general)\s*=", re.MULTILINE)
 SECTION = re.compile(r"^\s*\[", re.MULTILINE)
-OTHER_OUTPUT = re.compile(r"^[2-5];fio-3|^.+: \(g=\d+\): rw=", re.MULTILINE)
+OTHER_OUTPUT = re.compile(r"^[2-5];fio-[0-9]|^.+: \(g=\d+\): rw=", re.MULTILINE)
 JOB_FILES = (".fio", ".job")
 READERS: dict[str, Read] = {
     "fio": of_fio,
+    OPTIONS: partial(of_fio, tell_files=False),
     "fiosynth": outline_of_suite,
     "vdbench": outline_of_parameters,
 }

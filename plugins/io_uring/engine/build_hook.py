@@ -1,8 +1,8 @@
 """Makes what a package has beside its sources: two programs and the parser's tables.
 
-Without cargo the package still installs; the io_uring backend then says that
-the engine was not built and how to build it, and `ioplan device` the same of the test
-device. Without the tables it still works: they are made on the first use.
+Where Rust is missing or too old, the package still installs; the io_uring backend then
+says that the engine was not built and how to build it, and `ioplan device` the same of
+the test device. Without the tables it still works: they are made on the first use.
 
 IOPLAN_WHEEL names the engine that goes into a wheel, with the device beside it; unset,
 cargo builds both, and with `pure` there is neither. A static engine makes a wheel for
@@ -12,7 +12,6 @@ all Linux of its processor.
 from __future__ import annotations
 
 import os
-import shutil
 import struct
 import subprocess
 import sys
@@ -23,11 +22,10 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from stamp import CRATES, fits, stamp_of, write_stamp
+import rust
+from stamp import CRATES, fits, in_wheel, place_of, put, stamp_of, write_stamp
 
-ENGINE, DEVICE = CRATES
-PACKAGES = {ENGINE: "plugins/io_uring/ioplan_io_uring", DEVICE: "dsl/ioplan/witness"}
-"""Which folder has a program, in `bin`; its wheel has it without the first folders."""
+ENGINE, _ = CRATES
 SOURCES = Path("dsl")
 TABLES = Path("ioplan/language/syntax/grammar.tables")
 MAKE_TABLES = """
@@ -71,15 +69,9 @@ class PackageHook(BuildHookInterface):  # type: ignore[type-arg]
             build_data["force_include"][str(sources / TABLES)] = str(TABLES)
 
     def _place(self, name: str) -> None:
-        """An editable install finds the binary beside the package's source."""
-        place = Path(self.root, PACKAGES[name], "bin", name)
-        program = None if fits(place) else self._built(name)
-        if program is not None:
-            place.parent.mkdir(exist_ok=True)
-            fresh = place.with_suffix(".new")
-            shutil.copy2(program, fresh)
-            fresh.replace(place)
-            write_stamp(place)
+        """An editable install finds the program beside the package's source."""
+        if not fits(place_of(name)) and (program := self._built(name)):
+            put(program, name)
 
     def _add_programs(self, build_data: dict[str, Any]) -> None:
         wanted = os.environ.get("IOPLAN_WHEEL", "")
@@ -101,24 +93,11 @@ class PackageHook(BuildHookInterface):  # type: ignore[type-arg]
             build_data["force_include"][str(file)] = in_wheel(program.name, file.name)
 
     def _built(self, name: str) -> Path | None:
-        """The binary, or None where there is no cargo. A failing build is an error."""
-        cargo = shutil.which("cargo") or shutil.which(
-            "cargo", path=str(Path.home() / ".cargo" / "bin")
-        )
-        if cargo is None:
-            self.app.display_warning(
-                f"cargo was not found: ioplan installs without {name}"
-            )
+        """The program, or None without Rust. A failing build is an error."""
+        if fault := rust.fault():
+            self.app.display_warning(f"ioplan installs without {name}: {fault}")
             return None
-        crate = Path(self.root) / CRATES[name]
-        subprocess.run([cargo, "build", "--release", "--locked"], cwd=crate, check=True)
-        target = Path(os.environ.get("CARGO_TARGET_DIR") or crate / "target")
-        return target / "release" / name
-
-
-def in_wheel(program: str, file: str) -> str:
-    """Where a wheel has a program's file."""
-    return f"{PACKAGES[program][PACKAGES[program].index('ioplan') :]}/bin/{file}"
+        return rust.build(name)
 
 
 def _runs_on(engine: Path) -> str:

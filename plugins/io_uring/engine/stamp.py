@@ -7,6 +7,7 @@ in the wheels too, so that a clone of the same sources may take the engine of a 
 from __future__ import annotations
 
 import hashlib
+import shutil
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -15,6 +16,32 @@ CRATES = {
     "ioplan-device": Path("plugins/witness/device"),
 }
 """The programs that are built, and of what."""
+PACKAGES = {
+    "ioplan-engine": "plugins/io_uring/ioplan_io_uring",
+    "ioplan-device": "plugins/witness/ioplan_witness",
+}
+"""Which folder has a program, in `bin`; its wheel has it without the first folders."""
+
+
+def place_of(name: str) -> Path:
+    """Where a clone has a program: beside the package that starts it."""
+    return ROOT / PACKAGES[name] / "bin" / name
+
+
+def in_wheel(program: str, file: str) -> str:
+    """Where a wheel has a program's file."""
+    package = PACKAGES[program]
+    return f"{package[package.index('ioplan') :]}/bin/{file}"
+
+
+def put(program: Path, name: str) -> None:
+    """Copy a program that was built of these sources to its place, stamped."""
+    place = place_of(name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    fresh = place.with_suffix(".new")
+    shutil.copy2(program, fresh)
+    fresh.replace(place)
+    write_stamp(place)
 
 
 def stamp_of(engine: Path) -> Path:
@@ -47,6 +74,7 @@ def _sources() -> str:
         for file in (
             ROOT / crate / "Cargo.toml",
             ROOT / crate / "Cargo.lock",
+            *(ROOT / crate).glob("build.rs"),
             *sources,
         ):
             digest.update(f"{file.relative_to(ROOT).as_posix()}\0".encode())

@@ -29,8 +29,8 @@ NAME = "ioplan-engine"
 HERE = Path(__file__).resolve().parent
 PLACES = (HERE / "bin" / NAME, HERE.parent / "engine" / "target" / "release" / NAME)
 HOW_TO_BUILD = (
-    "the engine was not built: install Rust's cargo, then install ioplan again, or "
-    "name the program in IOPLAN_ENGINE"
+    "the engine was not built: install Rust's cargo, then install ioplan again (in a "
+    "clone: make demo), or name the program in IOPLAN_ENGINE"
 )
 PROBE_S = 20
 
@@ -203,7 +203,6 @@ class IoUringDrive(FileDrive):
         self.settings = settings
         self.program = engine_path()
         self.stamps: Path | None = None
-        self.journal: int | None = None
 
     def start(self, job: Job) -> EngineExecution:
         """Begin a run. Raises BackendError."""
@@ -218,11 +217,9 @@ class IoUringDrive(FileDrive):
                 self.settings,
                 stamps=self.stamps,
                 keep=keep,
-                journal=self.journal,
             ),
             [self.target.fd],
             kept,
-            () if self.journal is None else (self.journal,),
         )
 
 

@@ -60,7 +60,7 @@ def gaps_of(job: Job, settings: Settings) -> list[Gap]:
 
     Several targets have no `verify`: its file of stamps is of one.
     """
-    return _gaps_of_targets(job, settings) + [
+    return [*_gaps_of_targets(job, settings), *_gaps_of_size(job)] + [
         Gap(stream=stream.name, field=field, reason=f"{name} I/O has no {field}")
         for stream in job.streams
         for name in settings.enabled
@@ -69,6 +69,29 @@ def gaps_of(job: Job, settings: Settings) -> list[Gap]:
         or (field == "sync" and name == "polled" and stream.sync_every)
         or (field == "fua" and name == "polled" and stream.fua)
     ]
+
+
+MOST_QD, MOST_THREADS, MOST_TARGETS = 16_384, 4096, 256
+"""As in the engine's `check.rs`."""
+
+
+def _gaps_of_size(job: Job) -> list[Gap]:
+    """What the engine has no room for."""
+    found = [
+        Gap(stream=one.name, field="qd", reason=f"at most {MOST_QD:_} per thread")
+        for one in job.streams
+        if one.qd > MOST_QD
+    ]
+    found += [
+        Gap(stream=one.name, field="targets", reason=f"at most {MOST_TARGETS}")
+        for one in job.streams
+        if len(one.target_numbers) > MOST_TARGETS
+    ]
+    if job.threads > MOST_THREADS:
+        reason = f"{job.threads:_} threads in all are more than {MOST_THREADS:_}"
+        first = job.streams[0].name
+        found.append(Gap(stream=first, field="threads", reason=reason))
+    return found
 
 
 def _gaps_of_targets(job: Job, settings: Settings) -> list[Gap]:
@@ -97,18 +120,15 @@ def engine_job(
     indent: int | None = None,
     stamps: Path | None = None,
     keep: Path | None = None,
-    journal: int | None = None,
 ) -> str:
     """The job as the engine reads it: with these settings, and of one host.
 
     `stamps` is the file that remembers what was written with `verify`, and `keep` what
-    the names of the files begin with in which threads keep what they issue; `journal`
-    is the descriptor of a link to the other host that keeps the stamps as well.
+    the names of the files begin with in which threads keep what they issue.
     """
     own = {name: True for name in settings.enabled}
     files = {"stamps": stamps, "keep": keep}
     stored: dict[str, Any] = {name: str(path) for name, path in files.items() if path}
-    stored |= {"journal_fd": journal} if journal is not None else {}
     return job_text(job, {**own, **stored, **_traces(job)}, indent)
 
 

@@ -18,10 +18,12 @@ from ioplan.core.text import did_you_mean
 from ioplan.core.version import __version__
 from ioplan.job import Job
 from ioplan.language.spoken import COMMON, REPLAYS, speaking
+from ioplan.planner.bounds import Speeds
+from ioplan.results.measure.wear import steady_waf
 from ioplan_sim.execution import SimExecution
-from ioplan_sim.replay.replay_execution import ReplayExecution, replays_only
-from ioplan_sim.replay.replayed import gaps_of, with_rates
+from ioplan_sim.replay.replay_execution import ReplayExecution, gaps_of
 from ioplan_sim.spec import DriveSpec, read_spec
+from ioplan_sim.speed_range import speeds_of
 from ioplan_sim.ssd import Ssd
 
 BLOCK_BYTES = 512
@@ -48,7 +50,7 @@ SPEAKS = speaking(
     "retry",
     "hang",
     "over all",
-    *REPLAYS,
+    *(form for form in REPLAYS if form != "replay after completion"),
 )
 """The words that it knows; what of them it cannot do exactly, `gaps` says. What is over
 all is over its one drive: several are refused."""
@@ -124,9 +126,8 @@ class SimDrive:
 
     def start(self, job: Job) -> SimExecution:
         """Begin a run; virtual time passes as its events are taken."""
-        if replays_only(job):
-            return ReplayExecution(job, self.facts, self.ssd)
-        return SimExecution(with_rates(job), self.facts, self.ssd)
+        kind = ReplayExecution if any(s.replay for s in job.streams) else SimExecution
+        return kind(job, self.facts, self.ssd)
 
     def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
         """Make the drive as new."""
@@ -136,6 +137,12 @@ class SimDrive:
     def idle(self, pause_ns: int) -> None:
         """Let virtual time pass; the drive collects garbage meanwhile."""
         self.ssd.rest(pause_ns)
+
+    def speeds(self) -> Speeds:
+        """Between which bounds its speed lies, in whatever state it is."""
+        spec = self.ssd.spec
+        in_place = spec.flash.in_place
+        return speeds_of(spec, 1.0 if in_place else steady_waf(spec.over_provisioning))
 
     def close(self) -> None:
         """Nothing is held, so nothing is given back."""

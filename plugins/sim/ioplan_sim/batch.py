@@ -70,8 +70,10 @@ class Batch(QueueModel):
         return all(source.deviation() < ENOUGH for source in self.sources)
 
     def _warm_up(self) -> None:
-        """Wait until what the buffer held at first is programmed, with all that this
-        made the dies do."""
+        """Wait until all of a closed loop waits as long as it will, and what the buffer
+        held at first is programmed, with all that this made the dies do."""
+        while not all(source.has_gone_round for source in self.sources):
+            self.next_events(EVENTS)
         while self._work() < MAX_WORK and not self._is_drained():
             self.next_event()
         end_ns = max(self.die_ns)

@@ -22,15 +22,17 @@ from ioplan.job import (
 from ioplan.job_refusal import refusal
 from ioplan.results.measure.tally import StreamCountsBuilder
 from ioplan.workload import SYNCS
-from ioplan_sim.latency import Ints, count_drawn, spread
+from ioplan_sim.latency import Ints, count_drawn, spread, thinned
+from ioplan_sim.limits import Limits
 from ioplan_sim.load import StreamLoad
 from ioplan_sim.phase_counts import Names, PhaseCounts, Split, StreamPart, shares_of
 from ioplan_sim.queue_model import Condition
 from ioplan_sim.ssd import PARTS, SPARE_TIME_SHARE, Ssd
 
-NOISE = 0.005
-"""Relative deviation of the drive's speed from one slice to the next. From one run
-to the next, it is as unsure as the batch that it was found by."""
+NOISE, ERRORS = 0.005, 3.0
+"""Relative deviation of the drive's speed from one interval to the next, at least; and
+so many standard errors of the batch that it was found by. So the deviation of the
+intervals contains the error of the run, which varies by one such error itself."""
 
 
 def fit(ios: Ints, sizes_bytes: Ints, limit_bytes: float) -> None:
@@ -40,6 +42,25 @@ def fit(ios: Ints, sizes_bytes: Ints, limit_bytes: float) -> None:
         step = min(int(ios[kind]), excess // int(sizes_bytes[kind]))
         ios[kind] -= step
         excess -= step * int(sizes_bytes[kind])
+
+
+def _cut(
+    load: StreamLoad,
+    part: StreamCountsBuilder,
+    place: int,
+    ios: int,
+    cut_bytes: int,
+    split: Split,
+) -> int:
+    """Take from what I/Os of a kind have moved what the ends of passes cut from them,
+    and return it."""
+    kind = load.kinds[place]
+    taken = min(cut_bytes, ios * (kind.size_bytes - 1))
+    for one in (part, *(split[-1][0] if split else ())):
+        one.direction(kind.direction).bytes -= taken
+    if kind.direction == "read" and load.stream.verify:
+        part.verified_bytes -= taken
+    return taken
 
 
 class SimExecution(Closing):
@@ -113,6 +134,7 @@ class SimExecution(Closing):
         self._now_ns = 0  # since the start of the warm-up
         self._speeds = ssd.speeds(job)
         self._run_deviation = self._rng.normal()
+        self._limits = Limits(ssd.spec)
         self._before = ssd.flash.host_pages, ssd.flash.programmed_pages
         self._logged_before = ssd.logged()
         self._began_ns = ssd.clock_ns
@@ -164,7 +186,8 @@ class SimExecution(Closing):
     def _set_limits(self) -> None:
         self._left_bytes = self.job.limit_bytes or inf
         for load in self._loads:
-            load.cover(self.job.passes or inf)
+            if self.job.passes:
+                load.cover(self.job.passes, self.job.block_bytes)
 
     def _goes_on(self) -> bool:
         unfinished = any(load.left_bytes > 0 for load in self._loads)
@@ -172,6 +195,7 @@ class SimExecution(Closing):
 
     def _interval(self, longest_ns: float) -> tuple[int, tuple[StreamCounts, ...]]:
         length_ns, spent_ns = int(min(self.job.interval_ns, longest_ns)), 0
+        self._noise = self._rng.normal()
         parts = self._builders()
         while spent_ns < length_ns and self._goes_on():
             time_ns = self._slice(length_ns - spent_ns, parts)
@@ -197,12 +221,12 @@ class SimExecution(Closing):
             return longest_ns
         self._set_pace(loads)
         time_ns = max(1, ceil(min(longest_ns, self._steady_ns(loads))))
-        for index, (load, part) in enumerate(pairs):
-            # What one stream moves too much or too little, the next ones make up.
-            rest = sum(other.bytes_per_ns for other in loads[index:])
-            share = load.bytes_per_ns / rest  # exactly 1 for the last one
-            limit_bytes = self._left_bytes * share
-            self._advance(load, part, time_ns, min(load.left_bytes, limit_bytes))
+        waits_ns, drawn = self._drawn(loads, time_ns)
+        done = self._limits.bound(drawn, loads, time_ns)
+        rows = zip(pairs, waits_ns, drawn, done, strict=True)
+        for (load, part), wait_ns, asked, ios in rows:
+            load.put_off(int(asked.sum() - ios.sum()))
+            self._advance(load, part, ios, wait_ns)
         spare_share = max(0.0, 1 - 2 * self.ssd.work(loads)) * SPARE_TIME_SHARE
         self.ssd.rest(time_ns, spare_share)
         return time_ns
@@ -228,11 +252,14 @@ class SimExecution(Closing):
             cached=cached,
             stored=tuple(self._stored(load) for load in loads),
         )
-        noise = self._rng.normal(0, NOISE)
-        for load, pace in zip(loads, self._speeds.at(loads, condition), strict=True):
-            load.set_pace(
-                pace, max(0.5, 1 + noise + self._run_deviation * pace.deviation)
-            )
+        paces = self._speeds.at(loads, condition)
+        deviation = max(pace.deviation for pace in paces)
+        slower = 1 + self._noise * max(NOISE, ERRORS * deviation)
+        slower += self._run_deviation * deviation
+        for load, pace, stored in zip(loads, paces, condition.stored, strict=True):
+            load.set_pace(pace, max(0.5, slower))
+            self._limits.set_costs(load, condition, stored[0])
+        self._limits.slow(loads)
 
     def _stored(self, load: StreamLoad) -> tuple[float, float]:
         """How much of what the stream reads is stored, and in what pieces."""
@@ -254,26 +281,40 @@ class SimExecution(Closing):
         changed_ns = self.ssd.horizon_ns(writing, self._sampled_every)
         return min(changed_ns, passes_ns, limit_ns)
 
+    def _drawn(
+        self, loads: list[StreamLoad], time_ns: int
+    ) -> tuple[list[float], list[Ints]]:
+        """How long the streams' I/Os wait for issue, and how many come of each kind."""
+        waits_ns, drawn, left_bytes = [], [], self._left_bytes
+        for index, load in enumerate(loads):
+            # What one stream moves too much or too little, the next ones make up.
+            rest = sum(other.bytes_per_ns for other in loads[index:])
+            limit_bytes = left_bytes * load.bytes_per_ns / rest  # all for the last one
+            limit_bytes = min(load.left_bytes, limit_bytes)
+            counts, wait_ns = load.drawn(time_ns, self._rng)
+            expected_bytes = load.bytes_per_ns * time_ns + load.mean_bytes
+            if max(expected_bytes, counts @ load.sizes_bytes) >= limit_bytes:
+                fit(counts, load.sizes_bytes, limit_bytes)
+            left_bytes -= int(counts @ load.sizes_bytes)
+            waits_ns.append(wait_ns)
+            drawn.append(counts)
+        return waits_ns, drawn
+
     def _advance(
-        self,
-        load: StreamLoad,
-        part: StreamCountsBuilder,
-        time_ns: int,
-        limit_bytes: float,
+        self, load: StreamLoad, part: StreamCountsBuilder, counts: Ints, wait_ns: float
     ) -> None:
-        """Do one stream's I/O of a slice, `limit_bytes` at most."""
-        ios, wait_ns = load.due_ios(time_ns, self._rng)
-        counts = self._rng.multinomial(ios, load.shares)
-        expected_bytes = load.bytes_per_ns * time_ns + load.mean_bytes
-        if max(expected_bytes, counts @ load.sizes_bytes) >= limit_bytes:
-            fit(counts, load.sizes_bytes, limit_bytes)
+        """Do one stream's I/O of a slice."""
         done_bytes = int(counts @ load.sizes_bytes)
         split = self._by_phase.split(load, self._phases(load), int(counts.sum()))
         load.left_bytes -= done_bytes
-        self._left_bytes -= done_bytes
+        cut_bytes = load.cut_bytes(int(counts.sum()))
+        self._left_bytes -= done_bytes - cut_bytes
         for place, count in enumerate(counts.tolist()):
             if count:
-                self._count(load, part, place, count, wait_ns, split)
+                took_ns = self._count(load, part, place, count, wait_ns, split)
+                mean_ns = load.pace.curves[place].mean_ns * load.factor
+                load.ahead_ns += took_ns - count * (mean_ns + wait_ns)
+                cut_bytes -= _cut(load, part, place, count, cut_bytes, split)
         part.backlog_ios = load.late_ios
 
     def _phases(self, load: StreamLoad) -> Names:
@@ -292,25 +333,30 @@ class SimExecution(Closing):
         ios: int,
         wait_ns: float,
         split: Split,
-    ) -> None:
-        """Count I/Os of a kind, with their latencies and what they do to the drive."""
+    ) -> int:
+        """Count I/Os of a kind, with what they do to the drive; the sum of their
+        latencies."""
         kind = load.kinds[place]
         offset = int(self._rng.integers(1024)) / 1024  # so ios + offset is exact
         curve = load.pace.curves[place]
         drawn = spread(ios, curve, load.factor, wait_ns, offset)
-        count_drawn(part.direction(kind.direction), ios, kind.size_bytes, *drawn)
+        counts = part.direction(kind.direction)
+        before_ns = counts.sum_ns
+        count_drawn(counts, ios, kind.size_bytes, *drawn)
+        first, left = drawn
         for counters, some in shares_of(split, ios):
-            if some < ios:
-                drawn = spread(some, curve, load.factor, wait_ns, offset)
+            own = thinned(left, some, offset)
+            left = left - own
             for one in counters:
                 direction = one.direction(kind.direction)
-                count_drawn(direction, some, kind.size_bytes, *drawn)
+                count_drawn(direction, some, kind.size_bytes, first, own)
         self.ssd.take(load, kind, ios, self._sampled_every)
         if kind.direction == "write":
             self._written_pages += ios * kind.pages
             self._count_flushes(load, part, load.flushes(ios), wait_ns, offset)
         if kind.direction == "read" and load.stream.verify:
             part.verified_bytes += ios * kind.size_bytes  # what was written is there
+        return counts.sum_ns - before_ns
 
     def _count_flushes(
         self,

@@ -68,6 +68,12 @@ class IoSource:
         for sample in (*self.samples, self.commits_ns):
             del sample[:]
 
+    @property
+    def has_gone_round(self) -> bool:
+        """Whether each I/O of a closed loop has followed one that was complete: the
+        first ones all begin at once, and wait less."""
+        return self.open_loop or self.number > 2 * self.outstanding
+
     def commit(self, write_ns: float, flushed_ns: float | None) -> None:
         """A write that was due then is complete, and flushed, if it is the last of its
         commit."""
@@ -191,6 +197,11 @@ class PausingSource(IoSource):
             del sample[:]
         self.bursts_ns.clear()
         self.inner_ns.clear()
+
+    @property
+    def has_gone_round(self) -> bool:
+        """What waits is the beginning of a burst, too."""
+        return True
 
     def lacks_bursts(self) -> bool:
         """Whether too few are complete."""

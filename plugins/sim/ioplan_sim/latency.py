@@ -107,6 +107,14 @@ def spread(
     return first, ranks[1:] - ranks[:-1]
 
 
+def thinned(count: Ints, some: int, offset: float) -> Ints:
+    """So many of these latencies: of each bucket its share, and never more than it
+    has, by systematic sampling with a random 0 <= offset < 1."""
+    total = int(count.sum())
+    ranks: Ints = (np.append(0, count.cumsum()) * some + int(offset * total)) // total
+    return ranks[1:] - ranks[:-1]
+
+
 def count_drawn(
     counts: CountsBuilder, ios: int, size_bytes: int, first: int, count: Ints
 ) -> None:

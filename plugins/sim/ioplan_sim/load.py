@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from math import gcd, inf, log2
 
 import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
-from ioplan.job import JobStream
-from ioplan.workload import DIRECTIONS, Direction, Rate, SizeShare
-from ioplan_sim.latency import Pace
+from ioplan.job_stream import JobStream
+from ioplan.workload import DIRECTIONS, Direction, Rate, SizeShare, Stream
+from ioplan_sim.latency import Floats, Pace
+from ioplan_sim.passes import Passes, passes_of
 from ioplan_sim.placement import Placement
 from ioplan_sim.spec import MAP_BYTES
 
@@ -130,7 +133,7 @@ class IoKind(Struct, frozen=True):
     partial: bool
 
 
-def kinds(stream: JobStream, map_bytes: int = MAP_BYTES) -> Iterator[IoKind]:
+def kinds(stream: Stream, map_bytes: int = MAP_BYTES) -> Iterator[IoKind]:
     """All kinds of I/O in a stream; the shares add up to 1."""
     trim = stream.trim_percent / 100
     read = (1 - trim) * stream.read_percent / 100
@@ -148,7 +151,7 @@ def _split(sizes: Sequence[SizeShare], share: float) -> Iterator[tuple[int, floa
 
 
 def kind_of(
-    stream: JobStream,
+    stream: Stream,
     direction: Direction,
     size: int,
     share: float,
@@ -183,7 +186,8 @@ class StreamLoad:
         """`own_ns` is how long the stream is measured."""
         self.stream, self.placement = stream, placement
         self.kinds = tuple(kinds(stream, map_bytes))
-        self.shares = [kind.share for kind in self.kinds]
+        self.shares = np.array([kind.share for kind in self.kinds])
+        self.costs_ns = np.zeros((len(self.kinds), 1))  # by kind and part of the drive
         self.sizes_bytes = np.array([kind.size_bytes for kind in self.kinds])
         self.mean_bytes = sum(k.share * k.size_bytes for k in self.kinds)
         self.written_pages = self._pages("write")
@@ -193,7 +197,12 @@ class StreamLoad:
         self.course = course_of(stream, self.mean_bytes, own_ns)
         self.since_ns = 0.0
         self.left_bytes = inf
+        self.passes: Passes | None = None
+        self.ios = 0  # of the passes
+        self.ahead_ns = 0.0
         self.backlog_ios = self.carry_ios = 0.0
+        self.due: deque[tuple[float, float, float]] = deque()
+        """Of the backlog, in order: since when, for how long, how many fell due."""
         self.max_per_ns = self.pace_per_ns = self.cycle_ns = 0.0
         self.writes = 0
         self.gamma: GammaArrivals | None = None
@@ -204,9 +213,21 @@ class StreamLoad:
     def _pages(self, direction: Direction) -> float:
         return sum(k.share * k.pages for k in self.kinds if k.direction == direction)
 
-    def cover(self, passes: float) -> None:
+    def cover(self, passes: float, block_bytes: int) -> None:
         """Set how often the region is to be covered."""
         self.left_bytes = passes * self.stream.region_bytes
+        self.passes = passes_of(self.stream, passes, block_bytes)
+        if self.passes:  # each counts as a full one
+            self.left_bytes = self.passes.ios * int(self.sizes_bytes[0])
+
+    def cut_bytes(self, ios: int) -> int:
+        """How many bytes passes cut from the I/Os that come next and were taken from
+        `left_bytes` in full."""
+        if self.passes:
+            before, self.ios = self.ios, self.ios + ios
+            return self.passes.cut_until(self.ios) - self.passes.cut_until(before)
+        in_order = self.stream.pattern == "sequential"
+        return round(max(0.0, -self.left_bytes)) if in_order else 0
 
     def set_time(self, since_ns: float) -> None:
         """It is so long after the start of the stream's measured part."""
@@ -249,15 +270,13 @@ class StreamLoad:
         return self.pace_per_ns * self.mean_bytes
 
     def due_ios(self, time_ns: int, rng: np.random.Generator) -> tuple[int, float]:
-        """How many I/Os complete in a time, and how long they waited for issue.
-
-        The wait is the mean backlog over the pace. Fractions are carried over.
-        """
+        """How many I/Os complete in a time, and how long they waited for issue: the
+        first that is due is issued first. Fractions are carried over."""
         able = self.max_per_ns * time_ns + self.carry_ios
         self.carry_ios = able % 1
         if self.stream.rate is None:
             return int(able), 0.0
-        arrived, before = self._arrivals(time_ns), int(self.backlog_ios)
+        arrived, before = self._arrivals(time_ns), self.backlog_ios
         if self.stream.rate.arrivals == "poisson":
             arrived = float(rng.poisson(arrived))
         elif self.stream.rate.arrivals == "gamma":
@@ -267,7 +286,56 @@ class StreamLoad:
             arrived = float(self.gamma.count(arrived))
         ios = min(int(able), int(self.backlog_ios + arrived + 1e-6))
         self.backlog_ios = max(0.0, self.backlog_ios + arrived - ios)
-        return ios, (before + int(self.backlog_ios)) / 2 / self.max_per_ns
+        self.due.append((self.since_ns, time_ns, arrived))
+        self._issue(ios / 2)
+        now_ns = self.since_ns + time_ns / 2
+        waits = max(before, self.backlog_ios) >= 1 and self.due
+        wait_ns = max(0.0, now_ns - self.due[0][0]) if waits else 0.0
+        self._issue(ios / 2)
+        return ios, wait_ns
+
+    def _issue(self, ios: float) -> None:
+        """So many of those that were due first are due no more."""
+        while ios > 0 and self.due:
+            begin_ns, length_ns, count = self.due.popleft()
+            if count > ios:
+                issued_ns = length_ns * ios / count
+                rest = begin_ns + issued_ns, length_ns - issued_ns, count - ios
+                self.due.appendleft(rest)
+            ios -= count
+
+    def drawn(
+        self, time_ns: int, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[np.int64], float]:
+        """How many I/Os of each kind complete in a time, and their wait for issue."""
+        if self.stream.rate or self.stream.pause_ns or len(self.kinds) == 1:
+            ios, wait_ns = self.due_ios(time_ns, rng)
+            return rng.multinomial(ios, self.shares), wait_ns
+        means_ns = np.array([one.mean_ns for one in self.pace.curves])
+        means_ns += self.pace.saturated_ns - self.shares @ means_ns  # for flushes
+        means_ns *= self.factor
+        left_ns = self.outstanding * time_ns - self.ahead_ns
+        counts = np.zeros(len(self.kinds), np.int64)
+        while left_ns > 0:  # more slow ones than usual leave time for fewer
+            counts += (
+                more := rng.multinomial(self._likely(left_ns, means_ns), self.shares)
+            )
+            left_ns -= float(more @ means_ns)
+        self.ahead_ns = -left_ns
+        return counts, 0.0
+
+    def _likely(self, time_ns: float, means_ns: Floats) -> int:
+        """So many I/Os of any kind are likely to fit into a time; at least one."""
+        mean_ns = self.shares @ means_ns
+        spread = np.sqrt(self.shares @ means_ns**2 / mean_ns**2 - 1 + 1e-9)
+        fitting = time_ns / mean_ns
+        return max(1, int(fitting - 2 * spread * np.sqrt(fitting)))
+
+    def put_off(self, ios: int) -> None:
+        """So many of those that were due are not done now."""
+        if self.stream.rate is not None and ios:
+            self.backlog_ios += ios
+            self.due.appendleft((self.since_ns, 0.0, ios))
 
     def flushes(self, writes: int) -> int:
         """How many flushes fall due with so many more writes."""

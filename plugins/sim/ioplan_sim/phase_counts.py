@@ -8,7 +8,8 @@ from math import inf
 
 from msgspec import Struct
 
-from ioplan.job import Job, JobStream, StreamCounts
+from ioplan.job import Job, StreamCounts
+from ioplan.job_stream import JobStream
 from ioplan.results.measure.tally import StreamCountsBuilder
 from ioplan_sim.load import StreamLoad
 

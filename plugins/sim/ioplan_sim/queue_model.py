@@ -35,8 +35,8 @@ class Condition(NamedTuple):
 
 Event = tuple[float, int, int, object]
 """When, a serial number that keeps the order of equal times, what, and about what."""
-Write = tuple[IoSource, IoKind, "array[float]", float, int, int]
-"""On its way to the buffer: source, kind, sample, when it was due, die, its number."""
+Write = tuple[IoSource, IoKind, "array[float]", float, int]
+"""On its way to the buffer: source, kind, sample, when it was due, and its die."""
 
 
 class QueueModel:
@@ -210,7 +210,7 @@ class QueueModel:
         self.in_ns = free_ns + kind.size_bytes * self.link_ns
         die = source.first_pages[number] % self.dies
         self.serial += 1
-        write: Write = (source, kind, sample, intended_ns, die, source.number - 1)
+        write: Write = (source, kind, sample, intended_ns, die)
         return self.in_ns, self.serial, ADMITTED, write
 
     def _done(
@@ -288,7 +288,7 @@ class QueueModel:
         return self._accept(now_ns, write)
 
     def _accept(self, now_ns: float, write: Write) -> Event:
-        source, kind, sample, intended_ns, die, _ = write
+        source, kind, sample, intended_ns, die = write
         self.held_pages += kind.pages
         self.loose_pages += kind.pages
         self.page_ops += 1 + int(kind.pages) // self.unit
@@ -301,7 +301,9 @@ class QueueModel:
         flush_ns = self.spec.buffer.flush if is_last else 0
         if every:
             source.commit(intended_ns, now_ns + flush_ns if is_last else None)
-        done = self._done(now_ns, source, sample, intended_ns, flush_ns)
+        latency_ns = flush_ns if source.load.stream.fua else 0  # it waits to be durable
+        done_ns, rest_ns = now_ns + latency_ns, flush_ns - latency_ns
+        done = self._done(done_ns, source, sample, intended_ns, rest_ns)
         while self.idle and self.loose_pages >= self.unit:
             self.loose_pages -= self.unit
             heappush(self.events, self._occupy(self.idle.pop(), now_ns))

@@ -115,14 +115,14 @@ class DriveSpec(Model):
         """Host pages that a die reads at once."""
         return self.flash.page // MAP_BYTES
 
-    def program_ns(self) -> float:
+    def program_ns(self, die_ns: float = 0.0) -> float:
         """How long the whole drive is busy with a page that it programs, the erasing
-        included."""
+        included; a die takes `die_ns`, unless it is the usual time."""
         flash = self.flash
         erase_ns = (
             0.0 if flash.in_place else flash.erase * MAP_BYTES / flash.erase_block
         )
-        return flash.program / self.unit_pages / flash.dies + erase_ns
+        return (die_ns or flash.program) / self.unit_pages / flash.dies + erase_ns
 
     def copy_ns(self) -> float:
         """The time of a page that it copies."""

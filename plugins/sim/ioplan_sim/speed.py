@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 from msgspec.structs import replace
 
-from ioplan.job import JobStream
+from ioplan.job_stream import JobStream
 from ioplan_sim.batch import Batch
 from ioplan_sim.io_source import IoSource, PausingSource, Samples
 from ioplan_sim.latency import Curve, Pace
@@ -26,9 +26,6 @@ STEP = 1.25
 PARTS = 16
 """…and between two of them, so many places are told apart."""
 LOG_STEP = log(STEP)
-PIECES = 4
-"""Shares of a page that are told apart where a region is read."""
-
 
 Paces = tuple[Pace, ...]
 Stored = tuple[tuple[float, float], ...]
@@ -56,7 +53,8 @@ class Speeds:
     def at(self, loads: list[StreamLoad], condition: Condition) -> Paces:
         """The paces in a state of the drive, between those at the next two steps."""
         place = round(log(1 + condition.copies) / LOG_STEP * PARTS)
-        stored = tuple(map(_rounded, condition.stored))
+        page = self.spec.page_pages
+        stored = tuple(_rounded(*one, page) for one in condition.stored)
         behind = tuple((load.stream.name, _backlog(load)) for load in loads)
         key = (place, condition.cached, stored, behind)
         if key not in self.known:
@@ -147,9 +145,9 @@ def _keeps_rate(load: StreamLoad, saturated_ns: float) -> bool:
     return load.rate_per_ns < 0.98 * load.outstanding / saturated_ns
 
 
-def _rounded(stored: tuple[float, float]) -> tuple[float, float]:
-    share, piece = stored
-    return round(share * 8) / 8, PIECES / max(1, round(PIECES / piece))
+def _rounded(share: float, piece: float, page: int) -> tuple[float, float]:
+    """Eighths of a region that are stored, and whole parts of a page of the dies."""
+    return round(share * 8) / 8, page / max(1, round(page / piece))
 
 
 def _pace(sources: Sequence[IoSource], spec: DriveSpec) -> Pace:
@@ -160,7 +158,7 @@ def _pace(sources: Sequence[IoSource], spec: DriveSpec) -> Pace:
         _paused_curves(pausing, spec) if pausing else _curves(sources[0].samples, spec)
     )
     flush_ns = sum(k.share for k in load.kinds if k.direction == "write")
-    flush_ns *= spec.buffer.flush / (sources[0].sync_every or inf)
+    flush_ns *= spec.buffer.flush / (load.stream.sync_every or inf)
     kinds = zip(load.kinds, curves, strict=True)
     cycle_ns = sum((kind.share * curve.mean_ns for kind, curve in kinds), flush_ns)
     return Pace(

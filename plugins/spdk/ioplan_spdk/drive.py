@@ -114,6 +114,11 @@ class SpdkDrive:
         if self.target:
             self.target.check_use()
 
+    def ignore_openings(self) -> None:
+        """Who has opened what the kernel has until now is the session itself."""
+        if self.target:
+            self.target.ignore_openings()
+
     def close(self) -> None:
         """Unlock it."""
         self._kept.close()

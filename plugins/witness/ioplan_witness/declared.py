@@ -29,10 +29,12 @@ DEVICE = Group(
                     "--output -o",
                     "An empty or new folder, in which the file `disk` appears.",
                     "FOLDER",
-                    kind="path",
+                    kind="folder",
                     required=True,
                 ),
-                option("--log", "Its log; default: FOLDER.iolog.", "FILE", kind="path"),
+                option(
+                    "--log", "Its log; default: FOLDER.iolog.", "FILE", kind="output"
+                ),
             ),
             examples=("ioplan device start examples/slow.toml -o /tmp/slow",),
             needs_linux=True,
@@ -81,7 +83,9 @@ DEVICE = Group(
                     kind="path",
                     required=True,
                 ),
-                option("--parquet", "Write all I/Os as Parquet.", "FILE", kind="path"),
+                option(
+                    "--parquet", "Write all I/Os as Parquet.", "FILE", kind="output"
+                ),
                 use.JSON,
             ),
             examples=(

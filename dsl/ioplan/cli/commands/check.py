@@ -19,7 +19,7 @@ from ioplan.language.lints.warnings import warnings_of
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.formatter import format_text
 from ioplan.language.syntax.source import Source
-from ioplan.runner.guard.output import OutputError, rewrite
+from ioplan.runner.guard.output import rewrite
 
 DIFFERENT = 1
 STDIN, STDIN_PLAN = "-", "stdin.ioplan"
@@ -112,8 +112,6 @@ def _rewrite(path: Path, text: str) -> None:
     """Whole or not at all."""
     try:
         rewrite(path, text.encode())
-    except OutputError as error:
-        raise UsageError(str(error)) from error
     except OSError as error:
         raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from error
 

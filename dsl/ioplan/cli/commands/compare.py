@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
+from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, USAGE
 from ioplan.cli.sessions.bundles import results_of
 from ioplan.cli.sessions.written import Written, print_or_write
 from ioplan.core.formats import writer_of
@@ -42,7 +42,7 @@ class Options(Struct, frozen=True):
 def compare_sessions(
     *, store: str | None, base: str, new: str | None, to: str | None, **others: Any
 ) -> int:
-    """1 if anything is worse or missing, else 0.
+    """1 if anything is worse or missing, 2 if all was measured otherwise, else 0.
 
     Raises UsageError, StoreError, BundleError.
     """
@@ -65,7 +65,9 @@ def _judged(store: Store, options: Options) -> int:
     write = writer_of(options.format, WRITERS, options.output)
     found = _compared(store, options)
     print_or_write(write(found, options.everything), options.output, options.force)
-    return EXPECTATION_FAILED if found.anything_worse or found.missing else HELD
+    if found.anything_worse or found.missing:
+        return EXPECTATION_FAILED
+    return HELD if found.is_judged else USAGE
 
 
 def _compared(store: Store, options: Options) -> Comparison:
@@ -82,8 +84,10 @@ def _compared(store: Store, options: Options) -> Comparison:
     question = Question(
         metrics=tuple(_metric(one, streams) for one in options.metrics)
         or DEFAULT_METRICS,
-        threshold_percent=_percent(options.threshold, "--threshold"),
-        noise_percent=_percent(options.noise, "--noise") if options.noise else None,
+        threshold_percent=share_percent(options.threshold, "--threshold"),
+        noise_percent=share_percent(options.noise, "--noise")
+        if options.noise
+        else None,
     )
     found = compare(Reader(store), base, new, question)
     if not found.rows:
@@ -122,7 +126,7 @@ def _metric(name: str, streams: set[str]) -> Metric:
     return metric
 
 
-def _percent(text: str, option: str) -> float:
+def share_percent(text: str, option: str) -> float:
     """A share of at least 0 %."""
     try:
         quantity = parse(text)

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ioplan.cli.commands.compare import share_percent
 from ioplan.cli.errors import UsageError
 from ioplan.cli.sessions.stores import results_at
 from ioplan.cli.sessions.written import Written, print_or_write
@@ -19,7 +20,7 @@ from ioplan.core.version import __version__
 from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.history.formats import as_json, bencher, otava, text
+from ioplan.results.history.formats import as_json, text
 from ioplan.results.history.history import Question, history
 from ioplan.results.history.ledger import recorded
 from ioplan.results.history.model import History
@@ -40,6 +41,7 @@ class Options(Struct, frozen=True):
     metrics: list[str] = []
     by: list[str] = []
     only: list[str] = []
+    threshold: str = "1%"
     preparations: bool = False
     format: str = "text"
     output: Path | None = None
@@ -71,6 +73,7 @@ def _found(store: Store, options: Options) -> History:
         only=_conditions(options.only),
         wanted=_wanted(options),
         kind=kind,
+        threshold_percent=share_percent(options.threshold, "--threshold"),
         lowest=frozenset(
             run.found.axis
             for run in records
@@ -168,6 +171,4 @@ WRITERS: dict[str, Callable[[History, bool], Written]] = {
     "text": text,
     "json": lambda found, _: as_json(found),
     "html": _html,
-    "otava": lambda found, _: otava(found),
-    "bencher": lambda found, _: bencher(found),
 }

@@ -2,79 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from ioplan.cli.commands.ls import listed
 from ioplan.cli.commands.sessions import asked_of
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.sessions.bundles import results_of
-from ioplan.cli.sessions.session_filter import Words, filter_of
-from ioplan.cli.sessions.stores import STDOUT, opened, results_at
+from ioplan.cli.sessions.stores import STDOUT, opened
 from ioplan.core.units import bytes_text
 from ioplan.core.version import __version__
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.outline import current_records
 from ioplan.records.session import Session
 from ioplan.results.compare.judge import compared
-from ioplan.results.history.drive_page import drive_document
-from ioplan.results.history.history import Question, history
-from ioplan.results.history.model import History
-from ioplan.results.history.visits import conditions_of
 from ioplan.results.report.badge import badge as badge_of
 from ioplan.results.report.build import document
 from ioplan.results.report.conformance.conformance import JudgedSession
 from ioplan.results.report.conformance.conformance import conformance as conformance_of
 from ioplan.results.report.document import Document, Facts
 from ioplan.results.report.html.browser import BrowserError, picture
-from ioplan.results.report.html.browser import pdf as pdf_of
 from ioplan.results.report.html.one_chart import chart_named, chart_page
 from ioplan.results.report.html.page import NO_COVER, cover, page
 from ioplan.results.report.terminal.conformance import print_conformance
 from ioplan.results.share.recorded_plan import recorded_plans
-from ioplan.results.store.overview import SessionOverview
 from ioplan.results.store.store import Store, session_now
-
-# `ioplan report --drive`: the page of one drive.
-
-
-def drive_page(store: Store, drive: str) -> Document:
-    """All sessions of a drive. Raises UsageError where there is none, or several."""
-    own = [one for one in listed(store, filter_of(Words(drive=drive))) if one.runs]
-    names = list(dict.fromkeys(one.drive_name for one in own))
-    if not own:
-        raise UsageError(f"--drive: no session with runs is of {drive!r}: ioplan ls")
-    if len(names) > 1:
-        raise UsageError(f"--drive: {drive!r} is {', '.join(names)}: name one of them")
-    made = f"Made {datetime.now(UTC):%Y-%m-%d %H:%M} UTC by ioplan {__version__}"
-    others = _others(store, own[0])
-    return drive_document(store, names[0], own, others, _history(store, own[0]), made)
-
-
-def _others(store: Store, newest: SessionOverview) -> Sequence[SessionOverview]:
-    """The newest session of each other drive that ran the same plan."""
-    found: dict[str, SessionOverview] = {}
-    for one in listed(store, filter_of(Words(plan=newest.plan))):
-        if one.runs and one.plan == newest.plan and one.drive:
-            found.setdefault(one.drive_name, one)
-    found.pop(newest.drive_name, None)
-    return list(found.values())
-
-
-def _history(store: Store, newest: SessionOverview) -> History | None:
-    """The IOPS of the plan's cells in all sessions of the drive."""
-    runs = [run for run in store.records(newest.id) if run.asked.kind == "run"]
-    if not runs:
-        return None
-    question = Question(only={"drive": conditions_of(runs[0])["drive"]})
-    found = history(store, newest.plan, [run.run_id for run in runs], question)
-    return found if found.series else None
-
 
 USUAL_REPORT = Path("report.html")
 PICTURES = ("svg", "png")
@@ -85,29 +40,27 @@ def write_report(
     output: Path,
     force: bool,
     conformance: bool,
-    pdf: bool,
     chart: str | None,
     badge: bool,
-    drive: str | None,
     sponsor: str | None,
     vendor: str | None,
     store: str | None,
 ) -> int:
-    """Write one HTML file, PDF or chart on all sessions.
+    """Write one HTML file, chart or badge on all sessions.
 
     Raises UsageError, StoreError, NoChartError.
     """
     if conformance:
         return _print_conformance(sessions or ["last"], store)
-    kind = _kind(chart, pdf, badge, output)
-    found = _document(sessions, drive, store)
+    kind = _kind(chart, badge, output)
+    found = _document(sessions, store)
     on = cover(sponsor or "", vendor or "")
     if chart:
         data = _drawn(chart_page(found, chart_named(found, chart)), kind)
     elif badge:
         data = badge_of(found).encode()
     else:
-        data = _drawn(page(found, on), "pdf") if pdf else page(found, on).encode()
+        data = page(found, on).encode()
     if output == USUAL_REPORT:
         output = output.with_suffix(f".{kind}")
     written_report(data, output, force)
@@ -117,27 +70,23 @@ def write_report(
     return HELD
 
 
-def _document(sessions: list[str], drive: str | None, store: str | None) -> Document:
-    """The report of some sessions, or of a drive. Raises UsageError, StoreError."""
-    if drive is None:
-        with results_of(store, sessions or ["last"]) as (known, keys):
-            named = [word for key in keys for word in key.split(",")]
-            return report_document(known, _sessions(known, named))
-    if sessions:
-        raise UsageError("--drive is a page of all sessions of a drive: name no other")
-    with results_at(store) as known:
-        return drive_page(known, drive)
+def _document(sessions: list[str], store: str | None) -> Document:
+    """The report of some sessions. Raises UsageError, StoreError."""
+    with results_of(store, sessions or ["last"]) as (known, keys):
+        named = [word for key in keys for word in key.split(",")]
+        return report_document(known, _sessions(known, named))
 
 
-def _kind(chart: str | None, pdf: bool, badge: bool, output: Path) -> str:
+def _kind(chart: str | None, badge: bool, output: Path) -> str:
     """The ending of what is written. Raises UsageError for a name that has another."""
-    asked = {"--chart": bool(chart), "--pdf": pdf, "--badge": badge}
-    wanted = [name for name, given in asked.items() if given]
-    if len(wanted) > 1:
-        raise UsageError(f"{' and '.join(wanted)} are different files: choose one")
-    if not chart and not badge:
-        return "pdf" if pdf else "html"
+    if chart and badge:
+        raise UsageError("--chart and --badge are different files: choose one")
     kind = output.suffix.lower().removeprefix(".")
+    if not chart and not badge:
+        if kind not in ("", "html", "htm") and output != STDOUT:
+            more = "; a browser prints it as a PDF" if kind == "pdf" else ""
+            raise UsageError(f"a report is HTML: -o {output.stem}.html{more}")
+        return "html"
     kinds = PICTURES if chart else ("svg",)
     if output not in (USUAL_REPORT, STDOUT) and kind not in kinds:
         what = "a chart is an SVG or a PNG" if chart else "a badge is an SVG"
@@ -146,7 +95,7 @@ def _kind(chart: str | None, pdf: bool, badge: bool, output: Path) -> str:
 
 
 def written_report(data: bytes, output: Path, force: bool) -> None:
-    """Write a page or a PDF. Raises UsageError for a file that is there already."""
+    """Write a page or a picture. Raises UsageError for a file that is there already."""
     with opened(output, force) as out:
         out.write(data)
 
@@ -154,7 +103,7 @@ def written_report(data: bytes, output: Path, force: bool) -> None:
 def _drawn(page: str, kind: str) -> bytes:
     """By a browser. Raises UsageError where there is none."""
     try:
-        return pdf_of(page) if kind == "pdf" else picture(page, kind)
+        return picture(page, kind)
     except BrowserError as error:
         raise UsageError(str(error)) from None
 

@@ -20,10 +20,12 @@ from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.cli.run_options import RunCall, requested_plan
 from ioplan.cli.sessions.selection import only_tests, print_tests
 from ioplan.language.plan import CheckedPlan
-from ioplan.planner.places import expected_count
+from ioplan.planner.places import expected_count, places_of
 from ioplan.planner.steps import Run
+from ioplan.records.outline import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session, SessionEvent
+from ioplan.results.report.judgements import judgements
 from ioplan.results.store.database import BUSY_S, LANE_BUSY_S
 from ioplan.results.store.session_folder import session_folder, session_lock
 from ioplan.results.store.store import Store, default_path
@@ -97,12 +99,17 @@ def _resume(store: Store, session: Session, resumed: ResumeOptions) -> int:
     records = list(store.records(session.id))
     if session.status == "ok" and not _is_edited(plan, session):
         console.print(f"session {session.id} has ended; nothing to resume")
-        return HELD
+        from ioplan.cli.conclusion import exit_code  # noqa: PLC0415  no run waits
+
+        baseline = call.request.baseline is not None
+        return exit_code(store.verdict(session.id), baseline)
+    change = plan_change(plan, records) if _is_edited(plan, session) else None
+    records = change.records if change else records
     start = SessionStart(
         session.id,
         _as_running(session, plan),
         FinishedRuns(records),
-        partial(_note_changes, store, session, plan, records, console),
+        partial(_note_changes, store, session, plan, records, change, console),
     )
     code = run_session(some, call, store, start)
     if len(some.tests) < len(plan.tests) and store.session(session.id).status == "ok":
@@ -111,10 +118,17 @@ def _resume(store: Store, session: Session, resumed: ResumeOptions) -> int:
 
 
 def _leave_open(plan: CheckedPlan, store: Store, id: str, console: Console) -> None:
-    """Some tests went on; the session has not ended if others have runs left."""
-    if plan_change(plan, list(store.records(id))).added:
+    """Some tests went on; the session has not ended if others have runs left, or were
+    not judged since the plan was edited."""
+    records = list(store.records(id))
+    if plan_change(plan, records).added or _unjudged(plan, records):
         store.finish(id, "interrupted", now())
         console.print(f"other tests are left: ioplan resume {id}", highlight=False)
+
+
+def _unjudged(plan: CheckedPlan, records: list[RunRecord]) -> bool:
+    found = judgements(current_records(records), places_of(plan))
+    return any(one.verdict is None for one in found)
 
 
 def _call(session: Session, resumed: ResumeOptions) -> RunCall:
@@ -186,6 +200,7 @@ def _note_changes(
     session: Session,
     plan: CheckedPlan,
     records: list[RunRecord],
+    change: PlanChange | None,
     console: Console,
 ) -> None:
     """Say where the session stands, and what became of an edited plan."""
@@ -193,12 +208,12 @@ def _note_changes(
     text = f"{finished} finished runs are kept"
     console.print(f"resuming session {session.id}: {text}", highlight=False)
     store.add_event(session.id, SessionEvent(at=now(), kind="resumed", text=text))
-    if not _is_edited(plan, session):
+    if change is None:
         return
     before = SessionEvent(at=now(), kind="edited", text=session.plan_text)
     store.add_event(session.id, before)
-    store.update_plan(_as_running(session, plan))
-    for line in _lines(plan_change(plan, records), plan.file):
+    store.update_plan(_as_running(session, plan), records)
+    for line in _lines(change, plan.file):
         print_message(line)
 
 

@@ -51,8 +51,9 @@ from ioplan.results.store.session_folder import (
 )
 from ioplan.results.store.store import Store, default_path
 from ioplan.runner.devices.file_id import is_there
-from ioplan.runner.execute.execute import now
+from ioplan.runner.execute.execute import begin_clock, now
 from ioplan.runner.execute.watchdog import Limits
+from ioplan.runner.guard.data_check import changed_by_others
 from ioplan.runner.guard.target import TargetError
 from ioplan.runner.host.prepared import OnNote
 from ioplan.runner.lab.cross_references import expanded, is_fleet, is_shared
@@ -69,6 +70,7 @@ from ioplan.runner.state.state_ledger import (
     UNKNOWN,
     forget_state,
     is_session_target,
+    known_account,
     proven,
     target_key,
 )
@@ -174,6 +176,7 @@ def run_session(
 
     Who resumes a session holds its lock already.
     """
+    begin_clock()
     summary = summary_of(plan)
     asked = with_listed(call, plan)
     allowed = accepted(asked.allow, asked.allow_approximate)
@@ -209,10 +212,12 @@ def run_session(
             plan, summary, left_out = only_fitting(plan, choice, drive.facts, allowed)
         check_fit(summary, choice, drive.facts, allowed)
         check_same_target(start.before, drive.facts)
+        state, why = proven(store, drive.facts)
+        is_doubted = state == UNKNOWN and why  # which is told
+        if asked.fresh or (not is_doubted and changed_by_others(drive.facts.evidence)):
+            forget_state(store, drive.facts, start.id)
         shares = _shares(plan, asked, store, drive.facts)
         start.on_opened()
-        if asked.fresh:
-            forget_state(store, drive.facts, start.id)
         meter = choice.lab.meter_of(request.entry)
         power = power_supply(summary, choice, request, stack)
         prepared = stack.enter_context(
@@ -242,12 +247,15 @@ def run_session(
             placement=placement_of(
                 choice.backend, drive.facts, choice.lab.cpus_of(request.entry)
             ),
-            lints=lints_on(plan, drive.facts, choice.backend.virtual_time),
+            lints=lints_on(
+                plan,
+                drive.facts,
+                known_account(store, drive.facts),
+            ),
             left_out=tuple(fit.summary for fit in left_out),
             clock=_clock(call),
             power=power,
             events=event_commands(summary, choice.lab),
-            journal=request.entry.journal if request.entry else None,
             within_s=asked.within_s,
             shares=shares,
         )

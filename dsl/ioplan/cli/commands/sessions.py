@@ -176,7 +176,8 @@ def _print_session(
     done = [record for record in records if not record.found]
     spent_s = sum(record.run_s for record in done)
     console.print(
-        f"{session.plan} on {session.target}, {session.backend}, {session.status}; "
+        f"{session.plan} on {session.target}, {backend_text(session.backend, done)}, "
+        f"{session.status}; "
         f"{counted(len(done), 'run')}, {time_text(spent_s)} {how_measured(done)}; "
         f"session {session.id}",
         markup=False,
@@ -193,6 +194,13 @@ def _print_session(
         show_during(console, store, records, during)
     else:
         show_records(console, store, session, records, plan)
+
+
+def backend_text(name: str, records: Sequence[RunRecord]) -> str:
+    """`io_uring (sync mode)`: how its runs were done, if not as its name says."""
+    modes = dict.fromkeys(one.backend.mode for one in records)
+    others = [mode for mode in modes if mode not in ("", name, "virtual")]
+    return f"{name} ({', '.join(others)} mode)" if others else name
 
 
 def words_text(session: Session) -> str:

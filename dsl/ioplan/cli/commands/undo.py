@@ -15,7 +15,7 @@ from ioplan.results.store.session_folder import session_folder, session_lock
 from ioplan.results.store.store import Store, default_path
 from ioplan.runner.guard.errors import ConsentError, TargetError, in_use_of
 from ioplan.runner.guard.kept_ends import KeptEnds, kept_ends, put_back
-from ioplan.runner.guard.known_content import known_content, lasting_identity
+from ioplan.runner.guard.known_content import lasting_identity
 from ioplan.runner.guard.resolve import resolve_target
 from ioplan.runner.guard.target import Target, open_target
 from ioplan.runner.lab.lab_file import default_path as default_lab
@@ -85,11 +85,10 @@ def _undone(console: Terminal, ends: KeptEnds, request: TargetRequest) -> int:
         console.print(f"Nothing was changed yet; to restore, add {words}")
         return USAGE
     with closing(target):
-        target.known = None  # what is there, or is put back, is the user's
+        target.give_back()  # what is there, or is put back, is the user's
         _check_same(ends, target)
         with in_use_of(request.path or ""):
             put_back(target.fd, ends)
-        known_content(target.facts).forget()
         StampFile(target.facts).forget()
     console.print(
         f"restored. Reread the partition table: blockdev --rereadpt {request.path}"

@@ -69,5 +69,5 @@ class JsonLines(SessionObserver):
     def failed(self, kind: str, text: str) -> None:
         self._write("error", kind=kind, text=text)
 
-    def session_finished(self, status: str) -> None:
-        self._write("end", status=status)
+    def session_finished(self, status: str, verdict: str) -> None:
+        self._write("end", status=status, verdict=verdict)

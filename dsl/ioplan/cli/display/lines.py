@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import wrap
+
 from ioplan.cli.display.plain import LineOutput
 from ioplan.core.units import bandwidth_text, iops_text, time_text
 from ioplan.planner.steps import Idle, Prepare, Run, Step
@@ -103,7 +105,9 @@ class Lines(SessionObserver):
             self.kept_runs = 0
 
     def steady(self, steady: Steady, round: int) -> None:
-        self.say(f"       round {round}: {sentences.steady_line(steady)}", "dim")
+        text = f"round {round}: {sentences.steady_line(steady)}"
+        for row in wrap(text, 80, initial_indent=" " * 7, subsequent_indent=" " * 9):
+            self.say(row, "dim")
 
     def verdict(self, record: RunRecord, verdict: Verdict) -> None:
         """What held is said once, at the end."""
@@ -116,7 +120,7 @@ class Lines(SessionObserver):
     def eta(self, left_s: float) -> None:
         self.left_s = left_s
 
-    def session_finished(self, status: str) -> None:
+    def session_finished(self, status: str, verdict: str) -> None:
         self._tell_kept()
 
 

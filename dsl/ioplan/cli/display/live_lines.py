@@ -114,8 +114,8 @@ class LiveLines(Lines):
         )
         return grid
 
-    def session_finished(self, status: str) -> None:
-        super().session_finished(status)
+    def session_finished(self, status: str, verdict: str) -> None:
+        super().session_finished(status, verdict)
         self.live.stop()
 
 

@@ -13,12 +13,16 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ioplan.cli.display.totals import Look, Totals
 from ioplan.core.text import counted
-from ioplan.core.units import bytes_text, digits, time_text
+from ioplan.core.units import bytes_text, time_text
+from ioplan.drive_account import DriveAccount
 from ioplan.language.plan import CheckedPlan, Test, WriteStep
 from ioplan.language.replayed import questions
+from ioplan.planner.bounds import Speeds
 from ioplan.planner.budget import share_lines, shares_within
-from ioplan.planner.estimate import Cost, Estimator, with_repetitions
+from ioplan.planner.estimate import Cost
+from ioplan.planner.forecast import StateForecast
 from ioplan.planner.jobs import permutes
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.target_state import TargetState
@@ -31,6 +35,10 @@ ProvenState = tuple[TargetState, str]
 """The state that the target is in, and a line on why it is kept or not."""
 
 
+def ignore(step: SingleStep) -> None:
+    """For callers that look at no step."""
+
+
 def plan_table(
     console: Console,
     plan: CheckedPlan,
@@ -38,42 +46,52 @@ def plan_table(
     everything: bool,
     known: ProvenState = (UNKNOWN, ""),
     within_s: float | None = None,
+    look: Look = ignore,
+    account: DriveAccount | None = None,
+    speeds: Speeds | None = None,
 ) -> None:
     """Print the steps of each test, and what all of it costs, from a state on.
 
-    Raises BudgetError where that is too much for the time.
+    `account` is of the target's state before the plan, `speeds` are the drive's, where
+    they are known. `look` is called with each step. Raises BudgetError where that is
+    too much for the time.
     """
     state, why = known
     if why:
         console.print(Text(f"{why}\n", style="dim"))
-    estimator = Estimator(capacity_bytes)
-    total, number, drawn = Cost(), 0, 0
+    totals = Totals(capacity_bytes, speeds)
+    forecast = StateForecast(account or DriveAccount.begun(capacity_bytes))
+    number = drawn = 0
     for test, steps in groupby(unfold(plan, state), key=lambda step: step.test):
         console.print(Text(test.title, style="bold"))
         table = _table()
+        forecast.begin()
         hidden = drawn = 0
         writes, replays = False, dict[Stream, None]()
-        for step, times in with_repetitions(steps):
-            if not times:
-                continue
-            cost = estimator.cost(step)
-            total = _sum(total, cost.repeated(times))
+        for step, cost, times in totals.adding(steps, look):
+            forecast.add(step, cost.repeated(times).written_bytes)
             number += 1
             if isinstance(step, Run):
                 writes = writes or step.writes
-                replays |= dict.fromkeys(s for s in step.workload.streams if s.replay)
+                for stream in step.workload.streams:
+                    if stream.replay:
+                        replays[stream] = None
             if drawn < MOST_ROWS or everything:
                 drawn += 1
                 probed = isinstance(step, Run) and step.probing is not None
                 shown = cost.repeated(times) if probed else cost
-                table.add_row(str(number), *_row(step, shown, times if probed else 0))
+                probes = times if probed else 0
+                table.add_row(str(number), *_row(step, shown, probes, totals.mark))
             else:
                 hidden += 1
         console.print(table)
+        if forecast.line:
+            console.print(Text(f"{forecast.line}\n", style="dim"))
         for question in questions(replays, test.seek):
             console.print(Text(f"{question}\n", style="dim"))
         _below(console, test, hidden, writes)
-    _totals(console, total, number, estimator)
+    for line in totals.lines(number):
+        console.print(line, markup=False)
     if within_s:
         shares = shares_within(within_s, plan, capacity_bytes, state)
         console.print(Text("\n".join(["", *share_lines(shares, within_s)])))
@@ -89,18 +107,12 @@ def _table() -> Table:
     return table
 
 
-def _sum(one: Cost, other: Cost) -> Cost:
-    return Cost(
-        one.run_s + other.run_s,
-        one.written_bytes + other.written_bytes,
-        one.exact and other.exact,
-    )
-
-
-def _row(step: SingleStep, cost: Cost, probes: int) -> tuple[Text, str, str, str]:
-    """A step; of a seek all of its probes, as if at the highest value."""
-    about = "" if _is_timed(step) else "~"
-    written = f"~{bytes_text(cost.written_bytes)}" if cost.written_bytes else ""
+def _row(
+    step: SingleStep, cost: Cost, probes: int, mark: str
+) -> tuple[Text, str, str, str]:
+    """A step at the most; of a seek all of its probes, as if at the highest value."""
+    about = "" if _is_timed(step) else mark
+    written = f"{mark}{bytes_text(cost.written_bytes)}" if cost.written_bytes else ""
     style = "dim" if isinstance(step, Prepare) else ""
     run = step.run_id if isinstance(step, Run) else ""
     said = _probes(step, probes) if isinstance(step, Run) and probes else str(step)
@@ -151,45 +163,33 @@ def _aging(test: Test, writes: bool) -> str:
     return AGING if writes and not renewed else ""
 
 
-def _totals(console: Console, total: Cost, steps: int, estimator: Estimator) -> None:
-    drive_writes = total.written_bytes / estimator.capacity_bytes
-    console.print(
-        f"{counted(steps, 'step')}, about {time_text(total.run_s)}, "
-        f"{bytes_text(total.written_bytes)} written, "
-        f"{digits(round(drive_writes, 3))} drive writes of "
-        f"{bytes_text(estimator.capacity_bytes)}"
-    )
-    if not total.exact:
-        console.print(f"~ assumes a drive of {estimator.assumptions}", style="dim")
-
-
 def plan_json(
     plan: CheckedPlan,
     capacity_bytes: int,
     known: ProvenState = (UNKNOWN, ""),
     fit: dict[str, Any] | None = None,
     within_s: float | None = None,
+    look: Look = ignore,
+    account: DriveAccount | None = None,
+    speeds: Speeds | None = None,
 ) -> None:
     """Print one document, written step by step so that it may be long."""
     state, why = known
-    estimator = Estimator(capacity_bytes)
-    total, out = Cost(), sys.stdout
+    totals, out = Totals(capacity_bytes, speeds), sys.stdout
+    forecast = StateForecast(account or DriveAccount.begun(capacity_bytes))
     out.write(f'{{"plan": {json.dumps(plan.title)}, "state": {json.dumps(why)}, ')
     out.write('"steps": [')
-    steps = (one for one in with_repetitions(unfold(plan, state)) if one[1])
-    for number, (step, times) in enumerate(steps, 1):
-        cost = estimator.cost(step)
-        total = _sum(total, cost.repeated(times))
+    title, met = "", dict[str, dict[str, str]]()
+    done = totals.adding(unfold(plan, state), look)
+    for number, (step, cost, times) in enumerate(done, 1):
+        if step.test.title != title:
+            title = step.test.title
+            forecast.begin()
+        forecast.add(step, cost.repeated(times).written_bytes)
+        met[title] = forecast.as_json()
         comma = "," if number > 1 else ""
         out.write(f"{comma}\n{to_json(step_json(step, number, cost, times)).decode()}")
-    ends = {
-        "run_s": round(total.run_s, 3),
-        "written_bytes": round(total.written_bytes),
-        "drive_writes": round(total.written_bytes / capacity_bytes, 6),
-        "capacity_bytes": capacity_bytes,
-        "assumptions": estimator.assumptions.model_dump(),
-    }
-    out.write(f'\n], "total": {json.dumps(ends)}')
+    out.write(f'\n], "met": {json.dumps(met)}, "total": {json.dumps(totals.as_json())}')
     if within_s:
         shares = shares_within(within_s, plan, capacity_bytes, state)
         out.write(f', "within": {json.dumps([one.as_json() for one in shares])}')

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-Kind = Literal["text", "path", "number", "integer", "flag"]
+Kind = Literal["text", "path", "output", "folder", "number", "integer", "flag"]
+PATHS = ("path", "output", "folder")
+"""A path that is read, a file that is written, and a folder in which files are."""
 
 
 class Parameter(NamedTuple):

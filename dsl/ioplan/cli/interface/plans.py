@@ -101,7 +101,7 @@ PLAN_COMMANDS = (
                 key="file",
                 metavar="FILE",
                 help="The plan to write; default: named after the template.",
-                kind="path",
+                kind="output",
             ),
             option(
                 "--template",

@@ -32,7 +32,7 @@ REQUEST_OPTIONS: dict[str, Parameter] = {
     ),
     "backend": option(
         "--backend",
-        "io_uring, fio, spdk or sim; default: the lab's, else io_uring.",
+        "io_uring, fio, spdk or sim; else the lab's, io_uring, or fio.",
         "NAME",
         key="backend",
         values="backends",

@@ -32,7 +32,8 @@ RESULT_COMMANDS = (
             ),
             option(
                 "--verdict",
-                "Its expectations: held, failed, undecided, not measured, or none.",
+                "Its expectations: held, failed, undecided, not measured, no "
+                "baseline, or none.",
                 "WORD",
                 values="held|failed|undecided|none",
             ),
@@ -132,7 +133,7 @@ RESULT_COMMANDS = (
                 "--output -o",
                 "The HTML file.",
                 "FILE",
-                kind="path",
+                kind="output",
                 default="report.html",
             ),
             use.FORCE,
@@ -141,17 +142,10 @@ RESULT_COMMANDS = (
                 "Instead, print conformance with SNIA's PTS, clause by clause; exit "
                 "with 1 if anything deviates.",
             ),
-            flag("--pdf", "Write a PDF, using Chromium. [default: report.pdf]"),
             option(
                 "--chart",
                 "Write this chart alone, by its name or a part of it, as an SVG or a "
                 "PNG, using Chromium. [default: report.svg]",
-                "NAME",
-            ),
-            option(
-                "--drive",
-                "Instead, all that the store knows of a drive: sessions, wear, place "
-                "among other drives, history.",
                 "NAME",
             ),
             flag("--badge", "Write the outcome as a badge. [default: report.svg]"),
@@ -164,37 +158,9 @@ RESULT_COMMANDS = (
         examples=(
             "ioplan report last -o report.html",
             "ioplan report last --conformance",
-            "ioplan report last --pdf --sponsor 'ACME Labs' -o pts.pdf",
+            "ioplan report last --sponsor 'ACME Labs' -o pts.html",
             "ioplan report last --chart 'IOPS by queue depth' -o iops.svg",
             "ioplan report 20261120 20261121 -o both.html",
-            "ioplan report --drive S4EVNX0R123456 -o drive.html",
-        ),
-    ),
-    Command(
-        "answer",
-        "Show how much of a load each drive holds under a limit of latency.",
-        "ioplan.cli.commands.answer:answer_question",
-        (
-            Parameter(
-                key="question",
-                metavar="QUESTION",
-                help="A load as in a plan, or a workload of std/workloads, and a "
-                "limit: 'oltp, p99 < 1ms'.",
-                required=True,
-            ),
-            Parameter(
-                key="sessions",
-                metavar="SESSION",
-                help="Session ids or prefixes, 'last', jobs, or bundles.",
-                many=True,
-                values="sessions",
-            ),
-            flag("--test", "Print a test that expects the best answer, too."),
-            use.ANY_STORE,
-        ),
-        examples=(
-            "ioplan answer 'database 70/30 8KiB, p99 < 1ms' 20261120 20261121",
-            "ioplan answer 'random 4KiB 100/0, p99.9 < 500us'",
         ),
     ),
     Command(
@@ -285,6 +251,12 @@ RESULT_COMMANDS = (
                 "NAME=TEXT",
                 many=True,
             ),
+            option(
+                "--threshold",
+                "Smaller changes are none.",
+                "SHARE",
+                default="1%",
+            ),
             flag("--preparations", "Show the preconditions, not the runs."),
             use.format_of(HISTORY, "text"),
             use.OUTPUT,
@@ -327,7 +299,7 @@ RESULT_COMMANDS = (
                 values="sessions",
             ),
             option(
-                "--output -o", "The bundle; default: ID.ioplan-bundle.", kind="path"
+                "--output -o", "The bundle; default: ID.ioplan-bundle.", kind="output"
             ),
             option(
                 "--sign",
@@ -335,7 +307,7 @@ RESULT_COMMANDS = (
                 "KEY",
                 kind="path",
             ),
-            flag("--redact", "Replace hosts, serials, paths and users by pseudonyms."),
+            flag("--redact", "Leave out whose drive, host and plan file it was."),
             use.FORCE,
             use.ANY_STORE,
         ),
@@ -361,7 +333,7 @@ RESULT_COMMANDS = (
             option(
                 "--output -o",
                 "Write to a new folder instead of the store.",
-                kind="path",
+                kind="folder",
             ),
             flag("--check", "Only check, and list its content."),
             use.STORE,

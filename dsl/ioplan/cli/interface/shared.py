@@ -61,7 +61,7 @@ STORE = option(
     "--store", "The results store; else IOPLAN_STORE, else XDG.", kind="path"
 )
 ANY_STORE = option("--store", "A store's file, or postgresql://HOST/DATABASE.")
-OUTPUT = option("--output -o", "Else, and for '-', stdout.", "FILE", kind="path")
+OUTPUT = option("--output -o", "Else, and for '-', stdout.", "FILE", kind="output")
 DETACH = flag("--detach", "Targets of the lab: start in the background.")
 FORCE = flag("--force", "Replace a file that ioplan did not write.")
 QUIET = flag("--quiet -q", "No output.")

@@ -9,7 +9,7 @@ _FOLDER = Parameter(
     key="folder",
     metavar="FOLDER",
     help="The package's folder, with its pyproject.toml.",
-    kind="path",
+    kind="folder",
     default=".",
 )
 
@@ -84,7 +84,9 @@ SUITES = Group(
                 Parameter(
                     key="name", metavar="NAME", help="For example acme.", required=True
                 ),
-                option("--output -o", "Its folder; default: ioplan-NAME.", kind="path"),
+                option(
+                    "--output -o", "Its folder; default: ioplan-NAME.", kind="folder"
+                ),
             ),
             examples=("ioplan suites new acme",),
         ),

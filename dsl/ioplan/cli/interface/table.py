@@ -12,43 +12,6 @@ from ioplan.cli.interface.suites import PROJECT_COMMANDS, SUITES
 
 # Commands on what is here: backends, targets and the schema.
 
-JOURNAL = Group(
-    "journal",
-    "Keep what `verify` knows of a target on a host that keeps its power.",
-    (
-        Command(
-            "serve",
-            "Keep the journals of other hosts, until it is stopped.",
-            "ioplan.cli.commands.journal:serve",
-            (
-                Parameter(
-                    key="folder",
-                    metavar="FOLDER",
-                    help="Where they are kept.",
-                    kind="path",
-                    required=True,
-                ),
-                option(
-                    "--listen",
-                    "Address and port; the port 0 is any.",
-                    "HOST:PORT",
-                    required=True,
-                ),
-                option(
-                    "--key",
-                    "Who has it may write; made where there is none.",
-                    "FILE",
-                    kind="path",
-                    required=True,
-                ),
-            ),
-            examples=(
-                "ioplan journal serve journals --listen 10.0.0.2:7007 --key j.key",
-            ),
-            needs_linux=True,
-        ),
-    ),
-)
 
 HOST_COMMANDS = (
     Command(
@@ -107,7 +70,6 @@ HOST_COMMANDS = (
         "ioplan.cli.commands.inventory:print_schema",
         examples=("ioplan schema > record.json",),
     ),
-    JOURNAL,
 )
 
 
@@ -123,7 +85,7 @@ _PATH = Parameter(
 _VOLUME = option(
     "--volume", "Of a trace of several devices, this one.", "NAME", default=None
 )
-_OUTPUT = option("--output -o", "The trace file.", "FILE", kind="path", required=True)
+_OUTPUT = option("--output -o", "The trace file.", "FILE", kind="output", required=True)
 
 TRACE = Group(
     "trace",

@@ -14,7 +14,7 @@ from ioplan.results.store.database import is_address
 from ioplan.results.store.delivery.sender import send_later
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.store import Store, default_path
-from ioplan.runner.guard.output import OutputError, output_file
+from ioplan.runner.guard.output import output_file
 from ioplan.runner.lab.lab_file import read_lab
 
 
@@ -61,7 +61,10 @@ STDOUT = Path("-")
 
 @contextmanager
 def opened(path: Path | None, force: bool = False) -> Iterator[BinaryIO]:
-    """The file to write to, through the gate, or standard output. Raises UsageError."""
+    """The file to write to, through the gate, or standard output.
+
+    Raises UsageError, OutputError.
+    """
     if path is None or path == STDOUT:
         with data_out() as out:
             yield out
@@ -69,7 +72,5 @@ def opened(path: Path | None, force: bool = False) -> Iterator[BinaryIO]:
     try:
         with output_file(path, force=force) as file:
             yield file
-    except OutputError as error:
-        raise UsageError(str(error)) from error
     except OSError as error:
         raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from error

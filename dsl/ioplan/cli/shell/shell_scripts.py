@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from ioplan.core.error_kinds import ExplainedError
-from ioplan.runner.guard.output import rewrite
+from ioplan.runner.guard.output import check_output, rewrite
 
 BASH = """\
 _ioplan_completion() {
@@ -73,12 +73,13 @@ def install() -> str:
 
 
 def _add_line(file: Path, line: str) -> None:
-    """A line at the end of a file of the shell's, once."""
+    """A line at the end of a file of the shell's, once; people link these files."""
+    file = file.resolve()
+    check_output(file)
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     if line not in text.splitlines():
         before = "" if not text or text.endswith("\n") else "\n"
-        with file.open("a", encoding="utf-8") as opened:
-            opened.write(f"{before}{line}\n")
+        rewrite(file, f"{text}{before}{line}\n".encode())
 
 
 def _shell() -> str:

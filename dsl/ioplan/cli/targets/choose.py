@@ -12,12 +12,14 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from ioplan.backends import (
+    DEFAULTS,
     AddressingBackend,
     Backend,
     BackendError,
     Drive,
     ProgressCallback,
     TargetRequest,
+    default_backend,
     find,
     names,
 )
@@ -28,7 +30,13 @@ from ioplan.core.error_kinds import TargetFault
 from ioplan.core.units import bytes_text
 from ioplan.language.quantity import size_text
 from ioplan.runner.devices.file_id import is_there
-from ioplan.runner.guard.errors import ConsentError, TargetError, UnreadError
+from ioplan.runner.guard.errors import (
+    ConsentError,
+    TargetError,
+    UnreadError,
+    check_kernel_files,
+    missing,
+)
 from ioplan.runner.guard.full_read import data_error, read_whole
 from ioplan.runner.guard.resolve import resolve_target
 from ioplan.runner.guard.target import make_scratch
@@ -55,13 +63,28 @@ def chosen_backend(
     settings: Sequence[str],
     target: str | None = None,
 ) -> Choice:
-    """The backend by name, else the one that has the target, else the lab's.
+    """The backend by name, else the one that has the target, else the lab's, else the
+    first of the usual ones that runs here, which is then named.
 
     Raises BackendError, LabError.
     """
     lab = read_lab(lab_path)
-    name = name or backend_of(target or "", lab) or lab.backend
-    return usable_backend(name, lab, settings)
+    named = name or backend_of(target or "", lab) or lab.backend
+    if named:
+        return usable_backend(named, lab, settings)
+    choice = named_backend(default_backend(), lab, settings)
+    first = named_backend(DEFAULTS[0], lab, settings)
+    fault = first.backend.availability(first.options)
+    if not choice.backend.availability(choice.options).usable:
+        raise BackendError(
+            f"no backend can run here; {DEFAULTS[0]}: {fault.reason}; "
+            "--backend sim runs on a simulated drive"
+        )
+    if choice.backend.name != DEFAULTS[0]:
+        print_message(
+            f"by {choice.backend.name}, as {DEFAULTS[0]} cannot run: {fault.reason}"
+        )
+    return choice
 
 
 def backend_of(word: str, lab: Lab) -> str | None:
@@ -76,7 +99,7 @@ def backend_of(word: str, lab: Lab) -> str | None:
 
 def _simulates(lab: Lab) -> bool:
     try:
-        return find(lab.backend).virtual_time
+        return bool(lab.backend) and find(lab.backend).virtual_time
     except BackendError:
         return False
 
@@ -145,10 +168,13 @@ def _check_no_name(word: str) -> None:
     """A word that can only be a name of a lab needs one. Raises TargetError."""
     if set(word) & set("/:.") or is_there(word):
         return
+    if Path("/dev", word).is_block_device():
+        raise missing(Path(word))
     raise TargetError(
         f"there is no target {word!r}: no lab file was read, as there is no "
-        f"{usual_path()}; name one with --lab or IOPLAN_LAB, or make a scratch file of "
-        f"that name with for example --create 1GiB",
+        f"{usual_path()}; name one with --lab or IOPLAN_LAB, or a drive by its path "
+        "(ioplan targets lists them), or make a scratch file, as by --target "
+        "scratch.bin --create 1GiB",
         TargetFault.UNKNOWN_NAME,
     )
 
@@ -264,6 +290,7 @@ def make_target(backend: Backend, request: TargetRequest, out: LineOutput) -> No
     path, size_bytes = Path(request.path), request.create_bytes
     if is_there(path):
         return
+    check_kernel_files()
     with _making_bar(out, size_bytes) as on_progress:
         make_scratch(path, size_bytes, on_progress)
     out.say(f"made the scratch file {path}, {size_text(size_bytes)} of random data")

@@ -75,11 +75,13 @@ def refuse(
 
 def refuse_misfits(wrong: Iterable[Misfit], facts: TargetFacts) -> None:
     """Refuse what no backend can do on a target. Raises UsageError."""
-    if texts := [one.text for one in wrong]:
-        is_named = facts.path != NO_TARGET
-        where = f"on {facts.path}" if is_named else "at this capacity"
+    if wrong := list(wrong):
+        where = f" on {facts.path}" if facts.path != NO_TARGET else " at this capacity"
+        if all(one.of_any_target for one in wrong):
+            where = ""
+        texts = _shown([one.text for one in wrong])
         raise UsageError(
-            f"the plan is not possible {where}:{_shown(texts)}", CommandFault.MISFIT
+            f"the plan is not possible{where}:{texts}", CommandFault.MISFIT
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, closing
-from pathlib import Path
 
 from ioplan.backends import Drive, TargetRequest
 from ioplan.cli.errors import UsageError
@@ -14,11 +13,6 @@ from ioplan.runner.events.power_cut import PowerSupply
 HOW = """add to its entry in the lab file, with commands of your own:
 
 power_control = { off = ["…"], on = ["…"], settle = "20s" }"""
-NO_JOURNAL = (
-    "power_control cuts the power of this host, too, and what was promised has to be "
-    "known by one that keeps its power: add `journal` to the target's entry in the lab "
-    "file (docs/durability.md)"
-)
 
 
 def check_power(plan: PlanSummary, choice: Choice, request: TargetRequest) -> None:
@@ -32,8 +26,6 @@ def check_power(plan: PlanSummary, choice: Choice, request: TargetRequest) -> No
         raise UsageError(
             f"the plan cuts the power of its target, and nothing says how: {HOW}"
         )
-    if request.entry.power_control.this_host and not request.entry.journal:
-        raise UsageError(NO_JOURNAL)
     if not request.overwrite:
         raise UsageError(
             "a power cut may destroy data; name the target: --overwrite TARGET"
@@ -61,5 +53,4 @@ def power_supply(
         again = request.model_copy(update={"overwrite_data": known})
         return stack.enter_context(closing(after_reading(choice.backend.open, again)))
 
-    journal = request.entry.journal if request.entry else None
-    return PowerSupply(control, reopen, (Path(journal.key),) if journal else ())
+    return PowerSupply(control, reopen)

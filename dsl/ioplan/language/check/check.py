@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from pathlib import Path
 from typing import Literal
@@ -11,6 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.core.text import did_you_mean
+from ioplan.language.bind.matrix import Matrix
+from ioplan.language.bind.references import runs_in, shares_of
 from ioplan.language.check.modules import (
     Loader,
     Module,
@@ -25,13 +27,22 @@ from ioplan.language.check.parameters import (
     used_params,
 )
 from ioplan.language.check.preconditions import defined as checked_precondition
+from ioplan.language.check.run_steps import MOST_RUNS
 from ioplan.language.check.scope import Earlier, Scope
 from ioplan.language.check.test_block import checked as checked_test
 from ioplan.language.check.workloads import defined as checked_workload
 from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, too_deep
 from ioplan.language.lints.lints import ACCEPTED
-from ioplan.language.plan import FULL, CheckedPlan, Test
+from ioplan.language.lints.warnings import errors_of
+from ioplan.language.plan import (
+    FULL,
+    CheckedPlan,
+    RepeatTemplate,
+    StepTemplate,
+    Test,
+)
+from ioplan.language.quantity import Quantity
 from ioplan.language.search.search_path import Folders, RecordedFiles, no_folders
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span
@@ -82,6 +93,8 @@ def check(
         raise PlanError(found.errors)
     if not (found.plan.tests or library):
         raise PlanError([_no_test(found.main)])
+    if errors := errors_of(found.plan):
+        raise PlanError(errors)
     return found.plan
 
 
@@ -160,7 +173,7 @@ def _checked(
     tests = _tests(main, Scope(main, parameters), time_scale, check_test)
     known = main, parameters.findings
     return CheckedPlan(
-        title=_title(main, parameters.findings),
+        title=_named(_title(main, parameters.findings), profile),
         file=main.source.name,
         parameters=_parameters(main, parameters),
         profile=profile,
@@ -173,6 +186,11 @@ def _checked(
         text=main.source.text,
         files=loader.files(),
     )
+
+
+def _named(title: str, profile: str) -> str:
+    """With its profile, unless that is the whole plan: what it measures is less."""
+    return title if profile == FULL else f"{title}, profile {profile}"
 
 
 def _title(main: Module, findings: Findings) -> str:
@@ -263,9 +281,47 @@ def _tests(
     _check_titles(nodes, scope.findings)
     known = Earlier(later={node.title.text for node in nodes})
     inside = replace(scope, earlier=known)
+    planned = 0
     for node in nodes:
-        known.tests[node.title.text] = check_test(node, inside, time_scale)
+        made = known.tests[node.title.text] = check_test(node, inside, time_scale)
+        planned += planned_runs(made) if made else 0
+        if planned > MOST_PLANNED:
+            scope.findings.error(
+                f"with this test the plan is too large: more than {MOST_RUNS:_} runs, "
+                "or what takes as long to plan",
+                node.title.span,
+                "vary less, or make several plans of it",
+            )
+            break
     return tuple(test for test in known.tests.values() if test)
+
+
+SOUGHT, PREPARED = 12, 3
+"""As how many runs a seek counts, and a run that has a preparation of its own."""
+MOST_PLANNED = MOST_RUNS + MOST_RUNS // 2
+
+
+def planned_runs(test: Test) -> int:
+    """The runs of a test, with what takes as long to plan: seeks, preparations, and the
+    tests that it takes a share of."""
+    each = (SOUGHT if test.seek else 1) * (
+        PREPARED if test.after and test.after.before_each else 1
+    )
+    size = Matrix(test.axes).size
+    shares = {id(one): one.test for r in runs_in(test.steps) for _, one in shares_of(r)}
+    return size * each * most_runs(test.steps) + sum(map(planned_runs, shares.values()))
+
+
+def most_runs(steps: Iterable[StepTemplate]) -> int:
+    """The steps of a cell at most."""
+    total = 0
+    for step in steps:
+        if isinstance(step, RepeatTemplate):
+            known = step.times.value if isinstance(step.times, Quantity) else 1
+            total += int(known) * most_runs(step.steps)
+        else:
+            total += 1
+    return total
 
 
 def _no_test(main: Module) -> Diagnostic:

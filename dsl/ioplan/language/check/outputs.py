@@ -34,8 +34,8 @@ def expectations_of(
     for node in nodes:
         made = _expectation(node, sweep)
         if made and time_scale == 1 and sweep.whole and sweep.complete:
-            cells = sweep.matrix.cells(made.when)
-            check_support(made.metric, node.metric.span, sweep.runs, cells, sweep.scope)
+            span, runs = node.metric.span, sweep.runs
+            check_support(made.metric, span, runs, sweep, made.when)
         if made:
             yield made
 

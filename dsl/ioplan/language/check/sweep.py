@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 from math import ceil
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,11 +30,12 @@ from ioplan.language.check.streams.stream_builder import stream_names
 from ioplan.language.check.timing import metric_of
 from ioplan.language.errors.collector import Findings
 from ioplan.language.metric import EVENT_COSTS, Metric
-from ioplan.language.plan import Axis, Condition, RunTemplate
+from ioplan.language.plan import Axis, Condition, RunTemplate, axes_of, comparisons
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
 from ioplan.workload import SYNCS, Rate, SizeShare, Stream
 
+SPENT_AT_ONCE = 256
 BEYOND = 10
 """So many I/Os must lie beyond a percentile."""
 SECOND_NS = 1e9
@@ -43,12 +46,19 @@ PLURALS = {"flush": "flushes"}
 SYNC_HINT = "let a stream that writes flush, as in: sync every 8"
 
 
+BOUND = 60
+"""How many comparisons take as long as to bind a workload to a cell."""
+HARMLESS = {"align_bytes", "region", "distribution", "data", "dedup_percent", "fua"}
+"""What of a stream decides nothing of how many I/Os it can do."""
+SIZES = {"read_sizes", "write_sizes"}
+
+
 def check_support(
     metric: Metric,
     where: Span,
     runs: tuple[RunTemplate, ...],
-    cells: Iterable[Cell],
-    scope: Scope,
+    sweep: Sweep,
+    when: Condition | None = None,
 ) -> None:
     """An error where a cell that is judged cannot have enough I/Os."""
     percent = None if metric.beyond else metric.plain.percent
@@ -56,12 +66,10 @@ def check_support(
         return
     needed = round(BEYOND / (1 - percent / 100))
     way, time = ("raise the rate", " in a second") if metric.worst else RUN_LONGER
-    for cell in cells:
-        counted = runs_of(metric, runs)
-        possible = max(_most_ios(run, cell, metric) for run in counted)
+    for cell, possible in sweep.most_ios(metric, runs, when, where):
         if possible < needed:
             place = f" where {cell_text(cell)}" if cell else ""
-            scope.findings.error(
+            sweep.findings.error(
                 f"{metric.name} needs {needed:_} I/Os{time}, and the run can have "
                 f"{int(possible):_} at most{place}",
                 where,
@@ -178,6 +186,88 @@ class Sweep(Struct, frozen=True, dict=True):
         """Whether all of the matrix is known, so that its cells can be judged."""
         return not self.scope.axis_names.broken and self.matrix.size <= MOST_CELLS
 
+    def cells(
+        self, when: Condition | None, where: Span, each: int = 0
+    ) -> Iterator[Cell]:
+        """The cells of which a condition is true; to look at one may take `each`
+        comparisons more. Raises EnoughFound where that becomes too much."""
+        if not self.whole:
+            return
+        work = 2 + sum(map(comparisons, (*self.matrix.skips, when)))
+        for number, cell in enumerate(Matrix(self.matrix.axes).cells()):
+            if number % SPENT_AT_ONCE == 0:
+                self.findings.spend(work * min(SPENT_AT_ONCE, self.matrix.size), where)
+            if when is not None and not when.holds(cell):
+                continue
+            if any(skip.holds(cell) for skip in self.matrix.skips):
+                continue
+            if each:
+                self.findings.spend(each, where)
+            yield cell
+
+    def most_ios(
+        self,
+        metric: Metric,
+        runs: tuple[RunTemplate, ...],
+        when: Condition | None,
+        where: Span,
+    ) -> list[tuple[Cell, float]]:
+        """An upper bound of the I/Os that a metric can be of, in each cell in which
+        they may differ; worked out once for all limits."""
+        of = (metric.stream, metric.direction, metric.step, metric.worst)
+        key = (*of, id(when), *map(id, runs))
+        if key not in self.known_ios:
+            counted = runs_of(metric, runs)
+            plain = when is None and not self.matrix.skips
+            axes = tuple(filter(self._decides_ios, self.matrix.axes))
+            less = replace(self, matrix=Matrix(axes)) if plain else self
+            found = [
+                (cell, max(_most_ios(run, cell, metric) for run in counted))
+                for cell in less.cells(when, where, BOUND * len(counted))
+            ]
+            self.known_ios[key] = found, when
+        return self.known_ios[key][0]
+
+    @cached_property
+    def known_ios(self) -> dict[tuple[Any, ...], tuple[list[tuple[Cell, float]], Any]]:
+        """Of `most_ios`, with what their keys are identities of."""
+        return {}
+
+    def _decides_ios(self, axis: Axis) -> bool:
+        """Whether how many I/Os a run can do may differ along an axis."""
+        if self._named & {*axis.names}:
+            return True
+        given = [set(one.attributes or ()) for row in axis.values for one in row]
+        harmless = HARMLESS if self._has_byte_rates else HARMLESS | SIZES
+        return not all(one and one <= harmless for one in given)
+
+    @cached_property
+    def _has_byte_rates(self) -> bool:
+        """Whether a rate may be in bytes, of which the size of an I/O makes IOPS."""
+        streams = [
+            one for run in self.runs for one in (*run.workload.streams, run.override)
+        ]
+        given = [
+            one.attributes or {}
+            for one in chain.from_iterable(
+                chain(*(axis.values for axis in self.matrix.axes))
+            )
+        ]
+        rates = [one.get("rate") for one in (*given, *(s.attributes for s in streams))]
+        named = any("rate" in stream.refs for stream in streams)
+        return named or any(rate and rate[0] != "iops" for rate in rates)
+
+    @cached_property
+    def _named(self) -> set[str]:
+        """The axes that amounts of runs refer to."""
+        found: set[str] = set()
+        for run in self.runs:
+            amounts = [run.run, run.limit, run.passes, run.warmup]
+            for stream in (*run.workload.streams, run.override):
+                amounts += stream.refs.values()
+            found |= {name for amount in amounts for name in axes_of(amount)}
+        return found
+
     @cached_property
     def streams(self) -> set[str]:
         """All streams that any run may have."""
@@ -214,7 +304,7 @@ class Sweep(Struct, frozen=True, dict=True):
 
     def _check_met(self, when: Condition, node: tree.Condition) -> None:
         """A condition that no cell meets is a slip of the pen."""
-        if self.whole and not any(True for _ in self.matrix.cells(when)):
+        if self.whole and not any(True for _ in self.cells(when, node.span)):
             self.findings.error("no cell of this test meets the condition", node.span)
 
     def metric(self, word: tree.Word, when: Condition | None) -> Metric | None:
@@ -225,7 +315,7 @@ class Sweep(Struct, frozen=True, dict=True):
         metric = metric_of(word, tuple(self.streams), self.scope, steps)
         if metric and metric.stream:
             self.check_stream(metric.stream, word, when)
-        if metric and self.whole and not self._has(metric, when):
+        if metric and self.whole and not self._has(metric, when, word.span):
             hint = SYNC_HINT if metric.direction in SYNCS else ""
             noun = PLURALS.get(metric.direction or "", f"{metric.direction}s")
             self.findings.error(
@@ -244,7 +334,7 @@ class Sweep(Struct, frozen=True, dict=True):
         runs, span = runs_of(metric, self.runs), word.span
         if metric.phase:
             has_phase = check_phase(metric, span, runs, self.matrix.axes, self.scope)
-            cells = self.matrix.cells(when) if self.whole else ()
+            cells = self.cells(when, span, BOUND)
             return has_phase and check_comes(
                 metric.phase, span, runs, cells, self.scope
             )
@@ -257,11 +347,11 @@ class Sweep(Struct, frozen=True, dict=True):
         values = values_of(name, self.matrix.axes)
         return Metric(name=name, sought=kind_of(name, values[0])) if values else None
 
-    def _has(self, metric: Metric, when: Condition | None) -> bool:
+    def _has(self, metric: Metric, when: Condition | None, where: Span) -> bool:
         """Whether any run that is meant has I/O of the metric's direction."""
         if metric.direction is None or not self.complete:
             return True
-        cells, runs = self.matrix.cells(when), runs_of(metric, self.runs)
+        cells, runs = self.cells(when, where, BOUND), runs_of(metric, self.runs)
         return any(has_direction(run, cell, metric) for cell in cells for run in runs)
 
     def check_stream(
@@ -273,7 +363,7 @@ class Sweep(Struct, frozen=True, dict=True):
             message = f"there is no stream {stream!r} in this test{near}"
             self.findings.unknown(stream, message, word.span)
         elif self.whole:
-            lacking = self._lacking(stream, when)
+            lacking = self._lacking(stream, when, word.span)
             if lacking is not None:
                 self.findings.error(
                     f"the workload {lacking!r} has no stream {stream!r}",
@@ -281,14 +371,14 @@ class Sweep(Struct, frozen=True, dict=True):
                     f"exclude its cells: when workload != {lacking}",
                 )
 
-    def _lacking(self, stream: str, when: Condition | None) -> str | None:
+    def _lacking(self, stream: str, when: Condition | None, where: Span) -> str | None:
         """The varied workload of a cell that lacks a stream."""
         lacking = {
             value.text
             for value in values_of("workload", self.matrix.axes)
             if value.workload and stream not in {s.name for s in value.workload.streams}
         }
-        cells = self.matrix.cells(when) if lacking else iter(())
+        cells = self.cells(when, where) if lacking else iter(())
         found = (cell["workload"].text for cell in cells)
         return next((name for name in found if name in lacking), None)
 
@@ -346,12 +436,22 @@ def _by_param(node: tree.Condition, sweep: Sweep) -> bool:
     return isinstance(value, tree.Atom) and sweep.scope.param(value.text) is not None
 
 
+def _check_skips(sweep: Sweep, skips: list[tree.Skip]) -> None:
+    """Each cell is looked at for whether it is skipped, whenever the plan is read."""
+    if sweep.whole:
+        looked_at = sum(map(comparisons, sweep.matrix.skips)) * sweep.matrix.size
+        sweep.findings.spend(looked_at // 2, skips[-1].span)
+
+
 def skipping(sweep: Sweep, skips: list[tree.Skip]) -> Sweep:
     """The sweep without the cells that are skipped."""
-    said = [skip.condition for skip in skips if skip.condition]
+    said = [skip.condition for skip in skips]
     made = [sweep.when(one, _by_param(one, sweep))[0] for one in said]
     matrix = Matrix(sweep.matrix.axes, tuple(when for when in made if when))
     left = replace(sweep, matrix=matrix)
-    if left.whole and not any(True for _ in matrix.cells()):
+    if not skips:
+        return left
+    _check_skips(left, skips)
+    if left.whole and not any(True for _ in left.cells(None, skips[-1].span)):
         sweep.findings.error("all cells of this test are skipped", skips[-1].span)
     return left

@@ -11,7 +11,6 @@ from ioplan.core.text import did_you_mean
 from ioplan.language.check.modules import Definition, Module
 from ioplan.language.check.outputs import charts_of, expectations_of, headlines_of
 from ioplan.language.check.preconditions import in_test, precondition
-from ioplan.language.check.predicted import check_predicted, predicted_of
 from ioplan.language.check.run_steps import StepChecker, check_size, flat
 from ioplan.language.check.scope import AxisNames, Scope
 from ioplan.language.check.seek.seek_clause import (
@@ -215,14 +214,12 @@ def _test(
         sweep.findings.error(
             "a test can have rounds or a seek, not both", seek.span, "make it two tests"
         )
-    skips = _all(tree.Skip, node)
-    test = Test(
+    return Test(
         title=node.title.text,
         after=start,
         axes=tuple(a for a in sweep.matrix.axes if a.names != (sweep.sought,)),
         steps=tuple(steps),
         skip=sweep.matrix.skips,
-        predicted=predicted_of(skips, sweep),
         rounds=made_rounds,
         seek=seek_of(seek, axes, steps, sweep) if seek else None,
         expectations=tuple(expectations_of(_all(tree.Expect, node), sweep, time_scale)),
@@ -231,8 +228,6 @@ def _test(
         time_scale=time_scale,
         text=node.span.text,
     )
-    check_predicted(test, start, skips, sweep)
-    return test
 
 
 def _check_drawn(start: After, node: tree.After | None, sweep: Sweep) -> None:

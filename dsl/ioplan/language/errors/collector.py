@@ -12,6 +12,8 @@ from ioplan.language.errors.diagnostic import Diagnostic, in_order
 from ioplan.language.syntax.source import Span
 
 MOST_FOUND = 100
+MOST_WORK = 2_000_000
+"""So many conditions may be looked at in cells, or about a second of CPU time."""
 NUMBER = re.compile(r"[0-9._]+")
 
 
@@ -37,6 +39,7 @@ class Findings:
         self.found: list[Diagnostic] = []
         self.damaged: list[Span] = []
         self.error_count = 0
+        self.work = 0
         self._muted = False
         self._alike: dict[str, Alike] | None = None
         self._lost: set[str] = set()
@@ -59,6 +62,18 @@ class Findings:
             return
         self.found.append(Diagnostic(message, span, help))
         if len(self.found) >= MOST_FOUND:
+            raise EnoughFound
+
+    def spend(self, work: int, span: Span) -> None:
+        """Take so much of what a plan may cost to check. Raises EnoughFound."""
+        self.work += work
+        if self.work > MOST_WORK:
+            self.error(
+                "the plan is too large: its tests have too many cells for so many "
+                "conditions and limits",
+                span,
+                "vary less, write fewer or simpler conditions, or make several plans",
+            )
             raise EnoughFound
 
     def twice(

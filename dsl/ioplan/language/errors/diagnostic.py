@@ -15,13 +15,16 @@ SHOWN_COLUMNS = 160
 LEAD_COLUMNS = 60
 
 
+Severity = Literal["error", "warning", "note"]
+
+
 class Diagnostic(Struct, frozen=True):
     """One finding about a plan's text."""
 
     message: str
     span: Span
     help: str = ""
-    severity: Literal["error", "warning", "note"] = "error"
+    severity: Severity = "error"
 
     def render(self) -> str:
         """The finding with its line and carets, as a person reads it."""

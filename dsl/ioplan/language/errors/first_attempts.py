@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from msgspec import Struct
 
+from ioplan.core.retired import RETIRED_CLAUSES
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.errors.stop import Stop
 from ioplan.language.foreign_words import WRITTEN, answer
@@ -122,5 +123,14 @@ ATTEMPTS = (
         re.compile(r"\bseek\s+\Z"),
         re.compile(r"[a-z]\w*"),
         lambda _, here: f"write: seek highest {here[0]} in A..B where p99 <= 1ms",
+    ),
+    *(
+        Attempt(
+            re.compile(rf"\b{clause}\s+\Z".replace(" ", r"\s+")),
+            re.compile(r"\w+"),
+            lambda *_, help=help: help,
+            f"'{clause}' was removed",
+        )
+        for clause, help in RETIRED_CLAUSES.items()
     ),
 )

@@ -163,10 +163,7 @@ class Builder:
         return tree.Vary(self.at(meta), tuple(names), tuple(elements))
 
     def skip(self, meta: Meta, parts: list[Any]) -> tree.Skip:
-        (what,) = parts
-        if isinstance(what, tree.Clause):
-            return tree.Skip(self.at(meta), None, what)
-        return tree.Skip(self.at(meta), what)
+        return tree.Skip(self.at(meta), *parts)
 
     def rounds(self, meta: Meta, parts: list[Any]) -> tree.Rounds:
         return tree.Rounds(self.at(meta), tuple(parts))
@@ -363,15 +360,9 @@ class Builder:
         return tree.Word(self.at(meta), self.at(meta).text)
 
     def every_cell(self, meta: Meta, parts: list[Any]) -> tree.Clause:
-        return self._within("every cell", meta, parts)
-
-    def predicted(self, meta: Meta, parts: list[Any]) -> tree.Clause:
-        return self._within("predicted", meta, parts)
-
-    def _within(self, kind: str, meta: Meta, parts: list[Any]) -> tree.Clause:
         metric, within = parts
         words = (self.word(metric),) if metric else ()
-        return tree.Clause(self.at(meta), kind, words=words, atoms=within.atoms)
+        return tree.Clause(self.at(meta), "every cell", words=words, atoms=within.atoms)
 
     each = total = poisson = gamma = plus = flag
     base = _clause("base")

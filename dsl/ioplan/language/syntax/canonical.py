@@ -95,8 +95,7 @@ def _rest(node: tree.Statement) -> list[str]:
         case tree.Vary():
             return behind(f"{_axes(node)} in", commas(map(element, node.elements)))
         case tree.Skip():
-            known = node.predicted
-            return [f"when {_cells(known)}"] if known else when(node.condition)
+            return when(node.condition)
         case tree.Rounds():
             return listed([clause(c) for c in node.clauses])
         case tree.Seek():
@@ -222,15 +221,9 @@ def _with_preposition(node: tree.Clause, atoms: str) -> str:
 def _until(node: tree.Clause, words: str, atoms: str) -> list[str]:
     """What ends a step or rounds."""
     if node.kind == "every cell":
-        return [f"until {_cells(node)}"]
+        return [" ".join(filter(None, ("until", node.kind, words, "within", atoms)))]
     every = f" every {atoms}" if atoms else ""
     return [f"until steady {words}{every}", *when(node.condition)]
-
-
-def _cells(node: tree.Clause) -> str:
-    """`every cell mean within 3%`, `predicted within 2%`."""
-    words = "".join(f" {word.text}" for word in node.words)
-    return f"{node.kind}{words} within {atom(node.atoms[0])}"
 
 
 def _over_time(node: tree.Clause, words: str) -> str:

@@ -145,10 +145,9 @@ class Vary(Node, frozen=True):
 
 
 class Skip(Node, frozen=True):
-    """`skip when size > 64KiB and qd > 32`, or `skip when predicted within 2%`."""
+    """`skip when size > 64KiB and qd > 32`."""
 
-    condition: Condition | None
-    predicted: Clause | None = None
+    condition: Condition
 
 
 class Rounds(Node, frozen=True):

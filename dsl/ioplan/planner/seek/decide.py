@@ -89,10 +89,18 @@ class Decision(Struct, frozen=True):
 class Decider:
     """Decides one probe: `run_s` as asked for, and `longest_s` if need be.
 
-    For a confirmation both are the length of the long run.
+    For a confirmation both are the length of the long run: where it is `confirming`,
+    one that ends beyond a limit is a no, however it came about.
     """
 
-    def __init__(self, claims: Sequence[Claim], run_s: float, longest_s: float) -> None:
+    def __init__(
+        self,
+        claims: Sequence[Claim],
+        run_s: float,
+        longest_s: float,
+        confirming: bool = False,
+    ) -> None:
+        self.confirming = confirming
         self.claims = [_Tally(claim) for claim in claims]
         self.tested = [one for one in self.claims if one.claim.method != "comparison"]
         self.run_s = run_s
@@ -137,8 +145,11 @@ class Decider:
 
     def _join(self, answers: Sequence[Answer]) -> Answer:
         """Each part must be yes: so none needs more proof than alone."""
-        if "no" in answers and self.time_s >= self.longest_s - SLACK_S:
-            return "no"
+        if self.time_s >= self.longest_s - SLACK_S:
+            if self.confirming and any([one.ends_beyond() for one in self.claims]):
+                return "no"
+            if "no" in answers:
+                return "no"
         return "yes" if set(answers) == {"yes"} else "undecided"
 
     def _looks(self, times_s: Sequence[float]) -> bool:
@@ -200,6 +211,20 @@ class _Tally:
             chance = evidence.below if self.claim.at_most else evidence.above
             self._decide("yes", min(1.0, factor * chance))
         return self.answer
+
+    def ends_beyond(self) -> bool:
+        """Whether the figure of the whole run is beyond the limit by the margin."""
+        claim, weight = self.claim, sum(self.weights)
+        if not claim.proven or claim.method not in ("share", "ratio") or not weight:
+            return False
+        side, amount, limit = 1 if claim.at_most else -1, sum(self.amounts), claim.limit
+        if claim.method == "share":
+            amount -= side * sum(self.above if claim.at_most else self.below)
+        else:
+            limit *= 1 + side * MARGIN
+        if (amount / weight - limit) * side > 0 and self.answer != "no":
+            self.answer, self.p_value = "no", None
+        return self.answer == "no"
 
     def _decide(self, answer: Answer, chance: float) -> bool:
         sure = chance <= ERROR / 2

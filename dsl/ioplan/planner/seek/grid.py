@@ -14,7 +14,7 @@ from typing import Literal
 from msgspec import Struct
 
 WITHIN = 0.05
-CONFIRMATIONS = 3
+CONFIRMATIONS = 8
 DIGITS = 4
 """Digits of a value that is no whole number of steps: what a person reads."""
 SLACK = 1e-9

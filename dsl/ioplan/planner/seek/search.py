@@ -1,5 +1,8 @@
 """Which value is tried next: bracket by doubling, bisect, confirm by a long run.
 
+Where a long run does not hold, short ones have misled: from there on only long runs
+count, in ever wider steps back until one holds, then halfway between.
+
 It begins at the lower end, or where a neighbouring cell ended, and never goes beyond
 twice of what it has seen. Deterministic: the same answers give the same probes, so
 that a search that was broken off goes on by being told its answers again.
@@ -27,6 +30,8 @@ Answer = Literal["yes", "no", "undecided"]
 """Whether the condition holds; undecided is no proof of either: the search does not
 build on it, and what it finds is a yes below all nos."""
 
+STEP_BACK = 4
+"""By how much each step back is wider than the last."""
 PROOFS = 4
 """Probes that may be spent on the edge of what was found: see `Search._unproven`."""
 
@@ -52,8 +57,9 @@ class Finding(Struct, frozen=True):
     `value` is the highest yes below all nos (or the lowest above them), None if there
     is none. The truth lies from `lower` to `upper`: one is the value, the other the
     nearest that is proven no, None if there is none as far as the range goes. What
-    was asked later counts in place of an earlier probe at its value. Not `monotone`
-    means that there is a yes on the far side of a no.
+    was asked later counts in place of an earlier probe at its value. Where a long run
+    did not hold, short yeses beyond the highest that did count no more. Not `monotone`
+    means that there is another yes on the far side of a no.
     """
 
     value: float | None
@@ -77,6 +83,7 @@ class Search:
         self.most = most_probes(bounds)
         self.answered: list[Answered] = []
         self.known: dict[int, Answer] = {}
+        self.confirmed: dict[int, Answer] = {}
         self.proofs = 0
         first = at_or_below(self.values, start) if start is not None else 0
         self._now: tuple[int, Phase] | None = (self._place(first), "bracket")
@@ -95,6 +102,8 @@ class Search:
         assert probe is not None and self._now is not None, "the search has ended"
         self.answered.append(Answered(probe, answer))
         self.known[self._now[0]] = answer
+        if probe.phase == "confirm":
+            self.confirmed[self._now[0]] = answer
         self._now = self._following()
 
     def finding(self) -> Finding:
@@ -183,15 +192,22 @@ class Search:
         return sum(one.probe.phase == "confirm" for one in self.answered)
 
     def _unconfirmed(self) -> int | None:
-        """If the long run says no, one step back, and again."""
-        last = self.answered[-1]
-        place = self._edge()[0]
-        if last.probe.phase == "confirm":
-            assert self._now
-            place = -1 if last.answer == "yes" else self._now[0] - 1
-        may = self._confirms() < self.bounds.confirmations
-        may = may and len(self.answered) < self.most
-        return place if may and place >= 0 else None
+        """Where a long run is due: at the edge, then back until one holds, then halfway
+        between that one and the nearest that did not."""
+        confirms, (low, high) = self._confirms(), self._edge()
+        if confirms >= self.bounds.confirmations or len(self.answered) >= self.most:
+            return None
+        held = max((k for k, one in self.confirmed.items() if one == "yes"), default=-1)
+        lost = min((k for k in self.confirmed if k > held), default=None)
+        if lost is None:
+            place = low if held < 0 else -1
+        elif held >= 0:
+            place = (held + lost) // 2 if lost - held > 1 else -1
+        else:
+            first = min(k for k, one in self.known.items() if one == "yes" or k == lost)
+            back = max(lost - STEP_BACK ** (confirms - 1), first)
+            place = min(back, high - 1) if low >= 0 else -1
+        return place if place >= 0 and place not in self.confirmed else None
 
 
 def finding(bounds: Bounds, answered: Iterable[Answered]) -> Finding:
@@ -199,8 +215,13 @@ def finding(bounds: Bounds, answered: Iterable[Answered]) -> Finding:
     probes = tuple(answered)
     last = {one.probe.value: one for one in probes}
     sign = 1 if bounds.direction == "highest" else -1
-    passed = [sign * v for v, one in last.items() if one.answer == "yes"]
     proven = [sign * v for v, one in last.items() if one.answer == "no"]
+    passed = [sign * v for v, one in last.items() if one.answer == "yes"]
+    long = [v for v in (*passed, *proven) if last[sign * v].probe.phase == "confirm"]
+    lost = min((v for v in long if v in proven), default=None)
+    if lost is not None:
+        held = max((v for v in long if v not in proven), default=lost)
+        passed = [v for v in passed if v <= held and v < lost]
     proven = _that_end(bounds, passed, proven)
     reached = [v for v in passed if v < min(proven, default=v + 1)]
     value = sign * max(reached) if reached else None

@@ -75,7 +75,7 @@ def _ways(m: int, n: int, u: int) -> int:
     return _ways(m - 1, n, u - n) + _ways(m, n - 1, u)
 
 
-Word = Literal["different", "equal", "undecided"]
+Word = Literal["different", "suspected", "equal", "undecided"]
 
 LEVEL = 1 - CONFIDENCE
 FOR_ALL, FOR_CELLS = 0.5, 0.3
@@ -83,6 +83,9 @@ FOR_ALL, FOR_CELLS = 0.5, 0.3
 
 The rest is kept back: what few sessions tell of each cell's noise is itself not sure.
 """
+KNOWN = 20
+"""So many sessions tell that there are bad nights, and how bad: what one session is off
+by is suspected before. In 19 of 20, none of a share of 14 % would be missed."""
 AGREEING = 2 / 3
 """So many of the cells go the way that all are said to go."""
 NOTHING_TO_LEARN_FROM = "nothing tells how much sessions differ"
@@ -123,7 +126,9 @@ def calls(tables: Sequence[MetricTable], threshold: float) -> list[Calls]:
     ]
     found = [
         tuple(
-            _call(pair, one, next(chances), threshold) if one else _unknown(pair, table)
+            _repeated(_call(pair, one, next(chances), threshold), [pair], table)
+            if one
+            else _unknown(pair, table)
             for pair, one in zip(table.pairs, row, strict=True)
         )
         for table, row in zip(tables, cells, strict=True)
@@ -156,7 +161,7 @@ def _call_all(
     found = _judged(one, chance, threshold)
     if found.word == "different" and _is_of_one_cell(one, known, threshold):
         return Call("undecided", one, chance, OF_ONE_CELL)
-    return found
+    return _repeated(found, table.pairs, table)
 
 
 def _is_of_one_cell(one: Estimate, known: Sequence[float], threshold: float) -> bool:
@@ -164,6 +169,18 @@ def _is_of_one_cell(one: Estimate, known: Sequence[float], threshold: float) -> 
     *others, _ = sorted(known, key=lambda d: d * one.difference)
     without = replace(one, difference=fmean(others))
     return without.p_value(threshold) > LEVEL
+
+
+def _repeated(found: Call, pairs: Sequence[MetricPair], table: MetricTable) -> Call:
+    """What one session of a side says is suspected until enough others are known."""
+    alone = any(
+        len(side.sessions) == 1 for pair in pairs for side in (pair.base, pair.new)
+    )
+    if found.word != "different" or not alone or table.noise.sessions >= KNOWN:
+        return found
+    known = int(table.noise.sessions)
+    why = f"one session of a side; {known} tell the noise, not {KNOWN}: run again"
+    return replace(found, word="suspected", why=why)
 
 
 def _unknown(pair: MetricPair, table: MetricTable) -> Call:

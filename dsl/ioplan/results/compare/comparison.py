@@ -9,9 +9,15 @@ from pydantic import Field
 from ioplan.core.model import Model
 from ioplan.records.session import Session
 
-RowVerdict = Literal["better", "worse", "equal", "undecided", "ratio"]
+RowVerdict = Literal["better", "worse", "suspected", "equal", "undecided", "ratio"]
 """`ratio`: of two drives, whose noise nothing tells; the ratio stands by itself."""
-VERDICTS: tuple[RowVerdict, ...] = ("worse", "better", "equal", "undecided", "ratio")
+VERDICTS: tuple[RowVerdict, ...] = (
+    *("worse", "better", "suspected"),
+    *("equal", "undecided", "ratio"),
+)
+OTHERWISE = "measured otherwise, which is no verdict on the drive"
+RARE: tuple[RowVerdict, ...] = ("suspected", "ratio")
+"""Counted where there are any."""
 
 
 class Judged(Model):
@@ -111,6 +117,9 @@ class Comparison(Model):
         description="`drives` where the sides have no drive in common", default="change"
     )
     threshold_percent: float
+    differences: tuple[str, ...] = Field(
+        description="of how it was measured: backend, mode, kernel, profile", default=()
+    )
     all_cells: tuple[AllCells, ...] = ()
     rows: tuple[Row, ...]
     noise: tuple[NoiseSummary, ...] = ()
@@ -137,6 +146,11 @@ class Comparison(Model):
             *(f"BASE has not measured {cell}" for cell in base),
             *(f"BASE and NEW have not measured {cell}" for cell in self.neither),
         )
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether any cell was measured alike on both sides."""
+        return any(row.why != OTHERWISE for row in self.rows)
 
     @property
     def anything_worse(self) -> bool:

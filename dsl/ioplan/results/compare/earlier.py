@@ -181,6 +181,10 @@ def step(metric: Metric, run: RunRecord) -> float:
     if metric.percent is not None:
         return BUCKET
     found = run.found if metric.sought else None
-    if found is None or not found.value or not found.no_at:
+    if found is None or not found.value:
+        return 0.0
+    if found.low and found.high:
+        return log(found.high / found.low)
+    if not found.no_at:
         return 0.0
     return abs(log(found.no_at / found.value))

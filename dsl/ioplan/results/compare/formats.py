@@ -28,7 +28,12 @@ from ioplan.results.compare.wording import (
     summary_text,
 )
 
-LEVELS: dict[RowVerdict, str] = {"worse": "error", "better": "notice"}
+LEVELS: dict[RowVerdict, str] = {
+    "worse": "error",
+    "suspected": "warning",
+    "better": "notice",
+}
+SKIPPED: tuple[RowVerdict, ...] = ("undecided", "suspected")
 MISSING = "missing cells"
 MOST_ROWS = 400
 """So many rows of a test are printed in a terminal."""
@@ -43,6 +48,8 @@ def github(found: Comparison) -> str:
 
 def _annotations(found: Comparison) -> Iterator[str]:
     drives = found.subject == "drives"
+    for text in found.differences:
+        yield _command("warning", "measured otherwise", text)
     for one in found.all_cells:
         if one.verdict in LEVELS:
             message = f"{one.verdict}: {all_cells_text(one, drives)}"
@@ -51,7 +58,7 @@ def _annotations(found: Comparison) -> Iterator[str]:
         yield _command("error", "missing cell", cell)
     for word, level in LEVELS.items():
         rows = [row for row in found.rows if row.verdict == word]
-        most = MAX_SHOWN - 1 if word == "better" else MAX_SHOWN - len(found.missing)
+        most = MAX_SHOWN - (len(found.missing) if word == "worse" else 1)
         for row in rows[: max(most, 0)]:
             yield _command(level, _title(row), row_text(row, drives))
     for note in notes(found):
@@ -74,7 +81,7 @@ def _escaped(text: str) -> str:
 
 
 def junit(found: Comparison) -> bytes:
-    """Worse is a failure, undecided is skipped, what was not measured an error."""
+    """Worse is a failure, what is open is skipped, what was not measured an error."""
     root = Element("testsuites", name="ioplan compare")
     drives = found.subject == "drives"
     if found.all_cells:
@@ -109,7 +116,7 @@ def _suite(
         tests=str(len(words) + errors),
         failures=str(words.count("worse")),
         errors=str(errors),
-        skipped=str(words.count("undecided")),
+        skipped=str(sum(words.count(word) for word in SKIPPED)),
     )
 
 
@@ -122,7 +129,7 @@ def _case(
     message = printable(text)
     if verdict == "worse":
         SubElement(case, "failure", message=message)
-    elif verdict == "undecided":
+    elif verdict in SKIPPED:
         SubElement(case, "skipped", message=message)
     else:
         SubElement(case, "system-out").text = message
@@ -147,6 +154,7 @@ def markdown(found: Comparison) -> str:
 
 
 def _rows(found: Comparison) -> Iterator[str]:
+    yield from (f"- **{_shown(text)}**" for text in found.differences)
     yield f"**{_shown(summary_text(found))}**"
     yield ""
     yield f"- {_shown(side_text('BASE', found.base))}"
@@ -190,6 +198,7 @@ def _shown(text: str) -> str:
 STYLES: dict[RowVerdict, str] = {
     "worse": "red",
     "better": "green",
+    "suspected": "yellow",
     "equal": "dim",
     "undecided": "yellow",
     "ratio": "cyan",
@@ -200,6 +209,8 @@ def text(found: Comparison, everything: bool) -> Iterator[RenderableType]:
     """Each test with its rows; the equal ones only if asked for."""
     yield line(side_text("BASE", found.base))
     yield line(side_text("NEW ", found.new))
+    for difference in found.differences:
+        yield line(difference, "yellow")
     drives = found.subject == "drives"
     for one in found.all_cells:
         said = Text(f"{one.verdict}: ", style=STYLES[one.verdict])

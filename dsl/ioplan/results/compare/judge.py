@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from math import inf, log1p
 
 from msgspec import Struct
@@ -13,8 +14,13 @@ from ioplan.language.metric import Metric
 from ioplan.planner.places import not_measured, places_of
 from ioplan.records.session import Session
 from ioplan.records.setup import drive_of, setup_of
-from ioplan.results.compare.call import calls
-from ioplan.results.compare.comparison import Comparison, RowVerdict, side_summary
+from ioplan.results.compare.call import Call, calls
+from ioplan.results.compare.comparison import (
+    OTHERWISE,
+    Comparison,
+    RowVerdict,
+    side_summary,
+)
 from ioplan.results.compare.earlier import (
     Peers,
     RunFigures,
@@ -31,6 +37,8 @@ from ioplan.results.compare.rows import (
     Subject,
     align,
     cell_name,
+    differences,
+    is_alike,
     noise_summary,
     of_all_cells,
     of_one_cell,
@@ -134,7 +142,7 @@ def with_given(
         return noise
     given = Variance(log1p(percent / 100) ** 2, inf)
     own = {key: Variance(EXACT, inf) for key in keys}
-    return replace(noise, shared=given, own=own, source="given")
+    return replace(noise, shared=given, own=own, source="given", sessions=inf)
 
 
 DEFAULT_METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
@@ -157,26 +165,31 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
         for metric in metrics:
             places.setdefault(metric, []).append(at)
     peers = peers_of(reader.store, base, new, any(map(needs_parts, places)))
+    alike = [is_alike(pair) for pair in found.pairs]
     tables = list(_tables(reader, peers, (base, new), found.pairs, places, question))
-    judged = calls(tables, question.threshold_percent / 100)
+    judged = calls(
+        [_only(one, [alike[at] for at in places[one.metric]]) for one in tables],
+        question.threshold_percent / 100,
+    )
     on = drives(base), drives(new)
     subject = Subject(
         drives=not on[0] & on[1],
         threshold=question.threshold_percent / 100,
         rows=sum(len(one.pairs) for one in tables),
     )
-    called = {
-        (at, table.metric): Called(found.pairs[at], table, both, call, subject)
-        for table, one in zip(tables, judged, strict=True)
-        for at, both, call in zip(
-            places[table.metric], table.pairs, one.cells, strict=True
-        )
-    }
+    called = {}
+    for table, one in zip(tables, judged, strict=True):
+        each = iter(one.cells)
+        for at, both in zip(places[table.metric], table.pairs, strict=True):
+            call = next(each) if alike[at] else Call("undecided", why=OTHERWISE)
+            pair = Called(found.pairs[at], table, both, call, subject)
+            called[at, table.metric] = pair
     return Comparison(
         base=side_summary(base.sessions, tuple(sorted(on[0]))),
         new=side_summary(new.sessions, tuple(sorted(on[1]))),
         subject="drives" if subject.drives else "change",
         threshold_percent=question.threshold_percent,
+        differences=differences(base.cells, new.cells),
         all_cells=tuple(
             of_all_cells(table, one.all, subject)
             for table, one in zip(tables, judged, strict=True)
@@ -189,6 +202,10 @@ def compare(reader: Reader, base: Side, new: Side, question: Question) -> Compar
         only_new=tuple(map(cell_name, found.only_new)),
         neither=tuple(_neither(base, new)),
     )
+
+
+def _only(table: MetricTable, alike: Sequence[bool]) -> MetricTable:
+    return replace(table, pairs=tuple(compress(table.pairs, alike)))
 
 
 def _neither(base: Side, new: Side) -> Iterator[str]:
@@ -272,6 +289,7 @@ def _lines(found: Comparison) -> Iterator[Judged]:
     drives = found.subject == "drives"
     base, new = (", ".join(side.sessions) for side in (found.base, found.new))
     yield Judged("none", f"{new} compared with {base}: {summary_text(found)}")
+    yield from (Judged("undecided", text) for text in found.differences)
     for one in found.all_cells:
         text = f"{one.verdict}: {all_cells_text(one, drives)}"
         yield Judged(OUTCOMES.get(one.verdict, "undecided"), text)

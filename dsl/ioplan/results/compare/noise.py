@@ -13,6 +13,7 @@ have in common, by as much as they agree (`core.shared_variance`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from math import expm1, inf, sqrt
 from statistics import fmean
@@ -60,6 +61,8 @@ class MetricNoise(Struct, frozen=True):
     run: Mapping[Key, Variance] = {}
     drive: Variance | None = None
     source: str = ""
+    sessions: float = 0
+    """How many tell it, on the setup of which there are fewest."""
 
     def session(self, key: Key) -> Variance | None:
         """A cell's variance from one session to the next; None if too little is known.
@@ -109,7 +112,15 @@ def learned(
         run=_drawn_together(run, keys, floor),
         drive=_drives(groups, keys),
         source=_source(repeated) if own.degrees else "",
+        sessions=_fewest(repeated),
     )
+
+
+def _fewest(repeated: Sequence[Group]) -> int:
+    counts = Counter[str]()
+    for group in repeated:
+        counts[group.place] += len(group.sessions)
+    return min(counts.values(), default=0)
 
 
 class _Sums(Struct):

@@ -13,6 +13,7 @@ from msgspec import Struct
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.core.units import digits
 from ioplan.language.metric import THROTTLED, Metric
+from ioplan.records.record import RunRecord
 from ioplan.results.compare.call import (
     FOR_ALL,
     FOR_CELLS,
@@ -20,7 +21,13 @@ from ioplan.results.compare.call import (
     NOTHING_TO_LEARN_FROM,
     Call,
 )
-from ioplan.results.compare.comparison import AllCells, NoiseSummary, Row, RowVerdict
+from ioplan.results.compare.comparison import (
+    OTHERWISE,
+    AllCells,
+    NoiseSummary,
+    Row,
+    RowVerdict,
+)
 from ioplan.results.compare.estimate import (
     ASSUMED,
     FEW_UNITS,
@@ -45,6 +52,9 @@ MATCH_KEYS: tuple[Callable[[CellRuns], object], ...] = (
 )
 """The first that finds a partner counts. The digest of a run says all that it does;
 an edited plan may have other lengths or preparations, and the same workloads."""
+
+
+Pair = tuple[CellRuns, CellRuns]
 
 
 class Alignment(Struct, frozen=True):
@@ -79,6 +89,37 @@ def _unique(
     return {k: c for k, c in zip(keys, cells, strict=True) if times[k] == 1}
 
 
+MEASURED: dict[str, Callable[[RunRecord], str]] = {
+    "backend": lambda run: run.backend.name,
+    "mode": lambda run: run.backend.mode,
+    "kernel": lambda run: str(run.host.get("kernel") or ""),
+    "profile": lambda run: run.asked.profile,
+}
+"""How a run was measured, in the order in which differences are listed."""
+METHOD = ("backend", "mode")
+"""With another of these, a run is a measurement of something else."""
+
+
+def differences(base: Sequence[CellRuns], new: Sequence[CellRuns]) -> tuple[str, ...]:
+    """`mode: io_uring in BASE, sync in NEW`, for all that is not the same."""
+    return tuple(
+        f"{name}: {before} in BASE, {after} in NEW"
+        for name, read in MEASURED.items()
+        if (before := _values(base, read)) != (after := _values(new, read))
+    )
+
+
+def _values(cells: Iterable[CellRuns], read: Callable[[RunRecord], str]) -> str:
+    runs = (run for cell in cells for run in (*cell.runs, *cell.failed))
+    return " and ".join(sorted({read(run) or "unknown" for run in runs}))
+
+
+def is_alike(pair: Pair) -> bool:
+    """Whether both cells were measured by one backend in one mode."""
+    each = [[_values([cell], MEASURED[name]) for name in METHOD] for cell in pair]
+    return each[0] == each[1]
+
+
 def remarks(base: CellRuns, new: CellRuns) -> tuple[str, ...]:
     """In what the two differ besides the time that they ran at."""
     found = []
@@ -88,8 +129,6 @@ def remarks(base: CellRuns, new: CellRuns) -> tuple[str, ...]:
         found.append(f"{_ran(base)} in BASE, {_ran(new)} in NEW")
     elif base.run_id != new.run_id:
         found.append("the plan does something else around it")
-    if base.any.backend.name != new.any.backend.name:
-        found.append(f"by {base.any.backend.name} and by {new.any.backend.name}")
     return tuple(found)
 
 
@@ -103,8 +142,6 @@ def _ran(cell: CellRuns) -> str:
 
 
 MORE_IS_BETTER = ("iops", "bandwidth", *THROTTLED, *RATIO_METRICS)
-
-Pair = tuple[CellRuns, CellRuns]
 
 
 class Subject(Struct, frozen=True):
@@ -172,10 +209,13 @@ def of_all_cells(table: MetricTable, call: Call, subject: Subject) -> AllCells:
 
 def _said(metric: Metric, call: Call, more: bool, subject: Subject) -> dict[str, Any]:
     """What rows have in common."""
+    verdict, why = _verdict(call, more, subject), call.why
+    if call.word == "suspected":
+        verdict, why = "suspected", f"{verdict}, by {why}"
     said: dict[str, Any] = {
         "metric": str(metric),
-        "verdict": _verdict(call, more, subject),
-        "why": call.why,
+        "verdict": verdict,
+        "why": why,
         "chance": call.chance,
     }
     if estimate := call.estimate:
@@ -187,12 +227,12 @@ def _said(metric: Metric, call: Call, more: bool, subject: Subject) -> dict[str,
 
 
 def _verdict(call: Call, more: bool, subject: Subject) -> RowVerdict:
-    if call.word == "different":
+    if call.word in ("different", "suspected"):
         assert call.estimate
         return "better" if (call.estimate.difference > 0) == more else "worse"
     if call.word == "undecided" and subject.drives and not call.estimate:
         return "ratio"
-    return call.word
+    return "equal" if call.word == "equal" else "undecided"
 
 
 def _more_is_better(pair: Pair, metric: Metric) -> bool:
@@ -217,7 +257,7 @@ def _needed(one: Called) -> dict[str, Any]:
 
     Where nothing is, and the change is small, the fewest that tell it.
     """
-    if one.call.word != "undecided":
+    if one.call.word != "undecided" or one.call.why == OTHERWISE:
         return {}
     size, limit = abs(one.both.difference), log1p(one.subject.threshold)
     noise = one.table.noise.guess(one.both.new.key)

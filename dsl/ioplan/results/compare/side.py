@@ -21,7 +21,6 @@ from ioplan.records.record import (
     Decided,
     DirectionResult,
     PhaseResult,
-    Predicted,
     Preparation,
     RunRecord,
     Status,
@@ -50,6 +49,7 @@ class _Part(BaseModel):
 
 class _Asked(_Part):
     test: str
+    profile: str = "full"
     cell: dict[str, str]
     kind: str
     step: int
@@ -57,6 +57,7 @@ class _Asked(_Part):
     round: int = 0
     iteration: int = 0
     after: Preparation | None = None
+    removed: bool = False
 
 
 class _Limits(_Part):
@@ -96,7 +97,6 @@ class _Outline(_Part):
     steady: Steady | None = None
     decided: Decided | None = None
     found: Found | None = None
-    predicted: Predicted | None = None
 
 
 class _WithParts(_Outline):

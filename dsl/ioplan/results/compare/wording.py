@@ -11,13 +11,14 @@ from ioplan.core.units import digits, metric_text, percent_text, ratio_text
 from ioplan.records.session import Session
 from ioplan.results.compare.call import NOTHING_TO_LEARN_FROM
 from ioplan.results.compare.comparison import (
+    OTHERWISE,
+    RARE,
     VERDICTS,
     AllCells,
     Comparison,
     Judged,
     NoiseSummary,
     Row,
-    RowVerdict,
     SideSummary,
 )
 from ioplan.results.compare.estimate import ASSUMED_PERCENT, MOST
@@ -121,14 +122,14 @@ def side_text(name: str, side: SideSummary) -> str:
 
 def summary_text(found: Comparison) -> str:
     """How many rows have which verdict; of drives, only those that there are."""
-    known: list[RowVerdict] = [word for word in VERDICTS if word != "ratio"]
-    if found.subject == "drives":
-        known = [word for word in known if found.count(word)]
-    words = known + (["ratio"] if found.count("ratio") else [])
+    drives = found.subject == "drives"
+    words = [
+        word for word in VERDICTS if found.count(word) or not (drives or word in RARE)
+    ]
     counts = ", ".join(f"{found.count(word)} {word}" for word in words)
     if found.missing:
         counts += f", {counted(len(found.missing), 'cell')} missing"
-    if found.subject == "drives" and not found.count("equal"):
+    if drives and not found.count("equal"):
         return counts
     return f"{counts}; smaller than {found.threshold_percent:g} % counts as equal"
 
@@ -168,9 +169,12 @@ def _sizes(found: Iterable[NoiseSummary], name: str) -> str:
     )
 
 
+OPEN = ("suspected", "undecided", "ratio")
+
+
 def _open(found: Comparison) -> Iterator[str]:
     """What is not decided, why, and what would decide it."""
-    rows = [row for row in found.rows if row.verdict in ("undecided", "ratio")]
+    rows = [row for row in found.rows if row.verdict in OPEN]
     for why in dict.fromkeys(row.why for row in rows):
         same = [row for row in rows if row.why == why]
         reason = f": {why}" if why else ""
@@ -179,6 +183,8 @@ def _open(found: Comparison) -> Iterator[str]:
 
 def _deciding(rows: Sequence[Row]) -> str:
     """How many sessions a side; for half of several rows."""
+    if rows[0].verdict == "suspected" or rows[0].why == OTHERWISE:
+        return ""
     if not any(row.ratio for row in rows):
         return ""
     needed = sorted(row.sessions_needed or MOST + 1 for row in rows)

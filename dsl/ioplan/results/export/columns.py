@@ -64,15 +64,10 @@ PLACE: Columns = {
     "found_value": float,
     "found_no_at": float,
     "found_confirmed": bool,
-    "predicted_metric": str,
-    "predicted_value": float,
-    "predicted_half_width_percent": float,
 }
 """Of rounds, `in_window` says whether the figures of reports are of this one too; a
 run that `resume` did once more is `current` only the last time. Of a seek, `seek_…` is
-of its probes, and `found_…` of what stands for all of them, in the axis' base unit. A
-cell that others predict, and that was not measured, is of the kind `predicted`, and
-has no other figures."""
+of its probes, and `found_…` of what stands for all of them, in the axis' base unit."""
 SESSION: Columns = dict.fromkeys(
     (
         *("job", "person", "host_name", "drive_serial", "drive_model"),
@@ -173,11 +168,6 @@ def run_rows(record: RunRecord, counted: Counted) -> Iterator[Row]:
     Of several streams, there is one for each direction of each of them as well.
     """
     place = _place(record, counted)
-    if told := record.predicted:
-        names = ("metric", "value", "half_width_percent")
-        known = {f"predicted_{name}": getattr(told, name) for name in names}
-        yield place | {"scope": "total"} | known
-        return
     total, *parts = _result_rows(place, record)
     yield total | _readings(record.telemetry) | _wear(record.wear) | _gap(record)
     yield from parts

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, BinaryIO, Protocol
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
+from ioplan.core.extras import install_command
 from ioplan.core.formats import writer_of
 from ioplan.results.export.fleets import csv_cell, write_pkb, write_virtualclient
 
@@ -107,8 +108,7 @@ def pyarrow() -> tuple[Any, Any]:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
         raise ExportError(
-            "Parquet needs pyarrow: install it with `pip install 'ioplan[parquet]'`, "
-            "or export as csv"
+            f"Parquet needs pyarrow: {install_command('parquet')}; or export as csv"
         ) from error
 
 

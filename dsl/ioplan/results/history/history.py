@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import groupby
+from math import log1p
 from statistics import fmean, median
 from typing import Any
 
 from msgspec import Struct
 
-from ioplan.core.statistics.shared_variance import Variance
 from ioplan.language.metric import Metric
 from ioplan.results.compare.earlier import BUCKET
-from ioplan.results.compare.noise import Group, MetricNoise, learned
 from ioplan.results.compare.rows import MORE_IS_BETTER
 from ioplan.results.history.analysis import analysed
 from ioplan.results.history.model import History, Series
 from ioplan.results.history.monitor import EXACT
 from ioplan.results.history.visits import (
-    PEERS,
     USUAL,
     Cell,
     Visit,
@@ -29,53 +26,8 @@ from ioplan.results.history.visits import (
 from ioplan.results.store.pages import sessions_that_did
 from ioplan.results.store.store import Store
 
-# The noise that a series is expected to have, learned from all of its cells.
-#
-# The newest sessions are left out, as they may be the first of a new level; sessions
-# are taken together only while nothing is known to have changed, and no more than
-# BLOCK in a row, so that a change of unknown cause spoils one block and not all.
-
-RECENT = 4
-LEARNED = 48
-"""So many sessions of each series are learned from, the newest but RECENT."""
-BLOCK = 12
-ANY_CELL = ("any cell", 0)
-"""A cell that nothing is known of: what is expected of it is what others show."""
-
-
-def expected(
-    visits: Sequence[Visit],
-    metric: str,
-    cells: Sequence[Cell],
-    floor: float,
-) -> Variance | None:
-    """A figure's variance from one session to the next; None if nothing tells it.
-
-    The sessions are those of one drive, or of what series are parted by.
-    """
-    groups = list(_groups(visits, metric))
-    keys = [*(cell.key for cell in cells), ANY_CELL]
-    noise: MetricNoise = learned(groups, keys, floor)
-    return noise.session(ANY_CELL)
-
-
-def _groups(visits: Sequence[Visit], metric: str) -> Iterator[Group]:
-    known = list(visits[:-RECENT])[-LEARNED:]
-    for _, same in groupby(known, key=_peers):
-        block = list(same)
-        for first in range(0, len(block), BLOCK):
-            some = block[first : first + BLOCK]
-            yield Group(
-                drive=some[0].conditions["drive"],
-                model=some[0].model,
-                sessions=tuple(visit.figures[metric] for visit in some),
-            )
-
-
-def _peers(visit: Visit) -> tuple[str, ...]:
-    return tuple(visit.conditions[name] for name in PEERS)
-
-
+NEWEST = 100
+"""Of so many sessions all cells are read, to know how many share the budget."""
 SUMMARY = "all cells"
 FEWEST_CELLS = 3
 """A summary of fewer cells says no more than they do."""
@@ -95,6 +47,7 @@ class Question(Struct, frozen=True):
     wanted: Wanted | None = None
     kind: str = "run"
     lowest: frozenset[str] = frozenset()
+    threshold_percent: float = 1.0
 
 
 def history(
@@ -103,11 +56,11 @@ def history(
     """The history of the cells with these ids, in their order. Raises StoreError."""
     ids = list(dict.fromkeys(run_ids))
     sessions = sessions_that_did(store, ids)
-    newest = sessions[-2 * LEARNED :]
+    newest = sessions[-NEWEST:]
     found = read_visits(store, newest, ids, question.metrics, question.kind)
     chosen = [c for c in found.cells if not question.wanted or question.wanted(c)]
     some = list(dict.fromkeys(cell.run_id for cell in chosen))
-    older = sessions[: -2 * LEARNED]
+    older = sessions[:-NEWEST]
     if older:
         before = read_visits(store, older, some, question.metrics, question.kind)
         found = Visits((*before.sessions, *found.sessions), found.cells)
@@ -117,7 +70,7 @@ def history(
 def analysed_all(
     plan: str, visits: Visits, chosen: Sequence[Cell], question: Question
 ) -> History:
-    """The series of the chosen cells; all of them tell what noise is expected."""
+    """The series of the chosen cells."""
     sessions = [v for v in visits.sessions if _is_wanted(v, question.only or {})]
     parts = _parted(sessions, question.by)
     each = len(visits.cells) + (len(visits.cells) >= FEWEST_CELLS)
@@ -126,7 +79,13 @@ def analysed_all(
         series
         for metric in question.metrics
         for series in _series(
-            metric, question.lowest, question.by, parts, visits.cells, chosen, watched
+            metric,
+            question.lowest,
+            question.by,
+            parts,
+            chosen,
+            watched,
+            log1p(question.threshold_percent / 100),
         )
     ]
     return History(
@@ -135,6 +94,7 @@ def analysed_all(
         sessions=len(sessions),
         series=tuple(found),
         watched=watched,
+        threshold_percent=question.threshold_percent,
     )
 
 
@@ -156,9 +116,9 @@ def _series(
     lowest: Collection[str],
     by: Sequence[str],
     parts: Mapping[tuple[str, ...], list[Visit]],
-    cells: Sequence[Cell],
     chosen: Sequence[Cell],
     watched: int,
+    threshold: float,
 ) -> Iterator[Series]:
     """A summary and the cells of each part."""
     name = str(metric)
@@ -166,7 +126,6 @@ def _series(
     sought = bool(metric.sought) and name not in lowest
     better = sought or metric.name in MORE_IS_BETTER
     for texts, visits in parts.items():
-        prior = expected(visits, name, cells, floor)
         about: dict[str, Any] = {
             "group": dict(zip(by, texts, strict=True)),
             "metric": name,
@@ -179,14 +138,16 @@ def _series(
             if places:
                 some = [visits[place] for place in places]
                 yield analysed(
-                    about | whole, some, values, None, floor, better, watched
+                    about | whole, some, values, floor, better, watched, threshold
                 )
         for cell, pairs in zip(chosen, each, strict=True):
             if pairs:
                 of = {"test": cell.test, "cell": dict(cell.cell), "run_id": cell.run_id}
                 some = [visits[place] for place, _ in pairs]
                 values = [value for _, value in pairs]
-                yield analysed(about | of, some, values, prior, floor, better, watched)
+                yield analysed(
+                    about | of, some, values, floor, better, watched, threshold
+                )
 
 
 def _summary(

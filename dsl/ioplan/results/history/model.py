@@ -25,15 +25,22 @@ class Level(Model):
 
     first: int = Field(description="index of the first point")
     last: int
-    value: float = Field(description="their geometric mean")
+    began: float = Field(description="where a drift began; else the level")
+    value: float = Field(
+        description="their geometric mean without outliers; of a drift, where it is now"
+    )
     low: float = Field(description="of 20 sessions of this level, 19 lie within")
     high: float
 
 
 class Change(Model):
-    """From one level to the next."""
+    """From one level to the next, or a drift within one."""
 
-    point: int = Field(description="index of the first point of the new level")
+    kind: Literal["step", "drift"]
+    point: int = Field(
+        description="index of the first point of the new level, or about where a drift "
+        "began"
+    )
     session: str
     at: str
     before: float
@@ -42,8 +49,8 @@ class Change(Model):
     low: float = Field(description="95 % interval of the ratio")
     high: float
     chance: float = Field(
-        description="1 / the evidence when it was confirmed, a likelihood ratio summed "
-        "over the places of a change"
+        description="1 / the evidence when it was confirmed: the likelihood of a "
+        "change over that of none, at its best, summed over the places"
     )
     verdict: Literal["better", "worse"]
     with_it: tuple[str, ...] = Field(description="what else changed", default=())
@@ -76,6 +83,14 @@ class Series(Model):
     noise_percent: float | None = Field(
         description="of one session to the next, within a level", default=None
     )
+    correlation: float | None = Field(
+        description="of a session with the next, around the levels", default=None
+    )
+    is_accounted_for: bool = Field(
+        description="whether sessions resemble each other as the promise on false "
+        "alarms supposes",
+        default=True,
+    )
     signals: tuple[SignalEntry, ...] = Field(
         description="what each look has found, the oldest first; nothing is removed",
         default=(),
@@ -103,6 +118,9 @@ class History(Model):
     series: tuple[Series, ...]
     watched: int = Field(
         description="series that share the budget of false alarms", default=1
+    )
+    threshold_percent: float = Field(
+        description="smaller changes are none", default=1.0
     )
 
     @property

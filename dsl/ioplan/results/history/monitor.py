@@ -1,287 +1,349 @@
-"""A series under nightly looks: signals are suspected, confirmed, withdrawn.
+"""A series under nightly looks: steps and drifts are suspected, confirmed, withdrawn.
 
-The evidence for a step is summed over the places where it may be (an e-detector of
-Shiryaev-Roberts' kind, see `compare/evidence.py`), of values whose outliers are
-clipped. What a look says depends on no later session. A confirmed step begins a new
-level; if later sessions speak against it, it is withdrawn, and the level before goes
-on.
+Sessions resemble the ones before: noise is an autoregression of order one whose mean,
+deviation and correlation are unknown. The evidence for a step, or for a line that
+begins somewhere, is its likelihood with a mixture of correlations over the *best* of a
+series that does not change, whatever its correlation: an e-value for each of them
+(universal inference: Wasserman, Ramdas and Balakrishnan, PNAS 117, 2020), on the
+maximal invariant (Pérez-Ortiz, Lardy, de Heide and Grünwald, Annals of Statistics 52,
+2024). It is summed over the places (an e-detector: Shin, Ramdas and Rinaldo, New
+England Journal of Statistics in Data Science 2, 2024). A step or a line must also be
+likelier than the other one: wear that is slow has no night to blame.
+
+What a look says depends on no later session. A confirmed change begins a new level.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from math import inf, log, sqrt
-from typing import Literal
+from math import log, log1p, sqrt
+from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from ioplan.core.statistics.shared_variance import Variance
-from ioplan.core.statistics.student_t import quantile
-from ioplan.results.compare.evidence import SIZE, Numbers, log_evidence, log_limit
+from ioplan.results.history.limits import SPARE, log_limit
 
-# Evidence for a step in rows of values: one row for each look, all of one length.
-#
-# Windows of many looks are told at once; arrays have the shape rows × values, and
-# their evidence rows × places.
+Numbers = NDArray[np.float64]
 
-Places = NDArray[np.int64]
+SIZE = 3.0
+"""Changes are expected to be of about so many deviations of a session."""
+CORRELATIONS = np.array([0.0, 0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 0.98])[:, None]
+"""Of a session with the next: a row each."""
+LEFT = np.sqrt(1 - CORRELATIONS**2)
+THRESHOLD = log1p(0.01)
+"""Smaller changes are none."""
+EXACT = 1e-12
+"""The least variance, a millionth squared: figures are rounded somewhere."""
 CLIP, NORMAL_MAD = 3.0, 1.4826
-"""Outliers beyond so many deviations are moved there: two of them are no level."""
-MARGIN = 0.5
-"""So many standard errors (Bartlett 1946) are added to neighbours' correlation."""
-MOST_CORRELATED = 0.8
-MOST_SPREAD = (1 + MOST_CORRELATED) / (1 - MOST_CORRELATED)
-
-
-def step_evidence(
-    rows: Numbers,
-    places: Places,
-    known: Variance,
-    floor: float,
-    least: float = -np.inf,
-) -> Numbers:
-    """The logarithm, for each row and a step at each place; `known` is the variance of
-    a value that others have shown, and none is taken to be below `floor`.
-
-    Rows that reach `least` nowhere have minus infinity: most can be told at a glance.
-    """
-    count = rows.shape[-1]
-    rows = clipped(rows, sqrt(known.value))
-    off = rows - np.add.reduce(rows, -1, keepdims=True) / count  # `mean` takes longer
-    after = off[:, places[0] :][:, ::-1].cumsum(-1)[:, ::-1][:, places - places[0]]
-    size = (count - places) * places / count
-    between = after**2 / size
-    squares = np.einsum("ij,ij->i", off, off)[:, None]
-    within = np.maximum(squares - between, 0.0)
-    degrees = count - 1 + known.degrees
-    rest = np.maximum(within + known.value * known.degrees, floor * degrees)
-    found = np.full(between.shape, -np.inf)
-    some = _highest(between / rest, size, degrees) >= least
-    if not some.any():
-        return found
-    rows, between, within, rest = (one[some] for one in (rows, between, within, rest))
-    best = places[(between / np.maximum(within, floor)).argmax(-1)]
-    spread = _spread(count - places, correlation(rows, best))
-    found[some] = log_evidence(between / spread, rest, size / spread, degrees)
-    return found
-
-
-def _highest(ratios: Numbers, sizes: Numbers, degrees: float) -> Numbers:
-    """No evidence of a row is higher: as if neighbours were independent for the sum of
-    squares, and resembled each other most (a spread of 9) for its worth."""
-    worth = np.log1p(SIZE**2 / MOST_SPREAD * sizes.min()) / 2
-    bound: Numbers = degrees / 2 * np.log1p(ratios.max(-1)) - worth
-    return bound
-
-
-def _spread(sizes: Places, shares: Numbers) -> Numbers:
-    """The variance of a mean of so many values that resemble the one before, beside
-    that of independent ones (an autoregression of order one)."""
-    share = shares[:, None]
-    rest = (1 - share**sizes) / (sizes * (1 - share))
-    spread: Numbers = 1 + 2 * share / (1 - share) * (1 - rest)
-    return spread
-
-
-def correlation(rows: Numbers, steps: Places) -> Numbers:
-    """The correlation of neighbours, with the levels before and after a row's step."""
-    count, step = rows.shape[-1], steps[:, None]
-    before = np.arange(count) < step
-    whole = rows.sum(-1, keepdims=True)
-    first = np.where(before, rows, 0.0).sum(-1, keepdims=True)
-    rest = rows - np.where(before, first / step, (whole - first) / (count - step))
-    squares = np.einsum("ij,ij->i", rest, rest)
-    next_to = np.einsum("ij,ij->i", rest[:, 1:], rest[:, :-1])
-    seen = np.divide(next_to, squares, out=np.zeros_like(squares), where=squares > 0)
-    found: Numbers = np.clip(seen + MARGIN / sqrt(count), 0.0, MOST_CORRELATED)
-    return found
-
-
-def clipped(rows: Numbers, least: float = 0.0) -> Numbers:
-    """Rows with their outliers at CLIP deviations, which are `least` at least."""
-    middle = _median(rows)
-    off = np.abs(rows - middle)
-    if off.max() <= CLIP * least:
-        return rows
-    spread = NORMAL_MAD * _median(off)
-    far = np.where(spread > 0, CLIP * np.maximum(spread, least), np.inf)
-    return np.minimum(np.maximum(rows, middle - far), middle + far)
-
-
-def _median(rows: Numbers) -> Numbers:
-    """Of each row, in a column. NumPy's own looks for NaN, axes and kinds first, which
-    takes longer than the rest, and parts a row slower than it sorts one."""
-    count = rows.shape[-1]
-    low, high = (count - 1) // 2, count // 2
-    ordered = np.sort(rows, -1)
-    found: Numbers = (ordered[..., low, None] + ordered[..., high, None]) / 2
-    return found
-
-
-State = Literal["suspected", "confirmed", "withdrawn"]
-
-GUARD = 2
-"""So many values are needed on each side of a confirmed step, and beyond the band."""
+NEIGHBOURS = 2
+"""A value is off by more than CLIP deviations if it is off the median of so many on
+each side: an outlier by itself (Hampel, Journal of the American Statistical
+Association 69, 1974)."""
+SMALL = 1e-9
+FEWEST = 2
+"""So many sessions at least are on each side of a change."""
+LONG = 10
+"""A drift goes on for so many sessions; what is shorter is a step."""
 SUSPECTED = log(20.0)
+CLEAR = log(30.0)
+"""A step is as much likelier than a drift, or a session is blamed for slow wear."""
 WINDOW = 256
 """So many values of a level are looked at: more hardly tell it better."""
 PLACES = 64
 """A step is looked for among so many of the newest values."""
-LOOKS = 32
-"""The evidence of so many looks at whole windows is computed at once: arrays of more
-than 128 KiB are asked of the kernel each time, which takes as long as the rest."""
-NEWEST = np.arange(WINDOW - PLACES, WINDOW)
-"""Those places in a whole window."""
-EXACT = 1e-12
-"""The least variance, a millionth squared: figures are rounded somewhere."""
-BAND = 0.975
+RECENT, STRIDE = 730, 8
+"""Of what is older than so many sessions, one in so many is a look."""
+GLANCE = 3.5
+"""Deviations, as if neighbours were independent: without so many, a look ends."""
+
+State = Literal["suspected", "confirmed", "withdrawn"]
+Kind = Literal["step", "drift", "end"]
+"""The end is that of a drift, where the series goes on otherwise."""
 
 
 class Signal(Struct, frozen=True):
-    """What one look changed: a step at `at` has got a state by the value `seen`."""
+    """What one look changed: a change at `at` has got a state by the value `seen`."""
 
     at: int
     seen: int
     state: State
+    kind: Kind = "step"
     evidence: float = 0.0
+
+
+class Segment(NamedTuple):
+    """Sessions from one on, at a level or on a line; with the evidence for the step
+    that it begins with, and for the drift, if there are any."""
+
+    start: int
+    step: float = 0.0
+    drift: float = 0.0
+
+
+def evidence(
+    values: Numbers, drifts: bool, threshold: float, floor: float
+) -> tuple[Numbers, Numbers]:
+    """Logarithms, for each place, of a step there and of a line that begins there.
+
+    Beside a series without: a level, or a line where it `drifts`. The null hypothesis
+    has changes of up to the threshold (Murphy and Myors, Journal of Applied Psychology
+    84, 1999), and for a step a single shock at its place, so that what counts is where
+    the sessions after it stay, and not the jump (an innovation outlier: Fox, Journal of
+    the Royal Statistical Society B 34, 1972).
+    """
+    count = len(values)
+    columns = [np.ones(count), *([np.arange(count) / count] if drifts else [])]
+    worth = -(count - 1) * np.log(LEFT)
+    units: list[Numbers] = []
+    for column in columns:
+        row, length = _without(_white(column), units)
+        units.append(row / length)
+        worth = worth - np.log(length)
+    off, length = _without(_white(values), units)
+    squares, degrees = length**2, count - len(units)
+    later = np.maximum(np.arange(count)[::-1], 1)
+    (steps, lines), *others = map(_inner, (off, *units))
+    jump = (1 + (1 - CORRELATIONS) ** 2 * later) / LEFT**2
+    step = jump - sum(one**2 for one, _ in others)
+    line = _line_squares(later) - sum(one**2 for _, one in others)
+    # of a step, what a shock at its place does not explain
+    own = 1 - sum(unit**2 for unit in units)
+    beside = 1 / LEFT - sum(u * one for u, (one, _) in zip(units, others, strict=True))
+    shocked = squares - off**2 / own, worth - np.log(own) / 2 + np.log(LEFT)
+    step = step - beside**2 / own
+    steps = steps - beside * off / own
+    least = threshold, floor
+    return (
+        _log_evidence(steps, step, *shocked, degrees - 1, *least),
+        _log_evidence(lines, line, squares, worth, degrees, *least),
+    )
+
+
+def _line_squares(later: Numbers) -> Numbers:
+    """Of a whitened line that ends at 1 after so many values."""
+    share = 1 - CORRELATIONS
+    found: Numbers = (
+        share**2 * (later + 1) * (2 * later + 1) / 6
+        + CORRELATIONS * share * (later + 1)
+        + CORRELATIONS**2
+    ) / (LEFT**2 * later)
+    return found
+
+
+def _white(values: Numbers) -> Numbers:
+    """Without its correlation: a row for each, in deviations of a value."""
+    found = np.empty((len(CORRELATIONS), len(values)))
+    found[:, 0] = values[0]
+    found[:, 1:] = (values[1:] - CORRELATIONS * values[:-1]) / LEFT
+    return found
+
+
+def _without(row: Numbers, units: Sequence[Numbers]) -> tuple[Numbers, Numbers]:
+    """What is left of rows beside the units, and its length."""
+    for unit in units:
+        row = row - unit * (row * unit).sum(-1, keepdims=True)
+    return row, np.sqrt((row * row).sum(-1, keepdims=True))
+
+
+def _inner(rows: Numbers) -> tuple[Numbers, Numbers]:
+    """Products of rows with a whitened step, and with a line that ends at 1."""
+    after = rows[:, ::-1].cumsum(-1)[:, ::-1] - rows
+    sums = after[:, ::-1].cumsum(-1)[:, ::-1]
+    later = np.maximum(np.arange(rows.shape[-1])[::-1], 1)
+    step = (rows + (1 - CORRELATIONS) * after) / LEFT
+    line = ((1 - CORRELATIONS) * sums + CORRELATIONS * after) / (LEFT * later)
+    return step, line
+
+
+def _log_evidence(
+    product: Numbers,
+    size: Numbers,
+    squares: Numbers,
+    worth: Numbers,
+    degrees: int,
+    threshold: float,
+    floor: float,
+) -> Numbers:
+    """From a whitened change's product with what is left, and its sum of squares."""
+    size = np.maximum(size, SMALL)
+    within = np.maximum(squares - product**2 / size, floor * degrees)
+    between = np.maximum(np.abs(product) - threshold * size, 0.0) ** 2 / size
+    spread = 1 + SIZE**2 * size
+    none = worth - degrees / 2 * np.log(within + between)
+    some = worth - (np.log(spread) + degrees * np.log(within + between / spread)) / 2
+    most = some.max(0)
+    mixed: Numbers = most + np.log(np.exp(some - most).mean(0)) - none.max(0)
+    return mixed
+
+
+def cleaned(values: Numbers) -> Numbers:
+    """With each outlier moved to CLIP deviations.
+
+    The deviation is that of neighbours' differences, which few steps and no drift
+    change.
+    """
+    count = len(values)
+    if count < 2 * FEWEST:
+        return values
+    spread = NORMAL_MAD * float(np.median(np.abs(np.diff(values)))) / sqrt(2)
+    padded = np.pad(values, NEIGHBOURS, constant_values=np.nan)
+    around = np.sort(sliding_window_view(padded, 2 * NEIGHBOURS + 1), -1)
+    known = 2 * NEIGHBOURS + 1 - np.isnan(around).sum(-1)  # NaN is sorted last
+    rows = np.arange(count)
+    middle = (around[rows, (known - 1) // 2] + around[rows, known // 2]) / 2
+    far = np.maximum(CLIP * spread, THRESHOLD)
+    moved: Numbers = np.clip(values, middle - far, middle + far)
+    return moved
 
 
 def signals(
     values: Sequence[float],
-    prior: Variance | None = None,
-    floor: float = EXACT,
     limits: Sequence[float] | None = None,
-) -> list[Signal]:
-    """All of a series, in the order of the looks.
+    threshold: float = THRESHOLD,
+    floor: float = EXACT,
+) -> tuple[list[Signal], list[Segment]]:
+    """All of a series, in the order of the looks, and the segments that stand.
 
-    `prior` is the variance of a value that others have shown; no variance is taken to
-    be below `floor`. `limits` has the logarithm of what evidence confirms at each look;
-    by default, that of one series.
+    `limits` has the logarithm of what evidence confirms at each look; by default, that
+    of one series. No variance is taken to be below `floor`.
     """
     limits = limits or [log_limit(1)] * len(values)
-    series = np.asarray(values, float)
-    whole = sliding_window_view(series, WINDOW) if len(series) >= WINDOW else None
-    watch = _Watch(series, whole, prior, max(floor, EXACT), limits)
-    return list(watch.signals())
+    watch = _Watch(np.asarray(values, float), limits, threshold, max(floor, EXACT))
+    return list(watch.signals()), watch.segments
 
 
-def confirmed(found: Sequence[Signal]) -> list[Signal]:
-    """The steps that stand: confirmed, and not withdrawn since, by their places."""
-    standing: dict[int, Signal] = {}
-    for one in found:
-        if one.state == "confirmed":
-            standing[one.at] = one
-        elif one.state == "withdrawn":
-            standing.pop(one.at, None)
-    return [standing[at] for at in sorted(standing)]
+def _edge(values: Numbers, at: int) -> int:
+    """Where a step begins: the value at its place, a shock, may be of the level before
+    it."""
+    before, after = values[:at].mean(), values[at + 1 :].mean()
+    return at + int(abs(values[at] - before) < abs(values[at] - after))
 
 
-class _Watch(Struct, frozen=True):
+def nights_until_sure(
+    values: Sequence[float], start: int, limit: float, threshold: float = THRESHOLD
+) -> int | None:
+    """Looks from the value at `start` on until one confirms a change, or None."""
+    each = np.asarray(values, float)
+    watch = _Watch(each, [limit] * len(each), threshold, EXACT)
+    for seen in range(start, len(each)):
+        look = watch.look(Segment(0), seen)
+        if look and look.sure:
+            return seen + 1 - start
+    return None
+
+
+def _shown(values: Numbers, part: Numbers, at: int) -> float:
+    """How unlikely it is that so many sessions are beyond half of a step, minus the
+    logarithm, if they are at the rate of those before (by Laplace's rule of succession;
+    Chernoff, Annals of Mathematical Statistics 23, 1952). Bad nights are no level."""
+    before, after = part[:at].mean(), part[at:].mean()
+    beyond = (values - before) * np.sign(after - before) > abs(after - before) / 2
+    usual = (1 + int(beyond[:at].sum())) / (2 + at)
+    share, count = float(beyond[at:].mean()), len(values) - at
+    if share <= usual:
+        return 0.0
+    off = (1 - share) * log((1 - share) / (1 - usual)) if share < 1 else 0.0
+    return count * (share * log(share / usual) + off)
+
+
+class _Look(NamedTuple):
+    at: int
+    kind: Kind
+    evidence: float
+    sure: bool
+
+
+class _Watch(Struct):
     values: Numbers
-    whole: Numbers | None
-    """All windows of the length WINDOW."""
-    prior: Variance | None
-    floor: float
     limits: Sequence[float]
-    blocks: dict[int, tuple[Numbers, list[float]]] = {}
+    threshold: float
+    floor: float
+    segments: list[Segment] = []
 
     def signals(self) -> Iterator[Signal]:
-        """Each look in turn; `starts` are where the levels begin."""
-        starts, suspected = [0], None
-        for seen in range(len(self.values)):
-            if len(starts) > 1 and self._is_gone(starts[-2], starts[-1], seen):
-                yield Signal(starts.pop(), seen, "withdrawn")
+        """Each look in turn."""
+        self.segments, suspected = [Segment(0)], None
+        for seen in range(2 * FEWEST - 1, len(self.values)):
+            if seen % STRIDE and seen < len(self.values) - RECENT:
+                continue
+            if self._is_gone(seen):
+                yield Signal(self.segments.pop().start, seen, "withdrawn")
                 suspected = None
-            look = self._look(starts[-1], seen)
-            if look and look.state == "confirmed":
-                yield look
-                starts.append(look.at)
+            look = self.look(self.segments[-1], seen)
+            if look and look.sure:
+                yield Signal(look.at, seen, "confirmed", look.kind, look.evidence)
+                self._add(look)
                 suspected = None
             elif look and suspected is None:
-                yield look
+                yield Signal(look.at, seen, "suspected", look.kind, look.evidence)
                 suspected = look.at
             elif look is None and suspected is not None:
                 yield Signal(suspected, seen, "withdrawn")
                 suspected = None
 
-    def _look(self, start: int, seen: int) -> Signal | None:
-        """What the values from a level's start to the newest say by themselves."""
-        first = max(start, seen + 1 - WINDOW)
-        if seen + 1 - first <= GUARD:
+    def _add(self, look: _Look) -> None:
+        """A drift that begins with its segment is that segment's."""
+        last = self.segments[-1]
+        if look.kind != "drift":
+            step = look.evidence if look.kind == "step" else 0.0
+            self.segments.append(Segment(look.at, step))
+        elif look.at - last.start < LONG:
+            self.segments[-1] = last._replace(drift=look.evidence)
+        else:
+            self.segments.append(Segment(look.at, 0.0, look.evidence))
+
+    def look(self, segment: Segment, seen: int) -> _Look | None:
+        """What the values from a segment's start to the newest say by themselves."""
+        first = max(segment.start, seen + 1 - WINDOW)
+        if seen + 1 - first < 2 * FEWEST:
             return None
-        evidence, places, highest = self._evidence(first, seen)
-        if highest < SUSPECTED:
+        values = self.values[first : seen + 1]
+        part = cleaned(values)
+        if not segment.drift and self._at_a_glance(part) < GLANCE:
             return None
-        part = self.values[first : seen + 1]
-        best = int(places[evidence.argmax()])
-        total = float(np.logaddexp.reduce(evidence))
-        sure = total >= self.limits[seen] and self._beyond(part, best) >= GUARD
-        state: State = "confirmed" if sure else "suspected"
-        return Signal(first + best, seen, state, total if sure else highest)
+        count = len(part)
+        steps, lines = evidence(part, bool(segment.drift), self.threshold, self.floor)
+        steps[: max(FEWEST, count - PLACES)] = steps[-1] = -np.inf
+        lines[max(0, count - LONG) :] = -np.inf
+        if segment.drift:
+            lines[:FEWEST] = -np.inf
+        best = int(steps.argmax()), int(lines.argmax())
+        both = float(steps[best[0]]), float(lines[best[1]])
+        if max(both) < SUSPECTED:
+            return None
+        drifts = both[1] > both[0]
+        at = best[1] if drifts else _edge(part, best[0])
+        total = float(np.logaddexp.reduce((steps, lines)[drifts]))
+        kind: Kind = ("end" if segment.drift else "drift") if drifts else "step"
+        ahead = abs(both[0] - both[1]) >= (SUSPECTED if drifts else CLEAR)
+        sure = total >= self.limits[seen] and ahead
+        if sure and not drifts:
+            sure = _shown(values, part, at) >= self.limits[seen] + SPARE
+        return _Look(first + at, kind, total if sure else max(both), sure)
 
-    def _is_gone(self, before: int, at: int, seen: int) -> bool:
-        """Whether a confirmed step is less likely than none, and most values since are
-        as before it: a level that was left again was one."""
-        first = max(before, seen + 1 - WINDOW)
-        if at - first < GUARD:
+    def _at_a_glance(self, part: Numbers) -> float:
+        """Of the best step, as if neighbours were independent."""
+        count = len(part)
+        off = part - part.mean()
+        places = np.arange(max(FEWEST, count - PLACES), count)
+        after = off[::-1].cumsum()[::-1][places]
+        squares = float(off @ off)
+        between = float((after**2 * count / (places * (count - places))).max())
+        rest = max(squares - between, self.floor * count)
+        return sqrt(between / rest * (count - 2))
+
+    def _is_gone(self, seen: int) -> bool:
+        """Whether the newest step is less than the threshold by now."""
+        if len(self.segments) < 2 or self.segments[-1].drift:
             return False
-        part = self.values[first : seen + 1]
-        mean, noise = self._level(part[: at - first])
-        if abs(float(np.median(self.values[at : seen + 1])) - mean) >= sqrt(noise):
+        before, last = self.segments[-2:]
+        if before.drift:
             return False
-        evidence = self._of_rows(part[None], np.array([at - first]))
-        return bool(evidence[0, 0] < 0)
-
-    def _evidence(self, first: int, seen: int) -> tuple[Numbers, Places, float]:
-        """For a step at each of the newest places, with the highest; at none where
-        nothing can be suspected. That of whole windows is kept."""
-        count = seen + 1 - first
-        if count < WINDOW or self.whole is None:
-            places = np.arange(max(GUARD, count - PLACES), count)
-            part = self.values[None, first : seen + 1]
-            found = self._of_rows(part, places, SUSPECTED)[0]
-            return found, places, float(found.max())
-        block, at = divmod(first, LOOKS)
-        if block not in self.blocks:
-            some = self.whole[block * LOOKS : (block + 1) * LOOKS]
-            rows = self._of_rows(some, NEWEST, SUSPECTED)
-            self.blocks.clear()
-            self.blocks[block] = rows, rows.max(-1).tolist()
-        rows, highest = self.blocks[block]
-        return rows[at], NEWEST, highest[at]
-
-    def _of_rows(self, rows: Numbers, places: Places, least: float = -inf) -> Numbers:
-        return step_evidence(rows, places, self._known, self.floor, least)
-
-    def _beyond(self, part: Numbers, best: int) -> int:
-        """How many values after a step are beyond the band of the ones before, on
-        the step's side."""
-        before, after = part[:best], part[best:]
-        mean, noise = self._level(before)
-        degrees = best - 1 + self._known.degrees
-        half = student(round(degrees, 1)) * sqrt(noise * (1 + 1 / best))
-        off = after - mean
-        far = np.sign(off.mean()) * off > half
-        return int(far.sum())
-
-    def _level(self, part: Numbers) -> tuple[float, float]:
-        """The mean of some values, and the variance of one."""
-        row = clipped(part, sqrt(self._known.value))
-        degrees = len(part) - 1 + self._known.degrees
-        squares = float(((row - row.mean()) ** 2).sum())
-        squares += self._known.value * self._known.degrees
-        return float(row.mean()), max(squares / degrees, self.floor)
-
-    @property
-    def _known(self) -> Variance:
-        return self.prior or Variance(0.0, 0.0)
-
-
-@lru_cache(4096)
-def student(degrees: float) -> float:
-    """Half of the band in deviations; it is found by bisection, and asked for again."""
-    return quantile(BAND, degrees)
+        old, new = (
+            self.values[before.start : last.start],
+            self.values[last.start : seen + 1],
+        )
+        return abs(float(np.median(new) - np.median(old))) < self.threshold

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ioplan.core.text import counted
 from ioplan.language.metric import METRICS
-from ioplan.results.history.model import History, Series
+from ioplan.results.history.model import History, Level, Series
 from ioplan.results.history.wording import (
     band_text,
     change_line,
@@ -166,21 +166,27 @@ def _levels(series: Series, y: Column, first: int) -> Frame:
         *(Column(name, name) for name in ("session", "began")),
         Column("with", "changed"),
     )
-    rows = [
-        (
-            max(first, one.first) + 0.6,
-            one.last + 1.4,
-            one.value,
-            one.low,
-            one.high,
-            "",
-            "",
-            "",
-        )
+    rows: list[tuple[float | str, ...]] = [
+        (*band, "", "", "")
         for one in series.levels
         if one.last >= first
+        for band in _bands(one, max(first, one.first))
     ]
     return Frame(columns, rows)
+
+
+def _bands(level: Level, first: int) -> Iterator[tuple[float, ...]]:
+    """From, to, middle and both ends; of a drift, for each session."""
+    if level.began == level.value:
+        yield first + 0.6, level.last + 1.4, level.value, level.low, level.high
+        return
+    each = (level.value / level.began) ** (1 / (level.last - level.first))
+    for at in range(first, level.last + 1):
+        share = each ** (at - level.last)
+        middle, low, high = (
+            share * one for one in (level.value, level.low, level.high)
+        )
+        yield at + 0.5, at + 1.5, middle, low, high
 
 
 def _table(group: Sequence[Series]) -> Frame:

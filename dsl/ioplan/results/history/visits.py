@@ -75,11 +75,6 @@ BY = ("drive", "firmware", "host", "kernel", "backend", "ioplan")
 """What series may be parted by."""
 USUAL = ("drive", "host", "backend")
 """What they are parted by where nothing is asked: the rest may change within one."""
-PEERS = (
-    *("drive", "firmware", "host", "kernel", "backend version", "backend mode"),
-    *("scheduler", "merges", "write cache", "file system"),
-)
-"""Between sessions that have these in common, nothing is known to have changed."""
 
 
 def conditions_of(run: RunRecord) -> dict[str, str]:

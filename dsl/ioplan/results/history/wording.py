@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from ioplan.core.text import counted
 from ioplan.core.units import digits, metric_text
-from ioplan.results.compare.evidence import budget
 from ioplan.results.compare.wording import change_text
+from ioplan.results.history.limits import budget
 from ioplan.results.history.model import Change, History, Point, Series
 
 DATE = slice(0, 10)
 NOTHING_ELSE = "nothing else that is recorded changed"
+NO_SESSION = "little by little, of which no single session is the cause"
 
 
 def group_text(series: Series) -> str:
@@ -36,19 +37,23 @@ def percent_text(ratio: float) -> str:
 
 
 def change_line(series: Series, change: Change) -> str:
-    """`5.1 % lower from 2026-11-03 on (…), worse: 100k -> 94.9k; with it: …`."""
+    """`worse: iops 100k -> 94.9k, -5.1 % (…) since …; with it: …`."""
     percent = f"{percent_text(change.low)} to {percent_text(change.high)}"
     figures = (
         f"{value_text(series, change.before)} -> {value_text(series, change.after)}"
     )
+    drifts = change.kind == "drift"
+    since = f"since about {change.session}" if drifts else f"since {change.session}"
     return (
-        f"{change.verdict}: {series.metric} {figures}, {percent_text(change.ratio)} "
-        f"({percent}) since {change.session}; {with_it(change)}"
+        f"{change.verdict}: {'drift of ' if drifts else ''}{series.metric} {figures}, "
+        f"{percent_text(change.ratio)} ({percent}) {since}; {with_it(change)}"
     )
 
 
 def with_it(change: Change) -> str:
     """What else changed, and when."""
+    if change.kind == "drift":
+        return NO_SESSION
     if not change.with_it:
         return NOTHING_ELSE
     when = {-1: "the session before", 0: "with it", 1: "the session after"}
@@ -70,7 +75,16 @@ def budget_text(found: History) -> str:
     """How often a change is confirmed where there is none."""
     years = 1 / (found.watched * budget(found.watched))
     period = "a year" if years <= 1 else f"in {years:.0f} years"
-    return f"at most one false alarm {period} over {found.watched:_} series"
+    text = f"at most one false alarm {period} over {found.watched:_} series"
+    judged = [one for one in found.series if not one.why]
+    others = [one for one in judged if not one.is_accounted_for]
+    if not others:
+        return text
+    most = max(one.correlation or 0.0 for one in others)
+    how = f"which resemble each other otherwise (correlation {most:.2f})"
+    if len(others) == len(judged):
+        return f"no promise on false alarms: of sessions {how} there is none"
+    return f"{text}, but for {len(others)} with sessions {how}"
 
 
 def summary_text(found: History) -> str:

@@ -1,152 +1,371 @@
-"""Checks of a run's figures against each other.
+"""Whether the figures of a run can be true: what each record passes, whoever made it.
 
-A backend that miscounts must not pass unseen: an error means that figures of
-the run contradict each other, a warning that something is missing.
+A record tells its counts several times over: by stream, direction, interval and target,
+as histograms, extremes and times. A backend that miscounts and a bundle that was edited
+contradict themselves, the queue depth (Little's law), the host's clock, or what was
+asked. What an import was asked is deduced from its options, so it is judged by its own
+figures alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain
+from math import isclose, isfinite
 
 from msgspec import Struct
 
-from ioplan.core.error_kinds import FigureFault
-from ioplan.records.record import Interval
-from ioplan.results.measure.histogram import Histogram, bucket_range
-from ioplan.results.measure.tally import CountsBuilder, StreamCountsBuilder
+from ioplan.core.error_kinds import Cause, FigureFault
+from ioplan.job import SECOND_NS, Job
+from ioplan.records.record import PhaseResult, RunDetail, RunRecord, TargetResult
+from ioplan.results.measure.direction_figures import (
+    BUCKET,
+    NOTHING,
+    ROUNDING,
+    SLACK,
+    SLACK_S,
+    Fault,
+    Histograms,
+    Part,
+    is_part,
+    merged_faults,
+    order_faults,
+    result_faults,
+    sum_faults,
+    unequal,
+)
+from ioplan.results.measure.histogram import Histogram
+from ioplan.results.measure.interval_counts import (
+    IntervalCounts,
+    IntervalsDamaged,
+    IntervalSums,
+    Key,
+)
+from ioplan.results.measure.stream_figures import (
+    SIGMAS,
+    StreamChecked,
+    rate_faults,
+    slots_of,
+)
+from ioplan.results.measure.tally import READ_WRITE, moved
 from ioplan.workload import DIRECTIONS, Direction
 
-MEAN_PERCENT = 1.0
-"""A bucket's middle is within 0.4 % of its values, so 1 % is no rounding."""
-ROUNDING = 1e-6
-"""What adding up squares as floats may lose, as a share of the sum."""
-
-
-WARNINGS = (FigureFault.HISTOGRAM_MISSING, FigureFault.SERIES_SUM)
-"""Something is missing, but nothing is contradicted."""
-
-Fault = tuple[FigureFault, str]
-"""What is wrong, and the text for it."""
+IMPORTED = "imported"
+"""The kind of a target whose results ioplan did not measure."""
+MOST_CORES = 4096
+LATE_S = 1.0
+"""So late a report may be on a busy machine; the clock does not judge a later one."""
+STALL_S = 1.0
+"""So long a device may answer nothing, as when the host's disk is flushed by others."""
+START_S = 10.0
+"""What a program may need there to start and to end, apart from the time it tells: fio
+says that it began before it has read its job."""
 
 
 class Inconsistency(Struct, frozen=True):
-    """A contradiction, and the stream and direction that it is in."""
+    """A contradiction, and where in the record it is."""
 
     kind: FigureFault
     where: str
     text: str
 
-    @property
-    def is_error(self) -> bool:
-        """Whether figures contradict each other, and none is only missing."""
-        return self.kind not in WARNINGS
-
     def __str__(self) -> str:
         return f"{self.where}: {self.text}" if self.where else self.text
 
 
-def tally_faults(
-    stream: str, direction: Direction, tally: CountsBuilder
-) -> list[Inconsistency]:
-    """What is wrong within one direction of one stream."""
-    checks = [*_number_faults(tally), *_histogram_faults(tally, tally.histogram())]
-    if direction in DIRECTIONS and tally.ios and not tally.bytes:
-        text = f"{tally.ios} I/Os moved no byte"
-        checks.append((FigureFault.IO_WITHOUT_BYTES, text))
-    where = f"{stream} {direction}"
-    return [Inconsistency(kind, where, text) for kind, text in checks]
+def consistent(record: RunRecord, detail: RunDetail) -> RunRecord:
+    """The record; `inconsistent`, and without verdicts, if its figures are not true."""
+    if record.status != "ok" or not (found := faults(record, detail)):
+        return record
+    text = f"the results are inconsistent: {found[0]}"
+    more = f" (and {len(found) - 1} more contradictions)" if len(found) > 1 else ""
+    change = {"cause": Cause.INCONSISTENT, "message": text + more, "verdicts": ()}
+    return record.model_copy(update={"status": "failed", **change})
 
 
-def _number_faults(tally: CountsBuilder) -> Iterator[Fault]:
-    if min(tally.ios, tally.bytes, tally.errors, tally.min_ns, tally.sum_ns) < 0:
-        yield FigureFault.NEGATIVE_COUNT, "a count is negative"
-    if tally.min_ns > tally.max_ns:
-        yield (
-            FigureFault.EXTREMES_SWAPPED,
-            f"the smallest latency, {tally.min_ns} ns, exceeds "
-            f"the largest, {tally.max_ns} ns",
+def faults(record: RunRecord, detail: RunDetail) -> list[Inconsistency]:
+    """Where the figures contradict each other, or what was asked."""
+    unmeasured = record.found or record.power_cut
+    if unmeasured and not record.streams:
+        return []  # there are no figures
+    return list(Checked(record, detail).faults())
+
+
+class Checked:
+    """One record while it is checked."""
+
+    def __init__(self, record: RunRecord, detail: RunDetail) -> None:
+        self.record, self.detail = record, detail
+        self.job: Job = record.asked.job
+        self.is_imported = record.target.get("kind") == IMPORTED
+        self.bad: list[Inconsistency] = []
+        self.histograms = self._histograms()
+        self.sums = self._interval_sums()
+        self.total_s = sum(one.length_s for one in detail.series)
+
+    def _histograms(self) -> Histograms:
+        found = {}
+        for one in self.detail.histograms:
+            try:
+                made = Histogram.of(one.bins, one.bits)
+            except (ValueError, OverflowError) as error:
+                where = f"{one.stream} {one.direction}"
+                self.bad.append(
+                    Inconsistency(FigureFault.HISTOGRAM_BINS, where, str(error))
+                )
+                made = Histogram.of(())
+            found[one.phase, one.stream, one.direction] = made
+        return found
+
+    def _interval_sums(self) -> dict[Key, IntervalSums] | None:
+        try:
+            packed = IntervalCounts(self.detail.intervals)
+            return packed.sums() if len(packed) else None
+        except IntervalsDamaged as error:
+            self.bad.append(Inconsistency(FigureFault.SERIES_SUM, "", str(error)))
+            return None
+
+    def faults(self) -> Iterator[Inconsistency]:
+        yield from self.bad
+        yield from _whole_faults("", self.record, self.histograms)
+        for name, phase in self.record.phases.items():
+            yield from _whole_faults(name, phase, self.histograms)
+        yield from _part_faults(self.record)
+        general = chain(self._time_faults(), self._series_faults(), self._cpu_faults())
+        yield from (Inconsistency(kind, "", text) for kind, text in general)
+        if not self.is_imported:
+            yield from self._asked_faults()
+
+    # what was asked
+
+    def _asked_faults(self) -> Iterator[Inconsistency]:
+        streams = self.record.streams
+        names = [one.name for one in streams]
+        wanted = [one.name for one in self.job.streams]
+        if names != wanted:
+            text = f"it has the streams {names}, and {wanted} were asked"
+            yield Inconsistency(FigureFault.STREAMS, "", text)
+            return
+        if others := self.record.targets.keys() - {
+            one.name for one in self.job.targets
+        }:
+            text = f"it has figures of {sorted(others)}, which were not asked"
+            yield Inconsistency(FigureFault.STREAMS, "", text)
+        yield from self._phase_faults()
+        amount = sum(d.ios + d.errors for s in streams for d in s.directions.values())
+        if not amount and self._must_do_io() and not self.record.power_cut:
+            yield Inconsistency(FigureFault.NOTHING_DONE, "", "not one I/O was done")
+        timed = zip(self.job.streams, streams, strict=True)
+        for asked, result in timed if self.record.run_s > 0 else ():
+            stream = StreamChecked(self, asked, result)
+            found = stream.faults()
+            yield from (Inconsistency(kind, asked.name, text) for kind, text in found)
+
+    def _must_do_io(self) -> bool:
+        """Whether the time is enough for an I/O of any stream, but of a rare one."""
+        rates = (one.rate for one in self.job.streams)
+        return self.record.run_s >= STALL_S and not all(
+            rate and min(rate.all_per_s) * self.record.run_s < SIGMAS**2
+            for rate in rates
         )
-    elif not tally.ios * tally.min_ns <= tally.sum_ns <= tally.ios * tally.max_ns:
-        text = "the mean latency lies outside the smallest and the largest"
-        yield FigureFault.MEAN_OUTSIDE, text
-    if not tally.ios and (tally.bytes or tally.sum_ns):
-        text = "bytes or latencies were counted, but no I/O"
-        yield FigureFault.COUNTS_WITHOUT_IO, text
-    if tally.ios * tally.sum_sq_ns2 < tally.sum_ns**2 * (1 - ROUNDING):
-        text = "the sum of squared latencies is smaller than the mean allows"
-        yield FigureFault.SQUARES_TOO_SMALL, text
 
+    def _phase_faults(self) -> Iterator[Inconsistency]:
+        """The latencies of a phase are some of the run's."""
+        for name, phase in self.record.phases.items():
+            for stream in phase.streams:
+                for direction, done in stream.directions.items():
+                    part = self.histograms.get((name, stream.name, direction))
+                    whole = self.histograms.get(("", stream.name, direction))
+                    if done.ios and not is_part(part, whole):
+                        text = "the latencies are not some of the run's"
+                        where = f"phase {name} {stream.name} {direction}"
+                        yield Inconsistency(FigureFault.HISTOGRAM_COUNT, where, text)
+        for asked in self.job.streams:
+            for rated in asked.rate.phases if asked.rate else ():
+                if rated.name in self.record.phases:
+                    phase = self.record.phases[rated.name]
+                    own = [one for one in phase.streams if one.name == asked.name]
+                    for one in own:
+                        run_s = one.run_s or phase.run_s
+                        found = rate_faults(asked, one, rated.per_s, run_s)
+                        yield from _located(f"phase {rated.name}", found)
 
-def _histogram_faults(tally: CountsBuilder, histogram: Histogram) -> Iterator[Fault]:
-    total = histogram.total
-    if not total:
-        if tally.ios:
-            text = "the backend gave no latency histogram, so there are no percentiles"
-            yield FigureFault.HISTOGRAM_MISSING, text
-        return
-    if total != tally.ios:
-        text = f"the histogram counts {total} latencies, but {tally.ios} I/Os completed"
-        yield FigureFault.HISTOGRAM_COUNT, text
-        return
-    yield from _mean_faults(tally.sum_ns / tally.ios, histogram.mean_ns())
-    lowest, _ = bucket_range(int(histogram.index[-1]), histogram.bits)
-    _, highest = bucket_range(int(histogram.index[0]), histogram.bits)
-    if lowest > tally.max_ns or highest <= tally.min_ns:
-        text = "the histogram reaches beyond the smallest or the largest latency"
-        yield FigureFault.HISTOGRAM_EXTREMES, text
+    # times
 
-
-def _mean_faults(exact_ns: float, binned_ns: float) -> Iterator[Fault]:
-    if abs(binned_ns - exact_ns) > exact_ns * MEAN_PERCENT / 100:
-        yield (
-            FigureFault.HISTOGRAM_MEAN,
-            f"the histogram's mean, {binned_ns:.0f} ns, is more than "
-            f"{MEAN_PERCENT:g} % from the exact mean, {exact_ns:.0f} ns",
-        )
-
-
-def time_faults(series: Sequence[Interval], run_ns: int) -> list[Inconsistency]:
-    """What is wrong with the times of the series."""
-    faults: list[Fault] = []
-    if any(after.t_s <= before.t_s for before, after in pairwise(series)):
-        text = "the intervals are not in order"
-        faults.append((FigureFault.INTERVAL_ORDER, text))
-    if run_ns <= 0 and any(sum(point.ios.values()) for point in series):
-        faults.append((FigureFault.NO_TIME, "I/Os completed in zero time"))
-    return [Inconsistency(kind, "", text) for kind, text in faults]
-
-
-def missing_in_series(
-    seen: dict[str, StreamCountsBuilder], final: dict[str, StreamCountsBuilder]
-) -> list[Inconsistency]:
-    """Where the intervals do not add up to the result."""
-    return [
-        Inconsistency(
-            FigureFault.SERIES_SUM, where, f"the series has {a} {noun}, the result {b}"
-        )
-        for where, ours, theirs in _pairs(seen, final)
-        for noun, a, b in (
-            ("I/Os", ours.ios, theirs.ios),
-            ("bytes", ours.bytes, theirs.bytes),
-            ("errors", ours.errors, theirs.errors),
-        )
-        if a != b
-    ]
-
-
-def _pairs(
-    seen: dict[str, StreamCountsBuilder], final: dict[str, StreamCountsBuilder]
-) -> Iterable[tuple[str, CountsBuilder, CountsBuilder]]:
-    """Each direction of each stream on either side; nothing counts as zeros."""
-    none = CountsBuilder()
-    for name in dict.fromkeys((*final, *seen)):
-        ours, theirs = (
-            side.get(name, StreamCountsBuilder(name)) for side in (seen, final)
-        )
-        for direction in dict.fromkeys((*theirs.directions, *ours.directions)):
-            yield (
-                f"{name} {direction}",
-                ours.directions.get(direction, none),
-                theirs.directions.get(direction, none),
+    def _time_faults(self) -> Iterator[Fault]:
+        record = self.record
+        run_s, lasted_s = record.run_s, record.lasted_s
+        if not isfinite(run_s) or run_s < 0 or (run_s == 0 and record.total.ios):
+            yield FigureFault.NO_TIME, "I/Os completed in zero time"
+        for one in record.streams:
+            if one.run_s and one.run_s > run_s * (1 + ROUNDING):
+                text = f"{one.name} took {one.run_s:g} s of a run of {run_s:g} s"
+                yield FigureFault.RUN_TIME, text
+        if lasted_s is None:
+            return
+        told_s = max(run_s, self.total_s)
+        if told_s > lasted_s * (1 + SLACK) + LATE_S:
+            text = (
+                f"it is said to have taken {told_s:g} s, and ended after {lasted_s:g} s"
             )
+            yield FigureFault.RUN_CLOCK, text
+        longest_s = self.longest_ns() / SECOND_NS
+        if told_s + 2 * longest_s < lasted_s * (1 - SLACK) - START_S:
+            text = f"it is said to have taken {told_s:g} s, and took {lasted_s:g} s"
+            yield FigureFault.RUN_CLOCK, text
+
+    def longest_ns(self) -> int:
+        """The largest latency of the run."""
+        parts = (d.latency for s in self.record.streams for d in s.directions.values())
+        return max((one.max_ns for one in parts if one), default=0)
+
+    def limit_s(self) -> float:
+        """What no I/O can have taken longer than, as it was issued in the run."""
+        ends_s = (self.record.run_s, self.record.lasted_s or 0, self.total_s)
+        before_s = self.job.warmup_ns / SECOND_NS
+        return max(ends_s) * (1 + SLACK) + before_s + SLACK_S
+
+    def _cpu_faults(self) -> Iterator[Fault]:
+        cpu, run_s = self.record.cpu, self.record.run_s
+        if cpu is None:
+            return
+        used_s = (cpu.user_ns + cpu.system_ns) / SECOND_NS
+        percent = self.record.cpu_percent or 0.0
+        if run_s > 0 and not isclose(percent, 100 * used_s / run_s, rel_tol=ROUNDING):
+            text = f"{used_s:g} s of CPU in {run_s:g} s are not {percent:g} %"
+            yield FigureFault.DERIVED, text
+        if min(cpu.user_ns, cpu.system_ns) < 0:
+            yield FigureFault.NEGATIVE_COUNT, "the CPU time is negative"
+        cores = self.record.host.get("cpus") or MOST_CORES
+        if used_s > self.limit_s() * cores:
+            text = f"{used_s:g} s of CPU are more than {cores} cores have in the run"
+            yield FigureFault.RUN_TIME, text
+
+    # intervals
+
+    def _series_faults(self) -> Iterator[Fault]:
+        series, record = self.detail.series, self.record
+        if not series:
+            if record.total.ios and not self.is_imported:
+                yield FigureFault.SERIES_SUM, "there is a result, and no interval"
+            return
+        yield from order_faults(series)
+        most_ns = max((p.max_ns for p in series), default=0)
+        yield from self._crowded()
+        if record.total.latency and most_ns > record.total.latency.max_ns * (
+            1 + BUCKET
+        ):
+            text = f"an interval has a latency of {most_ns} ns, and the run has none"
+            yield FigureFault.SERIES_SUM, text
+        if self.is_imported:
+            return  # logs of its threads, which may be averages
+        yield from self.sum_faults()
+        yield from self._length_faults()
+
+    def _crowded(self) -> Iterator[Fault]:
+        """Little's law in each interval, whose I/Os began by the longest before."""
+        if any(one.rate or one.replay for one in self.job.streams):
+            return
+        slots = sum(slots_of(one) for one in self.job.streams)
+        for point in self.detail.series:
+            busy_s = moved(point.ios) * (point.mean_ns or 0) / SECOND_NS
+            most_s = point.length_s * 1.5 + SLACK_S + point.max_ns / SECOND_NS
+            if busy_s > slots * most_s:
+                text = f"more I/Os than fit end in the interval to {point.t_s:g} s"
+                yield FigureFault.DEPTH_ABOVE, text
+                return
+
+    def sum_faults(self) -> Iterator[Fault]:
+        """Where the intervals do not add up to the result."""
+        series, streams = self.detail.series, self.record.streams
+        by = {d: self.record.directions.get(d, NOTHING) for d in DIRECTIONS}
+        for direction, whole in by.items():
+            ios = sum(point.ios.get(direction, 0) for point in series)
+            size = sum(point.bytes.get(direction, 0) for point in series)
+            yield from unequal(direction, (ios, size), (whole.ios, whole.bytes))
+        errors = sum(point.errors for point in series)
+        yield from unequal("errors", (errors,), (sum(r.errors for r in by.values()),))
+        if self.sums is None:
+            yield FigureFault.SERIES_SUM, "it has no counts of its intervals"
+            return
+        results = {(s.name, d): r for s in streams for d, r in s.directions.items()}
+        for key in results.keys() | self.sums.keys():
+            found = self.histograms.get(("", *key))
+            yield from sum_faults(key, results.get(key), self.sums.get(key), found)
+
+    def _length_faults(self) -> Iterator[Fault]:
+        """Whether the intervals last as long as the run.
+
+        A closed loop's measured time is the mean over its slots from the first issue
+        to the last completion: shorter than the intervals by an I/O at either end, and
+        by what I/Os of the warm-up still took.
+        """
+        run_s, total_s = self.record.run_s, self.total_s
+        if run_s > total_s * (1 + SLACK) + 0.02:
+            text = f"the intervals are {total_s:g} s of a run of {run_s:g} s"
+            yield FigureFault.INTERVAL_TIME, text
+        errors = sum(point.errors for point in self.detail.series)
+        left_s = total_s - self._idle_s() - 2 * self.longest_ns() / SECOND_NS
+        if not errors and run_s < left_s * (1 - SLACK) - LATE_S:
+            text = f"the intervals are {total_s:g} s, and the run {run_s:g} s"
+            yield FigureFault.INTERVAL_TIME, text
+
+    def _idle_s(self) -> float:
+        """The intervals before the first I/O and after the last one."""
+        empty = [not any(one.ios.values()) for one in self.detail.series]
+        if all(empty):
+            return self.total_s
+        first, last = empty.index(False), len(empty) - empty[::-1].index(False)
+        series = self.detail.series
+        edges = series[: first + bool(self.job.warmup_ns)], series[last:]
+        return sum(one.length_s for one in chain(*edges))
+
+
+def _whole_faults(
+    phase: str, whole: RunRecord | PhaseResult, histograms: Histograms
+) -> Iterator[Inconsistency]:
+    """The figures of a run or of a phase: each stream's, and their sums."""
+    where = f"phase {phase} " if phase else ""
+    by: dict[Direction, list[Part]] = {}
+    for stream in whole.streams:
+        name, own_s = f"{where}{stream.name}", stream.run_s or whole.run_s
+        parts = {
+            direction: (one, histograms.get((phase, stream.name, direction)))
+            for direction, one in stream.directions.items()
+        }
+        for direction, part in parts.items():
+            by.setdefault(direction, []).append(part)
+            found = result_faults(*part, own_s)
+            yield from _located(f"{name} {direction}", found)
+        both = [parts[d] for d in READ_WRITE if d in parts]
+        yield from _located(name, merged_faults(stream.total, both, own_s))
+    for direction in by.keys() | whole.directions.keys():
+        one = whole.directions.get(direction, NOTHING)
+        found = merged_faults(one, by.get(direction, []), whole.run_s)
+        yield from _located(f"{where}{direction}", found)
+    every = [part for d in READ_WRITE for part in by.get(d, ())]
+    found = merged_faults(whole.total, every, whole.run_s)
+    yield from _located(f"{where}total", found)
+
+
+def _located(where: str, found: Iterable[Fault]) -> Iterator[Inconsistency]:
+    return (Inconsistency(kind, where, text) for kind, text in found)
+
+
+def _part_faults(record: RunRecord) -> Iterator[Inconsistency]:
+    """Phases have no more than the run has; targets add up to it."""
+    parts: dict[str, Sequence[PhaseResult | TargetResult]] = {
+        f"phase {name}": (one,) for name, one in record.phases.items()
+    }
+    if record.targets:
+        parts["targets"] = tuple(record.targets.values())
+    for where, several in parts.items():
+        for direction, whole in record.directions.items():
+            done = [
+                p.directions[direction] for p in several if direction in p.directions
+            ]
+            for name in ("ios", "bytes", "errors"):
+                amount, most = sum(getattr(x, name) for x in done), getattr(whole, name)
+                if amount > most or (where == "targets" and amount != most):
+                    text = f"{amount} {name} of {direction}s of {most} in the run"
+                    yield Inconsistency(FigureFault.DERIVED, where, text)

@@ -21,7 +21,7 @@ import json
 import lzma
 import struct
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import inf
 from typing import Any, TypeAlias
@@ -195,6 +195,36 @@ class Slice(Struct, frozen=True):
     cells: dict[Key, Cell]
 
 
+class IntervalSums(Struct):
+    """What a direction of a stream counted over several intervals."""
+
+    ios: int = 0
+    bytes: int = 0
+    errors: int = 0
+    min_ns: int = LARGEST
+    max_ns: int = 0
+    sum_ns: int = 0
+    sum_sq_ns2: float = 0.0
+    histogram: Histogram = Histogram.of(())
+    is_miscounted: bool = False
+    """An interval has latencies of another number of I/Os than it counts."""
+
+    def add(self, part: _Part) -> None:
+        """Add a part."""
+        sums, counted = part.sums, part.counts.sum(axis=0, dtype=np.int64)
+        self.is_miscounted |= bool(((counted != 0) & (counted != sums[0])).any())
+        bins = Histogram(part.index, part.counts.sum(axis=1, dtype=np.int64))
+        self.histogram = Histogram.merged((self.histogram, bins))
+        used = sums[0] > 0
+        self.ios += sum(sums[0].tolist())
+        self.bytes += sum(sums[1].tolist())
+        self.errors += sum(sums[2].tolist())
+        self.min_ns = min(self.min_ns, sums[3].min(initial=LARGEST, where=used).item())
+        self.max_ns = max(self.max_ns, sums[4].max(initial=0, where=used).item())
+        self.sum_ns += sum(sums[5].tolist())
+        self.sum_sq_ns2 += float(np.ascontiguousarray(sums[6]).view("<f8").sum())
+
+
 class IntervalCounts:
     """The intervals of a run out of packed bytes, which are unpacked as they are read.
 
@@ -220,22 +250,18 @@ class IntervalCounts:
                 if begin_ns <= one.begin_ns < end_ns:
                     yield one
 
+    def sums(self) -> dict[Key, IntervalSums]:
+        """What each direction of each stream counted in all intervals."""
+        found: dict[Key, IntervalSums] = {}
+        for chunk in self._chunks:
+            for part in _body(bytes(chunk.body), chunk.intervals).parts:
+                found.setdefault(part.key, IntervalSums()).add(part)
+        return found
+
     def sizes(self) -> Iterator[int]:
         """How many bytes each body unpacks to, for whoever does not trust them. Raises
         IntervalsDamaged."""
         return (len(_raw(bytes(chunk.body))) for chunk in self._chunks)
-
-
-def renamed(packed: bytes, name: Callable[[str], str]) -> bytes:
-    """The packed intervals with other names of streams. Raises IntervalsDamaged."""
-    found = [bytes([VERSION])] if packed else []
-    for chunk in _chunks(packed):
-        header, rest = _opened(_raw(bytes(chunk.body)))
-        new = [[name(stream), *others] for stream, *others in header]
-        body = _closed(new, rest)
-        times = (chunk.begin_ns, chunk.end_ns)
-        found.append(HEAD.pack(len(body), chunk.intervals, *times) + body)
-    return b"".join(found)
 
 
 def counts_of(slices: Sequence[Slice]) -> dict[str, StreamCountsBuilder]:

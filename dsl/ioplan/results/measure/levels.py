@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import sqrt
 from statistics import fmean
 
 from ioplan.core.statistics.student_t import tail
+from ioplan.core.units import bandwidth_text
 from ioplan.planner.seek.batch_means import MIN_BATCHES, variance_of_sum
+from ioplan.records.record import Interval
 
 LEAST = 5
 """Fewer intervals are not what a run sustains."""
@@ -83,3 +86,21 @@ def _chance(values: list[float], cuts: list[int], number: int) -> float:
     sizes = 1 / len(parts[number - 1]) + 1 / len(parts[number])
     error = sqrt(variance / len(values) * sizes)
     return tail(abs(before - after) / error, degrees) if error else 0.0
+
+
+MOST_OFF = 0.1
+"""A last level that is further from the mean of a run is not what the run had."""
+
+
+def changed_within(series: Sequence[Interval]) -> str:
+    """`2413 MB/s, then 673 MB/s`: a run whose last level is another than its mean, as
+    when a cache was full; empty of any other."""
+    whole = [one for one in series if one.length_s][:-1]
+    rates = [sum(one.bytes.values()) / one.length_s for one in whole]
+    parts = levels(rates)
+    if len(parts) < 2:
+        return ""
+    first, last = fmean(parts[0]), fmean(parts[-1])
+    if abs(fmean(rates) - last) <= MOST_OFF * last:
+        return ""
+    return f"{bandwidth_text(first)} MB/s, then {bandwidth_text(last)} MB/s"

@@ -7,7 +7,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from ioplan.core.error_kinds import FigureFault
 from ioplan.job import (
     Cpu,
     Event,
@@ -27,12 +26,6 @@ from ioplan.records.record import (
     StreamResult,
     TargetResult,
 )
-from ioplan.results.measure.consistency import (
-    Inconsistency,
-    missing_in_series,
-    tally_faults,
-    time_faults,
-)
 from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval import interval
 from ioplan.results.measure.interval_counts import IntervalPacker
@@ -41,7 +34,7 @@ from ioplan.results.measure.totals import Totals
 from ioplan.workload import Direction
 
 Streams = dict[str, StreamCountsBuilder]
-FIGURES = ("figures", "targets", "detail", "_faults", "_in_phases")
+FIGURES = ("figures", "targets", "detail", "_in_phases")
 """Made once for all that ask for them; each event makes them out of date."""
 TARGETS = "targets"
 """The fact of a Result with the counts of several targets."""
@@ -63,7 +56,7 @@ class Measurement:
         self._last_t_ns = 0
         self._seen: Streams = {}
         self._final: Streams = {}
-        self._bad_bins: list[Inconsistency] = []
+        self.bad_bins = ""
 
     def add(self, event: Event) -> Interval | None:
         """Take an event; returns the point of the series that it makes, if any."""
@@ -112,8 +105,7 @@ class Measurement:
         try:
             return Histogram.of(bins)
         except (ValueError, OverflowError) as error:
-            fault = Inconsistency(FigureFault.HISTOGRAM_BINS, where, str(error))
-            self._bad_bins.append(fault)
+            self.bad_bins = self.bad_bins or f"{where}: {error}"
             return Histogram.of(())
 
     @property
@@ -241,18 +233,3 @@ class Measurement:
             directions=figures.directions,
             total=figures.total,
         )
-
-    def inconsistencies(self) -> list[Inconsistency]:
-        """Where the figures contradict each other. Empty for a sound run."""
-        return list(self._faults)
-
-    @cached_property
-    def _faults(self) -> list[Inconsistency]:
-        found = list(self._bad_bins)
-        for stream in self._totals.values():
-            for direction, tally in stream.directions.items():
-                found += tally_faults(stream.name, direction, tally)
-        found += time_faults(self._series, self.run_ns)
-        if self.result is not None and self._series:
-            found += missing_in_series(self._seen, self._final)
-        return found

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from math import sqrt
 from typing import NamedTuple, Protocol, Self
 
+from ioplan.core.units import latency_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import SURVIVAL, THROTTLED, Metric
 from ioplan.records.record import (
     BEYOND,
     DirectionResult,
     EventMade,
+    Percentile,
     RunDetail,
     StreamResult,
 )
@@ -427,7 +429,10 @@ def _latency(metric: Metric, part: Part) -> Figure:
     name = metric.name
     parts = [(r.ios, r.latency) for r in part.results if r.latency and r.ios]
     if not parts:
-        return Figure(None, "no I/O completed")
+        some = any(result.ios for result in part.results)
+        return Figure(None, f"no {'latency was measured' if some else 'I/O completed'}")
+    if any(result.ios and not result.latency for result in part.results):
+        return Figure(None, "the latency of some I/Os was not measured")
     if name == "min":
         return Figure(float(min([latency.min_ns for _, latency in parts])))
     if name == "max":
@@ -484,7 +489,15 @@ def _summarised(metric: Metric, part: Part) -> Figure:
     (percentile,) = same
     if not percentile.supported:
         return Figure(None, "too few I/Os lie beyond it")
+    if percentile.is_bound:
+        return bound_of(percentile)
     return Figure(percentile.latency_ns)
+
+
+def bound_of(percentile: Percentile) -> Figure:
+    """The figure of a percentile of which only a lower bound is known."""
+    least_ns = percentile.latency_ns
+    return Figure(None, f"at least {latency_text(least_ns)}", least_ns)
 
 
 def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:

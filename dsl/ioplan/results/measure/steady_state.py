@@ -9,18 +9,22 @@ what is limited.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import hypot, sqrt
+from statistics import fmean, pstdev
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from ioplan.core.units import digits
+from ioplan.drive_needs import Standing, but_lacking
 from ioplan.job import SECOND_NS, Job, Progress, Wear
 from ioplan.language.plan import SteadyRule
 from ioplan.planner.jobs import pass_bytes
-from ioplan.records.record import DirectionResult, Steady, StreamResult
+from ioplan.records.record import DirectionResult, DriveState, Steady, StreamResult
 from ioplan.records.telemetry import Telemetry
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.metrics import Figure, Sample, figure
-from ioplan.results.measure.wear import WEAR_METRICS, StatedSpare, wear_since
+from ioplan.results.measure.wear import StatedSpare, wear_since, wear_value
 from ioplan.workload import Direction
 
 PLATEAU = 1.02
@@ -29,6 +33,11 @@ ENOUGH_PASSES = 0.9
 """Of random writes, after which a shaped drive is steady whatever its spare is."""
 TOLERANCE = 1e-9
 """In percent; a limit that is met exactly is met."""
+RISES = 1.03
+"""A write amplification that grows by more over half a pass is not at its end."""
+HALF_A_PASS = 0.5
+A_QUARTER_PASS = 0.25
+"""A window's amplification varies by some percent: blocks are erased whole."""
 
 
 def least_squares_slope(values: Sequence[float]) -> float:
@@ -64,6 +73,23 @@ def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
     )
 
 
+def borne(found: Steady, state: Standing | DriveState) -> Steady:
+    """The assessment, steady only where the drive's state can bear it."""
+    changed = {"evidence": state.evidence, "settled": found.reached}
+    if found.reached and state.lacks:
+        why = settled_text(found) + but_lacking(state.lacks)
+        changed |= {"reached": False, "why": why}
+    elif found.reached:
+        changed["limits"] = state.limits
+    return found.model_copy(update=changed)
+
+
+def settled_text(steady: Steady) -> str:
+    """`settled within 1.0 % over 5 values`."""
+    within = f"{max(steady.range_percent, 0.1):.1f} %"
+    return f"settled within {within} over {len(steady.values)} values"
+
+
 def _figures(window: Sequence[float], mean: float, slope: float) -> tuple[float, float]:
     if len(window) < 2 or not mean:
         return 0.0, 0.0
@@ -91,6 +117,11 @@ WearMeter = Callable[[Progress], Wear | None]
 """What was written in the run so far, if the drive or its log tells."""
 
 
+StandingOf = Callable[[float | None, bool], Standing]
+"""What the account of the drive's state says now, with its write amplification, and
+whether that is the one of its spare."""
+
+
 def steady_watch(
     rule: SteadyRule | None,
     every: Every | None,
@@ -98,14 +129,15 @@ def steady_watch(
     on_assessment: Callable[[Steady, int], None],
     meter: WearMeter | None = None,
     stated: StatedSpare | None = None,
+    standing: StandingOf | None = None,
 ) -> SteadyWatch | None:
     """The watch of a run that goes on until it is steady; None for any other."""
     if not rule or not every:
         return None
-    is_metered = rule.metric.name in WEAR_METRICS
-    windows = Windows(*every, meter=meter if is_metered else None)
+    windows = Windows(*every, meter=meter)
     stated = stated if rule.metric.name == "waf" else None
-    return SteadyWatch(rule, windows, on_assessment, pass_bytes(job), stated)
+    of_job = pass_bytes(job), stated, standing
+    return SteadyWatch(rule, windows, on_assessment, *of_job)
 
 
 class Part(Struct, frozen=True):
@@ -142,6 +174,7 @@ class Windows:
     ) -> None:
         self.every, self.of, self.meter = every, of, meter
         self.worn: Wear | None = None
+        self.wear: Wear | None = None
         self._start()
 
     def _start(self) -> None:
@@ -164,12 +197,13 @@ class Windows:
     def _part(self, progress: Progress) -> Part:
         window, run_s = self.window, self.window_ns / SECOND_NS
         before, self.worn = self.worn, self.meter(progress) if self.meter else None
+        self.wear = wear_since(before, self.worn)
         return Part(
             run_s,
             window.total,
             window.directions,
             window.streams,
-            wear=wear_since(before, self.worn),
+            wear=self.wear,
         )
 
 
@@ -191,7 +225,10 @@ class SteadyWatch:
         on_assessment: Callable[[Steady, int], None],
         pass_bytes: int = 1,
         stated: StatedSpare | None = None,
+        standing: StandingOf | None = None,
     ) -> None:
+        self.standing = standing
+        self.wafs: list[tuple[float, float]] = []
         self.rule, self.on_assessment, self.stated = rule, on_assessment, stated
         self.pass_bytes, self.moved_bytes = pass_bytes, 0
         self.windows = windows
@@ -203,9 +240,25 @@ class SteadyWatch:
         window = self.windows.add(progress)
         if window is None:
             return False
-        self.last = self._assessed(window)
+        self.last = self._borne(self._assessed(window))
         self.on_assessment(self.last, len(self.values))
         return self.last.reached
+
+    def _borne(self, found: Steady) -> Steady:
+        """The assessment against the drive's state, and how its amplification goes."""
+        waf = wear_value("waf", [self.windows.wear])
+        known = waf if isinstance(waf, float) else None
+        passes = self.moved_bytes / self.pass_bytes
+        if known is not None:
+            self.wafs.append((passes, known))
+        fits = self.stated is not None and found.reached
+        if found.reached and not fits and known and known > PLATEAU:
+            why = _rise(self.wafs)
+            fits = not why
+            found = found.model_copy(update={"reached": fits, "why": why or found.why})
+        if not self.standing:
+            return found
+        return borne(found, self.standing(known, fits))
 
     def _assessed(self, window: Sample) -> Steady:
         """The assessment with the window that has ended."""
@@ -237,6 +290,23 @@ class SteadyWatch:
         if self.stated.has_grown and not why:
             why = f"{passes:.2g} of {ENOUGH_PASSES:g} passes so far"
         return found.model_copy(update={"reached": not why, "why": why})
+
+
+def _rise(wafs: Sequence[tuple[float, float]]) -> str:
+    """Why the last write amplification, known at passes, may rise further; or empty.
+
+    Its mean over a quarter of a pass is compared with that half a pass earlier, beyond
+    the standard error of their difference.
+    """
+    passes = wafs[-1][0]
+    late = [waf for at, waf in wafs if at > passes - A_QUARTER_PASS]
+    early = [waf for at, waf in wafs if at <= passes - HALF_A_PASS][-len(late) :]
+    if not early:
+        return f"waf is known of {passes:.2g} passes, and {HALF_A_PASS} are needed"
+    before, now = fmean(early), fmean(late)
+    error = hypot(*(pstdev(part) / sqrt(len(part)) for part in (early, late)))
+    rises = now > RISES * before + error
+    return f"waf still rises: {digits(before)}, then {digits(now)}" if rises else ""
 
 
 def _collecting(metric: str, found: Figure) -> Figure:

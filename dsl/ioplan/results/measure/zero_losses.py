@@ -16,7 +16,7 @@ from ioplan.records.record import RunRecord
 
 BROKEN = (
     *("lost_flushed", "lost_fua", "older_than_durable"),
-    *("torn", "misdirected", "foreign"),
+    *("torn", "checksum", "misdirected", "foreign"),
 )
 """Facts of `verify` that no honest drive has."""
 FLUSHED, WITH_FUA, SEEN = "promised_by_flush", "promised_by_fua", "promised_by_read"

@@ -27,7 +27,8 @@ role="img" aria-label="{name}: {text}">
 
 def badge(found: Document) -> str:
     """`ioplan: 12 held`, `ioplan: 1 failed, 11 held, simulated`."""
-    text = ", ".join(filter(None, (_outcome(found), _simulated(found))))
+    told = (_outcome(found), _simulated(found), *_profiles(found))
+    text = ", ".join(filter(None, told))
     left, right = _width(NAME), _width(text)
     return BADGE.format(
         **{"name": NAME, "text": escape(text), "room": ROOM_PX // 2},
@@ -47,6 +48,11 @@ def _outcome(found: Document) -> str:
 def _simulated(found: Document) -> str:
     virtual = [one.simulated for one in found.sources]
     return "simulated" if all(virtual) else "partly simulated" if any(virtual) else ""
+
+
+def _profiles(found: Document) -> list[str]:
+    named = dict.fromkeys(one.profile for one in found.sources if one.profile)
+    return [f"profile {one}" for one in named]
 
 
 def _color(found: Document) -> str:

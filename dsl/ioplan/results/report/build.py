@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from msgspec.structs import replace
 
 from ioplan.core.model import slimmed
 from ioplan.core.text import counted
+from ioplan.core.units import latency_text
 from ioplan.language.plan import CheckedPlan, Test
 from ioplan.language.replayed import questions
-from ioplan.planner.places import DONE, NOT_MEASURED
+from ioplan.planner.places import NOT_MEASURED
 from ioplan.planner.steps import Run
 from ioplan.records.outline import current_records
 from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
-from ioplan.results.report.answers.measured import measured
 from ioplan.results.report.burst_credits import credits
 from ioplan.results.report.charts.charts import pictures
 from ioplan.results.report.charts.convergence import convergence
@@ -31,7 +31,6 @@ from ioplan.results.report.conformance.conformance import (
 )
 from ioplan.results.report.curves import curves
 from ioplan.results.report.document import (
-    ABOUT,
     AGAINST,
     DOUBTED,
     FAILED,
@@ -45,20 +44,25 @@ from ioplan.results.report.document import (
     Value,
 )
 from ioplan.results.report.header import pts_header, session_facts
-from ioplan.results.report.headlines.doubts import SIMULATED, Doubts, simulated_text
+from ioplan.results.report.headlines.doubts import (
+    OF_TITLES,
+    SIMULATED,
+    Doubts,
+    caveat_text,
+)
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.headlines import headlines
 from ioplan.results.report.headlines.league import overall
 from ioplan.results.report.headlines.sentence import sentence
 from ioplan.results.report.judgements import judgements
 from ioplan.results.report.many_sessions import MOST_CARDS, first_lines
-from ioplan.results.report.points import PREDICTED, Point, figures_of, points
+from ioplan.results.report.points import Point, figures_of, points
 from ioplan.results.report.power_cuts import survived
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.reported import Reported, reported
 from ioplan.results.report.sentences import prepare_line
 from ioplan.results.report.source import source, workload
-from ioplan.results.report.verdicts import judged_lines, remarks, verdict
+from ioplan.results.report.verdicts import NUMBER, judged_lines, remarks, verdict
 from ioplan.results.store.store import Store
 
 ByLabel = Mapping[str, Doubts]
@@ -83,7 +87,6 @@ def document(
     known = all(part.is_known for part in parts)
     reader = Reader(store)
     sections = tuple(_sections(parts, reader, with_curves=True))
-    doubts = {part.label: part.doubts for part in parts}
     sources = tuple(source(p.label, p.session, p.records) for p in parts)
     found = overall(
         {one.title: one.headlines for one in sections}, [p.label for p in parts]
@@ -91,7 +94,9 @@ def document(
     return Document(
         title=" and ".join(dict.fromkeys(part.session.plan for part in parts)),
         made=made,
-        simulated=simulated_text([one.simulated for one in sources]),
+        caveat=caveat_text(
+            [one.simulated for one in sources], [one.profile for one in sources]
+        ),
         verdict=verdict(
             [p.label for p in parts],
             sessions,
@@ -105,7 +110,6 @@ def document(
         absent=absent(everything),
         sources=sources,
         sentence=sentence(found, _each(sections)),
-        measured=measured([one.points for one in sections], reader, doubts),
         conformance=tuple(_conformance(store, parts)),
     )
 
@@ -167,24 +171,27 @@ def _section(
 ) -> tuple[Section, tuple[ChartSpec, ...]]:
     """With the charts that the plan asks for."""
     test = _test(title, parts)
-    runs = _by_label(title, parts, DONE)
+    runs = _by_label(title, parts, ("run",))
     measured = {r.asked.workload for r in chain.from_iterable(runs.values())}
     prepared = _by_label(title, parts, ("prepare",))
     both = _by_label(title, parts, ("run", "prepare"))
     missing = _missing(title, parts)
     found = points(runs, missing)
-    measured_points = [one for one in found if one.status != PREDICTED]
     known = {part.label: part.doubts for part in parts}
     frame = run_frame(found[:most_cells], reader, lambda one: _against(one, known))
     judged = {part.label: part.judged(title) for part in parts}
-    drawn = tuple(pictures(test, found, reader))
+    notes = tuple(_state_notes(found, len(parts) > 1))
+    drawn = tuple(
+        replace(one, notes=(*one.notes, *notes))
+        for one in pictures(test, found, reader)
+    )
     section = Section(
         id=f"test-{number}",
         title=title,
         plan_text=test.text if test else "",
         workload=workload(test),
         points=tuple(found),
-        headlines=_headlines(measured_points, reader, test, known),
+        headlines=_headlines(found, reader, test, known),
         judgements=tuple(chain.from_iterable(judged.values())),
         judged=judged_lines({label: some for label, some in judged.items() if some}),
         remarks=(
@@ -203,7 +210,7 @@ def _section(
         runs=frame,
         counted=_counted(found, runs),
         figures_of=_figures_of(found),
-        signs=tuple(_signs(frame)),
+        signs=tuple(_signs(frame, _bounds_of(chain.from_iterable(runs.values())))),
         against=tuple(_all_against(found, known)),
         answers=tuple(questions(stream for run in measured for stream in run.streams)),
     )
@@ -229,13 +236,26 @@ def _against(point: Point, known: ByLabel) -> Iterator[str]:
 
 def _all_against(found: list[Point], known: ByLabel) -> Iterator[str]:
     """`client: not steady`; that all is simulated stands in titles."""
-    texts: dict[str, dict[str, None]] = {}
+    texts: dict[str, dict[str, str]] = {}
     for point in found:
         told = dict.fromkeys(_against(point, known))
-        texts.setdefault(point.dimensions["session"], {}).update(told)
+        known_kinds = texts.setdefault(point.dimensions["session"], {})
+        for text in told:
+            known_kinds.setdefault(NUMBER.sub("0", text), text)
     for label, some in texts.items():
-        if doubts := [text for text in some if text != SIMULATED]:
+        if doubts := [text for text in some.values() if text != SIMULATED]:
             yield (f"{label}: " if len(known) > 1 else "") + ", ".join(doubts)
+
+
+def _state_notes(found: list[Point], is_labelled: bool) -> Iterator[str]:
+    """What the drive's state is, where the figures of a picture are none that last."""
+    seen: dict[str, str] = {}
+    for point in found:
+        state = point.runs[-1].state if point.runs else None
+        if state and state.doubt:
+            seen.setdefault(point.dimensions["session"], state.doubt)
+    for label, text in seen.items():
+        yield (f"{label}: " if is_labelled else "state of the drive: ") + text
 
 
 def _test(title: str, parts: list[Reported]) -> Test | None:
@@ -308,15 +328,12 @@ def _counted(found: list[Point], runs: Mapping[str, Sequence[RunRecord]]) -> str
         for point in found
         if point.runs
     }
-    done = [one for some in runs.values() for one in some if not one.predicted]
-    text = f"{counted(len(done), 'run')} of "
+    text = f"{counted(sum(map(len, runs.values())), 'run')} of "
     text += counted(len(cells), "cell")
     if len(runs) > 1:
         text += f" in {len(runs)} sessions"
     if last := max((p.window.last for p in found if p.window), default=0):
         text += f", {counted(last, 'round')}"
-    about = sum(point.status == PREDICTED for point in found)
-    text += f", {counted(about, 'cell')} {PREDICTED}" * bool(about)
     missing = sum(not point.runs for point in found)
     return text + (f", {counted(missing, 'cell')} {NOT_MEASURED}" if missing else "")
 
@@ -328,24 +345,29 @@ def _figures_of(found: list[Point]) -> str:
     )
 
 
-def _signs(frame: Frame) -> Iterator[str]:
+def _bounds_of(runs: Iterable[RunRecord]) -> str:
+    """The least latency of percentiles of which no more is known; empty without."""
+    latencies = (one.latency for run in runs for one in run.directions.values())
+    found = [p for one in latencies if one for p in one.percentiles if p.is_bound]
+    return latency_text(min(p.latency_ns for p in found)) if found else ""
+
+
+def _signs(frame: Frame, bound: str = "") -> Iterator[str]:
     """What the signs in a table of runs mean, where it has them."""
-    if any(row.get(STATUS.key) == PREDICTED for row in frame.records()):
-        yield f"{ABOUT} predicted by the cells beside it, not measured"
-    rows = [
-        row
-        for row in frame.records()
-        if row["iops"] and row.get(STATUS.key) != PREDICTED
-    ]
+    rows = [row for row in frame.records() if row["iops"]]
     if any(row.get(STATUS.key, "ok") != "ok" for row in rows):
         yield f"{FAILED} failed or stopped: the figures are of what was done until then"
     if any(_is_doubted(row) for row in rows):
         yield f"{DOUBTED} not to be relied on: {', '.join(_doubts_in(rows))}"
-    if any(row["p99"] is None or row["p99.9"] is None for row in rows):
+    timed = [row for row in rows if row["mean"] is not None]
+    if len(timed) < len(rows):
+        yield "– of the latency: it was not measured"
+    if any(row["p99"] is None or row["p99.9"] is None for row in timed):
         merged = "; of a target, it is known of single runs" * any(
             map(_is_merged, rows)
         )
-        yield f"– fewer than {BEYOND} I/Os lie beyond this percentile{merged}"
+        least = f", or it is only known to be at least {bound}" * bool(bound)
+        yield f"– fewer than {BEYOND} I/Os lie beyond this percentile{least}{merged}"
 
 
 def _is_merged(row: Mapping[str, Value]) -> bool:
@@ -354,11 +376,12 @@ def _is_merged(row: Mapping[str, Value]) -> bool:
 
 
 def _is_doubted(row: Mapping[str, Value]) -> bool:
-    return any(text != SIMULATED for text in _texts(row))
+    return any(text not in OF_TITLES for text in _texts(row))
 
 
 def _doubts_in(rows: Sequence[Mapping[str, Value]]) -> Iterator[str]:
-    found = Counter(text for row in rows for text in _texts(row) if text != SIMULATED)
+    texts = (text for row in rows for text in _texts(row))
+    found = Counter(text for text in texts if text not in OF_TITLES)
     for text, count in found.items():
         yield text if count == len(rows) else f"{text} ({counted(count, 'row')})"
 

@@ -12,7 +12,6 @@ from typing import Literal
 from msgspec import Struct
 
 from ioplan.results.measure.histogram import DIGITS
-from ioplan.results.report.answers.load import Measured
 from ioplan.results.report.conformance.conformance import Conformance
 from ioplan.results.report.curve import Curve
 from ioplan.results.report.headlines.headline import Headline
@@ -110,8 +109,6 @@ JUDGED = Column("judged", "expectation")
 AGAINST = Column("against", "against it")
 """Why figures of a row should not be relied on; empty where nothing is known."""
 DOUBTED = "!"
-ABOUT = "~"
-"""Stands before what is predicted, and was not measured."""
 FAILED = "✕"
 """Marks what failed, in charts and tables."""
 
@@ -234,9 +231,8 @@ class Document(Struct, frozen=True):
     """A whole report. `sessions` has a row for each session, under its label.
 
     `sources` has what its pictures name of each. Several sessions have a `league` of
-    the first headline of each test. `measured` are the loads that the page answers
-    questions from. `conformance` is what each has done of the tests of
-    SNIA's specification that it claims. `compared` has the judgement of two sides.
+    the first headline of each test. `conformance` is what each has done of the tests
+    of SNIA's specification that it claims. `compared` has the judgement of two sides.
     """
 
     title: str
@@ -249,6 +245,6 @@ class Document(Struct, frozen=True):
     sources: tuple[Source, ...] = ()
     conformance: tuple[Conformance, ...] = ()
     compared: tuple[Judged, ...] = ()
-    simulated: str = ""
+    caveat: str = ""
+    """What stands before its title: SIMULATED, or the profile of the plan."""
     sentence: tuple[Part, ...] = ()
-    measured: tuple[Measured, ...] = ()

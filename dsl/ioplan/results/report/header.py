@@ -131,7 +131,10 @@ def _pts(
     yield "Window mean", metric_text(steady.mean, unit)
     yield "Range", _limit(steady.range_percent, steady.range_limit_percent)
     yield "Slope over window", _limit(steady.slope_percent, steady.slope_limit_percent)
-    yield "Steady state", "reached" if steady.reached else f"not reached: {steady.why}"
+    reached = "reached" if steady.is_borne else f"not reached: {steady.claim}"
+    yield "Steady state", reached
+    if steady.evidence:
+        yield "State of the drive", steady.evidence
 
 
 def _stimulus(stream: Stream) -> Pairs:

@@ -17,8 +17,6 @@ from ioplan.records.window import Window, counted, window_of
 from ioplan.workload import Stream, Workload
 
 NOTHING: Mapping[str, Sequence[Run]] = {}
-PREDICTED = "predicted"
-"""What became of a cell that others stand for."""
 Dimensions = dict[str, str]
 """Session, axes, step: names and values as texts."""
 
@@ -38,14 +36,12 @@ class Point(Struct, frozen=True, dict=True):
     @cached_property
     def status(self) -> str:
         """`ok`, or what became of the first of these runs that is not."""
-        if self.runs and self.runs[-1].predicted:
-            return PREDICTED
         return status_of(self.counted) if self.runs else NOT_MEASURED
 
     @property
     def failed(self) -> bool:
         """Whether it is marked, in place of a figure in a chart."""
-        return self.status not in ("ok", PREDICTED)
+        return self.status != "ok"
 
 
 def status_of(runs: Iterable[RunRecord]) -> str:
@@ -141,6 +137,12 @@ def only_trims(found: Iterable[RunRecord]) -> bool:
     runs = list(found)
     trims = (run.directions.get("trim") for run in runs)
     return not any(run.total.ios for run in runs) and any(trims)
+
+
+def only_writes(found: Iterable[RunRecord]) -> bool:
+    """Whether all that runs were to do is to write."""
+    streams = [stream for run in found for stream in run.asked.workload.streams]
+    return not any(one.read_percent or one.trim_percent for one in streams)
 
 
 def meeting(

@@ -21,9 +21,11 @@ from ioplan.results.measure.metrics import (
     Figure,
     Part,
     Sample,
+    bound_of,
     figure,
     figure_of,
 )
+from ioplan.results.measure.over_time import Stated, stated
 from ioplan.results.store.store import Store
 
 
@@ -80,6 +82,10 @@ class Reader:
             return known
         return figure(metric, self.samples(measured))
 
+    def stated(self, metric: Metric, records: Sequence[RunRecord]) -> Stated:
+        """The metric as it is told and judged: of a rate what the runs sustain."""
+        return stated(metric, self.samples(records), self.figure(metric, records))
+
     def samples(self, records: Sequence[RunRecord]) -> list[Sample]:
         """Runs with their histograms."""
         return [Sample(r, self.store.detail(r.session, r.seq)) for r in records]
@@ -115,11 +121,7 @@ def _has_io(record: RunRecord) -> bool:
 
 
 def _unmeasured(record: RunRecord, metric: Metric) -> Figure:
-    """What others predict of a run, or why it has no figure."""
-    if told := record.predicted:
-        if told.metric == str(metric):
-            return Figure(told.value)
-        return Figure(None, f"only {told.metric} is predicted, not measured")
+    """Why a run has no figure."""
     nothing = record.found.nothing if record.found else ""
     return Figure(None, record.message or nothing or "no I/O completed")
 
@@ -137,6 +139,6 @@ def _recorded(percent: float, part: Part) -> Figure | None:
 
 def _believed(kept: Percentile, ios: int) -> Figure:
     if kept.supported:
-        return Figure(kept.latency_ns)
+        return bound_of(kept) if kept.is_bound else Figure(kept.latency_ns)
     needed = round(BEYOND / (1 - kept.percent / 100))
     return Figure(None, f"needs {needed:_} I/Os, had {ios:_}")

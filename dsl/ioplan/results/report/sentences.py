@@ -53,12 +53,12 @@ def found_line(found: Found) -> str:
 
 def _surety(found: Found) -> Iterator[str]:
     beyond = "yes to the end of the range"
-    if found.no_at is not None:
+    if found.interval:
+        beyond = f"95 % interval {found.interval}"
+    elif found.no_at is not None:
         beyond = f"no at {found.no_text}"
     yield f"{beyond}, {'confirmed' if found.confirmed else 'not confirmed'}"
     yield counted(found.probes, "probe")
-    if found.fit and found.fit.peak:
-        yield f"the scalability law has its peak at {digits(found.fit.peak)}"
     if found.undecided:
         yield f"{found.undecided} undecided"
     if not found.monotone:
@@ -84,6 +84,7 @@ def latencies(result: DirectionResult) -> list[str]:
     for percent in PERCENTS:
         found = by_percent.get(percent)
         text = latency_text(found.latency_ns if found else None)
+        text = f"≥ {text}" if found and found.is_bound else text
         shown.append(text if found is None or found.supported else f"({text})")
     return [latency_text(latency.mean_ns), *shown, latency_text(latency.max_ns)]
 
@@ -115,8 +116,7 @@ def prepare_line(run: RunRecord) -> str:
     if isinstance(amplification, float):
         text += f", WAF {digits(amplification)}"
     if run.steady:
-        why = f"not steady: {run.steady.why}"
-        text += ", steady" if run.steady.reached else f", {why}"
+        text += f", {claim_with_evidence(run.steady)}"
     return text
 
 
@@ -145,8 +145,15 @@ def steady_line(steady: Steady) -> str:
         return f"{last}; {steady.why}"
     spread = _beside(steady.range_percent, steady.range_limit_percent)
     slope = _beside(steady.slope_percent, steady.slope_limit_percent)
-    how = "steady" if steady.reached else "not steady"
+    how = "settled" if steady.settled and not steady.reached else steady.claim
+    how = how if steady.meets_rule else "not steady"
     return f"{last}, range {spread}, slope {slope}: {how}"
+
+
+def claim_with_evidence(steady: Steady) -> str:
+    """`steady; 2.3 × capacity written, 100 % of it; WAF 2.9`."""
+    claim = steady.claim
+    return f"{claim}; {steady.evidence}" if steady.evidence else claim
 
 
 def has_all_values(steady: Steady) -> bool:
@@ -161,7 +168,7 @@ def _beside(percent: float, limit_percent: float) -> str:
 
 def steady_window_line(steady: Steady, unit: str) -> str:
     """The mean of the window, and its range and slope beside their limits."""
-    state = "steady" if steady.reached else f"not steady ({steady.why})"
+    state = claim_with_evidence(steady)
     if not has_all_values(steady):
         return state
     return (
@@ -176,7 +183,9 @@ def steady_window_line(steady: Steady, unit: str) -> str:
 
 def steady_verdict(steady: Steady, rounds: int) -> str:
     """How the rounds ended, and what was missing."""
-    if steady.reached:
-        first = rounds - steady.window + 1
-        return f"steady: rounds {first} to {rounds} are the window"
-    return f"not steady after {rounds} rounds: {steady.why}"
+    evidence = f"; {steady.evidence}" if steady.evidence else ""
+    if not steady.reached:
+        return f"not steady after {rounds} rounds: {steady.why}{evidence}"
+    word, _, limits = steady.claim.partition(", ")
+    over = f"{word} over rounds {rounds - steady.window + 1} to {rounds}"
+    return f"{over}{', ' if limits else ''}{limits}{evidence}"

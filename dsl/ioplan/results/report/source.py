@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.language.plan import RepeatTemplate, RunTemplate, StepTemplate, Test
+from ioplan.language.plan import FULL, RepeatTemplate, RunTemplate, StepTemplate, Test
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.headlines.doubts import is_virtual
@@ -70,6 +70,8 @@ class Source(Struct, frozen=True):
     session: str
     tool: str
     simulated: bool = False
+    profile: str = ""
+    """Which part of the plan was measured; empty of all of it."""
 
 
 def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source:
@@ -85,6 +87,7 @@ def source(label: str, session: Session, records: Sequence[RunRecord]) -> Source
         session=session.id,
         tool=f"ioplan {session.ioplan}, {by}",
         simulated=is_virtual(backend.name if backend else session.backend),
+        profile="" if session.request.profile == FULL else session.request.profile,
     )
 
 

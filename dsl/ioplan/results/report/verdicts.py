@@ -15,7 +15,7 @@ from ioplan.records.assessed import assessment, last_assessed, unsteady, without
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.document import Judged, Verdict
-from ioplan.results.report.headlines.doubts import is_virtual
+from ioplan.results.report.headlines.doubts import is_virtual, shortened
 from ioplan.results.report.judgements import (
     MOST_APART,
     Judgement,
@@ -120,6 +120,7 @@ SHARED = ("held", NOT_MEASURED)
 """Verdicts that are one line for many sessions."""
 MOST_LINES = 40
 MOST_MISSED = 5
+SHORTENED = "profile {} leaves out the preconditioning"
 UNKNOWN = "no expectation was judged"
 
 ByLabel = Mapping[str, Sequence[RunRecord]]
@@ -233,6 +234,7 @@ def _doubts(sessions: Sequence[Session], records: Sequence[RunRecord]) -> list[s
     doubts = []
     if any(session.status != "ok" for session in sessions):
         doubts.append("not all of the plan has run")
+    doubts += map(SHORTENED.format, shortened(records))
     if unsteady(records):
         doubts.append("steady state was not reached")
     if nothing := without_value(records):
@@ -258,10 +260,7 @@ def _measured(
     )
     lost = f"; {counted(missing, 'cell')} {NOT_MEASURED}" if missing else ""
     how = how_measured(records)
-    done = [record for record in records if not record.predicted]
-    about = len(records) - len(done)
-    lost += f"; {counted(about, 'cell')} predicted" * bool(about)
-    text = f"{counted(len(done), 'run')}, {spent} {how}{states}{lost}"
+    text = f"{counted(len(records), 'run')}, {spent} {how}{states}{lost}"
     return Judged("failed" if broken or ended else "held", text)
 
 
@@ -278,9 +277,18 @@ def _steadiness(records: Sequence[RunRecord]) -> Iterator[Judged]:
     if not last:
         yield Judged("none", "Steady state was not asked for")
         return
-    reached = len(last) - len(missed)
-    state: str = "failed" if missed else "held"
-    yield Judged(state, f"Steady state reached in {reached} of {len(last)} cases")
+    settled = [one for one in last if one.steady and one.steady.limits]
+    settled = [one for one in settled if one not in missed]
+    reached = len(last) - len(missed) - len(settled)
+    short = shortened(records)
+    good = "none" if short else "held"
+    state: str = "failed" if missed else "warning" if settled else good
+    why = "".join(f", but {SHORTENED.format(one)}" for one in short)
+    text = f"Steady state reached in {reached} of {len(last)} cases{why}"
+    yield Judged(state, text)
+    for one in settled[:MOST_MISSED]:
+        assert one.steady
+        yield Judged("warning", f"{_judged_name(one)}: {one.steady.claim}")
     lines = Counter(map(unsteady_text, missed))
     for text, count in list(lines.items())[:MOST_MISSED]:
         times = f" ({count} times)" if count > 1 else ""
@@ -289,11 +297,15 @@ def _steadiness(records: Sequence[RunRecord]) -> Iterator[Judged]:
 
 def unsteady_text(record: RunRecord) -> str:
     """What did not become steady, and why."""
-    said, after = assessment(record), record.asked.after
-    why = said.why if said else ""
+    said = assessment(record)
+    return f"{_judged_name(record)}: {said.why if said else ''}"
+
+
+def _judged_name(record: RunRecord) -> str:
+    after = record.asked.after
     if record.asked.kind == "run" or after is None:
-        return f"{record.asked.test}: {why}"
-    return f"preparation {after.name}: {why}"
+        return record.asked.test
+    return f"preparation {after.name}"
 
 
 def _warned(records: Sequence[RunRecord]) -> Iterator[Judged]:

@@ -21,6 +21,7 @@ from msgspec import Struct
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session import Session, SessionEvent
+from ioplan.results.measure.consistency import consistent
 from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.share.container import BundleError, loaded
@@ -237,11 +238,12 @@ def _bundled(own: dict[str, bytes], details: Details) -> Bundled:
     session = _portable(Session.model_validate(raw | {"plan_text": plan}))
     check_shape(session.host, HOST, "its host")
     records = [_record(line, session) for line in own.pop("runs.jsonl").splitlines()]
+    runs = tuple((record, _detail(own, record.seq, details)) for record in records)
     events = map(loaded, own.pop("events.jsonl").splitlines())
     return Bundled(
         session,
         tuple(map(SessionEvent.model_validate, events)),
-        tuple((record, _detail(own, record.seq, details)) for record in records),
+        tuple(_sound(*run) for run in runs),
         own.pop("lab.json", b"").decode(),
         _traces(own, resolved["files"]),
         {
@@ -277,6 +279,14 @@ def _record(line: bytes, session: Session) -> RunRecord:
     check_shape(record.target, TARGET, f"the target of run {record.seq}")
     check_shape(record.host, HOST, f"the host of run {record.seq}")
     return record
+
+
+def _sound(record: RunRecord, detail: RunDetail) -> tuple[RunRecord, RunDetail]:
+    """A run whose figures may be true. Raises ValueError."""
+    made = consistent(record, detail)
+    if made.status != record.status:
+        raise ValueError(f"run {record.seq}: {made.message}")
+    return record, detail
 
 
 def _detail(own: dict[str, bytes], seq: int, details: Details) -> RunDetail:

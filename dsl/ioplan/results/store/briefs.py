@@ -40,6 +40,7 @@ class _Percentile(Struct, frozen=True, array_like=True):
     percent: float
     latency_ns: float
     supported: bool
+    is_bound: bool = False
 
 
 class _Latency(Struct, frozen=True, array_like=True):
@@ -81,7 +82,7 @@ class Results(Struct, frozen=True, array_like=True):
     directions: dict[Direction, _Result]
     whole: _Result | None
     streams = ()
-    telemetry = wear = found = predicted = None
+    telemetry = wear = found = None
     message = ""
 
     @property
@@ -103,6 +104,7 @@ class _Place(Struct, frozen=True, omit_defaults=True):
     after: tuple[str, str] | None = None
     steady: tuple[int, bool] | None = None
     decided: tuple[int, bool] | None = None
+    removed: bool = False
 
 
 class _Backend(Struct, frozen=True):
@@ -150,8 +152,9 @@ def _place(record: RunRecord) -> _Place:
         round=asked.round,
         iteration=asked.iteration,
         after=(asked.after.name, asked.after.digest) if asked.after else None,
-        steady=(steady.window, steady.reached) if steady else None,
+        steady=(steady.window, steady.is_borne) if steady else None,
         decided=(len(decided.values), decided.reached) if decided else None,
+        removed=asked.removed,
     )
 
 
@@ -173,7 +176,7 @@ def _result(one: DirectionResult) -> _Result:
 
 
 def _latency(one: Latency) -> _Latency:
-    kept = ((p.percent, p.latency_ns, p.supported) for p in one.percentiles)
+    kept = ((p.percent, p.latency_ns, p.supported, p.is_bound) for p in one.percentiles)
     return _Latency(
         *(one.mean_ns, one.min_ns, one.max_ns, one.stddev_ns),
         tuple(_Percentile(*values) for values in kept),
@@ -206,7 +209,6 @@ def brief_of(row: Row) -> RunRecord:
             "status": row["status"],
             "message": "",
             "found": None,
-            "predicted": None,
             **place,
             "run_s": results.run_s,
             "cpu_percent": results.cpu_percent,

@@ -11,6 +11,7 @@ from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from ioplan.core.context import Closing
 from ioplan.core.error_kinds import StoreFault
+from ioplan.core.extras import install_command
 from ioplan.core.system import O_BINARY, O_CLOEXEC, O_NOFOLLOW
 from ioplan.results.store.connection import Connection, Source
 from ioplan.results.store.errors import (
@@ -260,7 +261,7 @@ def _postgres(address: str) -> Source:
         return PostgresDatabase(address)
     except ModuleNotFoundError as error:
         raise StoreError(
-            f"results in PostgreSQL need {error.name}: pip install 'ioplan[postgres]'",
+            f"results in PostgreSQL need {error.name}: {install_command('postgres')}",
             StoreFault.STORE_DRIVER,
         ) from error
 

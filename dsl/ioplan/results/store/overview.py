@@ -93,7 +93,9 @@ def run_identities(connection: Connection, id: str) -> dict[int, tuple[Any, ...]
     return {row["seq"]: tuple(row[name] for name in RUN_IDENTITY) for row in found}
 
 
-SessionVerdict = Literal["held", "failed", "undecided", "not measured", "none"]
+SessionVerdict = Literal[
+    "held", "failed", "undecided", "not measured", "no baseline", "none"
+]
 """The gravest verdict on all expectations of a session."""
 
 
@@ -164,12 +166,14 @@ class SessionOverview(Struct, frozen=True):
 
     @property
     def duration_s(self) -> float | None:
-        """From its start to its end; None before that."""
+        """From its start to its end; None before that, and where a clock was set back
+        between it and a resume."""
         try:
             ended = datetime.fromisoformat(self.ended_at or "")
-            return (ended - datetime.fromisoformat(self.started_at)).total_seconds()
+            took = ended - datetime.fromisoformat(self.started_at)
         except (ValueError, TypeError):
             return None
+        return took.total_seconds() if took.total_seconds() >= 0 else None
 
 
 PLACES = {
@@ -187,10 +191,15 @@ SEARCHED = (
 )
 
 
-def overview_query(wanted: SessionFilter) -> tuple[str, dict[str, Any]]:
-    """The query and its values."""
+def overview_query(
+    wanted: SessionFilter, session: str = ""
+) -> tuple[str, dict[str, Any]]:
+    """The query and its values; of one session, if it is named."""
     values: dict[str, Any] = {}
     conditions = list(_conditions(wanted, values))
+    if session:
+        values["session"] = session
+        conditions.append("s.session = :session")
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     limit = ""
     if wanted.limit is not None:

@@ -62,6 +62,12 @@ STATE = f"""
     SELECT {", ".join(COLUMNS["target_state"])} FROM target_state
     WHERE target = :target"""
 SET_WORDS = "UPDATE session SET tags = :tags, note = :note WHERE id = :id"
+UPDATE_PLAN = """
+    UPDATE session SET plan = :plan, plan_text = :plan_text, resolved = :resolved,
+    expected = :expected, unmet = 0, status = :status, ended_at = :ended_at
+    WHERE id = :id"""
+UPDATE_PLACE = f"""
+    UPDATE run SET test = :test, place = :place, record = :record WHERE {OF_RUN}"""
 VERDICTS = """
     SELECT seq, verdict FROM verdict
     WHERE session = :session AND seq BETWEEN :first AND :last

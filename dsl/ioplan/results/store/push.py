@@ -19,7 +19,12 @@ from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import KeyViolation, StoreError
 from ioplan.results.store.layout.tables import COLUMNS, insert_missing
 from ioplan.results.store.overview import CONSTANT_COLUMNS, extents, run_identities
-from ioplan.results.store.pages import SET_WORDS, replace_verdicts
+from ioplan.results.store.pages import (
+    OF_RUN,
+    SET_WORDS,
+    UPDATE_PLACE,
+    replace_verdicts,
+)
 from ioplan.results.store.rows import tags_text
 from ioplan.results.store.store import Store
 
@@ -86,6 +91,8 @@ def push_session(local: Store, shared: Store, id: str) -> int:
         ]
         # before the runs are looked up: none is of a run that comes later
         said = [(name, _of_session(here, name, id)) for name in ("verdict", "event")]
+        is_edited = any(event["kind"] == "edited" for event in said[1][1])
+        edited = _of_session(here, "run", id) if is_edited else []
     if begun is None:
         text = f"the store {local.where} has no session {id!r}"
         raise StoreError(text, StoreFault.NO_SESSION)
@@ -100,6 +107,8 @@ def push_session(local: Store, shared: Store, id: str) -> int:
             for table, rows in said:
                 insert_missing(there, table, *rows)
             _replace_verdicts(there, id, said[0][1])
+            if edited:
+                _replace_places(there, id, edited)
             there.change(UPDATE, *session)
             _add_words(there, session[0])
     except KeyViolation as error:
@@ -111,9 +120,20 @@ def push_session(local: Store, shared: Store, id: str) -> int:
 
 
 def _replace_verdicts(there: Connection, id: str, rows: Sequence[Row]) -> None:
-    """What was judged again after a resume is known there as it was before."""
-    known = {tuple(row.values()) for row in _of_session(there, "verdict", id)}
-    replace_verdicts(there, *(r for r in rows if tuple(r.values()) not in known))
+    """What was judged again after a resume is known there as it was before; and what
+    an edited plan no longer expects."""
+    known = _of_session(there, "verdict", id)
+    changed = [row for row in rows if row not in known]
+    replace_verdicts(there, *changed)
+    current = {(row["seq"], row["position"]) for row in rows}
+    gone = (r for r in known if (r["seq"], r["position"]) not in current)
+    there.change(f"DELETE FROM verdict WHERE {OF_RUN} AND position = :position", *gone)
+
+
+def _replace_places(there: Connection, id: str, rows: Sequence[Row]) -> None:
+    """The runs of an edited plan may have other places in it."""
+    known = {row["seq"]: row for row in _of_session(there, "run", id)}
+    there.change(UPDATE_PLACE, *(r for r in rows if known.get(r["seq"], r) != r))
 
 
 def _add_words(there: Connection, session: Row) -> None:

@@ -109,12 +109,19 @@ def run_row(record: RunRecord, env: str) -> Row:
         "session": record.session,
         "seq": record.seq,
         "run_id": record.run_id,
-        "test": record.asked.test,
         "status": record.status,
         "env": env,
         "iops": record.total.iops,
         "bandwidth_bytes_per_s": record.total.bandwidth_bytes_per_s,
         "mean_ns": latency.mean_ns if latency else None,
+        **run_place(record),
+    }
+
+
+def run_place(record: RunRecord) -> Row:
+    """The columns that say where in its plan a run is."""
+    return {
+        "test": record.asked.test,
         **brief_row(record),
         "record": record.model_dump_json(exclude=SEPARATE_FIELDS),
     }
@@ -153,9 +160,13 @@ def event_of(row: Row, session: str) -> SessionEvent:
         return SessionEvent.model_validate(row)
 
 
+ACCOUNT = "account"
+
+
 def state_row(state: KnownState) -> Row:
-    """A state's columns."""
+    """A state's columns; the account is beside the evidence that it still holds."""
     row: Row = state.model_dump(mode="json")
+    row["evidence"] |= {ACCOUNT: row.pop("account")}
     return row | {name: json.dumps(row[name]) for name in ("path", "evidence")}
 
 
@@ -163,6 +174,7 @@ def state_of(row: Row) -> KnownState:
     """A state from its columns. Raises StoreError."""
     with validated(f"state of {row['target']!r}"):
         loaded = {name: json.loads(row[name]) for name in ("path", "evidence")}
+        loaded["account"] = loaded["evidence"].pop(ACCOUNT, "")
         return KnownState.model_validate(row | loaded)
 
 

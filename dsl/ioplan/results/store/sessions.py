@@ -8,6 +8,7 @@ from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.text import did_you_mean
+from ioplan.records.record import RunRecord
 from ioplan.records.session import EventKind, Session, SessionEvent, SessionStatus
 from ioplan.results.store.connection import Source, scalar
 from ioplan.results.store.database import Database, with_reserve
@@ -17,14 +18,21 @@ from ioplan.results.store.overview import (
     ALL,
     SessionFilter,
     SessionOverview,
+    SessionVerdict,
     overview_query,
     overviews_of,
 )
-from ioplan.results.store.pages import SET_WORDS, all_sessions
+from ioplan.results.store.pages import (
+    SET_WORDS,
+    UPDATE_PLACE,
+    UPDATE_PLAN,
+    all_sessions,
+)
 from ioplan.results.store.rows import (
     drive_row,
     env_row,
     event_of,
+    run_place,
     session_of,
     session_row,
     tags_text,
@@ -62,16 +70,28 @@ class SessionStore(Database):
                 ) from None
             self._set_status(session.id, session.status, session.ended_at)
 
-    def update_plan(self, session: Session) -> None:
-        """A session goes on with an edited plan, or with edited files of it."""
-        said = "plan = :plan, plan_text = :text, resolved = :resolved"
-        said += ", expected = :expected"
-        change = f"UPDATE session SET {said} WHERE id = :id"
-        row = {"id": session.id, "plan": session.plan, "text": session.plan_text}
-        row |= {"resolved": session.resolved.model_dump_json()}
-        values = row | {"expected": session.expected}
+    def update_plan(self, session: Session, records: Iterable[RunRecord]) -> None:
+        """A session goes on with an edited plan, or with edited files of it.
+
+        Its `records` take their places in that plan; all of them are to be judged anew.
+        """
+        row = session_row(session)
+        places = [
+            {"session": session.id, "seq": one.seq, **run_place(one)} for one in records
+        ]
         with self.writing() as connection:
-            connection.change(change, values)
+            connection.change(UPDATE_PLAN, row)
+            connection.change("DELETE FROM verdict WHERE session = :id", row)
+            connection.change(UPDATE_PLACE, *places)
+
+    def verdict(self, session_id: str) -> SessionVerdict:
+        """The gravest verdict on a session; `ioplan ls` shows the same."""
+        query, values = overview_query(ALL, session_id)
+        with self.reading() as connection:
+            rows = connection.rows(query, **values)
+        if not rows:
+            raise self._no_session(session_id)
+        return overviews_of(rows)[0].verdict
 
     def change_words(
         self,
@@ -99,17 +119,25 @@ class SessionStore(Database):
             connection.change(SET_WORDS, row)
         return before, after
 
-    def finish(self, session_id: str, status: SessionStatus, ended_at: str) -> None:
-        """Store how a session ended; `ended_at` is UTC, ISO 8601."""
+    def finish(
+        self, session_id: str, status: SessionStatus, ended_at: str, unmet: int = 0
+    ) -> None:
+        """Store how a session ended; `ended_at` is UTC, ISO 8601, and `unmet` counts
+        the steady states and values of seeks that were not reached."""
         with suppress(ReserveUsedError):  # there is nothing to come
-            self._set_status(session_id, status, ended_at)
+            self._set_status(session_id, status, ended_at, unmet)
 
     @with_reserve
     def _set_status(
-        self, session_id: str, status: SessionStatus, ended_at: str | None
+        self,
+        session_id: str,
+        status: SessionStatus,
+        ended_at: str | None,
+        unmet: int = 0,
     ) -> None:
-        change = "UPDATE session SET status = :status, ended_at = :at WHERE id = :id"
-        row = {"id": session_id, "status": status, "at": ended_at}
+        said = "status = :status, ended_at = :at, unmet = :unmet"
+        change = f"UPDATE session SET {said} WHERE id = :id"
+        row = {"id": session_id, "status": status, "at": ended_at, "unmet": unmet}
         with self.writing() as connection:
             if not connection.change(change, row):
                 raise self._no_session(session_id)

@@ -220,21 +220,6 @@ def _data(buffer: mmap.mmap, at: int, length: int) -> Iterator[tuple[int, str]]:
             yield at + start, digest
 
 
-def blocks_at(fd: int, offsets: Iterable[int], length: int) -> Iterator[bytes]:
-    """Their content now, past the page cache; `length` bytes of text where there is
-    an error, as what cannot be read may be anything."""
-    again, size = opened_past_cache(fd)
-    try:
-        with closing(mmap.mmap(-1, -(-length // size) * size)) as buffer:
-            for at in offsets:
-                try:
-                    yield buffer[: os.preadv(again, [buffer], at)]
-                except OSError:
-                    yield b"unreadable".ljust(length, b"?")
-    finally:
-        os.close(again)
-
-
 def is_constant(block: bytes) -> bool:
     """Whether all bytes are equal, as after a discard or a format."""
     return block.count(block[:1]) == len(block)

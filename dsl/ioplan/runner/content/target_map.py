@@ -11,7 +11,7 @@ from msgspec import Struct
 from ioplan.core.model import Model
 from ioplan.core.text import counted
 from ioplan.core.units import bytes_text
-from ioplan.runner.content.judge import kind_of
+from ioplan.runner.content.file_kinds import kind_of
 from ioplan.runner.content.scan import (
     BLOCK,
     HEAD_BYTES,

@@ -21,6 +21,11 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 WRITTEN_SECTORS, DISCARDED_SECTORS = 6, 13
 """Positions of the two counters in a device's stat file."""
 
+TICK_S = 0.02
+"""Longer than the kernel's clock for times of change stands still."""
+COARSE_S = 2.0
+"""That of the coarsest file systems."""
+
 WriteCounters = dict[str, str]
 
 
@@ -38,10 +43,11 @@ def write_counters(facts: TargetFacts) -> WriteCounters:
     return {}
 
 
-def sectors_written(counters: WriteCounters) -> int:
-    """Sectors of 512 B written and discarded on all disks; 0 without counters."""
-    disks = counters.get("written", "").split(", ")
-    return sum(int(word) for disk in disks for word in disk.split(" ")[1:3])
+def tick_s(counters: WriteCounters) -> float:
+    """How long changes may leave them equal: some file systems keep whole seconds."""
+    parts = ", ".join(counters.values()).split(", ")
+    is_coarse = any(part.endswith("0" * 9) for part in parts)
+    return TICK_S + (COARSE_S if is_coarse else 0)
 
 
 def _boot() -> str:
@@ -49,9 +55,9 @@ def _boot() -> str:
 
 
 def _changed(status: os.stat_result) -> str:
-    """Without ctime, which changes with a scratch file's mark."""
+    """By ctime, which no program can set back as it can the time of modification."""
     inode = f"{status.st_dev}:{status.st_ino}"
-    return f"{inode} {status.st_size} {status.st_mtime_ns}"
+    return f"{inode} {status.st_size} {status.st_ctime_ns}"
 
 
 def _written(device: Device) -> str:

@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ioplan.backends import Availability
+from ioplan.core.extras import install_command
 from ioplan.runner.telemetry.cpu_facts import governor
 from ioplan.runner.telemetry.procfs import Tree
 
@@ -98,7 +99,7 @@ def check_engine(machine: Machine) -> Finding:
     """The backend io_uring: its program, and whether the kernel lets it."""
     here = machine.backend("io_uring")
     if not here.usable:
-        mend = "pip install --force-reinstall --only-binary ioplan ioplan"
+        mend = "make demo    # in a clone; else install a release's wheel"
         return Finding(name="engine", state="no", text=here.reason, mend=mend)
     if here.reason:
         return Finding(name="engine", state="limited", text=here.reason)
@@ -156,6 +157,10 @@ def check_drives(machine: Machine) -> Finding:
     if not found:
         return Finding(name="drives", state="limited", text="none: use scratch files")
     closed = [path.name for path in found if not machine.may_write(path)]
+    refused = [path.name for path in found if path.name not in closed and refusal(path)]
+    if refused:
+        text = f"the system refuses to open {', '.join(refused)}, as in containers"
+        return Finding(name="drives", state="limited", text=text)
     if not closed:
         text = f"{', '.join(path.name for path in found)} can be opened"
         return Finding(name="drives", state="works", text=text)
@@ -165,6 +170,17 @@ def check_drives(machine: Machine) -> Finding:
         text=f"no permission for {', '.join(closed)}; docs/security.md names one drive",
         mend='sudo usermod -aG disk "$USER"    # then log in again',
     )
+
+
+def refusal(path: Path) -> str:
+    """Why a device cannot be opened to read; a device of no drive counts as open."""
+    try:
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
+    except PermissionError as error:
+        return error.strerror or "refused"
+    except OSError:
+        pass
+    return ""
 
 
 def check_fio(machine: Machine) -> Finding:
@@ -222,7 +238,7 @@ def check_postgres(machine: Machine) -> Finding:
         name="PostgreSQL",
         state="limited",
         text="without psycopg, stores are SQLite files",
-        mend="pip install 'ioplan[postgres]'",
+        mend=install_command("postgres"),
     )
 
 

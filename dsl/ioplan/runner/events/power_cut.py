@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -19,8 +18,7 @@ from ioplan.runner.events.lab_command import run_command
 from ioplan.runner.events.lab_events import Timed, drawn_s
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.outcome import TargetUnusable
-from ioplan.runner.guard.errors import ConsentError, os_reason
-from ioplan.runner.guard.output import OutputError
+from ioplan.runner.guard.errors import ConsentError
 from ioplan.target_entry import PowerControl
 
 LOOK_S = 0.1
@@ -33,57 +31,32 @@ LOST = (
 
 
 class PowerSupply(Struct, frozen=True):
-    """The lab's `power_control` of the target, and how it is opened again.
-
-    `files` are those that `ioplan resume` needs after a cut of this host.
-    """
+    """The lab's `power_control` of the target, and how it is opened again."""
 
     control: PowerControl
     reopen: Callable[[], Drive]
-    files: tuple[Path, ...] = ()
 
 
 class PowerCut(Timed):
     """One cut, `at_s` after `begin`; it is done by a thread while the run goes on."""
 
-    def __init__(
-        self, supply: PowerSupply, at_s: float, noted: Callable[[float], None]
-    ) -> None:
-        """`noted` gets the moment, before a cut that takes this host along."""
+    def __init__(self, supply: PowerSupply, at_s: float) -> None:
         super().__init__(at_s, self._cut)
-        self.supply, self.noted = supply, noted
+        self.supply = supply
         self.cut_s = self.off_s = self.back_s = self.over_s = 0.0
         self.error = ""
 
     @classmethod
     def drawn(
-        cls,
-        supply: PowerSupply,
-        cut_ns: tuple[int, int],
-        noted: Callable[[float], None],
-        *seeds: object,
+        cls, supply: PowerSupply, cut_ns: tuple[int, int], *seeds: object
     ) -> PowerCut:
         """At a moment of the range: the same for the same run, another for each."""
-        return cls(supply, drawn_s(cut_ns, *seeds), noted)
+        return cls(supply, drawn_s(cut_ns, *seeds))
 
     def _cut(self) -> None:
         begun_s = time.monotonic()
-        if self.supply.control.this_host:
-            self.error = self._cut_with_host(begun_s - self.begun_s)
-        else:
-            self.error = self._told(self.supply.control.off)
+        self.error = self._told(self.supply.control.off)
         self.cut_s, self.off_s = begun_s, time.monotonic()
-
-    def _cut_with_host(self, at_s: float) -> str:
-        """What went wrong: after a cut nobody is left to ask."""
-        try:
-            self.noted(at_s)
-        except (OSError, OutputError) as error:
-            return f"not run, as the cut cannot be noted: {os_reason(error)}"
-        if failed := self._told(self.supply.control.off):
-            return failed
-        time.sleep(_seconds(self.supply.control.timeout))
-        return f"this host still has its power {self.supply.control.timeout} later"
 
     def end(self) -> None:
         """The run is over; a command that is under way is waited for."""
@@ -114,14 +87,20 @@ class PowerCut(Timed):
         if outcome.status == "ok":
             late = self.off_s > self.over_s
             return _failed(outcome, TOO_SLOW if late else STILL_THERE)
-        if outcome.cause not in LOST:
+        if outcome.cause not in LOST or self._failed_before(outcome):
             return outcome
         return _changed(outcome, status="ok", cause="", message="")
+
+    def _failed_before(self, outcome: RunOutcome) -> bool:
+        """Whether an I/O failed while the target still had its power."""
+        first = outcome.measurement.facts.get("first_error")
+        at_ns = first.get("at_ns") if isinstance(first, dict) else None
+        return isinstance(at_ns, int) and at_ns < self.cut_s * SECOND_NS
 
     def back(self, before: TargetFacts, old: Drive) -> Drive:
         """Give the power back, and open what comes back. Raises TargetUnusable."""
         old.close()
-        if error := self._told(self.supply.control.on or ()):
+        if error := self._told(self.supply.control.on):
             raise TargetUnusable(f"power_control.on: {error}", Cause.NOT_CUT)
         time.sleep(_seconds(self.supply.control.settle))
         drive = self._reopened()

@@ -8,7 +8,8 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ioplan.core.error_kinds import Cause
-from ioplan.job import Failure, Job, JobStream, Progress
+from ioplan.job import Failure, Job, Progress
+from ioplan.job_stream import JobStream
 
 if TYPE_CHECKING:
     from ioplan.results.measure.measurement import Measurement

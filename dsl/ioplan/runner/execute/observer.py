@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from ioplan.job import SECOND_NS, Job, JobStream, Progress
+from ioplan.job import SECOND_NS, Job, Progress
+from ioplan.job_stream import JobStream
 from ioplan.planner.steps import Step
 from ioplan.records.record import Interval, RunRecord, Steady, Verdict
 from ioplan.records.session import Session
@@ -53,8 +54,8 @@ class SessionObserver:
     def failed(self, kind: str, text: str) -> None:
         """What failed in the session, by name and in words; called at its end."""
 
-    def session_finished(self, status: str) -> None:
-        """The session has ended."""
+    def session_finished(self, status: str, verdict: str) -> None:
+        """The session has ended; `verdict` is the gravest, as the store has it."""
 
 
 class Observers(SessionObserver):
@@ -119,17 +120,23 @@ class RunWatch(Protocol):
 class ProgressReporter:
     """Reports the intervals of one run to the observer, with the fraction done.
 
-    Where what a run measures ends it, `watch` says when.
+    Where what a run measures ends it, `watch` says when. `count` learns all of them
+    before that.
     """
 
     def __init__(
-        self, job: Job, observer: SessionObserver, watch: RunWatch | None = None
+        self,
+        job: Job,
+        observer: SessionObserver,
+        watch: RunWatch | None = None,
+        count: Callable[[Progress], None] = lambda progress: None,
     ) -> None:
-        self.job, self.observer, self.watch = job, observer, watch
+        self.job, self.observer, self.watch, self.count = job, observer, watch, count
         self.moved_bytes = 0
 
     def __call__(self, progress: Progress, interval: Interval | None) -> bool:
         """Whether the run has gone on long enough."""
+        self.count(progress)
         if interval:
             self.moved_bytes += sum(interval.bytes.values())
         run_ns = 0 if progress.warmup else progress.t_ns

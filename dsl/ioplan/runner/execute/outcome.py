@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from ioplan.core.error_kinds import Cause, ExplainedError
-from ioplan.records.record import Verdict
 from ioplan.records.session import SessionStatus
 
 
@@ -44,18 +41,13 @@ class SessionFailure(NamedTuple):
 
 
 class SessionOutcome:
-    """How the session went; `verdicts` counts by their outcome."""
+    """How the session went."""
 
     def __init__(self) -> None:
-        self.runs = self.reused = 0
+        self.reused = 0
         self.failures: list[SessionFailure] = []
         self.skipped: list[str] = []
-        self.verdicts: Counter[str] = Counter()
         self.interrupted = False
-
-    def count(self, verdicts: Iterable[Verdict]) -> None:
-        """Add verdicts."""
-        self.verdicts.update(verdict.outcome for verdict in verdicts)
 
     def skip(self, error: NothingFound) -> None:
         """Add a run that is left out: no failure, but the plan is not done whole."""

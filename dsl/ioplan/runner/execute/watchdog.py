@@ -18,7 +18,15 @@ from msgspec import Struct
 
 from ioplan.backends import Execution
 from ioplan.core.error_kinds import Cause
-from ioplan.job import SECOND_NS, Event, Failure, Job, JobStream, Progress, Result
+from ioplan.job import (
+    SECOND_NS,
+    Event,
+    Failure,
+    Job,
+    Progress,
+    Result,
+)
+from ioplan.job_stream import JobStream
 from ioplan.runner.execute.event_reader import reader_of
 from ioplan.runner.execute.processes import (
     Process,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.runner.content.target_map import map_of
 from ioplan.runner.devices.device import Device
@@ -29,12 +29,17 @@ from ioplan.runner.guard.consent import (
 from ioplan.runner.guard.errors import TargetError, UnreadError, os_reason
 from ioplan.runner.guard.full_read import CONSTANT, find_data, parts_to_read
 from ioplan.runner.guard.kept_ends import keep_ends
-from ioplan.runner.guard.known_content import KILLED, KnownContent, known_content
-from ioplan.runner.guard.scratch_file import foreign_mark, is_unchanged_scratch
+from ioplan.runner.guard.known_content import DISCARDED, KnownContent
+from ioplan.runner.guard.scratch_file import has_mark
 
-SCRATCH = "it is a scratch file that only ioplan has written to"
 GIVEN_UP = "--overwrite-data was given for it"
-DATA_IN_SCRATCH = "a scratch file that now contains data"
+FOREIGN = "a file that ioplan did not create"
+CHANGED = "a scratch file that another program has written to"
+KILLED_UNSEEN = (
+    "a scratch file whose last session was killed, and what was written to it since is "
+    "unknown"
+)
+UNKNOWN = "a scratch file of whose content this user's state folder knows nothing"
 AT_ONCE_BYTES = 1 << 30
 """So much is read without a word; of more the progress is shown."""
 
@@ -63,7 +68,7 @@ def check_device_data(
         why = GIVEN_UP if given else _read_whole(fd, known)
     _check_image(device, inventory, request)
     keep_ends(fd, known.facts, request.folder)
-    known.begin(fd)
+    known.begin()
     return Free(why, known)
 
 
@@ -107,29 +112,37 @@ def _check_image(device: Device, inventory: Inventory, request: TargetRequest) -
 
 
 def check_file_data(
-    path: Path, fd: int, facts: TargetFacts, request: TargetRequest
+    path: Path, fd: int, known: KnownContent, why: str, request: TargetRequest
 ) -> Free:
-    """Why a file is free to write. Raises TargetError.
-
-    A scratch file that nobody has written to since has ioplan's data in it.
-    """
-    if is_unchanged_scratch(fd, path):
-        return Free(SCRATCH)
-    known, foreign = known_content(facts), foreign_mark(fd, path)
-    why = known.proof(fd)
-    if not why and not foreign and not known.has_foreign(fd):
-        why = KILLED
-    if foreign or not why:
+    """Why a file is free to write; `why` is the proof so far. Raises TargetError."""
+    if not (why and known.scratch):
         data = "" if why else _data_on(fd, known)
-        check_file_consent(path, foreign or DATA_IN_SCRATCH, request, data)
+        check_file_consent(path, _described(fd, known), request, data)
+        known.scratch = False
         if not why:
             why = GIVEN_UP if gives_up_file(path, request) else _read_whole(fd, known)
-        keep_ends(fd, facts, request.folder)
-    known.begin(fd)
+        keep_ends(fd, known.facts, request.folder)
+    known.begin()
     return Free(why, known)
 
 
+def _described(fd: int, known: KnownContent) -> str:
+    if known.kept is None:
+        return UNKNOWN if has_mark(fd) else FOREIGN
+    if not known.scratch:
+        return FOREIGN
+    return KILLED_UNSEEN if known.kept.writing else CHANGED
+
+
 SANITIZED = "its sanitize log says that nothing was written since it was sanitized"
+
+OF_OTHERS = (GIVEN_UP, CONSTANT, SANITIZED, DISCARDED)
+
+
+def changed_by_others(evidence: str) -> bool:
+    """Whether a target is free to write for another reason than that all on it is what
+    ioplan left there: what is known of its state holds no more."""
+    return any(one in evidence for one in OF_OTHERS)
 
 
 def sanitized(device: Device, fd: int) -> str:

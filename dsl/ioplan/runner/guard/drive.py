@@ -37,6 +37,10 @@ class FileDrive:
         """Check that nothing else began to use it. Raises TargetError."""
         self.target.check_use()
 
+    def ignore_openings(self) -> None:
+        """Who has opened it until now is the session itself."""
+        self.target.ignore_openings()
+
     def close(self) -> None:
         """Unlock it."""
         self.target.close()
@@ -65,6 +69,11 @@ class JoinedDrive(Generic[AnyDrive]):
         """Check that nothing else began to use one. Raises TargetError."""
         for drive in self.drives.values():
             drive.check_use()
+
+    def ignore_openings(self) -> None:
+        """Who has opened them until now is the session itself."""
+        for drive in self.drives.values():
+            drive.ignore_openings()
 
     def close(self) -> None:
         """Unlock them, each whatever becomes of the others."""

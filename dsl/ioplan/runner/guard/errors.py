@@ -54,12 +54,24 @@ def consent_option(data: bool) -> str:
     return "--overwrite-data" if data else "--overwrite"
 
 
+def check_kernel_files() -> None:
+    """Raises TargetError where nothing tells who else uses a target."""
+    absent = [path for path in ("/proc/self/fd", "/sys/dev") if not Path(path).exists()]
+    if absent:
+        text = f"{' and '.join(absent)} are not there, which tell who uses a target"
+        raise TargetError(
+            f"{text}: mount /proc and /sys, as in a chroot", TargetFault.NOT_A_TARGET
+        )
+
+
 def missing(path: Path) -> TargetError:
     """That there is no target at a path, and what to do."""
     if not os.access(path.absolute().parent, os.F_OK):  # its name may be too long
         text = f"there is no folder {str(path.parent)!r} for the target {path.name!r}"
     elif path.is_relative_to("/dev"):
         text = f"there is no device {str(path)!r}; ioplan targets lists those present"
+    elif path.parent == Path() and (device := Path("/dev", path)).is_block_device():
+        text = f"there is no target {str(path)!r}; the drive of that name is {device}"
     else:
         text = (
             f"there is no target {str(path)!r}; to create a scratch file there, add "

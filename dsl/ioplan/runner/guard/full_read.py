@@ -31,6 +31,7 @@ from ioplan.runner.guard.output import OutputError, rewrite
 READ_BYTES, READERS = 4 * MIB, 4
 SAVE_S = 1.0
 CONSTANT = "a full read found no data on it"
+SINCE_READ = "nothing was written to it since a full read found no data on it"
 
 Part = tuple[int, int]
 """Offset and end in bytes."""
@@ -172,7 +173,7 @@ def find_data(
     saver.path.unlink(missing_ok=True)
     if known.seen is None:
         known.look(fd)
-    known.keep(CONSTANT)
+    known.keep(SINCE_READ, before)
     return None
 
 

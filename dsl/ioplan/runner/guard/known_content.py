@@ -2,48 +2,47 @@
 
 Kept in the user's state folder, by what identifies the target: a digest of each block
 that is not constant, of those at fixed places and of those drawn by a seed that only
-this file has, and the target's write counters. What was written since by anybody else
-shows in one of them. While a session writes, its own blocks change: one that was
-killed is known by its heartbeat.
+this file has, and the target's write counters, which are a file's time of last change.
+What was written since by anybody else shows in one of them. While a session writes,
+nothing is known; a session that was killed has left it to its survivor to look.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import secrets
-from collections.abc import Iterable
+import time
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
+from stat import S_ISBLK
+from typing import Any
 
 from ioplan.backends import TargetFacts
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
 from ioplan.core.state_folder import state_folder
-from ioplan.runner.content.judge import is_foreign
-from ioplan.runner.content.scan import BLOCK, Scan, blocks_at, scan
-from ioplan.runner.devices.write_evidence import WriteCounters, write_counters
+from ioplan.runner.content.scan import Scan, scan
+from ioplan.runner.devices.write_evidence import WriteCounters, tick_s, write_counters
 from ioplan.runner.guard.errors import TargetError
-from ioplan.runner.guard.heartbeat import (
-    Heartbeat,
-    allowed_sectors,
-    changed_later,
-    last_beat,
-)
 from ioplan.runner.guard.output import OutputError, rewrite
 
 LASTING = {"serial", "wwid", "backing_file", "inode"}
 """What identifies a target without its path."""
 SEED_BITS = 64
+SCRATCH = "it is a scratch file that only ioplan has written to"
 LEFT = "its content is what ioplan left there"
 KILLED = "its content is what a killed session of ioplan left there"
+
+DISCARDED = "; a part of that was discarded since then"
 
 
 class Kept(Model):
     """`data` has the offset and the digest of each block that is not constant.
 
     `why` says how it became known; `writing` that a session began to write, and did
-    not end.
+    not end; `scratch` that ioplan made it, and nobody else's data was in it since.
     """
 
     capacity_bytes: int
@@ -52,16 +51,19 @@ class Kept(Model):
     counters: WriteCounters = {}
     why: str = ""
     writing: bool = False
+    scratch: bool = False
 
 
 class KnownContent:
     """What is known of a target's content; `facts` name the target."""
 
-    def __init__(self, facts: TargetFacts, kept: Kept | None = None) -> None:
+    def __init__(
+        self, facts: TargetFacts, kept: Kept | None = None, *, scratch: bool = False
+    ) -> None:
         self.facts, self.kept = facts, kept
         self.seed = kept.seed if kept else secrets.randbits(SEED_BITS)
+        self.scratch = kept.scratch if kept else scratch
         self.seen: Scan | None = None
-        self.heartbeat: Heartbeat | None = None
 
     def look(self, fd: int) -> Scan:
         """What is there now. Raises TargetError where it cannot be read."""
@@ -77,84 +79,59 @@ class KnownContent:
 
     def proof(self, fd: int) -> str:
         """Why nothing on it is anybody else's; empty where that is not known."""
-        if self.kept is None:
+        if self.kept is None or self.kept.writing:
             return ""
-        changed = _changed(self.kept, self.look(fd))
-        now = write_counters(self.facts)
-        if self.kept.writing:
-            return KILLED if self._is_of_killed(fd, changed, now) else ""
-        if changed or _has_counted(self.kept.counters, now):
+        if self.kept.capacity_bytes != self.facts.capacity_bytes:
             return ""
-        return self.kept.why
+        _flush_device(fd)
+        if _has_counted(self.kept.counters, write_counters(self.facts)):
+            return ""
+        if _has_changed(self.kept, self.look(fd)):
+            return ""
+        has_less = self.seen and self.kept.data.keys() - self.seen.data.keys()
+        return f"{self.kept.why}{DISCARDED if has_less else ''}"
 
-    def _is_of_killed(
-        self, fd: int, changed: Iterable[int], now: WriteCounters
-    ) -> bool:
-        """Whether all that changed can be the killed session's, and nobody's else.
-
-        Its noise is known by its time: little was written since its last heartbeat.
-        """
-        assert self.kept
-        if not now or now["boot"] != self.kept.counters.get("boot"):
-            return False
-        path = state_path(self.facts, "beat")
-        if self.facts.kind == "block" and not allowed_sectors(last_beat(path), now):
-            return False
-        if self.facts.kind == "file" and changed_later(path, fd):
-            return False
-        return not any(map(is_foreign, blocks_at(fd, changed, BLOCK)))
-
-    def has_foreign(self, fd: int) -> bool:
-        """Whether something is there that no load generator writes, or was written to
-        a file after the last session on it."""
-        if changed_later(state_path(self.facts, "beat"), fd):
-            return True
-        seen = self.look(fd)
-        data = sorted((*seen.data, *seen.unreadable))
-        return any(map(is_foreign, blocks_at(fd, data, BLOCK)))
-
-    def begin(self, fd: int) -> None:
+    def begin(self) -> None:
         """What is there may be overwritten, and a session is about to do it."""
-        if self.seen is None:
-            self.look(fd)
-        self.keep(LEFT, writing=True)
-        self.heartbeat = Heartbeat(self.facts, state_path(self.facts, "beat"))
+        self._write(self._noted(writing=True))
 
-    def learn(self, fd: int, why: str = LEFT) -> None:
-        """What is there now is ioplan's, or constant."""
-        if self.heartbeat:
-            self.heartbeat.stop()
+    def learn(self, fd: int, why: str = "") -> None:
+        """What is there now is ioplan's, or constant; unknown where it just changes."""
         with suppress(TargetError):  # who cannot read it is asked again
+            _flush_device(fd)
+            # A change from then on has another time.
+            time.sleep(tick_s(write_counters(self.facts)))
+            counters = write_counters(self.facts)
             self.look(fd)
-            self.keep(why)
+            if write_counters(self.facts) == counters:
+                self.keep(why or (SCRATCH if self.scratch else LEFT), counters)
 
     def withdraw(self) -> None:
         """Nothing was written after all: what was known before holds on."""
-        kept = self.kept
-        self.forget()
-        if kept:
-            self._write(kept)
+        self._write(self.kept) if self.kept else self.forget()
+
+    def disown(self) -> None:
+        """What is there may be anybody's."""
+        self._write(self._noted())
 
     def forget(self) -> None:
-        """What is there is the user's again."""
-        if self.heartbeat:
-            self.heartbeat.stop()
+        """As if no session had ever been on it."""
         with suppress(OSError):
             state_path(self.facts).unlink(missing_ok=True)
 
-    def keep(self, why: str, *, writing: bool = False) -> None:
-        """What was seen is known from now on."""
-        kept = Kept(
+    def keep(self, why: str, counters: WriteCounters) -> None:
+        """What was seen, at these counters, is known from now on."""
+        data = self.seen.data if self.seen else {}
+        self.kept = self._noted(data=data, counters=counters, why=why)
+        self._write(self.kept)
+
+    def _noted(self, **noted: Any) -> Kept:
+        return Kept(
             capacity_bytes=self.facts.capacity_bytes,
             seed=self.seed,
-            data=self.seen.data if self.seen else {},
-            counters=write_counters(self.facts),
-            why=why,
-            writing=writing,
+            scratch=self.scratch,
+            **noted,
         )
-        if not writing:
-            self.kept = kept
-        self._write(kept)
 
     def _write(self, kept: Kept) -> None:
         """Who cannot keep it is asked again."""
@@ -164,15 +141,19 @@ class KnownContent:
             rewrite(path, kept.model_dump_json().encode())
 
 
-def _changed(kept: Kept, seen: Scan) -> list[int]:
-    """Offsets of what is there now and was not, or cannot be read."""
-    other = [at for at, digest in seen.data.items() if kept.data.get(at) != digest]
-    return sorted([*other, *seen.unreadable])
+def _has_changed(kept: Kept, seen: Scan) -> bool:
+    """Whether something is there now that was not, or cannot be read."""
+    known = all(kept.data.get(at) == digest for at, digest in seen.data.items())
+    return not known or bool(seen.unreadable)
 
 
 def _has_counted(before: WriteCounters, now: WriteCounters) -> bool:
-    """Counters of another start of the machine say nothing."""
-    return before.get("boot") == now.get("boot") and before != now
+    """Counters of a device begin anew with the machine; a file's change lasts."""
+    if not before or not now:
+        return True
+    if "changed" in before:
+        return before["changed"] != now.get("changed")
+    return before["boot"] == now["boot"] and before != now
 
 
 def known_content(facts: TargetFacts) -> KnownContent:
@@ -181,8 +162,7 @@ def known_content(facts: TargetFacts) -> KnownContent:
         kept = Kept.model_validate_json(state_path(facts).read_bytes())
     except (OSError, ValueError):
         return KnownContent(facts)
-    same = kept.capacity_bytes == facts.capacity_bytes
-    return KnownContent(facts, kept if same else None)
+    return KnownContent(facts, kept)
 
 
 def lasting_identity(facts: TargetFacts) -> dict[str, str]:
@@ -200,3 +180,10 @@ def state_path(facts: TargetFacts, kind: str = "json") -> Path:
     name = json.dumps([facts.kind, lasting_identity(facts)], sort_keys=True)
     digest = blake2b(name.encode(), digest_size=16).hexdigest()
     return state_folder() / "content" / f"{digest}.{kind}"
+
+
+def _flush_device(fd: int) -> None:
+    """Let a device count what is in the page cache; a file keeps its cache as it is,
+    so that nothing becomes durable that a power cut is to ask for."""
+    if S_ISBLK(os.fstat(fd).st_mode):
+        os.fsync(fd)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,19 +20,26 @@ from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
+from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.system import HAS_USERS, O_BINARY, O_CLOEXEC, O_NOFOLLOW, fcntl
-from ioplan.runner.guard.scratch_file import MARK as SCRATCH
+from ioplan.runner.devices.file_id import key_of
+from ioplan.runner.devices.inventory import Host
 
+SCRATCH = "user.ioplan.scratch"
+"""An attribute of a file that was made to be overwritten by sessions."""
 MARK = "user.ioplan.output"
 """An attribute of what ioplan wrote: the digest of its content."""
 SQLITE = b"SQLite format 3\0"
 NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """What file systems without hard links say."""
+OF_STORE = "a database, or a part of one"
 STORE_SIDES = ("-wal", "-shm", "-journal", "-reserve")
 
 
-class OutputError(Exception):
+class OutputError(ExplainedError):
     """The file is not written; the text says why, and what to do."""
+
+    kind = CommandFault.USAGE
 
 
 @contextmanager
@@ -43,12 +51,54 @@ def output_file(
     `mode` is its permissions; else they are those of what it replaces, or the usual.
     Raises OutputError, and OSError from writing; then what was there is as it was.
     """
+    usual = 0o666 if mode is None else mode
+    with _beside(path, force) as (part, before), _opened(part, usual) as file:
+        yield file
+        _mark(file)
+        _finish(file, before if mode is None else None)
+
+
+@contextmanager
+def output_path(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """As `output_file`, for what writes a file by its name: that of a new one.
+
+    It gets no mark: a recorded trace cannot be made again, so that only `force`
+    replaces it.
+    """
+    with _beside(path, force) as (part, before):
+        yield part
+        with part.open("r+b") as file:
+            _finish(file, before)
+
+
+@contextmanager
+def output_folder(path: Path) -> Iterator[Path]:
+    """A new folder that gets its name once all that is in it was written.
+
+    Raises OutputError where there is something of that name.
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    taken = f"{str(path)!r} exists already; name a new folder"
+    if os.path.lexists(path):
+        raise OutputError(taken)
+    try:
+        part.mkdir(parents=True)
+        yield part
+        if os.path.lexists(path):
+            raise OutputError(taken)
+        part.rename(path)
+        _sync(path.parent)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def _beside(path: Path, force: bool) -> Iterator[tuple[Path, os.stat_result | None]]:
+    """A new name in the same folder, whose file takes the place of what was there."""
     before = _checked(path, force)
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with _opened(part, 0o666 if mode is None else mode) as file:
-            yield file
-            _finish(file, before if mode is None else None)
+        yield part, before
         _put(part, path, before)
     finally:
         with suppress(OSError):
@@ -136,6 +186,11 @@ def _checked(path: Path, force: bool) -> os.stat_result | None:
     try:
         found = path.lstat()
     except FileNotFoundError:
+        reason = f"is {OF_STORE}" if _is_beside_store(path) else ""
+        if _is_of_devices(path.parent):
+            reason = "would be a file among devices, which are named there"
+        if reason:
+            raise OutputError(f"{str(path)!r} {reason}; name another") from None
         return None
     except OSError as error:
         raise OutputError(f"cannot write {str(path)!r}: {error.strerror}") from error
@@ -156,10 +211,36 @@ def _never(path: Path, found: os.stat_result) -> str:
     if not stat.S_ISREG(found.st_mode):
         return "not a regular file"
     if _begins_with(path, SQLITE) or _is_beside_store(path):
-        return "a database, or a part of one"
-    if _attribute(path, SCRATCH) or _sidecar(path).exists():
+        return OF_STORE
+    if _attribute(path, SCRATCH):
         return "an ioplan scratch file, which a session may use"
+    if _is_in_use(path, found):
+        return "in use, by a session or as a loop device"
     return ""
+
+
+def _is_in_use(path: Path, found: os.stat_result) -> bool:
+    """Whether it is locked, as open targets are, or has a device or swap on it."""
+    with path.open("rb") as file:
+        try:
+            with suppress(AttributeError):
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            pass  # file systems without locks
+    with suppress(OSError):  # other systems, or none of /proc and /sys
+        return any(Host().file_obstacles(key_of(found)))
+    return False
+
+
+def _is_of_devices(folder: Path) -> bool:
+    """Whether a misspelt device would become a file in memory there."""
+    try:
+        place = folder.stat().st_dev
+        return place == Path("/dev").stat().st_dev != Path("/").stat().st_dev
+    except OSError:
+        return False
 
 
 def _begins_with(path: Path, magic: bytes) -> bool:
@@ -177,10 +258,6 @@ def _is_beside_store(path: Path) -> bool:
         if path.name.endswith(end) and store.is_file() and _begins_with(store, SQLITE):
             return True
     return False
-
-
-def _sidecar(path: Path) -> Path:
-    return path.with_name(f".{path.name}.ioplan-scratch")
 
 
 def _attribute(path: Path, name: str) -> bytes:
@@ -219,17 +296,20 @@ def _opened(part: Path, mode: int) -> Iterator[BinaryIO]:
         yield file
 
 
-def _finish(file: BinaryIO, before: os.stat_result | None) -> None:
-    """Mark it, give it owner and mode of what it replaces, and sync it to the disk."""
+def _mark(file: BinaryIO) -> None:
+    """Where no attributes are kept, it counts as another's."""
     file.flush()
     file.seek(0)
-    # Where no attributes are kept, it counts as another's.
     with suppress(OSError, AttributeError):
         os.setxattr(file.fileno(), MARK, _digest(file))
+
+
+def _finish(file: BinaryIO, before: os.stat_result | None) -> None:
+    """Give it owner and mode of what it replaces, and sync it to the disk."""
     if before and HAS_USERS:
         with suppress(OSError):
             os.fchown(file.fileno(), before.st_uid, before.st_gid)
-        os.fchmod(file.fileno(), stat.S_IMODE(before.st_mode))
+        os.fchmod(file.fileno(), before.st_mode & 0o777)  # not as another user
     os.fsync(file.fileno())
 
 

@@ -23,7 +23,13 @@ from ioplan.runner.devices.inventory import Host, Inventory, Obstacle
 from ioplan.runner.devices.open_files import openers
 from ioplan.runner.guard.consent import check_device_consent
 from ioplan.runner.guard.data_check import Free, check_device_data, check_file_data
-from ioplan.runner.guard.errors import ConsentError, TargetError, missing, os_reason
+from ioplan.runner.guard.errors import (
+    ConsentError,
+    TargetError,
+    check_kernel_files,
+    missing,
+    os_reason,
+)
 from ioplan.runner.guard.guard import (
     IN_USE,
     UseWatch,
@@ -37,12 +43,7 @@ from ioplan.runner.guard.guard import (
 )
 from ioplan.runner.guard.known_content import KnownContent, known_content
 from ioplan.runner.guard.pinned import opened, pinned
-from ioplan.runner.guard.scratch_file import (
-    is_own_scratch,
-    make_scratch,
-    mark_closed,
-    mark_open,
-)
+from ioplan.runner.guard.scratch_file import has_mark, make_scratch
 from ioplan.runner.guard.shared_lock import (
     lock,
     locked,
@@ -53,6 +54,7 @@ from ioplan.runner.guard.shared_lock import (
     unrelated_openers,
 )
 from ioplan.runner.guard.size import check_size
+from ioplan.runner.guard.survivor import survive
 from ioplan.target_entry import LabTarget
 
 __all__ = [
@@ -86,19 +88,35 @@ class Target:
         watch: UseWatch | None = None,
     ) -> None:
         self.facts, self.fd, self.entry, self.known = facts, fd, entry, known
-        self.watch, self.taken = watch, False
+        self.watch = watch
+        self.survivor = survive(facts, fd) if known else None
 
     def check_use(self) -> None:
         """Check that nothing else began to use what is written to; TargetError.
 
-        What is on it then is no longer ioplan's: `close` does not say so.
+        What is on it then is no longer ioplan's.
         """
         try:
             if self.watch:
                 self.watch.check()
         except BaseException:
-            self.taken = True
+            self.give_back()
             raise
+        if self.survivor:
+            self.survivor.note()
+
+    def ignore_openings(self) -> None:
+        """Who has opened it until now is the session itself."""
+        if self.survivor:
+            self.survivor.ignore_openings()
+
+    def give_back(self) -> None:
+        """What is on it now may be anybody's."""
+        if self.survivor:
+            self.survivor.stop()
+        if self.known:
+            self.known.disown()
+        self.known = self.survivor = None
 
     def check_name(self) -> None:
         """Check that its path still leads to it, for programs that open it by path.
@@ -126,11 +144,19 @@ class Target:
             return
         with suppress(OSError), ExitStack() as last:
             last.callback(os.close, fd)
-            self.taken = self.taken or bool(self.watch and self.watch.is_resized(fd))
+            if self.survivor:
+                last.callback(self.survivor.stop)
+            if self._was_written_by_others(fd):
+                self.give_back()
             if self.known:
-                self.known.forget() if self.taken else self.known.learn(fd)
-            if not self.taken:
-                mark_closed(fd, Path(self.facts.path))
+                self.known.learn(fd)
+
+    def _was_written_by_others(self, fd: int) -> bool:
+        """Whether another program cut it, or had it open for writing during a run."""
+        if self.survivor:
+            self.survivor.note()
+        is_taken = self.survivor and self.survivor.is_taken
+        return bool(is_taken or (self.watch and self.watch.is_resized(fd)))
 
 
 def check_evidence(request: TargetRequest) -> str:
@@ -151,6 +177,7 @@ def open_target(request: TargetRequest) -> Target:
             "file there",
             TargetFault.NO_TARGET,
         )
+    check_kernel_files()
     path = Path(request.path)
     try:
         with pinned(path, request.writes) as (pin, found):
@@ -188,8 +215,6 @@ def _open_file(path: Path, pin: int, request: TargetRequest) -> Target:
         check_size(facts, request)
         free = _check_file(path, fd, facts, request) if request.writes else READ
         share_lock(path, fd, request)
-        if request.writes:
-            mark_open(fd, path)
         return _free(facts, fd, request, free, _watch(path, fd, None, request))
     except BaseException:
         os.close(fd)
@@ -237,9 +262,11 @@ def _check_file(
         raise _refused(path, obstacle)
     for obstacle in file_entry_refusals(request.entry) if request.entry else ():
         raise _not_permitted(path, obstacle, request)
-    if not is_own_scratch(fd, path):
+    known = known_content(facts)
+    why = known.proof(fd) if request.leads else ""
+    if not (why and known.scratch if request.leads else has_mark(fd)):
         _check_sight(path, request)
-    return check_file_data(path, fd, facts, request) if request.leads else READ
+    return check_file_data(path, fd, known, why, request) if request.leads else READ
 
 
 def _open_device(
@@ -300,13 +327,19 @@ def _free(
 def _open_fd(path: Path, pin: int, request: TargetRequest) -> int:
     """Exclusively if it is to be written, so that nobody can mount it meanwhile."""
     flags = os.O_RDWR | os.O_EXCL if request.writes else os.O_RDONLY
-    try:
-        return opened(pin, flags)
-    except OSError as error:
-        if error.errno != errno.EBUSY:
-            raise
-    found = openers(os.fstat(pin))
-    for one in unrelated_openers(found, participants_of(request)):
+    was_unseen = False
+    for _ in tries():
+        try:
+            return opened(pin, flags)
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+        found = openers(os.fstat(pin))
+        others = unrelated_openers(found, participants_of(request))
+        if not others and (found or was_unseen):
+            break
+        was_unseen = not found  # who had it may have ended before it was looked for
+    for one in others:
         text = f"{path} is in use by {one}; stop that program first"
         raise TargetError(text, TargetFault.OPEN_ELSEWHERE)
     if found:  # the participant that leads has it exclusively, for this whole kernel

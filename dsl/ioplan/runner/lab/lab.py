@@ -114,7 +114,7 @@ class LabEvent(Model):
 class Lab(Model):
     """The content of a lab file, or of none."""
 
-    backend: str = "io_uring"
+    backend: str = ""
     backends: dict[str, dict[str, Any]] = {}
     on_failure: Literal["stop", "continue"] | None = None
     silence_s: Annotated[float, Field(gt=0)] | None = None

@@ -25,6 +25,7 @@ from pydantic import ValidationError
 from ioplan.core.error_kinds import LabFault
 from ioplan.core.model import Model
 from ioplan.core.path_steps import path_steps
+from ioplan.core.retired import RETIRED_KEYS
 from ioplan.core.state_folder import at_home
 from ioplan.core.system import HAS_USERS, grp, pwd, trusted_users
 from ioplan.core.text import did_you_mean
@@ -242,6 +243,8 @@ def _reason(error: ErrorDetails) -> str:
         inner = HostSettings if loc[-2:-1] == ("prepare",) else inner
         known = (inner or Lab).model_fields
         key = str(loc[-1])
+        if key in RETIRED_KEYS:
+            return f"the key {key!r} was removed: {RETIRED_KEYS[key]}"
         other = OTHER_KEYS.get(key)
         meant = f", did you mean {other!r}?" if other in known else ""
         near = meant or did_you_mean(key, known)

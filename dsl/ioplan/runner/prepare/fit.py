@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
 from ioplan.backends import Backend, Gap, TargetFacts
 from ioplan.core.error_kinds import Cause
-from ioplan.job import JobStream, job_streams
+from ioplan.job_refusal import refusals
+from ioplan.job_stream import job_streams
 from ioplan.language.check.check import check
 from ioplan.language.check.modules import installed_plans
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.plan import StreamTemplate, WriteStep
-from ioplan.language.quantity import size_text
+from ioplan.language.plan import RunTemplate, SteadyRule, StreamTemplate, WriteStep
 from ioplan.language.syntax.source import Source, Span
 from ioplan.planner.jobs import all_jobs
-from ioplan.planner.steps import Prepare, Run
+from ioplan.planner.steps import Prepare, Run, SingleStep
 from ioplan.planner.summary import PlanSummary
 from ioplan.planner.unfold import unfold
 from ioplan.results.measure.wear import WEAR_METRICS
 from ioplan.runner.prepare.unmeasured import gaps_of, unmeasured
 from ioplan.runner.telemetry.instruments import Instruments
-from ioplan.workload import Workload
+from ioplan.workload import Stream, Workload
 
 
 class Misfit(NamedTuple):
@@ -34,20 +36,71 @@ class Misfit(NamedTuple):
     kind: Cause
     text: str
 
+    @property
+    def of_any_target(self) -> bool:
+        """Whether it is so whatever the size of the target."""
+        return self.kind is Cause.BAD_JOB
+
 
 def misfits(
-    steps: Iterable[Prepare | Run], facts: TargetFacts, backend: Backend | None = None
+    steps: Iterable[SingleStep], facts: TargetFacts, backend: Backend | None = None
 ) -> list[Misfit]:
     """Why steps do not fit a target, each reason once, with its test."""
-    steps = list(steps)
-    found: dict[Misfit, None] = {}
-    for misfit in _unmetered(steps, facts) if _is_real(facts, backend) else ():
-        found.setdefault(misfit)
-    for title, workload in _workloads(steps):
-        for stream in job_streams(workload, facts.capacity_bytes, facts.block_bytes):
-            for kind, reason in _misfits(stream, facts):
-                found.setdefault(Misfit(kind, f"{title}: {reason}"))
-    return list(found)
+    search = MisfitSearch(facts, backend)
+    deque(map(search.look, steps), maxlen=0)
+    return search.misfits
+
+
+class MisfitSearch:
+    """Looks at steps, of which there may be very many, for why they do not fit."""
+
+    def __init__(self, facts: TargetFacts, backend: Backend | None = None) -> None:
+        self.facts, self.is_real = facts, _is_real(facts, backend)
+        self.known: dict[tuple[object, ...], Workload] = {}
+        self.found: dict[Misfit, None] = {}
+
+    @property
+    def misfits(self) -> list[Misfit]:
+        """Each reason once."""
+        return list(self.found)
+
+    def look(self, step: SingleStep) -> None:
+        """Look at a step, unless it is like another."""
+        if isinstance(step, Run):
+            title, workload, run_ns = step.test.title, step.workload, step.length.run_ns
+            template: RunTemplate | WriteStep = step.template
+        elif isinstance(step, Prepare) and isinstance(step.step, WriteStep):
+            template, title, run_ns = step.step, step.state.name, step.step.run_ns
+            workload = template.workload
+        else:
+            return
+        kind = title, id(template), run_ns, *map(_kind_of, workload.streams)
+        if kind in self.known:
+            return
+        self.known[kind] = workload  # alive, so that no other object has its ids
+        if self.is_real:
+            self._add(_unmetered(template.rule, title, self.facts))
+        streams = job_streams(
+            workload, self.facts.capacity_bytes, self.facts.block_bytes
+        )
+        for cause, reason in refusals(streams, self.facts, run_ns):
+            self._add([Misfit(cause, f"{title}: {reason}")])
+
+    def _add(self, misfits: Iterable[Misfit]) -> None:
+        self.found |= dict.fromkeys(misfits)
+
+
+DECISIVE = attrgetter(
+    *("name", "pattern", "read_sizes", "write_sizes", "align_bytes", "threads"),
+    *("starts_ns", "ends_ns", "region", "verify", "replay", "offsets"),
+)
+
+
+def _kind_of(stream: Stream) -> tuple[object, ...]:
+    """Streams of a kind fit alike. The steps of a plan share what its text says once:
+    its identity hashes in no time."""
+    reads = stream.read_percent > 0 and stream.trim_percent < 100
+    return reads, stream.writes, *map(id, DECISIVE(stream))
 
 
 def _is_real(facts: TargetFacts, backend: Backend | None) -> bool:
@@ -58,72 +111,15 @@ def _is_real(facts: TargetFacts, backend: Backend | None) -> bool:
     return os.path.exists(facts.path)  # noqa: PTH110
 
 
-def _unmetered(steps: Iterable[Prepare | Run], facts: TargetFacts) -> Iterator[Misfit]:
+def _unmetered(
+    rule: SteadyRule | None, title: str, facts: TargetFacts
+) -> Iterator[Misfit]:
     """What is to become steady by what goes to the flash, where nothing tells it."""
-    wanted = [one for one in map(_tracked, steps) if one]
-    if wanted and (why := Instruments(facts).without_meter()):
-        for title, metric in wanted:
-            text = f"{title}: {metric} has no meter: {why}; write: until steady iops"
-            yield Misfit(Cause.NO_METER, text)
-
-
-def _tracked(step: Prepare | Run) -> tuple[str, str] | None:
-    """Where a metric of wear ends a step, and which."""
-    if isinstance(step, Run):
-        title, rule = step.test.title, step.template.rule
-    else:
-        title, rule = step.state.name, getattr(step.step, "rule", None)
-    is_worn = rule is not None and rule.metric.name in WEAR_METRICS
-    return (title, str(rule.metric)) if rule and is_worn else None
-
-
-def _workloads(steps: Iterable[Prepare | Run]) -> Iterator[tuple[str, Workload]]:
-    for step in steps:
-        if isinstance(step, Run):
-            yield step.test.title, step.workload
-        elif isinstance(step.step, WriteStep):
-            yield step.state.name, step.step.workload
-
-
-def _misfits(stream: JobStream, facts: TargetFacts) -> Iterator[Misfit]:
-    block, end_bytes = facts.block_bytes, stream.region_end_bytes
-    if end_bytes > facts.capacity_bytes:
-        text = (
-            f"its region ends at {size_text(end_bytes)}, and the target at "
-            f"{size_text(facts.capacity_bytes)}"
-        )
-        yield Misfit(Cause.TOO_SMALL, text)
+    if rule is None or rule.metric.name not in WEAR_METRICS:
         return
-    if stream.region_start_bytes > end_bytes:
-        start = size_text(stream.region_start_bytes)
-        text = f"its region begins at {start}, and ends at {size_text(end_bytes)}"
-        yield Misfit(Cause.TOO_SMALL, text)
-        return
-    if stream.trace_end_bytes > end_bytes:
-        room = "the target" if end_bytes == facts.capacity_bytes else "its region"
-        text = (
-            f"its trace ends at {size_text(stream.trace_end_bytes)}, and {room} "
-            f"at {size_text(end_bytes)}: write offsets wrapped, or scaled"
-        )
-        yield Misfit(Cause.TOO_SMALL, text)
-        return
-    sizes = {s.size_bytes for s in (*stream.read_sizes, *stream.write_sizes)}
-    for size in sorted(sizes):
-        if size % block:
-            text = f"{size} B is not a multiple of the target's {block} B blocks"
-            yield Misfit(Cause.UNALIGNED, text)
-    align = stream.align_bytes
-    if align is not None and align % block:
-        text = f"alignment to {align} B is finer than the target's {block} B blocks"
-        yield Misfit(Cause.UNALIGNED, text)
-    largest, region_bytes = max(sizes), stream.region_bytes
-    if region_bytes < largest * stream.threads:
-        text = (
-            f"its region of {size_text(region_bytes)} is smaller than one I/O of "
-            f"{size_text(largest)} "
-            f"for each of {stream.threads} threads"
-        )
-        yield Misfit(Cause.TOO_SMALL, text)
+    if why := Instruments(facts).without_meter():
+        text = f"{title}: {rule.metric} has no meter: {why}; write: until steady iops"
+        yield Misfit(Cause.NO_METER, text)
 
 
 class Shortfall(Struct, frozen=True):

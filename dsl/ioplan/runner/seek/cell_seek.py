@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from math import isfinite
 from typing import Any
 
 from msgspec.structs import replace
@@ -13,11 +12,11 @@ from ioplan.language.bind.bind import sought_value, workload_of
 from ioplan.language.metric import UNITS
 from ioplan.language.plan import Axis, CellValue, Seek, Test
 from ioplan.language.quantity import Quantity, make
-from ioplan.planner.seek.knee import Knee, KneeSearch, usl
+from ioplan.planner.seek.knee import Knee, KneeSearch
 from ioplan.planner.seek.search import Finding, Probe, Search
 from ioplan.planner.steps import Needed, Run, SeekOf
 from ioplan.records.record import RunDetail, RunRecord
-from ioplan.records.seek import Found, Probed, ScalabilityFit
+from ioplan.records.seek import Found, Probed
 from ioplan.results.measure.measurement import Measurement
 from ioplan.runner.execute.outcome import NothingFound
 from ioplan.workload import DIRECTIONS
@@ -141,13 +140,25 @@ class CellSeek:
             censored=self._is_censored(value, limit),
             confirmed=finding.confirmed,
             monotone=finding.monotone,
-            fit=self._fit(),
+            **self._interval(),
             confidence_percent=CONFIDENCE_PERCENT,
             undecided=sum(one.answer == "undecided" for one in finding.probes),
             probes=len(finding.probes),
             bytes=sum(_moved_bytes(one) for one in self.records),
             run_s=sum(one.run_s for one in self.records),
         )
+
+    def _interval(self) -> dict[str, Any]:
+        """Where a knee may be; of other goals the two answers next to it tell."""
+        knee = self.search.finding()
+        if not isinstance(knee, Knee) or knee.finding.value is None:
+            return {}
+        seek, ends = self.step.seek, (knee.low, knee.high)
+        low, high = (_text(seek, end) for end in ends)
+        text = {(True, True): f"{low} to {high}", (True, False): f"{low} or more"}
+        known = knee.low is not None, knee.high is not None
+        interval = text.get(known, "unknown, as the probes tell no noise")
+        return {"low": knee.low, "high": knee.high, "interval": interval}
 
     def _is_censored(self, value: float | None, limit: float | None) -> bool:
         """Whether the range ended before the answer did: throughput may still grow
@@ -157,22 +168,6 @@ class CellSeek:
         values, goal = self.search.values, self.step.seek.goal
         end = values[0 if goal == "lowest" else len(values) - 1]
         return value is not None and value == end and limit is None
-
-    def _fit(self) -> ScalabilityFit | None:
-        """What a law makes of the throughputs of a knee's probes."""
-        if not isinstance(self.search, KneeSearch):
-            return None
-        by_depth = {
-            value: _throughput(one, self.step.seek.axis)
-            for one in self.records
-            if (value := value_of(one)) is not None
-        }
-        fit = usl(by_depth)
-        if fit is None:
-            return None
-        peaks = {"peak": fit.peak, "peak_low": fit.peak_low, "peak_high": fit.peak_high}
-        finite = {name: one if isfinite(one) else None for name, one in peaks.items()}
-        return ScalabilityFit(gamma=fit.gamma, alpha=fit.alpha, beta=fit.beta, **finite)
 
     def record(self, seq: int) -> RunRecord:
         """The record of what was found, as the next of its session."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ioplan.job import SECOND_NS, Counts, Job, JobStream, Progress, StreamCounts
+from ioplan.job import SECOND_NS, Counts, Job, Progress, StreamCounts
+from ioplan.job_stream import JobStream
 from ioplan.language.metric import Metric, at_the_end
 from ioplan.language.plan import AT_LEAST, AT_MOST, OPERATORS, Demand, Seek
 from ioplan.planner.estimate import iops_of, mean_bytes

@@ -30,7 +30,8 @@ class DecisionWatch:
         longest_s = _longest_s(job)
         self.least_s = min(run.probing.least_ns / SECOND_NS or longest_s, longest_s)
         claims = [one.claim for one in self.claims]
-        self.decider = Decider(claims, self.least_s, longest_s)
+        long = run.probing.phase == "confirm"
+        self.decider = Decider(claims, self.least_s, longest_s, long)
         self.decision: Decision | None = None
         self.whole = bool(self.later or run.events)
         self.time_s = 0.0

@@ -20,6 +20,7 @@ from ioplan.records.setup import Setup, setup_of
 from ioplan.records.window import first_counted
 from ioplan.results.measure import metrics
 from ioplan.results.measure.metrics import Figure
+from ioplan.results.measure.over_time import stated
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.store import Store
 
@@ -67,7 +68,7 @@ class BaselineSession:
             for record in records
             if record.asked.round >= first
         ]
-        return Found(metrics.figure(metric, samples), self.session)
+        return Found(stated(metric, samples).figure, self.session)
 
 
 def differs(there: Setup, here: Setup, by_model: bool) -> str:

@@ -1,8 +1,10 @@
 """The time of `--within` while a session goes on: how long each run may be.
 
-A run has its part of what is left. It ends after half of that, once its mean is known
-well enough, and goes on for up to twice as long while it is not; what it leaves or
-takes is shared out anew. In rounds all runs have the same part, so that rounds compare.
+Before each run the time that is left is shared out anew among its test and the later
+ones; only what these would not need is shortened. A run whose part is too short ends
+after half of that, once its mean is known well enough, and goes on for up to twice as
+long while it is not; where its test asks for more than means, it takes its part. In
+rounds all runs have the same part, so that rounds compare.
 """
 
 from __future__ import annotations
@@ -23,11 +25,10 @@ from ioplan.planner.budget import (
     Share,
     Times,
     is_elastic,
-    least_rounds,
     shared_out,
     times_of,
 )
-from ioplan.planner.estimate import Estimator
+from ioplan.planner.estimate import Estimator, least_rounds
 from ioplan.planner.steps import Idle, Run, SingleStep
 from ioplan.records.record import Decided
 from ioplan.results.measure.decided import LEAST as LEAST_VALUES
@@ -42,6 +43,8 @@ GRACE = 0.01
 """What is planned may take so much longer, as a part of all, before it is cut off."""
 WITHIN_PERCENT = 1.0
 """A run whose mean is known so well need not go on."""
+MEANS = ("iops", "bandwidth", "mean")
+"""Metrics known as well as the mean: a percentile needs as many I/Os as ever."""
 TIME_IS_UP = "the time of --within is over"
 NOTHING = Times()
 """The times of a test that has not begun."""
@@ -90,11 +93,20 @@ class Budget:
         """Share out what is left among this test and the later ones."""
         while self.later and self.later[0].test is not test:
             self.later.popleft()
-        self.share = shared_out(self.later, self.left_s)[0]
-        self.later.popleft()
-        self.ends_s = self.now_s + self.share.time_s
+        self.share = self.later.popleft()
         self.left, self.factor = self.share.once, 0.0
         self.round_began_s = self.now_s
+        self._share_out()
+
+    def _share_out(self) -> None:
+        """Give the present test its part of what is left, and all that others spare."""
+        assert self.share
+        rounds_s = self.share.full_s - self.share.once.whole_s
+        full_s = self.left.whole_s + rounds_s
+        present = replace(self.share, once=self.left, full_s=full_s)
+        own_s = shared_out([present, *self.later], self.left_s)[0].time_s
+        spare_s = self.left_s - sum(share.full_s for share in self.later)
+        self.ends_s = self.now_s + max(own_s, spare_s)
 
     def allows_round(self, number: int) -> bool:
         """Whether there is time for the one of this number, if it is like the last.
@@ -141,7 +153,9 @@ class Budget:
     def _allowance(self, run: Run) -> Allowance | None:
         """None where the run may be as long as planned."""
         planned_s = (run.length.run_ns or 0) / SECOND_NS
-        test_s = min(self.ends_s, self.within_s) - self.now_s
+        if not run.test.rounds or not self.factor:
+            self._share_out()
+        test_s = self.ends_s - self.now_s
         if run.test.rounds:
             if not self.factor:
                 self.factor = self.left.factor(test_s)
@@ -151,6 +165,8 @@ class Budget:
         own_s = self.left.factor(test_s) * planned_s
         if own_s >= planned_s:
             return None
+        if any(metric.name not in MEANS for metric in run.test.metrics):
+            return Allowance(run, own_s, own_s)
         least_s = max(LEAST * planned_s, own_s / 2)
         others_s = self.left.least_s - LEAST * planned_s
         most_s = min(planned_s, 2 * own_s, test_s - others_s)
@@ -165,7 +181,7 @@ class Budget:
     def judged(self, outcome: RunOutcome) -> RunOutcome:
         """With a warning where the run was not as long as planned."""
         allowance, self.allowance = self.allowance, None
-        if allowance is None or not allowance.over or outcome.status != "ok":
+        if allowance is None or not allowance.shortens or outcome.status != "ok":
             return outcome
         return replace(outcome, warnings=(*outcome.warnings, str(allowance)))
 
@@ -198,6 +214,11 @@ class Allowance:
         ends_s = self.least_s if decided else self.most_s
         self.over = self.time_s + length_s > ends_s
         return self.over
+
+    @property
+    def shortens(self) -> bool:
+        """Whether the run ended before its planned time."""
+        return self.over and self.time_s < self.planned_s * (1 - 1e-6)
 
     def __str__(self) -> str:
         known = self.known

@@ -26,7 +26,6 @@ from ioplan.runner.execute.observer import SessionObserver
 from ioplan.runner.execute.watchdog import Limits
 from ioplan.runner.prepare.placement import Placement
 from ioplan.runner.session.baseline import BaselineSession
-from ioplan.target_entry import JournalPlace
 
 # The finished runs of an interrupted session, which need not be repeated.
 
@@ -44,9 +43,7 @@ class FinishedRuns:
         self.runs: dict[Key, deque[RunRecord]] = defaultdict(deque)
         for one in records:
             if one.status == "ok" and one.asked.kind in ("run", "probe"):
-                number = one.asked.seek.number if one.asked.seek else 0
-                key = (one.run_id, one.asked.round, one.asked.iteration, number)
-                self.runs[key].append(one)
+                self.runs[_key(one)].append(one)
 
     def __len__(self) -> int:
         return sum(map(len, self.runs.values()))
@@ -69,34 +66,87 @@ class FinishedRuns:
         return list(chain.from_iterable(self.runs.values()))
 
 
+def _key(record: RunRecord) -> Key:
+    """What a run does, and which time: its places in a plan have the same."""
+    asked = record.asked
+    number = asked.seek.number if asked.seek else 0
+    return record.run_id, asked.round, asked.iteration, number
+
+
 class PlanChange(Struct, frozen=True):
-    """What an edited plan reuses of a session, adds to it and removes from it."""
+    """What an edited plan reuses of a session, adds to it and removes from it.
+
+    `records` are all of the session, at the places that the plan has for them, and
+    without verdicts, as these were on another plan.
+    """
 
     reused: int
     added: list[Run]
     removed: list[RunRecord]
+    records: list[RunRecord]
 
 
 def plan_change(plan: CheckedPlan, records: list[RunRecord]) -> PlanChange:
     """Compare a plan with records; of its rounds, those that were started.
 
-    What was left out, as it was decided or predicted, is not added.
+    What was left out, as it was decided, is not added.
     """
     finished = FinishedRuns(records)
     rounds = max((one.asked.round for one in records), default=0)
-    reused, added = 0, []
+    taken, added = dict[int, Run](), []
+    runs: dict[Key, list[Run]] = defaultdict(list)
     for run in _runs(plan, max(rounds, 1)):
-        if finished.take(run):
-            reused += 1
+        runs[run.run_id, run.round, run.iteration, 0].append(run)
+        if record := finished.take(run):
+            taken[record.seq] = run
         elif not _may_be_left_out(run):
             added.append(run)
-    return PlanChange(reused, added, finished.remaining())
+    removed = [one for one in finished.remaining() if one.asked.kind == "run"]
+    places = {one.seq: taken.get(one.seq) or _same(one, runs) for one in records}
+    return PlanChange(len(taken), added, removed, _placed(plan, records, places))
+
+
+def _same(record: RunRecord, runs: Mapping[Key, list[Run]]) -> Run | None:
+    """A run that does what a failed record did."""
+    same = [] if record.status == "ok" else runs.get(_key(record), [])
+    of_test = (run for run in same if run.test.title == record.asked.test)
+    return next(of_test, same[0] if same else None)
+
+
+def _placed(
+    plan: CheckedPlan, records: list[RunRecord], places: Mapping[int, Run | None]
+) -> list[RunRecord]:
+    """Each record at the place of its run, and what prepared or probed for the runs
+    of a test with these."""
+    found = [(one, run) for one in records if (run := places[one.seq])]
+    titles = {one.asked.test: run.test.title for one, run in found}
+    known = {test.title for test in plan.tests}
+    states = {
+        (test.title, state.name)
+        for test in plan.tests
+        if test.after
+        for state in (test.after.precondition, test.after.then)
+        if state
+    }
+    placed = []
+    for record in records:
+        title = titles.get(record.asked.test, record.asked.test)
+        place: dict[str, object] = {"test": title, "removed": False}
+        if run := places[record.seq]:
+            place |= {"test": run.test.title, "cell": run.cell_text}
+            place |= {"step": run.index, "name": run.template.name}
+        elif title not in known or record.asked.kind == "run":
+            place = {"removed": True}
+        elif record.asked.kind == "prepare" and record.asked.after:
+            place["removed"] = (title, record.asked.after.name) not in states
+        change = {"asked": record.asked.model_copy(update=place), "verdicts": ()}
+        placed.append(record.model_copy(update=change))
+    return placed
 
 
 def _may_be_left_out(run: Run) -> bool:
-    """Whether it may be decided, or predicted by others."""
-    by_cell = run.round > 1 and run.test.rounds and run.test.rounds.within
-    return bool(by_cell or run.test.predicted)
+    """Whether its cell may be decided."""
+    return bool(run.round > 1 and run.test.rounds and run.test.rounds.within)
 
 
 def _runs(plan: CheckedPlan, rounds: int) -> Iterator[Run]:
@@ -146,6 +196,5 @@ class SessionContext(Struct, frozen=True):
     clock: Callable[[], HostClock | None] = no_clock
     power: PowerSupply | None = None
     events: Mapping[str, EventCommand] = {}
-    journal: JournalPlace | None = None
     within_s: float | None = None
     shares: tuple[Share, ...] = ()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from math import inf
+from math import inf, nextafter
 
 from ioplan.core.text import counted
+from ioplan.core.units import metric_text
+from ioplan.language.metric import Metric
 from ioplan.language.plan import OPERATORS, Expectation, RepeatTemplate, Test
 from ioplan.planner.places import expected_of
 from ioplan.planner.steps import Run
 from ioplan.records.record import RunDetail, RunRecord, Verdict
+from ioplan.records.seek import Found as Sought
 from ioplan.records.window import first_counted
 from ioplan.results.measure import metrics
 from ioplan.results.measure.metrics import Figure, Sample
+from ioplan.results.measure.over_time import stated
 from ioplan.results.measure.zero_losses import cuts_read, zero_text
 from ioplan.runner.session.baseline import (
     NO_BASELINE,
@@ -24,6 +28,7 @@ from ioplan.runner.session.baseline import (
 )
 
 ENDED = "the value is the end of the range that was searched; the truth may lie beyond"
+UNCONFIRMED = "no long run confirmed the value"
 
 
 def judge(
@@ -36,12 +41,17 @@ def judge(
 
     The runs have judged what was left by so many power `cuts`.
     """
-    actual = metrics.figure(expectation.metric, samples)
-    limit = _limit(expectation, whole.figure)
-    beyond = _beyond(expectation, samples)
-    outcome = _outcome(expectation, actual, limit, beyond)
+    told = stated(expectation.metric, samples)
+    actual, limit = told.figure, _limit(expectation, whole.figure)
+    found = _found(expectation, samples)
+    ends = _open_ends(found) if found else {}
+    outcome = _outcome(expectation, actual, limit, tuple(ends))
+    end = told.at_the_end(expectation.metric, samples) if outcome == "held" else None
+    fell = ""
+    if end and _outcome(expectation, end, limit, tuple(ends)) != outcome:
+        outcome, fell = "undecided", _fell_text(expectation.metric, end)
     zero = zero_text(expectation.metric, actual.value, cuts)
-    open_end = ENDED if beyond is not None and outcome == "undecided" else ""
+    open_end = "; ".join(ends.values()) if outcome == "undecided" else ""
     return Verdict.model_validate(
         {
             "expectation": expectation.text,
@@ -49,11 +59,18 @@ def judge(
             "actual": actual.value,
             "limit": limit.value,
             "unit": expectation.metric.unit,
-            "why": actual.why or limit.why or open_end or zero,
+            "why": actual.why or limit.why or fell or open_end or zero,
             "baseline": whole.session,
             "baseline_value": whole.figure.value if whole.session else None,
         }
     )
+
+
+def _fell_text(metric: Metric, end: Figure) -> str:
+    """Why what held over the whole run may not hold for long."""
+    value = metric_text(end.value, metric.unit)
+    then = f"{value} at the end" if end.value is not None else end.why
+    return f"the rate fell within the run: {then}; a longer run decides"
 
 
 def _limit(expectation: Expectation, whole: Figure) -> Figure:
@@ -64,17 +81,30 @@ def _limit(expectation: Expectation, whole: Figure) -> Figure:
     return metrics.Figure(whole.value * expectation.limit / 100)
 
 
-def _beyond(expectation: Expectation, samples: Sequence[Sample]) -> float | None:
-    """How far the truth may lie beyond what a seek found; None where it ended before
-    its range did."""
+def _found(expectation: Expectation, samples: Sequence[Sample]) -> Sought | None:
+    """What a seek found, where that is expected to be something."""
     found = getattr(samples[-1].record, "found", None) if samples else None
-    if not expectation.metric.sought or not found or not found.censored:
-        return None
-    return 0.0 if found.goal == "lowest" else inf
+    return found if expectation.metric.sought else None
+
+
+def _open_ends(found: Sought) -> dict[float, str]:
+    """How far the truth may lie from what was found, and why."""
+    far, near = (0.0, inf) if found.goal == "lowest" else (inf, 0.0)
+    ends = {far: ENDED} if found.censored else {}
+    if found.no_at is not None and found.value is not None and found.goal != "knee":
+        why = f"the truth lies between {found.text} and {found.no_text}"
+        ends[nextafter(found.no_at, found.value)] = why
+    if not found.confirmed:
+        ends[near] = UNCONFIRMED
+    if found.goal == "knee" and found.value is not None:
+        why = f"the knee is known with an interval: {found.interval}"
+        least, most = found.low or 0.0, inf if found.high is None else found.high
+        ends = {least: why, most: why, **ends}
+    return ends
 
 
 def _outcome(
-    expectation: Expectation, actual: Figure, limit: Figure, beyond: float | None
+    expectation: Expectation, actual: Figure, limit: Figure, ends: Sequence[float]
 ) -> str:
     if limit.value is None:
         absent = limit.why in (NO_BASELINE, NOT_IN_BASELINE)
@@ -86,7 +116,7 @@ def _outcome(
         missed = missed and not compare(least or 0.0, limit.value)
         return "failed" if expectation.metric.sought or missed else "undecided"
     holds = compare(actual.value, limit.value)
-    if beyond is not None and compare(beyond, limit.value) != holds:
+    if any(compare(end, limit.value) != holds for end in ends):
         return "undecided"
     return "held" if holds else "failed"
 
@@ -177,11 +207,11 @@ class ExpectationTracker:
         if other is None:
             return self._baseline_figure(expectation, record)
         if other.step is None:
-            return Found(metrics.figure(other, samples))
+            return Found(stated(other, samples).figure)
         cell = _cell(run)
         found = (rows for (at, _), rows in self.samples.items() if at == cell)
         every = [sample for rows in found for _, _, sample in rows]
-        return Found(metrics.figure(other, every))
+        return Found(stated(other, every).figure)
 
     def _baseline_figure(self, expectation: Expectation, run: RunRecord) -> Found:
         if self.baseline is None or not expectation.of_baseline:

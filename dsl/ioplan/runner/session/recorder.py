@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import random
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from typing import Any
+
+from msgspec.structs import replace
 
 from ioplan.backends import TargetFacts
 from ioplan.core.units import time_text
 from ioplan.core.version import __version__
+from ioplan.drive_account import DriveAccount
+from ioplan.drive_needs import MOST_UNREAD
 from ioplan.job import SECOND_NS, Job
-from ioplan.language.lints.lints import Lint, lints
-from ioplan.language.lints.stored import Parts
+from ioplan.language.lints.lints import FRESH, UNWRITTEN, Lint, Parts, lints
 from ioplan.language.metric import THROTTLED
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.run_id import digest, prepare_digest
@@ -21,35 +26,43 @@ from ioplan.planner.steps import Prepare, Run
 from ioplan.records.host_clock import HostClock
 from ioplan.records.record import Asked, BackendFacts, EventMade, RunRecord
 from ioplan.results.measure.burst import spent
+from ioplan.results.measure.consistency import consistent
 from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure.wear import wear_value
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.io_errors import by_errno, retried
 from ioplan.runner.prepare.fit import described
 from ioplan.runner.prepare.unmeasured import gaps_of
 from ioplan.runner.session.context import SessionContext
+from ioplan.runner.state.account_keeper import AccountKeeper
 from ioplan.workload import Workload
 
 # The classic lints of a plan on the target that it runs on.
 
 BLOCK_BYTES = 4096
 MEMORY_NAME = re.compile(r"(?:ram|zram|nullb)\d+")
-SAMPLES, LEAST_EMPTY = 64, 0.5
+SAMPLES = 256
 
 RunKey = tuple[str, int, tuple[tuple[str, str], ...]]
 
 
-def lints_on(plan: CheckedPlan, facts: TargetFacts, is_new: bool) -> tuple[Lint, ...]:
-    """The lints that the plan does not accept; `is_new` is a target that holds nothing.
+def lints_on(
+    plan: CheckedPlan, facts: TargetFacts, account: DriveAccount
+) -> tuple[Lint, ...]:
+    """The lints that the plan does not accept, on a target of which that is known.
 
-    Of reads of what the plan has not written, only those that mostly find nothing.
+    Of reads of what nothing is known to have written, those that find it empty.
     """
-    seen: dict[Parts, bool] = {}
+    shares: dict[Parts, float] = {}
     found = []
-    for one in lints(plan, facts.capacity_bytes, is_new, is_memory(facts)):
-        if one.parts and one.parts not in seen:
-            seen[one.parts] = is_mostly_empty(facts, one.parts)
-        if not one.parts or seen[one.parts]:
+    for one in lints(plan, facts.capacity_bytes, account, is_memory(facts)):
+        if one.parts and one.parts not in shares:
+            shares[one.parts] = empty_share(facts, one.parts)
+        if not one.parts:
             found.append(one)
+        elif shares[one.parts] >= MOST_UNREAD:
+            share = f"about {100 * shares[one.parts]:.0f} % of what it reads is empty"
+            found.append(replace(one, text=f"{share}: {one.text}"))
     return tuple(found)
 
 
@@ -59,44 +72,73 @@ def is_memory(facts: TargetFacts) -> bool:
     return facts.kind != "file" and bool(MEMORY_NAME.fullmatch(name))
 
 
-def is_mostly_empty(facts: TargetFacts, parts: Parts) -> bool:
-    """Whether most of a file's or device's blocks in these parts are zeros, by samples.
+def empty_share(facts: TargetFacts, parts: Parts) -> float:
+    """The share of blocks in these parts that a file has no data of, or else that are
+    zeros, by samples.
 
     What cannot be read is not said to be empty.
     """
     try:
         fd = os.open(facts.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
-        return False
+        return 0.0
     try:
         mode = os.fstat(fd).st_mode
         if not (stat.S_ISREG(mode) or stat.S_ISBLK(mode)):
-            return False
-        empty = sum(not _has_data(fd, at) for at in _places(facts, parts))
-        return empty >= SAMPLES * LEAST_EMPTY
+            return 0.0
+        holes = _hole_share(fd, parts) if stat.S_ISREG(mode) else 0.0
+        if holes >= MOST_UNREAD:
+            return holes
+        empty = sum(not _has_data(fd, at) for at in _places(parts))
+        return empty / SAMPLES
     except OSError:
-        return False
+        return 0.0
     finally:
         os.close(fd)
+
+
+def _hole_share(fd: int, parts: Parts) -> float:
+    """How much of these parts of a file is holes, which need no access."""
+    holes = sum(_hole_bytes(fd, int(start), int(end)) for start, end in parts)
+    return holes / (sum(end - start for start, end in parts) or 1)
+
+
+def _hole_bytes(fd: int, start: int, end: int) -> int:
+    holes = 0
+    while start < end:
+        try:
+            data = min(os.lseek(fd, start, os.SEEK_DATA), end)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+            data = end  # none is left
+        holes += data - start
+        start = os.lseek(fd, data, os.SEEK_HOLE) if data < end else end
+    return holes
 
 
 def _has_data(fd: int, at: int) -> bool:
     return any(os.pread(fd, BLOCK_BYTES, at))
 
 
-def _places(facts: TargetFacts, parts: Parts) -> Iterable[int]:
-    """Spread over the parts, the same each time."""
-    draw = random.Random(1)
+def _places(parts: Parts) -> Iterable[int]:
+    """Spread evenly over the parts, each with a share by its length."""
+    draw, lengths = random.Random(1), [end - start for start, end in parts]
     for number in range(SAMPLES):
-        start, end = parts[number % len(parts)]
-        share = draw.uniform(start, end) / 100
-        yield int(share * facts.capacity_bytes) // BLOCK_BYTES * BLOCK_BYTES
+        at = int((number + draw.random()) / SAMPLES * sum(lengths))
+        for (start, _), length in zip(parts, lengths, strict=True):
+            if at < length:
+                yield (start + at) // BLOCK_BYTES * BLOCK_BYTES
+                break
+            at -= length
 
 
 def texts_by_run(found: Iterable[Lint]) -> dict[RunKey, list[str]]:
-    """What is wrong with each run."""
+    """What is wrong with each run; of the drive's state its record has an account."""
     texts: dict[RunKey, list[str]] = {}
     for one in found:
+        if one.kind in (FRESH, UNWRITTEN) and not one.parts:
+            continue
         key = (one.test, id(one.run), tuple(one.cell.items()))
         texts.setdefault(key, []).append(one.text)
     return texts
@@ -114,8 +156,8 @@ LEFT_OVER = 0.05
 class Recorder:
     """Numbers the records of a session."""
 
-    def __init__(self, context: SessionContext) -> None:
-        self.context = context
+    def __init__(self, context: SessionContext, keeper: AccountKeeper) -> None:
+        self.context, self.keeper = context, keeper
         self.version = context.backend.availability(context.options).version
         self.seq = context.store.last_seq(context.session.id)
         self.lints = texts_by_run(context.lints)
@@ -127,11 +169,17 @@ class Recorder:
         job: Job,
         outcome: RunOutcome,
         events: tuple[EventMade, ...] = (),
+        **more: Any,
     ) -> RunRecord:
-        """The record of a run or of a precondition's write."""
+        """The record of a run or of a precondition's write, with `more` of its fields.
+
+        It has failed if its figures cannot be true.
+        """
         self.seq += 1
         measurement, clock = outcome.measurement, self.context.clock()
-        return RunRecord(
+        wear = measurement.wear or outcome.telemetry.wear
+        waf = wear_value("waf", [wear])
+        made = RunRecord(
             session=self.context.session.id,
             seq=self.seq,
             run_id=_run_id(step),
@@ -146,6 +194,7 @@ class Recorder:
             started_at=outcome.started_at,
             ended_at=outcome.ended_at,
             run_s=measurement.run_ns / SECOND_NS,
+            lasted_s=outcome.lasted_s,
             streams=measurement.streams,
             directions=measurement.directions,
             total=measurement.total,
@@ -156,7 +205,8 @@ class Recorder:
             clock=clock,
             events=events,
             telemetry=outcome.telemetry.means,
-            wear=measurement.wear or outcome.telemetry.wear,
+            wear=wear,
+            state=self.keeper.state(waf if isinstance(waf, float) else None),
             warnings=(
                 *self._mistakes(step),
                 *_warnings(outcome, clock),
@@ -164,7 +214,9 @@ class Recorder:
                 *_left_by_warm_up(job, outcome.measurement),
             ),
             substitutions=self._substitutions(job),
+            **more,
         )
+        return consistent(made, outcome.detail)
 
     def next_seq(self) -> int:
         """The number of a record that is made of others."""
@@ -181,11 +233,12 @@ class Recorder:
         return tuple(described(gap) for gap in gaps)
 
     def _asked(self, step: Run | Prepare, workload: Workload, job: Job) -> Asked:
-        plan = self.context.plan
+        plan, after = self.context.plan, step.test.after
         asked = Asked(
             plan=plan.title,
             plan_file=plan.file,
             profile=plan.profile,
+            shortened=bool(after and after.shortened(plan.profile)),
             test=step.test.title,
             cell={},
             kind="prepare",
@@ -276,5 +329,4 @@ def _warnings(outcome: RunOutcome, clock: HostClock | None) -> Iterator[str]:
         yield again
     if measurement.result:
         yield from measurement.result.warnings
-    yield from map(str, measurement.inconsistencies())
     yield from outcome.telemetry.warnings

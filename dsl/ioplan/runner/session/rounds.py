@@ -7,10 +7,17 @@ from collections import defaultdict
 from ioplan.language.bind.matrix import CellKey, cell_key
 from ioplan.language.plan import Rounds, SteadyRule, Within
 from ioplan.planner.steps import Run
-from ioplan.records.record import Decided, RunDetail, RunRecord, Steady
+from ioplan.records.record import (
+    Decided,
+    DriveState,
+    RunDetail,
+    RunRecord,
+    Steady,
+)
 from ioplan.results.measure.decided import decide
+from ioplan.results.measure.levels import changed_within
 from ioplan.results.measure.metrics import Figure, Sample, figure
-from ioplan.results.measure.steady_state import assess
+from ioplan.results.measure.steady_state import assess, borne
 
 NO_CELLS: frozenset[CellKey] = frozenset()
 
@@ -26,7 +33,7 @@ class RoundTracker:
     def judged(self, run: Run, record: RunRecord, detail: RunDetail) -> RunRecord:
         """The record with what it says of its cell."""
         sample = Sample(record, detail)
-        steady = self.tracked.add(run, sample) if self.tracked else None
+        steady = self.tracked.add(run, sample, record.state) if self.tracked else None
         decided = self.cells.add(run, sample) if self.cells else None
         return record.model_copy(update={"steady": steady, "decided": decided})
 
@@ -64,9 +71,10 @@ class TrackedCell:
         self.when, self.rule = rounds.when, rule
         self.samples: list[Sample] = []
         self.values: dict[int, Figure] = {}
+        self.state: DriveState | None = None
         self.keys: frozenset[CellKey] = NO_CELLS
 
-    def add(self, run: Run, sample: Sample) -> Steady | None:
+    def add(self, run: Run, sample: Sample, state: DriveState | None) -> Steady | None:
         """The assessment so far, if the run is of the cell that is tracked."""
         if self.when and not self.when.holds(run.cell):
             return None
@@ -74,7 +82,13 @@ class TrackedCell:
         if run.round not in self.values:
             self.samples = []
         self.samples.append(sample)
-        self.values[run.round] = figure(self.rule.metric, self.samples)
+        self.state = state
+        change = changed_within(sample.detail.series)
+        self.values[run.round] = (
+            Figure(None, f"round {run.round} changed within itself: {change}")
+            if change
+            else figure(self.rule.metric, self.samples)
+        )
         return self.assessment()
 
     def add_failure(self, run: Run) -> None:
@@ -83,8 +97,9 @@ class TrackedCell:
             self.values[run.round] = Figure(None, f"round {run.round} failed")
 
     def assessment(self) -> Steady:
-        """The assessment of the rounds so far."""
-        return assess(self.rule, tuple(self.values.values()))
+        """The assessment of the rounds so far, by the drive's state after the last."""
+        found = assess(self.rule, tuple(self.values.values()))
+        return borne(found, self.state) if self.state else found
 
 
 Place = tuple[CellKey, int]

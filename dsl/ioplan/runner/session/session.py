@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cached_property, partial
+from functools import cached_property
 
-from ioplan.language.bind.bind import Cell
+from ioplan.core.text import counted
 from ioplan.language.plan import RestStep, Test
 from ioplan.planner.budget import share_lines
 from ioplan.planner.estimate import Estimator
@@ -24,8 +24,8 @@ from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.seek import Probed
 from ioplan.records.session import SessionEvent
 from ioplan.records.setup import prepared_texts
-from ioplan.results.measure.metrics import Sample
 from ioplan.results.store.errors import StoreError
+from ioplan.results.store.overview import SessionVerdict
 from ioplan.runner.execute.execute import RunOutcome, now
 from ioplan.runner.execute.interrupt import CRITICAL, Interrupt
 from ioplan.runner.execute.outcome import (
@@ -42,7 +42,7 @@ from ioplan.runner.session import rounds
 from ioplan.runner.session.budget import TIME_IS_UP, Budget
 from ioplan.runner.session.context import SessionContext
 from ioplan.runner.session.expectations import ExpectationTracker
-from ioplan.runner.session.predicted import PredictedCells, measured_rate
+from ioplan.runner.session.missed import missed
 from ioplan.runner.session.step_runner import StepRunner
 from ioplan.runner.state.state_ledger import StateLedger
 
@@ -60,11 +60,10 @@ class SessionRunner:
         self.left_s = 0.0
         self.rounds: rounds.RoundTracker | None = None
         self.expectations: ExpectationTracker | None = None
-        self.preparation = PreparationQueue()
+        self.preparation = PreparationQueue(whole=context.backend.virtual_time)
         self.abandoned: Test | None = None
         self.neighbours: cell_seek.Neighbours | None = None
         self.found = FoundValues()
-        self.predicted: PredictedCells | None = None
 
     def _budget(self) -> Budget | None:
         context = self.context
@@ -96,7 +95,7 @@ class SessionRunner:
                 if within_s := self.context.within_s:
                     for text in share_lines(self.context.shares, within_s):
                         self.step_runner.note("within", text)
-                self._run_tests(unfold(self.context.plan, chooser=self._chosen))
+                self._run_tests(unfold(self.context.plan))
             except KeyboardInterrupt:
                 self.outcome.interrupted = True
                 self._note_time()
@@ -132,22 +131,27 @@ class SessionRunner:
 
     def _finish(self) -> None:
         """Store how the session ended, if the store still works, and report it."""
+        verdict = "none"
         with self.interrupt.tolerating(CRITICAL):
             try:
-                self._store_end()
+                if self.ledger.cleared:
+                    self.ledger.keep(self.step_runner.keeper.account)
+                verdict = self._store_end()
             except StoreError as error:
                 if not self.outcome.failures:
                     self.outcome.fail(error)
             for failure in self.outcome.failures:
                 self.observer.failed(failure.kind, failure.text)
-            self.observer.session_finished(self.outcome.status)
+            self.observer.session_finished(self.outcome.status, verdict)
 
-    def _store_end(self) -> None:
+    def _store_end(self) -> SessionVerdict:
         store, id, ended_at = self.context.store, self.context.session.id, now()
-        store.finish(id, self.outcome.status, ended_at)
+        unmet = sum(one.counts for one in missed(self.context.plan, store.records(id)))
+        store.finish(id, self.outcome.status, ended_at, unmet)
         for failure in self.outcome.failures:
             event = SessionEvent(at=ended_at, kind="failed", text=failure.text)
             store.add_event(id, event)
+        return store.verdict(id)
 
     # tests
 
@@ -163,13 +167,6 @@ class SessionRunner:
         self._finish_test()
         for rest in self.preparation.rests():
             self._run_before(rest)
-
-    def _chosen(self, test: Test, cells: Sequence[Cell]) -> Iterable[Cell]:
-        """The cells of a test, those at last that others predict."""
-        assert test.predicted
-        told = partial(self.step_runner.note, "predicted")
-        self.predicted = PredictedCells(test, test.predicted, cells, told)
-        return self.predicted.in_order()
 
     def _finish_test(self) -> None:
         """Judge what can only be judged when the test is over."""
@@ -299,11 +296,6 @@ class SessionRunner:
         if record := self.context.finished_runs.take(run):
             self._reuse(run, record)
             return
-        if cut := self.step_runner.cut_with_host(run):
-            self._over_with_host(run, *cut)
-            return
-        if self._store_predicted(run):
-            return
         run = self.found.bound(run)
         with self._at_work(run):
             try:
@@ -314,28 +306,6 @@ class SessionRunner:
                 if self.expectations:
                     self.expectations.add_failure(run)
                 raise
-
-    def _over_with_host(self, run: Run, record: RunRecord, end: RunOutcome) -> None:
-        """What it has left on the target is judged next: nothing is prepared."""
-        self._start(run)
-        self._skip(self.preparation.pending)
-        self._store_judged(run, record, end)
-        self.preparation.completed(run)
-        self._end(run)
-
-    def _store_predicted(self, run: Run) -> bool:
-        """Whether a run is left out; its record then says what others predict."""
-        cells = self.predicted
-        if not cells or run.test is not cells.test:
-            return False
-        if not (told := cells.predicted(run.cell)):
-            return False
-        self.step_number += 1
-        self.step_runner.store_predicted(run, told)
-        self._skip(self.preparation.pending)
-        self.preparation.completed(run)
-        self._end(run)
-        return True
 
     @contextmanager
     def _at_work(self, run: Run) -> Iterator[None]:
@@ -348,12 +318,28 @@ class SessionRunner:
             self._invalidate_state()
         try:
             yield
-        finally:
-            self.preparation.completed(run)
+        except BaseException:
+            self.preparation.lost(writes=run.writes)
+            raise
+        self._completed(run)
         self._end(run)
 
+    def _completed(self, run: Run) -> None:
+        """The state that a run has left is known, if that before it was."""
+        if run.cut_ns:
+            self.preparation.lost(writes=run.writes)
+            return
+        self.preparation.completed(run)
+        if self.preparation.is_on_path(run):
+            self._reached(run)
+
+    def _reached(self, step: SingleStep, name: str = "") -> None:
+        with self.interrupt.tolerating(CRITICAL):
+            account = self.step_runner.keeper.account
+            self.ledger.reached(self.preparation.path_to(step), name, account)
+
     def _store_judged(self, run: Run, record: RunRecord, outcome: RunOutcome) -> None:
-        if outcome.status == "ok":
+        if record.status == "ok":
             record = self._judged(run, record, outcome.detail)
             self.found.add(record)
         self.step_runner.store(record, outcome.detail)
@@ -363,10 +349,9 @@ class SessionRunner:
         self.found.add(record)
         session = self.context.session.id
         known = record.verdicts
-        if self.rounds or run.test.expectations or run.test.predicted:
+        if self.rounds or run.test.expectations:
             store = self.context.store
-            load = store.whole_detail if run.test.by_interval else store.detail
-            detail = load(session, record.seq)
+            detail = store.whole_detail(session, record.seq)
             record = self._judged(run, record, detail)
         if set(record.verdicts) - set(known):
             with self.interrupt.tolerating(CRITICAL):
@@ -376,19 +361,20 @@ class SessionRunner:
     def _count_reused(self, run: Run, record: RunRecord) -> None:
         self.step_number += 1
         self.outcome.reused += 1
-        self.outcome.count(record.verdicts)
         self.observer.reused(record)
+        self.step_runner.report(record, record.verdicts)
         self._skip(self.preparation.pending)
-        self.preparation.completed(run)
+        if record.found:
+            self.preparation.left_out()
+        elif run.cut_ns:
+            self.preparation.lost(writes=run.writes)
+        else:
+            self.preparation.completed(run)
         self._end(run)
 
     def _judged(self, run: Run, record: RunRecord, detail: RunDetail) -> RunRecord:
         """The record with its place in the rounds and its verdicts."""
         assert self.expectations
-        if self.predicted and run.test is self.predicted.test:
-            metric = self.predicted.within.metric
-            rate = measured_rate(metric, Sample(record, detail))
-            self.predicted.add(run.cell, rate)
         if self.rounds:
             record = self.rounds.judged(run, record, detail)
         verdicts = self.expectations.add(run, record, detail)
@@ -402,10 +388,26 @@ class SessionRunner:
         needed_ids = {id(step) for step in needed}
         pending_ids = {id(step) for step in self.preparation.pending}
         self._skip(s for s in self.preparation.pending if id(s) not in needed_ids)
+        if runs := sum(isinstance(step, Run) for step in needed):
+            text = (
+                f"{run.test.title}: {run} needs the state that {counted(runs, 'run')}"
+            )
+            text += " before it left: repeated first, and not recorded"
+            self.step_runner.note("state", text)
         for step in needed:
             if id(step) not in pending_ids:
                 self._reduce_eta(-self.estimator.cost(step).run_s)  # done once more
-            self._run_before(step)
+            self._repeat(step) if isinstance(step, Run) else self._run_before(step)
+
+    def _repeat(self, run: Run) -> None:
+        """A finished run once more, for the state that it leaves."""
+        self._start(run)
+        if run.writes:
+            self._invalidate_state()
+        self.step_runner.repeat(self.found.bound(run))
+        self.interrupt.check()
+        self._reached(run)
+        self._end(run)
 
     def _run_before(self, step: Prepare | Idle) -> None:
         if self.budget:
@@ -413,6 +415,8 @@ class SessionRunner:
         self._start(step)
         if isinstance(step, Idle):
             self.step_runner.rest(step.pause_ns)
+            if self.preparation.whole:
+                self._reached(step)
         else:
             self._prepare(step)
         self._end(step)
@@ -426,11 +430,10 @@ class SessionRunner:
         except TargetUnusable:
             raise
         except RunFailed as error:
+            self.preparation.lost(writes=True)
             raise PreparationFailed(str(error), error.kind) from error
         self.interrupt.check()
-        with self.interrupt.tolerating(CRITICAL):
-            path = self.preparation.state_path_to(prepare)
-            self.ledger.reached(path, prepare.state.name)
+        self._reached(prepare, prepare.state.name)
 
     def _invalidate_state(self) -> None:
         with self.interrupt.tolerating(CRITICAL):

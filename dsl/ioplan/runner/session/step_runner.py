@@ -9,20 +9,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from ioplan.backends import TargetFacts
+from ioplan.backends import OpeningDrive, TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.job import Job, Progress, Wear
 from ioplan.language.plan import PurgeStep, RestStep, SteadyRule, WriteStep
 from ioplan.planner.jobs import pass_bytes, run_job, write_job
 from ioplan.planner.steps import Prepare, Run
-from ioplan.records.record import Predicted, RunDetail, RunRecord, Verdict
+from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.seek import Probed
 from ioplan.records.session import EventKind, SessionEvent
-from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.metrics import Sample
 from ioplan.results.measure.steady_state import Every, steady_watch
 from ioplan.results.measure.wear import StatedSpare
-from ioplan.results.store.errors import ReserveUsedError
 from ioplan.runner.events.lab_events import NO_EVENTS, LabEvents, Timed
 from ioplan.runner.events.power_cut import PowerCut
 from ioplan.runner.execute.execute import RunOutcome, execute, format_error, now
@@ -31,30 +29,33 @@ from ioplan.runner.execute.observer import ProgressReporter, RunWatch
 from ioplan.runner.execute.other_use import other_use
 from ioplan.runner.execute.outcome import (
     UNUSABLE,
+    PreparationFailed,
     RunFailed,
     SessionOutcome,
     TargetUnusable,
 )
 from ioplan.runner.guard.errors import os_reason
-from ioplan.runner.journal.wire import JournalError
 from ioplan.runner.seek.decision_watch import DecisionWatch
 from ioplan.runner.session.budget import Budget
 from ioplan.runner.session.context import SessionContext
 from ioplan.runner.session.recorder import Recorder, without_failed_ios
 from ioplan.runner.session.stated_spare import stated_spare
-from ioplan.runner.state.host_cut import (
-    HostCut,
-    forget_host_cut,
-    keep_for_resume,
-    last_host_cut,
-)
+from ioplan.runner.state.account_keeper import AccountKeeper
 from ioplan.runner.state.stamps import StampFile
+from ioplan.runner.state.state_ledger import known_account
 from ioplan.runner.telemetry.instruments import Instruments
 
 if TYPE_CHECKING:
     from ioplan.results.measure.steady_state import SteadyWatch
 
 Result = TypeVar("Result")
+
+
+def keeper_of(context: SessionContext) -> AccountKeeper:
+    """Of the target of a session, with what is known of it as it begins."""
+    facts = context.drive.facts
+    noun = "file" if facts.kind == "file" else "drive"
+    return AccountKeeper(known_account(context.store, facts), noun)
 
 
 class StepRunner:
@@ -70,9 +71,10 @@ class StepRunner:
         self.drive, self.observer = context.drive, context.observer
         self.interrupt = interrupt or Interrupt()
         self.outcome = outcome or SessionOutcome()
-        self.recorder = Recorder(context)
+        self.keeper = keeper_of(context)
+        self.recorder = Recorder(context, self.keeper)
         self.interval_ns = context.session.request.interval_ns
-        self.stamps = StampFile(context.drive.facts, context.journal)
+        self.stamps = StampFile(context.drive.facts)
         self.budget: Budget | None = None
 
     @cached_property
@@ -103,55 +105,51 @@ class StepRunner:
         record = self.recorder.record(run, run.workload, job, outcome, events.made)
         return self._with_steady(record, watch, run.test.title), outcome
 
+    def repeat(self, run: Run) -> None:
+        """A run for the state that it leaves alone. Raises PreparationFailed."""
+        read_only = not self.context.summary.writes
+        job = run_job(run, self.drive.facts, read_only, self.interval_ns)
+        every = Every(run.every_ns) if run.every_ns else None
+        steady = self._steady_watch(run.template.rule, every, job)
+        _, outcome = self._execute(
+            job, DecisionWatch(run, job) if run.probing else steady
+        )
+        if outcome.status == "failed":
+            error = TargetUnusable if outcome.cause in UNUSABLE else PreparationFailed
+            raise error(f"{run.test.title}: {outcome.message}", outcome.cause)
+
     def _cut(
         self, run: Run, job: Job, watch: RunWatch | None, events: LabEvents
     ) -> tuple[RunRecord, RunOutcome]:
         """A run with a power cut; afterwards the target is there again, opened anew."""
         supply = self.context.power
         assert supply and run.cut_ns
-        seeds = run.run_id, self.recorder.seq
-
-        def keep(at_s: float) -> None:
-            session, files = self.context.session, supply.files
-            keep_for_resume(session.resolved.plan, session.request.lab, *files)
-            HostCut.of(session.id, run, at_s).keep()
-
-        cut = PowerCut.drawn(supply, run.cut_ns, keep, *seeds)
+        cut = PowerCut.drawn(supply, run.cut_ns, run.run_id, self.recorder.seq)
         facts, lost = self.drive.facts, None
         try:
             job, outcome = self._execute(job, watch, events, cut)
         finally:
             cut.end()
-            if supply.control.this_host:
-                forget_host_cut()
-            elif cut.cut_s:
+            if cut.cut_s:
                 noted = self._cut_noted()
                 lost = self._power_back(cut, facts) or noted
         outcome = cut.judged(outcome, lost)
-        record = self.recorder.record(run, run.workload, job, outcome, events.made)
+        record = self.recorder.record(
+            run, run.workload, job, outcome, events.made, power_cut=cut.made
+        )
         if cut.cut_s:
             record = without_failed_ios(record)
-        record = record.model_copy(update={"power_cut": cut.made})
         if lost:
             with suppress(RunFailed):
                 self.store(record, outcome.detail)
             raise lost
         return record, outcome
 
-    def cut_with_host(self, run: Run) -> tuple[RunRecord, RunOutcome] | None:
-        """A run that ended as this host lost its power, as was asked for."""
-        cut = last_host_cut() if run.cut_ns else None
-        if not cut or not cut.is_of(self.context.session.id, run):
-            return None
-        job = run_job(run, self.drive.facts, False, self.interval_ns)
-        record = self.recorder.record(run, run.workload, job, cut.outcome)
-        return record.model_copy(update={"power_cut": cut.made}), cut.outcome
-
     def _cut_noted(self) -> TargetUnusable | None:
         """Note the cut in the journal; the error, after which nothing can be judged."""
         try:
             self.stamps.power_was_cut()
-        except (OSError, JournalError) as error:
+        except OSError as error:
             text = f"the cut cannot be noted in {self.stamps.path}: {os_reason(error)}"
             text += "; without it, verify would blame the target for what a cut may do"
             return TargetUnusable(text, Cause.BACKEND_ERROR)
@@ -189,20 +187,21 @@ class StepRunner:
         self._check_use()
         try:
             self.stamps.before(job, self.drive)
-        except JournalError as error:
-            raise RunFailed(str(error), error.kind) from error
         except OSError as error:
             text = f"{self.stamps.path}: {error.strerror}"
             raise RunFailed(text, Cause.BACKEND_ERROR) from error
 
         def begun() -> None:
+            if isinstance(self.drive, OpeningDrive):
+                self.drive.ignore_openings()
             events.begin()
             for one in others:
                 one.begin()
 
         if self.budget:
             watch = self.budget.watch(watch)
-        reporter = ProgressReporter(job, self.observer, watch)
+        self.keeper.begin(job)
+        reporter = ProgressReporter(job, self.observer, watch, self.keeper.add)
         limits, instruments = self.context.limits, self.instruments
         with (
             self._made_to_the_end(events),
@@ -212,6 +211,7 @@ class StepRunner:
                 *(self.drive, placed, self.interrupt, reporter, limits, instruments),
                 begun=begun,
             )
+        self.keeper.end(outcome.measurement)
         outcome = replace(outcome, warnings=(*outcome.warnings, *warnings))
         if self.budget:
             outcome = self.budget.judged(outcome)
@@ -251,7 +251,8 @@ class StepRunner:
         if rule is None:
             return None
         meter = self.instruments.wear_meter() if self.instruments else _told_wear
-        return steady_watch(rule, every, job, self.observer.steady, meter, stated)
+        told = self.observer.steady, meter, stated, self.keeper.standing
+        return steady_watch(rule, every, job, *told)
 
     def _with_steady(
         self, record: RunRecord, watch: SteadyWatch | None, name: str
@@ -272,6 +273,7 @@ class StepRunner:
             self._check_use()
             self._wait(self.stamps.forget)
             method = self._wait(lambda: self.drive.purge(self.observer.purged))
+            self.keeper.purged()
             self.note("purged", f"purge: {method}")
         elif isinstance(step, RestStep):
             self.rest(step.pause_ns)
@@ -281,6 +283,7 @@ class StepRunner:
     def rest(self, pause_ns: int) -> None:
         """Leave the target alone for a while. Raises RunFailed."""
         self._wait(lambda: self.drive.idle(pause_ns))
+        self.keeper.rest(pause_ns)
         if self.budget:
             self.budget.passed(pause_ns)
 
@@ -291,6 +294,8 @@ class StepRunner:
         job, outcome = self._execute(job, watch)
         record = self.recorder.record(prepare, step.workload, job, outcome)
         judged = self._with_steady(record, watch, prepare.state.name)
+        if judged.steady and judged.steady.reached:
+            self.keeper.account = self.keeper.account.proven()
         self.store(judged, outcome.detail)
 
     def _wait(self, work: Callable[[], Result]) -> Result:
@@ -309,33 +314,15 @@ class StepRunner:
         Where the disk is full, the record is the last one: raises ReserveUsedError.
         """
         with self.interrupt.tolerating(CRITICAL):
-            try:
-                self.context.store.add(record, detail)
-            except ReserveUsedError:
-                self.outcome.runs += 1
-                raise
-        is_run = record.found is None and record.predicted is None
-        self.outcome.runs += is_run  # else it is none of its own
+            self.context.store.add(record, detail)
         self.observer.record(record)
         self.report(record, record.verdicts)
         if record.status == "failed":
             error = TargetUnusable if record.cause in UNUSABLE else RunFailed
             raise error(f"{record.asked.test}: {record.message}", record.cause)
 
-    def store_predicted(self, run: Run, told: Predicted) -> None:
-        """Keep what others say of a run that is left out."""
-        read_only = not self.context.summary.writes
-        job = run_job(run, self.drive.facts, read_only, self.interval_ns)
-        outcome = RunOutcome(Measurement(), "ok", "", "", now(), now())
-        record = self.recorder.record(run, run.workload, job, outcome)
-        asked = record.asked.model_copy(update={"kind": "predicted"})
-        change = {"asked": asked, "predicted": told, "warnings": (), "cpu": None}
-        kept = record.model_copy(update=change)
-        self.store(kept, outcome.detail)
-
     def report(self, record: RunRecord, verdicts: tuple[Verdict, ...]) -> None:
-        """Count verdicts, and show them."""
-        self.outcome.count(verdicts)
+        """Show verdicts."""
         for verdict in verdicts:
             self.observer.verdict(record, verdict)
 

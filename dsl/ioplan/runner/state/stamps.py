@@ -12,19 +12,18 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from ioplan.backends import Drive, JournalingDrive, StampingDrive, TargetFacts
+from ioplan.backends import Drive, StampingDrive, TargetFacts
 from ioplan.core.state_folder import state_folder
 from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW
-from ioplan.job import Job, JobStream
+from ioplan.job import Job
+from ioplan.job_stream import JobStream
 from ioplan.planner.run_id import digest
 from ioplan.results.store.session_folder import make_private
 from ioplan.runner.devices.facts import file_identity
 from ioplan.runner.guard.purge.kernel import punch_hole
-from ioplan.runner.journal.wire import JournalError
-from ioplan.runner.state.host_cut import ENTRY_BYTES, HEADER_BYTES, RemoteStamps
 from ioplan.runner.state.state_ledger import target_key
-from ioplan.target_entry import JournalPlace
 
+HEADER_BYTES, ENTRY_BYTES = 4096, 16
 CUTS_AT = 48
 """Where its header counts the power cuts, in 64 bits."""
 FORGOTTEN_AT = 64
@@ -54,47 +53,28 @@ def _folder() -> Path:
 class StampFile:
     """The file of one target."""
 
-    def __init__(self, facts: TargetFacts, journal: JournalPlace | None = None) -> None:
-        """`journal` is another host that keeps it as well."""
+    def __init__(self, facts: TargetFacts) -> None:
         self.path = _folder() / digest(target_key(facts), *_backing(facts))
-        self.elsewhere = RemoteStamps(journal, self.path) if journal else None
 
     def before(self, job: Job, drive: Drive) -> None:
-        """A run is about to begin. Raises OSError, JournalError."""
+        """A run is about to begin. Raises OSError."""
         keeps = isinstance(drive, StampingDrive)
         verifies = keeps and any(stream.verify for stream in job.streams)
-        if self.elsewhere:
-            self._made()
-            self.elsewhere.fetch()
         if isinstance(drive, StampingDrive):
             drive.stamps = self._made() if verifies else None
         for stream in job.streams:
             if stream.writes and not (keeps and stream.verify):
                 self._forget_region(stream, job.block_bytes)
-        self._hand_over(drive, verifies)
-
-    def _hand_over(self, drive: Drive, verifies: bool) -> None:
-        """The run tells the other host what it does. Raises JournalError."""
-        if isinstance(drive, JournalingDrive):
-            link = self.elsewhere.opened() if self.elsewhere and verifies else None
-            drive.journal = link.fileno() if link else None
-        elif self.elsewhere and verifies:
-            raise JournalError(
-                "the backend keeps no journal on another host: use io_uring, or remove "
-                "`journal` from the target's entry in the lab file"
-            )
 
     def forget(self) -> None:
-        """The target is about to be purged. Raises OSError, JournalError."""
-        if self.elsewhere:
-            self.elsewhere.opened().empty()
+        """The target is about to be purged. Raises OSError."""
         with suppress(PermissionError):
             self.path.unlink(missing_ok=True)
 
     def power_was_cut(self) -> None:
         """Note a cut: what was not promised may have older content.
 
-        Raises OSError, JournalError.
+        Raises OSError.
         """
         try:
             fd = os.open(self.path, os.O_RDWR | O_NOFOLLOW | O_CLOEXEC)
@@ -105,8 +85,6 @@ class StampFile:
             now = (cuts + 1).to_bytes(8, "little")
             os.pwrite(fd, now, CUTS_AT)
             os.fsync(fd)
-            if self.elsewhere:
-                self.elsewhere.opened().write(CUTS_AT, now)
         finally:
             os.close(fd)
 
@@ -125,14 +103,8 @@ class StampFile:
             return  # what another user keeps is not read for this one, either
         try:
             os.pwrite(fd, ONE, FORGOTTEN_AT)
-            if self.elsewhere:
-                link = self.elsewhere.opened()
-                link.write(FORGOTTEN_AT, ONE)
-                link.punch(start, end - start)
             with suppress(OSError):
                 return punch_hole(fd, start, end - start)
             self.path.unlink()  # a file system without holes: nothing is known
-            if self.elsewhere:
-                self.elsewhere.opened().empty()
         finally:
             os.close(fd)

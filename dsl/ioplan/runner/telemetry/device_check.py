@@ -12,8 +12,15 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ioplan.job import Event, Job, JobStream, Progress, Result, Started, StreamCounts
-from ioplan.job_refusal import used_sizes
+from ioplan.job import (
+    Event,
+    Job,
+    Progress,
+    Result,
+    Started,
+    StreamCounts,
+)
+from ioplan.job_stream import JobStream
 from ioplan.runner.telemetry.disk import SECTOR_BYTES, Disk
 from ioplan.runner.telemetry.procfs import raw
 
@@ -170,7 +177,7 @@ def _open_ios(job: Job, told: Told) -> int:
 
 
 def _largest_bytes(job: Job) -> int:
-    return max(max(used_sizes(stream), default=0) for stream in job.streams)
+    return max(max(stream.sizes_bytes, default=0) for stream in job.streams)
 
 
 def _whole_bytes(disk: Disk) -> int:

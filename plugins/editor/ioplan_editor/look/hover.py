@@ -24,7 +24,6 @@ from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
 from ioplan_editor.complete.keywords import clause_text
 from ioplan_editor.complete.place import Place
-from ioplan_editor.cost.costs import checked_precondition, cost_of, precondition_text
 from ioplan_editor.document import Document, nodes_at
 from ioplan_editor.look.occurrences import Occurrence, occurrence_at
 from ioplan_editor.look.workloads import workload_text
@@ -51,7 +50,7 @@ def hover(document: Document, offset: int) -> Hover | None:
     if named and (text := _definition(named, document)):
         return Hover(named.span, text)
     nodes = nodes_at(document.file, offset)
-    for say in (_metric, _chart, _field, _title, _file, _quantity, _clause, _statement):
+    for say in (_metric, _chart, _field, _file, _quantity, _clause, _statement):
         found = say(nodes, document, offset)
         if found:
             return found
@@ -76,10 +75,6 @@ def _definition(named: Occurrence, document: Document) -> str:
         parts += _values(node, named.symbol.name, document)
     elif isinstance(node, tree.Workload):
         parts.append(workload_text(node, document))
-    elif isinstance(node, tree.Precondition):
-        state = checked_precondition(node, document)
-        capacity_bytes = document.workspace.capacity_bytes
-        parts.append(precondition_text(state, capacity_bytes) if state else "")
     if named.symbol.path != document.path:
         parts.append(f"in {node.span.source.name}")
     return "\n\n".join(part for part in parts if part)
@@ -168,16 +163,6 @@ def _first_code(text: str) -> int:
     rows = text.splitlines(keepends=True)
     head = takewhile(lambda row: row.startswith("#"), rows)
     return sum(map(len, head))
-
-
-def _title(nodes: list[tree.Node], document: Document, offset: int) -> Hover | None:
-    """A test's cost."""
-    owner, word = _last_two(nodes)
-    if not isinstance(owner, tree.Test) or word is not owner.title:
-        return None
-    cost = cost_of(document)
-    text = cost.of_test(owner.title.text) if cost else ""
-    return Hover(word.span, text) if text else None
 
 
 def _quantity(nodes: list[tree.Node], document: Document, offset: int) -> Hover | None:

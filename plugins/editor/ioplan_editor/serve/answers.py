@@ -10,7 +10,6 @@ from ioplan.language.syntax.source import Span
 from ioplan_editor.complete.completion import completions
 from ioplan_editor.complete.place import Place
 from ioplan_editor.complete.signature import signature
-from ioplan_editor.cost.costs import hints
 from ioplan_editor.look.hover import hover
 from ioplan_editor.look.outline import folds, outline
 from ioplan_editor.look.references import (
@@ -108,16 +107,3 @@ def _folding(params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
 def _semantic_tokens(params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
     document = server.document(params.text_document.uri)
     return wire.semantic_tokens(tokens(document), Rows(document.source))
-
-
-@server.thread()
-@server.feature(lsp.TEXT_DOCUMENT_INLAY_HINT)
-def _inlay_hints(params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
-    """In a thread: a plan of many cells takes half a second to cost."""
-    document = server.document(params.text_document.uri)
-    rows = Rows(document.source)
-    start, end = rows.offset(params.range.start), rows.offset(params.range.end)
-    return [
-        lsp.InlayHint(rows.position(one.offset), one.text, padding_left=True)
-        for one in hints(document, start, end)
-    ]

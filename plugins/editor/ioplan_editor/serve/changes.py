@@ -1,4 +1,4 @@
-"""What changes a text, or runs it: layout, names, corrections, rehearsals."""
+"""What changes a text: layout, names, corrections."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from typing import TypeVar
 from lsprotocol import types as lsp
 from pygls.exceptions import JsonRpcInvalidParams
 
-from ioplan_editor.cost.costs import lenses
-from ioplan_editor.cost.rehearsal import rehearsal
 from ioplan_editor.fix.fixes import Edit, fixes, formatting
 from ioplan_editor.look.references import (
     RenameError,
@@ -21,7 +19,6 @@ from ioplan_editor.serve import wire
 from ioplan_editor.serve.server import at, server
 from ioplan_editor.serve.wire import Rows, uri_of
 
-REHEARSE = "ioplan.rehearse"
 Made = TypeVar("Made")
 
 
@@ -90,26 +87,3 @@ def _code_actions(params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         )
         for fix in fixes(document, start, end)
     ]
-
-
-@server.feature(lsp.TEXT_DOCUMENT_CODE_LENS)
-def _lenses(params: lsp.CodeLensParams) -> list[lsp.CodeLens]:
-    document = server.document(params.text_document.uri)
-    rows, uri = Rows(document.source), params.text_document.uri
-    return [
-        lsp.CodeLens(
-            rows.range(one.span_start, one.span_end),
-            lsp.Command("rehearse", REHEARSE, arguments=[uri, one.title]),
-        )
-        for one in lenses(document)
-    ]
-
-
-@server.command(REHEARSE)
-async def _rehearse(uri: str, title: str) -> str:
-    """The table is returned, for editors that show it; others show the message."""
-    table = await rehearsal(server.document(uri), title, server.program)
-    if not server.shows_tables:
-        message = lsp.ShowMessageParams(lsp.MessageType.Info, table)
-        server.window_show_message(message)
-    return table

@@ -13,8 +13,7 @@ from pygls.uris import to_fs_path
 from ioplan.core.version import __version__
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.plan import FULL
-from ioplan.language.quantity import QuantityError, parse
-from ioplan_editor.document import TERABYTE, Document, Workspace
+from ioplan_editor.document import Document, Workspace
 from ioplan_editor.serve import wire
 from ioplan_editor.serve.wire import Rows, uri_of
 
@@ -31,8 +30,7 @@ class Server(LanguageServer):
         self.files = Workspace()
         self.uris: dict[Path, str] = {}
         self.found: dict[Path, ByFile] = {}
-        self.changes, self.shows_tables = 0, False
-        self.program = ""
+        self.changes = 0
         self.told: set[Path] = set()
         self.waiting: asyncio.TimerHandle | None = None
 
@@ -95,22 +93,10 @@ class Server(LanguageServer):
         )
 
     def configure(self, options: Any) -> None:
-        """`profile` and `capacity` for what plans cost, and who shows rehearsals."""
+        """`profile`: the one in which plans are checked."""
         known = options if isinstance(options, dict) else {}
-        self.shows_tables = bool(known.get("showsTables", self.shows_tables))
         self.files.profile = str(known.get("profile") or FULL)
-        self.files.capacity_bytes = _capacity(known.get("capacity"))
         self.files.forget()
-
-
-def _capacity(text: object) -> int:
-    try:
-        found = parse(str(text)) if text else None
-    except QuantityError:
-        found = None
-    return (
-        int(found.value) if found and found.kind == "size" and found.value else TERABYTE
-    )
 
 
 def path_of(uri: str) -> Path:

@@ -191,6 +191,11 @@ def target_of(job: FioJob, findings: Findings) -> str:
         )
     name = name.replace("\\:", ":")
     folder = job.text("directory").rstrip("/")
+    if ":" in folder.replace("\\:", ""):
+        findings.loss(
+            f"directory={folder} are several folders, and a plan has one target",
+            job.place("directory"),
+        )
     return f"{folder}/{name or own_file(job)}" if folder else name
 
 
@@ -201,7 +206,7 @@ def own_targets(job: FioJob, target: str) -> tuple[str, ...]:
     """
     if job.text("filename"):
         return (target,)
-    if not target and _is_device(job.name):
+    if not target and (job.name.startswith("/dev/") or _is_device(job.name)):
         return (job.name,)
     folder = f"{Path(target).parent}/" if target else ""
     count = job.at_least_1("numjobs")

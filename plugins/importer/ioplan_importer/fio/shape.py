@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ioplan.language.fields import MOST_IO_BYTES
 from ioplan.language.quantity import make, size_text
+from ioplan_fio.differences import depth_of
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.jobs import KB_BASE, FioJob
 from ioplan_importer.fio.numbers import (
@@ -237,6 +238,13 @@ def _depth(job: FioJob, findings: Findings) -> int:
             f"write qd {qd} if it was meant",
         )
         return 1
+    if (depth := depth_of(engine, qd)) != qd:
+        findings.note(
+            f"before 3.39 fio's {engine} rounds iodepth={qd} up to {depth}: written as "
+            f"qd {qd}",
+            job.place("iodepth"),
+            f"write qd {depth} for what such a fio did",
+        )
     return qd
 
 

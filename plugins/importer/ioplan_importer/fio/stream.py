@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ioplan.language.fields import MOST_IO_BYTES
 from ioplan.language.quantity import SECTOR_BYTES, make, size_text
+from ioplan_fio.differences import flush_gap
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio.numbers import (
@@ -34,6 +37,7 @@ def clauses_of(job: FioJob, shape: Shape, findings: Findings) -> Clauses:
         clauses["trim"] = "trim 100%"
     elif reads < 100:
         clauses |= _data(job, findings)
+        _tell_flushes(job, shape, findings)
     return clauses
 
 
@@ -301,6 +305,34 @@ def _data(job: FioJob, findings: Findings) -> Clauses:
     if every := syncs_every(job, findings):
         clauses["sync"] = f"sync every {every}"
     return clauses | _durable(job, findings)
+
+
+def _tell_flushes(job: FioJob, shape: Shape, findings: Findings) -> None:
+    names = [one for one in ("fsync", "fdatasync") if job.has(one)]
+    for reason in flushed_otherwise(job, shape):
+        findings.loss(
+            reason,
+            job.place(*names),
+            "give the job to fio: ioplan fio --pass-through",
+        )
+
+
+def flushed_otherwise(job: FioJob, shape: Shape) -> Iterator[str]:
+    """In what fio's flushes of a job that writes differ from the plan's."""
+    every = syncs_every(job, Findings())
+    if not every:
+        return
+    waits = any(job.has(one) for one in ("thinktime", "rate", "rate_iops"))
+    engine = job.text("ioengine", "psync").split(":")[0].strip()
+    mixed = shape.read_percent > 0
+    if gap := flush_gap(engine, shape.qd, mixed=mixed, waits=waits):
+        yield f"{gap.reason}: fio is {gap.instead}"
+    both = [job.read(one, whole, 0, Findings()) for one in ("fsync", "fdatasync")]
+    if max(both) % every:
+        yield (
+            f"fio flushes after each {both[0]} and each {both[1]} writes; here after "
+            f"each {every}"
+        )
 
 
 def writes_zeros(job: FioJob, findings: Findings) -> bool:

@@ -40,6 +40,7 @@ from ioplan_importer.outline import (
 
 RESERVED = {"read": "reader", "write": "writer", "trim": "trimmer"}
 """Directions, which no stream can be called."""
+SHOWN_FILES = 3
 
 
 class ImportedJob(Struct, frozen=True):
@@ -62,17 +63,20 @@ def outline_of(
     findings: Findings,
     complete: Complete = lambda sections: sections,
     own_files: bool = False,
+    tell_files: bool = True,
 ) -> PlanOutline:
     """The plan that a job file asks for. Raises ImportFault.
 
     A template is made whole by `complete`. With `own_files`, jobs have the targets that
-    they have in fio; without, all share one.
+    they have in fio; without, all share one, which is told if fio makes several files.
     """
     sections = complete(JobFileReader(variables, findings).read(source))
     done = imported_groups(sections, findings, own_files)
     _tell_buffered([one.job for group in done for one in group], findings)
     tests = tuple(_test(group, findings) for group in done)
     targets = [] if own_files else _targets(done, findings)
+    if tell_files and not own_files:
+        _tell_files(done, findings)
     return PlanOutline(
         title=_title(source),
         tests=tests,
@@ -363,6 +367,27 @@ def _targets(groups: list[list[ImportedJob]], findings: Findings) -> list[str]:
     if not names[0]:
         return ["In fio each job made a file of its own; here all share one target."]
     return [f"fio's target was {names[0]}; name it with --target."]
+
+
+def _tell_files(groups: list[list[ImportedJob]], findings: Findings) -> None:
+    """Several files that fio makes of jobs that name no file, or name the same."""
+    jobs = [one for group in groups for one in group]
+    files = list(dict.fromkeys(chain.from_iterable(map(files_in_fio, jobs))))
+    if len(files) > 1 and len({one.targets[0] for one in jobs}) == 1:
+        shown = ", ".join(files[:SHOWN_FILES]) + ", …" * (len(files) > SHOWN_FILES)
+        findings.loss(
+            f"fio does this on {len(files)} files of its own ({shown}); here all is "
+            f"on one target",
+            jobs[-1].job.place("numjobs", "directory"),
+            "give all jobs one filename; `ioplan fio` runs them on files of their own",
+        )
+
+
+def files_in_fio(one: ImportedJob) -> tuple[str, ...]:
+    """The files that a job has in fio, whatever the plan makes of them."""
+    if one.trace:
+        return one.targets
+    return own_targets(one.job, target_of(one.job, Findings()))
 
 
 def _left_to_backend(sections: list[Section]) -> list[str]:

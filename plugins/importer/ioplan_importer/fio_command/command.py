@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ioplan.backends import JoiningBackend, find
+from ioplan.backends import JoiningBackend, default_backend, find
 from ioplan.cli.commands.run import SessionStart, run_session
 from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
@@ -119,7 +119,9 @@ def run_fio(
     if call.version:
         print(VERSION)
         return HELD
-    joins = isinstance(find(backend or read_lab(lab).backend), JoiningBackend)
+    joins = isinstance(
+        find(backend or default_backend(read_lab(lab).backend)), JoiningBackend
+    )
     plan = _plan(call, lossy, MOST if joins else 1)
     if plan is None or call.parse_only:
         return USAGE if plan is None else HELD
@@ -224,7 +226,7 @@ def _check_outputs(call: FioCall, plan: JobPlan) -> None:
         try:
             check_output(path)
         except OutputError as error:
-            raise UsageError(f"{error}; nothing was run") from error
+            raise OutputError(f"{error}; nothing was run") from error
 
 
 def _write(call: FioCall, plan: JobPlan, runs: Runs) -> None:

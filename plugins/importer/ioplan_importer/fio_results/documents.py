@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import suppress
 from typing import Any
 
 from ioplan.language.syntax.source import Source, Span
@@ -11,10 +12,14 @@ from ioplan_importer.findings import Findings, ImportFault
 
 HALF = re.compile(r"\\u[dD][89a-fA-F]")
 START = re.compile(r"^\{", re.MULTILINE)
+PREFIXED = re.compile(r"^([^{\"\n]+)\{\s*$", re.MULTILINE)
+SUM = "All clients"
+"""What fio calls the sum of its clients among them."""
 
 
 def documents(source: Source, findings: Findings) -> list[dict[str, Any]]:
     """All of fio's documents that are whole. Raises ImportFault if there is none."""
+    source = _bare(source)
     found, at, broken = [], 0, None
     decoder = json.JSONDecoder()
     while start := START.search(source.text, at):
@@ -25,7 +30,7 @@ def documents(source: Source, findings: Findings) -> list[dict[str, Any]]:
             broken = _broken(source, start.start(), where, str(error))
             at = start.end()
             continue
-        if isinstance(document, dict) and "jobs" in document:
+        if isinstance(document, dict) and _has_jobs(document):
             _check_text(document, source, start.start())
             found.append(document)
     if broken and not found:
@@ -40,6 +45,27 @@ def documents(source: Source, findings: Findings) -> list[dict[str, Any]]:
             "run fio with --output-format=json or json+",
         )
     return found
+
+
+def _bare(source: Source) -> Source:
+    """Without the brackets of a list, and what a log of CI has before each line."""
+    text = source.text
+    if text.lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            return Source(source.name, "\n".join(map(json.dumps, json.loads(text))))
+    if START.search(text) or not (first := PREFIXED.search(text)):
+        return source
+    prefix = re.sub(r"\d+", r"\\d+", re.escape(first[1]))
+    return Source(source.name, re.sub(f"^{prefix}", "", text, flags=re.MULTILINE))
+
+
+def _has_jobs(document: dict[str, Any]) -> bool:
+    """Of a client each server's jobs are, and the sum of all is left out."""
+    clients = document.get("client_stats")
+    if "jobs" not in document and isinstance(clients, list):
+        jobs = [one for one in clients if isinstance(one, dict)]
+        document["jobs"] = [one for one in jobs if one.get("jobname") != SUM]
+    return "jobs" in document
 
 
 def _check_text(document: dict[str, Any], source: Source, start: int) -> None:

@@ -22,7 +22,7 @@ from ioplan.records.record import (
 )
 from ioplan.results.measure.tally import READ_WRITE, CountsBuilder, no_bins
 from ioplan.workload import DIRECTIONS, Direction
-from ioplan_fio.counts import to_bins
+from ioplan_fio.counts import LAST_EDGE_NS, LAST_NS, to_bins
 from ioplan_fio.document import JobReport, Latency
 
 MS_NS = 1_000_000
@@ -34,6 +34,10 @@ class Part(Struct, frozen=True):
     counts: CountsBuilder
     percentiles: tuple[Percentile, ...]
     """Percentiles that fio wrote; none for several threads, or beside a histogram."""
+    is_measured: bool = True
+    """Whether fio measured the latencies of all threads."""
+    is_saturated: bool = False
+    """Whether the last bucket of fio's histogram has longer ones than it says."""
 
     @property
     def has_histogram(self) -> bool:
@@ -43,6 +47,8 @@ class Part(Struct, frozen=True):
     def result(self, run_ns: int) -> DirectionResult:
         """The figures over a measured time."""
         made = self.counts.result(run_ns)
+        if not self.is_measured:
+            return made.model_copy(update={"latency": None})
         if made.latency is None or self.has_histogram or not self.percentiles:
             return made
         latency = made.latency.model_copy(update={"percentiles": self.percentiles})
@@ -67,17 +73,27 @@ def _part(jobs: Sequence[JobReport], direction: Direction) -> Part:
             continue
         given.append(latency)
         counts.merge(_counts(report.total_ios, report.io_bytes, latency))
-    if not all(latency and latency.bins for latency in given):
+    known = [latency for latency in given if latency]
+    saturated = any(map(_is_saturated, known))
+    if saturated or not all(latency and latency.bins for latency in given):
         counts.bins = no_bins()  # of some threads only it would mislead
     alone = given[0] if len(given) == 1 else None
     percentiles = _percentiles(alone, counts.ios) if alone else ()
-    return Part(counts=counts, percentiles=percentiles)
+    return Part(counts, percentiles, len(known) == len(given), saturated)
+
+
+def _is_saturated(latency: Latency) -> bool:
+    """Whether figures of its histogram are only bounds."""
+    used = (*latency.bins, *latency.percentile.values())
+    return latency.max_ns > LAST_EDGE_NS and max(used, default=0) >= LAST_NS
 
 
 def _latency_of(job: JobReport, direction: Direction) -> Latency | None:
     """The completion latency, or the total one where only that has percentiles."""
     report = job.part(direction)
-    lat, clat = report.lat, report.clat
+    lat, clat = (
+        one if one and one.is_measured else None for one in (report.lat, report.clat)
+    )
     if clat and (clat.bins or clat.percentile):
         return clat
     if lat and (lat.bins or lat.percentile or not clat):
@@ -108,11 +124,13 @@ def _counts(ios: int, io_bytes: int, latency: Latency | None) -> CountsBuilder:
 
 def _percentiles(latency: Latency, ios: int) -> tuple[Percentile, ...]:
     pairs = sorted((float(text), ns) for text, ns in latency.percentile.items())
+    saturated = _is_saturated(latency)
     return tuple(
         Percentile(
             percent=percent,
             latency_ns=latency_ns,
             supported=ios * (1 - percent / 100) >= BEYOND,
+            is_bound=saturated and latency_ns >= LAST_NS,
         )
         for percent, latency_ns in pairs
     )
@@ -129,18 +147,23 @@ def alike(parts: list[Parts]) -> list[Parts]:
 
 def total_of(parts: Sequence[Parts]) -> Part:
     """Reads and writes together; percentiles only where there is one part."""
-    found = [one[d] for one in parts for d in READ_WRITE if d in one]
-    counts = CountsBuilder.merged(part.counts for part in found)
-    return Part(counts, found[0].percentiles if len(found) == 1 else ())
+    return _together([one[d] for one in parts for d in READ_WRITE if d in one])
 
 
 def direction_of(parts: Sequence[Parts], direction: Direction) -> Part | None:
     """One direction of all streams."""
     found = [one[direction] for one in parts if direction in one]
-    if not found:
-        return None
+    return _together(found) if found else None
+
+
+def _together(found: Sequence[Part]) -> Part:
     counts = CountsBuilder.merged(part.counts for part in found)
-    return Part(counts, found[0].percentiles if len(found) == 1 else ())
+    return Part(
+        counts,
+        found[0].percentiles if len(found) == 1 else (),
+        all(part.is_measured for part in found),
+        any(part.is_saturated for part in found),
+    )
 
 
 def stream_result(name: str, jobs: Sequence[JobReport], parts: Parts) -> StreamResult:

@@ -20,7 +20,7 @@ from ioplan_importer.fio.numbers import NumberFault, time_us
 from ioplan_importer.fio_results.figures import parts_of, run_ns_of, total_of
 from ioplan_importer.fio_results.log_file import LogFile
 from ioplan_importer.fio_results.log_series import series_of_logs
-from ioplan_importer.plan_import import ImportedPlan, import_plan
+from ioplan_importer.plan_import import OPTIONS, ImportedPlan, import_plan
 
 # The plan that fio's options ask for: runs of it are what was measured.
 
@@ -48,7 +48,7 @@ def start_form_of(report: Report, source: Source, job_file: Source | None) -> As
         f"{source.name}, its options", _as_job_file(report, groups)
     )
     try:
-        made = import_plan(given, "fio", {})
+        made = import_plan(given, OPTIONS, {})
     except ImportFault as fault:
         raise ImportFault(
             f"its options are no workload: {fault}", Span(source, 0, 1)
@@ -199,7 +199,9 @@ def _interval(
         ios=ios,
         bytes=moved,
         errors=0,
-        mean_ns=(whole.sum_ns - old.sum_ns) / new_ios if new_ios > 0 else None,
+        mean_ns=(whole.sum_ns - old.sum_ns) / new_ios
+        if new_ios > 0 and whole.max_ns
+        else None,
         p50_ns=None,
         p99_ns=None,
         p99_9_ns=None,

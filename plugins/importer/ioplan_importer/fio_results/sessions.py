@@ -49,7 +49,9 @@ from ioplan_importer.fio_results.series import (
 
 # A kept result of fio, checked.
 
-OLDEST = "3.1"
+OLDEST, OLDEST_TEXT = (3, 1), "3.1"
+VERSION = re.compile(r"(?:fio-)?(\d+)\.(\d+)")
+OLD_NAMES = {"clat", "lat", "slat"}
 
 
 def report_of(document: dict[str, Any], source: Source) -> Report:
@@ -60,20 +62,38 @@ def report_of(document: dict[str, Any], source: Source) -> Report:
             _start(source),
             "run it with unified_rw_reporting=both, or without it",
         )
+    _check_version(document, source)
     try:
         report = Report.model_validate(document)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, fault["loc"]))
         raise ImportFault(
-            f"this is no result of fio {OLDEST} or newer: {place}: {fault['msg']}",
+            f"this is no result of fio {OLDEST_TEXT} or newer: {place}: {fault['msg']}",
             _start(source),
             "older ones have other figures in other units: run them again",
         ) from None
     if not report.jobs:
         raise ImportFault("fio ran no job: it failed before", _start(source))
     report.leave_out_verification()
+    report.round_depths()
     return report
+
+
+def _check_version(document: dict[str, Any], source: Source) -> None:
+    """Until 3.0 fio wrote latencies in µs and sizes in KiB, by other names."""
+    version = str(document.get("fio version", ""))
+    found = VERSION.match(version)
+    old = found is not None and (int(found[1]), int(found[2])) < OLDEST
+    parts = (part for job in _dicts(document["jobs"]) for part in job.values())
+    old = old or any(isinstance(one, dict) and OLD_NAMES & one.keys() for one in parts)
+    if old:
+        raise ImportFault(
+            f"this is a result of {version or 'an old fio'}, whose latencies are in "
+            "µs and whose sizes are in KiB",
+            _start(source),
+            f"from fio {OLDEST_TEXT} on they are read: run it again",
+        )
 
 
 def _dicts(jobs: object) -> list[dict[str, Any]]:
@@ -90,6 +110,14 @@ IMPORTED = "imported"
 SUMMARY_ONLY = (
     "summary only: fio gave no histogram (--output-format=json+ does), so that there "
     "are no percentiles but those that it wrote, and none of several runs together"
+)
+UNMEASURED = (
+    "fio measured no latency, or not of all I/Os (gtod_reduce, disable_clat, "
+    "disable_lat): there is none"
+)
+SATURATED = (
+    "fio's histogram ends at 17.1 s, and some I/Os took longer: percentiles of that "
+    "much are lower bounds (≥), and none is made of the histogram"
 )
 VERIFICATION = "the figures are of the writes: what fio read to verify them is left out"
 NOMINAL_BYTES = 1 << 50
@@ -186,16 +214,16 @@ class _Maker:
     ) -> RunRecord:
         jobs = [job for threads in group for job in threads]
         run_ns = run_ns_of(jobs)
-        error = next((job.error for job in jobs if job.error), 0)
+        cause, message = _fault(jobs)
         cpu = _cpu(group)
         named = zip(run.workload.streams, group, parts, strict=True)
         return RunRecord(
             session=self.session.id,
             seq=seq,
             run_id=run.run_id,
-            status="failed" if error else "ok",
-            cause=Cause.DEVICE_ERROR if error else "",
-            message=f"fio told the error {error} of a job" if error else "",
+            status="failed" if cause else "ok",
+            cause=cause,
+            message=message,
             ioplan=__version__,
             asked=self._asked(run),
             backend=self._backend(),
@@ -248,7 +276,11 @@ class _Maker:
         if any(job.verified for job in jobs):
             yield VERIFICATION
         found = [part for one in parts for part in one.values()]
-        if not all(part.has_histogram for part in found):
+        if not all(part.is_measured for part in found):
+            yield UNMEASURED
+        elif any(part.is_saturated for part in found):
+            yield SATURATED
+        elif not all(part.has_histogram for part in found):
             yield SUMMARY_ONLY
         if not self.told_all:
             yield UNTOLD
@@ -270,3 +302,14 @@ def _suffix(*parts: Any) -> str:
     """Four letters that the content decides: importing it twice is one session."""
     digest = blake2b("\x1f".join(map(str, parts)).encode(), digest_size=4).digest()
     return "".join(ALPHABET[byte % len(ALPHABET)] for byte in digest)
+
+
+def _fault(jobs: Sequence[JobReport]) -> tuple[str, str]:
+    """The cause and the message of a failed run; empty of one that is not."""
+    if error := next((job.error for job in jobs if job.error), 0):
+        return Cause.DEVICE_ERROR, f"fio told the error {error} of a job"
+    for job in jobs:
+        for direction in DIRECTIONS:
+            if text := job.part(direction).contradiction:
+                return Cause.INCONSISTENT, f"the results are inconsistent: {text}"
+    return "", ""

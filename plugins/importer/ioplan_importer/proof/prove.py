@@ -22,7 +22,9 @@ from ioplan_importer.fio.job_file import JobFileReader, Option
 from ioplan_importer.fio.jobs import KB_BASE, FioJob, jobs_of
 from ioplan_importer.fio.lost import LOST
 from ioplan_importer.fio.numbers import whole
-from ioplan_importer.fio.translate import imported_groups
+from ioplan_importer.fio.shape import shape_of
+from ioplan_importer.fio.stream import flushed_otherwise
+from ioplan_importer.fio.translate import files_in_fio, imported_groups
 from ioplan_importer.proof.effective import effective
 
 # The first I/Os that fio itself makes of a job, without doing any.
@@ -140,8 +142,9 @@ def prove(
     groups = imported_groups(sections, Findings())
     runs = [step for step in unfold(plan) if isinstance(step, Run)]
     fio = shutil.which("fio")
+    files = len({n for one in groups for job in one for n in files_in_fio(job)})
     return [
-        _proof(imported.job, emitted, fio)
+        _proof(imported.job, emitted, fio, files)
         for group, run in zip(groups, runs, strict=True)
         for imported, emitted in zip(group, _emitted(run), strict=True)
     ]
@@ -154,7 +157,7 @@ def _emitted(run: Run) -> Iterator[FioJob]:
     yield from jobs_of(sections, Findings())
 
 
-def _proof(before: FioJob, after: FioJob, fio: str | None) -> Proof:
+def _proof(before: FioJob, after: FioJob, fio: str | None, files: int) -> Proof:
     one, other = (effective(job, FACTS.capacity_bytes) for job in (before, after))
     names = [*one, *(name for name in other if name not in one)]
     differing = {
@@ -162,6 +165,12 @@ def _proof(before: FioJob, after: FioJob, fio: str | None) -> Proof:
         for name in names
         if one.get(name) != other.get(name)
     }
+    shape = shape_of(before, Findings())
+    if shape.read_percent < 100 and not shape.trims:
+        for reason in flushed_otherwise(before, shape):
+            differing["flushes"] = (reason, f"one after {other['fdatasync']} writes")
+    if files > 1:
+        differing["files"] = (files, 1)
     traces = [
         trace_of(fio, job, FACTS.capacity_bytes) if fio else None
         for job in (before, after)

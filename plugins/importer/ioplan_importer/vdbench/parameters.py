@@ -10,7 +10,7 @@ from msgspec import Struct
 from ioplan.core.text import did_you_mean
 from ioplan.language.syntax.source import Source, Span
 from ioplan_importer.findings import Findings
-from ioplan_importer.vdbench.vocabulary import LOST, NO_MATTER, SAID, USUAL, full_name
+from ioplan_importer.vdbench.vocabulary import NO_MATTER, ORDER, SAID, USUAL, full_name
 
 # vdbench's numbers: sizes in units of 1024, times in seconds.
 
@@ -39,7 +39,7 @@ AXES = {
     **{"threads": "qd", "xfersize": "size", "rdpct": "read"},
 }
 """Lists of a run that make a matrix, by the axis."""
-NO_WORD = "a plan has no word for it"
+NO_WORD = "it is not translated; a plan may have a clause for it: see ioplan explain"
 
 
 class Setting(Struct, frozen=True):
@@ -133,9 +133,8 @@ def _settings(kind: str, span: Span, findings: Findings) -> dict[str, Setting]:
                 findings.loss(f"{name} is said twice: the last one counts", place)
             settings[name] = Setting(pair[2], place)
         elif name not in NO_MATTER[kind] and pair[2] not in USUAL.get(name, ()):
-            near = did_you_mean(name, SAID[kind]) if name not in LOST[kind] else ""
-            help = LOST[kind].get(name, NO_WORD)
-            findings.loss(f"{place.text} is left out{near}", place, help)
+            near = "" if name in ORDER[kind] else did_you_mean(name, SAID[kind])
+            findings.loss(f"{place.text} is left out{near}", place, NO_WORD)
     return settings
 
 

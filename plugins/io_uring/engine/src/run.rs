@@ -20,7 +20,6 @@ use crate::measure::timeline::Timeline;
 use crate::pattern::trace::Replayed;
 use crate::target::Target;
 use crate::target::buffers;
-use crate::target::remote::Remote;
 use crate::target::stamps::Stamps;
 use crate::threads::conditions::{self, Conditions, Machine, StreamSetup};
 use crate::threads::crew::{self, Crew, RunContext};
@@ -101,10 +100,6 @@ pub fn run(text: &str, starts: Option<Receiver<u64>>) -> Result<Outcome, Failure
     run.supervise(&receiver);
     if let Some(Err(error)) = context.stamps.as_ref().map(|stamps| stamps.close()) {
         run.failure = Some(Failure::internal("msync", &error));
-    }
-    let remote = context.stamps.as_ref().and_then(|stamps| stamps.remote());
-    if let Some(failure) = remote.and_then(Remote::failure) {
-        run.failure.get_or_insert(failure);
     }
     Ok(run.report_result())
 }

@@ -116,14 +116,11 @@ fn threads_keep_the_starts_that_they_were_to_take_turns_at() {
         .successful();
         let (first, second) = (kept_times(&prefix, 0), kept_times(&prefix, 1));
         assert!((first.len() + second.len()) as u64 >= events.ios("read"));
+        assert!(first.len().min(second.len()) > 50, "{mode}: each has turns");
         for (number, at_ns) in second.iter().enumerate() {
-            // On a busy machine the end may come before the last start of the first.
-            assert!(
-                first
-                    .get(number)
-                    .map_or(number == first.len(), |at| *at <= *at_ns + 1),
-                "{mode}: {number}"
-            );
+            // On a busy machine the end may come before the last starts of either.
+            let in_turn = first.get(number).is_none_or(|at| *at <= *at_ns + 1);
+            assert!(in_turn, "{mode}: {number}");
             assert!(first.get(number + 1).is_none_or(|next| next + 1 >= *at_ns));
         }
         for thread in 0..2 {

@@ -41,10 +41,15 @@ fn a_shared_rate_and_depth_are_those_of_all_together() {
         let events = run(&job(&files, mode, streams, more)).successful();
         let each = ["a", "b", "c"].map(|name| ios(&events, name, 0, "read"));
         assert_eq!(each.iter().sum::<u64>(), events.ios("read"), "{mode}");
-        assert!(events.ios("read").abs_diff(900) <= 4, "{mode}: {each:?}");
-        let most = each.iter().max().zip(each.iter().min());
+        let excused = events.excused(900);
         assert!(
-            most.is_some_and(|(most, least)| most - least <= 2),
+            events.ios("read").abs_diff(900) <= 4 + excused,
+            "{mode}: {each:?}"
+        );
+        let (most, least) = (each.iter().max(), each.iter().min());
+        let apart = most.zip(least).map(|(most, least)| most - least);
+        assert!(
+            apart.is_some_and(|apart| apart <= 2 + excused / 3),
             "{each:?}"
         );
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from ioplan.backends import default_backend
 from ioplan.cli.display.output import print_line
 from ioplan.cli.display.terminal import Terminal, listing
 from ioplan.cli.errors import UsageError
@@ -55,7 +56,8 @@ def _targets(lab: Lab) -> Table:
     rows = []
     for name, entry in lab.targets.items():
         host = lab.hosts.get(entry.host or "".join(entry.hosts[:1]))
-        backend = backend_of(name, lab) or (host and host.backend) or lab.backend
+        backend = backend_of(name, lab) or (host and host.backend)
+        backend = backend or default_backend(lab.backend)
         identity = entry.serial or entry.wwid or entry.backing_file or entry.path or ""
         where = entry.host or ", ".join(entry.hosts) or HERE
         writable = "yes" if entry.writable else "no"

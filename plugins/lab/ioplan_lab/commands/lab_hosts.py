@@ -13,7 +13,7 @@ from ioplan.cli.display.output import print_line, print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, RUN_FAILED
 from ioplan.core.text import counted
-from ioplan.runner.guard.output import rewrite
+from ioplan.runner.guard.output import output_file, rewrite
 from ioplan.runner.guard.survey import survey
 from ioplan.runner.lab.lab_file import default_path, read_lab, usual_path
 from ioplan_lab.cluster.adopt.lab_entries import drive_entries, with_entries
@@ -85,10 +85,12 @@ def _name_results(file: Path, address: str) -> None:
     if before and read_lab(file).results:
         return
     text = f"results = {json.dumps(address)}\n\n{before}"
-    if not before:
+    if before:
+        rewrite(file, text.encode())
+    else:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        os.close(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    rewrite(file, text.encode())
+        with output_file(file, mode=0o600) as out:
+            out.write(text.encode())
     print_line(f"{file}: the results are in the database")
 
 

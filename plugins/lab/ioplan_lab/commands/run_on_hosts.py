@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ioplan.backends import Backend, find
+from ioplan.backends import Backend, default_backend, find
 from ioplan.cli.errors import UsageError
 from ioplan.cli.targets.choose import Choice, option_pairs
 from ioplan.core.text import did_you_mean
@@ -94,7 +94,8 @@ def _refusal(hosts: Iterable[str], why: str) -> str:
 
 def _one_backend(hosts: list[str], lab: Lab, asked: str | None) -> str:
     """All hosts use one, and it can begin at a given time."""
-    names = {host: asked or for_host(lab, host).backend for host in hosts}
+    known = {host: for_host(lab, host).backend for host in hosts}
+    names = {host: asked or default_backend(name) for host, name in known.items()}
     if len(set(names.values())) > 1:
         named = ", ".join(f"{host}: {name}" for host, name in names.items())
         raise UsageError(

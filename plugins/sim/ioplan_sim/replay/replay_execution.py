@@ -9,7 +9,7 @@ from math import inf
 
 import numpy as np
 
-from ioplan.backends import TargetFacts
+from ioplan.backends import Gap, TargetFacts
 from ioplan.job import Job, StreamCounts
 from ioplan.job_replay import chunks, selection_of, trace_of
 from ioplan.results.measure.tally import CountsBuilder, StreamCountsBuilder
@@ -17,7 +17,7 @@ from ioplan.trace.prepared import Prepared, numbers_at
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.io_source import DRAWS, IoSource
 from ioplan_sim.latency import EDGES, MIDDLES, Ints
-from ioplan_sim.queue_model import ARRIVED, FREED, Condition, Event, QueueModel, Write
+from ioplan_sim.queue_model import ARRIVED, Condition, Event, QueueModel, Write
 from ioplan_sim.replay.replay_source import FuaKind, ReplayedSource
 from ioplan_sim.spec import MAP_BYTES
 from ioplan_sim.ssd import SPARE_TIME_SHARE, Ssd
@@ -58,10 +58,7 @@ class ReplayModel(QueueModel):
         source.awaited = False
         return self._start_due(now_ns, source)
 
-    def _freed(self, now_ns: float, source: IoSource | Numbered) -> Event | None:
-        if isinstance(source, tuple):
-            source, number = source
-            source.complete(number, now_ns)
+    def _freed(self, now_ns: float, source: IoSource) -> Event | None:
         assert isinstance(source, ReplayedSource)
         self.finished += 1
         self.last_ns = now_ns
@@ -83,15 +80,8 @@ class ReplayModel(QueueModel):
             source.free -= 1
             intended_ns = now_ns if source.fast else due_ns
             source.late_ns.append(now_ns - intended_ns)
-            caused = self._begin_one(now_ns, source, intended_ns)
+            caused = self._issue(now_ns, source, intended_ns)
         return caused
-
-    def _begin_one(
-        self, now_ns: float, source: ReplayedSource, intended_ns: float
-    ) -> Event:
-        number = source.number
-        source.begin(intended_ns)
-        return numbered(self._issue(now_ns, source, intended_ns), source, number)
 
     def _issue(self, now_ns: float, source: IoSource, intended_ns: float) -> Event:
         """A flush takes its time whatever else goes on."""
@@ -105,24 +95,11 @@ class ReplayModel(QueueModel):
 
     def _accept(self, now_ns: float, write: Write) -> Event:
         """What has FUA is on the flash when it is acknowledged."""
-        done_ns, serial, what, about = super()._accept(now_ns, write)
-        source, kind, sample, _, _, number = write
-        if isinstance(kind, FuaKind):
-            sample[-1] += self.spec.buffer.flush
+        done_ns, serial, what, source = super()._accept(now_ns, write)
+        if isinstance(write[1], FuaKind):
+            write[2][-1] += self.spec.buffer.flush
             done_ns += self.spec.buffer.flush
-        return numbered((done_ns, serial, what, about), source, number)
-
-
-Numbered = tuple[ReplayedSource, int]
-"""An I/O of a source, where others may wait for it."""
-
-
-def numbered(event: Event, source: IoSource, number: int) -> Event:
-    """Of a completion for which others may wait: which I/O it is of."""
-    done_ns, serial, what, _ = event
-    if what != FREED or not (isinstance(source, ReplayedSource) and source.waits):
-        return event
-    return done_ns, serial, what, (source, number)
+        return done_ns, serial, what, source
 
 
 STEP_NS = 100_000_000
@@ -203,7 +180,7 @@ class ReplayExecution(SimExecution):
     def _backlog(self, source: ReplayedSource, trace: Prepared) -> int:
         """What is due and not issued; of a selection, its share of what is due."""
         stream = source.load.stream
-        if source.fast or source.waits or stream.replay is None:
+        if source.fast or stream.replay is None:
             return 0
         first, last = selection_of(stream).numbers(trace)
         since_ns = (min(self._now_ns, source.ends_ns) - source.base_ns) * source.speed
@@ -216,7 +193,7 @@ class ReplayExecution(SimExecution):
         """The state of the drive, and how late the I/Os were issued."""
         found: dict[str, object] = {**super()._facts(prefix)}
         late = {
-            source.load.stream.name: {**one.facts(), **waited(source)}
+            source.load.stream.name: one.facts()
             for source, one in zip(self._sources, self._late, strict=True)
             if one.ios and not source.fast
         }
@@ -247,13 +224,6 @@ def count(counts: CountsBuilder, sample: array[float], size_bytes: int) -> None:
 
 def _buckets(values_ns: Ints) -> Ints:
     return np.asarray(np.searchsorted(EDGES, values_ns, "right"))
-
-
-def waited(source: ReplayedSource) -> dict[str, float]:
-    """The share of the I/Os that began when one before them was complete."""
-    if not source.waits:
-        return {}
-    return {"waited": source.waits.waited / max(1, source.number)}
 
 
 class Lateness:
@@ -293,6 +263,14 @@ class Lateness:
         }
 
 
-def replays_only(job: Job) -> bool:
-    """Whether each stream of it is a trace, which is then followed I/O by I/O."""
-    return all(stream.replay for stream in job.streams)
+def gaps_of(job: Job) -> list[Gap]:
+    """What of a replay the drive cannot do: it follows each I/O, and has no slices of
+    time for other streams."""
+    replays = [stream.name for stream in job.streams if stream.replay]
+    if not replays:
+        return []
+    if len(replays) < len(job.streams):
+        reason = "it replays no trace beside other streams; use io_uring"
+        return [Gap(stream=replays[0], field="replay", reason=reason)]
+    reason = "a simulated replay does not count I/Os by phases of a run; use io_uring"
+    return [Gap(stream=replays[0], field="during", reason=reason)] * bool(job.phases)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from heapq import heappop, heappush
 from math import inf
 
 import numpy as np
 from msgspec.structs import asdict
 
-from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, NO_RESPONSE, READ, WRITE, Ios
+from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios
 from ioplan.trace.rows import FUA
 from ioplan.workload import Direction
 from ioplan_sim.flash import Pages
@@ -18,65 +17,6 @@ from ioplan_sim.io_source import DRAWS, JITTER, IoSource, read_size
 from ioplan_sim.load import IoKind, StreamLoad, kind_of
 from ioplan_sim.spec import MAP_BYTES
 from ioplan_sim.ssd import Ssd
-
-# Which I/Os of a recording the next one waits for, as in the engine's `waits.rs`.
-#
-# These are all that had completed before it began: what had completed may have been
-# waited for, what had not cannot. It begins as long after the last of them as it did
-# in the recording, and never before the one that was recorded before it.
-
-
-class Waits:
-    """Times count from the start of the replay, those of the recording as well."""
-
-    def __init__(self) -> None:
-        self.recorded: list[tuple[float, int]] = []
-        self.in_flight: set[int] = set()
-        self.awaited: set[int] = set()
-        self.complete_ns: dict[int, float] = {}
-        self.recorded_ns = self.reached_ns = self.last_ns = 0.0
-        self.passed = self.waited = 0
-        self.waits = False
-
-    def start_ns(self, number: int, at_ns: float) -> float:
-        """When the next I/O is to begin, recorded then; inf while it waits."""
-        if number >= self.passed:
-            self.passed = number + 1
-            self._pass(at_ns)
-        if self.awaited:
-            return inf
-        start_ns = self.reached_ns + max(0.0, at_ns - self.recorded_ns)
-        return max(start_ns, self.last_ns)
-
-    def _pass(self, at_ns: float) -> None:
-        self.waits = False
-        while self.recorded and self.recorded[0][0] <= at_ns:
-            self.recorded_ns, number = heappop(self.recorded)
-            self.waits = True
-            if number in self.in_flight:
-                self.awaited.add(number)
-            else:
-                self.reached_ns = max(self.reached_ns, self.complete_ns.pop(number))
-
-    def begin(self, number: int, start_ns: float, completed_ns: float) -> None:
-        """It begins; what has no completion in the recording is waited for by none."""
-        self.last_ns = start_ns
-        self.waited += self.waits
-        if completed_ns < inf:
-            heappush(self.recorded, (completed_ns, number))
-            self.in_flight.add(number)
-
-    def complete(self, number: int, here_ns: float) -> None:
-        """One is complete."""
-        if number not in self.in_flight:
-            return
-        self.in_flight.remove(number)
-        if number in self.awaited:
-            self.awaited.remove(number)
-            self.reached_ns = max(self.reached_ns, here_ns)
-        else:
-            self.complete_ns[number] = here_ns
-
 
 NAMES: dict[int, Direction] = {
     READ: "read",
@@ -106,7 +46,6 @@ class ReplayedSource(IoSource):
         self.places = Places(ssd)
         self.base_ns, self.ends_ns = stream.starts_ns, stream.ends_ns or inf
         self.fast, self.speed = stream.pace == "fast", stream.speed
-        self.waits = Waits() if stream.pace == "after" else None
         self.indexes: dict[int, int] = {}
         self.rest = self.rows = np.zeros(0, DTYPE)
         self.loaded = self.settled = 0
@@ -128,9 +67,6 @@ class ReplayedSource(IoSource):
         self.choice = self._kinds_of(self.rows)
         due_ns = np.rint(self.rows["time_ns"] / self.speed)
         self.due_ns: list[float] = (self.base_ns + due_ns).tolist()
-        self.completed_ns: list[float] = []
-        if self.waits and len(self.rows):
-            self.completed_ns = self._completed(self.rows, due_ns)
         self.first_pages = (self.rows["offset"] // self.spec.flash.page).tolist()
         self.is_stored = self.places.are_stored(self.rows).tolist()
         self.read_ns = self._read_times(self.spec, self.rng)
@@ -142,13 +78,6 @@ class ReplayedSource(IoSource):
         in as many places."""
         self.piece = self.places.piece(self.rows)
         self.reads = [read_size(kind, self.piece) for kind in self.kinds]
-
-    def _completed(self, rows: Ios, due_ns: Pages) -> list[float]:
-        """When each was complete in the recording; inf if that is not known."""
-        took_ns = rows["response_ns"].astype(float)
-        took_ns[rows["response_ns"] == NO_RESPONSE] = inf
-        made: list[float] = (due_ns + np.rint(took_ns / self.speed)).tolist()
-        return made
 
     def _next_rows(self) -> Ios:
         """As many as are looked at together; fewer at the end of the trace only."""
@@ -197,21 +126,7 @@ class ReplayedSource(IoSource):
         if self.number == self.loaded:
             return inf
         due_ns = self.base_ns if self.fast else self.due_ns[self.number % DRAWS]
-        if self.waits:
-            since_ns = self.waits.start_ns(self.number, due_ns - self.base_ns)
-            due_ns = self.base_ns + since_ns
         return due_ns if due_ns < self.ends_ns else inf
-
-    def begin(self, intended_ns: float) -> None:
-        """The next one begins, for which others may wait."""
-        if self.waits:
-            completed_ns = self.completed_ns[self.number % DRAWS]
-            self.waits.begin(self.number, intended_ns - self.base_ns, completed_ns)
-
-    def complete(self, number: int, now_ns: float) -> None:
-        """One is complete, for which others may wait."""
-        if self.waits:
-            self.waits.complete(number, now_ns - self.base_ns)
 
     @property
     def is_over(self) -> bool:

@@ -7,7 +7,8 @@ from math import ceil
 from typing import NamedTuple
 
 from ioplan.backends import Gap
-from ioplan.job import SECOND_NS, Job, JobStream
+from ioplan.job import SECOND_NS, Job
+from ioplan.job_stream import JobStream
 from ioplan.workload import Uniform, Zipf
 from ioplan_spdk.bdevperf.script import MIB, QOS_IOPS, depth_of, directions_of, size_of
 from ioplan_spdk.options import SpdkOptions

@@ -1,4 +1,4 @@
-//! Each I/O that arrived, as 64 bytes in a file: read by `ioplan/witness/log.py`.
+//! Each I/O that arrived, as 64 bytes in a file: read by `ioplan_witness/log.py`.
 
 use std::collections::HashMap;
 use std::fs::{self, File};

@@ -12,8 +12,8 @@ from ioplan.cli.sessions.stores import opened
 from ioplan.core.units import bytes_text, digits, iops_text, latency_text, time_text
 from ioplan.runner.devices.facts import file_facts
 from ioplan.runner.state.stamps import StampFile
-from ioplan.witness import device
-from ioplan.witness.log import KINDS, Entries, columns, read_log, write_parquet
+from ioplan_witness import device
+from ioplan_witness.log import KINDS, Entries, columns, read_log, write_parquet
 
 ROWS = 20
 """Lines of a course over time."""

@@ -27,8 +27,8 @@ from ioplan.planner.places import runs_of
 from ioplan.planner.steps import Run
 from ioplan.planner.unfold import unfold
 from ioplan.runner.prepare.witnessed import keep, nothing_kept, words_of
-from ioplan.witness.device import DeviceError, program
-from ioplan.witness.run import Witnessed, short, witness
+from ioplan_witness.device import DeviceError, program
+from ioplan_witness.run import Witnessed, short, witness
 
 RUN_NS = SECOND_NS
 MARKS = {"as asked": "ok", "differs": "DIFFERS", "not judged": "?"}

@@ -17,6 +17,7 @@ from ioplan.cli.exit_codes import HELD
 from ioplan.cli.inputs import checked_plan, lab_folders, plan_path
 from ioplan.cli.sessions.selection import only_tests
 from ioplan.core.error_kinds import ExplainedError
+from ioplan.core.extras import install_command
 from ioplan.language.check.modules import library_roots, read_text
 from ioplan.language.errors.diagnostic import PlanError, render_all
 from ioplan.language.lints.warnings import warnings_of
@@ -115,7 +116,7 @@ def _wait(stamps: Stamps) -> None:
         from watchfiles import watch  # noqa: PLC0415  an extra
     except ModuleNotFoundError:
         raise UsageError(
-            "to watch files needs watchfiles: pip install 'ioplan[watch]'"
+            f"to watch files needs watchfiles: {install_command('watch')}"
         ) from None
     folders = {path.absolute().parent for path in stamps}
     if _stamps(stamps) != stamps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ioplan.backends import TargetFacts
+from ioplan.backends import TargetFacts, TargetRequest, default_backend
 from ioplan.cli.commands.native import print_native
 from ioplan.cli.commands.planning.plan_fit import plan_fit
 from ioplan.cli.commands.planning.plan_target import planned_targets
@@ -26,19 +27,20 @@ from ioplan.cli.targets.assumed import assumed_facts
 from ioplan.cli.targets.choose import named_backend
 from ioplan.cli.targets.fitting import refuse_misfits
 from ioplan.core.text import counted, line
+from ioplan.drive_account import DriveAccount
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.quantity import QuantityError, parse
+from ioplan.planner.bounds import BoundedDrive, Speeds
 from ioplan.planner.places import places_of
 from ioplan.planner.summary import summary_of
 from ioplan.planner.unfold import UNKNOWN
-from ioplan.results.compare.detect import Detection, On, detection
 from ioplan.results.compare.estimate import MOST
-from ioplan.results.compare.evidence import MOST as MOST_NIGHTS
 from ioplan.results.compare.judge import Question
+from ioplan.results.history.detect import MOST_NIGHTS, Detection, On, detection
 from ioplan.results.store.errors import StoreError
 from ioplan.runner.lab.cross_references import expanded
 from ioplan.runner.lab.lab_file import read_lab
-from ioplan.runner.prepare.fit import misfits
+from ioplan.runner.prepare.fit import MisfitSearch
 
 if TYPE_CHECKING:
     from ioplan.cli.commands.planning.plan_fit import PlanFit
@@ -179,51 +181,81 @@ def show_plan(
     if not choice and (allow or allow_approximate or only_exact):
         raise UsageError("--allow and --only-exact are about a backend: add --backend")
     state: ProvenState = (UNKNOWN, "")
-    facts = assumed_facts(None, capacity_bytes)
+    facts, speeds = _assumed(choice, capacity_bytes)
+    account: DriveAccount | None = None
     if target:
         where = capacity_bytes, choice, lab, store
-        facts, state = planned_targets(planned, named, *where)
+        facts, state, account = planned_targets(planned, named, *where)
     console = Terminal(highlight=False)
     fit: PlanFit | None = None
     if choice:
         words = allow, allow_approximate, only_exact
         fit = plan_fit(planned, choice, facts, words)
         planned = fit.plan
+    search = MisfitSearch(facts)
     if rehearse:
-        known = facts.capacity_bytes if target or capacity or not sim else None
         if fit:
             fit.refuse_impossible()
+        known = facts.capacity_bytes
         print_rehearsal(console, planned, known, sim, json, within_s)
     elif native and choice and fit:
         fit.refuse_impossible()
         print_native(console, planned, choice, facts)
     elif json:
         told = fit.as_json() if fit else None
-        plan_json(planned, facts.capacity_bytes, state, told, within_s)
+        known_of_drive = state, told, within_s, search.look, account, speeds
+        plan_json(planned, facts.capacity_bytes, *known_of_drive)
     else:
-        plan_table(console, planned, facts.capacity_bytes, everything, state, within_s)
+        plan_table(
+            console,
+            planned,
+            facts.capacity_bytes,
+            everything,
+            state,
+            within_s,
+            search.look,
+            account,
+            speeds,
+        )
     if len(named) > 1 and (note := summary_of(planned).lanes_note(len(named))):
         print_message(note)
     if not (rehearse or native):
-        stated = facts if target or capacity else None
-        _conclude(planned, fit, stated, None if json else console)
+        _conclude(fit, search, bool(target or capacity), None if json else console)
+
+
+def _assumed(
+    choice: Choice | None, capacity_bytes: int | None
+) -> tuple[TargetFacts, Speeds | None]:
+    """Of no target; of a simulated drive as large as its file says, with its blocks and
+    its speeds. Raises BackendError."""
+    facts = assumed_facts(None, capacity_bytes)
+    if choice is None or not choice.backend.virtual_time:
+        return facts, None
+    request = TargetRequest(
+        create_bytes=capacity_bytes, options=choice.options, writes=True
+    )
+    with closing(choice.backend.open(request)) as opened:
+        sizes = {name: getattr(opened.facts, name) for name in SIZES}
+        speeds = opened.speeds() if isinstance(opened, BoundedDrive) else None
+    return facts.model_copy(update=sizes), speeds
+
+
+SIZES = ("capacity_bytes", "block_bytes")
 
 
 def _conclude(
-    plan: CheckedPlan,
-    fit: PlanFit | None,
-    facts: TargetFacts | None,
-    console: Console | None,
+    fit: PlanFit | None, search: MisfitSearch, is_sized: bool, console: Console | None
 ) -> None:
-    """Refuse what is known to be refused by `run`; of a target that nobody named, and
-    of no stated size, there are no `facts`. Raises PlanError, UsageError."""
+    """Refuse what is known to be refused by `run`: where no size is stated, what is so
+    on a target of any size. Raises PlanError, UsageError."""
     if fit:
         fit.conclude(console)
-    elif facts:
-        refuse_misfits(misfits(summary_of(plan).io_steps, facts), facts)
+        return
+    found = [one for one in search.misfits if is_sized or one.of_any_target]
+    refuse_misfits(found, search.facts)
 
 
 def _choice(backend: str | None, lab: Path | None, options: list[str]) -> Choice:
     """What a view needs is imported with it: most calls want the table."""
     known = read_lab(lab)
-    return named_backend(backend or known.backend, known, options)
+    return named_backend(backend or default_backend(known.backend), known, options)

@@ -18,6 +18,7 @@ from ioplan.cli.sessions.joined import named_targets
 from ioplan.cli.targets.assumed import assumed_facts
 from ioplan.cli.targets.choose import Choice
 from ioplan.core.units import bytes_text
+from ioplan.drive_account import DriveAccount
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.summary import summary_of
 from ioplan.results.store.store import Store, default_path
@@ -29,7 +30,7 @@ from ioplan.runner.guard.size import capacity_of
 from ioplan.runner.guard.target import open_target
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import read_lab
-from ioplan.runner.state.state_ledger import UNKNOWN, proven
+from ioplan.runner.state.state_ledger import UNKNOWN, known_account, proven
 
 
 class PlannedTarget(NamedTuple):
@@ -37,6 +38,7 @@ class PlannedTarget(NamedTuple):
 
     facts: TargetFacts
     state: ProvenState = (UNKNOWN, "")
+    account: DriveAccount | None = None
 
 
 def planned_targets(
@@ -127,13 +129,14 @@ def _looked_at(path: str, store: Path | None) -> PlannedTarget:
         why = f"the state of the target is not known: {error}"
         return PlannedTarget(facts, (UNKNOWN, why))
     with closing(opened):
-        return PlannedTarget(opened.facts, _proven(opened.facts, store))
+        return _known(opened.facts, store)
 
 
-def _proven(facts: TargetFacts, store: Path | None) -> ProvenState:
-    """The state, and a line on why it is kept or not; empty where nothing is known."""
+def _known(facts: TargetFacts, store: Path | None) -> PlannedTarget:
+    """With its state, and a line on why it is kept or not; empty where nothing is
+    known."""
     place = store or default_path()
     if not place.exists():
-        return UNKNOWN, ""
+        return PlannedTarget(facts)
     with Store.open(place) as known:
-        return proven(known, facts)
+        return PlannedTarget(facts, proven(known, facts), known_account(known, facts))

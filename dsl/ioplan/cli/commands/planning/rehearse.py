@@ -79,7 +79,7 @@ class Rehearsal(SessionObserver):
     def steady(self, steady: Steady, round: int) -> None:
         """The last word on each test."""
         if self.row and isinstance(self.row.step, Run):
-            text = "steady" if steady.reached else f"not steady ({steady.why})"
+            text = steady.claim
             self.judged[self.row.step.test.title] = f"{text} after {round} rounds"
 
     @property

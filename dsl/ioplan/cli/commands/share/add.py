@@ -27,7 +27,7 @@ from ioplan.planner.suites.git.project import (
     with_wanted,
 )
 from ioplan.planner.suites.suite import OWN, Collection, pinned_collection, suite_names
-from ioplan.runner.guard.output import OutputError, changing, rewrite
+from ioplan.runner.guard.output import changing, rewrite
 
 MOST_SHOWN = 40
 
@@ -44,7 +44,7 @@ def add_suite(address: str, word: str, name: str) -> None:
         with changing(project):
             _check_free(project, name)  # another `add` may have been faster
             _take(project, name, source, found)
-    except (SuiteError, OutputError) as error:
+    except SuiteError as error:
         raise UsageError(str(error)) from error
     except OSError as error:
         raise UsageError(f"cannot add {name}: {error}") from error
@@ -84,7 +84,7 @@ def update_suites(names: list[str], to: str | None, take: bool) -> int:
             _update(project, name, one.at(to) if to else one, take)
             for name, one in chosen.items()
         ]
-    except (SuiteError, OutputError) as error:
+    except SuiteError as error:
         raise UsageError(str(error)) from error
     except OSError as error:
         raise UsageError(f"cannot update: {error}") from error

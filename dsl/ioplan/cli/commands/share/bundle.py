@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import getpass
 import json
-import os
-import platform
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -120,7 +117,7 @@ def bundle_sessions(
             with_traces(_bundled(known, session_now(known, id)), redact) for id in ids
         )
     if redact:
-        found = redacted(found, user_key(), [platform.node()], _users())
+        found = redacted(found, user_key())
     data = bundle_bytes(found, _report(found), _signing(sign))
     path = output or Path(f"{found[0].session.id}{SUFFIX}")
     with opened(path, force) as out:
@@ -167,14 +164,6 @@ def _plain(options: dict[str, Any]) -> dict[str, Any]:
         if isinstance(value, bool | int | float | str)
         and not any(word in name.lower() for word in SECRET)
     }
-
-
-def _users() -> Iterable[str]:
-    """The names that the user of this process has."""
-    found = {os.environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")}
-    with suppress(KeyError, OSError):
-        found.add(getpass.getuser())
-    return found
 
 
 def _report(sessions: tuple[Bundled, ...]) -> bytes:

@@ -19,7 +19,7 @@ from ioplan.planner.suites.source import (
     source_of,
     with_table,
 )
-from ioplan.runner.guard.output import OutputError, rewrite
+from ioplan.runner.guard.output import rewrite
 
 
 def new_suite(name: str, output: Path | None) -> None:
@@ -70,7 +70,7 @@ def publish(folder: Path) -> list[str]:
             rewrite(folder / README, readme.encode())
     except OSError as error:
         raise UsageError(f"cannot publish {str(folder)!r}: {error}") from error
-    except (SuiteError, OutputError) as error:
+    except SuiteError as error:
         raise UsageError(str(error)) from error
     runs = f"{len(index.present)} runs of {source.name} {source.version}"
     return [f"{path}: {runs}"]

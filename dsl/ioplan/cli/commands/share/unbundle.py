@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path, PurePath
@@ -30,6 +29,7 @@ from ioplan.results.share.contents import REPORT, Bundled, restore
 from ioplan.results.share.recorded_plan import checked_with, run_ids
 from ioplan.results.store.push import push
 from ioplan.results.store.store import Store, default_path
+from ioplan.runner.guard.output import output_folder
 from ioplan.trace.known import is_facts, recorded_trace
 
 
@@ -72,20 +72,24 @@ def _tell(found: Bundle) -> None:
 
 def _write(found: Bundle, store: Store, folder: Path) -> None:
     """The plans with their files, and a report made here: theirs is not looked at."""
-    if os.path.lexists(folder):
-        raise UsageError(f"{str(folder)!r} exists already; name a new folder")
-    for one in found.sessions:
-        path = write_plan(one, folder / one.session.id)
-        for used, text in one.files.items():
-            if used in one.models:
-                print_line(f"{path.parent / _model_name(used)}: a model of {used}")
-            elif is_facts(text) and used not in one.traces:
-                digest = recorded_trace(text).facts.digest
-                print_line(f"{path.parent / used}: a trace, not in the bundle; SHA-256")
-                print_line(f"  {digest}")
-    page = report_page(store, [one.session for one in found.sessions])
-    write_new(folder / REPORT, page)
+    with output_folder(folder) as part:
+        for one in found.sessions:
+            write_plan(one, part / one.session.id)
+            _tell_traces(one, folder / one.session.id)
+        page = report_page(store, [one.session for one in found.sessions])
+        write_new(part / REPORT, page)
     print_line(f"{folder}: plans, and {REPORT}")
+
+
+def _tell_traces(one: Bundled, folder: Path) -> None:
+    """Name what stands for the traces that are not in the bundle."""
+    for used, text in one.files.items():
+        if used in one.models:
+            print_line(f"{folder / _model_name(used)}: a model of {used}")
+        elif is_facts(text) and used not in one.traces:
+            digest = recorded_trace(text).facts.digest
+            print_line(f"{folder / used}: a trace, not in the bundle; SHA-256")
+            print_line(f"  {digest}")
 
 
 def write_plan(one: Bundled, folder: Path) -> Path:

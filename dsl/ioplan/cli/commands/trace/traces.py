@@ -24,6 +24,7 @@ from ioplan.core.units import (
 from ioplan.job import SECOND_NS
 from ioplan.language.quantity import QuantityError, parse, size_text
 from ioplan.runner.execute.interrupt import Interrupt
+from ioplan.runner.guard.output import output_path
 from ioplan.trace.convert import convert, cut, source_of
 from ioplan.trace.facts import TraceError
 from ioplan.trace.prepared import Prepared
@@ -54,7 +55,7 @@ def info(*, path: Path, volume: str | None) -> int:
 
 def convert_trace(*, path: Path, output: Path, volume: str | None, force: bool) -> int:
     """Write a trace file of any trace."""
-    with trace_faults(path), replaced(output, force) as made:
+    with output_path(output, force=force) as made, trace_faults(path):
         header, found = convert(path, made, volume)
     took = span(header.span_ns)
     print_line(f"{output}: {counted(header.count, 'I/O')} in {took}")
@@ -68,8 +69,8 @@ def cut_trace(
 ) -> int:
     """Write a part of a trace."""
     from_ns, to_ns = _ends(part)
-    new = replaced(output, force)
-    with trace_faults(path), new as made, TemporaryDirectory() as folder:
+    new = output_path(output, force=force)
+    with new as made, trace_faults(path), TemporaryDirectory() as folder:
         prepared, _ = prepared_trace(path, Path(folder), volume)
         header = cut(prepared, from_ns, to_ns, made)
     took = span(header.span_ns)
@@ -98,21 +99,6 @@ def prepared_trace(
     made = folder / "made.iotrace"
     _, found = convert(path, made, volume)
     return Prepared.open(made), found
-
-
-@contextmanager
-def replaced(output: Path, force: bool) -> Iterator[Path]:
-    """A place to write beside it, which takes its place in the end: whole, or not."""
-    if output.exists() and not output.is_file():
-        raise UsageError(f"{output} is no file, and a trace is written to none else")
-    if output.exists() and not force:
-        raise UsageError(f"{output} exists; add --force to replace it")
-    made = output.with_name(f".{output.name}.made")
-    try:
-        yield made
-        made.replace(output)
-    finally:
-        made.unlink(missing_ok=True)
 
 
 def _ends(part: str) -> tuple[int, int]:
@@ -194,10 +180,9 @@ def record_trace(
 ) -> int:
     """Record until Ctrl-C, or for a time, and write a trace file."""
     most_s = inf if lasting is None else _seconds(lasting)
-    new = replaced(output, force)
     with (
+        output_path(output, force=force) as made,
         trace_faults(device),
-        new as made,
         TemporaryDirectory(dir=output.parent) as folder,
     ):
         if device.is_block_device() and lies_on(output.parent, device):

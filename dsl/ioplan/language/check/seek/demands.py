@@ -23,8 +23,7 @@ def demands_of(
     if isinstance(node, tree.Comparison):
         made = _demand(node, sweep)
         if made and sweep.whole and sweep.complete:
-            cells, span = sweep.matrix.cells(), node.name.span
-            check_support(made.metric, span, longest, cells, sweep.scope)
+            check_support(made.metric, node.name.span, longest, sweep)
         return (made,) if made else ()
     if node.operator != "and":
         sweep.findings.error(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import Any
 
 from ioplan.language.check.scope import Scope
@@ -23,6 +24,7 @@ from ioplan.language.plan import (
 )
 from ioplan.language.quantity import size_text
 from ioplan.language.syntax.source import Span
+from ioplan.workload import Region
 
 WRITES_ONLY = tuple(clause.word for clause in CLAUSES if clause.writes_only)
 
@@ -53,11 +55,44 @@ def check_streams(
             _check_repeats(whole, given, where, scope)
             _check_effect(stream, override, given, scope)
         streams = [overridden_by(stream, override) for stream in template.streams]
-        check_follows(streams, _all_given(streams, axes), where, scope)
+        varied = _all_given(streams, axes)
+        check_follows(streams, varied, where, scope)
+        _check_apart(streams, varied, where, scope)
 
 
 def _all_given(streams: list[StreamTemplate], axes: tuple[Axis, ...]) -> set[str]:
     return {field for stream in streams for field in given_by(stream.name, axes)}
+
+
+def _check_apart(
+    streams: list[StreamTemplate], varied: set[str], where: Span, scope: Scope
+) -> None:
+    """Nobody else writes what a stream verifies, on a target of whatever size.
+
+    What only the target's size or an axis decides, the planner refuses.
+    """
+    if {"region", "read", "trim"} & varied:
+        return
+    for stream, other in permutations(streams, 2):
+        writes = other.attributes.get("read_percent", 0) < 100
+        if not stream.attributes.get("verify") or not writes:
+            continue
+        if _overlaps(stream, other) and _overlaps(other, stream):
+            scope.findings.error(
+                f"the stream {other.name!r} writes where {stream.name!r} verifies",
+                stream.spans.get("verify", where),
+                "give them separate regions, such as region 0%..50%",
+            )
+            return
+
+
+def _overlaps(one: StreamTemplate, other: StreamTemplate) -> bool:
+    """Whether one begins before the other ends, on a target of any size."""
+    first: Region = one.attributes.get("region", Region())
+    second: Region = other.attributes.get("region", Region())
+    percent = second.end_percent - first.start_percent
+    more_bytes = second.end_bytes - first.start_bytes
+    return percent >= 0 and more_bytes >= 0 and percent + more_bytes > 0
 
 
 def _check_room(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from statistics import fmean
 
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ from ioplan.results.report.charts.request import Request, meanings, unit_of
 from ioplan.results.report.charts.rows_over_time import rows_over_time
 from ioplan.results.report.charts.tables import listed
 from ioplan.results.report.document import ChartSpec, Column
-from ioplan.results.report.points import Point, figures_of, meeting
+from ioplan.results.report.points import Point, figures_of, meeting, only_writes
 from ioplan.results.report.reader import Reader
 
 # Figures that a review adds to a sweep: the averaged maximum, the saturation.
@@ -169,6 +169,7 @@ RENDERERS: dict[str, Callable[[Chart], Draw]] = {
     "histogram": lambda _: histogram,
 }
 """What makes the rows of a chart, by the `renderer` of its kind."""
+BYTES = ("bytes",)
 OF_CELLS = (over_axis, over_two, listed)
 """Charts that mark what was not measured, too."""
 
@@ -179,12 +180,26 @@ def pictures(
     """A picture or several for each chart that has points."""
     if not any(point.runs for point in points):
         return
-    for chart in (*charts_of(test, points), *power_charts(test, points)):
+    charts = charts_of(test, points)
+    for chart in (*charts, *power_charts(test, points)):
         found = meeting(points, chart.when, test)
         if renderer(chart) not in OF_CELLS:
             found = [point for point in found if point.runs]
-        if found:
-            yield from _drawn(Request(chart, found, reader))
+        for each in (chart, *_over_bytes(chart, found, charts)) if found else ():
+            yield from _drawn(Request(each, found, reader))
+
+
+def _over_bytes(
+    chart: Chart, found: Sequence[Point], charts: Sequence[Chart]
+) -> Iterator[Chart]:
+    """A chart over time of nothing but writes, over the bytes written as well, as
+    caches and erased blocks are used up by these; unless the plan has its own."""
+    is_named = any(one.by[:1] == BYTES for one in charts)
+    if renderer(chart) is not over_time or is_named:
+        return
+    if only_writes(run for point in found for run in point.runs):
+        text = chart.text.replace("over time", "over bytes")
+        yield replace(chart, by=(*BYTES, *chart.by[1:]), text=text)
 
 
 def _drawn(request: Request) -> Iterator[ChartSpec]:

@@ -16,14 +16,13 @@ from ioplan.results.report.charts.encoding import MOST_DASHES, Datum, framed, ti
 from ioplan.results.report.charts.limits import judged_of
 from ioplan.results.report.charts.request import Request, metrics_title, y_column
 from ioplan.results.report.document import (
-    ABOUT,
     FAILED,
     ChartSpec,
     Column,
     Scale,
     Value,
 )
-from ioplan.results.report.points import PREDICTED, Dimensions, Point
+from ioplan.results.report.points import Dimensions, Point
 
 FAR = 40
 """Latencies that lie this far apart start on a logarithmic axis."""
@@ -36,7 +35,6 @@ class Missing:
         self.reasons: dict[str, Counter[str]] = {}
         self.failed: set[tuple[str, int]] = set()
         self.not_measured: set[tuple[tuple[str, str], ...]] = set()
-        self.predicted: dict[int, float] = {}
 
     def mark(self, point: Point) -> None:
         """One more that has a mark in place of a figure."""
@@ -44,12 +42,6 @@ class Missing:
         self.failed.update((run.session, run.seq) for run in failed)
         if not point.runs:
             self.not_measured.add(tuple(point.dimensions.items()))
-
-    def about(self, point: Point) -> None:
-        """One more that is drawn as other cells predict it."""
-        told = point.runs[-1].predicted
-        if told:
-            self.predicted[id(point)] = told.half_width_percent
 
     def add(self, metric: Metric, why: str) -> None:
         """One more that has no value."""
@@ -62,8 +54,7 @@ class Missing:
             for why, metrics in self.reasons.items()
         ]
         found = failed_note(len(self.failed))
-        about = predicted_note([*self.predicted.values()])
-        return (*found, *not_measured_note(len(self.not_measured)), *about, *lines)
+        return (*found, *not_measured_note(len(self.not_measured)), *lines)
 
 
 def failed_note(count: int) -> tuple[str, ...]:
@@ -78,17 +69,6 @@ def failed_note(count: int) -> tuple[str, ...]:
 def not_measured_note(count: int) -> tuple[str, ...]:
     """The note on cells that have no run."""
     return (f"{FAILED} {NOT_MEASURED}: {counted(count, 'cell')}",) if count else ()
-
-
-def predicted_note(halves: Sequence[float]) -> tuple[str, ...]:
-    """How far off the points may be that were not measured."""
-    if not halves:
-        return ()
-    points = counted(len(halves), "cell")
-    return (
-        f"{ABOUT} predicted by the cells beside it, within {max(halves):.1f} % or "
-        f"better: {points}",
-    )
 
 
 def over_axis(request: Request) -> Iterator[ChartSpec]:
@@ -292,8 +272,6 @@ def values_of(
         missing.mark(point)
         return (None,)
     found = request.reader.figure(metric, point.counted)
-    if found.value is not None and point.status == PREDICTED:
-        missing.about(point)
     if found.value is None:
         missing.add(metric, found.why.partition(", had ")[0])
         return ()

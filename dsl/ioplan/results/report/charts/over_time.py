@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from ioplan.core.units import bytes_text, digits, metric_text, time_text
 from ioplan.language.metric import Metric
 from ioplan.results.measure.levels import changes
+from ioplan.results.measure.over_time import LEAST_FOR_SPREAD, is_steered
 from ioplan.results.report.charts.encoding import (
     MOST_DASHES,
     Datum,
@@ -35,7 +36,6 @@ from ioplan.results.report.charts.timeline import (
     MOST_CELLS,
     Instant,
     Timeline,
-    is_steered,
     joined,
     timelines,
 )
@@ -55,7 +55,6 @@ MOST_IN_ALL = 60_000
 """The most points of all curves of a chart together."""
 WINDOW = 5
 """The last fifth of a curve is what its mean and spread are of."""
-LEAST_FOR_SPREAD = 20
 MOST_SPREADS = 6
 FAR = 4
 """Latencies that lie this far apart are drawn on a logarithmic axis."""
@@ -208,7 +207,8 @@ def _is_peak(metric: Metric) -> bool:
 def _levels(line: Timeline, measured: Measured, x: Column) -> list[Measured]:
     """What it measured, apart where the rate changes; else its last fifth."""
     found = _measured(line.instants, RATE, x)
-    cuts = [] if is_steered(line.point) else changes([value for _, value in found])
+    steered = is_steered(line.point.counted)
+    cuts = [] if steered else changes([value for _, value in found])
     if cuts:
         ends = (*(found[cut][0] for cut in cuts), inf)
         parts = [

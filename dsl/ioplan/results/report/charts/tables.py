@@ -28,7 +28,7 @@ from ioplan.results.report.document import (
     Frame,
     Value,
 )
-from ioplan.results.report.points import PREDICTED, Point, only_trims
+from ioplan.results.report.points import Point, only_trims
 from ioplan.results.report.reader import Reader
 from ioplan.workload import Direction
 
@@ -196,7 +196,7 @@ def _row(
         row.label,
         *_figures(row, runs, reader),
         point.window.label if point.window else "",
-        0 if point.status == PREDICTED else len(runs),
+        len(runs),
         point.status,
     )
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import repeat
-from statistics import median
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,32 +15,11 @@ from ioplan.records.record import EventMade, Interval, RunRecord
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.results.measure.interval import in_series, value_at
 from ioplan.results.measure.metrics import RATIO_METRICS
+from ioplan.results.measure.over_time import is_cut_short
 from ioplan.results.measure.stretch import Stretch
 from ioplan.results.measure.tally import READ_WRITE
 from ioplan.results.report.points import Point
 from ioplan.results.report.reader import Reader
-
-# Whether the levels of a series are those of the drive.
-
-
-def is_steered(point: Point) -> bool:
-    """Whether the plan changes the load within the series, or it is of several runs.
-
-    A trace has its own rate, and an event of the lab does what the plan asks for.
-    """
-    last = point.counted[-1]
-    return (
-        len(point.counted) > 1
-        or bool(last.events)
-        or any(
-            (one.rate and one.rate.changes)
-            or (one.replay and one.pace != "fast")
-            or one.starts_ns
-            or one.ends_ns
-            for one in last.asked.workload.streams
-        )
-    )
-
 
 READ: dict[str, Callable[[TelemetryPoint], float | None]] = {
     "system_cpu": lambda found: found.system_cpu_percent,
@@ -52,8 +30,6 @@ READ: dict[str, Callable[[TelemetryPoint], float | None]] = {
 }
 """What the telemetry has of an interval."""
 MOST_CELLS = 120
-SHORT = 0.25
-"""A last interval of less than this share of the usual one says little."""
 
 Cells = dict[tuple[tuple[str, str], ...], list[Point]]
 
@@ -232,12 +208,6 @@ def _counted(
         part = Stretch([one])
         yield {metric: part.value(metric) for metric in metrics}
     yield from repeat({})
-
-
-def is_cut_short(series: Sequence[Interval]) -> bool:
-    """Whether the end of the run has left too little of the last interval."""
-    lengths_s = [interval.length_s for interval in series]
-    return len(series) > 1 and lengths_s[-1] < SHORT * median(lengths_s)
 
 
 def joined(lines: Sequence[Timeline]) -> Iterator[Timeline]:

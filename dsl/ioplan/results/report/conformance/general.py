@@ -269,7 +269,7 @@ def _steady(
             _within(last.slope_percent, SLOPE_PERCENT),
         ),
         (f"at most {MOST_ROUNDS} rounds", rounds <= MOST_ROUNDS),
-        (last.why or "not steady", last.reached),
+        (last.why or "not steady", last.meets_rule),
         (left_out, not left_out),
     ]
     why = "; ".join(dict.fromkeys(text for text, is_so in wrong if not is_so))

@@ -94,7 +94,7 @@ def saturated(tested: Tested) -> Finding:
     run = tested.runs[-1]
     capacity, time_s = run.target.get("capacity_bytes") or 0, run.run_s
     passes = run.total.bytes / capacity if capacity else 0.0
-    steady = run.steady if run.steady and run.steady.reached else None
+    steady = run.steady if run.steady and run.steady.meets_rule else None
     is_steady = steady is not None and time_s >= steady.window * MINUTE_S * SHORT
     text = f"{digits(passes)} drive writes in {time_text(time_s)}"
     text += ", steady" if is_steady else ""
@@ -122,9 +122,9 @@ def idle_access(tested: Tested) -> Finding:
     judged = [r for r in tested.prepared if r.steady and is_tracked_write(r)]
     steady = judged[-1].steady if judged else None
     text = bytes_text(sum(r.total.bytes for r in judged)) + " of random 4KiB writes"
-    text += ", steady" if steady and steady.reached else ", not steady"
+    text += ", steady" if steady and steady.meets_rule else ", not steady"
     why = steady.why if steady else "they are to go on until steady"
-    return held(bool(steady and steady.reached), text, why)
+    return held(bool(steady and steady.meets_rule), text, why)
 
 
 def idle_cycles(tested: Tested) -> Finding:

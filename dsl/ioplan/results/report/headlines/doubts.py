@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 
@@ -14,13 +15,17 @@ from ioplan.results.report.points import Point
 
 SIMULATED = "simulated"
 NOT_STEADY = "not steady"
-LIMIT_FAILED = "failed its limit"
 BUSY = "busy host"
 WARNED = "warned"
 UNPREPARED = "unprepared"
+NOT_PRECONDITIONED = "not preconditioned"
+OF_TITLES = ("", SIMULATED, NOT_PRECONDITIONED)
+"""What titles say of all figures, so that no sign stands beside each."""
 FEW = "few samples"
 CHANGED = "changed during the run"
 BEFORE = "before a slowdown"
+UNCONFIRMED = "not confirmed by a long run"
+HIDDEN = "noise hides the knee"
 
 
 class Doubts(Struct, frozen=True):
@@ -40,10 +45,16 @@ class Doubts(Struct, frozen=True):
             return
         if any(is_virtual(run.backend.name) for run in runs):
             yield SIMULATED
+        if shortened(runs):
+            yield NOT_PRECONDITIONED
         if self._is_unsteady(point):
             yield NOT_STEADY
-        if any(one.outcome == "failed" for run in runs for one in run.verdicts):
-            yield LIMIT_FAILED
+        if any(run.found and not run.found.confirmed for run in runs):
+            yield UNCONFIRMED
+        if any(run.found and run.found.interval and not run.found.high for run in runs):
+            yield HIDDEN
+        if (state := runs[-1].state) and state.doubt:
+            yield state.doubt
         if any(map(_is_busy, runs)):
             yield BUSY
         elif any(run.warnings or run.substitutions for run in runs):
@@ -55,7 +66,7 @@ class Doubts(Struct, frozen=True):
         window, last = point.window, point.runs[-1]
         if window and not window.steady:
             return True
-        if not window and last.steady and not last.steady.reached:
+        if not window and last.steady and not last.steady.is_borne:
             return True
         after = last.asked.after
         return after is not None and (last.asked.test, after.name) in self.unsteady
@@ -76,17 +87,27 @@ def doubts(records: Sequence[RunRecord]) -> Doubts:
     return Doubts(frozenset(names), first, numbers)
 
 
+def shortened(runs: Sequence[RunRecord]) -> list[str]:
+    """The profiles that leave out the preconditioning of runs."""
+    return list(dict.fromkeys(r.asked.profile for r in runs if r.asked.shortened))
+
+
 def _is_busy(run: RunRecord) -> bool:
     """Whether others had the CPUs, or the host is known to distort."""
     stolen = run.telemetry.steal_percent if run.telemetry else None
     return bool(run.host.get("warnings")) or (stolen or 0.0) > MAX_STEAL_PERCENT
 
 
-def simulated_text(each: Sequence[bool]) -> str:
-    """What a title says where no drive was measured; empty where all were."""
-    if not any(each):
-        return ""
-    return "SIMULATED" if all(each) else f"{sum(each)} of {len(each)} SIMULATED"
+def caveat_text(simulated: Sequence[bool], profiles: Sequence[str]) -> str:
+    """What a title says where no drive was measured, or only a part of the plan was."""
+    found = Counter(f"PROFILE {one}" for one in profiles if one)
+    found["SIMULATED"] = sum(simulated)
+    told = (
+        word if count == len(simulated) else f"{count} of {len(simulated)} {word}"
+        for word, count in sorted(found.items(), reverse=True)
+        if count
+    )
+    return ", ".join(told)
 
 
 @cache

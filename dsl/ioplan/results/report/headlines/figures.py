@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
-from statistics import fmean
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.language.metric import RATES, Metric, parse_metric
+from ioplan.records.record import RunRecord
+from ioplan.results.measure.over_time import Burst, OverTime, over_time
 from ioplan.results.measure.zero_losses import BOUNDED, cuts_read, zero_text
 from ioplan.results.report.charts.request import MEANINGS as HOST_MEANINGS
 from ioplan.results.report.charts.request import metric_name, unit_of
@@ -20,25 +21,33 @@ from ioplan.results.report.headlines.doubts import (
     Doubts,
     is_virtual,
 )
-from ioplan.results.report.headlines.headline import Burst, Headline
-from ioplan.results.report.headlines.over_time import OverTime, over_time, steady_of
+from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.places import (
     access,
     axis_name,
     cell_text,
+    is_reached,
     load,
     place,
     where,
     writes,
 )
+from ioplan.results.report.headlines.regained import Writes, with_pause
 from ioplan.results.report.points import Point, only_trims
 from ioplan.results.report.reader import Reader
+from ioplan.workload import SYNCS
 
 MEANINGS = {
     "iops": "completed I/Os per second of measured time",
     "bandwidth": "bytes moved per second of measured time",
     "mean": "the mean time from submission to completion, of all I/Os",
     **HOST_MEANINGS,
+}
+
+UNMET, WORST = "failed its limit", "worst"
+SYNC_MEANINGS = {
+    "flush": "all flushes",
+    "commit": "all commits, each from the start of a write to the end of its flush",
 }
 
 
@@ -52,6 +61,8 @@ class Value(Struct, frozen=True):
     spread: str = ""
     error_percent: float | None = None
     burst: Burst | None = None
+    word: str = ""
+    """`steady` of a window that the drive's state can bear, else `settled`."""
     against: tuple[str, ...] = ()
 
 
@@ -67,11 +78,28 @@ class Figures(Struct, frozen=True, dict=True):
     series: dict[tuple[Metric, int], OverTime] = {}
     known: dict[tuple[Metric, int], Value] = {}
     """By metric and point: several headlines look at the same."""
+    limits: Mapping[str, Metric] = {}
+    """What the expectations of the plan are about, by their texts."""
 
     def metric(self, name: str, points: Sequence[Point]) -> Metric:
         """A metric of reads and writes; of trims where some points did nothing else."""
+        return self.scoped(parse_metric(name), points)
+
+    def scoped(self, metric: Metric, points: Sequence[Point]) -> Metric:
+        """A metric as it is named, of the step that the points are of; of trims where
+        some did nothing else."""
+        if metric.direction or metric.stream:
+            return metric
         trims = only_trims(run for point in points for run in point.runs)
-        return parse_metric(f"trim.{name}" if trims else name)
+        return replace(metric, step=None, direction="trim" if trims else None)
+
+    def durable(self, name: str, points: Sequence[Point]) -> Metric:
+        """A latency of commits; of flushes where the backend measures only these."""
+        runs = [run for point in points for run in point.counted]
+        only_flush = any("flush" in one.directions for one in runs) and not any(
+            "commit" in one.directions for one in runs
+        )
+        return Metric(name=name, direction="flush" if only_flush else "commit")
 
     def worst(self, metric: Metric, points: Sequence[Point]) -> Iterator[Headline]:
         """The figure of a cell; of several cells the worst, if all have one."""
@@ -101,38 +129,32 @@ class Figures(Struct, frozen=True, dict=True):
     def _value(self, metric: Metric, point: Point) -> Value:
         if point.failed:
             return Value(None, point.status)
-        found = self.reader.figure(metric, point.counted)
+        told = self.reader.stated(metric, point.counted)
+        found, over = told.figure, told.over
         against = (*self.doubts.of(point), *([BEFORE] * self._is_before_fall(point)))
         if found.value is None:
             few = (FEW,) if found.why.startswith("needs ") else ()
             return Value(None, found.why, against=(*against, *few))
-        if metric.sought or metric.stream or point.runs[-1].found:
-            return Value(found.value, against=against)
-        if metric.name not in RATES:
-            change = self._over_time(self._rate(metric), point).burst
-            return Value(found.value, against=(*against, *([CHANGED] * bool(change))))
-        return self._rated(metric, point, Value(found.value, against=against))
-
-    def _rate(self, metric: Metric) -> Metric:
-        """That of which a latency changes with."""
-        return Metric(name="iops", direction=metric.direction)
-
-    def _rated(self, metric: Metric, point: Point, told: Value) -> Value:
-        found = self._over_time(metric, point)
-        told = replace(told, error_percent=found.error_percent, burst=found.burst)
-        if steady := steady_of(metric, point):
-            text = f"the mean of the {steady.window} values of the steady window"
-            told = replace(told, value=steady.mean, definition=text, spread="range")
-            return replace(told, spread_percent=steady.range_percent)
-        if found.burst:
-            told = replace(
-                told,
-                value=sum(found.sustained) / len(found.sustained),
-                definition=f"the mean of the last {len(found.sustained)} intervals, "
-                "after the rate has changed",
+        if told.changed or (over and over.last_fall):
+            against = (*against, CHANGED)
+        value = Value(found.value, definition=told.definition, against=against)
+        if over is None or metric.stream or metric.name not in RATES:
+            return value
+        burst = over.burst
+        if burst and len(point.counted) == 1:
+            run = point.counted[0]
+            burst = with_pause(
+                burst, run, self._writes, partial(self._over_run, metric)
             )
-        spread = "±" if found.spread_percent is not None else ""
-        return replace(told, spread_percent=found.spread_percent, spread=spread)
+        value = replace(value, error_percent=over.error_percent, burst=burst)
+        if told.steady:
+            range_percent = told.steady.range_percent
+            word = "settled" if told.steady.limits else "steady"
+            spread = {"spread": "range", "spread_percent": range_percent}
+            return replace(value, **spread, word=word)
+        if over.spread_percent is None or is_reached(point):
+            return value
+        return replace(value, spread="±", spread_percent=over.spread_percent)
 
     def _is_before_fall(self, point: Point) -> bool:
         """Whether a later cell used up what made this one fast, as a cache of writes.
@@ -153,14 +175,22 @@ class Figures(Struct, frozen=True, dict=True):
         written = [one for one in self.points if not one.failed and writes(one)]
         return sorted(one.counted[0].seq for one in written if self._falls(one))
 
+    @cached_property
+    def _writes(self) -> Writes:
+        """The runs of all points that write."""
+        points = [one for one in self.points if not one.failed and writes(one)]
+        return {run.seq: run for point in points for run in point.counted}
+
+    def _over_run(self, metric: Metric, run: RunRecord) -> OverTime:
+        return over_time(metric, self.reader.samples([run]))
+
     def _falls(self, point: Point) -> bool:
-        over = self._over_time(Metric(name="iops"), point)
-        return over.burst is not None and over.burst.value > fmean(over.sustained)
+        return self._over_time(Metric(name="iops"), point).falls
 
     def _over_time(self, metric: Metric, point: Point) -> OverTime:
         key = metric, id(point)
         if key not in self.series:
-            self.series[key] = over_time(metric, point, self.reader)
+            self.series[key] = over_time(metric, self.reader.samples(point.counted))
         return self.series[key]
 
     def worst_interval(self, name: str, points: Sequence[Point]) -> Iterator[Headline]:
@@ -178,7 +208,7 @@ class Figures(Struct, frozen=True, dict=True):
         text = f"the lowest {self._name(metric)} of {len(over.values)} intervals"
         against = tuple(self.doubts.of(point))
         told = Value(value, definition=text, against=against)
-        yield self._headline(f"worst {over.interval}", metric, told, point, points)
+        yield self._headline(f"{WORST} {over.interval}", metric, told, point, points)
 
     def found(self) -> Iterator[Headline]:
         """What a seek has found, the least favourable of its cells."""
@@ -214,11 +244,13 @@ class Figures(Struct, frozen=True, dict=True):
         count: str = "",
     ) -> Headline:
         meaning = MEANINGS.get(metric.name, metric_name(metric))
+        ios = SYNC_MEANINGS.get(metric.direction or "", "all I/Os")
         if metric.percent is not None:
-            meaning = f"{metric.percent:g} % of all I/Os took no longer"
-        steady = "steady " if told.spread == "range" else ""
+            meaning = f"{metric.percent:g} % of {ios} took no longer"
+        elif metric.direction in SYNCS and metric.name == "mean":
+            meaning = f"the mean time of {ios}"
         return Headline(
-            name=f"{steady}{name}",
+            name=f"{told.word} {name}".strip(),
             metric=str(metric),
             value=told.value,
             unit=unit_of(metric),
@@ -234,10 +266,19 @@ class Figures(Struct, frozen=True, dict=True):
             access=access(point) if point.runs else "",
             burst=told.burst,
             is_simulated=any(is_virtual(run.backend.name) for run in point.runs),
+            is_shortened=any(run.asked.shortened for run in point.runs),
             why=told.why,
             zero=self._zero(metric, told, point),
+            unmet=self._unmet(metric, point) * (not name.startswith(WORST)),
             against=told.against,
         )
+
+    def _unmet(self, metric: Metric, point: Point) -> str:
+        """`p99 failed its limit`, where an expectation on this very metric has."""
+        verdicts = (one for run in point.counted for one in run.verdicts)
+        failed = (one.expectation for one in verdicts if one.outcome == "failed")
+        about = any(self.limits.get(text) == metric for text in failed)
+        return f"{metric} {UNMET}" * about
 
     def _zero(self, metric: Metric, told: Value, point: Point) -> str:
         """The bound by the power cuts in its cell that its runs have judged."""

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ioplan.core.units import metric_text, percent_text, time_text
+from ioplan.core.units import PER, bytes_text, metric_text, percent_text, time_text
+from ioplan.results.measure.over_time import Burst
 
 MOST = 4
 """Headlines of one test whose plan names none."""
@@ -14,13 +15,6 @@ CHOSEN = ("highest", "lowest")
 """How names begin of what was chosen from several cells."""
 
 Place = tuple[tuple[str, str], ...]
-
-
-class Burst(Struct, frozen=True):
-    """What a run did before it became what it can sustain, and for how long."""
-
-    value: float
-    length_s: float
 
 
 class Headline(Struct, frozen=True):
@@ -34,7 +28,8 @@ class Headline(Struct, frozen=True):
     time, `spread` what it is: `±` a standard deviation, `range` the whole range;
     `error_percent` is how far its mean may be off. `load` is the number of outstanding
     I/Os, `access` what they are: `random reads`. `against` says why not to rely on it.
-    What a model of a drive came to `is_simulated`: it has no rank among drives.
+    What a model of a drive came to `is_simulated`: it has no rank among drives. What a
+    profile without preconditioning came to `is_shortened`: it has none at all.
     """
 
     name: str
@@ -53,11 +48,14 @@ class Headline(Struct, frozen=True):
     access: str = ""
     burst: Burst | None = None
     is_simulated: bool = False
+    is_shortened: bool = False
     bound: str = ""
     """`≥` of what a seek found at the end of its range."""
     why: str = ""
     zero: str = ""
     """The bound that a zero after power cuts gives."""
+    unmet: str = ""
+    """That it failed its limit, which is no doubt about it."""
     against: tuple[str, ...] = ()
 
     @property
@@ -89,7 +87,10 @@ class Headline(Struct, frozen=True):
         """`451k ± 2.1 %`, `98.2 µs`: three digits, with a unit unless it is IOPS."""
         if self.value is None:
             return "–"
-        text = f"{self.bound} {metric_text(self.value, self.unit)}".strip()
+        value = metric_text(self.value, self.unit)
+        if self.unit.startswith(PER):  # as of IOPS, its name says the unit
+            value = value.partition(" ")[0]
+        text = f"{self.bound} {value}".strip()
         if self.spread_percent is None:
             return text
         sign = "± " if self.spread == "±" else f"({self.spread} "
@@ -98,13 +99,23 @@ class Headline(Struct, frozen=True):
 
     @property
     def before(self) -> str:
-        """`2407 MB/s for the first 11 s`; empty where nothing changed."""
+        """`2407 MB/s for the first 40.0 GB`, of reads `for the first 11 s`, after a
+        pause `…, regained in 30 s without I/O: 636 MB/s`; empty of an even rate."""
         if self.burst is None:
             return ""
         text = metric_text(self.burst.value, self.unit)
-        return f"{text} for the first {time_text(self.burst.length_s)}"
+        first = time_text(self.burst.length_s)
+        if self.burst.written_bytes:
+            first = bytes_text(self.burst.written_bytes)
+        text = f"{text} for the first {first}"
+        if not self.burst.idle_s:
+            return text
+        speed = metric_text(self.burst.regained_per_s, "B/s")
+        least = "at least " * self.burst.may_be_all
+        idle = time_text(self.burst.idle_s)
+        return f"{text}, regained in {idle} without I/O: {least}{speed}"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What has to stand beside it: its burst, its bound, what speaks against it."""
-        return tuple(filter(None, (self.before, self.zero, *self.against)))
+        return tuple(filter(None, (self.before, self.zero, self.unmet, *self.against)))

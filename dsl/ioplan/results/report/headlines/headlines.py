@@ -8,6 +8,7 @@
 
 Load is what is outstanding, or the rate that the plan sets. Of block sizes the smallest
 tells latency and IOPS, the largest throughput in bytes; of what else differs the worst.
+The latency of what flushes is its commit's; on backends without, its flush's.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Any
 
-from ioplan.language.metric import Metric
-from ioplan.language.plan import CheckedPlan, Test
+from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.records.outline import current_records
 from ioplan.records.record import RunRecord
 from ioplan.results.report.headlines.doubts import NOTHING_KNOWN, Doubts, doubts
-from ioplan.results.report.headlines.figures import Figures
+from ioplan.results.report.headlines.figures import WORST, Figures
 from ioplan.results.report.headlines.headline import MOST, Headline
 from ioplan.results.report.headlines.places import (
     access,
+    does_more,
+    flushes,
     is_rated,
     last_alike,
     load,
@@ -58,9 +60,11 @@ def headlines(
     if all(one.failed for one in run):
         return ()
     every = [*run, *(one for one in points if not one.runs)]
-    figures = Figures(every, reader, known)
+    expected = test.expectations if test else ()
+    limits = {one.text: one.metric for one in expected}
+    figures = Figures(every, reader, known, limits=limits)
     if test and test.headlines:
-        whole = Figures([*points], reader, known)
+        whole = Figures([*points], reader, known, limits=limits)
         return tuple(_named(figures, whole, test))
     return tuple(islice(_by_rule(figures, run), MOST))
 
@@ -74,9 +78,7 @@ def _named(usual: Figures, every: Figures, test: Test) -> Lines:
         if line.metric.sought:
             yield from islice(figures.found(), 1)
         elif points:
-            plain = line.metric.direction or line.metric.stream
-            metric = figures.metric(line.metric.name, points)
-            yield from figures.worst(line.metric if plain else metric, points)
+            yield from figures.worst(figures.scoped(line.metric, points), points)
 
 
 def _by_rule(figures: Figures, points: Sequence[Point]) -> Lines:
@@ -103,21 +105,34 @@ def _sought(figures: Figures) -> Lines:
         at = [
             one for one in figures.points if one.dimensions.items() >= told.cell.items()
         ]
-        for name in (rates_of(at)[0], TAIL):
-            yield from figures.worst(figures.metric(name, at), at)
+        rate_name = rates_of(at)[0]
+        yield from figures.worst(figures.metric(rate_name, at), at)
+        yield from _latency(figures, at, TAIL)
 
 
 def _quiet(figures: Figures, points: Sequence[Point], name: str) -> Lines:
     """A latency at the lowest load, of the smallest blocks."""
-    quiet = _of_size(_loaded(points, min), min)
-    yield from figures.worst(figures.metric(name, quiet), quiet)
+    yield from _latency(figures, _of_size(_loaded(points, min), min), name)
+
+
+def _latency(figures: Figures, points: Sequence[Point], name: str) -> Lines:
+    """The commit's latency where streams flush, and that of what does not wait for it.
+
+    Points are told apart, as only some may flush.
+    """
+    flushing = [one for one in points if flushes(one)]
+    if flushing:
+        yield from figures.worst(figures.durable(name, flushing), flushing)
+    others = [one for one in points if not flushes(one) or does_more(one)]
+    if others:
+        yield from figures.worst(figures.metric(name, others), others)
 
 
 def _busy(figures: Figures, points: Sequence[Point]) -> Iterator[Lines]:
     """Throughput at the highest load: of small blocks in I/Os, of large in bytes."""
     busy = _loaded(points, max)
     if all(map(is_rated, busy)) and busy != _loaded(points, min):
-        yield figures.worst(Metric(name="mean"), busy)
+        yield _latency(figures, busy, "mean")
         return
     for name in rates_of(busy):
         sized = _of_size(busy, min if name == "iops" else max)
@@ -139,9 +154,12 @@ def _of_size(points: Sequence[Point], choose: Choice) -> list[Point]:
 
 # A whole session in a few words.
 
-BEST: dict[str, Callable[..., Headline]] = {"iops": max, "bandwidth": max, "mean": min}
-"""What is looked for in all tests, and which of them is the best."""
-WORST = "worst"
+BEST: dict[tuple[str, ...], Callable[..., Headline]] = {
+    ("iops",): max,
+    ("bandwidth",): max,
+    ("mean", "commit.mean", "flush.mean"): min,
+}
+"""What is looked for in all tests, the first that any has, and which is the best."""
 
 
 def summary(found: Iterable[Headline]) -> list[Headline]:
@@ -152,16 +170,21 @@ def summary(found: Iterable[Headline]) -> list[Headline]:
 
 
 def _best(found: list[Headline]) -> Iterator[Headline]:
-    for metric, choose in BEST.items():
-        if some := [one for one in found if one.metric == metric]:
+    for metrics, choose in BEST.items():
+        each = ([one for one in found if one.metric == name] for name in metrics)
+        if some := next(filter(None, each), []):
             yield choose(some, key=lambda one: one.value or 0.0)
 
 
 def summary_text(store: Store, session: str) -> str:
-    """`451k IOPS, 3198 MB/s, 11.3 us`; empty without a figure. Raises StoreError."""
-    each = by_test(store, current_records(list(store.records(session)))).values()
+    """`451k IOPS, 11.3 us, profile smoke`; empty without figures. Raises StoreError."""
+    records = current_records(list(store.records(session)))
+    each = by_test(store, records).values()
     found = summary(one for some in each for one in some)
-    return ", ".join(f"{one.figure}{' IOPS' * (one.unit == '1/s')}" for one in found)
+    texts = [f"{one.figure}{' IOPS' * (one.unit == '1/s')}" for one in found]
+    profiles = dict.fromkeys(r.asked.profile for r in records)
+    named = (f"profile {one}" for one in profiles if texts and one != FULL)
+    return ", ".join((*texts, *named))
 
 
 def by_test(

@@ -57,9 +57,11 @@ class Contest(Struct, frozen=True):
 
     @property
     def ranked(self) -> tuple[str, ...]:
-        """Drives; a simulated one stands among simulated ones only."""
-        drives = tuple(label for label, one in self.of.items() if not one.is_simulated)
-        return drives or (*self.of,)
+        """Drives; a simulated one stands among simulated ones only, and what was not
+        preconditioned nowhere."""
+        whole = {label: one for label, one in self.of.items() if not one.is_shortened}
+        drives = tuple(label for label, one in whole.items() if not one.is_simulated)
+        return drives or (*whole,)
 
     def rank(self, label: str, base: str) -> int | None:
         """From 1; those with equal figures share theirs."""
@@ -90,7 +92,7 @@ class League(Struct, frozen=True):
 
     @property
     def unranked(self) -> tuple[str, ...]:
-        """Simulated sessions beside drives."""
+        """Simulated sessions beside drives, and those that were not preconditioned."""
         found = {label for one in self.contests for label in {*one.of} - {*one.ranked}}
         return tuple(s.label for s in self.standings if s.label in found)
 
@@ -119,9 +121,11 @@ def league(found: Sequence[Contest], labels: Sequence[str]) -> League | None:
     """Sessions against the first of those that have most of the figures."""
     if len(labels) < 2 or not found:
         return None
-    simulated = {label for one in found for label in {*one.of} - {*one.ranked}}
-    drives = [label for label in labels if label not in simulated]
-    base = max(drives, key=lambda label: sum(_has(one, label) for one in found))
+    unranked = {label for one in found for label in {*one.of} - {*one.ranked}}
+    drives = [label for label in labels if label not in unranked]
+    base = max(
+        drives or labels, key=lambda label: sum(_has(one, label) for one in found)
+    )
     shared = averaged(found, base)
     means = dict.fromkeys(labels) | {
         label: _geometric_mean(shared, label, base) for label in drives

@@ -12,6 +12,8 @@ from ioplan.workload import Stream
 
 LARGE_BYTES = 64 * 1024
 """From this mean size on, bytes per second say more than I/Os per second."""
+MOST_BACKLOG = 0.001
+"""With a larger share of its arrivals left at the end, a rate was not reached."""
 PURE = ("reads", "writes", "trims")
 SAID = ("read",)
 SHORT = {"queue depth": "QD", "read share": "reads", "block size": "size"}
@@ -43,9 +45,33 @@ def writes(point: Point) -> bool:
     return any(one.read_percent < 100 for one in _streams(point))
 
 
+def flushes(point: Point) -> bool:
+    """Whether streams flush what they write, unless they never came to it."""
+    syncs = any(one.sync_ios for run in point.counted for one in run.streams)
+    return any(map(_flushes, _streams(point))) and (point.failed or syncs)
+
+
+def does_more(point: Point) -> bool:
+    """Whether it has I/O that no flush follows: reads, and streams without flushes."""
+    return any(one.read_percent or not _flushes(one) for one in _streams(point))
+
+
+def _flushes(stream: Stream) -> bool:
+    return bool(stream.sync_every) and stream.read_percent < 100
+
+
 def is_rated(point: Point) -> bool:
     """Whether the plan says how fast it goes, so that throughput is no finding."""
     return all(one.rate or one.pause_ns for one in _streams(point))
+
+
+def is_reached(point: Point) -> bool:
+    """Whether all came at the rate that the plan sets, so that it has no spread."""
+    streams = [one for run in point.counted for one in run.streams]
+    done = sum(d.ios for one in streams for d in one.directions.values())
+    backlog = sum(one.backlog_ios for one in streams)
+    rated = all(one.rate for one in _streams(point))
+    return rated and backlog <= MOST_BACKLOG * done
 
 
 def rates_of(points: Sequence[Point]) -> tuple[str, ...]:

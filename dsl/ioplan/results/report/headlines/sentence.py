@@ -192,13 +192,14 @@ def faster(gain: float) -> str:
 
 def _doubts(found: League) -> Iterator[Part]:
     """`; A: not steady`; of what is against all of them, `; all: warned`."""
-    known: dict[str, list[str]] = {}
-    for one in found.standings:
-        if told := [text for text in one.against if text != SIMULATED]:
-            known.setdefault(", ".join(told), []).append(one.label)
-    for text, labels in known.items():
-        everyone = len(labels) == len(found.standings)
-        yield Part(f"; {'all' if everyone else ', '.join(labels)}: {text}")
-    lacking = [one for one in found.standings if one.measured < len(found.contests)]
-    for one in lacking:
-        yield Part(f"; {one.label} has {one.measured} of {len(found.contests)} figures")
+    many = len(found.contests)
+    for text_of in (
+        lambda one: ", ".join(text for text in one.against if text != SIMULATED),
+        lambda one: f"{one.measured} of {many} figures" * (one.measured < many),
+    ):
+        labels: dict[str, list[str]] = {}
+        for one in found.standings:
+            labels.setdefault(text_of(one), []).append(one.label)
+        for text in filter(None, labels):
+            everyone = len(labels[text]) == len(found.standings)
+            yield Part(f"; {'all' if everyone else ', '.join(labels[text])}: {text}")

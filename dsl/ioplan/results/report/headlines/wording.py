@@ -11,7 +11,7 @@ from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.points import Point
 
 OPEN = "{} at the end of the range, not averaged"
-SIMULATED = "simulated sessions have no rank among drives"
+UNRANKED = "no rank among drives for what is simulated or not preconditioned"
 
 
 def together(found: Iterable[Headline]) -> list[list[Headline]]:

@@ -1,4 +1,4 @@
-"""A page as a PDF, or its chart as a picture, by a Chromium that is installed here."""
+"""The chart of a page as a picture, by a Chromium that is installed here."""
 
 from __future__ import annotations
 
@@ -24,29 +24,7 @@ PICTURE = re.compile(r'<pre id="picture">([A-Za-z0-9+/=]+)</pre>')
 
 
 class BrowserError(Exception):
-    """There is no browser, or it did not print."""
-
-
-def pdf(page: str) -> bytes:
-    """The page as it prints, with all of its charts. Raises BrowserError.
-
-    Nothing else draws the charts: a second library would draw them differently.
-    """
-    program = _browser()
-    with tempfile.TemporaryDirectory(prefix="ioplan-pdf-") as folder:
-        source, printed = Path(folder, "report.html"), Path(folder, "report.pdf")
-        source.write_text(page, "utf-8")
-        command = [
-            program,
-            *_options(Path(folder, "profile")),
-            f"--print-to-pdf={printed}",
-        ]
-        _run([*command, source.as_uri()])
-        if not printed.exists():
-            raise BrowserError(
-                f"{program} wrote no PDF; print the HTML report in a browser"
-            )
-        return printed.read_bytes()
+    """There is no browser, or it did not draw."""
 
 
 def picture(page: str, kind: str) -> bytes:
@@ -91,7 +69,6 @@ def _options(profile: Path) -> list[str]:
         "--no-first-run",
         "--disable-background-networking",
         "--host-resolver-rules=MAP * ~NOTFOUND",
-        "--no-pdf-header-footer",
         f"--window-size={WINDOW}",
         "--force-device-scale-factor=2",
         f"--user-data-dir={profile}",

@@ -20,7 +20,7 @@ from ioplan.results.report.headlines.league import (
 )
 from ioplan.results.report.headlines.wording import (
     OPEN,
-    SIMULATED,
+    UNRANKED,
     nothing_text,
 )
 
@@ -213,10 +213,13 @@ def _no_ratio(one: Contest, label: str, base: str) -> str:
 
 
 def _mean(one: Standing, found: League, ranked: bool = True) -> Cell:
-    """`1.13×` and the rank, unless it is elsewhere in the row."""
+    """`1.13×` and the rank, unless it is elsewhere in the row.
+
+    What is against it stands in the sentence above.
+    """
     if one.geometric_mean is None or one.rank is None:
         measured = f"{one.measured} of {len(found.contests)} figures"
-        return Cell("–", measured, notes=one.against)
+        return Cell("–", measured)
     mean, base = one.geometric_mean, found.base
     rank = [f"rank {one.rank}"] if ranked else []
     small = ", ".join(["base"] * (one.label == base) + rank)
@@ -224,7 +227,6 @@ def _mean(one: Standing, found: League, ranked: bool = True) -> Cell:
     return Cell(
         ratio_text(mean),
         small,
-        notes=one.against,
         firm=not one.against,
         mean_by_base=_by_base(known, lambda other: ratio_text(mean / known[other])),
         by_base=_by_base(
@@ -279,5 +281,5 @@ def _note(found: League) -> str:
         f"Ratios are to {found.base}; in their geometric mean those of latencies count "
         "inverted, so that above 1 is better. `ioplan compare` tells noise from change"
         + (f"; {OPEN.format(counted(left, 'seek'))}" if left else "")
-        + (f"; {SIMULATED}" if found.unranked else "")
+        + (f"; {UNRANKED}" if found.unranked else "")
     )

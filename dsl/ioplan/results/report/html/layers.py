@@ -11,7 +11,6 @@ from collections.abc import Callable
 from ioplan.results.report.document import JUDGED, ChartSpec
 from ioplan.results.report.html.marks import (
     NOT_OK,
-    about,
     cursor,
     dots,
     failed,
@@ -56,8 +55,7 @@ def layers(picture: ChartSpec) -> list[Spec]:
     if not picture.marks.has_areas or _has_more_rows(picture):
         marks = [_of_points(mark) for mark in marks]
     if picture.frame.marks_failures:
-        rings = [about()] * (picture.kind != "heatmap")
-        marks = [*map(_without_failed, marks), *rings, failed(picture)]
+        marks = [*map(_without_failed, marks), failed(picture)]
     return [*marks, *told(picture)]
 
 

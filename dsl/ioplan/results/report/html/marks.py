@@ -6,7 +6,6 @@ from typing import Any
 
 from ioplan.results.report.document import FAILED, ChartSpec
 from ioplan.results.report.html.overlays import TIP, Spec, role
-from ioplan.results.report.points import PREDICTED
 
 SHAPES = (
     *("circle", "square", "triangle-up", "cross", "diamond"),
@@ -16,10 +15,7 @@ SHAPES = (
 DASHES = [[1, 0], [7, 4], [2, 3], [12, 3, 2, 3]]
 """One for each of MOST_DASHES; a sample of each has to fit into a legend."""
 SAMPLE = {"symbolType": "stroke", "symbolSize": 480, "symbolStrokeWidth": 2}
-ABOUT: Spec = {"filter": f"datum.status === '{PREDICTED}'"}
-NOT_OK: Spec = {
-    "filter": f"datum.status && datum.status !== 'ok' && datum.status !== '{PREDICTED}'"
-}
+NOT_OK: Spec = {"filter": "datum.status && datum.status !== 'ok'"}
 MISSED = "datum.judged && !datum.role"
 WARNING: Spec = {"value": {"expr": "alarm"}}
 
@@ -39,12 +35,6 @@ def failed(picture: ChartSpec) -> Spec:
             **offset(picture),
         },
     }
-
-
-def about() -> Spec:
-    """A ring around what other cells predict, and nobody measured."""
-    ring = {"type": "point", "size": 110, "filled": False, "strokeDash": [2, 2]}
-    return {"transform": [ABOUT], "mark": ring, "encoding": {"tooltip": TIP}}
 
 
 def cursor(picture: ChartSpec) -> Spec:

@@ -27,7 +27,6 @@ from ioplan.results.report.html.glance import MOST_BESIDE, glance, section_glanc
 from ioplan.results.report.html.payload import (
     about_json,
     has_many_series,
-    loads_json,
     picture_json,
     runs_json,
 )
@@ -81,8 +80,6 @@ SCRIPTS = (
         "tables",
         "tools",
         "filter",
-        "answers",
-        "which",
         "page",
     ),
 )
@@ -145,7 +142,6 @@ def page(document: Document, on: Facts = NO_COVER) -> str:
         first_lines=first_lines_of,
         many=many_sessions(document.sessions),
         about=Markup(about_json(document)),
-        loads=Markup(loads_json(document.measured)),
         ranked=rankings(document),
         glance=glance,
         section_glance=section_glance,

@@ -6,13 +6,10 @@ Columns stand one by one; the texts of a column are listed once.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import asdict, replace
 
-from ioplan.results.report.answers.load import Measured
-from ioplan.results.report.answers.wording import details
 from ioplan.results.report.charts.axis import axis_title
 from ioplan.results.report.document import (
     Channels,
@@ -105,27 +102,8 @@ def runs_json(frame: Frame) -> str:
 def about_json(document: Document) -> str:
     """What all pictures of the page have in common, and where they come from."""
     sources = [asdict(source) for source in document.sources]
-    named = {"plan": document.title, "simulated": document.simulated}
+    named = {"plan": document.title, "caveat": document.caveat}
     return safe({**named, "sources": sources})
-
-
-def loads_json(found: Sequence[Measured]) -> str:
-    """What the page answers questions from, a row for each load."""
-    return safe(
-        [
-            {
-                "label": one.label,
-                "kind": f"{one.pattern} {one.size}",
-                "reads": one.load.read_percent,
-                "where": one.load.where,
-                "qd": 0 if one.load.rate else one.load.depth,
-                "iops": one.load.iops,
-                "latency": dict(one.load.latencies_ns),
-                "against": [*details(one.load)],
-            }
-            for one in found
-        ]
-    )
 
 
 def safe(value: Any) -> str:

@@ -15,7 +15,9 @@ from ioplan.records.outline import current_records
 from ioplan.records.record import RunRecord
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.metrics import Figure, Sample
+from ioplan.results.measure.over_time import Stated
 from ioplan.results.measure.stretch import Stretch, stretch
+from ioplan.results.report.charts.request import unit_of
 from ioplan.results.report.charts.tables import axes_of, run_frame, table_rows
 from ioplan.results.report.points import Point, points
 from ioplan.results.report.reader import Reader
@@ -148,17 +150,20 @@ def _lines(
         cell = ", ".join(named)
         for metric in metrics:
             found = _figure(store, point, metric, during)
-            told = found.why or "–"
-            if found.value is not None:
-                told = metric_text(found.value, metric.unit)
-            yield f"{f'{cell}: ' if cell else ''}{metric}: {told}"
+            told = found.figure.why or "–"
+            if found.figure.value is not None:
+                told = metric_text(found.figure.value, unit_of(metric))
+            more = f" ({found.definition})" if found.definition else ""
+            yield f"{f'{cell}: ' if cell else ''}{metric}: {told}{more}"
 
 
 def _figure(
     store: Store, point: Point, metric: Metric, during: During | None
-) -> Figure:
+) -> Stated:
     """Of a stretch it is that of the last run."""
     if during is None:
-        return Reader(store).figure(metric, point.counted)
+        return Reader(store).stated(metric, point.counted)
     found = stretch_of(store, point.counted[-1], during)
-    return found.figure(metric) if found else Figure(None, f"no interval in {during}")
+    if found is None:
+        return Stated(Figure(None, f"no interval in {during}"))
+    return Stated(found.figure(metric))

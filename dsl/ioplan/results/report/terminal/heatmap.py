@@ -15,14 +15,12 @@ from ioplan.core.text import fits, line, printable
 from ioplan.core.units import metric_text
 from ioplan.results.report.charts.axis import scale_of
 from ioplan.results.report.document import (
-    ABOUT,
     FAILED,
     STATUS,
     ChartSpec,
     Column,
     Value,
 )
-from ioplan.results.report.points import PREDICTED
 from ioplan.results.report.terminal.parts import Part, Row
 
 # Tables of any width in a terminal of any width: what has no room stands below.
@@ -129,9 +127,8 @@ def _cell(row: Row | None, column: Column, colors: Colors | None) -> Text:
     value = row[column.key]
     if not isinstance(value, (int, float)):
         return Text(f" {FAILED if row.get(STATUS.key, 'ok') != 'ok' else '–'} ")
-    about = ABOUT if row.get(STATUS.key) == PREDICTED else ""
-    text = about + figure_text(value, column)
-    return Text(f" {text} ", style=colors.of(value) if colors else "")
+    style = colors.of(value) if colors else ""
+    return Text(f" {figure_text(value, column)} ", style=style)
 
 
 def _listed(picture: ChartSpec, part: Part) -> Grid:

@@ -14,7 +14,7 @@ from ioplan.core.units import ratio_text, time_text
 from ioplan.results.report.document import DOUBTED
 from ioplan.results.report.headlines.league import Contest, League, Standing
 from ioplan.results.report.headlines.sentence import sentence, text
-from ioplan.results.report.headlines.wording import OPEN, SIMULATED
+from ioplan.results.report.headlines.wording import OPEN, UNRANKED
 from ioplan.results.report.terminal.tables import TIGHT
 from ioplan.results.store.overview import SessionOverview
 
@@ -117,7 +117,7 @@ def league_note(found: League) -> str:
     notes = [f"ratios to {found.base}; mean: geometric, of {count}"]
     if left := sum(one.is_open for one in found.contests):
         notes.append(OPEN.format(counted(left, "seek")))
-    notes += [SIMULATED] if found.unranked else []
+    notes += [UNRANKED] if found.unranked else []
     said = text(sentence(found))
     return f"{said}\n{'; '.join(notes)}".strip()
 

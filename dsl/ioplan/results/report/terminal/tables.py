@@ -14,7 +14,6 @@ from ioplan.core.units import metric_text
 from ioplan.records.record import RunRecord, Steady
 from ioplan.results.report.charts.tables import BEYOND_IT, FOUND
 from ioplan.results.report.document import (
-    ABOUT,
     AGAINST,
     DOUBTED,
     FAILED,
@@ -23,8 +22,7 @@ from ioplan.results.report.document import (
     Frame,
     Value,
 )
-from ioplan.results.report.headlines.doubts import SIMULATED
-from ioplan.results.report.points import PREDICTED
+from ioplan.results.report.headlines.doubts import OF_TITLES
 from ioplan.results.report.sentences import has_all_values
 from ioplan.results.report.terminal.heatmap import figure_text
 
@@ -120,15 +118,10 @@ def _figures(row: dict[str, Value], columns: Sequence[Column]) -> list[str]:
         for column in columns
     ]
     status = row.get(STATUS.key, "ok")
-    if status == PREDICTED:
-        known = [row[column.key] is not None for column in columns]
-        return [
-            f"{ABOUT}{text}" if is_known else ""
-            for text, is_known in zip(texts, known, strict=True)
-        ]
     if status == "ok":
         at = [column.key in SOUGHT for column in columns].index(False)
-        doubted = str(row.get(AGAINST.key) or "") not in ("", SIMULATED)
+        against = str(row.get(AGAINST.key) or "").split(", ")
+        doubted = not set(against) <= {*OF_TITLES}
         texts[at] += f" {DOUBTED}" * doubted
         return texts
     if not row["iops"]:

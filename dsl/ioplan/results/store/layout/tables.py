@@ -13,7 +13,7 @@ from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import OTHER_STORE_HINT, StoreError
 from ioplan.results.store.layout.views import VIEWS
 
-LAYOUT = 6
+LAYOUT = 7
 """Raised when the tables or views change; records carry their own `schema_version`."""
 BY_RUN_ID = "CREATE INDEX run_by_run_id ON run (run_id, session)"
 """With the session, so that those of many runs are found without reading the runs."""
@@ -24,8 +24,10 @@ UPGRADES = {
         "DROP INDEX run_by_run_id",
         BY_RUN_ID,
     ),
+    6: ("ALTER TABLE session ADD COLUMN unmet INTEGER NOT NULL DEFAULT 0",),
 }
-"""What makes the next layout of one; who may not write is refused."""
+"""What makes the next layout of one, but for the views, which are defined anew; who may
+not write is refused."""
 
 META = "meta"
 TABLES = {
@@ -76,6 +78,7 @@ CREATE TABLE session (
   request TEXT NOT NULL DEFAULT '{}',
   resolved TEXT NOT NULL DEFAULT '{}',
   expected INTEGER NOT NULL DEFAULT 0,
+  unmet INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (id),
   FOREIGN KEY (env) REFERENCES env (digest)
 )""",
@@ -236,6 +239,8 @@ def upgrade(connection: Connection, layout: int) -> None:
     for step in range(layout, LAYOUT):
         for statement in UPGRADES[step]:
             connection.define(statement)
+    for name, statement in VIEWS.items():
+        connection.redefine(name, statement)
     row = {"name": "layout", "value": str(LAYOUT)}
     connection.change("UPDATE meta SET value = :value WHERE name = :name", row)
 

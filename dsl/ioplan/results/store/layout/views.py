@@ -15,12 +15,16 @@ VERDICT = f"""CASE
       WHERE v.session = session.id AND v.outcome = 'failed') THEN 'failed'
     WHEN EXISTS (SELECT 1 FROM verdict AS v
       WHERE v.session = session.id AND v.outcome = 'undecided') THEN 'undecided'
+    WHEN session.unmet > 0 THEN 'undecided'
     WHEN session.status <> 'ok' AND {HELD} < session.expected THEN 'not measured'
+    WHEN EXISTS (SELECT 1 FROM verdict AS v
+      WHERE v.session = session.id AND v.outcome = 'no baseline') THEN 'no baseline'
     WHEN {HELD} > 0 THEN 'held'
     ELSE 'none' END"""
 """The gravest of a session: it has held if all has that could be judged.
 
-What a session that ended early did not measure has not held.
+What a session that ended early did not measure has not held. The exit code of a
+session is that of its verdict.
 """
 DRIVE = """COALESCE(NULLIF(drive.serial, ''), NULLIF(drive.wwid, ''),
     NULLIF(drive.lab_name, ''), NULLIF(drive.model, ''), session.target)"""
@@ -53,8 +57,9 @@ def _percentile_ns(percent: float) -> str:
 VIEWS = {
     "v_session": f"""
 CREATE VIEW v_session AS
-  SELECT s.*, CAST((julianday(s.ended_at) - julianday(s.started_at)) * 86400
-    AS DOUBLE) AS duration_s
+  SELECT s.*, CASE WHEN julianday(s.ended_at) >= julianday(s.started_at)
+    THEN CAST((julianday(s.ended_at) - julianday(s.started_at)) * 86400 AS DOUBLE)
+    END AS duration_s
   FROM ({SESSIONS}) AS s""",
     "v_run": f"""
 CREATE VIEW v_run AS

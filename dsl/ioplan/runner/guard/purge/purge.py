@@ -186,6 +186,7 @@ def purge(target: Target, on_progress: ProgressCallback = ignore_progress) -> st
             f"{found.left} of {found.count} marks were not erased, the first at byte "
             f"{found.first_byte}; {_instead(target)}"
         )
+    target.ignore_openings()
     return f"{how}; {found}"
 
 

@@ -285,7 +285,7 @@ fn check_region(job: &Job, stream: &Stream) -> Checked {
         let name = &stream.name;
         format!("stream {name}: the region {start}..{end} is not within 0..{capacity} bytes")
     })?;
-    let whole = start.is_multiple_of(job.block_bytes) && end.is_multiple_of(job.block_bytes);
+    let whole = start % job.block_bytes == 0 && end % job.block_bytes == 0;
     if whole {
         return Ok(());
     }

@@ -18,7 +18,6 @@ pub enum Cause {
     ReadOnly,
     Memory,
     NoSpace,
-    Journal,
     Internal,
 }
 
@@ -37,7 +36,6 @@ impl Cause {
             Self::ReadOnly => "read-only",
             Self::Memory => "memory",
             Self::NoSpace => "no-space",
-            Self::Journal => "journal",
             Self::Internal => "internal",
         }
     }

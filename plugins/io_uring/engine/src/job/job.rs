@@ -54,9 +54,6 @@ pub struct Job {
     /// The file that remembers what was written with `verify`.
     #[serde(default)]
     pub stamps: Option<String>,
-    /// A link to the other host that keeps that file, too.
-    #[serde(default)]
-    pub journal_fd: Option<i32>,
     /// The files of the traces that streams replay, by their digests.
     #[serde(default)]
     pub traces: BTreeMap<String, String>,

@@ -20,13 +20,14 @@ struct Version {
 
 /// The job; another version is refused as such, whatever else it has.
 pub fn parse(text: &str) -> Result<Job, Failure> {
-    if let Ok(Version { protocol }) = serde_json::from_str(text)
-        && protocol != PROTOCOL
-    {
-        return Err(Failure::bad_job(format!(
-            "the job is of protocol {protocol}, and this engine speaks protocol {PROTOCOL}; \
-             use an ioplan and an engine of one version"
-        )));
+    match serde_json::from_str(text) {
+        Ok(Version { protocol }) if protocol != PROTOCOL => {
+            return Err(Failure::bad_job(format!(
+                "the job is of protocol {protocol}, and this engine speaks protocol {PROTOCOL}; \
+                 use an ioplan and an engine of one version"
+            )));
+        }
+        _ => {}
     }
     serde_json::from_str(text)
         .map_err(|error| Failure::bad_job(format!("the job is not what the engine knows: {error}")))

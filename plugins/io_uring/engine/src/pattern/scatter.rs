@@ -162,7 +162,7 @@ mod tests {
         let mut seen = vec![0; COUNT as usize];
         for _ in 0..DRAWS {
             let offset = scatter.offset(&span, BLOCK, &mut rng);
-            assert!(offset.is_multiple_of(BLOCK));
+            assert!(offset % BLOCK == 0);
             seen[(offset / BLOCK) as usize] += 1;
         }
         seen

@@ -345,7 +345,7 @@ impl Replayed {
     fn fits(&self, io: Recorded, job: &Job, stream: &Stream) -> bool {
         let offset_bytes = self.places.place(io.offset_bytes);
         let end = offset_bytes.checked_add(io.size_bytes);
-        let whole = (offset_bytes | io.size_bytes).is_multiple_of(job.block_bytes);
+        let whole = (offset_bytes | io.size_bytes) % job.block_bytes == 0;
         let allowed = match io.kind {
             Kind::Io(Direction::Read) => stream.reads(),
             Kind::Io(Direction::Write) => stream.writes(),
@@ -446,7 +446,7 @@ impl Replayed {
     pub fn take(&mut self, start_ns: u64, measured: bool) -> Option<Op> {
         let io = (!self.is_finished()).then(|| self.file.get(self.next))?;
         let io = self.chosen.changed(io);
-        if self.next.is_multiple_of(RELEASED_IOS) {
+        if self.next % RELEASED_IOS == 0 {
             self.file.release(self.next);
         }
         self.advance();

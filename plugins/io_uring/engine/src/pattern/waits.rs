@@ -63,9 +63,8 @@ impl Waits {
     /// The next I/O is one that was recorded then: it waits for all that were complete.
     pub fn pass(&mut self, at_ns: u64) {
         self.waits = false;
-        while let Some(&Reverse((completed_ns, number))) = self.recorded.peek()
-            && completed_ns <= at_ns
-        {
+        let is_due = |next: &&Reverse<(u64, usize)>| next.0.0 <= at_ns;
+        while let Some(&Reverse((completed_ns, number))) = self.recorded.peek().filter(is_due) {
             self.recorded.pop();
             (self.recorded_ns, self.waits) = (completed_ns, true);
             match self.states.remove(&number) {

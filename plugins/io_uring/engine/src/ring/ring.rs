@@ -402,9 +402,7 @@ impl Map {
 
     fn at<T>(&self, offset_bytes: u32, count: u32) -> NonNull<T> {
         let end = offset_bytes as usize + count as usize * size_of::<T>();
-        assert!(
-            end <= self.length_bytes && (offset_bytes as usize).is_multiple_of(align_of::<T>())
-        );
+        assert!(end <= self.length_bytes && offset_bytes as usize % align_of::<T>() == 0);
         // SAFETY: inside the mapping, by the assertion.
         unsafe { self.base.add(offset_bytes as usize).cast() }
     }

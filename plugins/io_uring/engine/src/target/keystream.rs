@@ -22,10 +22,12 @@ pub fn fill(buffer: &mut [u8], rng: &mut fastrand::Rng) {
 
 #[cfg(target_arch = "x86_64")]
 fn fill_steps(buffer: &mut [u8], key: [u64; 2], rng: &mut fastrand::Rng) {
+    #[cfg(avx512)]
     if is_x86_feature_detected!("vaes") && is_x86_feature_detected!("avx512f") {
         // SAFETY: the processor has what the function needs.
-        unsafe { fill_vaes(buffer, key) }
-    } else if is_x86_feature_detected!("aes") {
+        return unsafe { fill_vaes(buffer, key) };
+    }
+    if is_x86_feature_detected!("aes") {
         // SAFETY: as above.
         unsafe { fill_aes(buffer, key) }
     } else {
@@ -59,7 +61,8 @@ fn block(key: [u64; 2], blocks: u64) -> __m128i {
 }
 
 /// Four times 64 bytes at once.
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(target_arch = "x86_64", avx512))]
+#[allow(clippy::incompatible_msrv)] // it is compiled by compilers that have it, see build.rs
 #[target_feature(enable = "vaes,avx512f")]
 fn fill_vaes(buffer: &mut [u8], key: [u64; 2]) {
     let round_key = _mm512_broadcast_i32x4(block(key, 0));
@@ -98,20 +101,26 @@ fn fill_vaes(buffer: &mut [u8], key: [u64; 2]) {
 }
 
 /// Eight times 16 bytes at once, twice a step.
+///
+/// # Safety
+///
+/// The processor has AES-NI.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "aes,sse2")]
-fn fill_aes(buffer: &mut [u8], key: [u64; 2]) {
+unsafe fn fill_aes(buffer: &mut [u8], key: [u64; 2]) {
     let round_key = block(key, 0);
     let mut counters: [__m128i; 8] = std::array::from_fn(|at| block(key, at as u64));
     let step = block([0, 0], 8);
     for chunk in buffer.chunks_exact_mut(STEP_BYTES / 2) {
         let at: *mut __m128i = chunk.as_mut_ptr().cast();
         for (lane, counter) in counters.iter_mut().enumerate() {
-            let mixed = _mm_aesenc_si128(*counter, round_key);
-            let mixed = _mm_aesenc_si128(mixed, round_key);
             // SAFETY: the chunk has eight times 16 bytes; the store needs no alignment.
-            unsafe { _mm_storeu_si128(at.add(lane), mixed) };
-            *counter = _mm_add_epi64(*counter, step);
+            unsafe {
+                let mixed = _mm_aesenc_si128(*counter, round_key);
+                let mixed = _mm_aesenc_si128(mixed, round_key);
+                _mm_storeu_si128(at.add(lane), mixed);
+                *counter = _mm_add_epi64(*counter, step);
+            }
         }
     }
 }
@@ -133,6 +142,7 @@ mod tests {
                 // SAFETY: the processor has it.
                 ways.push(("aes", |buffer, key| unsafe { fill_aes(buffer, key) }));
             }
+            #[cfg(avx512)]
             if is_x86_feature_detected!("vaes") && is_x86_feature_detected!("avx512f") {
                 // SAFETY: the processor has it.
                 ways.push(("vaes", |buffer, key| unsafe { fill_vaes(buffer, key) }));

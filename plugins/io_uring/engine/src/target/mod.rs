@@ -6,7 +6,6 @@ pub mod data;
 pub mod durable;
 mod keystream;
 pub mod passthrough;
-pub mod remote;
 pub mod stamps;
 mod target;
 pub mod verify;

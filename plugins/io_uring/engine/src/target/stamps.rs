@@ -1,6 +1,6 @@
 //! Which generation of each logical block was written last with `verify`.
 //!
-//! A map with three words of 32 bits for each block, shared by all threads of a run. In a file
+//! A map with four words of 32 bits for each block, shared by all threads of a run. In a file
 //! that the job names it holds for later runs as well: the kernel keeps the pages of a
 //! process that is killed. Without a file it ends with the run.
 //!
@@ -8,11 +8,11 @@
 //! the write is submitted until it is acknowledged, `IN_FLIGHT`. Of a block whose write
 //! was in flight at a kill either generation is right. The second word says which
 //! generation is durable (`durable.rs`), the third, if that is by a flush or by FUA, how
-//! many writes had been issued as that ended (its lower half).
+//! many writes had been issued as that ended (its lower half). The fourth is the last
+//! generation that was acknowledged: of those that failed after it nothing is promised.
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -22,14 +22,13 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::job::failure::{Cause, Failure};
 use crate::job::{Job, Stream};
 use crate::target::durable::{Durable, EPOCHS};
-use crate::target::remote::{Part, Remote};
 
 /// The bytes before the first entry: a page.
 const HEADER_BYTES: u64 = 4096;
 const ALLOCATED_BYTES: u64 = 16 << 20;
-const ENTRY_BYTES: u64 = 12;
+const ENTRY_BYTES: u64 = 16;
 const MAGIC: u64 = u64::from_le_bytes(*b"ioplanSM");
-const VERSION: u64 = 5;
+const VERSION: u64 = 6;
 /// Where the header says in which boot of the host the file is in use; 0 after its end.
 const IN_USE_AT: u64 = 40;
 /// How often the target's power was cut; who cuts it counts there.
@@ -53,7 +52,6 @@ pub struct Stamps {
     key: u64,
     /// How often the target's power was cut since the map was made.
     cuts: u64,
-    remote: Option<Remote>,
 }
 
 // SAFETY: the entries are atomic, and the mapping lives as long as the value.
@@ -65,20 +63,14 @@ impl Stamps {
     /// The map of a job that verifies, in its file if it names one.
     pub fn open(job: &Job) -> Result<Self, Failure> {
         let blocks = job.capacity_bytes / job.block_bytes;
-        let remote = job.journal_fd.map(Remote::take).transpose()?;
         let opened = match &job.stamps {
             None => Self::map(None, blocks, fastrand::u64(..), 0),
-            Some(path) => Self::in_file(path, job, blocks, remote.as_ref()),
+            Some(path) => Self::in_file(path, job, blocks),
         };
-        let mut opened = opened.map_err(|error| failure(job, &error))?;
-        match remote.as_ref().and_then(Remote::failure) {
-            Some(failure) => return Err(failure),
-            None => opened.remote = remote,
-        }
-        Ok(opened)
+        opened.map_err(|error| failure(job, &error))
     }
 
-    fn in_file(path: &str, job: &Job, blocks: u64, remote: Option<&Remote>) -> io::Result<Self> {
+    fn in_file(path: &str, job: &Job, blocks: u64) -> io::Result<Self> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -89,7 +81,7 @@ impl Stamps {
             .open(Path::new(path))?;
         let key = match known_key(&file, job)? {
             Some(key) => key,
-            None => begin(&file, job, blocks, remote)?,
+            None => begin(&file, job, blocks)?,
         };
         for stream in stamped(job) {
             let [start, end] = [stream.region_start_bytes, stream.region_end_bytes]
@@ -98,9 +90,6 @@ impl Stamps {
         }
         file.write_all_at(&boot().to_le_bytes(), IN_USE_AT)?;
         file.sync_data()?;
-        if let Some(remote) = remote {
-            remote.wait(remote.send(&[(IN_USE_AT, boot().to_le_bytes().to_vec())]));
-        }
         let mut cuts = [0; 8];
         file.read_exact_at(&mut cuts, CUTS_AT)?;
         Self::map(Some(file), blocks, key, u64::from_le_bytes(cuts))
@@ -132,40 +121,7 @@ impl Stamps {
             file,
             key,
             cuts,
-            remote: None,
         })
-    }
-
-    pub fn remote(&self) -> Option<&Remote> {
-        self.remote.as_ref()
-    }
-
-    /// What is known of blocks has changed: tells the other host, if there is one. Returns
-    /// the number to wait for.
-    pub fn tell(&self, blocks: Range<u64>) -> u64 {
-        let Some(remote) = &self.remote else {
-            return 0;
-        };
-        remote.send(&[self.part(blocks)])
-    }
-
-    /// The same of blocks that are durable now; it counts once this returns.
-    pub fn tell_durable(&self, blocks: impl Iterator<Item = Range<u64>>) {
-        let Some(remote) = &self.remote else {
-            return;
-        };
-        let issued = self.counter().load(Ordering::Relaxed);
-        let mut parts: Vec<_> = blocks.map(|some| self.part(some)).collect();
-        parts.push((WRITES_AT as u64, issued.to_le_bytes().to_vec()));
-        remote.wait(remote.send(&parts));
-    }
-
-    /// As they lie in the file.
-    fn part(&self, blocks: Range<u64>) -> Part {
-        let at = HEADER_BYTES + blocks.start * ENTRY_BYTES;
-        let words = blocks.flat_map(|block| [0, 1, 2].map(|word| self.word(block, word)));
-        let bytes = words.flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes());
-        (at, bytes.collect())
     }
 
     pub fn key(&self) -> u64 {
@@ -207,6 +163,15 @@ impl Stamps {
         word.store(issued as u32, Ordering::Relaxed);
     }
 
+    /// The last generation that the target has acknowledged, or that was read; 0 is none.
+    pub fn acknowledged(&self, block: u64) -> u32 {
+        self.word(block, 3).load(Ordering::Relaxed)
+    }
+
+    pub fn set_acknowledged(&self, block: u64, generation: u32) {
+        self.word(block, 3).store(generation, Ordering::Relaxed);
+    }
+
     /// How many writes had been issued then; of long ago, a later number.
     pub fn issued(&self, block: u64) -> u64 {
         let issued = self.counter().load(Ordering::Relaxed);
@@ -219,7 +184,7 @@ impl Stamps {
     }
 
     fn header(&self, at: usize) -> &AtomicU64 {
-        assert!(at.is_multiple_of(8) && at < HEADER_BYTES as usize);
+        assert!(at % 8 == 0 && at < HEADER_BYTES as usize);
         // SAFETY: inside the mapping's first page, aligned to 8 bytes, only used atomically.
         unsafe { &*self.base.as_ptr().add(at).cast::<AtomicU64>() }
     }
@@ -235,11 +200,7 @@ impl Stamps {
             return;
         }
         self.set(block, 0);
-        if self.header(FORGOTTEN_AT).swap(1, Ordering::Relaxed) == 0
-            && let Some(remote) = &self.remote
-        {
-            remote.send(&[(FORGOTTEN_AT as u64, 1u64.to_le_bytes().to_vec())]);
-        }
+        self.header(FORGOTTEN_AT).store(1, Ordering::Relaxed);
     }
 
     pub fn set_durable(&self, block: u64, durable: Durable) {
@@ -257,12 +218,6 @@ impl Stamps {
             unsafe { libc::msync(self.base.as_ptr().cast(), self.length_bytes, libc::MS_SYNC) };
         if rc != 0 {
             return Err(io::Error::last_os_error());
-        }
-        if let Some(remote) = &self.remote {
-            let issued = self.counter().load(Ordering::Relaxed);
-            let ended = [(IN_USE_AT, 0u64), (WRITES_AT as u64, issued)];
-            let ended = ended.map(|(at, word)| (at, word.to_le_bytes().to_vec()));
-            remote.wait(remote.send(&ended));
         }
         file.write_all_at(&0u64.to_le_bytes(), IN_USE_AT)
     }
@@ -344,17 +299,13 @@ fn known_key(file: &File, job: &Job) -> io::Result<Option<u64>> {
 }
 
 /// Empties the file and writes its header; returns its key.
-fn begin(file: &File, job: &Job, blocks: u64, remote: Option<&Remote>) -> io::Result<u64> {
+fn begin(file: &File, job: &Job, blocks: u64) -> io::Result<u64> {
     file.set_len(0)?;
     file.set_len(HEADER_BYTES + blocks * ENTRY_BYTES)?;
     let key = fastrand::u64(..);
     let header = [MAGIC, VERSION, job.block_bytes, job.capacity_bytes, key];
     let bytes: Vec<u8> = header.iter().flat_map(|word| word.to_le_bytes()).collect();
     file.write_all_at(&bytes, 0)?;
-    if let Some(remote) = remote {
-        remote.empty();
-        remote.send(&[(0, bytes)]);
-    }
     Ok(key)
 }
 

@@ -170,7 +170,7 @@ impl Target {
                 ),
             ));
         }
-        if !job.block_bytes.is_multiple_of(self.block_bytes) {
+        if job.block_bytes % self.block_bytes != 0 {
             return Err(Failure::new(
                 Cause::Unaligned,
                 format!(

@@ -290,10 +290,9 @@ impl Lane {
     #[inline(never)]
     fn next_in_general(&mut self, now_ns: u64, reserve: bool) -> Next {
         let next = self.choose(now_ns, reserve);
-        if let (Some(pause), Next::Op(op)) = (&mut self.pause, &next)
-            && op.attempts == 0
-        {
-            pause.issue(op);
+        match (&mut self.pause, &next) {
+            (Some(pause), Next::Op(op)) if op.attempts == 0 => pause.issue(op),
+            _ => {}
         }
         next
     }
@@ -671,9 +670,6 @@ impl Lane {
         let Some(verifier) = &mut self.verifier else {
             return;
         };
-        if verifier.is_cut_off() {
-            self.shared.stop();
-        }
         let Kind::Io(direction) = op.kind else {
             return verifier.end_flush(op.offset_bytes, success);
         };

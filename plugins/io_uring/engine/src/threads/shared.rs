@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::job::Stream;
 use crate::job::event::Facts;
 use crate::job::failure::errno_name;
-use crate::measure::clock::Clock;
+use crate::measure::clock::{Clock, monotonic_ns};
 use crate::pattern::op::{Kind, Op};
 use crate::pattern::trace::{Replayed, Traces};
 use crate::target::aftermath::Aftermath;
@@ -49,6 +49,8 @@ pub struct IoError {
     pub direction: &'static str,
     /// Its name, where the run has several.
     pub target: Option<String>,
+    /// When it was seen, by CLOCK_MONOTONIC.
+    pub at_ns: u64,
 }
 
 impl IoError {
@@ -65,6 +67,7 @@ impl IoError {
                 Kind::Flush => "flush",
             },
             target: None,
+            at_ns: monotonic_ns(),
         }
     }
 
@@ -77,6 +80,7 @@ impl IoError {
         let mut facts = json!({
             "errno": self.errno, "name": errno_name(self.errno), "offset": self.offset_bytes,
             "bytes": self.size_bytes, "direction": self.direction,
+            "at_ns": self.at_ns,
         });
         if let Some(name) = &self.target {
             facts["target"] = json!(name);

@@ -154,6 +154,18 @@ impl Events {
         sum_ns / result["run_ns"].as_f64().expect("run_ns")
     }
 
+    /// The I/Os that may be missing or too many of so many, since the threads waited for a
+    /// CPU so long, by the engine's own record.
+    pub fn excused(&self, ios: u64) -> u64 {
+        let facts = &self.result()["facts"]["conditions"];
+        let threads = facts["threads"].as_object().expect("a fact of each stream");
+        let waited = threads
+            .values()
+            .filter_map(|one| one["waited_percent"].as_f64());
+        let lost = waited.fold(0.0, f64::max) + facts["steal_percent"].as_f64().unwrap_or(0.0);
+        (ios as f64 * lost / 100.0) as u64
+    }
+
     pub fn successful(self) -> Self {
         assert_eq!((self.code, self.cause()), (Some(0), None), "{self:?}");
         self

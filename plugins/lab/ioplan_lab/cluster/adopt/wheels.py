@@ -20,6 +20,7 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path, PurePosixPath
 
 from ioplan.core.error_kinds import ClusterFault
+from ioplan.core.extras import install_command
 from ioplan_lab.cluster.errors import ClusterError
 
 EXTRA = "lab"
@@ -65,7 +66,7 @@ def _installed(name: str) -> Distribution:
     except PackageNotFoundError as error:
         raise ClusterError(
             f"hosts of a lab need {name}, which is not installed here: "
-            f"pip install 'ioplan[lab]'",
+            f"{install_command('lab')}",
             ClusterFault.MISSING_PACKAGE,
         ) from error
 

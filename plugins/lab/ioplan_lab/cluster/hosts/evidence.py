@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from ioplan.backends import TargetRequest, find
+from ioplan.backends import TargetRequest, default_backend, find
 from ioplan.runner.guard.errors import ConsentError, TargetError
 from ioplan.runner.guard.resolve import resolve_target
 from ioplan.runner.guard.target import check_evidence
@@ -49,7 +49,7 @@ def refusal(call: LaneCall) -> str:
 def request_of(call: LaneCall, lab: Lab) -> TargetRequest | None:
     """What the lane will open; None where nothing is there to be examined."""
     asked = call.request
-    if find(asked.backend or lab.backend).virtual_time:
+    if find(asked.backend or default_backend(lab.backend)).virtual_time:
         return None
     path, entry = resolve_target(call.target, lab)
     if path is None or not Path(path).exists():

@@ -84,10 +84,11 @@ class LaneObserver(SessionObserver):
         done = 1 - left_s / self.total_s if self.total_s else 0.0
         self._change(left_s=left_s, done=min(1.0, max(0.0, done)))
 
-    def session_finished(self, status: str) -> None:
+    def session_finished(self, status: str, verdict: str) -> None:
         self._change(at_once=True)
 
 
+UNMET = ("failed", "undecided")
 CODES = {"ok": EXIT["ok"], "failed": EXIT["failed"], "interrupted": EXIT["stopped"]}
 
 
@@ -99,8 +100,8 @@ class _Watcher(LaneObserver):
     def failed(self, kind: str, text: str) -> None:
         self._change(message=f"error: {text}")
 
-    def session_finished(self, status: str) -> None:
-        self.code = CODES[status] or (EXIT["unmet"] if self.state.unmet else 0)
+    def session_finished(self, status: str, verdict: str) -> None:
+        self.code = CODES[status] or (EXIT["unmet"] if verdict in UNMET else 0)
 
 
 @contextmanager

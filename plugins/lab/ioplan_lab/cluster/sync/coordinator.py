@@ -10,7 +10,16 @@ from msgspec import Struct, field
 
 from ioplan.backends import Gap
 from ioplan.core.context import Closing
-from ioplan.job import Event, Failure, Job, JobStream, Progress, Result, Started, events
+from ioplan.job import (
+    Event,
+    Failure,
+    Job,
+    Progress,
+    Result,
+    Started,
+    events,
+)
+from ioplan.job_stream import JobStream
 from ioplan.planner.run_id import digest
 from ioplan.results.measure.measurement import Measurement
 from ioplan.runner.execute.io_errors import device_failure, errors_in

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ioplan.backends import find
+from ioplan.backends import default_backend, find
 from ioplan.cli.errors import UsageError
 from ioplan.cli.run_options import RunCall, requested_plan
 from ioplan.cli.targets.choose import after_reading
@@ -116,7 +116,7 @@ def run_fleet(console: Console, call: RunCall, detach: bool, skip_missing: bool)
 
 def _targets(lab: Lab, asked: RunRequest) -> list[str]:
     """Each once. Raises UsageError, TargetError before any lane begins."""
-    simulated = find(asked.backend or lab.backend).virtual_time
+    simulated = find(asked.backend or default_backend(lab.backend)).virtual_time
     for word in asked.targets:
         is_name = word in lab.targets or word in lab.groups or ":" in word
         if not (is_name or simulated or asked.create or Path(word).exists()):

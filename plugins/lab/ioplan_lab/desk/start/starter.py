@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,13 @@ from msgspec import Struct
 
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.core.text import did_you_mean
+from ioplan.core.units import bytes_text, time_text
 from ioplan.language.check.check import check_file
 from ioplan.language.check.modules import read_text
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.search.packages import SuiteError
+from ioplan.planner.bounds import between
 from ioplan.planner.suites.suite import suite_files
 from ioplan.records.run_request import RunRequest
 from ioplan.runner.guard.consent_list.read import MAX_BYTES, ConsentList, signed_list
@@ -115,12 +118,13 @@ class PlanDiagnostic(Struct, frozen=True):
 
 
 class Cost(Struct, frozen=True):
-    """What a plan takes; `assumed` where the target is not here to be looked at."""
+    """What a plan takes, between bounds; `assumed` where the target is not here to be
+    looked at."""
 
     target: str
-    run_s: float
-    written_bytes: float
-    drive_writes: float
+    time: str
+    written: str
+    drive_writes: str
     capacity_bytes: int
     assumed: bool
 
@@ -290,6 +294,17 @@ def _diagnostics(one: dict[str, Any]) -> PlanDiagnostic:
 
 def _cost(target: str, document: dict[str, Any], assumed: bool) -> Cost:
     total = document["total"]
-    names = ("run_s", "written_bytes", "drive_writes", "capacity_bytes")
-    known = {name: total[name] for name in names}
-    return Cost(target=target, assumed=assumed, **known)
+    ends = total.get("assumed", total)
+
+    def text(name: str, words: Callable[[float], str]) -> str:
+        most = ends["at_most"][name]
+        return between(ends["at_least"][name], inf if most is None else most, words)
+
+    return Cost(
+        target=target,
+        time=text("run_s", time_text),
+        written=text("written_bytes", bytes_text),
+        drive_writes=text("drive_writes", "{:.3g}".format),
+        capacity_bytes=total["capacity_bytes"],
+        assumed=assumed,
+    )

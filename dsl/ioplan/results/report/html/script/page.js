@@ -54,7 +54,6 @@ const come = (figure) => {
 
 const again = () => {
   near.forEach((figure) => redraw(chartOf(figure)));
-  if (whichCard) showWhich();
 };
 
 const watcher = new IntersectionObserver((entries) => {
@@ -69,7 +68,6 @@ figures.forEach((figure) => watcher.observe(figure));
 document.body.append(box);
 readAddress();
 if (compared.base !== usualBase()) showLeague();
-startWhich();
 sessionTools();
 document.querySelectorAll("details.data").forEach((details) => {
   if (details.open) fillTable(details);

@@ -84,12 +84,16 @@ const heading2 = (chart) => {
   return [title, workload, part].filter(Boolean).join(" · ");
 };
 
-// Where no drive was measured, the title says so.
+// Where no drive was measured, or only a part of the plan, the title says so.
 const titleOf = (chart, sources) => {
-  const count = sources.filter(({ simulated }) => simulated).length;
-  if (!count) return chart.title;
-  const some = count < sources.length ? `${count} of ${sources.length} ` : "";
-  return `${some}SIMULATED: ${chart.title}`;
+  const words = sources.flatMap(({ simulated, profile }) => [
+    ...(simulated ? ["SIMULATED"] : []), ...(profile ? [`PROFILE ${profile}`] : []),
+  ]);
+  const told = [...new Set(words)].sort().reverse().map((word) => {
+    const count = words.filter((one) => one === word).length;
+    return count < sources.length ? `${count} of ${sources.length} ${word}` : word;
+  });
+  return told.length ? `${told.join(", ")}: ${chart.title}` : chart.title;
 };
 
 const againstOf = (chart) => {

@@ -39,9 +39,7 @@ const placed = (chart) => (row) =>
   });
 
 const FAILED = "✕";
-const ABOUT = "~";
-const predicted = (row) => row.status === "predicted"; // by other cells, not measured
-const failed = (row) => row.status !== undefined && row.status !== "ok" && !predicted(row);
+const failed = (row) => row.status !== undefined && row.status !== "ok";
 
 const shownRows = (chart) =>
   chart.rows.filter(wanted(chart.columns, chart.pick)).filter(placed(chart));

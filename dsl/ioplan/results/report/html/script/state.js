@@ -34,7 +34,6 @@ const waitingState = new Map(); // of charts and tables that are not there yet
 
 const address = () => {
   const parts = new Map(Object.entries(sessionState()));
-  parts.set("which", whichState());
   for (const [id, text] of waitingState) parts.set(id, text);
   for (const chart of known.values()) parts.set(chart.figure.id, chartState(chart));
   for (const [id, view] of tableViews) parts.set(`t-${id}`, tableState(view));

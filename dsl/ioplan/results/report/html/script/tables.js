@@ -19,7 +19,7 @@ const viewOfTable = (id) => {
 };
 
 const wordsOf = (column, row) => column.key === "status" && failed(row)
-  ? `${FAILED} ${row.status}` : (predicted(row) && column.key === "status" ? `${ABOUT} ` : "") + lined(column, row[column.key]);
+  ? `${FAILED} ${row.status}` : lined(column, row[column.key]);
 
 const rowOf = (columns, row, ratio) => {
   const line = document.createElement("tr");
@@ -123,7 +123,7 @@ const pivot = (caption, across, down, value, rows, ratio) => {
   const above = [caption, down.order.some(Boolean) && measured].filter(Boolean).join(", ");
   if (above) table.createCaption().textContent = above;
   const text = (row) => (failed(row) ? FAILED
-    : [(predicted(row) ? ABOUT : "") + round(value, row.y), ratio(row), row.judged ? FAILED : ""].filter(Boolean).join(" "));
+    : [round(value, row.y), ratio(row), row.judged ? FAILED : ""].filter(Boolean).join(" "));
   const at = new Map(rows.map((row) => [`${row.row}\n${row.x}`, text(row)]));
   const head = table.createTHead().insertRow();
   head.append(cell("th", `${down.title} \\ ${across.title}`, true));

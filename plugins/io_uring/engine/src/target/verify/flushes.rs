@@ -40,8 +40,6 @@ impl Verifier {
         for (block, generation) in &covered {
             self.flushed(*block, *generation);
         }
-        let blocks = covered.iter().map(|(block, _)| *block..*block + 1);
-        self.stamps.tell_durable(blocks);
     }
 
     /// A later generation may have been written meanwhile, or made durable.

@@ -1,8 +1,8 @@
 //! What a block that was read is: right, unknown, left by a power cut, or at fault.
 
 use super::Verifier;
-use super::generations::{after, age, back, before};
-use super::header::Header;
+use super::generations::{age, back, before};
+use super::header::{Header, is_flipped};
 use crate::target::aftermath::{Aftermath, Place};
 use crate::target::durable::{Durable, PROMISES, Promise};
 use crate::target::stamps::{GENERATION, IN_FLIGHT, UNKNOWN_BEFORE};
@@ -34,6 +34,8 @@ pub const FAULTS: [(Fault, &str); 9] = [
     (Fault::Foreign, "foreign"),
 ];
 
+const CHECKSUM: &str = "the checksum does not match the data";
+
 /// A block that failed verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
@@ -47,7 +49,8 @@ pub struct Verdict {
     /// What was read and found right.
     pub verified_bytes: u64,
     pub read_bytes: u64,
-    /// Blocks that a power cut left as they were last written, or took back, as it may.
+    /// Blocks that a power cut left as their last acknowledged write, or one that failed
+    /// later, and those that it took back, as it may.
     pub kept: u64,
     pub rolled_back: u64,
     /// Blocks read for the first time after a power cut of which something was promised,
@@ -73,9 +76,6 @@ impl Verifier {
             ..Verdict::default()
         };
         let first = offset_bytes / self.block_bytes as u64;
-        let size_bytes = buffer.len() as u64;
-        let mut numbers = self.blocks(offset_bytes, size_bytes);
-        let after_cut = numbers.any(|number| self.is_after_cut(number));
         for (at, block) in buffer.chunks_exact(self.block_bytes).enumerate() {
             let number = first + at as u64;
             let offset_bytes = number * self.block_bytes as u64;
@@ -103,16 +103,7 @@ impl Verifier {
                 }
             }
         }
-        if after_cut {
-            self.tell(offset_bytes, size_bytes);
-        }
         verdict
-    }
-
-    /// The one generation that this host may have issued without the other's knowing,
-    /// before it lost its power: none is written twice without an answer.
-    fn is_untold(&self, last: u32, generation: u32) -> bool {
-        self.stamps.remote().is_some() && last != 0 && generation == after(last)
     }
 
     /// What was read together, if it is read for the first time after a cut.
@@ -166,8 +157,14 @@ impl Verifier {
             0
         };
         self.stamps.set(number, settled);
+        let acknowledged = self.stamps.acknowledged(number);
+        self.stamps.set_acknowledged(number, settled);
         let seen = Durable::last(Promise::Seen, self.stamps.epoch());
         self.stamps.set_durable(number, seen);
+        if !whole && (durable.distance == Some(0) || is_flipped(block)) {
+            // Nothing was written to it that could be torn.
+            return Err((Fault::Checksum, CHECKSUM.to_owned()));
+        }
         if !whole {
             let what = "the block is part of one write and part of another".to_owned();
             return Err((Fault::Torn, what));
@@ -176,16 +173,18 @@ impl Verifier {
             let what = format!("the block was written for offset {}", header.offset);
             return Err((Fault::Misdirected, what));
         }
-        if stamped && self.is_untold(last, generation) {
-            return Ok(Found::Kept);
-        }
         // What was forgotten may come back, with generations that tell nothing of today's.
         if stamped && age > GENERATION / 2 && !self.stamps.has_forgotten() {
             let what = format!("generation {generation}, of which the last is {last}");
             return Err((Fault::Foreign, what));
         }
+        let unacknowledged = match acknowledged {
+            0 => 0,
+            known => self::age(last, known),
+        };
         match durable.distance {
-            _ if stamped && age == 0 => Ok(Found::Kept),
+            _ if stamped && age <= unacknowledged => Ok(Found::Kept),
+            None if acknowledged == 0 => Ok(Found::Unknown),
             None => Ok(Found::RolledBack { stamped }),
             Some(distance) if stamped && age <= distance => Ok(Found::RolledBack { stamped }),
             Some(distance) => Err(lost(durable.by, last, distance, stamped.then_some(age))),
@@ -211,8 +210,7 @@ impl Verifier {
             return Err((Fault::NoStamp, what));
         }
         if !header.whole {
-            let what = "the checksum does not match the data".to_owned();
-            return Err((Fault::Checksum, what));
+            return Err((Fault::Checksum, CHECKSUM.to_owned()));
         }
         if header.offset != offset {
             let what = format!("the block was written for offset {}", header.offset);
@@ -224,8 +222,7 @@ impl Verifier {
         let is = |wanted: u32| generation == wanted && key == self.stamps.key();
         if in_flight && (is(last) || (!any && is(before(last)))) {
             self.stamps.set(number, generation); // what it is from now on
-        } else if !any && key == self.stamps.key() && self.is_untold(last, generation) {
-            self.stamps.set(number, generation);
+            self.stamps.set_acknowledged(number, generation);
         } else if !any && !is(last) {
             let of = if key == self.stamps.key() {
                 ""

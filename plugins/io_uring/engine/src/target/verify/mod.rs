@@ -21,7 +21,6 @@ use crate::job::Stream;
 use crate::pattern::sizes::Direction;
 use crate::target::aftermath::Place;
 use crate::target::durable::{Durable, Promise};
-use crate::target::remote::Remote;
 use crate::target::stamps::{GENERATION, IN_FLIGHT, Stamps, UNKNOWN_BEFORE};
 
 use flushes::Flushes;
@@ -48,8 +47,6 @@ struct Flight {
     start: u64,
     end: u64,
     modifies: bool,
-    /// What the other host has to answer before its completion counts.
-    told: u64,
 }
 
 impl Verifier {
@@ -93,7 +90,6 @@ impl Verifier {
             start: offset_bytes,
             end: offset_bytes + size_bytes,
             modifies,
-            told: 0,
         });
     }
 
@@ -101,21 +97,8 @@ impl Verifier {
         let wanted =
             |one: &Flight| one.start == offset_bytes && one.end == offset_bytes + size_bytes;
         if let Some(at) = self.in_flight.iter().position(wanted) {
-            let told = self.in_flight.swap_remove(at).told;
-            if let Some(remote) = self.stamps.remote() {
-                remote.wait(told);
-            }
+            self.in_flight.swap_remove(at);
         }
-    }
-
-    /// Whether the other host has lost the thread of what is written.
-    pub fn is_cut_off(&self) -> bool {
-        self.stamps.remote().is_some_and(Remote::is_broken)
-    }
-
-    /// What is known of these blocks has changed.
-    fn tell(&self, offset_bytes: u64, size_bytes: u64) -> u64 {
-        self.stamps.tell(self.blocks(offset_bytes, size_bytes))
     }
 
     fn blocks(&self, offset_bytes: u64, size_bytes: u64) -> std::ops::Range<u64> {
@@ -134,6 +117,7 @@ impl Verifier {
             let mut entry = self.next_entry(before);
             if before == 0 {
                 self.stamps.set_durable(number, Durable::nothing(epoch));
+                self.stamps.set_acknowledged(number, 0);
             } else {
                 if durable.epoch != epoch {
                     entry |= UNKNOWN_BEFORE;
@@ -144,11 +128,6 @@ impl Verifier {
             let offset = number * self.block_bytes as u64;
             let place = Place::new(write, at, blocks).of_follower(self.follows);
             header::stamp(block, offset, entry & GENERATION, self.stamps.key(), place);
-        }
-        let told = self.tell(offset_bytes, buffer.len() as u64);
-        let mut flights = self.in_flight.iter_mut();
-        if let Some(flight) = flights.find(|one| one.start == offset_bytes) {
-            flight.told = told;
         }
     }
 
@@ -177,7 +156,6 @@ impl Verifier {
                 _ => self.stamps.forget(number),
             }
         }
-        self.tell(offset_bytes, size_bytes);
     }
 
     /// A write failed: its block may be any of those written, as after a kill. What was
@@ -187,7 +165,6 @@ impl Verifier {
             let entry = self.stamps.get(number) | IN_FLIGHT | UNKNOWN_BEFORE;
             self.stamps.set(number, entry);
         }
-        self.tell(offset_bytes, size_bytes);
     }
 
     /// The content is unknown from now on: it is trimmed.
@@ -195,7 +172,6 @@ impl Verifier {
         for number in self.blocks(offset_bytes, size_bytes) {
             self.stamps.forget(number);
         }
-        self.tell(offset_bytes, size_bytes);
     }
 
     /// Removes a completed I/O from those in flight and checks `data`, what was read.
@@ -221,6 +197,7 @@ impl Verifier {
         for number in self.blocks(offset_bytes, size_bytes) {
             let generation = self.stamps.get(number) & GENERATION;
             self.stamps.set(number, generation);
+            self.stamps.set_acknowledged(number, generation);
             if self.fua {
                 let durable = Durable::last(Promise::Fua, self.stamps.epoch());
                 let log = self.is_log;
@@ -229,12 +206,6 @@ impl Verifier {
             } else if self.flushes.wanted {
                 self.flushes.pending.push((number, generation));
             }
-        }
-        match self.fua {
-            true => self
-                .stamps
-                .tell_durable([self.blocks(offset_bytes, size_bytes)].into_iter()),
-            false => _ = self.tell(offset_bytes, size_bytes),
         }
     }
 }

@@ -1,0 +1,279 @@
+"""What one cell does over time: what it sustains, its spread, its worst interval.
+
+A run whose rate changes within it is told by what it does at last: a headline, a figure
+that is asked for by name, and an expectation all take `stated`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import sqrt
+from statistics import fmean, median, pstdev
+
+from msgspec import Struct
+
+from ioplan.core.units import digits, time_text
+from ioplan.language.metric import RATES, Metric
+from ioplan.planner.seek.batch_means import MIN_BATCHES, variance_of_sum
+from ioplan.records.record import Interval, RunRecord, Steady
+from ioplan.results.measure.interval import in_series, value_at
+from ioplan.results.measure.interval_counts import IntervalCounts
+from ioplan.results.measure.levels import LEAST_BEFORE, levels
+from ioplan.results.measure.metrics import Figure, Sample, figure
+from ioplan.results.measure.stretch import Stretch
+from ioplan.workload import SYNCS
+
+LEAST = 5
+"""With fewer intervals none is the worst."""
+LEAST_FOR_SPREAD = 20
+SHORT = 0.25
+"""A last interval of less than this share of the usual one says little."""
+LATENCIES = ("mean", "min", "max", "stddev")
+FALL = 0.75
+"""What ends at less than this share of all that was before has fallen."""
+
+
+class Burst(Struct, frozen=True):
+    """What a run did before it became what it can sustain, and for how long.
+
+    `written_bytes` is what it wrote in that time: caches and erased blocks are used up
+    by bytes. Where a pause of `idle_s` gave back what the run before had used up,
+    `may_be_all` says that there was perhaps no more to give back.
+    """
+
+    value: float
+    length_s: float
+    written_bytes: float = 0.0
+    idle_s: float = 0.0
+    may_be_all: bool = False
+
+    @property
+    def regained_per_s(self) -> float:
+        """Bytes that each second of the pause gave back, or more."""
+        return self.written_bytes / self.idle_s if self.idle_s else 0.0
+
+
+class OverTime(Struct, frozen=True, dict=True):
+    """The values of a rate in the intervals of a cell, each as long as the others.
+
+    `is_steered` where the plan itself changes the load, so that a change is no finding.
+    """
+
+    values: list[float]
+    length_s: float
+    is_steered: bool = False
+    written_bytes: list[int] = []
+
+    @property
+    def worst(self) -> float | None:
+        """The lowest rate; None of a handful of intervals."""
+        return min(self.values) if len(self.values) >= LEAST else None
+
+    @property
+    def interval(self) -> str:
+        """`second`, `100 ms`."""
+        if abs(self.length_s - 1) < 0.05:
+            return "second"
+        short = f"{digits(1000 * self.length_s)} ms"
+        return short if self.length_s < 1 else time_text(self.length_s)
+
+    @cached_property
+    def levels(self) -> list[list[float]]:
+        """The values, apart where their mean changes for good."""
+        return levels(self.values) if not self.is_steered else [self.values]
+
+    @property
+    def sustained(self) -> list[float]:
+        """What it does at last, without the interval in which it became that."""
+        last = self.levels[-1]
+        return last[1:] if len(self.levels) > 1 else last
+
+    @property
+    def burst(self) -> Burst | None:
+        """What it did at first, where that is something else."""
+        return self._until(1)
+
+    @property
+    def unsustained(self) -> Burst | None:
+        """What it did until its last level began."""
+        return self._until(len(self.levels) - 1)
+
+    def _until(self, count: int) -> Burst | None:
+        """What it did in so many levels; their last interval may have another, too."""
+        if len(self.levels) < 2:
+            return None
+        values = [value for level in self.levels[:count] for value in level]
+        written = self._written(len(values), median(values), median(self.levels[count]))
+        return Burst(fmean(values[:-1]), len(values) * self.length_s, written)
+
+    def _written(self, cut: int, before: float, after: float) -> float:
+        """What was written until a change, which falls into an interval beside it."""
+        edge = self.values[cut - 1 : cut + 1] if before != after else []
+        shares = ((value - after) / (before - after) for value in edge)
+        share = sum(min(1.0, max(0.0, one)) for one in shares)
+        written = self.written_bytes[: cut - 1]
+        return sum(written) + share * (fmean(written) if written else 0.0)
+
+    @property
+    def last_fall(self) -> list[float]:
+        """The end of it, where the rate fell too late to tell what it sustains."""
+        values, most = self.values, len(self.values)
+        least = 1 if len(values) < MIN_BATCHES + LEAST_BEFORE else LEAST_BEFORE
+        if self.is_steered or self.burst:
+            return []
+        ends = (values[-count:] for count in range(least, most))
+        before = (values[:-count] for count in range(least, most))
+        fallen = (
+            end
+            for end, start in zip(ends, before, strict=True)
+            if max(end) < FALL * min(start)
+        )
+        return next(fallen, [])
+
+    @property
+    def falls(self) -> bool:
+        """Whether it ends with less than it began with."""
+        begins = self.burst.value if self.burst else 0.0
+        return bool(self.last_fall) or begins > fmean(self.sustained or [0.0])
+
+    @property
+    def spread_percent(self) -> float | None:
+        """The standard deviation of the population, of its mean."""
+        values = self.sustained
+        mean = fmean(values) if values else 0.0
+        if len(values) < LEAST_FOR_SPREAD or not mean:
+            return None
+        return 100 * pstdev(values) / mean
+
+    @property
+    def error_percent(self) -> float | None:
+        """Twice the standard error of the mean, by batch means."""
+        values = self.sustained
+        if len(values) < MIN_BATCHES or not sum(values):
+            return None
+        return 200 * sqrt(variance_of_sum(values)[0]) / sum(values)
+
+
+def over_time(metric: Metric, samples: Sequence[Sample]) -> OverTime:
+    """The intervals of the runs that count; not what the end of a run has cut short."""
+    values, lengths_s, written = [], [], []
+    for _, detail in samples:
+        series = detail.series
+        for interval in series[:-1] if is_cut_short(series) else series:
+            value = value_at(metric, interval) if in_series(metric) else None
+            if value is not None:
+                values.append(value)
+                lengths_s.append(interval.length_s)
+                written.append(interval.bytes.get("write", 0))
+    length_s = median(lengths_s) if lengths_s else 0.0
+    records = [one.record for one in samples if isinstance(one.record, RunRecord)]
+    return OverTime(values, length_s, is_steered(records), written)
+
+
+def is_cut_short(series: Sequence[Interval]) -> bool:
+    """Whether the end of the run has left too little of the last interval."""
+    lengths_s = [interval.length_s for interval in series]
+    return len(series) > 1 and lengths_s[-1] < SHORT * median(lengths_s)
+
+
+def is_steered(records: Sequence[RunRecord]) -> bool:
+    """Whether the plan changes the load within the series, or it is of several runs.
+
+    A trace has its own rate, and an event of the lab does what the plan asks for.
+    """
+    last = records[-1] if records else None
+    return (
+        last is None
+        or len(records) > 1
+        or bool(last.events)
+        or any(
+            (one.rate and one.rate.changes)
+            or (one.replay and one.pace != "fast")
+            or one.starts_ns
+            or one.ends_ns
+            for one in last.asked.workload.streams
+        )
+    )
+
+
+# What is told of a cell.
+
+STEADY = "the mean of the {} values of the {} window"
+SUSTAINED = "the mean of the last {} intervals, after the rate has changed"
+
+
+class Stated(Struct, frozen=True):
+    """A figure as it is told everywhere, and what it is of where that is a part.
+
+    `over` is what the rate did in the runs, where the figure is of all of their time.
+    """
+
+    figure: Figure
+    over: OverTime | None = None
+    definition: str = ""
+    steady: Steady | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Whether the rate changed within the run, and the figure is of all of it."""
+        return bool(self.over and self.over.burst) and not self.definition
+
+    def at_the_end(self, metric: Metric, samples: Sequence[Sample]) -> Figure | None:
+        """The figure after the rate has fallen; none where it has not, or where that
+        is what is stated."""
+        over = self.over
+        if over is None or self.definition or not over.falls:
+            return None
+        count = len(over.last_fall or over.sustained)
+        record, detail = samples[-1]
+        asked = getattr(record, "asked", None)
+        slices = [*IntervalCounts(detail.intervals)]
+        if is_cut_short(detail.series):
+            del slices[len(detail.series) - 1 :]
+        if len(slices) < count:
+            return Figure(None, "no interval tells it")
+        return Stretch(slices[-count:], asked.job.streams if asked else ()).figure(
+            metric
+        )
+
+
+def stated(
+    metric: Metric, samples: Sequence[Sample], known: Figure | None = None
+) -> Stated:
+    """The metric over the runs of one cell: of a rate the steady window's or what it
+    sustains. `known` is that over all of their time, where it is known."""
+    found = known or figure(metric, samples)
+    if found.value is None or not _is_of_all_time(metric, samples):
+        return Stated(found)
+    if metric.name not in RATES or not in_series(metric):
+        direction = None if metric.direction in SYNCS else metric.direction
+        return Stated(
+            found, over_time(Metric(name="iops", direction=direction), samples)
+        )
+    over = over_time(metric, samples)
+    if steady := _steady_of(metric, samples):
+        value = Figure(steady.mean)
+        word = "settled" if steady.limits else "steady"
+        text = STEADY.format(steady.window, word)
+        text += f": {steady.evidence}" * bool(steady.evidence)
+        return Stated(value, over, text, steady)
+    if over.burst:
+        value = Figure(fmean(over.sustained))
+        return Stated(value, over, SUSTAINED.format(len(over.sustained)))
+    return Stated(found, over)
+
+
+def _is_of_all_time(metric: Metric, samples: Sequence[Sample]) -> bool:
+    """Whether it is a rate or a latency over the whole of each run."""
+    is_part = metric.sought or metric.phase or metric.by_interval
+    is_flow = metric.name in RATES or metric.name in LATENCIES or metric.percent
+    found = getattr(samples[-1].record, "found", None) if samples else None
+    return bool(samples and is_flow and not is_part and not found)
+
+
+def _steady_of(metric: Metric, samples: Sequence[Sample]) -> Steady | None:
+    """The window of a cell that was tracked by the metric until it was steady."""
+    steady: Steady | None = getattr(samples[-1].record, "steady", None)
+    tracked = steady and steady.reached and steady.metric == str(metric)
+    return steady if tracked else None

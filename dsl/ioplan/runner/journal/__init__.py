@@ -1,1 +1,0 @@
-"""What `verify` knows of a target, kept on another host that keeps its power."""

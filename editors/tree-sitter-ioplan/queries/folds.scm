@@ -1,8 +1,0 @@
-[
-  (test)
-  (precondition)
-  (workload)
-  (profile)
-  (repeat)
-  (comment)+
-] @fold

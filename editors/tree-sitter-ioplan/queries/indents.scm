@@ -1,9 +1,0 @@
-[
-  (test)
-  (precondition)
-  (workload)
-  (profile)
-  (repeat)
-] @indent.begin
-
-"}" @indent.end @indent.branch

@@ -1,0 +1,32 @@
+"""The conformance kit: what any backend must pass, a stranger's included.
+
+    from ioplan_testing import Conformance
+
+    class TestMine(Conformance):
+        def backend(self):
+            return MyBackend()
+
+        def request(self, folder):
+            return TargetRequest(path=f"{folder}/t", create_bytes=8 << 20, writes=True)
+
+pytest collects the tests of the class. What the backend's own `gaps` leave out is
+skipped with the backend's reason; what it calls exact is measured to be so, and seen
+by a device that logs each I/O, where the target is a file. Needs
+pytest, which ioplan itself does not.
+"""
+
+from __future__ import annotations
+
+from ioplan_testing.test_events import Events
+from ioplan_testing.test_features import Features
+from ioplan_testing.test_load import Load
+from ioplan_testing.test_safety import Safety
+from ioplan_testing.test_witness import Witness
+from ioplan_testing.test_words import Words
+
+
+class Conformance(Words, Load, Events, Safety, Features, Witness):
+    """Override `backend` and `request`; `content` and `damage` for what is no file."""
+
+
+__all__ = ["Conformance"]

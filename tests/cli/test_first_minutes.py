@@ -1,0 +1,232 @@
+"""What a new user meets first: what a machine lacks, and what runs without it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command import ioplan, plan_file
+from fio_jobs import NEEDS_FIO
+from labs import needs_root
+from paths import ROOT
+from scripts import packaging_script
+
+PLAN = 'test "Reads" { run random 4KiB 100/0 for 100ms }'
+clone = packaging_script("clone")
+
+
+@pytest.fixture
+def without_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where no Rust was found: the engine's program is not there."""
+    monkeypatch.setenv("IOPLAN_ENGINE", "/nowhere/ioplan-engine")
+
+
+def run(folder: Path, *words: str) -> tuple[int, str]:
+    """Run a short plan on a scratch file."""
+    plan = plan_file(folder, PLAN)
+    target = ("--target", folder / "scratch.bin", "--create", "1MiB")
+    done = ioplan("run", plan, *target, *words)
+    return done.code, done.err
+
+
+@NEEDS_FIO
+@pytest.mark.slow
+@pytest.mark.usefixtures("without_engine")
+def test_without_an_engine_fio_does_the_io_and_is_named(
+    tmp_path: Path, store_path: Path
+) -> None:
+    code, said = run(tmp_path)
+    assert code == 0 and said.startswith("by fio, as io_uring cannot run: "), said
+    code, said = run(tmp_path, "--backend", "io_uring")
+    assert code == 2 and "'io_uring' cannot run here" in said
+
+
+@pytest.mark.usefixtures("without_engine")
+def test_without_both_nothing_runs_and_the_simulated_drive_is_named(
+    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, said = run(tmp_path)
+    assert code == 2 and "no backend can run here" in said
+    assert "--backend sim" in said and not (tmp_path / "scratch.bin").exists()
+
+
+def test_the_last_line_leads_to_the_session_in_its_store(
+    tmp_path: Path, store_path: Path
+) -> None:
+    plan, store = plan_file(tmp_path, PLAN), tmp_path / "another one.db"
+    done = ioplan("run", plan, "--backend", "sim", "--store", store)
+    hint = shlex.split(done.out.splitlines()[-1].partition(": ioplan ")[2])
+    assert done.code == 0 and "--store" in hint
+    assert "Reads" in ioplan(*hint).out
+    done = ioplan("run", plan, "--backend", "sim")
+    assert "--store" not in done.out
+
+
+@pytest.mark.usefixtures("rough_sim")
+def test_the_last_line_counts_the_runs_that_ls_counts(
+    tmp_path: Path, store_path: Path
+) -> None:
+    """Preparations, probes and the record of what a seek found are records, too."""
+    seek = "seek highest qd in 1..8 where p99 <= 1s"
+    text = f"""precondition full {{ write sequential 128KiB, 1 pass }}
+test "Found" {{ after full run random 4KiB 100/0 for 100ms {seek} }}"""
+    words = ("--backend", "sim", "--create", "8MiB")
+    done = ioplan("run", plan_file(tmp_path, text), *words)
+    (session,) = json.loads(ioplan("ls", "--format", "json").out)["sessions"]
+    runs = session["runs"]
+    assert f"\n{runs} runs kept in " in done.out and runs > 3, done.out
+
+
+@pytest.mark.parametrize("name", ["report.pdf", "report.docx"])
+def test_a_report_is_not_named_as_what_it_is_not(
+    name: str, tmp_path: Path, store_path: Path
+) -> None:
+    ioplan("run", plan_file(tmp_path, PLAN), "--backend", "sim")
+    done = ioplan("report", "last", "-o", tmp_path / name)
+    assert done.code == 2 and "-o report.html" in done.err
+    assert not (tmp_path / name).exists()
+
+
+def test_a_page_of_a_simulated_drive_says_so_in_its_title(
+    tmp_path: Path, store_path: Path
+) -> None:
+    ioplan("run", plan_file(tmp_path, PLAN), "--backend", "sim")
+    page = tmp_path / "report.html"
+    assert ioplan("report", "last", "-o", page).code == 0
+    assert re.search("<title>SIMULATED: .*</title>", page.read_text())
+
+
+@pytest.mark.slow
+def test_a_locale_without_the_characters_is_no_failure(tmp_path: Path) -> None:
+    plan = plan_file(tmp_path, PLAN)
+    words = ["-m", "ioplan.cli", "run", plan, "--backend", "sim"]
+    env = os.environ | {"PYTHONIOENCODING": "ascii"}
+    env["IOPLAN_STORE"] = str(tmp_path / "r.db")
+    done = subprocess.run(
+        [sys.executable, *words], env=env, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@needs_root
+@pytest.mark.machine
+def test_a_user_without_a_home_is_told_which_variable_helps(tmp_path: Path) -> None:
+    """As in a container with an unknown uid."""
+    words = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups"]
+    words += [sys.executable, "-m", "ioplan.cli", "ls"]
+    env = {k: v for k, v in os.environ.items() if k != "HOME" and k[:4] != "XDG_"}
+    done = subprocess.run(
+        words, env=env, cwd="/", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and "set HOME" in done.stderr, done.stderr
+
+
+@needs_root
+@pytest.mark.machine
+def test_without_proc_nothing_is_made(tmp_path: Path) -> None:
+    """As in a chroot where nothing is mounted."""
+    plan = plan_file(tmp_path, PLAN)
+    words = f"{sys.executable} -m ioplan.cli run {plan} --target x.bin --create 1MiB"
+    script = f"mount --make-rprivate / && umount -l /proc && exec {words}"
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "mount /proc and /sys" in done.stderr
+    assert not (tmp_path / "x.bin").exists()
+
+
+# What `make` says that is missing.
+
+
+def program(folder: Path, name: str, text: str) -> None:
+    """A program that prints a text, in the folder that is PATH."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("cargo", "said"),
+    [
+        ("", "Rust 1.85 or newer is needed, and cargo was not found"),
+        ("echo cargo 1.65.0", "Rust 1.85 or newer is needed, and cargo is 1.65"),
+        ("echo no toolchain >&2; exit 1", "does not work: no toolchain"),
+        ("echo cargo 1.85.0", "a C compiler is needed"),
+    ],
+)
+def test_a_rust_that_builds_nothing_is_named(
+    cargo: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    if cargo:
+        program(tmp_path, "cargo", cargo)
+    assert said in clone.rust_fault()
+    program(tmp_path, "cc", "")
+    program(tmp_path, "cargo", "echo cargo 1.85.0")
+    assert clone.rust_fault() == ""
+
+
+@pytest.mark.parametrize(
+    ("system", "command"),
+    [
+        ({"ID": "debian", "VERSION_ID": "12"}, "apt-get install cargo-web"),
+        ({"ID": "debian", "VERSION_ID": "13"}, "apt-get install cargo"),
+        ({"ID": "mint", "ID_LIKE": "ubuntu debian"}, "rustup default stable"),
+        ({"ID": "rocky", "ID_LIKE": "rhel centos fedora"}, "dnf install cargo"),
+        ({"ID": "arch"}, "pacman -S rust"),
+        ({"ID": "unheard-of"}, "rustup.rs"),
+    ],
+)
+def test_the_command_is_that_of_the_distribution(
+    system: dict[str, str], command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "freedesktop_os_release", lambda: system)
+    assert command in clone.advice(clone.RUST_COMMANDS, clone.OTHER_RUST)
+
+
+def test_a_full_disk_is_named_before_anything_is_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert not clone.faults("demo")
+    monkeypatch.setitem(clone.NEEDED_MB, "demo", 1 << 40)
+    monkeypatch.setattr(clone, "VENV", ROOT / "nowhere")
+    (text,) = clone.faults("demo")
+    assert "MB of disk are needed" in text
+
+
+def test_a_read_only_clone_is_to_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    (text,) = clone.faults("demo")
+    assert text.endswith("is read-only: copy it, and call make in the copy")
+
+
+@pytest.mark.slow
+def test_a_build_says_how_far_it_is_and_ends_with_cargos_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bar = "sleep 0.3; printf '  Building [=> ] 1/4: libc\\r' >&2; sleep 1.5"
+    error = "echo 'error: could not compile libc' >&2; exit 101"
+    program(tmp_path, "cargo", f"{bar}; {error}")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    for name in clone.SHOW_COUNT:
+        monkeypatch.setenv(name, "")
+    monkeypatch.setattr(clone, "fits", lambda _: False)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with pytest.raises(SystemExit) as ended:
+        clone.build_programs()
+    shown = capsys.readouterr().err
+    assert "1 of 4 crates, " in shown and " s left" in shown, shown
+    said = str(ended.value)
+    assert "could not compile libc\nfailed: cargo build of" in said, said
+    assert "Building" not in said

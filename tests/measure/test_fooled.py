@@ -1,0 +1,97 @@
+"""No way to be fooled by a drive's state makes a claim that the drive cannot sustain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import plan_file
+from fooled import (
+    DRIVES,
+    RANDOM,
+    STEADY,
+    WAYS,
+    claims,
+    compressing,
+    drive_file,
+    interrupted,
+    last_records,
+    on_drive,
+    sustained,
+)
+from fooled import (
+    test as plan_text,
+)
+
+MOST = 1.1
+"""A claim may be so many times what the drive sustains."""
+
+
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("drive", DRIVES)
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_is_called_steady_that_does_not_last(
+    way: str, drive: str, tmp_path: Path, store_path: Path
+) -> None:
+    file = drive_file(tmp_path, drive)
+    found = claims(on_drive(tmp_path, file, WAYS[way], store_path))
+    assert found
+    (claim,) = found
+    truth = sustained(tmp_path, file, store_path, WAYS[way], claim.metric)
+    print(f"| {way} | {drive} | {claim.claim} | {claim.mean:.4g} | {truth:.4g} |")
+    assert not claim.is_steady or claim.mean <= MOST * truth
+
+
+def test_reads_of_nothing_are_told_in_a_sentence(
+    tmp_path: Path, store_path: Path
+) -> None:
+    file = drive_file(tmp_path, "client")
+    (claim,) = claims(on_drive(tmp_path, file, WAYS["a part unwritten"], store_path))
+    told = "over 5 values, but 40 % of what it reads was never written"
+    assert claim.claim.startswith("not steady: settled within")
+    assert claim.claim.endswith(told)
+
+
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("drive", DRIVES)
+@pytest.mark.parametrize("way", STEADY)
+def test_a_steady_drive_is_not_refused(
+    way: str, drive: str, tmp_path: Path, store_path: Path
+) -> None:
+    file, (precondition, rule) = drive_file(tmp_path, drive), STEADY[way]
+    text = plan_text(precondition, RANDOM + rule)
+    (claim,) = claims(on_drive(tmp_path, file, text, store_path))
+    truth = sustained(tmp_path, file, store_path, text, claim.metric)
+    print(f"| {way} | {drive} | {claim.claim} | {claim.mean:.4g} | {truth:.4g} |")
+    assert claim.is_steady, claim
+    assert claim.mean <= MOST * truth
+
+
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("drive", DRIVES)
+def test_a_drive_that_compresses_is_steady_of_other_data_only(
+    drive: str, tmp_path: Path, store_path: Path
+) -> None:
+    """What it does to data that compresses it does not sustain of other data, as
+    which it writes like the drive that does not compress."""
+    file, way = drive_file(tmp_path, drive), "data that compresses"
+    (claim,) = claims(on_drive(tmp_path, compressing(file), WAYS[way], store_path))
+    truth = sustained(tmp_path, file, store_path, WAYS[way], claim.metric)
+    print(f"| compressing | {drive} | {claim.claim} | {claim.mean:.4g} | {truth:.4g} |")
+    assert claim.claim == "settled, with 50 % of its data compressible"
+    assert claim.mean > 1.5 * truth or drive == "crosspoint"
+
+
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("drive", DRIVES)
+def test_a_resumed_session_claims_no_more(
+    drive: str, tmp_path: Path, store_path: Path
+) -> None:
+    file, text = drive_file(tmp_path, drive), WAYS["erased, at random"]
+    plan = plan_file(tmp_path, text)
+    call = ("--backend", "sim", "--sim", file, "--store", store_path)
+    interrupted(plan, *call, store=store_path)
+    (claim,) = claims(last_records(store_path))
+    truth = sustained(tmp_path, file, store_path, text, claim.metric)
+    print(f"| resumed | {drive} | {claim.claim} | {claim.mean:.4g} | {truth:.4g} |")
+    assert not claim.is_steady or claim.mean <= MOST * truth

@@ -1,0 +1,153 @@
+"""No run whose backend lies is stored as ok, whatever the lie; true ones all are."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import ioplan
+from lies import (
+    BEFORE,
+    FLUSHED,
+    LIES,
+    MIXED,
+    PASS,
+    PAUSED,
+    PHASED,
+    RATED,
+    READS,
+    SIZES,
+    TWO,
+    VERIFIED,
+    told,
+)
+from plans import checked
+from run_data import session
+from wrapped import Wrapped, WrappedDrive
+
+from ioplan.backends import TargetRequest
+from ioplan.job import Event, Job, events
+from ioplan.planner.summary import summary_of
+from ioplan.records.record import RunRecord
+from ioplan.results.store.store import Store
+from ioplan.runner.session.context import SessionContext
+from ioplan.runner.session.session import SessionRunner
+from ioplan_io_uring.backend import engine_path
+from ioplan_sim.backend import SimBackend
+
+OF_THE_CLOCK = {"all times tenfold"}
+"""Virtual time may be any."""
+
+
+class Lying(Wrapped):
+    """A run of the simulated drive, with a lie."""
+
+    never_waits = True
+
+    def __init__(self, inner: Any, lie: str) -> None:
+        super().__init__(inner)
+        self.lie = lie
+
+    def events(self, event: Event) -> Iterator[Event]:
+        if self.lie == "":
+            yield event
+            return
+        for one in told(self.lie, event.model_dump(mode="json")):
+            yield events().validate_python(one)
+
+
+def simulated(store: Store, workload: str, lie: str) -> RunRecord:
+    plan = checked(f'{BEFORE}test "T" {{ run {workload} expect iops > 1 }}')
+    drive = SimBackend().open(TargetRequest(create_bytes=1 << 30, writes=True))
+
+    def started(inner: Any, job: Job) -> Wrapped:
+        return Lying(inner.start(job), lie)
+
+    lying: Any = WrappedDrive(drive, started)
+    context = SessionContext(
+        plan=plan,
+        backend=SimBackend(),
+        drive=lying,
+        store=store,
+        session=session(),
+        summary=summary_of(plan),
+    )
+    SessionRunner(context).run()
+    (record,) = store.records(session().id)
+    return record
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "r.db") as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("lie", sorted({*LIES} - OF_THE_CLOCK))
+def test_a_lie_on_a_true_backend_is_not_stored_as_ok(store: Store, lie: str) -> None:
+    record = simulated(store, LIES[lie][0], lie)
+    assert (record.status, record.verdicts) == ("failed", ()), lie
+    causes = ("inconsistent", "short", "backend-garbage", "device-error")
+    causes += ("backend-error",)  # as this one is of this process
+    assert record.cause in causes, record.message
+
+
+TRUE = [MIXED, READS, RATED, PASS, SIZES, TWO, FLUSHED, PAUSED, PHASED, VERIFIED]
+
+
+@pytest.mark.parametrize("workload", TRUE)
+def test_without_a_lie_it_is(store: Store, workload: str) -> None:
+    record = simulated(store, workload, "")
+    assert record.status == "ok", record.message
+
+
+def over_the_protocol(folder: Path, lie: str) -> RunRecord:
+    """`ioplan run` with a program between it and the engine."""
+    program = folder / "liar"
+    path = Path(__file__).parents[1] / "support" / "lies.py"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -I {path} "$@"\n')
+    program.chmod(0o755)
+    plan = folder / "t.ioplan"
+    plan.write_text(f'{BEFORE}test "T" {{ run {LIES[lie][0]} expect iops > 1 }}')
+    words = ("--target", folder / "scratch", "--create", "8MiB")
+    environment = {
+        "IOPLAN_ENGINE": str(program),
+        "IOPLAN_TRUE_ENGINE": str(engine_path()),
+        "IOPLAN_LIE": lie,
+        "IOPLAN_STORE": str(folder / "r.db"),
+    }
+    before = {name: os.environ.get(name) for name in environment}
+    os.environ.update(environment)
+    try:
+        done = ioplan("run", plan, *words, "--backend", "io_uring")
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name)
+            if value is not None:
+                os.environ[name] = value
+    with Store.open(folder / "r.db") as store:
+        records = list(store.records(store.session("last").id))
+    assert records, done.err
+    assert done.code == 3, (lie, done.out)
+    return records[-1]
+
+
+SOME = ("run_ns a tenth", "all times tenfold", "mean of 5 ms", "I/Os doubled")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lie", SOME)
+def test_a_program_that_lies_over_the_protocol(tmp_path: Path, lie: str) -> None:
+    record = over_the_protocol(tmp_path, lie)
+    assert (record.status, record.verdicts) == ("failed", ())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("lie", sorted({*LIES} - {*SOME}))
+def test_each_lie_over_the_protocol(tmp_path: Path, lie: str) -> None:
+    record = over_the_protocol(tmp_path, lie)
+    assert (record.status, record.verdicts) == ("failed", ())
