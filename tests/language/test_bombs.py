@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 MOST_BYTES, MOST_MB = 10_000, 300
 MOST_ADDITIONS = 6.0
 """CPU time beside ten million additions in Python, which take about a second: 2.5 to 3
-on an idle machine, 4 where each run has a rate, and more where CPUs are shared."""
+on an idle machine, 3.5 where each run has a rate, and more where CPUs are shared."""
 ADDITIONS = "total = 0\nfor number in range(10_000_000): total += number"
 AXES = " vary qd in 1..300 step 1\n vary size in 4KiB..1MiB step 4KiB\n"
 LINES = {

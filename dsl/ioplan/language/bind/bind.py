@@ -123,10 +123,8 @@ def _stream(base: StreamTemplate, override: StreamTemplate, cell: Cell) -> Strea
     if "read_random" in made or "write_random" in made:
         _share_random(made)
     if made["rate"]:
-        kind, rate, *shape = made["rate"]
         times = made["threads"] if rate_each else 1
-        whole = _rate(kind, rate * times, arrivals)
-        made["rate"] = _shaped(whole, shape[0], times) if shape else whole
+        made["rate"] = _rate(made["rate"], times, arrivals)
     return Stream.complete(made)
 
 
@@ -145,23 +143,27 @@ def _converted(field: str, quantity: Quantity) -> Attributes:
 
 
 @lru_cache(maxsize=1024)
-def _rate(kind: str, value: float, arrivals: tuple[Any, float]) -> Rate:
+def _rate(template: tuple[Any, ...], times: int, arrivals: tuple[Any, float]) -> Rate:
+    """The rate of a template, `times` as high, in phases or as a ramp if it says so."""
+    kind, per_s, *shape = template
     process, variation = arrivals
-    per_s: Attributes = {"iops" if kind == "iops" else "bytes_per_s": value}
-    return Rate.model_construct(**per_s, arrivals=process, gap_variation=variation)
+    values: Attributes = {"iops" if kind == "iops" else "bytes_per_s": per_s * times}
+    for form, parts in shape:
+        values |= _ramp(parts, times) if form == "ramp" else _phases(parts, times)
+    return Rate.model_construct(**values, arrivals=process, gap_variation=variation)
 
 
-def _shaped(rate: Rate, shape: tuple[str, tuple[Any, ...]], times: int) -> Rate:
-    """A rate in phases, or one that goes from its first to its last."""
-    kind, parts = shape
-    if kind == "ramp":
-        first, last = (per_s * times for per_s in parts)
-        return rate.model_copy(update={"first_per_s": first, "last_per_s": last})
-    phases = tuple(
+def _ramp(ends: tuple[float, float], times: int) -> Attributes:
+    first, last = ends
+    return {"first_per_s": first * times, "last_per_s": last * times}
+
+
+def _phases(parts: tuple[tuple[int, float, str], ...], times: int) -> Attributes:
+    phases = (
         RatePhase.model_construct(length_ns=length_ns, per_s=per_s * times, name=name)
         for length_ns, per_s, name in parts
     )
-    return rate.model_copy(update={"phases": phases})
+    return {"phases": tuple(phases)}
 
 
 def amount_of(amount: Amount, cell: Cell) -> Quantity:
