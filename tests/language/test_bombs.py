@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,8 @@ MOST_BYTES, MOST_MB = 10_000, 300
 MOST_ADDITIONS = 6.0
 """CPU time beside ten million additions in Python, which take about a second: 2.5 to 3
 on an idle machine, 3.5 where each run has a rate, and more where CPUs are shared."""
+TRIES = 3
+"""What shares a core for a moment costs CPU time as well: the least is the text's."""
 ADDITIONS = "total = 0\nfor number in range(10_000_000): total += number"
 AXES = " vary qd in 1..300 step 1\n vary size in 4KiB..1MiB step 4KiB\n"
 LINES = {
@@ -101,13 +104,21 @@ def used(*command: str | Path) -> tuple[float, float, int]:
 def check(text: str, folder: Path) -> None:
     assert len(text) <= MOST_BYTES
     plan = plan_file(folder, text)
-    unit_s, *_ = used(sys.executable, "-c", ADDITIONS)
     for command in ("check", "plan"):
-        words = [sys.executable, "-m", "ioplan.cli", command, plan]
-        cpu_s, peak_mb, code = used(*words)
-        assert code in (0, 2), f"exit code {code}"
-        assert peak_mb <= MOST_MB
-        assert cpu_s <= MOST_ADDITIONS * unit_s, f"{cpu_s / unit_s:.1f} times"
+        words = [sys.executable, "-m", "ioplan.cli", command, str(plan)]
+        ratios = []
+        while len(ratios) < TRIES and min(ratios, default=inf) > MOST_ADDITIONS:
+            ratios.append(additions_of(words))
+        assert min(ratios) <= MOST_ADDITIONS, ratios
+
+
+def additions_of(words: list[str]) -> float:
+    """The CPU time of a command in ten million additions."""
+    unit_s, *_ = used(sys.executable, "-c", ADDITIONS)
+    cpu_s, peak_mb, code = used(*words)
+    assert code in (0, 2), f"exit code {code}"
+    assert peak_mb <= MOST_MB
+    return cpu_s / unit_s
 
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
