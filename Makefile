@@ -13,7 +13,7 @@ PYTEST = $(VENV)/bin/python -m pytest $(OPTIONS)
 .PHONY: demo fast test test-engine test-python test-long test-vm test-tools soak
 .PHONY: ready-demo ready-dev ready-dist
 .PHONY: docs dist dist-test clean
-.PHONY: lint format types layers engine
+.PHONY: lint format types layers promises engine
 MAKEFLAGS += --jobs=2
 
 demo: ready-demo
@@ -68,7 +68,7 @@ dist-test: ready-dist
 	$(SUDO) $(VENV)/bin/python packaging/try_out.py
 	$(SUDO) $(VENV)/bin/python packaging/try_clone.py
 
-lint: format types layers engine
+lint: format types layers promises engine
 
 format: ready-dev
 	$(VENV)/bin/ruff format --check .
@@ -79,6 +79,10 @@ types: ready-dev
 
 layers: ready-dev
 	$(VENV)/bin/lint-imports --no-cache >/dev/null || $(VENV)/bin/lint-imports --no-cache
+
+# Each has a test, and stands in its document.
+promises: ready-dev
+	$(VENV)/bin/python tests/support/check_promises.py
 
 engine: ready-dev
 	for crate in $(CRATES); do (cd $$crate && cargo fmt --check && \

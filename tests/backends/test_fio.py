@@ -327,6 +327,7 @@ def test_a_stream_does_its_io_in_its_part_of_the_run_only(data: Path) -> None:
     assert sum(one.ios for one in early if one) < ios_from_start / 2
 
 
+@pytest.mark.promise("safety.reading")
 def test_a_reading_job_cannot_write(data: Path) -> None:
     wanted = job(stream(read_percent=0), read_only=True, run_ns=50 * MS_NS)
     told = events(wanted, None, data)[-1]

@@ -220,6 +220,7 @@ def test_no_engine_outlives_a_killed_ioplan(
     assert not is_running(engine)
 
 
+@pytest.mark.promise("safety.reading")
 def test_a_reading_plan_opens_read_only(
     tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:

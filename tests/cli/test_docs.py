@@ -67,6 +67,7 @@ def test_the_run_that_is_shown_is_what_sim_gives(
     assert squeezed(blocks("text", document)[0]) in squeezed(done.out)
 
 
+@pytest.mark.promise("safety.lines_to_add")
 def test_the_refused_drive_in_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
     """And its lines are a lab file that permits it."""
     monkeypatch.setenv("HOME", "/home/me")

@@ -125,6 +125,7 @@ def noise_on(share: float) -> Callable[[Path], None]:
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.01, 0.4])
+@pytest.mark.promise("safety.noise")
 def test_noise_is_data_and_its_share_is_estimated(share: float, tmp_path: Path) -> None:
     image = sparse(tmp_path / "disk.img", 3 * GB)
     noise_on(share)(image)
@@ -203,6 +204,7 @@ def test_constant_is_one_value() -> None:
     assert not is_constant(b"\0" * 4095 + b"\1")
 
 
+@pytest.mark.promise("safety.map")
 def test_the_command_prints_the_map_and_writes_nothing(tmp_path: Path) -> None:
     image = tmp_path / "disk.img"
     image.write_bytes(bytes(MIB) + b"SQLite format 3\0" + bytes(MIB))

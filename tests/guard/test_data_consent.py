@@ -50,6 +50,7 @@ def opened(path: Path, *, data: bool = False) -> Target:
 
 
 @pytest.mark.long
+@pytest.mark.promise("safety.consent_of_data")
 def test_it_is_kept_for_the_data_that_was_there(file: Path) -> None:
     with refused(TargetFault.DATA, "sqlite database at byte 0"):
         opened(file)
@@ -82,6 +83,7 @@ def test_a_file_of_another_size_has_another_content(file: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.promise("safety.consent_of_data")
 def test_resume_asks_for_what_came_after_a_kill(
     file: Path, tmp_path: Path, store_path: Path
 ) -> None:
@@ -105,6 +107,7 @@ def test_resume_asks_for_what_came_after_a_kill(
 
 @pytest.mark.long
 @needs_root
+@pytest.mark.promise("safety.consent_of_session")
 def test_a_device_is_asked_for_once(tmp_path: Path, store_path: Path) -> None:
     disk = tmp_path / "disk.img"
     disk.write_bytes(bytes(32 * MIB))

@@ -70,12 +70,14 @@ def evidence(path: Path, *, data: bool = False) -> str:
     return closed(path, data=data).evidence
 
 
+@pytest.mark.promise("safety.noise")
 def test_noise_is_not_emptiness(image: Path) -> None:
     put(image, 40 * MIB, NOISE)
     with refused(TargetFault.DATA, "data of an unknown kind from 40 MiB on"):
         opened(image)
 
 
+@pytest.mark.promise("safety.whole_read")
 def test_one_block_that_no_sample_draws_is_found_by_the_full_read(image: Path) -> None:
     with image.open("ab") as file:
         file.truncate(2 << 30)
@@ -87,11 +89,13 @@ def test_one_block_that_no_sample_draws_is_found_by_the_full_read(image: Path) -
         opened(image)
 
 
+@pytest.mark.promise("safety.evidence")
 def test_an_empty_file_is_free_because_all_of_it_was_read(image: Path) -> None:
     assert evidence(image) == CONSTANT
     assert evidence(image) == LEFT
 
 
+@pytest.mark.promise("safety.evidence")
 def test_what_ioplan_left_is_known_block_by_block(image: Path) -> None:
     target = opened(image)
     os.pwrite(target.fd, NOISE, 8 * MIB)
@@ -101,6 +105,7 @@ def test_what_ioplan_left_is_known_block_by_block(image: Path) -> None:
 
 @pytest.mark.parametrize("at", [0, 5 * MIB, 33 * MIB + 4096, SIZE - 4096])
 @pytest.mark.long
+@pytest.mark.promise("safety.evidence")
 def test_a_block_that_was_changed_since_ends_that(image: Path, at: int) -> None:
     target = opened(image)
     os.pwrite(target.fd, NOISE * 2, 0)
@@ -111,6 +116,7 @@ def test_a_block_that_was_changed_since_ends_that(image: Path, at: int) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.promise("safety.evidence")
 def test_so_do_the_counters_where_no_block_shows_it(image: Path) -> None:
     """Written, and put back as it was: somebody uses it."""
     evidence(image)
@@ -169,6 +175,7 @@ def test_a_large_target_is_read_with_its_progress(
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [None, 48 * MIB])
+@pytest.mark.promise("safety.whole_read")
 def test_a_run_reads_it_and_says_how_far_it_is(
     at: int | None,
     image: Path,
@@ -320,6 +327,7 @@ class TestDevice:
             open_target(asked(lab, "fast", image))
 
     @pytest.mark.long
+    @pytest.mark.promise("safety.unknown_content")
     def test_without_evidence_after_a_kill_it_is_unknown(
         self, lab: Path, image: Path, device: Path
     ) -> None:

@@ -61,6 +61,7 @@ def marked(kinds: Iterable[Kind]) -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", marked(ALL_KINDS))
+@pytest.mark.promise("safety.block_device", "safety.file")
 def test_it_is_refused(
     kind: Kind, tmp_path: Path, renew: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @needs_root
+@pytest.mark.promise("safety.foreign_link")
 def test_a_link_of_another_user_is_not_followed(folder: Path, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_bytes(bytes(MIB))
@@ -66,6 +67,7 @@ def test_a_link_of_another_user_is_not_followed(folder: Path, tmp_path: Path) ->
 
 @needs_root
 @pytest.mark.slow
+@pytest.mark.promise("safety.open_device")
 def test_a_name_that_changes_all_the_time(folder: Path, tmp_path: Path) -> None:
     precious, scratch = tmp_path / "precious", folder / "scratch"
     make_scratch(precious, MIB, lambda _: None)
@@ -80,6 +82,7 @@ def test_a_name_that_changes_all_the_time(folder: Path, tmp_path: Path) -> None:
 
 
 @needs_root
+@pytest.mark.promise("safety.open_device")
 def test_a_folder_that_becomes_a_link_once_it_was_looked_at(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +132,7 @@ def test_links_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
         open_target(asked(tmp_path / "file", one))
 
 
+@pytest.mark.promise("safety.mark")
 def test_a_mark_alone_is_not_believed(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(os.urandom(MIB))

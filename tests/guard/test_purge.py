@@ -84,6 +84,7 @@ def test_marks_that_nothing_erased_are_all_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fill", [0, 255, 7])
+@pytest.mark.promise("purge.mark_left")
 def test_one_mark_of_all_is_found(tmp_path: Path, fill: int) -> None:
     """Whatever the others read as; and one sector of it is enough."""
     with scratch(tmp_path) as target:
@@ -96,6 +97,7 @@ def test_one_mark_of_all_is_found(tmp_path: Path, fill: int) -> None:
         assert (found.left, found.first_byte) == (1, last)
 
 
+@pytest.mark.promise("purge.marks")
 def test_what_reads_back_is_told(tmp_path: Path) -> None:
     with scratch(tmp_path) as target:
         marks = Marks(target)
@@ -147,6 +149,7 @@ def test_small_targets(tmp_path: Path, size_bytes: int) -> None:
 @pytest.mark.parametrize(
     ("way", "how"), [("discard", "discarded"), ("zeros", "overwritten with zeros")]
 )
+@pytest.mark.promise("purge.marks")
 def test_a_device_is_erased(
     tmp_path: Path, way: PurgeMethod, how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,6 +188,7 @@ METHODS = {
 
 
 @pytest.mark.parametrize("way", METHODS)
+@pytest.mark.promise("purge.method")
 def test_a_device_is_erased_by_the_method_of_the_lab_only(
     tmp_path: Path, way: PurgeMethod, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +222,7 @@ def test_nvme_commands_go_to_nvme_only(tmp_path: Path, way: PurgeMethod) -> None
 
 
 @needs_root
+@pytest.mark.promise("purge.method")
 def test_the_lab_chooses_for_a_plan(tmp_path: Path, store_path: Path) -> None:
     backing = tmp_path / "disk.img"
     backing.write_bytes(NOISE)
@@ -270,6 +275,7 @@ def test_block_erase_first_and_never_an_overwrite() -> None:
     st.integers(0, 3),
     st.booleans(),
 )
+@pytest.mark.promise("purge.layout")
 def test_a_format_changes_no_layout(
     lba_format: int, extended: bool, protection: int, first: bool
 ) -> None:
@@ -350,6 +356,7 @@ def test_a_program_of_the_lab_erases(tmp_path: Path) -> None:
         ("/nowhere {device}", "/nowhere exited with 127: No such file"),
     ],
 )
+@pytest.mark.promise("purge.mark_left")
 def test_nor_is_a_program_trusted(command: str, message: str, tmp_path: Path) -> None:
     with (
         device(tmp_path, command.split()) as target,
@@ -387,6 +394,7 @@ echo $! >PID.part; mv PID.part PID
 
 @needs_root
 @pytest.mark.long
+@pytest.mark.promise("purge.killed")
 def test_what_a_program_leaves_running_is_ended(tmp_path: Path) -> None:
     told = tmp_path / "pid"
     command = in_shell(WRITER.replace("PID", str(told)) + "ZEROS")
@@ -398,6 +406,7 @@ def test_what_a_program_leaves_running_is_ended(tmp_path: Path) -> None:
 @pytest.mark.long_but_first
 @needs_root
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.promise("purge.killed")
 def test_nothing_is_erased_for_who_is_gone(
     tmp_path: Path, store_path: Path, how: signal.Signals
 ) -> None:

@@ -195,6 +195,7 @@ def check_kept(path: Path) -> None:
     ATTACKS,
     ids=[f"{end.__name__}-{put.__name__}" for end, put in ATTACKS],
 )
+@pytest.mark.promise("safety.scratch_content")
 def test_what_its_owner_keeps_in_it_is_not_overwritten(
     end: Act, put: Act, scratch: Path
 ) -> None:
@@ -205,6 +206,7 @@ def test_what_its_owner_keeps_in_it_is_not_overwritten(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("end", KNOWN, ids=lambda one: one.__name__)
+@pytest.mark.promise("safety.scratch_content")
 def test_untouched_it_is_free(end: Act, scratch: Path) -> None:
     end(scratch)
     is_killed = end in (killed, killed_twice)
@@ -221,6 +223,7 @@ def test_reading_it_changes_nothing(scratch: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.promise("safety.unknown_content")
 def test_without_evidence_a_word_is_needed_once(scratch: Path) -> None:
     killed_with_all_it_started(scratch)
     with refused(TargetFault.DATA, "what was written to it since is unknown"):
@@ -254,6 +257,7 @@ def test_what_is_not_known_is_not_guessed(lose: Act, scratch: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.promise("safety.other_user")
 def test_nor_by_another_user(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who wrote to it since, and comes back, is not believed either."""
     session(scratch)
@@ -293,6 +297,7 @@ def test_a_file_system_whose_times_are_whole_seconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.promise("safety.other_writer")
 def test_who_writes_during_a_run_owns_what_is_there(scratch: Path) -> None:
     target = open_target(writing(scratch))
     target.check_use()
@@ -336,6 +341,7 @@ WHILE_WRITING = 'test "W" { run random 4KiB 0/100 for 60s }'
     ],
     ids=["in its precondition", "while it reads", "while it writes"],
 )
+@pytest.mark.promise("safety.scratch_content")
 def test_a_session_of_the_command_line(
     text: str, steps: int, tmp_path: Path, store_path: Path, scratch: Path
 ) -> None:

@@ -133,6 +133,7 @@ def run(
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("where", ELSEWHERE)
+@pytest.mark.promise("safety.unseen")
 def test_elsewhere_a_file_of_others_is_kept(where: str, plan: Path, file: Path) -> None:
     words = ("--target", file, "--overwrite", file)
     with held(HELD, file):
@@ -166,6 +167,7 @@ def test_elsewhere_a_plan_that_reads_needs_no_word(tmp_path: Path, file: Path) -
 
 
 @pytest.mark.long
+@pytest.mark.promise("safety.unseen")
 def test_elsewhere_a_device_needs_the_labs_word(plan: Path, tmp_path: Path) -> None:
     image = tmp_path / "disk.img"
     image.write_bytes(bytes(16 * MIB))
@@ -226,6 +228,7 @@ def test_an_io_uring_of_another_file_is_no_obstacle(file: Path, tmp_path: Path) 
         open_target(request(file, cannot_see_users=True)).close()
 
 
+@pytest.mark.promise("safety.unseen")
 def test_an_io_uring_without_a_descriptor(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +240,7 @@ def test_an_io_uring_without_a_descriptor(
         open_target(request(file))
 
 
+@pytest.mark.promise("safety.unseen")
 def test_a_descriptor_that_waits_in_a_socket(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,6 +99,7 @@ def test_a_scratch_file_may_be_written(scratch: Path) -> None:
     target.close()
 
 
+@pytest.mark.promise("safety.foreign_file")
 def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
     with refused(TargetFault.DATA, f"add --overwrite-data {foreign}"):
         open_target(request(foreign))
@@ -117,6 +118,7 @@ def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
     open_target(request(foreign, False)).close()
 
 
+@pytest.mark.promise("safety.foreign_file")
 def test_a_copy_of_a_scratch_file_is_foreign_again(scratch: Path) -> None:
     copy = scratch.with_name("copy.bin")
     copy.write_bytes(scratch.read_bytes())
@@ -214,6 +216,7 @@ TEXT = b"a letter that nobody else has\n" * 3000
 
 @pytest.mark.parametrize("is_asked", [True, False])
 @pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.promise("safety.other_writer")
 def test_a_file_of_another_size_has_another_writer(
     scratch: Path, cut: bool, is_asked: bool
 ) -> None:
@@ -267,6 +270,7 @@ def test_capacity_of(scratch: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.promise("safety.reading")
 def test_a_reading_plan_cannot_change_a_foreign_file(
     foreign: Path, store_path: Path, tmp_path: Path
 ) -> None:
@@ -301,6 +305,7 @@ class TestLoopDevice:
     def lab(self, backing: Path, tmp_path: Path) -> Path:
         return lab_of_file(tmp_path, backing)
 
+    @pytest.mark.promise("safety.reading")
     def test_reading_is_allowed_writing_is_not(self, loop: Path, backing: Path) -> None:
         target = open_target(request(loop, False))
         assert (target.facts.kind, target.facts.capacity_bytes) == ("block", 16 * MIB)
@@ -311,6 +316,7 @@ class TestLoopDevice:
         with refused(TargetFault.NO_ENTRY, "the lab does not name"):
             open_target(request(loop, True, backing))
 
+    @pytest.mark.promise("safety.block_device")
     def test_told_to_it_is_written(
         self, loop: Path, lab: Path, backing: Path, store_path: Path, tmp_path: Path
     ) -> None:
@@ -322,6 +328,7 @@ class TestLoopDevice:
             assert done.code == 0, done.err + done.out
             assert any(backing.read_bytes())
 
+    @pytest.mark.promise("safety.held")
     def test_while_it_is_held_nobody_mounts_it(
         self, loop: Path, lab: Path, backing: Path, tmp_path: Path
     ) -> None:

@@ -46,6 +46,7 @@ PART = FIRST.model_copy(update={"kernel": "nvme0n1p3", "partition": 3})
 BARE = Identity(kernel="zram0")
 
 
+@pytest.mark.promise("safety.id")
 def test_the_id_is_the_shortest_that_no_other_device_has() -> None:
     assert id_of(FIRST, [FIRST, BARE]) == "S1"
     assert id_of(FIRST, [FIRST, SECOND]) == "S1/1"
@@ -66,6 +67,7 @@ def test_the_id_is_the_shortest_that_no_other_device_has() -> None:
         {"wwid": "eui.0025385b71b01"},
     ],
 )
+@pytest.mark.promise("safety.all_keys")
 def test_an_entry_fits_one_namespace_and_not_the_next(said: dict[str, Any]) -> None:
     entry = LabTarget(**said)
     assert differences(FIRST, entry) == []
@@ -76,6 +78,7 @@ def test_an_entry_fits_one_namespace_and_not_the_next(said: dict[str, Any]) -> N
     assert differences(PART, entry.model_copy(update={"partition": 3})) == []
 
 
+@pytest.mark.promise("safety.all_keys")
 def test_each_key_that_is_given_must_fit() -> None:
     entry = LabTarget(serial="S1", nsid=2, model="SSD 990", wwid="eui.1")
     assert differences(FIRST, entry) == [
@@ -85,6 +88,7 @@ def test_each_key_that_is_given_must_fit() -> None:
     ]
 
 
+@pytest.mark.promise("safety.kernel_name")
 def test_a_path_that_names_no_device_for_good_is_refused() -> None:
     both, link = [FIRST, SECOND], "/dev/disk/by-id/nvme-SSD_980_S1"
     assert "/dev/nvme0n1 may be another" in (
@@ -106,6 +110,7 @@ def test_a_path_that_names_no_device_for_good_is_refused() -> None:
 
 
 @pytest.mark.parametrize("identity", [FIRST, PART, BARE], ids=lambda one: one.kernel)
+@pytest.mark.promise("safety.lines_to_add")
 def test_the_proposed_lines_are_a_lab_that_fits(
     identity: Identity, tmp_path: Path
 ) -> None:
@@ -278,6 +283,7 @@ def said(*words: str) -> TargetRequest:
     return TargetRequest(overwrite=words)
 
 
+@pytest.mark.promise("safety.id")
 def test_the_serial_of_several_namespaces_is_no_consent() -> None:
     inventory = Inventory()
     device = Device(Path("/sys/devices/none/nvme0n1"))

@@ -29,6 +29,7 @@ def ends(path: Path) -> tuple[bytes, bytes]:
 
 
 @needs_root
+@pytest.mark.promise("undo.table")
 def test_a_partition_table_comes_back(
     disk: Path, tmp_path: Path, store_path: Path
 ) -> None:
@@ -60,6 +61,7 @@ def test_a_partition_table_comes_back(
 @pytest.mark.skipif(
     not shutil.which("mkfs.ext4"), reason="LEFT OUT: mkfs.ext4 is not installed"
 )
+@pytest.mark.promise("undo.checks")
 def test_what_was_there_is_named(disk: Path, tmp_path: Path, store_path: Path) -> None:
     tell("mkfs.ext4", "-q", "-L", "photos", disk)
     before = ends(disk)
@@ -86,6 +88,7 @@ def test_a_resumed_session_keeps_what_was_first(
     assert ends(disk) == before
 
 
+@pytest.mark.promise("undo.checks")
 def test_another_file_is_not_the_target(
     disk: Path, tmp_path: Path, store_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ RUNS = 'test "W" { run random 4KiB 0/100, pause 2ms every 8 for 300ms vary qd in
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("backend", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
+@pytest.mark.promise("safety.open_device")
 def test_what_was_checked_is_what_is_written(
     backend: str, tmp_path: Path, store_path: Path
 ) -> None:

@@ -191,6 +191,7 @@ def check_ended(run: Started, text: str) -> None:
         *(pytest.param(how, "fio", marks=NEEDS_FIO) for how in ("losetup", "open")),
     ],
 )
+@pytest.mark.promise("safety.taken")
 def test_a_file_is_taken(
     how: str, backend: str, scratch: Path, plan: Path, tmp_path: Path
 ) -> None:
@@ -206,6 +207,7 @@ def test_a_file_is_taken(
 @pytest.mark.long_but_first
 @needs_root
 @pytest.mark.parametrize("how", ON_DEVICES)
+@pytest.mark.promise("safety.taken")
 def test_a_device_is_taken(how: str, device: Path, plan: Path, tmp_path: Path) -> None:
     take, text = ON_DEVICES[how]
     (folder := tmp_path / "taken").mkdir()
@@ -217,6 +219,7 @@ def test_a_device_is_taken(how: str, device: Path, plan: Path, tmp_path: Path) -
 
 @needs_root
 @pytest.mark.long
+@pytest.mark.promise("safety.taken")
 def test_a_plan_that_goes_on_after_failures_ends_too(
     scratch: Path, tmp_path: Path, store_path: Path
 ) -> None:
@@ -230,6 +233,7 @@ def test_a_plan_that_goes_on_after_failures_ends_too(
 
 @pytest.mark.long
 @needs_root
+@pytest.mark.promise("safety.taken_content")
 def test_what_was_made_on_it_is_not_taken_for_ours(
     scratch: Path, plan: Path, tmp_path: Path
 ) -> None:
@@ -270,6 +274,7 @@ def test_who_only_reads_or_looks_for_a_moment_ends_nothing(
 @pytest.mark.long
 @needs_root
 @BACKENDS
+@pytest.mark.promise("safety.own_programs")
 def test_a_session_does_not_take_its_own_programs_for_others(
     backend: str, device: Path, plan: Path, tmp_path: Path
 ) -> None:

@@ -89,6 +89,7 @@ def test_the_kernel_counts_on_each_device_what_the_run_tells(
 
 @needs_root
 @pytest.mark.long
+@pytest.mark.promise("safety.all_targets")
 def test_a_device_without_consent_or_with_data_stops_all(
     tmp_path: Path, devices: dict[str, Path]
 ) -> None:

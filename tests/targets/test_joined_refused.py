@@ -59,6 +59,7 @@ def check_untouched(files: dict[str, bytes], store: Path) -> None:
         ),
     ],
 )
+@pytest.mark.promise("safety.all_targets")
 def test_nothing_is_written_unless_all_targets_may_be(
     files: dict[str, bytes],
     store_path: Path,

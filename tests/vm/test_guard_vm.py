@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 from machine import NEEDS_VMLAB, check, run_in_vm
 
 pytestmark = NEEDS_VMLAB
 
 
+@pytest.mark.promise("safety.block_device")
 def test_guard(renew: bool) -> None:
     ended = run_in_vm(
         "guest_guard.py guest_paths.py guest_limits.py",
