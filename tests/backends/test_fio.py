@@ -443,6 +443,7 @@ def test_an_interrupt_keeps_what_is_done(
 
 
 @pytest.mark.long
+@pytest.mark.promise("resume.no_io_goes_on")
 def test_no_fio_outlives_a_killed_ioplan(
     tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:

@@ -172,6 +172,7 @@ def test_the_partial_data_of_an_engine_that_is_killed_is_kept(
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.promise("exit_codes.interrupted", "resume.ctrl_c")
 def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(
     number: signal.Signals, tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:
@@ -202,6 +203,7 @@ def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(
 
 
 @pytest.mark.long
+@pytest.mark.promise("resume.no_io_goes_on")
 def test_no_engine_outlives_a_killed_ioplan(
     tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:

@@ -302,6 +302,7 @@ for event in execution:
 """
 
 
+@pytest.mark.promise("resume.no_io_goes_on")
 def test_no_bdevperf_outlives_a_killed_ioplan_and_no_socket(  # type: ignore[no-untyped-def]
     bdevperf, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ def narrow(done: Done) -> bool:
     return all(len(line) <= 80 for line in done.out.splitlines())
 
 
+@pytest.mark.promise("exit_codes.held")
 def test_run_ends_with_table_chart_and_place_of_the_record(
     reads: Path, store_path: Path
 ) -> None:
@@ -72,6 +73,7 @@ def test_quiet_says_nothing(reads: Path, store_path: Path) -> None:
     assert "Reads" in ioplan("ls").out
 
 
+@pytest.mark.promise("exit_codes.failed")
 def test_a_failed_expectation_exits_with_1(tmp_path: Path, store_path: Path) -> None:
     text = READS.replace("p99 < 100ms", "p99 < 1us when qd == 4")
     done = ioplan("run", plan_file(tmp_path, text), *SIM)
@@ -79,6 +81,7 @@ def test_a_failed_expectation_exits_with_1(tmp_path: Path, store_path: Path) -> 
     assert "failed: expect p99 < 1us when qd == 4 [qd=4]" in done.out
 
 
+@pytest.mark.promise("exit_codes.failed")
 def test_an_undecided_expectation_is_not_held(tmp_path: Path, store_path: Path) -> None:
     text = READS.replace("p99 <", "p99.999 <")
     done = ioplan("run", plan_file(tmp_path, text), *SIM, "--scale-time", "0.01")
@@ -131,6 +134,7 @@ def test_plan_takes_the_capacity_of_a_target(reads: Path, tmp_path: Path) -> Non
     assert ioplan("plan", reads, "--target", target, "--capacity", "1GiB").code == 2
 
 
+@pytest.mark.promise("exit_codes.usage")
 def test_check_finds_all_errors(tmp_path: Path) -> None:
     text = READS.replace("100/0", "100/10").replace("doubling", "dubling")
     path = plan_file(tmp_path, text)
@@ -296,6 +300,7 @@ BAD_CALLS = [
 
 
 @pytest.mark.parametrize(("arguments", "message"), BAD_CALLS)
+@pytest.mark.promise("exit_codes.usage")
 def test_bad_calls_say_what_to_do_and_exit_with_2(
     arguments: tuple[str, ...],
     message: str,

@@ -138,6 +138,7 @@ def test_what_a_plan_uses_goes_with_it(tmp_path: Path) -> None:
     assert ioplan("attach", job).code == 0
 
 
+@pytest.mark.promise("exit_codes.lanes")
 def test_the_gravest_lane_is_the_exit_code(tmp_path: Path) -> None:
     lab = lab_file(tmp_path, "a", "b", backend="sim")
     plan = plan_file(tmp_path, SIM.replace("errors == 0", "iops > 100000000"))

@@ -118,6 +118,7 @@ def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.promise("exit_codes.compare")
 def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
     """3 us more a command, which a short queue feels and a full one does not.
 
@@ -270,6 +271,7 @@ MODES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("before", "after"), MODES)
+@pytest.mark.promise("exit_codes.compare")
 def test_another_mode_is_said_first_and_nothing_of_the_drive(
     store_path: Path, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
@@ -458,6 +460,7 @@ def cut_session(store: Store, number: int, cells: int, status: str = "ok") -> st
 
 
 @pytest.mark.parametrize(("base", "new"), [(4, 1), (1, 4)])
+@pytest.mark.promise("exit_codes.compare")
 def test_a_killed_session_is_not_green(
     store_path: Path, tmp_path: Path, base: int, new: int
 ) -> None:
@@ -672,6 +675,7 @@ def test_what_cannot_be_compared(ran: Ran) -> None:
     assert "no session" in ioplan("compare", one, "nope").err
 
 
+@pytest.mark.promise("exit_codes.compare")
 def test_a_session_without_runs(ran: Ran, store_path: Path) -> None:
     one = ran()
     with Store.open(store_path) as store:
@@ -683,6 +687,7 @@ def test_a_session_without_runs(ran: Ran, store_path: Path) -> None:
 # of baseline
 
 
+@pytest.mark.promise("verdicts.baseline")
 def test_a_named_baseline_without_the_run_is_not_passed_over(
     ran: Ran, tmp_path: Path
 ) -> None:
@@ -696,6 +701,7 @@ def test_a_named_baseline_without_the_run_is_not_passed_over(
     assert other.code == 1 and other.of("verdict")[0]["outcome"] == "no baseline"
 
 
+@pytest.mark.promise("verdicts.baseline")
 def test_a_baseline_of_another_drive_is_no_limit(ran: Ran, tmp_path: Path) -> None:
     """The run was done there, too, and its figure would be held."""
     text = 'test "T" { run random 4KiB 100/0 for 1s\n expect iops >= 1% of baseline }'
@@ -763,6 +769,7 @@ def test_a_killed_or_missing_baseline_is_none(store_path: Path, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("store_path")
+@pytest.mark.promise("verdicts.baseline_line")
 def test_a_verdict_shows_limit_baseline_and_its_session(tmp_path: Path) -> None:
     mine = based(tmp_path, "256MiB")
     words = ("--backend", "sim", "--create", "256MiB", "--baseline", "last")
@@ -772,6 +779,7 @@ def test_a_verdict_shows_limit_baseline_and_its_session(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.promise("verdicts.baseline")
 def test_a_baseline_by_another_backend_is_no_limit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -53,6 +53,7 @@ def test_a_lasting_name_goes_without_the_path(name: str) -> None:
     assert target_key(first) == target_key(second)
 
 
+@pytest.mark.promise("resume.same_target")
 def test_a_session_goes_on_only_on_the_target_of_its_key() -> None:
     nameless = facts("/dev/vdb1", partition="1")
     begun = session("/dev/vdb1", target_key(nameless))
@@ -74,6 +75,7 @@ class TestInodeThatIsUsedAgain:
             with mounted(device, tmp_path / "mnt") as mount:
                 yield mount
 
+    @pytest.mark.promise("resume.same_target")
     def test_the_next_file_is_not_the_sessions_target(self, folder: Path) -> None:
         path = folder / "data"
         before = kept(path)

@@ -14,6 +14,7 @@ GOLDEN = paths.GOLDEN / "import"
 @pytest.mark.parametrize(
     ("name", "code"), [("matrix", 0), ("bad", 1), ("no_sections", 2), ("unclosed", 2)]
 )
+@pytest.mark.promise("exit_codes.import")
 def test_the_exit_code_tells_how_much_was_said(name: str, code: int) -> None:
     done = ioplan("import", str(GOLDEN / f"{name}.fio"))
     assert done.code == code

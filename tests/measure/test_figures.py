@@ -164,10 +164,12 @@ def test_scopes(name: str, expected: float) -> None:
         ("verified", "nothing was verified"),
     ],
 )
+@pytest.mark.promise("verdicts.few_samples")
 def test_no_value_has_a_reason(name: str, why: str) -> None:
     assert figure(parse_metric(name, STREAMS), [RUN]) == Figure(None, why)
 
 
+@pytest.mark.promise("verdicts.few_samples")
 def test_runs_together_support_what_one_does_not() -> None:
     assert value("p50", sample({("reader", "read"): [100] * 19})) is None
     assert value("p50", *[sample({("reader", "read"): [100] * 10})] * 2) == 100

@@ -25,6 +25,7 @@ SVG = "{http://www.w3.org/2000/svg}"
         ("", "measured, simulated", OTHER),
     ],
 )
+@pytest.mark.promise("verdicts.everywhere")
 def test_a_badge_says_what_the_first_screen_says(
     lines: str, text: str, color: str, tmp_path: Path, store_path: Path
 ) -> None:

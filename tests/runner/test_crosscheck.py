@@ -164,6 +164,7 @@ def test_a_pair_that_was_not_alike_is_measured_again(
         ((40.0, 41.0), 1, "differ"),
     ],
 )
+@pytest.mark.promise("exit_codes.crosscheck")
 def test_only_agreement_is_a_success(
     values: tuple[float, float],
     code: int,

@@ -74,6 +74,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
+@pytest.mark.promise("verdicts.edited", "resume.removed")
 def test_an_edited_plan_has_the_verdict_of_a_new_session(
     edit: str, tmp_path: Path, store_path: Path
 ) -> None:
@@ -81,6 +82,7 @@ def test_an_edited_plan_has_the_verdict_of_a_new_session(
     assert resumed == alone
 
 
+@pytest.mark.promise("verdicts.most_severe", "verdicts.everywhere")
 def test_what_was_not_steady_is_one_verdict_everywhere(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -91,6 +93,7 @@ def test_what_was_not_steady_is_one_verdict_everywhere(
     assert run(goes_on).code == 0
 
 
+@pytest.mark.promise("verdicts.most_severe")
 def test_an_ended_session_keeps_its_verdict_when_resumed_again(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -132,6 +135,7 @@ def test_what_was_shared_before_an_edit_is_mended(
     assert verdict == "held"
 
 
+@pytest.mark.promise("verdicts.most_severe")
 def test_a_kill_after_an_edit_leaves_nothing_held(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -183,6 +187,7 @@ TESTS = st.lists(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(steps=st.lists(st.tuples(TESTS, st.integers(0, 3)), min_size=2, max_size=4))
+@pytest.mark.promise("verdicts.edited")
 def test_edits_kills_and_resumes(
     steps: list[tuple[list[tuple[str, str, tuple[str, ...]]], int]],
     tmp_path_factory: pytest.TempPathFactory,

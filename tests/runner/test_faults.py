@@ -350,6 +350,7 @@ def test_a_signal_ends_a_session_on_a_device_that_hangs(place: Place) -> None:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.promise("exit_codes.run_failed")
 def test_a_backend_that_is_killed(backend: str, place: Place, scratch: Path) -> None:
     with started(*place.words(READS, scratch, "--backend", backend)) as run:
         run.until("progress")
@@ -409,6 +410,7 @@ def test_a_backend_that_ends_early(place: Place, scratch: Path) -> None:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.promise("resume.no_io_goes_on")
 def test_nothing_goes_on_without_ioplan(
     backend: str, place: Place, scratch: Path
 ) -> None:

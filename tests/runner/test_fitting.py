@@ -128,6 +128,7 @@ PACED = """test "What a fio job can say nearly, under a title that is much too l
 
 @NEEDS_FIO
 @pytest.mark.parametrize("more", [(), ("--show-native",), ("--json",)])
+@pytest.mark.promise("exit_codes.plan")
 def test_a_plan_is_refused_as_its_run_is(tmp_path: Path, more: tuple[str, ...]) -> None:
     plan = plan_file(tmp_path, MIXED)
     shown = ioplan("plan", plan, "--backend", "fio", *more)

@@ -193,6 +193,7 @@ KINDS: dict[str, tuple[Callable[[Path], tuple[str, ...]], Clock]] = {
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.promise("resume.once", "resume.kept", "resume.state_written")
 def test_a_session_that_is_killed_ends_as_an_undisturbed_one(
     kind: str, plan: Path, tmp_path: Path, renew: bool
 ) -> None:

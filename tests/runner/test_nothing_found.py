@@ -16,6 +16,7 @@ GOES_ON = f"on nothing found continue\n{PLAN}"
 
 
 @pytest.mark.parametrize(("text", "code"), [(PLAN, 1), (GOES_ON, 0)])
+@pytest.mark.promise("exit_codes.nothing_found")
 def test_an_exit_code(text: str, code: int, tmp_path: Path, store_path: Path) -> None:
     done = ioplan("run", plan_file(tmp_path, text), "--backend", "sim")
     assert done.code == code, done.err

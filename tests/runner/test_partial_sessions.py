@@ -56,6 +56,7 @@ def printed(bench: Bench, text: str) -> str:
 
 
 @pytest.mark.parametrize("policy", ["stop", "continue"])
+@pytest.mark.promise("verdicts.not_measured")
 def test_held_in_one_of_five(bench: Bench, policy: str) -> None:
     stopped(bench, CELLS, on_failure=policy)
     found = reported(bench, CELLS)
@@ -69,6 +70,7 @@ def test_held_in_one_of_five(bench: Bench, policy: str) -> None:
     assert HELD in printed(bench, CELLS)
 
 
+@pytest.mark.promise("verdicts.not_measured")
 def test_cells_that_never_began_have_rows_and_places_on_the_axis(bench: Bench) -> None:
     stopped(bench, CELLS)
     (section,) = reported(bench, CELLS).sections
@@ -148,6 +150,7 @@ def exported(bench: Bench, text: str, format: str) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.promise("verdicts.not_measured")
 def test_the_export_has_what_was_not_measured(bench: Bench) -> None:
     text = CELLS + LATER
     stopped(bench, text)
@@ -178,6 +181,7 @@ def rounds(tmp_path: Path, store_path: Path) -> Iterator[Path]:
     assert store_path.exists()
 
 
+@pytest.mark.promise("verdicts.unsteady")
 def test_never_steady_is_an_exit_code(rounds: Path, tmp_path: Path) -> None:
     done = ioplan("run", rounds, "--backend", "sim")
     assert done.code == 1, done.err
@@ -219,6 +223,7 @@ def test_only_settled_values_on_an_accepted_fresh_drive_are_no_failure(
     ],
     ids=["run", "precondition"],
 )
+@pytest.mark.promise("verdicts.unsteady")
 def test_a_run_and_a_precondition_too(
     text: str, tmp_path: Path, store_path: Path
 ) -> None:

@@ -95,6 +95,7 @@ def test_the_table_tells_what_instead_and_what_to_type(plan: Path) -> None:
     assert "with --allow distribution" in done.err
 
 
+@pytest.mark.promise("exit_codes.plan")
 def test_a_plan_is_refused_unless_all_of_it_is_accepted(tmp_path: Path) -> None:
     text = PLAN[: PLAN.index('test "Verified"')].partition("\n")[2]
     plan = plan_file(tmp_path, text)

@@ -27,6 +27,7 @@ def failing(*numbers: int, cause: str = "device-error") -> Script:
     return script
 
 
+@pytest.mark.promise("resume.stop")
 def test_the_default_is_to_stop(bench: Bench) -> None:
     tally = bench.go(READS % "", failing(2))
     assert [one.status for one in bench.records] == ["ok", "failed"]
@@ -34,6 +35,7 @@ def test_the_default_is_to_stop(bench: Bench) -> None:
     assert bench.status == "failed"
 
 
+@pytest.mark.promise("resume.continue")
 def test_continue_goes_on_with_the_next_cell(bench: Bench) -> None:
     tally = bench.go(READS % "", failing(1, 2), on_failure="continue")
     assert [one.status for one in bench.records] == ["failed", "failed", "ok"]
@@ -55,6 +57,7 @@ def test_nor_can_another_test_go_on_then(bench: Bench) -> None:
     assert [one.cause for one in bench.records] == ["stuck"]
 
 
+@pytest.mark.promise("resume.without_state")
 def test_without_its_state_a_test_is_given_up(bench: Bench) -> None:
     text = FILLED
     text += 'test "A" { after filled vary qd in 1, 2 run random 4KiB 100/0 for 1s }\n'
@@ -79,6 +82,7 @@ def test_the_state_is_made_again_after_a_failed_write(bench: Bench) -> None:
     ]
 
 
+@pytest.mark.promise("resume.failed_round")
 def test_a_failed_round_has_no_value(bench: Bench) -> None:
     text = 'test "T" { run random 4KiB 100/0 for 1s\n'
     text += "rounds until steady iops, over 3, at most 6 }"
@@ -102,6 +106,7 @@ WRITES = 'test "T" { vary qd in 1, 2, 4\n run random 4KiB 100/0 for 1MiB\n%s}'
         ("on failure stop\n", 'on_failure = "continue"', 1),
     ],
 )
+@pytest.mark.promise("exit_codes.run_failed", "resume.continue", "resume.stop")
 def test_the_plan_decides_before_the_lab(
     plan: str, lab: str, runs: int, tmp_path: Path, store_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ def prepared(store: Path) -> int:
 # states across sessions
 
 
+@pytest.mark.promise("resume.state_kept")
 def test_a_state_is_kept_while_nothing_writes(
     tmp_path: Path, store_path: Path, file: Path
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_state_is_kept_while_nothing_writes(
     assert prepared(store_path) == 0
 
 
+@pytest.mark.promise("resume.state_written")
 def test_a_write_of_ioplan_ends_it(
     tmp_path: Path, store_path: Path, file: Path
 ) -> None:
@@ -78,6 +80,7 @@ def test_a_write_of_ioplan_ends_it(
         assert prepared(store_path) == 1
 
 
+@pytest.mark.promise("resume.state_written")
 def test_a_write_of_another_program_ends_it(
     tmp_path: Path, store_path: Path, file: Path
 ) -> None:
@@ -103,6 +106,7 @@ def test_a_restart_of_the_host_ends_it(
     assert prepared(store_path) == 1
 
 
+@pytest.mark.promise("resume.fresh")
 def test_fresh_prepares_again(tmp_path: Path, store_path: Path, file: Path) -> None:
     plan = plan_file(tmp_path, reads("1"))
     run(plan, file)
@@ -110,6 +114,7 @@ def test_fresh_prepares_again(tmp_path: Path, store_path: Path, file: Path) -> N
     assert prepared(store_path) == 1
 
 
+@pytest.mark.promise("resume.longer_state")
 def test_a_longer_way_to_a_state_goes_on_from_it(
     tmp_path: Path, store_path: Path, file: Path
 ) -> None:
@@ -123,6 +128,7 @@ def test_a_longer_way_to_a_state_goes_on_from_it(
 
 @pytest.mark.long
 @needs_root
+@pytest.mark.promise("resume.state_kept")
 def test_the_write_counter_of_a_device_proves_it(
     tmp_path: Path, store_path: Path, file: Path
 ) -> None:
@@ -175,6 +181,7 @@ def forget_runs(store: Store, session: str, above: int) -> None:
             )
 
 
+@pytest.mark.promise("resume.what_is_left")
 def test_resume_does_what_is_left(stopped: Path, store_path: Path) -> None:
     before = records(store_path)
     done = ioplan("resume")
@@ -202,6 +209,7 @@ def test_nothing_is_left_of_a_finished_one(
     assert len(records(store_path)) == 2
 
 
+@pytest.mark.promise("resume.edited", "resume.removed")
 def test_an_edited_plan_keeps_what_is_unchanged(
     stopped: Path, store_path: Path
 ) -> None:
@@ -224,9 +232,11 @@ def test_an_edited_plan_keeps_what_is_unchanged(
         ("Renamed", "2"),
         ("Renamed", "16"),
     ]
+    assert [one.removed for one in runs] == [True, False, False]
     assert ioplan("show", "--plan").out == stopped.read_text()
 
 
+@pytest.mark.promise("resume.moved_plan")
 def test_a_plan_that_is_gone(stopped: Path, store_path: Path, tmp_path: Path) -> None:
     stopped.rename(tmp_path / "moved.ioplan")
     done = ioplan("resume")
@@ -240,6 +250,7 @@ def test_a_plan_that_is_gone(stopped: Path, store_path: Path, tmp_path: Path) ->
 
 
 @pytest.mark.long
+@pytest.mark.promise("resume.same_target")
 def test_a_session_goes_on_on_its_own_target_only(
     stopped: Path, store_path: Path, file: Path
 ) -> None:
@@ -275,6 +286,7 @@ def test_a_session_whose_process_is_gone_is_not_running(
         assert "is still running" in ioplan("bundle", "last", "--force").err
 
 
+@pytest.mark.promise("resume.one_process")
 def test_one_process_at_a_time(stopped: Path, store_path: Path) -> None:
     with Store.open(store_path) as store:
         session = store.session("last").id
@@ -286,6 +298,7 @@ def test_one_process_at_a_time(stopped: Path, store_path: Path) -> None:
     assert "goes on in another process; wait until it ends" in done.err
 
 
+@pytest.mark.promise("resume.one_process")
 def test_a_resume_that_is_refused_changes_nothing(
     stopped: Path, store_path: Path
 ) -> None:
@@ -316,6 +329,7 @@ def test_a_resume_whose_target_is_refused_leaves_no_event(
 
 
 @pytest.mark.long
+@pytest.mark.promise("resume.once")
 def test_what_another_process_did_meanwhile_is_not_done_again(
     stopped: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,6 +349,7 @@ def test_what_another_process_did_meanwhile_is_not_done_again(
 
 
 @pytest.mark.long
+@pytest.mark.promise("resume.state_written")
 def test_an_interrupted_preparation_is_done_again(
     stopped: Path, store_path: Path, file: Path
 ) -> None:
@@ -347,6 +362,7 @@ def test_an_interrupted_preparation_is_done_again(
     assert kinds == ["prepare", "run", "run", "prepare", "run", "run"]
 
 
+@pytest.mark.promise("resume.trust")
 def test_a_strangers_session_is_not_believed(
     stopped: Path,
     store_path: Path,
@@ -362,6 +378,7 @@ def test_a_strangers_session_is_not_believed(
     assert ioplan("resume", "--trust", "--overwrite-data", file).code == 0
 
 
+@pytest.mark.promise("resume.trust")
 def test_a_session_of_another_host_is_not_believed(
     stopped: Path, store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -417,6 +434,7 @@ def touched_by_another_session(file: Path) -> None:
     [punched, written_over, touched_by_another_session],
     ids=lambda one: one.__name__,
 )
+@pytest.mark.promise("resume.unproven_state")
 def test_it_measures_on_the_state_that_the_test_asks_for(
     change: Callable[[Path], None], tmp_path: Path, store_path: Path, file: Path
 ) -> None:
@@ -481,6 +499,7 @@ def figures(store_path: Path) -> list[object]:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("done_before", [3, 1, 5, 9, 12, 15, 18, 21, 24])
+@pytest.mark.promise("resume.rounds", "resume.simulated")
 def test_on_a_simulated_drive_the_figures_are_those_of_an_undisturbed_session(
     done_before: int, tmp_path: Path, store_path: Path
 ) -> None:
@@ -513,6 +532,7 @@ def rounds_of(store: Path) -> list[tuple[int, str]]:
     return [(asked.round, asked.cell["qd"]) for asked in runs]
 
 
+@pytest.mark.promise("resume.rounds")
 def test_what_was_decided_is_not_repeated_after_a_resume(
     tmp_path: Path, store_path: Path, rough_sim: None
 ) -> None:

@@ -363,6 +363,7 @@ def test_everything_is_told_in_order(bench: Bench) -> None:
     assert asked[1].after and asked[1].after.name == "filled"
 
 
+@pytest.mark.promise("resume.once")
 def test_each_run_is_durable_before_the_next_begins(bench: Bench) -> None:
     """Read from a connection of its own, as after a crash."""
     kept: list[int] = []

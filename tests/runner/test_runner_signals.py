@@ -106,6 +106,7 @@ MOMENTS = [
 
 
 @pytest.mark.parametrize(("where", "count", "left"), MOMENTS)
+@pytest.mark.promise("resume.ctrl_c")
 def test_in_the_backend(bench: Bench, where: str, count: int, left: list[str]) -> None:
     bench.drive.moment = at(where, count)
     tally = bench.go(PLAN)
@@ -121,6 +122,7 @@ def test_in_the_backend(bench: Bench, where: str, count: int, left: list[str]) -
 
 @pytest.mark.parametrize(("count", "left"), [(1, 1), (2, 2), (3, 3)])
 @pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.promise("resume.kept")
 def test_while_a_run_is_stored(bench: Bench, count: int, left: int, times: int) -> None:
     """It is stored nevertheless, whole, and nothing else is begun."""
     bench.store.moment = at("add", count, times)

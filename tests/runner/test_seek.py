@@ -213,6 +213,7 @@ def test_a_cell_begins_where_its_neighbour_ended(bench: Bench) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.promise("resume.stop")
 def test_what_failed_is_tried_again_and_nothing_else(bench: Bench) -> None:
     """As `resume` does: the answers of the finished probes are told again."""
     bench.go(CELLS, by_depth(100, fails=5))

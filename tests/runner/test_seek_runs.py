@@ -77,6 +77,7 @@ test "Share" {
 
 
 @pytest.mark.long
+@pytest.mark.promise("resume.seek")
 def test_a_seek_that_is_killed_goes_on_at_its_probe(tmp_path: Path) -> None:
     """On the simulated drive, where the same probe has the same answer each time."""
     plan = plan_file(tmp_path, KILLED)

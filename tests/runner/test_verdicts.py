@@ -78,6 +78,7 @@ def test_limits_are_in_the_unit_of_the_metric(
     assert (verdict.limit, verdict.unit) == (limit, unit)
 
 
+@pytest.mark.promise("verdicts.few_samples")
 def test_a_percentile_of_too_few_is_undecided() -> None:
     verdict = judge(expectation("p99.9 < 1s"), [sample(100)])
     assert (verdict.outcome, verdict.actual) == ("undecided", None)

@@ -148,6 +148,7 @@ def test_only_a_mean_is_known_before_the_time_is_over(
 
 @pytest.mark.long
 @rough
+@pytest.mark.promise("exit_codes.interrupted")
 def test_a_slow_drive_ends_on_time_and_loses_nothing(tmp_path: Path) -> None:
     """Its preparation takes far longer than a middling drive's would."""
     slow = tmp_path / "slow.toml"

@@ -65,6 +65,7 @@ def test_it_is_read_like_a_session(made: Path, store_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.promise("exit_codes.bundle")
 def test_it_is_repeated_and_compared_with(made: Path, store_path: Path) -> None:
     done = ioplan("run", made)
     assert done.code == 0, done.err

@@ -375,6 +375,7 @@ def test_each_lane_of_a_group_is_shared(
 
 @needs_postgres
 @pytest.mark.long
+@pytest.mark.promise("exit_codes.undelivered")
 def test_a_run_does_not_need_the_database(
     tmp_path: Path, database: str, store_path: Path
 ) -> None:
