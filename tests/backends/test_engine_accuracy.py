@@ -73,6 +73,7 @@ def run(asked: dict[str, Any]) -> dict[str, Any]:
 @needs_root
 @pytest.mark.parametrize("qd", [1, 4, 8])
 @needs_idle_cpu(ms=50)
+@pytest.mark.promise("figures.latency")
 def test_a_known_latency_is_reported(qd: int, tmp_path: Path) -> None:
     with slow(tmp_path, "5ms") as disk, loop_device(disk, "--direct-io=on") as device:
         began_ns, before = time.monotonic_ns(), Kernel.of(str(device))
@@ -115,6 +116,7 @@ def stand_still(device: Faulty) -> float:
 @pytest.mark.long
 @needs_faulty
 @needs_idle_cpu(ms=50)
+@pytest.mark.promise("figures.latency")
 def test_a_stall_is_seen_by_all_that_were_under_way(tmp_path: Path) -> None:
     with faulty(tmp_path) as device:
         (*_, result), stall_ms = stalled(device, job(device.path, 2000, 8))
@@ -124,6 +126,7 @@ def test_a_stall_is_seen_by_all_that_were_under_way(tmp_path: Path) -> None:
 @pytest.mark.long
 @needs_faulty
 @needs_idle_cpu(ms=50)
+@pytest.mark.promise("figures.open_loop")
 def test_a_stall_is_seen_by_all_that_should_have_started(tmp_path: Path) -> None:
     rate = {"iops": RATE_IOPS, "arrivals": "fixed"}
     with faulty(tmp_path) as device:
@@ -217,12 +220,14 @@ def warnings(result: dict[str, Any]) -> str:
 
 
 @needs_idle_cpu(ms=50)
+@pytest.mark.promise("figures.generator")
 def test_a_generator_at_its_limit_is_named() -> None:
     assert "the generator, not the drive" in warnings(run(zero(300, qd=32)))
 
 
 @NEEDS_FUSE
 @needs_idle_cpu(ms=50)
+@pytest.mark.promise("figures.generator")
 def test_a_drive_at_its_limit_is_none_of_the_generator(tmp_path: Path) -> None:
     with slow(tmp_path, "5ms") as disk:
         assert "the generator" not in warnings(run(job(str(disk), 300, 1)))

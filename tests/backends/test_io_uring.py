@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -73,6 +74,7 @@ test "T" { after done run random 4KiB 100/0 for 1MiB }"""
 
 
 @pytest.mark.long
+@pytest.mark.promise("figures.little")
 def test_littles_law_holds_on_a_real_file(
     tmp_path: Path, scratch: Path, store_path: Path
 ) -> None:
@@ -220,6 +222,19 @@ def test_no_engine_outlives_a_killed_ioplan(
     while is_running(engine) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not is_running(engine)
+
+
+@pytest.mark.skipif(
+    not Path("/dev/shm").is_dir(), reason="LEFT OUT: there is no /dev/shm here"
+)
+@pytest.mark.promise("figures.direct")
+def test_a_file_in_memory_is_refused(tmp_path: Path, store_path: Path) -> None:
+    plan = plan_file(tmp_path, 'test "R" { run random 4KiB 100/0 for 1MiB }')
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        target = f"{folder}/scratch.bin"
+        done = ioplan("run", plan, "--target", target, "--create", "1MiB", "--json")
+    assert done.code == 3, done.out
+    assert [line["kind"] for line in done.of("error")] == ["no-direct-io"]
 
 
 @pytest.mark.promise("safety.reading")

@@ -146,6 +146,7 @@ def test_events_come_in_order_and_are_json() -> None:
         assert type(event).model_validate_json(event.model_dump_json()) == event
 
 
+@pytest.mark.promise("figures.simulated")
 def test_same_seed_same_figures() -> None:
     assert events(drive(), MIX) == events(drive(), MIX)
     assert events(drive(), MIX, seed=2)[1:] != events(drive(), MIX)[1:]

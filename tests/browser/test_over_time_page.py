@@ -123,6 +123,7 @@ def dragged(chromium: Browser, id: str) -> None:
     ],
 )
 @pytest.mark.long
+@pytest.mark.promise("figures.stretch")
 def test_a_stretch_has_the_figures_of_the_terminal(
     title: str, chromium: Browser, burst: Report
 ) -> None:

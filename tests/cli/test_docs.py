@@ -59,6 +59,7 @@ def test_the_plan_that_is_shown_is_the_demo(document: Path) -> None:
 
 
 @pytest.mark.parametrize("document", [README, STARTED], ids=lambda p: p.name)
+@pytest.mark.promise("figures.simulated")
 def test_the_run_that_is_shown_is_what_sim_gives(
     document: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("target", ["credit", "stalling credit"])
+@pytest.mark.promise("seek.unconfirmed")
 def test_what_a_credit_bears_for_a_time_holds_no_expectation(
     folder: Path, target: str, seed: int
 ) -> None:
@@ -57,6 +58,7 @@ def test_what_a_credit_bears_for_a_time_holds_no_expectation(
         assert "not confirmed by a long run" in headline or "no figure" in headline
 
 
+@pytest.mark.promise("seek.undecided")
 def test_a_limit_between_yes_and_no_is_undecided(folder: Path) -> None:
     """The value is the last yes, and the truth above it, up to the no."""
     _, found = sought(folder, "credit", 1, 1_000)

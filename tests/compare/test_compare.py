@@ -95,6 +95,7 @@ def compared(base: str, new: str, *options: str) -> Done:
 
 @pytest.mark.slow
 @pytest.mark.long
+@pytest.mark.promise("compare.alarms")
 def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
     """A/A: 10 sessions that differ in their seeds only, 15 pairs of them.
 
@@ -182,6 +183,7 @@ def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 @pytest.mark.long
+@pytest.mark.promise("compare.simulated")
 def test_the_simulated_drive_tells_nothing_of_a_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,6 +216,7 @@ def test_the_simulated_drive_tells_nothing_of_a_file(
 # what nothing can tell
 
 
+@pytest.mark.promise("compare.two_sessions")
 def test_two_sessions_tell_nothing_of_noise(store_path: Path) -> None:
     """However far apart, and however even the repeats; the answer says what would."""
     with Store.open(store_path) as store:
@@ -230,6 +233,7 @@ def test_two_sessions_tell_nothing_of_noise(store_path: Path) -> None:
     assert {one["source"] for one in json.loads(told.out)["noise"]} == {"given"}
 
 
+@pytest.mark.promise("compare.two_sessions", "compare.suspected")
 def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
     """Earlier sessions of the same runs, and of no other drive's where they are enough."""
     with Store.open(store_path) as store:
@@ -251,6 +255,7 @@ def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
     assert same.code == 0 and "worse" not in words(same)
 
 
+@pytest.mark.promise("compare.suspected")
 def test_twenty_known_sessions_make_a_verdict_of_one(store_path: Path) -> None:
     """As do two sessions a side that alternate."""
     loss = {qd: -0.12 for qd in DEPTHS}
@@ -271,7 +276,7 @@ MODES: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("before", "after"), MODES)
-@pytest.mark.promise("exit_codes.compare")
+@pytest.mark.promise("exit_codes.compare", "compare.mode")
 def test_another_mode_is_said_first_and_nothing_of_the_drive(
     store_path: Path, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
@@ -339,6 +344,7 @@ def test_identical_figures_are_equal(store_path: Path) -> None:
     assert {(row["ratio"], row["low"]) for row in found} == {(1.0, None)}
 
 
+@pytest.mark.promise("compare.in_a_row")
 def test_sides_that_ran_in_a_row_count_once(store_path: Path) -> None:
     """A drift would look the same; alternating sides are called."""
     change = {qd: -0.1 for qd in DEPTHS}
@@ -362,6 +368,7 @@ def test_a_percentile_of_too_few_is_undecided(ran: Ran) -> None:
 # alignment
 
 
+@pytest.mark.promise("compare.pairs")
 def test_names_and_order_do_not_matter(ran: Ran) -> None:
     other = READS.replace('"Reads"', '"Lesen"').replace("1, 4, 16", "16, 4, 1")
     base, new = ran(), ran(f"param shift = 1s\n{other}{BEFORE}")
@@ -416,6 +423,7 @@ test "T" {
     assert {row["base_runs"] for row in found} == {5}
 
 
+@pytest.mark.promise("compare.failed")
 def test_a_cell_that_failed_is_worse(tmp_path: Path, store_path: Path) -> None:
     made = measurement()
     with Store.open(store_path) as store:
@@ -460,7 +468,7 @@ def cut_session(store: Store, number: int, cells: int, status: str = "ok") -> st
 
 
 @pytest.mark.parametrize(("base", "new"), [(4, 1), (1, 4)])
-@pytest.mark.promise("exit_codes.compare")
+@pytest.mark.promise("exit_codes.compare", "compare.missing")
 def test_a_killed_session_is_not_green(
     store_path: Path, tmp_path: Path, base: int, new: int
 ) -> None:

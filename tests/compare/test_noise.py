@@ -250,6 +250,7 @@ def test_of_two_setups_both_have_to_be_known(store: Store) -> None:
     assert sessions == {id_of(at) for at in (1, 2, 3, 6, 7)}
 
 
+@pytest.mark.promise("compare.simulated")
 def test_a_simulated_side_does_not_speak_for_a_real_one(store: Store) -> None:
     """Beside real sessions that differ, a side of simulated ones is silent."""
     for number in (1, 2, 3):

@@ -77,6 +77,7 @@ def found(made: Path) -> Iterator[History]:
         yield history(store, "demo", RUNS, Question())
 
 
+@pytest.mark.promise("history.step")
 def test_a_change_is_called_with_what_changed_beside_it(found: History) -> None:
     assert [one.name for one in found.series] == [
         "all cells",
@@ -281,6 +282,7 @@ def test_json_has_a_schema(asked: Callable[..., Any], found: History) -> None:
     assert History.model_validate(made) == found
 
 
+@pytest.mark.promise("history.never_rewritten")
 def test_looks_are_kept_in_the_store(asked: Callable[..., Any], made: Path) -> None:
     """Of one call; a second look at the same sessions adds nothing."""
     one = json.loads(asked("--format", "json").out)["series"][-1]["signals"]

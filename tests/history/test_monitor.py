@@ -104,6 +104,7 @@ def test_clear_changes_are_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("far", [0.03, 0.1, 1.5])
+@pytest.mark.promise("history.bad_nights")
 def test_one_outlier_is_at_most_suspected_and_then_withdrawn(far: float) -> None:
     values = [*quiet({20: 1.0}), 1.0 + far]
     assert not ever(values)
@@ -144,6 +145,7 @@ def drawn(seed: int, level: np.ndarray, deviation: float = 0.012) -> np.ndarray:
     return np.log(level * (1 + deviation * rng.normal(size=len(level))))
 
 
+@pytest.mark.promise("history.threshold")
 def test_less_than_the_threshold_is_no_change_however_sure() -> None:
     values = np.log([1.0] * 30 + [1 - 0.00002] * 90)
     assert not looks(values)
@@ -151,6 +153,7 @@ def test_less_than_the_threshold_is_no_change_however_sure() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.promise("history.drift")
 def test_a_drift_is_named_and_no_session_is_blamed(seed: int) -> None:
     """0.1 % less each session, after 30 sessions that were the same."""
     one = analysed(drawn(seed, 1 - 0.001 * np.maximum(0, np.arange(120) - 30)))
@@ -177,6 +180,7 @@ def test_an_outlier_does_not_hide_a_step_after_it(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.promise("history.bad_nights")
 def test_states_and_bad_nights_are_no_change(seed: int) -> None:
     rng = np.random.default_rng(seed)
     states = np.where(rng.random(120) < 0.5, 1.0, 0.96)
@@ -198,6 +202,7 @@ def promise(values: np.ndarray) -> str:
     return summary_text(found).partition("; ")[2]
 
 
+@pytest.mark.promise("history.no_promise")
 def test_a_promise_is_made_of_what_it_holds_for_only() -> None:
     """A season of 30 nights is no correlation with the night before."""
     rng = np.random.default_rng(5)
@@ -209,6 +214,7 @@ def test_a_promise_is_made_of_what_it_holds_for_only() -> None:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.promise("history.alarms")
 def test_150_looks_confirm_hardly_anything_in_series_that_do_not_change(
     kind: str,
 ) -> None:
@@ -227,11 +233,13 @@ def test_a_step_of_10_percent_in_noise_of_2_is_confirmed_within_ten_nights() -> 
     assert all(abs(one[-1] - 30) <= 1 for one in found if one)
 
 
+@pytest.mark.promise("history.alarms")
 def test_more_series_share_one_false_alarm_a_year() -> None:
     assert budget(1) == budget(20) == 0.05 and budget(300) == 1 / 300
     assert log_limit(300, 3650) > log_limit(300) > log_limit(20)
 
 
+@pytest.mark.promise("history.never_rewritten")
 def test_stored_signals_are_never_rewritten() -> None:
     """Only withdrawn, or added, and dated to the look that did it."""
     values = np.concatenate([quiet({20: 1.0}), quiet({6: 1.2}, 2)])[None]

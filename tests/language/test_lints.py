@@ -220,6 +220,7 @@ def test_a_known_capacity_says_what_is_short() -> None:
         ),
     ],
 )
+@pytest.mark.promise("steady.at_most")
 def test_at_most_that_cannot_suffice_is_an_error(text: str, help: str) -> None:
     known = NEW + "precondition filled { purge write sequential 128KiB, 1 pass }\n"
     text = known + text % "until steady iops every 1s, at most"

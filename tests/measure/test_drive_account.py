@@ -77,6 +77,7 @@ def unwritten_percent(path: Path) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.promise("steady.account_exact")
 def test_the_account_is_that_of_the_blocks_of_a_file(
     name: str, tmp_path: Path, store_path: Path
 ) -> None:
@@ -93,6 +94,7 @@ def test_the_account_is_that_of_the_blocks_of_a_file(
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
+@pytest.mark.promise("steady.account_exact")
 def test_the_account_is_that_of_the_map_of_a_simulated_drive(
     name: str, tmp_path: Path, store_path: Path
 ) -> None:
@@ -160,6 +162,7 @@ def test_it_is_consistent_whatever_is_written(parts: Any) -> None:
     assert account_of(account_text(account)) == account
 
 
+@pytest.mark.promise("steady.account_size")
 def test_memory_is_constant_and_a_run_costs_next_to_nothing() -> None:
     """A run is accounted in less than 2 % of one that lasts a second."""
     account, one = DriveAccount.begun(CAPACITY, "purge"), 4096
@@ -205,6 +208,7 @@ def test_data_that_compresses_limits_what_a_figure_is_of() -> None:
     assert standing(account, [soft]).limits == "50 % of its data compressible"
 
 
+@pytest.mark.promise("steady.unknown")
 def test_what_nobody_knows_is_no_evidence() -> None:
     account = DriveAccount.begun(CAPACITY)
     assert standing(account, [stream()]).lacks
@@ -222,6 +226,7 @@ FILL = "precondition full { write sequential 64KiB, qd 4, 1 pass }\n"
 
 
 @pytest.mark.slow
+@pytest.mark.promise("steady.unknown")
 def test_it_holds_over_sessions_until_somebody_else_writes(
     tmp_path: Path, store_path: Path
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import plan_file
+from command import ioplan, plan_file
 from fooled import (
     DRIVES,
     RANDOM,
@@ -30,6 +30,7 @@ MOST = 1.1
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("drive", DRIVES)
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.promise("steady.account")
 def test_nothing_is_called_steady_that_does_not_last(
     way: str, drive: str, tmp_path: Path, store_path: Path
 ) -> None:
@@ -50,6 +51,18 @@ def test_reads_of_nothing_are_told_in_a_sentence(
     told = "over 5 values, but 40 % of what it reads was never written"
     assert claim.claim.startswith("not steady: settled within")
     assert claim.claim.endswith(told)
+
+
+@pytest.mark.promise("steady.settled")
+def test_a_drive_that_is_half_empty_settles_and_is_no_failure(
+    tmp_path: Path, store_path: Path
+) -> None:
+    file = drive_file(tmp_path, "client")
+    plan = plan_file(tmp_path, WAYS["half full"].replace("on unsteady continue\n", ""))
+    done = ioplan("run", plan, "--backend", "sim", "--sim", file, "--quiet")
+    assert done.code == 0, done.err
+    (claim,) = claims(last_records(store_path))
+    assert claim.claim == "settled, with 50 % of the drive empty"
 
 
 @pytest.mark.long_but_first
@@ -84,6 +97,7 @@ def test_a_drive_that_compresses_is_steady_of_other_data_only(
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("drive", DRIVES)
+@pytest.mark.promise("steady.account")
 def test_a_resumed_session_claims_no_more(
     drive: str, tmp_path: Path, store_path: Path
 ) -> None:

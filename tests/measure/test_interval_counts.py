@@ -152,6 +152,7 @@ INEXACT: Any = {"stddev_ns"}
     "backend", ["sim", pytest.param("io_uring", marks=pytest.mark.slow)]
 )
 @pytest.mark.long
+@pytest.mark.promise("figures.intervals")
 def test_the_intervals_add_up_to_the_run(
     tmp_path: Path, store_path: Path, backend: str
 ) -> None:

@@ -41,6 +41,7 @@ def judged(values: Sequence[float], rule: SteadyRule = SNIA) -> Steady:
     return assess(rule, [Figure(value) for value in values])
 
 
+@pytest.mark.promise("steady.definition")
 def test_the_published_trap() -> None:
     found = judged([100, 92, 84, 76, 68])
     assert not found.reached
@@ -108,6 +109,7 @@ def test_slope_is_that_of_polyfit(values: list[float]) -> None:
 
 
 @given(near)
+@pytest.mark.promise("steady.definition")
 def test_definition(values: list[float]) -> None:
     """Over the last five: range 20 % of the mean, rise of the fitted line 10 %."""
     window = np.array(values[-5:])

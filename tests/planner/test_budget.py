@@ -43,6 +43,7 @@ def shares(text: str, within_s: float) -> tuple[Share, ...]:
     return shares_within(within_s, checked(text), CAPACITY)
 
 
+@pytest.mark.promise("within.enough")
 def test_a_time_that_suffices_changes_nothing() -> None:
     found = shares(TWO, 700)
     assert [one.time_s for one in found] == [60, 550]
@@ -60,6 +61,7 @@ def test_runs_are_shortened_in_one_proportion() -> None:
     assert str(long).startswith("Long: 4 min 40 s of 9 min 10 s, 4 min 30 s of 9 min a")
 
 
+@pytest.mark.promise("within.confidence")
 def test_what_is_known_is_a_confidence_interval() -> None:
     """Seconds that differ by 5 %: Student's t for 29 degrees is 2.0452."""
     short, _ = shares(TWO, 310)
@@ -80,6 +82,7 @@ def test_rounds_beyond_the_least_come_last(
 
 
 @given(within_s=st.floats(1, 5000))
+@pytest.mark.promise("within.refused")
 def test_the_parts_are_the_whole_or_it_is_refused(within_s: float) -> None:
     needed_s = 0.1 * 600 + 10 + 0.1 * 600
     if within_s < needed_s:
@@ -111,6 +114,7 @@ def test_a_run_ends_early_only_where_it_is_the_same_throughout(
     assert is_elastic(step) is may
 
 
+@pytest.mark.promise("within.said_before")
 def test_the_command_says_it_before_anything_runs(tmp_path: Path) -> None:
     plan = plan_file(tmp_path, f'plan "P"\n{TWO}{ROUNDS}')
     done = ioplan("plan", plan, "--within", "10min")

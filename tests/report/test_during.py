@@ -61,6 +61,7 @@ def test_a_stall_is_in_its_interval_and_stream_only() -> None:
 
 
 @pytest.mark.parametrize(("begin", "end"), [(0, 2), (2, 5), (3, 4), (0, SECONDS)])
+@pytest.mark.promise("figures.stretch")
 def test_percentiles_are_of_all_latencies_and_not_of_percentiles(
     begin: int, end: int
 ) -> None:

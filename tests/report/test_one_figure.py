@@ -67,6 +67,7 @@ def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
             at += 1
 
 
+@pytest.mark.promise("figures.one_figure")
 def test_the_table_of_runs_is_that_of_the_export(shown: Shown) -> None:
     """Rates, means and extremes, made anew of the rows that the export marks."""
     compared = 0
@@ -94,6 +95,7 @@ def test_the_table_of_runs_is_that_of_the_export(shown: Shown) -> None:
     assert compared
 
 
+@pytest.mark.promise("figures.one_figure")
 def test_the_headlines_are_those_of_the_export_everywhere(shown: Shown) -> None:
     """Each is shown by terminal and page, and made anew of the rows of its cell."""
     printed, compared = " ".join(shown.printed[HEADLINES].split()), 0

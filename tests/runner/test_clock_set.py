@@ -21,6 +21,7 @@ PLAN = """test "T" {
 
 
 @pytest.mark.parametrize("back", [True, False], ids=["back", "ahead"])
+@pytest.mark.promise("figures.clock")
 def test_times_of_a_session_stay_as_far_apart_as_they_were(
     back: bool, tmp_path: Path, store_path: Path
 ) -> None:

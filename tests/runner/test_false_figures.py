@@ -88,6 +88,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.mark.parametrize("lie", sorted({*LIES} - OF_THE_CLOCK))
+@pytest.mark.promise("figures.contradictions")
 def test_a_lie_on_a_true_backend_is_not_stored_as_ok(store: Store, lie: str) -> None:
     record = simulated(store, LIES[lie][0], lie)
     assert (record.status, record.verdicts) == ("failed", ()), lie
@@ -141,6 +142,7 @@ SOME = ("run_ns a tenth", "all times tenfold", "mean of 5 ms", "I/Os doubled")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lie", SOME)
+@pytest.mark.promise("figures.contradictions")
 def test_a_program_that_lies_over_the_protocol(tmp_path: Path, lie: str) -> None:
     record = over_the_protocol(tmp_path, lie)
     assert (record.status, record.verdicts) == ("failed", ())

@@ -562,6 +562,7 @@ def test_a_results_disk_without_room_from_the_first(
 HOUR_NS = 3600 * SECOND_NS
 
 
+@pytest.mark.promise("figures.clock")
 def test_a_clock_that_jumps(
     place: Place, scratch: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

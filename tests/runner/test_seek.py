@@ -76,6 +76,7 @@ def values(bench: Bench) -> list[tuple[float, str, str]]:
     return [(one.value, one.phase, one.decision) for one in probes(bench)]
 
 
+@pytest.mark.promise("seek.value")
 def test_probes_and_what_they_find_are_records(bench: Bench) -> None:
     assert bench.go(SEEK, by_depth(100)).status == "ok"
     *tried, last = bench.records
@@ -136,6 +137,7 @@ HIGHEST = """test "T" {
 }"""
 
 
+@pytest.mark.promise("seek.bound", "seek.undecided")
 def test_what_ends_with_its_range_is_a_bound(bench: Bench) -> None:
     """An expectation that a value beyond the range would turn is not decided."""
     bench.go(HIGHEST, by_depth(100))
@@ -238,6 +240,7 @@ def test_the_state_is_renewed_between_probes(bench: Bench) -> None:
     assert prepared == len(probes(bench)) == 10, bench.store.events("s2")
 
 
+@pytest.mark.promise("seek.probes")
 def test_no_seek_takes_more_probes_than_the_plan_says(bench: Bench) -> None:
     for iops in (1, 29, 449):
         bench.go(SEEK, by_depth(iops))

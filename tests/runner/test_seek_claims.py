@@ -110,6 +110,7 @@ def test_comparisons_so_far(text: str, errors: int, holds: bool, lost: bool) -> 
 
 
 @pytest.mark.parametrize("rate", [Rate(iops=100.0), Rate(bytes_per_s=409_600.0)])
+@pytest.mark.promise("seek.open_loop")
 def test_an_open_loop_is_held_to_its_rate(rate: Rate) -> None:
     reached, backlog = claims(rate=rate)
     assert [one.claim.method for one in (reached, backlog)] == ["ratio", "difference"]

@@ -70,6 +70,7 @@ def hours(records: list[RunRecord]) -> float:
 )
 @pytest.mark.long
 @rough
+@pytest.mark.promise("within.on_time")
 def test_an_hour_is_kept_within_two_percent(
     tmp_path: Path, text: str, drive: Path | None
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_run_that_is_decided_leaves_its_time_to_others(tmp_path: Path) -> None
 
 
 @rough
+@pytest.mark.promise("within.enough")
 def test_a_time_that_suffices_changes_nothing(tmp_path: Path) -> None:
     place = Place(tmp_path, 'test "T" { run random 4KiB 0/100 for 10s }')
     assert place.run("--within", "1min") == 0
@@ -137,6 +139,7 @@ def test_a_slow_preparation_takes_from_the_slack_first(
 @pytest.mark.parametrize(
     ("tail", "ends"), [("", 0.5), ("expect p99 <= 1s\n", 1), ("headline max\n", 1)]
 )
+@pytest.mark.promise("within.percentile")
 def test_only_a_mean_is_known_before_the_time_is_over(
     tmp_path: Path, tail: str, ends: float
 ) -> None:
@@ -148,7 +151,7 @@ def test_only_a_mean_is_known_before_the_time_is_over(
 
 @pytest.mark.long
 @rough
-@pytest.mark.promise("exit_codes.interrupted")
+@pytest.mark.promise("exit_codes.interrupted", "within.slow_drive")
 def test_a_slow_drive_ends_on_time_and_loses_nothing(tmp_path: Path) -> None:
     """Its preparation takes far longer than a middling drive's would."""
     slow = tmp_path / "slow.toml"

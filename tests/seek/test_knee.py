@@ -82,6 +82,7 @@ SEEDS = 40
 
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize("noise", [0.0, 0.01, 0.05])
+@pytest.mark.promise("seek.knee")
 def test_the_interval_holds_the_knee(name: str, noise: float) -> None:
     """In nine of ten at least, 98 % of all; noise that hides the upper end opens it."""
     curve, truth = CURVES[name]

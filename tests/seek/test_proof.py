@@ -20,6 +20,7 @@ def test_the_document_has_the_tables(
     check_part(DOCUMENT, name, made(), renew)
 
 
+@pytest.mark.promise("seek.interval")
 def test_what_is_stated_is_as_true_as_it_says() -> None:
     """Each row as far as so few seeks can tell, at 5 %."""
     rows = [row for part in PARTS for row in proof()[part]]

@@ -45,6 +45,7 @@ def bounds(draw: st.DrawFn) -> Bounds:
 
 
 @given(bounds(), st.data())
+@pytest.mark.promise("seek.value", "seek.probes")
 def test_a_monotone_truth_is_found_within_the_bound(
     asked: Bounds, data: st.DataObject
 ) -> None:
@@ -90,6 +91,7 @@ def test_any_answers_end_within_the_bound_and_can_be_replayed(
 
 
 @given(bounds(), ANSWERS)
+@pytest.mark.promise("seek.twice")
 def test_nothing_is_tried_beyond_twice_of_what_was_seen(
     asked: Bounds, answers: list[Answer]
 ) -> None:
@@ -180,6 +182,7 @@ def test_a_no_by_chance_is_asked_again(unlucky: int) -> None:
     assert (found.value, found.upper, found.confirmed) == (20, 21, True)
 
 
+@pytest.mark.promise("seek.not_monotone")
 def test_a_yes_above_a_no_is_told() -> None:
     """As old answers that a search is resumed with may have it."""
     asked = Bounds(1.0, 64.0, 0.0, 1.0)
@@ -278,6 +281,7 @@ def verdict(found: Found, operator: str, limit: float) -> str:
         (True, True, ">=", 30, "undecided"),
     ],
 )
+@pytest.mark.promise("seek.unconfirmed")
 def test_what_no_long_run_confirmed_decides_nothing_in_its_favour(
     confirmed: bool, censored: bool, operator: str, limit: float, outcome: str
 ) -> None:

@@ -85,6 +85,7 @@ EXPECTED = {False: expected_runs, True: expected_series}
 
 
 @pytest.mark.parametrize("series", [False, True])
+@pytest.mark.promise("figures.export")
 def test_csv_agrees_with_the_store(store: Store, series: bool) -> None:
     got = from_csv(exported(store, "csv", series=series))
     expected = [as_csv(row) for row in EXPECTED[series](store)]
@@ -95,6 +96,7 @@ def test_csv_agrees_with_the_store(store: Store, series: bool) -> None:
 
 
 @pytest.mark.parametrize("series", [False, True])
+@pytest.mark.promise("figures.export")
 def test_parquet_agrees_with_the_store(store: Store, series: bool) -> None:
     got = from_parquet(exported(store, "parquet", series=series))
     assert got == EXPECTED[series](store)

@@ -132,6 +132,7 @@ def warnings_of(drive: Any, asked: Job) -> tuple[str, ...]:
 @needs_root
 @pytest.mark.parametrize("kind", DEVICES)
 @pytest.mark.parametrize("backend", ["io_uring", "fio"])
+@pytest.mark.promise("figures.kernel")
 def test_true_backends_are_not_doubted(backend: str, kind: str, tmp_path: Path) -> None:
     with DEVICES[kind](tmp_path) as device, opened(backend, device, tmp_path) as drive:
         for fields in JOBS.values():
@@ -184,6 +185,7 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 @needs_root
+@pytest.mark.promise("figures.kernel")
 def test_a_lie_is_told_with_both_figures(lie: str, tmp_path: Path) -> None:
     fields, told, words = LIES[lie]
     with loop(tmp_path) as device, opened("io_uring", device, tmp_path) as drive:

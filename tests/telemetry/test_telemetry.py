@@ -265,6 +265,7 @@ def test_everything_is_read_where_it_is_there(tmp_path: Path) -> None:
     assert not made.sensors.unavailable()
 
 
+@pytest.mark.promise("figures.unmeasured")
 def test_what_is_absent_is_said_with_a_reason(tmp_path: Path) -> None:
     absent = Sensors(Tree(tmp_path), None).unavailable()
     assert [text.partition(" (")[0] for text in absent] == [

@@ -113,6 +113,7 @@ def check(
 
 
 @pytest.mark.parametrize("name", short_first(CASES))
+@pytest.mark.promise("figures.commit")
 def test_flushes_and_commits_took_as_long_as_the_device_saw(
     name: str, device: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ def test_more_errors_than_allowed_fail_the_run(
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("clause", ["", " up to 15%", " up to 1_000_000"])
+@pytest.mark.promise("figures.errors_apart")
 def test_allowed_errors_are_counted_by_errno(
     clause: str, device: Callable[..., Device], tmp_path: Path
 ) -> None:

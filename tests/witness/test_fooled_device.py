@@ -69,6 +69,7 @@ def on_device(one: Device, folder: Path, text: str, *more: str | Path) -> Claim:
 
 
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.promise("steady.account")
 def test_nothing_is_called_steady_that_does_not_last(
     way: str, device: Starts, tmp_path: Path
 ) -> None:
@@ -91,6 +92,7 @@ def test_a_steady_device_is_not_refused_nor_in_a_later_session(
 
 
 @pytest.mark.parametrize("share", [0, 0.01, 1], ids=["nothing", "a little", "all"])
+@pytest.mark.promise("steady.unknown")
 def test_what_another_program_writes_between_sessions_ends_what_is_known(
     share: float, device: Starts, tmp_path: Path
 ) -> None:

@@ -76,6 +76,7 @@ def run(device: Device, folder: Path, qd: int = 1) -> dict[str, Any]:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("qd", [4, 1])
+@pytest.mark.promise("figures.phases")
 def test_each_io_is_counted_in_the_phase_in_which_it_was_due(
     qd: int, device: Starts, tmp_path: Path
 ) -> None:
