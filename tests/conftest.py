@@ -14,6 +14,7 @@ pytest_plugins = [
     "earlier_programs",
     "few_samples",
     "frozen_heap",
+    "golden",
     "left_out",
     "parts",
     "closing",  # imports the two before
@@ -29,17 +30,6 @@ pytest_plugins = [
 # Modules are compiled once, and not by each of the many processes that tests start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """`pytest --renew` writes what golden tests compare; read the diff."""
-    parser.addoption("--renew", action="store_true", help="write golden files anew")
-
-
-@pytest.fixture
-def renew(request: pytest.FixtureRequest) -> bool:
-    """Whether golden files are written instead of compared."""
-    return bool(request.config.getoption("--renew"))
 
 
 @pytest.fixture

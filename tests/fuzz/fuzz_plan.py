@@ -18,6 +18,8 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 with atheris.instrument_imports(include=["ioplan", "fuzz"]):
+    from plans import every_plan
+
     from fuzz.survive import survives
 
 LONGEST = 8192
@@ -25,8 +27,10 @@ LONGEST = 8192
 
 def seeds() -> list[bytes]:
     """Every plan of the repository."""
-    folders = (ROOT / "plans", ROOT / "tests" / "golden", ROOT / "examples")
-    return [path.read_bytes() for f in folders for path in f.rglob("*.ioplan")]
+    examples = (ROOT / "examples").rglob("*.ioplan")
+    return [plan.encode() for plan in every_plan()] + [
+        one.read_bytes() for one in examples
+    ]
 
 
 def one(data: bytes) -> None:

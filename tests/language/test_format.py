@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import paths
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fuzz.survive import shape
+from golden import Check, Golden
 from ioplan.cli.commands.check import format_plans
 from ioplan.language.check.modules import installed_plans
 from ioplan.language.errors.diagnostic import PlanError
@@ -21,32 +21,23 @@ from ioplan.language.syntax.source import Source, comments_of
 from ioplan_editor.document import Document
 from ioplan_editor.fix.fixes import formatting
 
-FORMAT = paths.GOLDEN / "format"
-CASES = sorted(FORMAT.glob("*.ioplan"))
-SHIPPED = sorted(installed_plans().resolve().rglob("*.ioplan"))
-GOOD = [
-    path.with_suffix(".ioplan")
-    for path in sorted((paths.GOLDEN / "language").glob("*.out"))
-]
+FORMAT, LANGUAGE = Golden("format"), Golden("language")
+FOLDER = installed_plans().resolve()
+SHIPPED = {
+    f"{path.relative_to(FOLDER)}": path.read_bytes().decode()
+    for path in sorted(FOLDER.rglob("*.ioplan"))
+}
+GOOD = {name: one.input for name, one in LANGUAGE.items() if "plan" in one.expected}
+PLANS = {f"look {name}": one.input for name, one in FORMAT.items()} | SHIPPED | GOOD
 
 
-def text_of(path: Path) -> str:
-    """A plan with its line ends as they are."""
-    return path.read_bytes().decode()
+@pytest.mark.parametrize("case", FORMAT)
+def test_a_look(case: str, golden: Check) -> None:
+    golden(FORMAT, case, format_text(FORMAT[case].input))
 
 
-@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
-def test_golden(path: Path, renew: bool) -> None:
-    written = format_text(text_of(path))
-    expected = path.with_suffix(".fmt")
-    if renew:
-        expected.write_text(written)
-    assert written == expected.read_text()
-
-
-@pytest.mark.parametrize("path", CASES + SHIPPED + GOOD, ids=lambda path: path.stem)
-def test_changes_the_look_only(path: Path) -> None:
-    text = text_of(path)
+@pytest.mark.parametrize("text", PLANS.values(), ids=PLANS)
+def test_changes_the_look_only(text: str) -> None:
     written = format_text(text)
     assert format_text(written) == written
     assert shape(written) == shape(text)
@@ -56,7 +47,7 @@ def test_changes_the_look_only(path: Path) -> None:
 
 def test_review_keeps_its_look() -> None:
     """The language's own example changes in the columns of its comments only."""
-    text = text_of(paths.GOLDEN / "language" / "review.ioplan")
+    text = GOOD["review"]
     assert _narrow(format_text(text)) == _narrow(text)
 
 
@@ -64,9 +55,9 @@ def _narrow(text: str) -> str:
     return re.sub(r" +#", "  #", text)
 
 
-@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
-def test_shipped_plans_are_formatted(path: Path) -> None:
-    assert format_text(text_of(path)) == text_of(path)
+@pytest.mark.parametrize("text", SHIPPED.values(), ids=SHIPPED)
+def test_shipped_plans_are_formatted(text: str) -> None:
+    assert format_text(text) == text
 
 
 def test_broken_text_is_not_rewritten() -> None:
@@ -103,7 +94,7 @@ def test_width(values: list[int]) -> None:
 @pytest.mark.long
 def test_blanks_mean_nothing(data: st.DataObject) -> None:
     """The same words with other blanks and line ends come out the same."""
-    text = text_of(data.draw(st.sampled_from(GOOD)))
+    text = data.draw(st.sampled_from([*GOOD.values()]))
     bare = "".join(
         part for part in re.split(r'("[^"\n]*"|#[^\n]*\n)', text) if part[:1] != "#"
     )
@@ -176,7 +167,7 @@ class TestDefectiveFormatter:
 @given(st.data())
 def test_no_word_may_change(data: st.DataObject) -> None:
     """A text without one of its words, or with a blank in one, says something else."""
-    text = text_of(data.draw(st.sampled_from(GOOD)))
+    text = data.draw(st.sampled_from([*GOOD.values()]))
     at = data.draw(st.integers(1, len(text) - 1))
     cut = data.draw(st.sampled_from(["", " "]))
     assume(text[at - 1 : at + 1].isalpha())

@@ -7,22 +7,16 @@ import re
 import time
 import tracemalloc
 
-import paths
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from plans import every_plan
 
 from fuzz.survive import checked, formatted, survives
-from ioplan.language.check.modules import installed_plans
 
 MOST_S = 2.0
 MOST_BYTES = 100 << 20
-PLANS = [
-    path.read_bytes().decode()
-    for folder in (paths.GOLDEN, installed_plans().resolve())
-    for path in sorted(folder.rglob("*.ioplan"))
-    if path.parent.name != "lib"
-]
+PLANS = every_plan()
 TOKEN = re.compile(r'"[^"\n]*"|#[^\n]*|\w[\w.]*%?|\s+|\.\.|[<>=!]=|\S')
 TOKENS = sorted({token for plan in PLANS for token in TOKEN.findall(plan)})
 RUN = "run random 4KiB 100/0 for 1min"

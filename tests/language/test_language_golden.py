@@ -1,8 +1,4 @@
-"""Plans and what the checker says of them.
-
-golden/language/NAME.ioplan stands beside NAME.err (the diagnostics) or NAME.out (the
-checked plan). `pytest --renew` writes both.
-"""
+"""Plans, and their diagnostics or what the checker makes of them."""
 
 from __future__ import annotations
 
@@ -10,12 +6,12 @@ import ast
 import re
 from pathlib import Path
 
-import paths
 import pytest
 from msgspec.structs import asdict
 
 import ioplan.language
 from fuzz.survive import survives
+from golden import Case, Check, Golden
 from ioplan.language.bind.bind import workload_of
 from ioplan.language.bind.matrix import Matrix, cell_text
 from ioplan.language.check.check import check
@@ -33,41 +29,27 @@ from ioplan.language.plan import (
 from ioplan.language.syntax.source import Source
 from ioplan.workload import Workload
 
-GOLDEN = paths.GOLDEN / "language"
-CASES = sorted(path.stem for path in GOLDEN.glob("*.ioplan"))
+LANGUAGE = Golden("language")
 SETTING = re.compile(r"^# set: (\w*)=(.*)$", re.M)
 PROFILE = re.compile(r"^# profile: (.*)$", re.M)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_golden(name: str, renew: bool) -> None:
-    text = (GOLDEN / f"{name}.ioplan").read_bytes().decode()
-    said, kind = outcome(name, text)
-    expected = GOLDEN / f"{name}.{kind}"
-    other = GOLDEN / f"{name}.{'err' if kind == 'out' else 'out'}"
-    if renew:
-        expected.write_text(said, newline="")
-        other.unlink(missing_ok=True)
-    assert not other.exists(), f"{other.name} belongs to another outcome"
-    assert said == expected.read_bytes().decode()
+@pytest.mark.parametrize("case", LANGUAGE)
+def test_a_plan(case: str, golden: Check, tmp_path: Path) -> None:
+    golden(LANGUAGE, case, outcome(LANGUAGE[case], tmp_path))
+    survives(LANGUAGE[case].input)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_golden_survives(name: str) -> None:
-    survives((GOLDEN / f"{name}.ioplan").read_bytes().decode())
-
-
-def outcome(name: str, text: str) -> tuple[str, str]:
-    """What the checker says, and whether it is an error."""
-    source = Source(f"{name}.ioplan", text)
-    settings = dict(SETTING.findall(text))
-    profile = (*PROFILE.findall(text), FULL)[0]
-    roots = (GOLDEN, installed_plans())
+def outcome(case: Case, folder: Path) -> dict[str, str]:
+    """What the checker says."""
+    path = case.put(folder, "ioplan")
+    settings = dict(SETTING.findall(case.input))
+    profile = (*PROFILE.findall(case.input), FULL)[0]
+    source, roots = Source(path.name, case.input), (folder, installed_plans())
     try:
-        plan = check(source, roots, settings, profile=profile)
+        return {"plan": dump(check(source, roots, settings, profile=profile))}
     except PlanError as error:
-        return f"{error}\n", "err"
-    return dump(plan), "out"
+        return {"errors": f"{error}\n"}
 
 
 def dump(plan: CheckedPlan) -> str:
@@ -137,7 +119,7 @@ def _step(step: StepTemplate, cell: dict) -> list[str]:  # type: ignore[type-arg
     return [step.text, *(f"  {row}" for row in said), f"  {timing!r}", *rule]
 
 
-# every message that the sources can say stands in some golden file
+# every message that the sources can say stands in some case
 
 ELSEWHERE = (
     "is larger than",  # of the file, as ValueError: test_language.py
@@ -180,6 +162,6 @@ def _constants(node: ast.Constant | ast.JoinedStr) -> list[str]:
 
 
 def test_every_message_has_a_golden() -> None:
-    said = "".join(path.read_text("utf-8") for path in GOLDEN.glob("*.err"))
+    said = "".join(one.expected.get("errors", "") for one in LANGUAGE.values())
     unsaid = [m for m in messages() if m not in said and m not in ELSEWHERE]
     assert not unsaid

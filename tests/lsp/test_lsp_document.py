@@ -8,6 +8,7 @@ import paths
 import pytest
 from written import written
 
+from golden import Golden
 from ioplan.language.check.check import check
 from ioplan.language.check.modules import installed_plans
 from ioplan.language.errors.diagnostic import PlanError
@@ -20,12 +21,15 @@ from ioplan_editor.look.outline import folds, outline
 from ioplan_editor.look.references import definition, references
 from ioplan_editor.look.tokens import tokens
 
-GOLDEN = sorted((paths.GOLDEN / "language").glob("*.ioplan"))
-PLANS = sorted((paths.ROOT / "examples").rglob("*.ioplan"))
+LANGUAGE = Golden("language")
+EXAMPLES = sorted((paths.ROOT / "examples").rglob("*.ioplan"))
 
 
-@pytest.mark.parametrize("path", [*GOLDEN, *PLANS], ids=lambda path: path.stem)
-def test_every_feature_answers_for_every_plan(path: Path) -> None:
+@pytest.mark.parametrize(
+    "plan", [*LANGUAGE, *EXAMPLES], ids=lambda plan: Path(plan).stem
+)
+def test_every_feature_answers_for_every_plan(plan: str | Path, tmp_path: Path) -> None:
+    path = plan if isinstance(plan, Path) else LANGUAGE[plan].put(tmp_path, "ioplan")
     text = path.read_bytes().decode()
     document = Document(path, text)
     for offset in range(0, len(text) + 1, len(text) // 2 + 1):

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from random import Random
 
 import paths
 import pytest
 from written import FOLDER
 
+from golden import Golden
 from ioplan.language.plan import Test
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source
 from ioplan_editor.document import Document, Workspace
 from ioplan_editor.reparse import reparsed
 
-PLANS = [
-    *sorted((paths.ROOT / "examples").glob("*.ioplan")),
-    *sorted((paths.GOLDEN / "language").glob("good_*.ioplan"))[::3],
-]
+EXAMPLES = sorted((paths.ROOT / "examples").glob("*.ioplan"))
+LANGUAGE = Golden("language")
+GOOD = [case for case in LANGUAGE if case.startswith("good_")][::3]
+PLANS = {path.stem: path.read_text("utf-8") for path in EXAMPLES}
+PLANS |= {case: LANGUAGE[case].input for case in GOOD}
 KEYS = ["", " ", "\n", "x", "8", ", qd 9", "# ", '"', "}", "= ", "test", "as n "]
 
 
@@ -34,9 +35,8 @@ def edits(text: str, count: int) -> list[str]:
 
 
 @pytest.mark.long_but_first
-@pytest.mark.parametrize("path", PLANS, ids=lambda path: path.stem)
-def test_a_tree_after_an_edit_is_that_of_the_text(path: Path) -> None:
-    text = path.read_text("utf-8")
+@pytest.mark.parametrize("text", PLANS.values(), ids=PLANS)
+def test_a_tree_after_an_edit_is_that_of_the_text(text: str) -> None:
     before, _ = parse(Source("plan", text))
     known = 0
     for edited in edits(text, 25):

@@ -1,7 +1,6 @@
 """Plans and the steps that they unfold into.
 
-golden/plans/NAME.ioplan stands beside NAME.steps, ids included: they must not change
-from one version to the next. `pytest --renew` writes the steps.
+The ids must not change from one version to the next.
 """
 
 from __future__ import annotations
@@ -14,22 +13,19 @@ from pathlib import Path
 import paths
 import pytest
 
+from golden import Check, Golden
 from ioplan.language.check.check import check_file
 from ioplan.planner.seek.search import Probe, most_probes
 from ioplan.planner.steps import Idle, Prepare, RoundsOf, SeekOf, Step
 from ioplan.planner.unfold import unfold
 from ioplan.workload import Stream
 
-GOLDEN = paths.GOLDEN / "plans"
-CASES = sorted(path.stem for path in GOLDEN.glob("*.ioplan"))
+PLANS = Golden("plans")
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_golden(name: str, renew: bool) -> None:
-    expected, found = GOLDEN / f"{name}.steps", printed(GOLDEN / f"{name}.ioplan")
-    if renew:
-        expected.write_text(found)
-    assert found == expected.read_text()
+@pytest.mark.parametrize("case", PLANS)
+def test_a_plan(case: str, golden: Check, tmp_path: Path) -> None:
+    golden(PLANS, case, printed(PLANS[case].put(tmp_path, "ioplan")))
 
 
 def printed(plan: Path) -> str:
@@ -83,9 +79,9 @@ def brief(stream: dict[str, object]) -> str:
 
 
 @pytest.mark.slow
-def test_another_process_plans_the_same() -> None:
+def test_another_process_plans_the_same(tmp_path: Path) -> None:
     """Neither the order of sets nor the seed of hashes enters an id."""
-    plan = GOLDEN / "states.ioplan"
+    plan = PLANS["states"].put(tmp_path, "ioplan")
     code = f"from test_planner_golden import *; print(printed(Path({str(plan)!r})))"
     for seed in ("1", "2"):
         done = subprocess.run(

@@ -1,12 +1,23 @@
-"""Plans from their text, for tests of what comes after the checker."""
+"""Plans from their text, for tests of what comes after the checker, and all texts."""
 
 from __future__ import annotations
 
+from golden import Golden
 from ioplan.language.check.check import check
+from ioplan.language.check.modules import installed_plans
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.source import Source
+
+FAMILIES = ("language", "format", "plans")
 
 
 def checked(text: str, scale: float = 1.0, **settings: str) -> CheckedPlan:
     """The checked plan. Raises PlanError."""
     return check(Source("plan.ioplan", text), settings=settings, time_scale=scale)
+
+
+def every_plan() -> list[str]:
+    """Of golden cases, and those that are installed."""
+    found = [one.input for name in FAMILIES for one in Golden(name).values()]
+    paths = sorted(installed_plans().resolve().rglob("*.ioplan"))
+    return found + [path.read_bytes().decode() for path in paths]

@@ -1,0 +1,161 @@
+"""Golden cases: `tests/golden/NAME.jsonl` has one in a line, sorted by their names.
+
+`pytest --renew` runs what compares or writes such, and writes what came out. A case's
+input is edited by itself:
+
+    python tests/support/golden.py NAME CASE > FILE     prints it
+    python tests/support/golden.py NAME CASE FILE       takes it in, for a new case, too
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import paths
+import pytest
+
+
+class Case(msgspec.Struct, omit_defaults=True):
+    """What goes in, and what has to come out."""
+
+    case: str
+    input: Any = None
+    files: dict[str, str] = {}
+    """What the input names, in Latin-1, so that it may be any bytes."""
+    expected: Any = None
+
+    def put(self, folder: Path, ending: str) -> Path:
+        """The input as a file, beside the files that it names."""
+        texts = {name: text.encode("latin-1") for name, text in self.files.items()}
+        path = folder / f"{self.case}.{ending}"
+        for name, data in {**texts, path.name: self.input.encode()}.items():
+            (folder / name).parent.mkdir(exist_ok=True)
+            (folder / name).write_bytes(data)
+        return path
+
+
+READER, WRITER = (
+    msgspec.json.Decoder(Case),
+    msgspec.json.Encoder(order="deterministic"),
+)
+
+
+class Golden(dict[str, Case]):
+    """The cases of a file, by their names."""
+
+    def __init__(self, name: str) -> None:
+        self.path = paths.GOLDEN / f"{name}.jsonl"
+        data = self.path.read_bytes() if self.path.exists() else b""
+        super().__init__((one.case, one) for one in READER.decode_lines(data))
+
+    def put(self, case: str, **parts: Any) -> None:
+        before = self.get(case, Case(case))
+        self[case] = msgspec.structs.replace(before, **parts)
+
+    def write(self) -> None:
+        rows = [self[case] for case in sorted(self)]
+        self.path.write_bytes(WRITER.encode_lines(rows))
+
+
+def difference(expected: Any, found: Any) -> str:
+    """By lines, with their ends; nothing if there is none."""
+    if expected == found:
+        return ""
+    before, after = lines(expected), lines(found)
+    return "\n".join(unified_diff(before, after, "expected", "found", lineterm=""))
+
+
+def lines(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [f"{key}: {line}" for key, part in value.items() for line in lines(part)]
+    text = value if isinstance(value, str) else repr(value)
+    return [repr(line)[1:-1] for line in text.splitlines(keepends=True)]
+
+
+Check = Callable[[Golden, str, Any], None]
+
+
+@pytest.fixture
+def renew(request: pytest.FixtureRequest) -> bool:
+    """Whether golden cases and documents are written instead of compared."""
+    return bool(request.config.getoption("--renew"))
+
+
+@pytest.fixture(name="golden")
+def check(request: pytest.FixtureRequest, renew: bool) -> Check:
+    """Compares what came out with a case, or has it written after all tests."""
+
+    def compare(of: Golden, case: str, found: Any) -> None:
+        if renew:
+            of.put(case, expected=found)
+            row = (of.path.stem, case, found)
+            request.node.user_properties.append(("golden", row))
+        elif told := difference(of[case].expected if case in of else None, found):
+            where = f"{of.path.name}, case {case!r}"
+            pytest.fail(f"{where}; pytest --renew writes it\n{told}", pytrace=False)
+
+    return compare
+
+
+class Renewal:
+    """Writes the cases that passed, in the controller of pytest-xdist."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, dict[str, Any]] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for key, value in report.user_properties if report.when == "call" else ():
+            if key == "golden" and report.passed:
+                name, case, found = value
+                self.found.setdefault(name, {})[case] = found
+
+    def pytest_sessionfinish(self) -> None:
+        for name, cases in self.found.items():
+            golden = Golden(name)
+            for case, found in cases.items():
+                golden.put(case, expected=found)
+            golden.write()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--renew",
+        action="store_true",
+        help="write golden cases and parts of documents anew; read the diff",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--renew") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Renewal(), "tests-golden")
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Only what can be renewed is run for that."""
+    if config.getoption("--renew"):
+        kept: dict[bool, list[pytest.Item]] = {True: [], False: []}
+        for one in items:
+            kept["renew" in getattr(one, "fixturenames", ())].append(one)
+        config.hook.pytest_deselected(items=kept[False])
+        items[:] = kept[True]
+
+
+def main(words: Sequence[str]) -> None:
+    name, case, *file = words
+    golden = Golden(name)
+    if file:
+        golden.put(case, input=Path(file[0]).read_bytes().decode())
+        golden.write()
+    else:
+        sys.stdout.buffer.write(golden[case].input.encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
