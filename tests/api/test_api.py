@@ -54,6 +54,7 @@ def test_the_document_s_example_runs(folder: Path) -> None:
     assert found.id == names["session"].id and found.held
 
 
+@pytest.mark.promise("python.same")
 def test_it_is_what_the_commands_show(session: ioplan.Session, folder: Path) -> None:
     assert session.held and session.why == "" and session.exit_code == 0
     assert [one.outcome for one in session.verdicts] == ["held"] * 2
@@ -148,6 +149,7 @@ def test_what_is_refused_says_why(name: str, session: ioplan.Session) -> None:
     assert len(ioplan.sessions("r.db")) == 1
 
 
+@pytest.mark.promise("python.same")
 def test_a_file_that_is_not_ours_is_not_overwritten(folder: Path) -> None:
     data = b"mine" * 1024
     (folder / "data.bin").write_bytes(data)

@@ -34,6 +34,7 @@ def test_other():
 
 
 @pytest.mark.long
+@pytest.mark.promise("python.pytest")
 def test_it_fails_with_the_verdict_s_text(pytester: pytest.Pytester) -> None:
     pytester.makefile(".ioplan", holds=HOLDS, fails=FAILS)
     pytester.makepyfile(TESTS)

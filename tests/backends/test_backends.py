@@ -31,6 +31,7 @@ def records_of(backend: str, folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.long
 @pytest.mark.skipif(not shutil.which("fio"), reason="LEFT OUT: fio is not installed")
+@pytest.mark.promise("backends.one_plan")
 def test_one_plan_on_every_backend(tmp_path: Path, store_path: Path) -> None:
     schema = jsonschema.Draft202012Validator(json.loads(ioplan("schema").out))
     ids = {}

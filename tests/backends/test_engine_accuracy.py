@@ -220,14 +220,12 @@ def warnings(result: dict[str, Any]) -> str:
 
 
 @needs_idle_cpu(ms=50)
-@pytest.mark.promise("figures.generator")
 def test_a_generator_at_its_limit_is_named() -> None:
     assert "the generator, not the drive" in warnings(run(zero(300, qd=32)))
 
 
 @NEEDS_FUSE
 @needs_idle_cpu(ms=50)
-@pytest.mark.promise("figures.generator")
 def test_a_drive_at_its_limit_is_none_of_the_generator(tmp_path: Path) -> None:
     with slow(tmp_path, "5ms") as disk:
         assert "the generator" not in warnings(run(job(str(disk), 300, 1)))

@@ -152,7 +152,6 @@ def test_a_pause_does_not_lengthen_the_run(data: Path) -> None:
 
 @needs_idle_cpu(ms=50)
 @pytest.mark.long
-@pytest.mark.promise("figures.warm_up")
 def test_a_warm_up_is_told_and_not_counted(data: Path) -> None:
     wanted = job(stream(qd=4, rate={"iops": 500}, threads=2), run_ns=SECOND_NS // 2,
                  warmup_ns=SECOND_NS // 2)  # fmt: skip
@@ -206,7 +205,6 @@ def test_a_run_by_bytes_moves_just_those(name: str, data: Path) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.promise("figures.permuted")
 def test_a_random_pass_writes_every_block_once(threads: int, tmp_path: Path) -> None:
     target = tmp_path / "zeros.bin"
     target.write_bytes(bytes(4 * MIB))

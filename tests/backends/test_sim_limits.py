@@ -77,7 +77,6 @@ def check_within_limits(event: Result | Progress, spec: DriveSpec, slack: int) -
     interval_ms=st.sampled_from((20, 500)),
     is_filled=st.booleans(),
 )
-@pytest.mark.promise("figures.simulated_limits")
 def test_no_part_of_a_drive_does_more_than_it_can(
     spec: DriveSpec, streams: list[Stream], interval_ms: int, is_filled: bool
 ) -> None:

@@ -86,7 +86,6 @@ def share(target: Path, window_bytes: int) -> float:
     [("io_uring", "random"), ("io_uring", "sequential large"), ("fio", "sequential")],
     indirect=["backend"],
 )
-@pytest.mark.promise("figures.random_data")
 def test_random_data_does_not_compress(
     way: str, backend: Backend, tmp_path: Path
 ) -> None:

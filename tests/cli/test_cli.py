@@ -134,7 +134,7 @@ def test_plan_takes_the_capacity_of_a_target(reads: Path, tmp_path: Path) -> Non
     assert ioplan("plan", reads, "--target", target, "--capacity", "1GiB").code == 2
 
 
-@pytest.mark.promise("exit_codes.usage")
+@pytest.mark.promise("exit_codes.usage", "first_minutes.check")
 def test_check_finds_all_errors(tmp_path: Path) -> None:
     text = READS.replace("100/0", "100/10").replace("doubling", "dubling")
     path = plan_file(tmp_path, text)

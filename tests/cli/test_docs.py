@@ -68,7 +68,6 @@ def test_the_run_that_is_shown_is_what_sim_gives(
     assert squeezed(blocks("text", document)[0]) in squeezed(done.out)
 
 
-@pytest.mark.promise("safety.lines_to_add")
 def test_the_refused_drive_in_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
     """And its lines are a lab file that permits it."""
     monkeypatch.setenv("HOME", "/home/me")
@@ -97,6 +96,7 @@ def test_the_import_that_is_shown(
     assert (done.code, done.out) == (0, blocks("ioplan", document)[0])
 
 
+@pytest.mark.promise("first_minutes.check")
 def test_the_diagnostic_that_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

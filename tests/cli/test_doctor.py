@@ -174,6 +174,7 @@ def test_all_is_well(tmp_path: Path, case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", ILL.values(), ids=ILL)
+@pytest.mark.promise("first_minutes.doctor")
 def test_what_does_not_work_has_a_command_that_mends_it(
     tmp_path: Path, case: Case
 ) -> None:

@@ -38,6 +38,7 @@ def manual() -> Iterator[str]:
     yield "\n"
 
 
+@pytest.mark.promise("errors.names")
 def test_the_manual_lists_all_names(renew: bool) -> None:
     check_part(DOCUMENT, "kinds", "".join(manual()), renew)
 
@@ -54,6 +55,7 @@ def sources() -> str:
     return "\n".join(file.read_text() for file in files if file != table)
 
 
+@pytest.mark.promise("errors.names")
 def test_each_name_is_used() -> None:
     text = sources()
     unused = [
@@ -103,6 +105,7 @@ def kinds(*arguments: str | Path) -> list[str]:
     return [line["kind"] for line in ioplan(*arguments, "--json").of("error")]
 
 
+@pytest.mark.promise("errors.json")
 def test_a_refused_command_names_its_error_in_json(plan: Path) -> None:
     sim = ("--backend", "sim")
     assert kinds("run", plan, *sim, "--set", "nothing") == ["usage"]
@@ -118,6 +121,7 @@ def test_a_refused_command_names_its_error_in_json(plan: Path) -> None:
     assert kinds("run", plan, *sim) == ["plan"]
 
 
+@pytest.mark.promise("errors.json")
 def test_a_failed_run_names_its_cause_in_json(
     plan: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

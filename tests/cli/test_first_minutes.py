@@ -39,6 +39,7 @@ def run(folder: Path, *words: str) -> tuple[int, str]:
 @NEEDS_FIO
 @pytest.mark.slow
 @pytest.mark.usefixtures("without_engine")
+@pytest.mark.promise("first_minutes.without_engine")
 def test_without_an_engine_fio_does_the_io_and_is_named(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -49,6 +50,7 @@ def test_without_an_engine_fio_does_the_io_and_is_named(
 
 
 @pytest.mark.usefixtures("without_engine")
+@pytest.mark.promise("first_minutes.without_engine")
 def test_without_both_nothing_runs_and_the_simulated_drive_is_named(
     tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +166,7 @@ def program(folder: Path, name: str, text: str) -> None:
         ("echo cargo 1.85.0", "a C compiler is needed"),
     ],
 )
+@pytest.mark.promise("first_minutes.missing")
 def test_a_rust_that_builds_nothing_is_named(
     cargo: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +191,7 @@ def test_a_rust_that_builds_nothing_is_named(
         ({"ID": "unheard-of"}, "rustup.rs"),
     ],
 )
+@pytest.mark.promise("first_minutes.missing")
 def test_the_command_is_that_of_the_distribution(
     system: dict[str, str], command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -274,6 +274,7 @@ def names_for(words: str) -> Iterator[tuple[Callable[[Path], None], str]]:
 
 
 @pytest.mark.parametrize("key", [*CALLS, *FOREIGN], ids="-".join)
+@pytest.mark.promise("output.force")
 def test_what_must_stay_stays(key: tuple[str, str], made: Path, tmp_path: Path) -> None:
     needs(key)
     for build, name in names_for(key[0]):

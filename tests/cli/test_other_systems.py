@@ -51,6 +51,7 @@ def elsewhere(folder: Path, *calls: str) -> dict[str, Done]:
 
 
 @pytest.mark.long
+@pytest.mark.promise("first_minutes.elsewhere")
 def test_other_systems(
     tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def test_a_pair_is_what_is_imported(
 @pytest.mark.long
 @needs_root
 @pytest.mark.parametrize("reader", PATHS.PATHS_AND_README)
+@pytest.mark.promise("first_minutes.paths")
 def test_each_step_of_a_path_works(
     reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store_path: Path
 ) -> None:

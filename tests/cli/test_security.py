@@ -106,6 +106,7 @@ class OneSession:
     st.text(min_size=1),
     st.sampled_from(["ok", "failed"]),
 )
+@pytest.mark.promise("security.terminal")
 def test_no_title_reaches_the_terminal_as_more_than_text(
     title: str, said: str, axis: str, status: str
 ) -> None:
@@ -240,6 +241,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
     ids=" ".join,
 )
+@pytest.mark.promise("security.terminal")
 def test_nothing_steers_a_terminal(
     hostile: Path, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
@@ -260,6 +262,7 @@ def test_into_a_file_data_goes_as_it_is(hostile: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("word", ["a\x1b[2J.ioplan", "a\nb", "a\udcff", "\u202egpj"])
+@pytest.mark.promise("security.terminal")
 def test_an_argument_that_cannot_be_shown_is_refused(word: str) -> None:
     sent = on_a_terminal("check", word, cwd=Path("/"))
     assert "has characters that cannot be shown" in sent and "exit code 2" in sent
@@ -283,6 +286,7 @@ FORBIDDEN = re.compile(
 
 
 @pytest.mark.long
+@pytest.mark.promise("security.no_command")
 def test_there_is_no_shell_in_it() -> None:
     assert len(SOURCES) > 200
     for path, (name, call) in ((p, found) for p in SOURCES for found in calls(p)):
@@ -321,6 +325,7 @@ NAMES = [
 @NEEDS_FIO
 @pytest.mark.slow
 @pytest.mark.long
+@pytest.mark.promise("security.no_command")
 def test_a_run_writes_nothing_but_its_own_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -430,6 +435,7 @@ def test_a_program_s_name_is_no_command_line(tmp_path: Path) -> None:
         *("./../secret.ioplan", "a\\..\\secret.ioplan", "sub//../../secret.ioplan"),
     ],
 )
+@pytest.mark.promise("security.use")
 def test_use_stays_below_the_plan(tmp_path: Path, text: str) -> None:
     secret = tmp_path / "secret.ioplan"
     secret.write_text("workload hidden = random 4KiB 100/0\n")
@@ -455,6 +461,7 @@ def test_use_stays_below_the_plan(tmp_path: Path, text: str) -> None:
     assert "hidden" in found.main.own and not found.main.used
 
 
+@pytest.mark.promise("security.use")
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "big.ioplan").open("wb") as big:
         big.truncate(1 << 40)
@@ -467,6 +474,7 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
 # stores that were passed on
 
 
+@pytest.mark.promise("security.store")
 def test_a_session_s_id_is_no_path() -> None:
     for id in (
         "../../etc",
@@ -517,6 +525,7 @@ def changed(hostile: Path, folder: Path, *statements: str) -> Path:
         'UPDATE run SET record = replace(record, \'"seq":\', \'"seq": "x", "y":\')',
     ],
 )
+@pytest.mark.promise("security.store")
 def test_a_store_that_ioplan_did_not_write_so_is_refused(
     hostile: Path, tmp_path: Path, statement: str
 ) -> None:

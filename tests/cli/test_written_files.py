@@ -37,6 +37,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.promise("output.force")
 def test_a_file_is_replaced_only_by_force(
     call: tuple[str, ...], session: Path, tmp_path: Path
 ) -> None:
@@ -67,6 +68,7 @@ def test_a_dash_is_standard_output(
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.promise("output.force")
 def test_the_store_survives(call: tuple[str, ...], session: Path) -> None:
     before = session.read_bytes()
     for more in ((), ("--force",)):
@@ -77,6 +79,7 @@ def test_the_store_survives(call: tuple[str, ...], session: Path) -> None:
 
 @needs_root
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+@pytest.mark.promise("output.force")
 def test_a_mounted_disk_survives(
     call: tuple[str, ...], session: Path, tmp_path: Path
 ) -> None:
@@ -102,6 +105,7 @@ def test_fmt_leaves_a_link_and_what_it_leads_to(tmp_path: Path) -> None:
 
 
 @needs_root
+@pytest.mark.promise("output.force")
 def test_fmt_on_a_full_disk_leaves_the_whole_plan(tmp_path: Path) -> None:
     folder = tmp_path / "full"
     folder.mkdir()

@@ -33,6 +33,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NetLab]:
 
 
 @pytest.mark.parametrize("fault", ROWS)
+@pytest.mark.promise("labs.faults")
 def test_each_cell_is_stored_once_and_status_counts_it(lab: NetLab, fault: str) -> None:
     """The row itself demands it."""
     assert " of " in row(lab, lab.folder, FAULTS[fault])

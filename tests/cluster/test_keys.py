@@ -105,11 +105,13 @@ def test_who_needs_each_other_believes_each_other(client: str, server: str) -> N
     assert found.peer.name == server
 
 
+@pytest.mark.promise("labs.keys")
 def test_a_host_is_let_in_by_no_other_host() -> None:
     found = between("h2", "h1")
     assert found.is_refused and not found.accepted
 
 
+@pytest.mark.promise("labs.keys")
 def test_a_host_is_not_taken_for_the_scheduler_or_for_another_address(
     authority: Authority,
 ) -> None:

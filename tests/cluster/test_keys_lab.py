@@ -138,6 +138,7 @@ async def asked(
     ],
     ids=lambda one: str(one["op"]),
 )
+@pytest.mark.promise("labs.keys")
 def test_the_key_of_a_host_is_no_clients(message: dict[str, Any], desk: Desk) -> None:
     with pytest.raises(OSError, match="losed"):
         asyncio.run(asked(desk.address, desk.as_host(), message))
@@ -157,6 +158,7 @@ def registration(name: str, address: str) -> dict[str, Any]:
     return {"op": "register-worker", "reply": False} | facts
 
 
+@pytest.mark.promise("labs.keys")
 def test_a_host_registers_under_its_own_name(desk: Desk) -> None:
     other = registration("h2", f"tls://{HERE}:1")
     with pytest.raises(OSError, match="losed"):

@@ -180,6 +180,7 @@ def test_what_is_said_of_another_host_does_not_hold_here(tmp_path: Path) -> None
         ("http://127.0.0.1:80", ClusterFault.BAD_ADDRESS, "is none; write for example"),
     ],
 )
+@pytest.mark.promise("labs.tls")
 def test_plain_tcp_is_refused(
     address: str, kind: ClusterFault, message: str, tmp_path: Path
 ) -> None:

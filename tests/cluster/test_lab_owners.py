@@ -31,6 +31,7 @@ def not_yours(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o666, 0o602])
+@pytest.mark.promise("security.lab_owner")
 def test_a_file_that_others_may_write(lab: Path, mode: int) -> None:
     lab.chmod(mode)
     not_yours(lab, f"{lab} can be written by other users")
@@ -46,6 +47,7 @@ def test_a_file_that_a_group_may_write(lab: Path) -> None:
     not_yours(lab, "can be written by other users")
 
 
+@pytest.mark.promise("security.lab_owner")
 def test_a_folder_that_others_may_write(lab: Path) -> None:
     lab.parent.chmod(0o777)
     not_yours(lab, f"{lab.parent} can be written by other users")
@@ -62,6 +64,7 @@ def test_a_folder_behind_a_link(lab: Path, tmp_path: Path) -> None:
 
 
 @needs_chown
+@pytest.mark.promise("security.lab_owner")
 def test_what_belongs_to_others(lab: Path, tmp_path: Path) -> None:
     link = tmp_path / "link.toml"
     link.symlink_to(lab)
@@ -82,6 +85,7 @@ def test_root_by_sudo_reads_the_callers(
     assert read_lab(lab).backend == "sim"
 
 
+@pytest.mark.promise("security.lab_owner")
 def test_no_program_of_it_is_run(lab: Path, tmp_path: Path, store_path: Path) -> None:
     ran = tmp_path / "ran"
     meter = tmp_path / "meter"

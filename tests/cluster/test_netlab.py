@@ -213,6 +213,7 @@ def drive_states(lab: NetLab) -> set[str]:
     return {json.loads(line)["state"] for line in done.stdout.splitlines()}
 
 
+@pytest.mark.promise("labs.faults")
 def test_client_worker_scheduler_and_a_lane_are_killed(
     lab: NetLab, tmp_path: Path
 ) -> None:

@@ -263,6 +263,7 @@ def test_a_host_that_fails_ends_the_run_on_all(shared: Shared, tmp_path: Path) -
 
 
 @pytest.mark.long
+@pytest.mark.promise("labs.cut_link")
 def test_no_io_goes_on_behind_a_cut_link(shared: Shared, tmp_path: Path) -> None:
     h2 = shared.lab.hosts["h2"]
     with shared.lab.coordinator.begin(*shared.words(plan(tmp_path, "60s"))) as client:

@@ -344,7 +344,6 @@ def test_identical_figures_are_equal(store_path: Path) -> None:
     assert {(row["ratio"], row["low"]) for row in found} == {(1.0, None)}
 
 
-@pytest.mark.promise("compare.in_a_row")
 def test_sides_that_ran_in_a_row_count_once(store_path: Path) -> None:
     """A drift would look the same; alternating sides are called."""
     change = {qd: -0.1 for qd in DEPTHS}
@@ -777,7 +776,6 @@ def test_a_killed_or_missing_baseline_is_none(store_path: Path, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("store_path")
-@pytest.mark.promise("verdicts.baseline_line")
 def test_a_verdict_shows_limit_baseline_and_its_session(tmp_path: Path) -> None:
     mine = based(tmp_path, "256MiB")
     words = ("--backend", "sim", "--create", "256MiB", "--baseline", "last")

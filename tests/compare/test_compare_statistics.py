@@ -202,7 +202,6 @@ def test_no_difference_is_called_on_noise(
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("design", [Design("ABABAB"), Design("ABABAB", 5)])
-@pytest.mark.promise("compare.power")
 def test_a_common_loss_is_found(design: Design) -> None:
     """5 %, of sessions that differ by 2 % in each cell, three a side."""
     loss = dict.fromkeys(range(20), -0.05)
@@ -222,7 +221,6 @@ def test_a_cell_that_lost_is_found_and_no_other() -> None:
     assert not any(metric.all and metric.all.word == "different" for (metric,) in found)
 
 
-@pytest.mark.promise("compare.one_cell")
 def test_a_change_of_one_cell_of_four_is_not_said_of_all() -> None:
     """25 % in one: the mean of all has 6 %, and noise has signs that may agree."""
     world, design = World(cells=4, metrics=1), Design("ABABAB", 5)

@@ -65,7 +65,6 @@ def test_what_is_no_change_to_find(tmp_path: Path, change: str) -> None:
     assert done.code == 2 and "--detect" in done.err
 
 
-@pytest.mark.promise("compare.power")
 def test_so_many_sessions_do_find_it() -> None:
     """Of the noise that is assumed: a loss of 5 % in all of ten cells."""
     cells = 10

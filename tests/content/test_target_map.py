@@ -204,7 +204,6 @@ def test_constant_is_one_value() -> None:
     assert not is_constant(b"\0" * 4095 + b"\1")
 
 
-@pytest.mark.promise("safety.map")
 def test_the_command_prints_the_map_and_writes_nothing(tmp_path: Path) -> None:
     image = tmp_path / "disk.img"
     image.write_bytes(bytes(MIB) + b"SQLite format 3\0" + bytes(MIB))

@@ -124,6 +124,7 @@ def test_a_schedule_takes_a_plan_of_the_lab(desk: Desk) -> None:
     assert "There is no schedule" in sent(operator, "/schedules/nightly/remove")
 
 
+@pytest.mark.promise("desk.consent")
 def test_only_a_list_that_an_admin_signed_is_taken(desk: Desk, tmp_path: Path) -> None:
     assert desk.lab_file
     lab = read_lab(desk.lab_file)

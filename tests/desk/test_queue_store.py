@@ -236,6 +236,7 @@ def _people_are_kept_there_too(database: DeskDatabase) -> None:
 
 @needs_postgres
 @pytest.mark.long
+@pytest.mark.promise("desk.started_once")
 def test_two_desks_that_are_killed_start_each_once(tmp_path: Path) -> None:
     """Real PostgreSQL, two processes, kill -9 between what they take and start."""
     rows = 12

@@ -134,6 +134,7 @@ SIGNED_ATTACKS: dict[str, tuple[Change, str]] = {
 
 
 @pytest.mark.parametrize("name", SIGNED_ATTACKS)
+@pytest.mark.promise("labs.consent_list")
 def test_a_signed_list_that_was_altered_is_refused(desk: Desk, name: str) -> None:
     attack, text = SIGNED_ATTACKS[name]
     document = desk.signed()
@@ -141,6 +142,7 @@ def test_a_signed_list_that_was_altered_is_refused(desk: Desk, name: str) -> Non
     desk.refuses(document, text)
 
 
+@pytest.mark.promise("labs.consent_list")
 def test_a_list_of_another_time_lab_key_or_plan_is_refused(
     desk: Desk, tmp_path: Path
 ) -> None:
@@ -202,6 +204,7 @@ LISTS: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.parametrize("name", LISTS)
+@pytest.mark.promise("labs.consent_list")
 def test_a_list_that_names_no_identity_is_refused(desk: Desk, name: str) -> None:
     document, text = LISTS[name]
     desk.refuses(document, text)

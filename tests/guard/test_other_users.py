@@ -132,7 +132,7 @@ def test_links_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
         open_target(asked(tmp_path / "file", one))
 
 
-@pytest.mark.promise("safety.mark")
+@pytest.mark.promise("safety.scratch_content")
 def test_a_mark_alone_is_not_believed(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(os.urandom(MIB))

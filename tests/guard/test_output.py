@@ -59,6 +59,7 @@ def test_its_own_file_is_replaced_until_somebody_changes_it(tmp_path: Path) -> N
     assert path.read_bytes() == b"second, with notes"
 
 
+@pytest.mark.promise("output.force")
 def test_a_file_of_somebody_else_needs_force(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_bytes(OLD)

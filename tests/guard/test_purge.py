@@ -84,7 +84,7 @@ def test_marks_that_nothing_erased_are_all_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("fill", [0, 255, 7])
-@pytest.mark.promise("purge.mark_left")
+@pytest.mark.promise("purge.marks")
 def test_one_mark_of_all_is_found(tmp_path: Path, fill: int) -> None:
     """Whatever the others read as; and one sector of it is enough."""
     with scratch(tmp_path) as target:
@@ -275,7 +275,6 @@ def test_block_erase_first_and_never_an_overwrite() -> None:
     st.integers(0, 3),
     st.booleans(),
 )
-@pytest.mark.promise("purge.layout")
 def test_a_format_changes_no_layout(
     lba_format: int, extended: bool, protection: int, first: bool
 ) -> None:
@@ -356,7 +355,7 @@ def test_a_program_of_the_lab_erases(tmp_path: Path) -> None:
         ("/nowhere {device}", "/nowhere exited with 127: No such file"),
     ],
 )
-@pytest.mark.promise("purge.mark_left")
+@pytest.mark.promise("purge.marks")
 def test_nor_is_a_program_trusted(command: str, message: str, tmp_path: Path) -> None:
     with (
         device(tmp_path, command.split()) as target,

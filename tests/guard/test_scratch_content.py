@@ -257,7 +257,6 @@ def test_what_is_not_known_is_not_guessed(lose: Act, scratch: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.promise("safety.other_user")
 def test_nor_by_another_user(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who wrote to it since, and comes back, is not believed either."""
     session(scratch)

@@ -99,7 +99,7 @@ def test_a_scratch_file_may_be_written(scratch: Path) -> None:
     target.close()
 
 
-@pytest.mark.promise("safety.foreign_file")
+@pytest.mark.promise("safety.file")
 def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
     with refused(TargetFault.DATA, f"add --overwrite-data {foreign}"):
         open_target(request(foreign))
@@ -118,7 +118,7 @@ def test_a_foreign_file_is_refused_and_named_it_is_not(foreign: Path) -> None:
     open_target(request(foreign, False)).close()
 
 
-@pytest.mark.promise("safety.foreign_file")
+@pytest.mark.promise("safety.file")
 def test_a_copy_of_a_scratch_file_is_foreign_again(scratch: Path) -> None:
     copy = scratch.with_name("copy.bin")
     copy.write_bytes(scratch.read_bytes())

@@ -110,7 +110,6 @@ def test_a_path_that_names_no_device_for_good_is_refused() -> None:
 
 
 @pytest.mark.parametrize("identity", [FIRST, PART, BARE], ids=lambda one: one.kernel)
-@pytest.mark.promise("safety.lines_to_add")
 def test_the_proposed_lines_are_a_lab_that_fits(
     identity: Identity, tmp_path: Path
 ) -> None:

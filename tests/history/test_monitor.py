@@ -104,7 +104,6 @@ def test_clear_changes_are_where_they_are() -> None:
 
 
 @pytest.mark.parametrize("far", [0.03, 0.1, 1.5])
-@pytest.mark.promise("history.bad_nights")
 def test_one_outlier_is_at_most_suspected_and_then_withdrawn(far: float) -> None:
     values = [*quiet({20: 1.0}), 1.0 + far]
     assert not ever(values)
@@ -180,7 +179,6 @@ def test_an_outlier_does_not_hide_a_step_after_it(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.promise("history.bad_nights")
 def test_states_and_bad_nights_are_no_change(seed: int) -> None:
     rng = np.random.default_rng(seed)
     states = np.where(rng.random(120) < 0.5, 1.0, 0.96)
@@ -202,7 +200,6 @@ def promise(values: np.ndarray) -> str:
     return summary_text(found).partition("; ")[2]
 
 
-@pytest.mark.promise("history.no_promise")
 def test_a_promise_is_made_of_what_it_holds_for_only() -> None:
     """A season of 30 nights is no correlation with the night before."""
     rng = np.random.default_rng(5)

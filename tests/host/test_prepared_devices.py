@@ -56,6 +56,7 @@ def now(device: Path) -> dict[str, str]:
 
 @needs_root
 @pytest.mark.long
+@pytest.mark.promise("lab_file.after_crash")
 def test_a_killed_session_is_put_back(
     device: Path, tmp_path: Path, store_path: Path
 ) -> None:

@@ -82,6 +82,7 @@ def prepared(
     return prepared_host(session, settings, more.pop("disk", disk), note, tree)
 
 
+@pytest.mark.promise("lab_file.restored")
 def test_all_is_set_recorded_and_put_back(tree: Tree) -> None:
     with prepared(tree) as record:
         assert tuple(now(tree).values()) == SET
@@ -113,6 +114,7 @@ def test_what_was_there_is_on_the_disk_before_anything_is_set(
         assert tuple(now(tree).values()) == SET
 
 
+@pytest.mark.promise("lab_file.restored")
 def test_a_session_that_fails_puts_back_too(tree: Tree) -> None:
     with pytest.raises(KeyboardInterrupt), prepared(tree):
         raise KeyboardInterrupt
@@ -163,6 +165,7 @@ def killed(tree: Tree, settings: HostSettings = ALL) -> None:
     module._take(gone, [w for w in found if isinstance(w, Wanted)], tree, pytest.fail)
 
 
+@pytest.mark.promise("lab_file.after_crash")
 def test_what_a_killed_session_left_is_put_back(tree: Tree) -> None:
     notes: list[str] = []
     killed(tree)
@@ -213,6 +216,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("key", REFUSED)
+@pytest.mark.promise("lab_file.refused_first")
 def test_a_host_without_it_is_refused_before_anything_is_set(
     key: str, tree: Tree
 ) -> None:
@@ -224,6 +228,7 @@ def test_a_host_without_it_is_refused_before_anything_is_set(
     assert left == {name: BEFORE[name] for name in left}
 
 
+@pytest.mark.promise("lab_file.refused_first")
 def test_a_value_that_the_kernel_refuses_undoes_the_others(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,6 +168,7 @@ def asked(job: str, line: str = "") -> tuple[str, list[Diagnostic]]:
 
 
 @pytest.mark.parametrize("name", sorted(SAID - {"name", *REPLAY}))
+@pytest.mark.promise("import.told")
 def test_what_is_said_is_in_the_plan_or_told(name: str) -> None:
     job, value = PROBES[name]
     assert asked(job, f"{name}={value}") != asked(job), "dropped without a word"
@@ -182,6 +183,7 @@ def value_of(option: Option) -> str:
 
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - SAID))
+@pytest.mark.promise("import.told")
 def test_what_is_not_said_is_told_or_listed(name: str) -> None:
     own, value = canonical(name), value_of(NAMES[name])
     if own in SAID:

@@ -271,6 +271,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.promise("import.in_fios_place")
 def test_what_is_refused_does_nothing(name: str, folder: Path) -> None:
     words, said = REFUSED[name]
     before = sorted(folder.iterdir())

@@ -190,6 +190,7 @@ def test_the_oldest_form() -> None:
     assert sum(session.records[0][1].histograms[0].bins[1::2]) == 1000
 
 
+@pytest.mark.promise("import.same_ids")
 def test_a_run_is_that_of_the_same_plan(tmp_path: Path) -> None:
     """What fio was asked and what a plan asks have one id."""
     session = imported(document())

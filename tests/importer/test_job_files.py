@@ -27,6 +27,7 @@ JOB_FILES = sorted(path.stem for path in GOLDEN.glob("*.fio"))
 
 
 @pytest.mark.parametrize("name", JOB_FILES)
+@pytest.mark.promise("import.told")
 def test_golden(name: str, renew: bool) -> None:
     source = Source(f"{name}.fio", (GOLDEN / f"{name}.fio").read_text())
     try:

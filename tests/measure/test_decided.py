@@ -61,7 +61,6 @@ def test_two_thirds_of_the_rounds_count() -> None:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.promise("steady.cells")
 def test_few_cells_are_decided_wrongly(name: str) -> None:
     """The table below has all spreads."""
     found = errors(SHAPES[name], SPREADS[1], series=50)

@@ -162,7 +162,6 @@ def test_it_is_consistent_whatever_is_written(parts: Any) -> None:
     assert account_of(account_text(account)) == account
 
 
-@pytest.mark.promise("steady.account_size")
 def test_memory_is_constant_and_a_run_costs_next_to_nothing() -> None:
     """A run is accounted in less than 2 % of one that lasts a second."""
     account, one = DriveAccount.begun(CAPACITY, "purge"), 4096

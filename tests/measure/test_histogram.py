@@ -32,7 +32,6 @@ samples = st.lists(
 
 
 @given(st.integers(0, 2**64 - 1))
-@pytest.mark.promise("figures.bucket")
 def test_a_bucket_is_a_128th_of_its_values_wide(value: int) -> None:
     """As the engine's and fio's are with their 7 bits, which are merged with these."""
     lower, upper = bucket_range(bucket_index(value))
@@ -55,7 +54,6 @@ def test_buckets_leave_no_gap() -> None:
 
 
 @given(samples)
-@pytest.mark.promise("figures.bucket")
 def test_percentiles_are_within_1_percent_of_the_sorted_samples(
     latencies: list[int],
 ) -> None:

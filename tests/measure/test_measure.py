@@ -102,7 +102,6 @@ def test_without_a_histogram_there_are_no_percentiles() -> None:
     assert made.total.latency.percentiles == ()
 
 
-@pytest.mark.promise("figures.warm_up")
 def test_warm_up_is_left_out() -> None:
     made = Measurement()
     assert made.add(progress(1, stream(read=counts([1])), warmup=True)) is None

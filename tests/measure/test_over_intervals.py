@@ -48,7 +48,6 @@ def judged(text: str, *made: Measurement) -> Figure:
     return figure(parse_metric(text, ("a", "b")), runs)
 
 
-@pytest.mark.promise("figures.worst_second")
 def test_the_worst_second_is_of_all_its_latencies() -> None:
     parts = tenths()
     seconds = [np.concatenate(parts[at : at + 10]) for at in range(0, 50, 10)]
@@ -91,7 +90,6 @@ def test_of_a_step_its_own_intervals_are_asked(text: str) -> None:
         assert judged(text, made).value is not None
 
 
-@pytest.mark.promise("figures.worst_second")
 def test_of_rates_the_worst_second_is_the_lowest_and_whole() -> None:
     parts = [latencies_ns(number, 300 - number) for number in range(23)]
     made = intervals(100 * MS_NS, parts)

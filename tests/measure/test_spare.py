@@ -112,7 +112,6 @@ def test_a_coarse_log_is_enough_and_a_late_one_is_told(
 @pytest.mark.slow
 @pytest.mark.parametrize("real", SPARES)
 @pytest.mark.long
-@pytest.mark.promise("steady.spare")
 def test_a_spare_is_found_and_the_state_is_steady(tmp_path: Path, real: int) -> None:
     """Of a small drive the windows are longer: erase blocks are a larger share of it."""
     (tmp_path / "right").mkdir()
@@ -128,7 +127,6 @@ def test_a_spare_is_found_and_the_state_is_steady(tmp_path: Path, real: int) -> 
     ("stated", "real"), [p for p in product(SPARES, SPARES) if p[0] != p[1]]
 )
 @pytest.mark.long
-@pytest.mark.promise("steady.wrong_spare")
 def test_a_wrong_spare_is_not_called_steady(
     tmp_path: Path, stated: int, real: int
 ) -> None:

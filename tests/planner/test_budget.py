@@ -61,7 +61,6 @@ def test_runs_are_shortened_in_one_proportion() -> None:
     assert str(long).startswith("Long: 4 min 40 s of 9 min 10 s, 4 min 30 s of 9 min a")
 
 
-@pytest.mark.promise("within.confidence")
 def test_what_is_known_is_a_confidence_interval() -> None:
     """Seconds that differ by 5 %: Student's t for 29 degrees is 2.0452."""
     short, _ = shares(TWO, 310)
@@ -114,7 +113,6 @@ def test_a_run_ends_early_only_where_it_is_the_same_throughout(
     assert is_elastic(step) is may
 
 
-@pytest.mark.promise("within.said_before")
 def test_the_command_says_it_before_anything_runs(tmp_path: Path) -> None:
     plan = plan_file(tmp_path, f'plan "P"\n{TWO}{ROUNDS}')
     done = ioplan("plan", plan, "--within", "10min")

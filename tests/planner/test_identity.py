@@ -54,6 +54,7 @@ PINNED = {
 
 
 @pytest.mark.parametrize("body", PINNED)
+@pytest.mark.promise("plans.same_runs")
 def test_pinned(body: str) -> None:
     assert id_of(body, STATE) == PINNED[body]
 
@@ -82,6 +83,7 @@ def test_equal_work_has_one_id(said: str) -> None:
     assert id_of(said) == id_of("run random 4KiB 100/0 for 10s")
 
 
+@pytest.mark.promise("plans.ids")
 def test_names_and_places_do_not_enter() -> None:
     one = checked(
         f'{STATE}workload w = random 4KiB 100/0\ntest "A" {{ after p\n run w for 1s }}'
@@ -120,6 +122,7 @@ def test_a_shortened_plan_is_the_plan_with_short_times() -> None:
         "repeat 3 { idle 1s }\n run random 4KiB 100/0 for 10s",
     ],
 )
+@pytest.mark.promise("plans.ids")
 def test_what_matters_enters(body: str) -> None:
     others = [b for b in PINNED if b.endswith("100/0 for 10s") and b != body]
     other_state = STATE + STATE.replace("p {", "q {").replace("2 passes", "1 pass")

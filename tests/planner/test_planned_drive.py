@@ -90,6 +90,7 @@ def refute(bounds: dict[str, Figures], done: Figures) -> list[str]:
 
 @pytest.mark.parametrize("name", DRIVES)
 @pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.promise("plans.bounds")
 def test_what_is_done_lies_within_the_bounds(
     tmp_path: Path, plan: str, name: str
 ) -> None:

@@ -188,6 +188,7 @@ def valid(states: list[list[str]], tests: list[Written]) -> CheckedPlan:
 
 @given(states, st.lists(tests, min_size=1, max_size=3))
 @pytest.mark.long
+@pytest.mark.promise("plans.states")
 def test_order_number_and_states(states: list[list[str]], tests: list[Written]) -> None:
     """Every step, and no other: so no run starts from another state than it asked for."""
     plan = valid(states, tests)

@@ -79,6 +79,7 @@ def brief(stream: dict[str, object]) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.promise("plans.same_runs")
 def test_another_process_plans_the_same(tmp_path: Path) -> None:
     """Neither the order of sets nor the seed of hashes enters an id."""
     plan = PLANS["states"].put(tmp_path, "ioplan")

@@ -34,6 +34,7 @@ def test_preparing_once_saves_something() -> None:
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.promise("plans.states")
 def test_equal_states_are_equal_to_the_drive(suite: str, tmp_path: Path) -> None:
     """The judge is the simulated drive: what it holds, and how its blocks are filled."""
     states: dict[str, list[tuple[float, ...]]] = defaultdict(list)

@@ -31,6 +31,7 @@ def read(seq: int, **found: int) -> RunRecord:
     ("cuts", "text"),
     [(1, "95 %"), (10, "26 %"), (59, "5.0 %"), (100, "3.0 %"), (1000, "0.30 %")],
 )
+@pytest.mark.promise("durability.bound")
 def test_zero_losses_are_a_bound(cuts: int, text: str) -> None:
     """As docs/durability.md has them; 59 is the well-known least number for 5 %."""
     runs = [one for n in range(cuts) for one in (cut(2 * n + 1), read(2 * n + 2))]

@@ -115,7 +115,6 @@ def test_a_shortened_suite_deviates(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.promise("within.conformance")
 def test_a_session_that_ends_on_time_deviates(tmp_path: Path) -> None:
     """What --within shortens is told, though each round is there."""
     size = ("--backend", "sim", "--create", "256MiB", "--store", tmp_path / "s.db")

@@ -56,6 +56,7 @@ def cut(opened: Opened) -> PowerCut:
         ({"device/model": "ACME 970"}, "its model was ACME 980, and is ACME 970"),
     ],
 )
+@pytest.mark.promise("durability.same_drive")
 def test_what_has_another_identity_is_refused(
     change: dict[str, str], says: str, tmp_path: Path
 ) -> None:

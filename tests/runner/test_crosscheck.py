@@ -53,7 +53,6 @@ def test_more_cells_make_wider_intervals() -> None:
     assert both[0].interval.high > alone.interval.high
 
 
-@pytest.mark.promise("compare.crosscheck")
 def test_alike_backends_seldom_differ_anywhere_in_a_table() -> None:
     """At most 5 of 100 tables; each by itself, 26 to 40 of these would have one."""
     rng = random.Random(1)
@@ -188,7 +187,6 @@ def test_only_agreement_is_a_success(
 
 @pytest.mark.long
 @NEEDS_FIO
-@pytest.mark.promise("compare.crosscheck_cpus")
 def test_another_session_gets_no_cpu_between_the_runs(
     tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -281,6 +281,7 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.name)
+@pytest.mark.promise("verify.damage")
 def test_damage_is_found(damage: Damage, sound: tuple[Place, Disk]) -> None:
     place, disk = sound
     damage.do(disk)
@@ -291,6 +292,7 @@ def test_damage_is_found(damage: Damage, sound: tuple[Place, Disk]) -> None:
 @pytest.mark.long_but_first
 @needs_faulty
 @pytest.mark.parametrize("device", UNFAITHFUL, ids=lambda one: one.name)
+@pytest.mark.promise("verify.damage")
 def test_an_unfaithful_device_is_found(device: Unfaithful, place: Place) -> None:
     fill = FILL.replace("128KiB", "64KiB").replace("qd 4, ", "")
     trigger = place.folder / "now"
@@ -315,6 +317,7 @@ def test_sound_data_is_verified_whole(sound: tuple[Place, Disk]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.promise("verify.damage")
 def test_a_reader_that_verifies_nothing_fails(place: Place) -> None:
     assert place.run(CHECK, "--create", "1MiB").code != 0
     record, _ = last_run(place.store)
@@ -325,6 +328,7 @@ def test_a_reader_that_verifies_nothing_fails(place: Place) -> None:
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("by", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
+@pytest.mark.promise("verify.unknown")
 def test_who_writes_without_stamps_makes_blocks_unknown(by: str, place: Place) -> None:
     """In a session of another store, too."""
     place.good(FILL, "--create", "4MiB")
@@ -349,6 +353,7 @@ def test_trimmed_blocks_are_unknown_until_written_again(place: Place) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.promise("verify.unknown")
 def test_a_purge_forgets_all(place: Place) -> None:
     place.good(FILL, "--create", "4MiB")
     purged = CHECK.replace("run", "after new run")

@@ -102,6 +102,7 @@ def scratch(place: Place) -> Path:
 @pytest.mark.long_but_first
 @needs_faulty
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.promise("errors.device", "errors.kept")
 def test_a_device_with_read_errors(backend: str, place: Place) -> None:
     trigger = place.folder / "now"
     bad = ("error-pread=EIO", "error-pread-rate=10%", f"error-file={trigger}")
@@ -139,6 +140,7 @@ def test_a_device_without_space(backend: str, place: Place) -> None:
 @pytest.mark.long_but_first
 @needs_faulty
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.promise("errors.device")
 def test_a_device_that_vanishes(backend: str, place: Place) -> None:
     with faulty(place.folder / "d") as device:
         words = place.words(READS, device.path, "--backend", backend)
@@ -215,6 +217,7 @@ def row_of_finished(done: RunOutcome, folder: Path) -> Row:
 @pytest.mark.long_but_first
 @needs_faulty
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.promise("errors.hang")
 def test_a_device_that_hangs(backend: str, place: Place) -> None:
     with pausing(place.folder / "d") as (device, pause):
         done = finished(TargetRequest(path=device.path), backend, QUICK, pause.begin)
@@ -231,6 +234,7 @@ def test_a_device_that_hangs(backend: str, place: Place) -> None:
 @pytest.mark.long
 @needs_faulty
 @NEEDS_FIO
+@pytest.mark.promise("errors.stuck", "errors.stuck")
 def test_a_process_that_nothing_ends_is_given_up(place: Place) -> None:
     """It hangs in a system call, in state D, and holds the target for as long."""
     with pausing(place.folder / "d") as (device, pause):
@@ -350,7 +354,7 @@ def test_a_signal_ends_a_session_on_a_device_that_hangs(place: Place) -> None:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.promise("exit_codes.run_failed")
+@pytest.mark.promise("exit_codes.run_failed", "errors.kept", "errors.backend")
 def test_a_backend_that_is_killed(backend: str, place: Place, scratch: Path) -> None:
     with started(*place.words(READS, scratch, "--backend", backend)) as run:
         run.until("progress")
@@ -383,6 +387,7 @@ case "$1" in probe) exec {engine} "$@";; esac
         ("no_result", "the backend ends without a result", "true", "backend-died"),
     ],
 )
+@pytest.mark.promise("errors.backend")
 def test_a_backend_that_breaks_its_word(
     name: str, fault: str, then: str, cause: str, place: Place, scratch: Path
 ) -> None:
@@ -396,6 +401,7 @@ def test_a_backend_that_breaks_its_word(
 
 
 @pytest.mark.long
+@pytest.mark.promise("errors.backend")
 def test_a_backend_that_ends_early(place: Place, scratch: Path) -> None:
     with started(*place.words(READS, scratch)) as run:
         run.until("progress")
@@ -451,6 +457,7 @@ def test_an_engine_outlives_the_thread_that_started_it(scratch: Path) -> None:
 @pytest.mark.long
 @needs_faulty
 @NEEDS_FIO
+@pytest.mark.promise("errors.stuck")
 def test_what_a_killed_ioplan_left_behind_holds_the_target(place: Place) -> None:
     with pausing(place.folder / "d") as (device, pause):
         one = READS.replace("qd 4", "qd 1")
@@ -512,6 +519,7 @@ def fill(folder: Path) -> None:
 @pytest.mark.long_but_first
 @needs_root
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.promise("errors.full_disk")
 def test_a_full_results_disk(backend: str, place: Place, scratch: Path) -> None:
     """Once more where fio's figures of a busy moment contradict each other."""
     calmly(lambda _: full_results_disk(backend, place, scratch))

@@ -57,6 +57,7 @@ def limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SimBackend, "gaps", rate_and_depth)
 
 
+@pytest.mark.promise("backends.refused")
 def test_gaps_are_refused_with_the_caret_on_the_clause(
     limited: None, tmp_path: Path, store_path: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_what_cannot_be_approximated_is_refused_all_the_same(
     assert "32 at most" in done.err and "coarse" not in done.err
 
 
+@pytest.mark.promise("backends.allowed")
 def test_a_substitution_is_in_every_record(
     limited: None, tmp_path: Path, store_path: Path
 ) -> None:

@@ -33,7 +33,6 @@ test "Uses" {
 
 
 @pytest.mark.parametrize(("text", "code"), [(PLAN, 1), (GOES_ON, 0)])
-@pytest.mark.promise("seek.skipped")
 def test_what_uses_it_is_skipped_and_no_failure(
     text: str, code: int, tmp_path: Path, store_path: Path
 ) -> None:

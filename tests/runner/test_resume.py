@@ -106,7 +106,6 @@ def test_a_restart_of_the_host_ends_it(
     assert prepared(store_path) == 1
 
 
-@pytest.mark.promise("resume.fresh")
 def test_fresh_prepares_again(tmp_path: Path, store_path: Path, file: Path) -> None:
     plan = plan_file(tmp_path, reads("1"))
     run(plan, file)
@@ -114,7 +113,6 @@ def test_fresh_prepares_again(tmp_path: Path, store_path: Path, file: Path) -> N
     assert prepared(store_path) == 1
 
 
-@pytest.mark.promise("resume.longer_state")
 def test_a_longer_way_to_a_state_goes_on_from_it(
     tmp_path: Path, store_path: Path, file: Path
 ) -> None:
@@ -181,7 +179,7 @@ def forget_runs(store: Store, session: str, above: int) -> None:
             )
 
 
-@pytest.mark.promise("resume.what_is_left")
+@pytest.mark.promise("resume.once")
 def test_resume_does_what_is_left(stopped: Path, store_path: Path) -> None:
     before = records(store_path)
     done = ioplan("resume")
@@ -236,7 +234,6 @@ def test_an_edited_plan_keeps_what_is_unchanged(
     assert ioplan("show", "--plan").out == stopped.read_text()
 
 
-@pytest.mark.promise("resume.moved_plan")
 def test_a_plan_that_is_gone(stopped: Path, store_path: Path, tmp_path: Path) -> None:
     stopped.rename(tmp_path / "moved.ioplan")
     done = ioplan("resume")
@@ -499,7 +496,7 @@ def figures(store_path: Path) -> list[object]:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("done_before", [3, 1, 5, 9, 12, 15, 18, 21, 24])
-@pytest.mark.promise("resume.rounds", "resume.simulated")
+@pytest.mark.promise("resume.rounds")
 def test_on_a_simulated_drive_the_figures_are_those_of_an_undisturbed_session(
     done_before: int, tmp_path: Path, store_path: Path
 ) -> None:

@@ -1061,6 +1061,7 @@ def test_a_backend_that_nothing_ends_is_left(bench: Bench) -> None:
     assert bench.drive.started == 1 and tally.status == "failed"
 
 
+@pytest.mark.promise("errors.hang")
 def test_a_slow_rate_is_no_hang(bench: Bench) -> None:
     """It may be silent for twenty of its gaps, and for five intervals."""
 

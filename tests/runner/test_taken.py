@@ -274,7 +274,6 @@ def test_who_only_reads_or_looks_for_a_moment_ends_nothing(
 @pytest.mark.long
 @needs_root
 @BACKENDS
-@pytest.mark.promise("safety.own_programs")
 def test_a_session_does_not_take_its_own_programs_for_others(
     backend: str, device: Path, plan: Path, tmp_path: Path
 ) -> None:

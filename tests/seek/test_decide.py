@@ -115,7 +115,6 @@ def test_seconds_with_few_ios_are_no_deviation() -> None:
     assert evidence_of_ratio(slow, ios, 0.5).below < 1e-6
 
 
-@pytest.mark.promise("seek.few")
 def test_nothing_slow_among_few_is_no_proof() -> None:
     few = evidence_of_share([0.0] * 10, [10.0] * 10, SHARE)
     many = evidence_of_share([0.0] * 10, [100.0] * 10, SHARE)
@@ -167,7 +166,6 @@ def test_a_comparison_alone_takes_the_run() -> None:
     assert (found.answer, found.after_s) == ("no", 30.0)
 
 
-@pytest.mark.promise("seek.margin")
 def test_within_the_margin_nothing_is_decided() -> None:
     """Slow I/Os are 3 %, but half of all I/Os are next to the limit."""
     near = lambda above, below: (  # noqa: E731

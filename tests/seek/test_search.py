@@ -91,7 +91,6 @@ def test_any_answers_end_within_the_bound_and_can_be_replayed(
 
 
 @given(bounds(), ANSWERS)
-@pytest.mark.promise("seek.twice")
 def test_nothing_is_tried_beyond_twice_of_what_was_seen(
     asked: Bounds, answers: list[Answer]
 ) -> None:
@@ -182,7 +181,6 @@ def test_a_no_by_chance_is_asked_again(unlucky: int) -> None:
     assert (found.value, found.upper, found.confirmed) == (20, 21, True)
 
 
-@pytest.mark.promise("seek.not_monotone")
 def test_a_yes_above_a_no_is_told() -> None:
     """As old answers that a search is resumed with may have it."""
     asked = Bounds(1.0, 64.0, 0.0, 1.0)

@@ -80,6 +80,7 @@ def test_other_programs_unpack_it(tmp_path: Path) -> None:
 
 
 @given(st.integers(0, len(DATA) - 1), st.integers(1, 255))
+@pytest.mark.promise("share.every_byte")
 def test_any_changed_byte_is_refused(at: int, change: int) -> None:
     changed = bytearray(DATA)
     changed[at] ^= change
@@ -88,6 +89,7 @@ def test_any_changed_byte_is_refused(at: int, change: int) -> None:
 
 
 @given(st.integers(0, len(DATA)), st.integers(0, len(DATA)), st.binary(max_size=40))
+@pytest.mark.promise("share.every_byte")
 def test_any_other_bytes_are_refused(start: int, end: int, put: bytes) -> None:
     """Cut out, put in, appended, prepended."""
     changed = DATA[:start] + put + DATA[max(start, end) :]
@@ -129,6 +131,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("made", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.promise("share.every_byte")
 def test_what_is_not_as_ioplan_writes_it_is_refused(made: Callable[[], bytes]) -> None:
     with pytest.raises(BundleError):
         taken(made())

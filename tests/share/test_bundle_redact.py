@@ -102,6 +102,7 @@ def every_byte(path: Path) -> bytes:
 
 
 @pytest.mark.long
+@pytest.mark.promise("share.redacted", "share.redacted")
 def test_no_byte_has_a_name_and_a_drive_has_one_pseudonym(
     store_path: Path, tmp_path: Path
 ) -> None:

@@ -164,6 +164,7 @@ def keys(tmp_path: Path) -> tuple[Path, Path]:
 
 
 @pytest.mark.long
+@pytest.mark.promise("share.signature")
 def test_a_signature_is_of_a_signer_and_of_this_bundle(
     made: Path, keys: tuple[Path, Path]
 ) -> None:

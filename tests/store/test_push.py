@@ -95,6 +95,7 @@ def tables_walked(file: Path, statement: str) -> list[str]:
 
 @pytest.mark.long
 @needs_postgres
+@pytest.mark.promise("labs.push")
 def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None:
     with filled(tmp_path / "a.db", 60) as local, Store.at(database) as shared:
         local.add_event(session().id, SessionEvent(at=NOW, kind="state", text="a \0 b"))
@@ -263,6 +264,7 @@ with Store.open(sys.argv[1]) as local, Store.at(sys.argv[2]) as shared:
 
 @pytest.mark.long
 @needs_postgres
+@pytest.mark.promise("labs.push")
 def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
     """Killed twice, each time as soon as some of its runs have arrived."""
     path, id = tmp_path / "a.db", session().id

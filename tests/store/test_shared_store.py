@@ -73,6 +73,7 @@ VIEWS = {
 
 @needs_postgres
 @pytest.mark.long
+@pytest.mark.promise("store.views")
 def test_each_view_is_the_same_in_both(shared: str, file: Path) -> None:
     import psycopg
 

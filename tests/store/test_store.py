@@ -338,6 +338,7 @@ def test_threads_share_a_store(path: Path) -> None:
 
 
 @pytest.mark.parametrize("other", [0, 7])
+@pytest.mark.promise("store.layout")
 def test_a_record_of_another_schema_is_refused(
     store: Store, path: Path, other: int
 ) -> None:

@@ -20,6 +20,7 @@ from ioplan.results.store.store import Store
 
 
 @pytest.mark.parametrize("other", [min(UPGRADES) - 1, LAYOUT + 1])
+@pytest.mark.promise("store.layout")
 def test_another_layout_is_refused_and_left_alone(tmp_path: Path, other: int) -> None:
     path = tmp_path / "other.db"
     Store.open(path).close()
@@ -72,6 +73,7 @@ def older(path: Path) -> list[RunRecord]:
     return runs
 
 
+@pytest.mark.promise("store.layout")
 def test_the_oldest_layout_is_upgraded_with_all_that_it_has(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     runs = older(path)

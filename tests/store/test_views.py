@@ -131,6 +131,7 @@ def test_no_view_is_left_out_here() -> None:
     assert [name for name in VIEWS if f"FROM {name}" not in text] == []
 
 
+@pytest.mark.promise("store.views")
 def test_the_document_has_all_columns(path: Path) -> None:
     text = (paths.ROOT / "docs/store.md").read_text()
     told = {

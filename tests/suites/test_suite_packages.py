@@ -108,6 +108,7 @@ def test_a_suite_is_run_and_listed_by_its_name(site: Path) -> None:
     assert ioplan("suites", "acme/oltp").out.lstrip().startswith("test T")
 
 
+@pytest.mark.promise("share.names")
 def test_own_suites_cannot_be_taken_over(site: Path) -> None:
     folder = package(site, "evil", "evil_plans", "std")
     plan_file(folder, "workload oltp = random 4KiB 100/0\n", "workloads.ioplan")
@@ -137,6 +138,7 @@ def test_what_is_no_suite_is_told(
         assert done.code == 2 and said in done.err
 
 
+@pytest.mark.promise("share.names")
 def test_of_two_packages_with_one_name_none_is_taken(
     site: Path, tmp_path: Path
 ) -> None:
@@ -171,6 +173,7 @@ def edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
+@pytest.mark.promise("share.version")
 def test_a_version_stands_for_its_runs(source: Path) -> None:
     plan, project = source / "ioplan_acme/oltp.ioplan", source / "pyproject.toml"
     assert ioplan("suites", "check", source).code == 0

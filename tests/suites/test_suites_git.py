@@ -190,6 +190,7 @@ def add(repository: Repository, ref: str = "v1", name: str = "acme") -> None:
 
 @slow
 @pytest.mark.long
+@pytest.mark.promise("share.pinned")
 def test_it_is_pinned_used_and_needs_no_network(
     repository: Repository, project: Path
 ) -> None:
@@ -288,6 +289,7 @@ def test_its_runs_are_those_of_its_index(repository: Repository, project: Path) 
 
 @slow
 @pytest.mark.long
+@pytest.mark.promise("share.take")
 def test_an_update_is_shown_before_it_is_taken(
     repository: Repository, project: Path
 ) -> None:

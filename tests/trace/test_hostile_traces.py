@@ -98,6 +98,7 @@ def tried(folder: Path, data: bytes) -> Done:
     ],
     ids=named,
 )
+@pytest.mark.promise("traces.refused")
 def test_what_cannot_be_is_refused_with_its_place(
     data: bytes, says: str, tmp_path: Path
 ) -> None:

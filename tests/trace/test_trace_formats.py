@@ -221,6 +221,7 @@ ISSUED = b"        fio-9       [001] d..1. 0.5: block_rq_issue: 7,0 WS 4096 () 8
 LOST = b"CPU:1 [LOST 345 EVENTS]\n"
 
 
+@pytest.mark.promise("traces.counted")
 def test_events_of_the_kernel_that_are_lost_are_counted(tmp_path: Path) -> None:
     """Of issued ones with their bytes and priority those count that stand alone."""
     assert read(LOST + ISSUED + LOST, tmp_path) == [(0, WRITE, 4096, 4096)]
@@ -293,6 +294,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
+@pytest.mark.promise("traces.refused")
 def test_a_broken_trace_has_one_clear_error(name: str, tmp_path: Path) -> None:
     data, says = BROKEN[name]
     done = ioplan("trace", "info", file_of(data, tmp_path))
@@ -321,6 +323,7 @@ def test_damage_is_an_error_or_a_trace(
         assert times == sorted(times) and times[0] == 0
 
 
+@pytest.mark.promise("traces.counted")
 def test_what_goes_backwards_is_sorted_and_counted(tmp_path: Path) -> None:
     data = b"".join(reversed(TRACES["Alibaba block"].splitlines(keepends=True)))
     assert read(data, tmp_path) == IOS
@@ -328,6 +331,7 @@ def test_what_goes_backwards_is_sorted_and_counted(tmp_path: Path) -> None:
     assert "sorted: 2 I/Os were earlier than one before them" in done.out
 
 
+@pytest.mark.promise("traces.counted")
 def test_one_of_several_devices(tmp_path: Path) -> None:
     data = TRACES["Alibaba block"] + b"7,W,0,512,1600000000000000\n"
     assert read(data, tmp_path, volume="419") == IOS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from machine import NEEDS_VMLAB, check, run_in_vm
 
 from ioplan_testing.calm import calmly
@@ -9,6 +10,7 @@ from ioplan_testing.calm import calmly
 pytestmark = NEEDS_VMLAB
 
 
+@pytest.mark.promise("errors.device")
 def test_faults(renew: bool) -> None:
     """What a drive's record says has times in it, which a busy host may stretch."""
 

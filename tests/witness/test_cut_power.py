@@ -73,6 +73,7 @@ def records(done: Done) -> list[dict[str, Any]]:
 
 
 @pytest.mark.long
+@pytest.mark.promise("durability.not_accused")
 def test_a_drive_that_keeps_its_promise_is_not_accused(
     device: Starts, tmp_path: Path
 ) -> None:
@@ -127,6 +128,7 @@ def test_the_same_plan_draws_the_same_moments(device: Starts, tmp_path: Path) ->
 
 
 @pytest.mark.long
+@pytest.mark.promise("durability.broken")
 def test_a_broken_promise_fails_the_run_after_the_cut(
     device: Starts, tmp_path: Path
 ) -> None:
@@ -174,6 +176,7 @@ def test_a_cut_that_goes_wrong_has_a_clear_end(
 
 
 @pytest.mark.long
+@pytest.mark.promise("durability.same_drive")
 def test_what_comes_back_smaller_is_another_device(
     device: Starts, tmp_path: Path
 ) -> None:
@@ -188,6 +191,7 @@ def test_what_comes_back_smaller_is_another_device(
 
 
 @pytest.mark.long
+@pytest.mark.promise("durability.same_drive")
 def test_another_drive_in_its_place_is_not_written_to(
     device: Starts, tmp_path: Path
 ) -> None:
@@ -225,6 +229,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.promise("durability.refused")
 def test_without_commands_or_consent_nothing_begins(
     name: str, untouched: Device, tmp_path: Path
 ) -> None:
@@ -240,6 +245,7 @@ def test_without_commands_or_consent_nothing_begins(
     assert without == "--overwrite" or says in done.err
 
 
+@pytest.mark.promise("durability.refused")
 def test_a_simulated_drive_has_no_power_to_cut(tmp_path: Path) -> None:
     sim = ("--backend", "sim", "--create", "64MiB")
     done = ioplan("run", plan_file(tmp_path, PLAN), *sim)

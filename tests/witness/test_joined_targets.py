@@ -27,7 +27,6 @@ test "Shared" {{
 
 
 @pytest.mark.long
-@pytest.mark.promise("figures.shared_rate")
 def test_devices_see_the_shared_rate_in_turn(
     device: Callable[..., Device], tmp_path: Path, store_path: Path
 ) -> None:

@@ -218,6 +218,7 @@ def test_a_run_whose_event_fails_has_failed(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.promise("events.given_back")
 def test_what_was_taken_away_is_given_back_when_the_run_fails(
     device: Starts, tmp_path: Path
 ) -> None:
@@ -238,6 +239,7 @@ def test_what_was_taken_away_is_given_back_when_the_run_fails(
     assert time.monotonic() - began_s < 15
 
 
+@pytest.mark.promise("events.refused")
 def test_without_the_labs_entry_nothing_begins(tmp_path: Path) -> None:
     done = run(tmp_path, DOWN_UP, path_down=["true"])
     assert done.code == 2

@@ -43,7 +43,6 @@ def test_each_clause_is_compared(tmp_path: Path, backend: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("can_mount")
-@pytest.mark.promise("exit_codes.witness")
 def test_what_differs_is_an_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -83,6 +83,7 @@ def lost(found: dict[str, Any]) -> set[str]:
         ("capacitor", NEITHER),
     ],
 )
+@pytest.mark.promise("durability.not_accused")
 def test_who_keeps_its_promise_is_not_accused(
     cache: str, promise: str, device: Starts, tmp_path: Path
 ) -> None:
@@ -104,6 +105,7 @@ def test_who_keeps_its_promise_is_not_accused(
         ("FUA ignored", FUA, {"lost_fua"}),
     ],
 )
+@pytest.mark.promise("durability.broken")
 def test_a_broken_promise_is_named_and_fails_the_run(
     cache: str, promise: str, broken: set[str], device: Starts, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ def recipe(folder: Path, cache: str, *more: str) -> Done:
     return ioplan(*command_of(lab), *more)
 
 
+@pytest.mark.promise("durability.bound")
 def test_a_cache_that_keeps_its_promises_passes(tmp_path: Path) -> None:
     done = recipe(tmp_path, 'mode = "volatile"')
     assert done.code == 0, done.err

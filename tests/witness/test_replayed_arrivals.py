@@ -31,6 +31,7 @@ Starts = Callable[..., Device]
 
 
 @pytest.mark.parametrize("mode", ["io_uring", "sync"])
+@pytest.mark.promise("traces.arrives")
 def test_what_arrives_is_the_trace(
     mode: str, device: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +59,7 @@ def test_what_arrives_is_the_trace(
         (" after completion, qd 8", "io_uring"),
     ],
 )
+@pytest.mark.promise("traces.arrives")
 def test_what_arrives_is_the_trace_in_its_order(
     clauses: str, mode: str, device: Starts, tmp_path: Path
 ) -> None:
@@ -138,6 +140,7 @@ def test_a_trace_that_is_larger_has_a_place(
 
 
 @pytest.mark.parametrize("speed", [1, 4])
+@pytest.mark.promise("traces.latency")
 def test_it_arrives_when_it_was_recorded(
     speed: int, device: Starts, tmp_path: Path
 ) -> None:
@@ -172,6 +175,7 @@ def lateness_ns(
 
 
 @pytest.mark.parametrize("qd", [8, 256])
+@pytest.mark.promise("traces.latency")
 def test_what_a_stall_delays_counts_from_its_recorded_time(
     qd: int, device: Starts, tmp_path: Path
 ) -> None:

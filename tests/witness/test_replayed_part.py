@@ -45,6 +45,7 @@ def as_reads(trace: Ios) -> Ios:
         ("only writes, writes as reads", lambda trace: as_reads(chosen(trace, WRITE))),
     ],
 )
+@pytest.mark.promise("traces.nothing_changes")
 def test_what_is_chosen_arrives_and_nothing_else_changes_the_device(
     mode: str,
     clause: str,

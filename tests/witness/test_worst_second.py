@@ -28,7 +28,6 @@ PLAN = """test "Seconds" {
 
 
 @pytest.mark.long
-@pytest.mark.promise("figures.worst_second")
 def test_one_bad_second_is_told(
     device: Callable[..., Device], tmp_path: Path, store_path: Path
 ) -> None:
