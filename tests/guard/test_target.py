@@ -345,6 +345,18 @@ class TestLoopDevice:
         finally:
             target.close()
 
+    @pytest.mark.promise("plans.no_io")
+    def test_a_plan_is_shown_without_any_io(self, loop: Path, tmp_path: Path) -> None:
+        """Other programs may look at a new device meanwhile, and not each time."""
+        counters = Path("/sys/block", loop.name, "stat")
+        plan = plan_file(tmp_path, WRITES)
+        for _ in range(5):
+            before = counters.read_text()
+            assert ioplan("plan", plan, "--target", loop).code == 0
+            if counters.read_text() == before:
+                return
+        pytest.fail(f"it did I/O: {counters.read_text()}")
+
     def test_a_mounted_device_may_be_read(self, loop: Path, tmp_path: Path) -> None:
         tell("mkfs.ext4", "-q", loop)
         with mounted(loop, tmp_path / "mnt"):

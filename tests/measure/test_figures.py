@@ -220,6 +220,7 @@ def test_a_small_deviation_survives_a_large_mean() -> None:
     assert value("stddev", *[run] * 5) == pytest.approx(deviation, abs=1e-6)
 
 
+@pytest.mark.promise("figures.unmeasured")
 def test_cpu_that_nobody_measured_is_not_0() -> None:
     measured = sample({("reader", "read"): [100]}, cpu_ns=SECOND_NS)
     data = {"cpu": None, "cpu_percent": None}

@@ -115,6 +115,7 @@ def test_metrics_are_of_all_runs_together() -> None:
     assert value("dwpd", *runs).value == pytest.approx(200)
 
 
+@pytest.mark.promise("figures.unmeasured")
 def test_what_was_not_measured_is_no_figure() -> None:
     for name in ("waf", "media_written", "dwpd"):
         assert value(name, None) == Figure(None, NO_LOG)

@@ -519,7 +519,7 @@ def fill(folder: Path) -> None:
 @pytest.mark.long_but_first
 @needs_root
 @pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.promise("errors.full_disk")
+@pytest.mark.promise("errors.full_disk", "resume.kept")
 def test_a_full_results_disk(backend: str, place: Place, scratch: Path) -> None:
     """Once more where fio's figures of a busy moment contradict each other."""
     calmly(lambda _: full_results_disk(backend, place, scratch))
