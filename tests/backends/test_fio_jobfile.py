@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fio_jobs import GOLDEN, MIB, NEEDS_FIO, job, one_size, split, stream
+from fio_jobs import MIB, NEEDS_FIO, job, one_size, split, stream
 from hypothesis import given
 from hypothesis import strategies as st
 
+from golden import Check, Golden
 from ioplan.backends import Backend, BackendError
 from ioplan.job import SECOND_NS, Job
 from ioplan_fio import FioBackend
@@ -27,6 +28,7 @@ from ioplan_fio.program import version_of
 from ioplan_fio.section import bell, whole
 from ioplan_fio.streams import extent
 
+FILES = Golden("fio_jobs")
 KIB = 1024
 WRITES = {"read_percent": 0}
 PERMUTED = {**WRITES, "permuted": True}
@@ -132,23 +134,24 @@ def shown(wanted: Job, settings: Settings) -> str:
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_a_job_file(name: str, renew: bool) -> None:
-    path, found = GOLDEN / f"{name}.fio", shown(JOBS[name], Settings())
-    if renew:
-        path.write_text(found)
-    assert found == path.read_text()
+def test_a_job_file(name: str, golden: Check) -> None:
+    golden(FILES, name, shown(JOBS[name], Settings()))
 
 
 def test_every_golden_has_a_job() -> None:
-    assert {path.stem for path in GOLDEN.glob("*.fio")} == set(JOBS)
+    assert {*FILES} == {*JOBS}
 
 
 @pytest.mark.slow
 @NEEDS_FIO
-def test_fio_takes_every_job_file() -> None:
-    files = [str(path) for path in sorted(GOLDEN.glob("*.fio"))]
+def test_fio_takes_every_job_file(tmp_path: Path) -> None:
+    for name, one in FILES.items():
+        (tmp_path / f"{name}.fio").write_text(one.expected)
     done = subprocess.run(
-        ["fio", "--parse-only", *files], capture_output=True, text=True, check=False
+        ["fio", "--parse-only", *sorted(tmp_path.iterdir())],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
 

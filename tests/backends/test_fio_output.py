@@ -12,11 +12,12 @@ from statistics import fmean, stdev
 from typing import Any
 
 import pytest
-from fio_jobs import GOLDEN, events, replay, stand_in
+from fio_jobs import events, replay, stand_in
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
 
+from golden import Golden
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
 from ioplan.results.measure.histogram import BITS, Histogram, bucket_index, bucket_range
 from ioplan.results.measure.measurement import Measurement
@@ -28,6 +29,7 @@ from ioplan_testing.checks import check_consistent
 
 pytestmark = pytest.mark.slow
 
+RECORDINGS = Golden("fio_recordings")
 FIO_BITS = 6
 
 
@@ -41,9 +43,8 @@ class Recording(Struct, frozen=True):
 
     @classmethod
     def of(cls, name: str) -> Recording:
-        kept = json.loads((GOLDEN / f"{name}.json").read_text())
-        out = (GOLDEN / f"{name}.txt").read_text()
-        return cls(Job.model_validate(kept["job"]), out, kept["said"], kept["code"])
+        kept = RECORDINGS[name].input
+        return cls(**{**kept, "job": Job.model_validate(kept["job"])})
 
 
 @pytest.fixture

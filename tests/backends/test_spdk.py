@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from labs import loop_device, needs_root
-from spdk_jobs import GOLDEN, job, stand_in
+from spdk_jobs import job, stand_in
 
+from golden import Check, Golden
 from ioplan.backends import BackendError, Gap, TargetRequest, find
 from ioplan.job import SECOND_NS
 from ioplan.runner.guard.errors import TargetError
@@ -157,16 +158,11 @@ def test_trims_are_refused_where_spdk_discards_nothing(
     assert all(not gap.instead and not gap.edit for gap in found if gap.field == "trim")
 
 
-def test_the_dialogues(renew: bool) -> None:
+@pytest.mark.parametrize("title", NATIVE)
+def test_a_dialogue(title: str, golden: Check) -> None:
     options = {**BDEVPERF, "no_huge": True, "mask": "0x2"}
-    parts = [
-        f"## {title}\n{SpdkBackend().native(job(**changes), options)}\n"
-        for title, changes in NATIVE.items()
-    ]
-    path = GOLDEN / "native.txt"
-    if renew:
-        path.write_text("\n".join(parts))
-    assert "\n".join(parts) == path.read_text()
+    told = SpdkBackend().native(job(**NATIVE[title]), options)
+    golden(Golden("spdk_native"), f"bdevperf: {title}", told)
 
 
 def test_a_share_of_zero_is_never_asked_for() -> None:

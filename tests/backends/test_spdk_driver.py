@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from fio_jobs import stand_in as fio_stand_in
-from spdk_jobs import MALLOC, job, stand_in
+from spdk_jobs import MALLOC, RECORDINGS, job, stand_in
 
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import SECOND_NS, Result, Started
@@ -121,10 +121,9 @@ def test_one_session_may_need_both(
 ) -> None:
     busy = dict.fromkeys(range(os.cpu_count() or 1), "process 1")
     monkeypatch.setattr(drive_module, "polled_cpus", lambda: busy)
-    fio_body = (
-        'case "$1" in --enghelp=*) exit;; esac\n'
-        f"cat {Path(__file__).parents[1]}/golden/spdk/fio/malloc_bssplit/out.json"
-    )
+    printed = tmp_path / "printed"
+    printed.write_text(RECORDINGS["fio/malloc_bssplit"].input["stdout"])
+    fio_body = f'case "$1" in --enghelp=*) exit;; esac\ncat {printed}'
     options = tree(tmp_path, fio_body)
     assert SpdkBackend().availability(options).version == "v24.09.1-pre, fio 3.35"
     request = TargetRequest(

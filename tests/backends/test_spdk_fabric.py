@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spdk_jobs import GOLDEN, LEFT_OUT, job, real
+from spdk_jobs import LEFT_OUT, RECORDINGS, job, real
 
 from ioplan.backends import TargetRequest
 from ioplan.core.error_kinds import Cause
@@ -40,7 +40,7 @@ TOLD = {
 
 @pytest.mark.parametrize("name", TOLD)
 def test_a_dead_target_is_called_that(name: str) -> None:
-    messages = (GOLDEN / "err" / name / "stderr").read_text()
+    messages = RECORDINGS[f"err/{name}"].input["stderr"]
     found = fabric_fault(FABRIC, messages)
     cause, words = TOLD[name]
     assert found and found.cause == cause and words in found.message

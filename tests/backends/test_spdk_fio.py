@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from fio_jobs import stand_in
-from spdk_jobs import GOLDEN, MALLOC, job
+from spdk_jobs import MALLOC, RECORDINGS, job
 
+from golden import Check, Golden
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
 from ioplan.results.measure.measurement import Measurement
@@ -57,15 +58,10 @@ NATIVE: dict[str, tuple[Job, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def test_what_fio_is_told(renew: bool) -> None:
-    told = "\n".join(
-        f"## {title}\n{SpdkBackend().native(wanted, options)}"
-        for title, (wanted, options) in NATIVE.items()
-    )
-    path = GOLDEN / "native_fio.txt"
-    if renew:
-        path.write_text(told)
-    assert told == path.read_text()
+@pytest.mark.parametrize("title", NATIVE)
+def test_what_fio_is_told(title: str, golden: Check) -> None:
+    told = SpdkBackend().native(*NATIVE[title])
+    golden(Golden("spdk_native"), f"fio: {title}", told)
 
 
 @pytest.mark.parametrize(
@@ -95,14 +91,14 @@ def test_what_it_cannot_either() -> None:
 
 def replayed(folder: Path, name: str, out: str | None = None) -> dict[str, Any]:
     """Options for a fio that prints a transcript when it is given a job file."""
-    taken = GOLDEN / "fio" / name
-    code = (taken / "rc").read_text().strip()
-    printed = folder / "printed"
-    printed.write_text((taken / "out.json").read_text() if out is None else out)
+    kept = RECORDINGS[f"fio/{name}"].input
+    printed, said = folder / "printed", folder / "said"
+    printed.write_text(kept["stdout"] if out is None else out)
+    said.write_text(kept["stderr"])
     body = (
         f'case "$1" in --enghelp=*) exit;; esac\n'
         f'tr "\\0" "\\n" < /proc/$$/environ | grep ^LD_PRELOAD > {folder}/preload\n'
-        f"cat {printed}; cat {taken}/stderr >&2; exit {code}"
+        f"cat {printed}; cat {said} >&2; exit {kept['code']}"
     )
     plugin = folder / "spdk_bdev"
     plugin.touch()
@@ -148,7 +144,7 @@ def test_a_recorded_run(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_slowest_io_is_where_it_was_counted(tmp_path: Path) -> None:
     """In a document of before the end, the maximum may be older than the buckets."""
-    out = (GOLDEN / "fio/malloc_bssplit/out.json").read_text()
+    out = RECORDINGS["fio/malloc_bssplit"].input["stdout"]
     early = out.index("\n}\n{") + 3, out.rindex("\n}\n{") + 3
     torn, times = re.subn(
         r'("lat_ns" : \{\s+"min" : \d+,\s+"max" : )[1-9]\d+',

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spdk_jobs import GOLDEN
+from spdk_jobs import RECORDINGS
 
 from ioplan.results.measure.histogram import bucket_index
 from ioplan.results.measure.tally import no_bins
@@ -29,47 +27,35 @@ from ioplan_spdk.bdevperf.ticks import (
 from ioplan_spdk.rpc.client import BadReply
 
 RATE = 2_600_000_000
-FOLDERS = sorted(
-    {
-        path.parent
-        for name in ("stderr", "rpc.json")
-        for path in GOLDEN.glob(f"*/*/{name}")
-    }
-)
+NAMES = [name for name, one in RECORDINGS.items() if "stderr" in one.input]
 
 
-def text(folder: Path, name: str) -> str:
-    path = folder / name
-    return path.read_text(errors="replace") if path.is_file() else ""
-
-
-def entries(folder: Path, method: str) -> Iterator[dict[str, Any]]:
-    dialogue = text(folder, "rpc.json")
-    for entry in json.loads(dialogue) if dialogue else ():
+def entries(name: str, method: str) -> Iterator[dict[str, Any]]:
+    for entry in RECORDINGS[name].input.get("rpc", ()):
         if entry.get("method") == method:
             yield entry
 
 
 def results(name: str, method: str) -> list[Any]:
-    found = entries(GOLDEN / "rpc" / name, method)
+    found = entries(f"rpc/{name}", method)
     return [entry["result"] for entry in found if "result" in entry]
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda f: f"{f.parent.name}/{f.name}")
-def test_every_transcript_is_survived(folder: Path) -> None:
-    code = text(folder, "rc").strip()
-    said = text(folder, "stderr") + text(folder, "stdout")
-    told = why(int(code) if code else None, said)
+@pytest.mark.parametrize("name", NAMES)
+def test_every_transcript_is_survived(name: str) -> None:
+    recorded = RECORDINGS[name].input
+    printed_text = recorded.get("stdout", "")
+    told = why(recorded.get("code"), recorded["stderr"] + printed_text)
     assert told and "\n" not in told
-    for jobs in printed_jobs(text(folder, "stdout")):
+    for jobs in printed_jobs(printed_text):
         for one in jobs:
             assert printed(one.buckets, RATE).sum() == sum(n for *_, n in one.buckets)
-    for entry in entries(folder, "perform_tests"):
+    for entry in entries(name, "perform_tests"):
         judge(entry)
-    for entry in entries(folder, "bdev_get_iostat"):
-        name = (entry.get("params") or {}).get("name", "")
-        take(lambda e=entry, n=name: counters(e.get("result"), n, "read"))
-    for entry in entries(folder, "bdev_get_histogram"):
+    for entry in entries(name, "bdev_get_iostat"):
+        device = (entry.get("params") or {}).get("name", "")
+        take(lambda e=entry, n=device: counters(e.get("result"), n, "read"))
+    for entry in entries(name, "bdev_get_histogram"):
         take(lambda e=entry: dense(e.get("result")))
 
 
@@ -89,7 +75,7 @@ def test_the_printed_histogram_counts_every_io() -> None:
     (reply,) = results("N_nonroot_nohuge", "perform_tests")
     asked = {"time_in_sec": 1, "queue_depth": 4, "io_size": "4096"}
     found = checked_outcome(reply, asked, ended=False)
-    ((one,),) = printed_jobs(text(GOLDEN / "rpc/N_nonroot_nohuge", "stdout"))
+    ((one,),) = printed_jobs(RECORDINGS["rpc/N_nonroot_nohuge"].input["stdout"])
     counts = printed(one.buckets, RATE)
     assert counts.sum() == found.ios and one.name == "Malloc0"
     assert min(one.percentiles_us.values()) > 0
@@ -120,7 +106,7 @@ def reply_of(counts: dict[int, int]) -> dict[str, Any]:
 def last(method: str, name: str) -> Any:
     found = [
         entry["result"]
-        for entry in entries(GOLDEN / "rpc/O_mix_one_layer", method)
+        for entry in entries("rpc/O_mix_one_layer", method)
         if entry["params"]["name"] == name
     ]
     return found[-1]
@@ -128,7 +114,7 @@ def last(method: str, name: str) -> Any:
 
 def test_the_histograms_of_the_directions_fit_their_counters() -> None:
     """Recorded at one moment, of the upper device and the target's own."""
-    recorded = entries(GOLDEN / "rpc/O_mix_one_layer", "bdev_get_iostat")
+    recorded = entries("rpc/O_mix_one_layer", "bdev_get_iostat")
     reply = {e["params"]["name"]: e["result"] for e in list(recorded)[:2]}
     read, write = (
         counters(reply[name], name, direction).ios

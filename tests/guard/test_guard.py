@@ -1,7 +1,6 @@
 """The guard: each kind of target that must be refused, really made.
 
-What a person sees is kept in tests/golden/refused, a file a kind, and shown in
-docs/lab-file.md; both are renewed with `pytest --renew`.
+What a person sees is a golden case, and shown in docs/lab-file.md.
 """
 
 from __future__ import annotations
@@ -21,10 +20,11 @@ from generated import check_part
 from kinds import Kind
 from kinds_of_data import ALL_KINDS
 
+from golden import Check, Golden
 from ioplan.runner.devices.inventory import Host
 from ioplan.runner.guard.target import TargetError, open_target
 
-GOLDEN = paths.GOLDEN / "refused"
+REFUSED = Golden("refused")
 FROM_VM = paths.TESTS / "vm/rows.json"
 DOCUMENT = paths.ROOT / "docs/lab-file.md"
 
@@ -63,7 +63,7 @@ def marked(kinds: Iterable[Kind]) -> list[Any]:
 @pytest.mark.parametrize("kind", marked(ALL_KINDS))
 @pytest.mark.promise("safety.block_device", "safety.file")
 def test_it_is_refused(
-    kind: Kind, tmp_path: Path, renew: bool, monkeypatch: pytest.MonkeyPatch
+    kind: Kind, tmp_path: Path, golden: Check, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("IOPLAN_LAB", raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", "/home/me/.config")
@@ -73,18 +73,12 @@ def test_it_is_refused(
     missing = [one for one in kind.programs if not shutil.which(one)]
     if missing:
         pytest.skip(f"LEFT OUT: {', '.join(missing)} is not installed")
-    row = refusal_of(kind, tmp_path)
-    path = GOLDEN / f"{kind.name.replace(' ', '_')}.json"
-    if renew:
-        GOLDEN.mkdir(exist_ok=True)
-        path.write_text(json.dumps(row, indent=2) + "\n")
-    assert row == json.loads(path.read_text())
+    golden(REFUSED, kind.name, refusal_of(kind, tmp_path))
 
 
 def rows() -> list[dict[str, str]]:
     """In the order of the table of kinds, then those of the virtual machine."""
-    names = (kind.name.replace(" ", "_") for kind in ALL_KINDS)
-    found = [json.loads((GOLDEN / f"{name}.json").read_text()) for name in names]
+    found = [REFUSED[kind.name].expected for kind in ALL_KINDS]
     lab = json.loads(FROM_VM.read_text()) if FROM_VM.is_file() else []
     return found + [row for row in lab if row["table"] == "refused"]
 
@@ -105,6 +99,4 @@ def test_the_document_has_the_table(renew: bool) -> None:
 
 def test_there_is_a_row_for_each_kind_and_nothing_else() -> None:
     assert len(ALL_KINDS) >= 20
-    assert {one.stem.replace("_", " ") for one in GOLDEN.glob("*.json")} == {
-        kind.name for kind in ALL_KINDS
-    }
+    assert {*REFUSED} == {kind.name for kind in ALL_KINDS}

@@ -1,6 +1,6 @@
 """Faults, really made: each leaves a record with its cause, and what was measured.
 
-The rows of the table in docs/faults.md are made here; `pytest --renew` renews them.
+The rows of the table in docs/faults.md are made here.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from generated import check_part
 from labs import lab_of_file, needs_root, tell
 from msgspec import Struct
 from started import ends, started
-from survived import DOCUMENT, check, last_run, plain, row_of, table
+from survived import DOCUMENT, FAULTS, last_run, plain, row_of, table
 
+from golden import Check
 from ioplan.backends import TargetRequest, find
 from ioplan.job import SECOND_NS
 from ioplan.results.store.database import RESERVE_BYTES
@@ -54,7 +55,7 @@ class Place(Struct):
     """The folder of a test, and the table that its row belongs to."""
 
     folder: Path
-    renew: bool
+    golden: Check
 
     @property
     def store(self) -> Path:
@@ -72,17 +73,13 @@ class Place(Struct):
         return self.is_row(name, fault, how, row_of(*last_run(self.store), self.folder))
 
     def is_row(self, name: str, fault: str, how: str, row: Row) -> Row:
-        ROWS.add(name)
-        check(name, {"fault": fault, "how": how, **row}, self.renew)
+        self.golden(FAULTS, name, {"fault": fault, "how": how, **row})
         return row
 
 
-ROWS: set[str] = set()
-
-
 @pytest.fixture
-def place(tmp_path: Path, renew: bool) -> Place:
-    return Place(tmp_path, renew)
+def place(tmp_path: Path, golden: Check) -> Place:
+    return Place(tmp_path, golden)
 
 
 @pytest.fixture
@@ -601,7 +598,7 @@ def test_a_clock_that_goes_is_no_jump() -> None:
 
 def test_the_document_has_the_table(renew: bool) -> None:
     check_part(DOCUMENT, "survived", table(NAMES), renew)
-    assert set(NAMES) >= ROWS
+    assert set(NAMES) == set(FAULTS)
 
 
 NAMES = [

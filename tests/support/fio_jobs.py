@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import paths
 import pytest
 
 from ioplan.backends import TargetRequest
@@ -15,7 +14,6 @@ from ioplan.job import SECOND_NS, Event, Job
 from ioplan.target_entry import LabTarget
 from ioplan_fio import FioBackend
 
-GOLDEN = paths.GOLDEN / "fio"
 MIB = 1 << 20
 NEEDS_FIO = pytest.mark.skipif(
     shutil.which("fio") is None,

@@ -1,8 +1,8 @@
 """Stands in for bdevperf: plays one recorded transcript, byte by byte.
 
-    play_bdevperf.py FOLDER MANNER -z -r SOCKET …
+    play_bdevperf.py FILE MANNER -z -r SOCKET …
 
-FOLDER has what was recorded: `stdout`, `stderr`, `rc`, and `rpc.json`, a dialogue.
+FILE has what was recorded: `stdout`, `stderr`, the exit `code`, and `rpc`, a dialogue.
 A request is answered with what was recorded for the same method and parameters, in
 order, the last one again and again. Times are PLAY_SPEED times shorter.
 
@@ -38,22 +38,14 @@ SAME_EVERYWHERE = {
 
 
 class Play:
-    def __init__(self, folder: Path, manner: str) -> None:
-        self.folder, self.manner = folder, manner
-        self.entries = self.read()
+    def __init__(self, recorded: dict[str, Any], manner: str) -> None:
+        self.recorded, self.manner = recorded, manner
+        self.entries: list[dict[str, Any]] = recorded.get("rpc", [])
         self.told: dict[str, int] = {}
         self.is_printed = self.is_over = False
         self.ending = threading.Event()
         self.lock = threading.Lock()
         self.over = threading.Event()
-
-    def read(self) -> list[dict[str, Any]]:
-        path = self.folder / "rpc.json"
-        return json.loads(path.read_text()) if path.exists() else []
-
-    def recorded(self, name: str) -> bytes:
-        path = self.folder / name
-        return path.read_bytes() if path.exists() else b""
 
     def note(self, start: str) -> bool:
         return any(str(e.get("note", "")).startswith(start) for e in self.entries)
@@ -62,7 +54,7 @@ class Play:
         """Print what is left to print, and end as recorded."""
         self.print()
         with self.lock:
-            code = int(self.recorded("rc") or b"1")
+            code = self.recorded.get("code", 1)
             if code < 0:
                 signal.signal(-code, signal.SIG_DFL) if code != -9 else None
                 os.kill(os.getpid(), -code)
@@ -72,7 +64,7 @@ class Play:
         """What was printed by then, once for each test."""
         with self.lock:
             if not self.is_printed:
-                sys.stdout.buffer.write(self.recorded("stdout"))
+                sys.stdout.buffer.write(self.recorded.get("stdout", "").encode())
                 sys.stdout.flush()
             self.is_printed = True
 
@@ -192,12 +184,12 @@ class Play:
 
 
 def main() -> None:
-    folder, manner, *arguments = sys.argv[1:]
+    file, manner, *arguments = sys.argv[1:]
     if arguments == ["--version"]:
         print("SPDK v24.09.1-pre")
         return
-    play = Play(Path(folder), manner)
-    sys.stderr.buffer.write(play.recorded("stderr"))
+    play = Play(json.loads(Path(file).read_bytes()), manner)
+    sys.stderr.buffer.write(play.recorded.get("stderr", "").encode())
     sys.stderr.flush()
     if manner == "start":
         play.end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -9,13 +10,14 @@ from typing import Any
 
 import paths
 
+from golden import Golden
 from ioplan.backends import BackendError
 from ioplan.job import SECOND_NS, Job
 from ioplan.job_stream import JobStream
 from ioplan.workload import SizeShare
 from ioplan_spdk.program import program_path
 
-GOLDEN = paths.GOLDEN / "spdk"
+RECORDINGS = Golden("spdk_recordings")
 MALLOC, MALLOC_BYTES = "malloc:64MiB", 64 << 20
 
 
@@ -50,8 +52,9 @@ def stand_in(
     folder: Path, transcript: str, manner: str = "dialogue", speed: int = 20
 ) -> Path:
     """A program that plays a transcript, so many times faster than it was."""
-    path = folder / "bdevperf"
-    player, played = paths.SUPPORT / "play_bdevperf.py", GOLDEN / transcript
+    path, played = folder / "bdevperf", folder / "transcript.json"
+    played.write_text(json.dumps(RECORDINGS[transcript].input))
+    player = paths.SUPPORT / "play_bdevperf.py"
     path.write_text(
         f"#!/bin/sh\nPLAY_SPEED={speed} exec {sys.executable} {player} {played} "
         f'{manner} "$@"\n'

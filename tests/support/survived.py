@@ -1,4 +1,4 @@
-"""Faults that ioplan has survived: a row for each, kept beside the golden files."""
+"""Faults that ioplan has survived: a row for each."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Any
 import paths
 from warned import not_of_the_host
 
+from golden import Golden
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.results.store.store import Store
 
-GOLDEN = paths.GOLDEN / "faults"
+FAULTS = Golden("faults")
 FROM_VM = paths.TESTS / "vm/rows.json"
 DOCUMENT = paths.ROOT / "docs/faults.md"
 COLUMNS = ("fault", "how", "status", "cause", "message", "kept")
@@ -72,20 +73,9 @@ def row_of(record: RunRecord, detail: RunDetail, folder: Path) -> dict[str, str]
     }
 
 
-def check(name: str, row: dict[str, str], renew: bool) -> None:
-    """The row is the one that the table has."""
-    assert tuple(row) == COLUMNS
-    path = GOLDEN / f"{name}.json"
-    if renew:
-        GOLDEN.mkdir(exist_ok=True)
-        path.write_text(json.dumps(row, indent=2) + "\n")
-    kept = json.loads(path.read_text())
-    assert row == kept, f"{row}\nis not the row of {path.name}:\n{kept}"
-
-
 def table(names: list[str]) -> str:
     """As Markdown: the rows of these names, then those of the virtual machine."""
-    rows = [json.loads((GOLDEN / f"{name}.json").read_text()) for name in names]
+    rows = [FAULTS[name].expected for name in names]
     rows += [row for row in _from_vm() if "fault" in row]
     lines = [_line(HEAD), _line(["---"] * len(HEAD))]
     return "\n".join(
