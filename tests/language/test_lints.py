@@ -186,6 +186,7 @@ def test_what_is_read_is_looked_at(tmp_path: Path) -> None:
         ("/dev/ram1", "block", [CACHE]),
         ("/dev/sda", "block", []),
         ("/nowhere/ram1", "file", []),
+        ("/dev/shm/scratch", "file", [CACHE]),
     ],
 )
 def test_a_target_in_memory_is_no_drive(path: str, kind: str, found: list[str]) -> None:

@@ -35,12 +35,15 @@ from ioplan.runner.prepare.fit import described
 from ioplan.runner.prepare.unmeasured import gaps_of
 from ioplan.runner.session.context import SessionContext
 from ioplan.runner.state.account_keeper import AccountKeeper
+from ioplan.runner.telemetry.disk import mount_of
+from ioplan.runner.telemetry.procfs import Tree
 from ioplan.workload import Workload
 
 # The classic lints of a plan on the target that it runs on.
 
 BLOCK_BYTES = 4096
 MEMORY_NAME = re.compile(r"(?:ram|zram|nullb)\d+")
+MEMORY_SYSTEMS = ("tmpfs", "ramfs")
 SAMPLES = 256
 
 RunKey = tuple[str, int, tuple[tuple[str, str], ...]]
@@ -67,9 +70,15 @@ def lints_on(
 
 
 def is_memory(facts: TargetFacts) -> bool:
-    """Whether a device is made of the host's memory: brd, zram, null_blk."""
-    name = os.path.basename(os.path.realpath(facts.path))  # noqa: PTH119  no file is meant
-    return facts.kind != "file" and bool(MEMORY_NAME.fullmatch(name))
+    """Whether a target is the host's memory: brd, zram, null_blk, or a file there.
+
+    Newer kernels accept direct I/O on such a file, and do it in memory all the same.
+    """
+    path = os.path.realpath(facts.path)
+    if facts.kind == "file":
+        mount = mount_of(Tree(), path)
+        return mount is not None and mount.kind in MEMORY_SYSTEMS
+    return bool(MEMORY_NAME.fullmatch(os.path.basename(path)))  # noqa: PTH119  no file is meant
 
 
 def empty_share(facts: TargetFacts, parts: Parts) -> float:
