@@ -13,7 +13,7 @@ PYTEST = $(VENV)/bin/python -m pytest $(OPTIONS)
 .PHONY: demo fast test test-engine test-python test-long test-vm test-tools soak
 .PHONY: ready-demo ready-dev ready-dist
 .PHONY: docs dist dist-test clean
-.PHONY: lint format types layers promises engine
+.PHONY: lint format types layers promises seams engine
 MAKEFLAGS += --jobs=2
 
 demo: ready-demo
@@ -68,7 +68,7 @@ dist-test: ready-dist
 	$(SUDO) $(VENV)/bin/python packaging/try_out.py
 	$(SUDO) $(VENV)/bin/python packaging/try_clone.py
 
-lint: format types layers promises engine
+lint: format types layers promises seams engine
 
 format: ready-dev
 	$(VENV)/bin/ruff format --check .
@@ -83,6 +83,10 @@ layers: ready-dev
 # Each has a test, and stands in its document.
 promises: ready-dev
 	$(VENV)/bin/python tests/support/check_promises.py
+
+# Tests import what packages export, and nothing behind that.
+seams: ready-dev
+	$(VENV)/bin/python tests/support/check_seams.py
 
 engine: ready-dev
 	for crate in $(CRATES); do (cd $$crate && cargo fmt --check && \

@@ -14,15 +14,15 @@ from math import inf
 from random import Random
 from threading import Lock, Thread
 
+from ioplan import TargetFault
 from ioplan.backends import Availability, BackendError, Gap, TargetFacts
 from ioplan.core.context import Closing
-from ioplan.core.error_kinds import TargetFault
 from ioplan.job import Failure, Progress, Result, Started
 from ioplan.job_refusal import refusal
 from ioplan.language.spoken import speaking, unspoken
-from ioplan.results.measure.histogram import bucket_index
+from ioplan.results.measure import bucket_index
 from ioplan.results.measure.tally import StreamCountsBuilder
-from ioplan.runner.guard.target import TargetError
+from ioplan.runner.guard import TargetError
 
 PATIENCE_S, GRACE_S, MAX_ERRORS = 30.0, 2.0, 1000
 

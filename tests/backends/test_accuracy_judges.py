@@ -28,8 +28,9 @@ from accuracy import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan.results.measure.histogram import bucket_index, bucket_range
-from ioplan_testing.calm import NAP_S, calmly
+from ioplan.results.measure import bucket_index, bucket_range
+from ioplan_testing import calmly
+from ioplan_testing.calm import NAP_S
 
 GAP_NS, RATE_IOPS, RUN_NS = 5 * MS, 200, 1000 * MS
 STALLED = range(500 * MS, 700 * MS)

@@ -14,9 +14,8 @@ from paths import ROOT
 
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import Event, Failure, Job, Result
-from ioplan.runner.guard.target import TargetError
-from ioplan_testing import Conformance
-from ioplan_testing.subject import job, sizes, stream
+from ioplan.runner.guard import TargetError
+from ioplan_testing import Conformance, job, sizes, stream
 
 sys.path.append(str(ROOT / "examples/nbd_backend"))
 from ioplan_blocking import BlockingBackend

@@ -24,8 +24,7 @@ from ioplan.job import (
     StreamCounts,
 )
 from ioplan.workload import Uniform
-from ioplan_testing import Conformance
-from ioplan_testing.subject import SLACK_NS, Times
+from ioplan_testing import SLACK_NS, Conformance, Times
 
 pytestmark = pytest.mark.slow
 

@@ -9,12 +9,11 @@ from spdk_jobs import LEFT_OUT, MALLOC, job, real, stand_in
 
 from ioplan.backends import Backend, TargetRequest
 from ioplan.job import SECOND_NS
-from ioplan_spdk import SpdkBackend
+from ioplan_spdk import SpdkBackend, SpdkOptions
 from ioplan_spdk.bdevperf.execution import SpdkExecution
-from ioplan_spdk.options import SpdkOptions
-from ioplan_testing import Conformance
-from ioplan_testing.checks import check_consistent, check_order, result_of
-from ioplan_testing.subject import SHORT, Times
+from ioplan_testing import Conformance, Times, check_consistent
+from ioplan_testing.checks import check_order, result_of
+from ioplan_testing.subject import SHORT
 
 OPTIONS = SpdkOptions(no_huge=True, patience_s=5)
 REPLAYS = {

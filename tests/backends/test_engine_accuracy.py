@@ -32,7 +32,7 @@ from calm import needs_idle_cpu
 from faulty import NEEDS_FUSE, Faulty, faulty, needs_faulty, slow, wait_for
 from labs import loop_device, needs_root
 
-from ioplan_io_uring.backend import engine_path
+from ioplan_io_uring import engine_path
 
 pytestmark = pytest.mark.slow
 

@@ -33,10 +33,10 @@ from started import is_running
 
 from ioplan.backends import TargetRequest
 from ioplan.job import SECOND_NS, Failure, Job, Progress, Result
-from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure import Measurement
 from ioplan.workload import DIRECTIONS
 from ioplan_fio import FioBackend
-from ioplan_testing.checks import check_consistent
+from ioplan_testing import check_consistent
 
 pytestmark = [NEEDS_FIO, pytest.mark.slow]
 

@@ -14,16 +14,9 @@ from hypothesis import strategies as st
 from golden import Check, Golden
 from ioplan.backends import Backend, BackendError
 from ioplan.job import SECOND_NS, Job
-from ioplan_fio import FioBackend
+from ioplan_fio import FioBackend, Settings, job_file, section_names, settings_of
 from ioplan_fio.gaps import GapContext, find_gaps
-from ioplan_fio.jobfile import (
-    ENGINES,
-    Settings,
-    duration,
-    job_file,
-    section_names,
-    settings_of,
-)
+from ioplan_fio.jobfile import ENGINES, duration
 from ioplan_fio.program import version_of
 from ioplan_fio.section import bell, whole
 from ioplan_fio.streams import extent

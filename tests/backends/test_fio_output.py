@@ -19,13 +19,18 @@ from msgspec import Struct
 
 from golden import Golden
 from ioplan.job import Event, Failure, Job, Progress, Result, Started
-from ioplan.results.measure.histogram import BITS, Histogram, bucket_index, bucket_range
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.tally import CountsBuilder
+from ioplan.results.measure import (
+    CountsBuilder,
+    Histogram,
+    Measurement,
+    bucket_index,
+    bucket_range,
+)
+from ioplan.results.measure.histogram import BITS
 from ioplan_fio.counts import LAST_EDGE_NS, LAST_NS, edges_ns, to_bins
 from ioplan_fio.document import LiveReport
 from ioplan_fio.timeline import Timeline
-from ioplan_testing.checks import check_consistent
+from ioplan_testing import check_consistent
 
 pytestmark = pytest.mark.slow
 

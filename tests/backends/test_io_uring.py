@@ -17,7 +17,7 @@ from command import ioplan, plan_file
 from labs import needs_root, tell
 from started import is_running
 
-from ioplan_io_uring.backend import engine_path
+from ioplan_io_uring import engine_path
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import pytest
 from ioplan.backends import Gap, TargetFacts
 from ioplan.job import Job
 from ioplan.job_refusal import refusal
-from ioplan_testing.subject import job, sizes, stream
+from ioplan_testing import job, sizes, stream
 
 KIB = 1024
 FACTS = TargetFacts(path="t", kind="file", capacity_bytes=64 * KIB, block_bytes=512)

@@ -12,8 +12,8 @@ from command import Done, ioplan, plan_file
 from labs import needs_root, tell
 from without_io_uring import engine_without_io_uring
 
-from ioplan.trace.prepared import DTYPE, FLUSH, READ, WRITE, Ios, Prepared, write
-from ioplan_witness.offsets import Floats, gamma_below, ks_distance
+from ioplan.trace import DTYPE, FLUSH, READ, WRITE, Ios, Prepared, write
+from ioplan_witness import Floats, gamma_below, ks_distance
 
 pytestmark = pytest.mark.slow
 MIB = 1 << 20

@@ -11,10 +11,9 @@ from plans import checked
 from sim_drive import DRIVES, WRITES, Bench
 
 from ioplan.backends import TargetFacts
-from ioplan.planner.jobs import all_jobs
-from ioplan.planner.unfold import unfold
-from ioplan.results.store.store import Store
-from ioplan_sim.spec import DriveSpec
+from ioplan.planner import all_jobs, unfold
+from ioplan.results.store import Store
+from ioplan_sim import DriveSpec
 
 GIB = 1 << 30
 FACTS = TargetFacts(path="t", kind="file", capacity_bytes=GIB, block_bytes=512)

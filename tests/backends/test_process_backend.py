@@ -19,8 +19,8 @@ from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import PROTOCOL, Event, Failure
 from ioplan.process.backend import ProcessBackend
 from ioplan.process.execution import job_text
-from ioplan_io_uring.backend import engine_path
-from ioplan_testing.subject import job
+from ioplan_io_uring import engine_path
+from ioplan_testing import job
 
 pytestmark = pytest.mark.slow
 

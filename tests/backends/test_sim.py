@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sim_drive import made_once
 
+from ioplan import job_streams
 from ioplan.backends import Backend, BackendError, TargetRequest
 from ioplan.job import (
     Counts,
@@ -19,8 +20,7 @@ from ioplan.job import (
     Result,
     Started,
 )
-from ioplan.job_stream import job_streams
-from ioplan.results.measure.histogram import Histogram, bucket_range
+from ioplan.results.measure import Histogram, bucket_range
 from ioplan.workload import (
     DIRECTIONS,
     Rate,

@@ -9,7 +9,7 @@ from sim_drive import SECOND_NS, filled, stream
 from ioplan.job import Progress
 from ioplan.workload import Rate
 from ioplan_sim.load import GammaArrivals
-from ioplan_witness.offsets import Floats, gamma_below, ks_distance
+from ioplan_witness import Floats, gamma_below, ks_distance
 
 TIMES = (1.02, 100.3, 7.0, 33.3)
 """In mean gaps, one after the other."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 from sim_drive import SECOND_NS, Bench, filled, stream
 
-from ioplan.job_stream import JobStream, job_streams
+from ioplan import JobStream, job_streams
 from ioplan.workload import Rate, Stream, Workload
 from ioplan_sim import batch
 from ioplan_sim.latency import Pace

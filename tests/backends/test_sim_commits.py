@@ -9,9 +9,9 @@ from sim_drive import stream
 from test_sim import drive, events, run
 
 from ioplan.job import Counts, Result
-from ioplan.results.measure.histogram import Histogram
+from ioplan.results.measure import Histogram
 from ioplan.workload import DIRECTIONS, Rate
-from ioplan_sim.spec import DriveSpec
+from ioplan_sim import DriveSpec
 
 LOG: dict[str, Any] = {"read_percent": 0, "pattern": "sequential"}
 FLUSH_NS = DriveSpec().buffer.flush

@@ -13,9 +13,9 @@ from sim_drive import DRIVES, FILL, SECOND_NS, WRITES, Bench, made_once, stream
 
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.workload import Hotspot, Hotspots, Normal, Pareto, Region, Zipf
-from ioplan_sim import SimBackend
+from ioplan_sim import DriveSpec, FlashSpec, SimBackend
 from ioplan_sim.latency import Curve, spread
-from ioplan_sim.spec import DriveSpec, FlashSpec, read_spec
+from ioplan_sim.spec import read_spec
 
 GIB = 1 << 30
 HALF = {"region": Region(end_percent=50)}

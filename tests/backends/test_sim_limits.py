@@ -13,8 +13,7 @@ from sim_drive import FILL, SECOND_NS, Bench, iops, size, stream
 
 from ioplan.job import Progress, Result
 from ioplan.workload import Rate, Region, Stream
-from ioplan_sim import batch, execution
-from ioplan_sim.spec import DriveSpec, FlashSpec, HostSpec
+from ioplan_sim import DriveSpec, FlashSpec, HostSpec, batch, execution
 
 GIB = 1 << 30
 REGION = Region(end_percent=15)

@@ -7,8 +7,8 @@ import json
 import pytest
 from sim_drive import SECOND_NS, filled, stream
 
+from ioplan import job_streams
 from ioplan.job import Progress
-from ioplan.job_stream import job_streams
 from ioplan.workload import Rate, RatePhase, Region, Workload
 from ioplan_sim.speed import Speeds
 

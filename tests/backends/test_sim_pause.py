@@ -10,7 +10,7 @@ from sim_drive import FILL, SECOND_NS, Bench, filled, made_once, stream
 
 from ioplan.job import Counts, Result
 from ioplan.workload import DIRECTIONS, Stream
-from ioplan_sim.spec import DriveSpec, FlashSpec, HostSpec
+from ioplan_sim import DriveSpec, FlashSpec, HostSpec
 
 MS_NS = 1_000_000
 STEADY = DriveSpec(

@@ -9,9 +9,9 @@ import pytest
 from sim_drive import Bench, spare_drive, stream
 
 from ioplan.workload import Stream
+from ioplan_sim import DriveSpec, FlashSpec
 from ioplan_sim.flash import Flash
 from ioplan_sim.placement import Shaped, fall
-from ioplan_sim.spec import DriveSpec, FlashSpec
 from ioplan_sim.ssd import large_blocks
 
 SPARES = (7, 15, 28)

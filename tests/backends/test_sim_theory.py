@@ -7,8 +7,9 @@ import pytest
 from sim_drive import FILL, SECOND_NS, WRITES, Bench, amplification, iops, stream
 
 from ioplan.workload import Rate
+from ioplan_sim import DriveSpec, FlashSpec, HostSpec
 from ioplan_sim.flash import Flash
-from ioplan_sim.spec import DriveSpec, FlashSpec, Geometry, HostSpec, geometry
+from ioplan_sim.spec import Geometry, geometry
 from ioplan_sim.ssd import Ssd, below_theory_percent, large_blocks, small_blocks
 
 GIB = 1 << 30

@@ -16,10 +16,9 @@ from ioplan.backends import BackendError, Gap, TargetRequest, find
 from ioplan.job import SECOND_NS
 from ioplan.runner.guard.errors import TargetError
 from ioplan.workload import Data, Hotspot, Hotspots, Rate, Region, SizeShare, Zipf
-from ioplan_spdk import SpdkBackend
+from ioplan_spdk import SpdkBackend, SpdkOptions, parse_options
 from ioplan_spdk.bdevperf.device_statistics import Schedule
 from ioplan_spdk.drive import SpdkDrive
-from ioplan_spdk.options import SpdkOptions, parse_options
 from ioplan_spdk.program import no_hugepages, program_path
 from ioplan_spdk.target_spec import target_spec
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ioplan.backends import BackendError
-from ioplan_spdk.options import SpdkOptions, parse_options
+from ioplan_spdk import SpdkOptions, parse_options
 from ioplan_spdk.polled_cpus import free_first, polled_cpus, shared_warning
 
 

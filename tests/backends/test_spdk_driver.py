@@ -13,10 +13,8 @@ from spdk_jobs import MALLOC, RECORDINGS, job, stand_in
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import SECOND_NS, Result, Started
 from ioplan.workload import Rate
-from ioplan_spdk import SpdkBackend, driver
+from ioplan_spdk import SpdkBackend, SpdkOptions, driver, driver_of
 from ioplan_spdk import drive as drive_module
-from ioplan_spdk.driver import driver_of
-from ioplan_spdk.options import SpdkOptions
 
 DRIVE = "nvme:pcie:0000:01:00.0"
 EXACT = {

@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 from spdk_jobs import LEFT_OUT, RECORDINGS, job, real
 
+from ioplan import Cause
 from ioplan.backends import TargetRequest
-from ioplan.core.error_kinds import Cause
 from ioplan.job import SECOND_NS, Event, Failure, Progress, Result
-from ioplan.runner.guard.target import TargetError
-from ioplan_spdk import SpdkBackend
+from ioplan.runner.guard import TargetError
+from ioplan_spdk import SpdkBackend, SpdkOptions
 from ioplan_spdk.driver import plugin_fault
-from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.rpc.client import Client
 from ioplan_spdk.target_spec import fabric_fault, target_spec
 

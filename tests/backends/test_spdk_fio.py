@@ -15,13 +15,12 @@ from spdk_jobs import MALLOC, RECORDINGS, job
 from golden import Check, Golden
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
-from ioplan.results.measure.measurement import Measurement
+from ioplan.results.measure import Measurement
 from ioplan.workload import Rate, Region, SizeShare
-from ioplan_spdk import SpdkBackend
+from ioplan_spdk import SpdkBackend, SpdkOptions
 from ioplan_spdk.fio_plugin.gaps import plugin_gaps
 from ioplan_spdk.fio_plugin.job import explained, plugin_path
-from ioplan_spdk.options import SpdkOptions
-from ioplan_testing.checks import check_consistent
+from ioplan_testing import check_consistent
 
 MIB = 1 << 20
 READS = (

@@ -14,9 +14,9 @@ from spdk_jobs import LEFT_OUT, MALLOC, job, real, stand_in
 from started import is_running
 
 from ioplan.job import SECOND_NS, Failure, Job, Result
+from ioplan_spdk import SpdkOptions
 from ioplan_spdk.bdevperf.execution import KeptProcess, SpdkExecution
 from ioplan_spdk.bdevperf.script import delete_calls, script_of
-from ioplan_spdk.options import SpdkOptions
 
 OPTIONS = SpdkOptions(no_huge=True, patience_s=5)
 

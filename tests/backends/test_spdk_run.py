@@ -20,18 +20,14 @@ from started import is_running
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.core.child import OwnedProcess
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
-from ioplan.results.measure.histogram import bucket_index
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.tally import CountsBuilder, no_bins
-from ioplan.runner.guard.scratch_file import create_scratch
-from ioplan.runner.guard.target import TargetError
-from ioplan_spdk import SpdkBackend
+from ioplan.results.measure import CountsBuilder, Measurement, bucket_index, no_bins
+from ioplan.runner.guard import TargetError, create_scratch
+from ioplan_spdk import SpdkBackend, SpdkOptions
 from ioplan_spdk.bdevperf.device_statistics import MixedHistogram
 from ioplan_spdk.bdevperf.execution import SpdkExecution
 from ioplan_spdk.bdevperf.script import script_of
 from ioplan_spdk.bdevperf.session import PREFIX, Home
 from ioplan_spdk.bdevperf.ticks import mean_ns, printed_jobs
-from ioplan_spdk.options import SpdkOptions
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spdk_jobs import RECORDINGS
 
-from ioplan.results.measure.histogram import bucket_index
-from ioplan.results.measure.tally import no_bins
+from ioplan.results.measure import bucket_index, no_bins
 from ioplan_spdk.bdevperf.device_statistics import counters
 from ioplan_spdk.bdevperf.exits import CODES, why
 from ioplan_spdk.bdevperf.outcome import NotBegun, UnsoundTest, checked_outcome
@@ -85,7 +84,7 @@ def test_the_printed_histogram_counts_every_io() -> None:
 def test_printed_and_polled_histograms_agree() -> None:
     """Text edges lead back to the very bucket of ticks."""
     for bucket in range(1200, 4000, 37):
-        from ioplan.results.measure.histogram import bucket_range
+        from ioplan.results.measure import bucket_range
 
         low, high = (edge / RATE * 1e6 for edge in bucket_range(bucket))
         whole = printed([(round(low, 3), round(high, 3), 1)], RATE)

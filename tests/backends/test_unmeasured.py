@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from plans import checked
 
-from ioplan.planner.summary import summary_of
-from ioplan.runner.prepare.fit import EXACT_ONLY, SAMPLE_TARGET, Shortfall, shortfalls
+from ioplan.planner import summary_of
+from ioplan.runner import shortfalls
+from ioplan.runner.prepare.fit import EXACT_ONLY, SAMPLE_TARGET, Shortfall
 from ioplan_fio.backend import FioBackend
 from ioplan_io_uring.backend import IoUringBackend
-from ioplan_sim.backend import SimBackend
+from ioplan_sim import SimBackend
 from ioplan_spdk.backend import SpdkBackend
 
 PLAN = """

@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from netlab import PORT, NetLab, Place, netlab
 from paths import ROOT
 
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner import read_lab
 from ioplan_lab.cluster.adopt.wheels import make_wheels
 
 PLAN = 'test "T" { run random 4KiB 70/30 for 1s }\n'

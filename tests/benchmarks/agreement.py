@@ -23,16 +23,14 @@ from statistics import median
 
 from msgspec.structs import replace
 
+from ioplan import metric_text
+from ioplan.cli import Terminal
 from ioplan.cli.commands.crosscheck import Options, Side
-from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.targets.choose import make_target, usable_backend
-from ioplan.core.units import metric_text
-from ioplan.language.check.check import check_file
-from ioplan.planner.steps import Run
-from ioplan.planner.summary import summary_of
-from ioplan.planner.unfold import unfold
-from ioplan.results.store.store import Store
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan.language import check_file
+from ioplan.planner import Run, summary_of, unfold
+from ioplan.results.store import Store
+from ioplan.runner import read_lab
 from ioplan.runner.session.crosscheck import MetricRatio, Pairs, judged, remarks
 
 SIZES, READS = ("4KiB", "16KiB", "64KiB", "128KiB"), (100, 70, 0)

@@ -23,11 +23,12 @@ from math import log
 from pathlib import Path
 from statistics import fmean, median, variance
 
-from ioplan.records.session import Session
-from ioplan.results.compare.judge import DEFAULT_METRICS, Question, compare
-from ioplan.results.compare.side import CellRuns, Side, side_of
-from ioplan.results.report.reader import Reader
-from ioplan.results.store.store import Store
+from ioplan.records import Session
+from ioplan.results.compare import Question, compare, side_of
+from ioplan.results.compare.judge import DEFAULT_METRICS
+from ioplan.results.compare.side import CellRuns, Side
+from ioplan.results.report import Reader
+from ioplan.results.store import Store
 
 IOPLAN = Path(sys.executable).parent / "ioplan"
 PLAN = """plan "The same again"

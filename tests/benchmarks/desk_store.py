@@ -25,13 +25,11 @@ from desk_pages import pages
 from postgres import PATH, postgres
 from run_data import measurement, record, session
 
-from ioplan.records.drive import Drive
-from ioplan.records.record import Verdict
-from ioplan.records.session import Session
+from ioplan.records import Drive, Session, Verdict
+from ioplan.results.store import COLUMNS, Store
 from ioplan.results.store.connection import Connection
-from ioplan.results.store.layout.tables import COLUMNS, insert, insert_missing
+from ioplan.results.store.layout.tables import insert, insert_missing
 from ioplan.results.store.rows import drive_row, env_row, session_row
-from ioplan.results.store.store import Store
 
 SESSIONS, RUNS, DRIVES, HOSTS, PAGE = 10_000, 100, 2000, 100, 500
 MOST_S = {"ls": 1.0, "show": 1.0, "history": 5.0}

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from benchmark_row import tell
 
-from ioplan_io_uring.backend import engine_path
+from ioplan_io_uring import engine_path
 
 GIB, MS, RUN_MS = 1 << 30, 1_000_000, 200
 FIO = (

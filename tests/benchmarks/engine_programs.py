@@ -18,7 +18,7 @@ from engine_cells import Cell, Setting
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan_io_uring.backend import engine_path
+from ioplan_io_uring import engine_path
 
 CPU = max(os.sched_getaffinity(0))
 COUNTED_IOS = (20_000, 120_000)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ioplan_io_uring.backend import engine_path
+from ioplan_io_uring import engine_path
 
 GIB, MS, MINUTE_NS = 1 << 30, 1_000_000, 60_000_000_000
 WARM_S, LOOK_S, SHOWN_S = 120, 1.0, 60

@@ -25,7 +25,7 @@ import desk_pictures  # noqa: E402
 from chromium import Browser, browser, left_out  # noqa: E402
 from command import ioplan  # noqa: E402
 
-from ioplan.results.store.store import Store  # noqa: E402
+from ioplan.results.store import Store  # noqa: E402
 
 FOLDER = ROOT / "docs" / "gallery"
 DRIVES = ROOT / "examples" / "sim"

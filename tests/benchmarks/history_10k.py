@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from made_history import fill, session_id
 
 from ioplan.cli import tune_startup
-from ioplan.language.metric import Metric
-from ioplan.results.history.history import Question, history
-from ioplan.results.store.store import Store
+from ioplan.language import Metric
+from ioplan.results.history import Question, history
+from ioplan.results.store import Store
 
 CELLS, NOISE, WHOLE = 20, 0.02, 200
 

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from synthetic_history import KINDS, NOISE, Values, noise, with_step
 
-from ioplan.results.history.limits import NIGHTS, log_limit
-from ioplan.results.history.monitor import signals
+from ioplan.results.history import log_limit, signals
+from ioplan.results.history.limits import NIGHTS
 
 BEFORE, WITHIN = 30, 30
 STEPS = (0.03, 0.05, 0.1)

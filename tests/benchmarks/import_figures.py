@@ -28,9 +28,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 import paths
 from command import ioplan
 
-from ioplan.language.syntax.source import Source
-from ioplan_importer.findings import ImportFault
-from ioplan_importer.plan_import import ImportedPlan, import_plan, kind_of
+from ioplan.language import Source
+from ioplan_importer import ImportedPlan, ImportFault, import_plan, kind_of
 from ioplan_importer.proof.prove import prove
 
 DOCUMENT = paths.ROOT / "docs" / "import.md"

@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from ioplan.trace import DTYPE, WRITE, Prepared, write
 from ioplan.trace.convert import convert
-from ioplan.trace.prepared import DTYPE, WRITE, Prepared, write
 from ioplan_importer.trace_model.command import model_text
 from ioplan_importer.trace_model.simulated import compared, part_of
 

@@ -49,11 +49,8 @@ ADDITIONS = "total = 0\nfor number in range(10_000_000): total += number"
 def measure() -> dict[str, float]:
     """One check and one plan, in this process."""
     start = time.perf_counter()
-    from ioplan.language.check.check import check
-    from ioplan.language.syntax.source import Source
-    from ioplan.planner.estimate import Estimator
-    from ioplan.planner.steps import Run
-    from ioplan.planner.unfold import unfold
+    from ioplan.language import Source, check
+    from ioplan.planner import Estimator, Run, unfold
 
     imported = time.perf_counter()
     plan = check(Source("matrix", PLAN))

@@ -23,14 +23,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from ioplan import JobStream
 from ioplan.job import Job, Result
-from ioplan.job_stream import JobStream
 from ioplan.runner.devices.facts import file_facts
 from ioplan.runner.state.stamps import StampFile
-from ioplan_io_uring.backend import EngineExecution, engine_path
+from ioplan_io_uring import engine_path
+from ioplan_io_uring.backend import EngineExecution
 from ioplan_io_uring.settings import Settings, engine_job
-from ioplan_witness.device import Device, running
-from ioplan_witness.script import Script
+from ioplan_witness import Device, Script
+from ioplan_witness.device import running
 
 SIZE_BYTES = 4 << 20
 STREAM = {"region_start_bytes": 0, "verify": True, "read_sizes": (), "write_sizes": ()}

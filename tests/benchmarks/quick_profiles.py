@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 from benchmark_row import tell
 
+from ioplan.records import RunRecord
 from ioplan.records.assessed import assessment, last_assessed
-from ioplan.records.record import RunRecord
 from ioplan.records.window import counted, window_of
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 FOLDER = Path(__file__).parents[2]
 DRIVES = {one.stem: one for one in sorted((FOLDER / "examples/sim").glob("*.toml"))}

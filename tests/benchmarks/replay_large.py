@@ -18,14 +18,13 @@ from time import monotonic
 
 import numpy as np
 
+from ioplan import JobStream
 from ioplan.backends import TargetRequest
 from ioplan.job import Job, Progress
-from ioplan.job_stream import JobStream
 from ioplan.language.replayed import TRACE, with_trace
-from ioplan.trace.known import known_survey
-from ioplan.trace.prepared import DTYPE, Ios, Prepared, write
+from ioplan.trace import DTYPE, Ios, Prepared, known_survey, write
 from ioplan.trace.selected import Selection
-from ioplan_sim.backend import SimBackend
+from ioplan_sim import SimBackend
 
 GAP_NS, CHUNK, CAPACITY = 10_000, 1 << 20, 64 << 30
 EACH = 1_000_000

@@ -26,10 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from ioplan.trace.prepared import DTYPE, Ios, write
-from ioplan_witness.device import Device, running
-from ioplan_witness.log import seen
-from ioplan_witness.script import Script
+from ioplan.trace import DTYPE, Ios, write
+from ioplan_witness import Device, Script, seen
+from ioplan_witness.device import running
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from command import ioplan, plan_file

@@ -22,9 +22,8 @@ from chromium import browser, left_out  # noqa: E402
 from command import ioplan  # noqa: E402
 from run_data import measurement, record, session  # noqa: E402
 
-from ioplan.language.check.check import check_file  # noqa: E402
-from ioplan.language.plan import Test  # noqa: E402
-from ioplan.results.store.store import Store  # noqa: E402
+from ioplan.language import Test, check_file  # noqa: E402
+from ioplan.results.store import Store  # noqa: E402
 
 KINDS = 64
 """So many different results take turns."""

@@ -21,9 +21,9 @@ from typing import NamedTuple
 
 from benchmark_row import tell
 
-from ioplan.records.record import RunRecord
+from ioplan.records import RunRecord
 from ioplan.records.window import counted, window_of
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 DRIVES = sorted((Path(__file__).parents[2] / "examples/sim").glob("*.toml"))
 FILL = "purge write sequential 128KiB, qd 32, 2 passes"

@@ -36,8 +36,8 @@ from command import ioplan, plan_file
 from seek_proof import PROOF, Row, file_table, summary, table
 from seek_targets import TARGETS, seek
 
+from ioplan.planner import most_probes
 from ioplan.planner.seek.grid import Bounds, grid
-from ioplan.planner.seek.search import most_probes
 from ioplan.planner.seeking import CONFIRM_RUNS
 
 IOPLAN = Path(sys.executable).parent / "ioplan"

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from benchmark_row import tell
 
-from ioplan.language.metric import Metric
-from ioplan.results.measure.metrics import Sample, figure
-from ioplan.results.store.store import Store
+from ioplan.language import Metric
+from ioplan.results.measure import Sample, figure
+from ioplan.results.store import Store
 
 SPARES = (7, 15, 28)
 UNITS_KIB = (4, 16)

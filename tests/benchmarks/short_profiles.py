@@ -15,7 +15,7 @@ from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 DRIVES = ("crosspoint", "client", "datacentre")
 SUITES = (

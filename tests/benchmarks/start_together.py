@@ -23,7 +23,7 @@ from labs import MIB, loop_device  # noqa: E402
 from netlab import NetLab, netlab  # noqa: E402
 from test_netlab import up  # noqa: E402
 
-from ioplan.results.store.store import Store  # noqa: E402
+from ioplan.results.store import Store  # noqa: E402
 
 RUNS, AIM_NS, US_NS = 20, 2_000_000, 1000
 PLAN = """workload both {{

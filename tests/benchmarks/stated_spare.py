@@ -17,11 +17,10 @@ from typing import NamedTuple
 
 from benchmark_row import tell
 
-from ioplan.language.metric import Metric
-from ioplan.records.record import RunRecord
-from ioplan.results.measure.metrics import Sample, figure
-from ioplan.results.measure.wear import steady_waf
-from ioplan.results.store.store import Store
+from ioplan.language import Metric
+from ioplan.records import RunRecord
+from ioplan.results.measure import Sample, figure, steady_waf
+from ioplan.results.store import Store
 
 STATED = {7: (4, 5, 6, 8, 9, 10, 15), 15: (10, 12, 13, 17, 19, 22, 28)}
 STATED[28] = (15, 18, 20, 22, 24, 32, 36, 45)

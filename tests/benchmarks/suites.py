@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from command import ioplan
 from suite_rows import CUTS, PLANS, SMOKE_BYTES, check_session, parts
 
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 SIM_BYTES = 64 << 30
 WAYS = {

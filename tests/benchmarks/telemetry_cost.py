@@ -20,15 +20,12 @@ from typing import NamedTuple
 
 from ioplan.backends import Drive, TargetFacts, TargetRequest, find
 from ioplan.job import SECOND_NS, Job
-from ioplan.language.check.check import check
+from ioplan.language import Source, check
 from ioplan.language.quantity import parse
-from ioplan.language.syntax.source import Source
-from ioplan.planner.jobs import all_jobs
-from ioplan.planner.unfold import unfold
+from ioplan.planner import all_jobs, unfold
+from ioplan.runner import Instruments, Interrupt
 from ioplan.runner.execute.execute import execute
-from ioplan.runner.execute.interrupt import Interrupt
-from ioplan.runner.guard.target import make_scratch
-from ioplan.runner.telemetry.instruments import Instruments
+from ioplan.runner.guard import make_scratch
 from ioplan.runner.telemetry.sensors import Meter
 
 PLAN = 'test "Cost" {{ run random 4KiB 100/0, qd 16 for {seconds}s }}'

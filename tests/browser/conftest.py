@@ -15,7 +15,7 @@ from many_drives import add_many_drives
 from run_data import session
 from sim_batches import rough
 
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 PLAN = Path(__file__).parent / "every_chart.ioplan"
 

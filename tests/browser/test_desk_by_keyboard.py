@@ -17,10 +17,7 @@ from person import Person
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from ioplan_lab.desk.database import DeskDatabase
-from ioplan_lab.desk.people.people import People
-from ioplan_lab.desk.people.role import Role
-from ioplan_lab.desk.tables import TABLES
+from ioplan_lab import TABLES, DeskDatabase, People, Role
 
 pytestmark = pytest.mark.long
 

@@ -14,9 +14,7 @@ import uvicorn
 from chromium import Browser, browser, left_out
 from desks import desk_in, token_of
 
-from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
-from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.web.app import create_app
+from ioplan_lab import Desk, LaneCall, LaneState, create_app
 
 pytestmark = pytest.mark.slow
 

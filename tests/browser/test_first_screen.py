@@ -10,8 +10,8 @@ from chromium import Browser, Report
 from command import ioplan
 from sim_batches import rough
 
-from ioplan.results.report.headlines.session_league import league_of
-from ioplan.results.store.store import Store
+from ioplan.results.report import league_of
+from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
 

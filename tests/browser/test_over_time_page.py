@@ -12,10 +12,9 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from sim_batches import rough
 
-from ioplan.language.metric import Metric
-from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.measure.stretch import Stretch, stretch
-from ioplan.results.store.store import Store
+from ioplan.language import Metric
+from ioplan.results.measure import IntervalCounts, Stretch, stretch
+from ioplan.results.store import Store
 from ioplan.workload import Direction
 
 pytestmark = pytest.mark.slow

@@ -15,10 +15,9 @@ from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from ioplan.language.metric import Metric
-from ioplan.results.report.document import FAILED
-from ioplan.results.report.reader import Reader
-from ioplan.results.store.store import Store
+from ioplan.language import Metric
+from ioplan.results.report import FAILED, Reader
+from ioplan.results.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 

@@ -9,7 +9,7 @@ from chromium import Browser
 from command import ioplan
 from run_data import record, run, session
 
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
 

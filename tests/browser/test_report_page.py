@@ -13,8 +13,8 @@ from chromium import Browser, Report, click, drawn, drawn_one, figure, looked_at
 from command import ioplan
 from made_history import fill
 
-from ioplan.results.report.document import PICTURE_KINDS
-from ioplan.results.store.store import Store
+from ioplan.results.report import PICTURE_KINDS
+from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
 

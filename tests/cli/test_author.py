@@ -14,7 +14,7 @@ from command import Done, ioplan, plan_file
 from ioplan.cli.commands.author import new
 from ioplan.cli.commands.author.explain import words
 from ioplan.cli.commands.author.templates import TEMPLATES
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 LIBRARY = "param t = 5ms\nworkload w = random 4KiB 100/0\n"
 PLAN = """use "lib/w.ioplan"

@@ -20,13 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_data import session
 
-from ioplan.cli.arguments import Call, CallError, parse
-from ioplan.cli.interface.declare import HELP, Command, Entry, Group, Parameter
-from ioplan.cli.interface.table import IOPLAN
+from ioplan.cli import IOPLAN, Command, Group, parse
+from ioplan.cli.arguments import Call, CallError
+from ioplan.cli.interface.declare import HELP, Entry, Parameter
 from ioplan.cli.shell import completion, shell_scripts
 from ioplan.cli.shell.help import wrapped
 from ioplan.core.retired import RETIRED_CLAUSES, RETIRED_COMMANDS, RETIRED_KEYS
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 from ioplan_lab.interface.lab import LAB
 
 pytestmark = pytest.mark.slow

@@ -12,9 +12,7 @@ import pytest
 from command import ioplan
 from paths import ROOT
 
-from ioplan.cli.arguments import parse
-from ioplan.cli.interface.declare import Command
-from ioplan.cli.interface.table import IOPLAN
+from ioplan.cli import IOPLAN, Command, parse
 
 DOCS = ROOT / "docs"
 DOCUMENTS = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]

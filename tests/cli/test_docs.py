@@ -13,8 +13,8 @@ import pytest
 from command import ioplan, plan_file
 from paths import ROOT
 
-from ioplan.runner.devices.identity import Identity, id_of
-from ioplan.runner.guard.guard import no_entry_text
+from ioplan.runner import Identity, id_of
+from ioplan.runner.guard import no_entry_text
 
 README = ROOT / "README.md"
 DOCS = ROOT / "docs"

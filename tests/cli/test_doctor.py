@@ -16,9 +16,9 @@ from made_machine import CPU, put
 
 from ioplan.backends import Availability
 from ioplan.cli.commands import doctor
+from ioplan.runner import Tree
 from ioplan.runner.doctor import checks
 from ioplan.runner.doctor.checks import CHECKS, Finding, Machine, findings
-from ioplan.runner.telemetry.procfs import Tree
 
 LIMITS = "Limit  Soft Limit  Hard Limit  Units\nMax locked memory  {}  {}  bytes"
 KERNEL = "proc/sys/kernel/io_uring"

@@ -13,12 +13,13 @@ from command import ioplan, plan_file
 from generated import check_part
 from paths import ROOT
 
-from ioplan.core.error_kinds import KINDS, Cause, CommandFault, StoreFault
+from ioplan import Cause, CommandFault, StoreFault
+from ioplan.core.error_kinds import KINDS
 from ioplan.job import Failure
-from ioplan.records.session import Session
-from ioplan.results.store.errors import ReserveUsedError, StoreError, StoreFullError
-from ioplan.results.store.store import Store
-from ioplan.runner.guard.target import TargetError
+from ioplan.records import Session
+from ioplan.results.store import Store, StoreError
+from ioplan.results.store.errors import ReserveUsedError, StoreFullError
+from ioplan.runner.guard import TargetError
 
 DOCUMENT = ROOT / "docs" / "errors.md"
 ALL = list(chain.from_iterable(KINDS))

@@ -11,7 +11,7 @@ from command import ioplan, plan_file
 from ioplan.cli.commands import compare, history
 from ioplan.core import formats
 from ioplan.core.formats import ENDINGS, FormatError, writer_of
-from ioplan.results.export import tabular
+from ioplan.results.exports import tabular
 
 READS = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
 

@@ -7,12 +7,11 @@ import io
 import pytest
 from plans import checked
 
-from ioplan.cli.display.live_lines import LiveLines
-from ioplan.cli.display.terminal import Terminal
+from ioplan.cli import LiveLines, Terminal
 from ioplan.core.units import bars
 from ioplan.job import Progress
-from ioplan.planner.unfold import unfold
-from ioplan.records.record import Interval
+from ioplan.planner import unfold
+from ioplan.records import Interval
 
 PLAN = 'test "T" { run random 4KiB 70/30 for 10min vary qd in 1, 2 }'
 STEPS = list(unfold(checked(PLAN)))

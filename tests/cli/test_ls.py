@@ -15,9 +15,8 @@ from command import ioplan
 from run_data import run, session
 
 from ioplan.cli.sessions.session_filter import since_of
-from ioplan.records.drive import Drive
-from ioplan.records.record import Verdict
-from ioplan.results.store.store import Store
+from ioplan.records import Drive, Verdict
+from ioplan.results.store import Store
 
 LAB_STORE = paths.ROOT / "tests/golden/store/lab.db.gz"
 JOB = "20261122-155027-ru5q"

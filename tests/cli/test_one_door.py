@@ -23,11 +23,10 @@ from command import ioplan, plan_file
 from labs import MIB, loop_device
 from paths import ROOT
 
-from ioplan.cli.interface.declare import Command, Group
-from ioplan.cli.interface.table import IOPLAN
+from ioplan.cli import IOPLAN, Command, Group
 from ioplan.cli.shell import shell_scripts
-from ioplan.runner.guard.scratch_file import MARK as SCRATCH
-from ioplan.trace.prepared import Prepared
+from ioplan.runner.guard import MARK as SCRATCH
+from ioplan.trace import Prepared
 from ioplan_witness import device
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -495,7 +494,7 @@ def places(path: Path) -> Iterator[str]:
 
 COMMANDS = (
     *("dsl/ioplan/cli", "dsl/ioplan/api", "dsl/ioplan/pytest_plugin.py"),
-    *("dsl/ioplan/results/report", "dsl/ioplan/results/export"),
+    *("dsl/ioplan/results/report", "dsl/ioplan/results/exports"),
     *("dsl/ioplan/results/share", "dsl/ioplan/results/history"),
     *("plugins/editor", "plugins/importer", "plugins/witness"),
     "plugins/lab/ioplan_lab/commands",

@@ -18,16 +18,14 @@ from run_requests import full_request
 from ioplan.cli.commands.resume import ResumeOptions, _call
 from ioplan.cli.commands.share.unbundle import ONLY_HERE, _with_values
 from ioplan.cli.interface.runs import RUN_COMMANDS
-from ioplan.records.run_request import OPTIONS, Resolved, RunRequest
-from ioplan.records.session import Session
-from ioplan.results.share.contents import LOCAL, Bundled, members_of, sessions_of
-from ioplan.results.store.store import Store
-from ioplan.runner.lab.lab import Lab
-from ioplan.runner.session.signature import signed
-from ioplan_lab.cluster.jobs.lane import LaneCall
-from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lane_folders, lanes_root
+from ioplan.records import Resolved, RunRequest, Session
+from ioplan.records.run_request import OPTIONS
+from ioplan.results import Bundled, members_of, sessions_of
+from ioplan.results.share.contents import LOCAL
+from ioplan.results.store import Store
+from ioplan.runner import Lab, signed
+from ioplan_lab import DeskError, LaneCall, LaneFolder, lane_folders, lanes_root
 from ioplan_lab.commands.jobs.start import _common
-from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.entry import NOT_QUEUED, queueable
 from ioplan_lab.desk.start.start_form import IN_FORM, form_fields, start_form_of
 from ioplan_lab.interface.queue import OWN_WORDS, RUN_WORDS

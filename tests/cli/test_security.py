@@ -29,34 +29,34 @@ from pydantic import ValidationError
 from run_data import measurement, overview, record, session
 from run_requests import other
 
+from ioplan import PlanError
 from ioplan.backends import BackendError
-from ioplan.cli import main
-from ioplan.cli.commands.sessions import plan_of
+from ioplan.cli import Terminal, main, plan_of
 from ioplan.cli.display.output import print_line, unprintable
-from ioplan.cli.display.terminal import Terminal
 from ioplan.core.text import printable, printable_lines
 from ioplan.job import Job
-from ioplan.language.check.check import check_file, examine
-from ioplan.language.check.modules import Loader
+from ioplan.language import Source, check_file
+from ioplan.language.checker.check import examine
+from ioplan.language.checker.modules import Loader
 from ioplan.language.errors.collector import Findings
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.syntax.source import Source
-from ioplan.records.record import RunDetail
-from ioplan.records.run_request import Resolved, RunRequest
-from ioplan.records.session import Session
-from ioplan.records.session_id import new_session_id
-from ioplan.results.export.export import export
-from ioplan.results.report.terminal.league import session_lines
-from ioplan.results.report.terminal.show import show_records
-from ioplan.results.store.codec import CodecError, decode_histograms, decode_series
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.session_folder import make_private
-from ioplan.results.store.store import Store
-from ioplan.runner.guard.scratch_file import ScratchError, create_scratch
-from ioplan.runner.session.signature import is_signed, signed
-from ioplan_fio.jobfile import Settings, job_file, section_names, settings_of
+from ioplan.records import Resolved, RunDetail, RunRequest, Session, new_session_id
+from ioplan.results import export
+from ioplan.results.report import session_lines, show_records
+from ioplan.results.store import (
+    CodecError,
+    Store,
+    StoreError,
+    decode_histograms,
+    decode_series,
+    make_private,
+)
+from ioplan.runner import signed
+from ioplan.runner.guard import create_scratch
+from ioplan.runner.guard.scratch_file import ScratchError
+from ioplan.runner.session.signature import is_signed
+from ioplan_fio import Settings, job_file, section_names, settings_of
+from ioplan_spdk import SpdkOptions
 from ioplan_spdk.fio_plugin.job import config_text
-from ioplan_spdk.options import SpdkOptions
 
 SOURCES = [
     path

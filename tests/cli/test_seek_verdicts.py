@@ -8,8 +8,8 @@ import pytest
 import scripted
 from command import Done, ioplan, plan_file
 
-from ioplan.records.seek import Found
-from ioplan.results.store.store import Store
+from ioplan.records import Found
+from ioplan.results.store import Store
 
 PLAN = """plan "S"
 test "S" {{

@@ -12,9 +12,8 @@ import pytest
 from command import ioplan, plan_file
 from pydantic import TypeAdapter
 
-from ioplan.records.run_request import Tags
-from ioplan.records.session import Session
-from ioplan.results.store.store import Store
+from ioplan.records import Session, Tags
+from ioplan.results.store import Store
 
 PLAN = """test "T" {
   run    random 4KiB 100/0 for 200ms

@@ -9,7 +9,7 @@ import pytest
 from command import ioplan, plan_file
 from labs import MIB, loop_device, mounted, needs_root, tell
 
-from ioplan.cli.app import run
+from ioplan.cli import run
 
 pytestmark = pytest.mark.slow
 

@@ -21,11 +21,10 @@ import pytest
 from command import ioplan
 from refused import refused
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.runner.devices.identity import Identity
-from ioplan.runner.guard.survey import Surveyed
-from ioplan.runner.lab.lab import Lab, LabHost
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan import ClusterFault
+from ioplan.runner import Identity, Lab, LabHost, read_lab
+from ioplan.runner.guard import Surveyed
+from ioplan_lab import PROGRAMS
 from ioplan_lab.cluster.adopt.adoption import host_of
 from ioplan_lab.cluster.adopt.lab_entries import (
     drive_entries,
@@ -35,7 +34,6 @@ from ioplan_lab.cluster.adopt.lab_entries import (
 from ioplan_lab.cluster.adopt.look import Look, look
 from ioplan_lab.cluster.adopt.look_at_host import use
 from ioplan_lab.cluster.adopt.wheels import make_wheels, needed
-from ioplan_lab.programs import PROGRAMS
 
 TEXT = """# the lab of the third floor
 scheduler = "tls://10.0.0.1:8786"   # the desk

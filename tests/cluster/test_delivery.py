@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ioplan.cli.display.terminal import Terminal
-from ioplan.results.store.delivery.outbox import Delivery
+from ioplan.cli import Terminal
+from ioplan.results.store import Delivery
+from ioplan_lab import Job, LaneCall
 from ioplan_lab.cluster.jobs.executors import LocalExecutor
-from ioplan_lab.cluster.jobs.job import Job
-from ioplan_lab.cluster.jobs.lane import LaneCall, initial_state
+from ioplan_lab.cluster.jobs.lane import initial_state
 from ioplan_lab.commands.jobs.delivery import (
     ask_deliveries,
     said_of_delivery,

@@ -13,7 +13,7 @@ from fio_jobs import MIB, NEEDS_FIO, job, stream
 
 from ioplan.backends import TargetRequest, find
 from ioplan.job import Job, Progress, Result, Started
-from ioplan.runner.guard.target import make_scratch
+from ioplan.runner.guard import make_scratch
 from ioplan_lab.cluster.sync.participant import GatedExecution
 
 pytestmark = pytest.mark.slow

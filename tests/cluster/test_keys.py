@@ -20,9 +20,11 @@ import pytest
 from command import ioplan
 from refused import refused
 
+from ioplan import ClusterFault
 from ioplan.cli.commands import doctor
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.runner.lab.lab import WORKER_PORT, LabHost
+from ioplan.runner import LabHost
+from ioplan.runner.lab.lab import WORKER_PORT
+from ioplan_lab import PROGRAMS
 from ioplan_lab.cluster.keys import enrolment, issued
 from ioplan_lab.cluster.keys.authority import Authority
 from ioplan_lab.cluster.keys.enrolment import enrol
@@ -32,7 +34,6 @@ from ioplan_lab.cluster.keys.identity import FILES, OWN, SERVERS, Identity, keys
 from ioplan_lab.cluster.keys.issued import notice
 from ioplan_lab.cluster.keys.tls import to_listen
 from ioplan_lab.interface.lab import WORKER_PORT as CLI_PORT
-from ioplan_lab.programs import PROGRAMS
 
 HERE = "127.0.0.1"
 NEEDS_OPENSSL = pytest.mark.skipif(

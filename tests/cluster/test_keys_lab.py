@@ -20,9 +20,9 @@ from distributed.versions import get_versions
 from netlab import wait_for
 from refused import refused
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.runner.lab.lab import Lab
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan import ClusterFault
+from ioplan.runner import Lab, read_lab
+from ioplan_lab import PROGRAMS
 from ioplan_lab.cluster.hosts import lifecycle, servers
 from ioplan_lab.cluster.hosts.lifecycle import renew_own_keys, why_unseen
 from ioplan_lab.cluster.hosts.service import HELD, LOG_BYTES, Service
@@ -31,7 +31,6 @@ from ioplan_lab.cluster.keys.dask_security import LabSecurity
 from ioplan_lab.cluster.keys.enrolment import enrol
 from ioplan_lab.cluster.keys.handshake import Handshake, shake_hands
 from ioplan_lab.cluster.keys.identity import Identity
-from ioplan_lab.programs import PROGRAMS
 
 pytestmark = pytest.mark.slow
 HERE = "127.0.0.1"

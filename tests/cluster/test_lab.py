@@ -11,11 +11,10 @@ from command import ioplan, plan_file
 from labs import loop_device, needs_root
 from refused import refused
 
+from ioplan import LabFault
+from ioplan.cli import Terminal
 from ioplan.cli.display.lines import Lines
-from ioplan.cli.display.terminal import Terminal
-from ioplan.core.error_kinds import LabFault
-from ioplan.runner.lab.lab import Lab, LabError
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner import Lab, LabError, read_lab
 
 READS = 'test "R" { run random 4KiB 100/0 for 100ms }'
 

@@ -16,15 +16,14 @@ from labs import loop_device, needs_root
 from msgspec.structs import astuple
 from refused import refused
 
-from ioplan.core.error_kinds import ClusterFault, LabFault
-from ioplan.runner.lab.cross_references import for_host, members
-from ioplan.runner.lab.lab import Lab, LabError, LabHost
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan import ClusterFault, LabFault
+from ioplan.runner import Lab, LabError, LabHost, for_host, read_lab
+from ioplan.runner.lab.cross_references import members
+from ioplan_lab import PROGRAMS
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts import lifecycle
 from ioplan_lab.cluster.hosts.ssh import call_host
 from ioplan_lab.cluster.keys.identity import keys_folder
-from ioplan_lab.programs import PROGRAMS
 
 EXAMPLE = paths.ROOT / "examples/lab/lab.toml"
 

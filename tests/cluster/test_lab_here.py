@@ -12,8 +12,8 @@ import pytest
 from command import ioplan, plan_file
 from postgres import needs_postgres
 
-from ioplan.results.store.store import Store
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan.results.store import Store
+from ioplan.runner import read_lab
 from ioplan_lab.cluster.hosts import own_postgres
 from ioplan_lab.cluster.hosts.own_postgres import MOST_SOCKET_PATH, OwnPostgres
 

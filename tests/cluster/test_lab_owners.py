@@ -9,8 +9,8 @@ import pytest
 from command import ioplan, plan_file
 from refused import refused
 
-from ioplan.core.error_kinds import LabFault
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan import LabFault
+from ioplan.runner import read_lab
 
 NOBODY = 65534
 needs_chown = pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: chown needs root")

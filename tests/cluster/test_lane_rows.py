@@ -8,9 +8,8 @@ import time
 import pytest
 from rich.console import Console
 
-from ioplan.records.host_clock import HostClock
-from ioplan_lab.cluster.jobs.job import Job
-from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
+from ioplan.records import HostClock
+from ioplan_lab import Job, LaneCall, LaneState
 from ioplan_lab.commands.jobs.fleet import print_lanes, short_reasons
 
 RUNNING = LaneState(

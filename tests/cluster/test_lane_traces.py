@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.trace.known import known_survey
-from ioplan.trace.prepared import DTYPE, write
+from ioplan.trace import DTYPE, known_survey, write
 from ioplan_lab.cluster.jobs.traces import offer, put
 
 

@@ -18,21 +18,15 @@ from command import Done, ioplan, plan_file
 from labs import needs_root
 from sight import ELSEWHERE
 
-from ioplan.records.host_clock import HostClock
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.store import Store
+from ioplan.records import HostClock
+from ioplan.results.store import Store, StoreError
+from ioplan_lab import PROGRAMS, LaneFolder, lane_folders, lanes_root
 from ioplan_lab.cluster.jobs.clock_file import keep_clock
 from ioplan_lab.cluster.jobs.lane import initial_state
-from ioplan_lab.cluster.jobs.lane_folder import (
-    STATE_BYTES,
-    LaneFolder,
-    lane_folders,
-    lanes_root,
-)
+from ioplan_lab.cluster.jobs.lane_folder import STATE_BYTES
 from ioplan_lab.cluster.jobs.lane_parent import PARENTS
 from ioplan_lab.commands.jobs import follow
 from ioplan_lab.commands.jobs.executor import lane_errors
-from ioplan_lab.programs import PROGRAMS
 
 pytestmark = pytest.mark.slow
 

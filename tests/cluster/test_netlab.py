@@ -26,10 +26,8 @@ from command import plan_file
 from labs import MIB, tell
 from netlab import NEEDS_NETNS, PORT, NetLab, Place, netlab, wait_for
 
-from ioplan.results.store.layout.tables import COLUMNS
-from ioplan.results.store.overview import COUNTED
-from ioplan.results.store.store import Store
-from ioplan.runner.devices.open_files import openers
+from ioplan.results.store import COLUMNS, COUNTED, Store
+from ioplan.runner import openers
 
 pytestmark = [*NEEDS_NETNS, pytest.mark.long]
 

@@ -25,10 +25,10 @@ from netlab import NEEDS_NETNS, NetLab, Place, netlab, wait_for
 from test_netlab import up
 
 from ioplan.job import Result
-from ioplan.records.record import RunDetail, RunRecord
-from ioplan.results.store.store import Store
-from ioplan.runner.devices.open_files import openers
-from ioplan_io_uring.backend import engine_path
+from ioplan.records import RunDetail, RunRecord
+from ioplan.results.store import Store
+from ioplan.runner import openers
+from ioplan_io_uring import engine_path
 
 pytestmark = NEEDS_NETNS
 

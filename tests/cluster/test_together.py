@@ -12,10 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refused import refused
 
+from ioplan import JobStream, TargetFault
 from ioplan.backends import TargetFacts
-from ioplan.core.error_kinds import TargetFault
 from ioplan.job import Counts, Job, Progress, Result, StreamCounts
-from ioplan.job_stream import JobStream
 from ioplan.workload import SizeShare
 from ioplan_lab.cluster.sync.backend import HostTarget, common_facts
 from ioplan_lab.cluster.sync.coordinator import hosts_of, job_of_host, region_gaps

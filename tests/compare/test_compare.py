@@ -16,8 +16,10 @@ from command import Done, ioplan, plan_file
 from run_data import measurement, record, session
 from synthetic_sessions import DEPTHS, store_session
 
-from ioplan.language.metric import METRICS, THROTTLED, parse_metric
-from ioplan.records.record import BackendFacts
+from ioplan.language import METRICS, parse_metric
+from ioplan.language.metric import THROTTLED
+from ioplan.records import BackendFacts
+from ioplan.results.compare import Question, compare, side_of
 from ioplan.results.compare.comparison import Row
 from ioplan.results.compare.formats import (
     MOST_ROWS,
@@ -26,11 +28,9 @@ from ioplan.results.compare.formats import (
     junit,
     markdown,
 )
-from ioplan.results.compare.judge import Question, compare
 from ioplan.results.compare.rows import MORE_IS_BETTER
-from ioplan.results.compare.side import side_of
-from ioplan.results.report.reader import Reader
-from ioplan.results.store.store import Store
+from ioplan.results.report import Reader
+from ioplan.results.store import Store
 
 BEFORE = 'test "Before" { run random 16KiB 100/0 for shift }\n'
 READS = """

@@ -13,8 +13,9 @@ from synthetic_sessions import Design, World, alarms, alternating, judged
 
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.core.statistics.student_t import quantile, tail
-from ioplan.language.metric import Metric
-from ioplan.records.session import Session
+from ioplan.language import Metric
+from ioplan.records import Session
+from ioplan.results.compare import MetricNoise
 from ioplan.results.compare.call import (
     KNOWN,
     NOTHING_TO_LEARN_FROM,
@@ -30,7 +31,6 @@ from ioplan.results.compare.estimate import (
     MetricTable,
     sessions_needed,
 )
-from ioplan.results.compare.noise import MetricNoise
 from ioplan.results.compare.wording import units
 
 T_975 = (

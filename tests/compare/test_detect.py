@@ -11,10 +11,9 @@ import pytest
 from command import Done, ioplan, plan_file
 from synthetic_sessions import World, alternating, judged
 
+from ioplan.results.history import log_limit, signals
 from ioplan.results.history.detect import On, detection
-from ioplan.results.history.limits import log_limit
-from ioplan.results.history.monitor import signals
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 PLAN = """test "Reads" {
   repeat 3 { run random 4KiB 100/0 for 1s }

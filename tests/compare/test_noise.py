@@ -12,15 +12,15 @@ import pytest
 from run_data import HOST, measurement, record, session
 
 from ioplan.core.statistics.shared_variance import Variance
-from ioplan.language.metric import Metric
-from ioplan.records.record import BackendFacts
+from ioplan.language import Metric
+from ioplan.records import BackendFacts
 from ioplan.records.setup import setup_of
+from ioplan.results.compare import MetricNoise, side_of
 from ioplan.results.compare.earlier import Peers, RunFigures, noise_of, others
 from ioplan.results.compare.judge import learned_from, peers_of
-from ioplan.results.compare.noise import Group, MetricNoise, added, learned, percent
-from ioplan.results.compare.side import side_of
-from ioplan.results.report.reader import Reader
-from ioplan.results.store.store import Store
+from ioplan.results.compare.noise import Group, added, learned, percent
+from ioplan.results.report import Reader
+from ioplan.results.store import Store
 
 CELLS = range(20)
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from ioplan import ClusterFault, CommandFault, ExplainedError
+from ioplan.cli import Command
 from ioplan.cli.app import call_command
-from ioplan.cli.interface.declare import Command
-from ioplan.core.error_kinds import ClusterFault, CommandFault, ExplainedError
 from ioplan_lab.cluster.adopt.lab_entries import with_entries
 from ioplan_lab.desk.schedules.schedule import next_time
 

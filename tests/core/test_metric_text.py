@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ioplan.core.units import metric_text
+from ioplan import metric_text
 
 
 @pytest.mark.parametrize(

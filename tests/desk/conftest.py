@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from desks import desk_in
 
-from ioplan_lab.desk.desk import Desk
+from ioplan_lab import Desk
 
 
 @pytest.fixture

@@ -16,10 +16,10 @@ from desks import client, desk_in, form_token, signed_in, token_of
 from postgres import Server, children, needs_postgres, server
 from starlette.testclient import TestClient
 
-from ioplan.core.error_kinds import StoreFault
-from ioplan.results.store.errors import StoreError
-from ioplan_lab.desk.desk import Desk
-from ioplan_testing.calm import calmly
+from ioplan import StoreFault
+from ioplan.results.store import StoreError
+from ioplan_lab import Desk
+from ioplan_testing import calmly
 
 MOST_S = 1.0
 TOLD = "The desk&#x27;s database does not answer. This is as of"

@@ -13,8 +13,8 @@ from command import ioplan, plan_file
 from desks import desk_in, form_token, signed_in
 from labs import MIB, loop_device, needs_root
 
-from ioplan.runner.devices.identity import Identity
-from ioplan.runner.guard.survey import Surveyed
+from ioplan.runner import Identity
+from ioplan.runner.guard import Surveyed
 from ioplan_lab.cluster.adopt.adoption import LINK
 from ioplan_lab.desk.surveyed import chosen, keep_surveys, sizes
 

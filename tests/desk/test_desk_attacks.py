@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from desks import by_token, client, form_token, signed_in
 
-from ioplan.results.store.errors import StoreError
-from ioplan_lab.desk.desk import Desk
+from ioplan.results.store import StoreError
+from ioplan_lab import Desk
 from ioplan_lab.desk.web.limits import MOST_BYTES
 
 EVERY = ("/sign-in", "/", "/no-such", "/people")

@@ -12,14 +12,9 @@ from postgres import needs_postgres, postgres
 from run_data import run, session
 from test_inventory import call_of, state_of
 
-from ioplan.records.drive import Drive
-from ioplan.records.telemetry import Telemetry
-from ioplan_lab.cluster.jobs.lane import LaneState
-from ioplan_lab.desk.database import DeskDatabase
-from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.errors import DeskError
+from ioplan.records import Drive, Telemetry
+from ioplan_lab import TABLES, Desk, DeskDatabase, DeskError, LaneState
 from ioplan_lab.desk.samples import Samples
-from ioplan_lab.desk.tables import TABLES
 from ioplan_lab.desk.tags import DriveTags
 from ioplan_lab.desk.web.live_chart import chart
 
@@ -152,8 +147,7 @@ def test_many_lanes_are_drawn_together(desk: Desk) -> None:
 def test_what_was_started_here_is_sampled_by_the_desk(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from ioplan_lab.cluster.jobs.job import Job
-    from ioplan_lab.desk.running import JobNow
+    from ioplan_lab import Job, JobNow
 
     one = JobNow(Job(id=call_of(1).job, plan="P", where="d1", calls=()), (running(0),))
     monkeypatch.setattr(type(desk.running), "now", lambda _: [one])
@@ -253,7 +247,8 @@ def test_sessions_have_a_key_figure(desk: Desk) -> None:
     page = by_token(desk, "viewer").get("/sessions").text
     found = re.search(r'data-label="Most">([^<]+)<', page)
     assert found and row.total.iops > 0
-    from ioplan.core.units import bytes_text, iops_text
+    from ioplan import iops_text
+    from ioplan.core.units import bytes_text
 
     moved = bytes_text(row.total.bandwidth_bytes_per_s)
     assert found[1] == f"{iops_text(row.total.iops)}, {moved}/s"

@@ -16,10 +16,8 @@ from oidc_provider import Provider as Remote
 from oidc_provider import provider as remote
 from starlette.testclient import TestClient
 
-from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.errors import DeskError
+from ioplan_lab import Desk, DeskError, Role
 from ioplan_lab.desk.people.oidc import Provider, read_settings
-from ioplan_lab.desk.people.role import Role
 
 SETTINGS = """issuer = "{issuer}"
 client_id = "ioplan"

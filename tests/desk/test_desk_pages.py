@@ -13,13 +13,10 @@ import pytest
 from desks import desk_in, form_token, signed_in
 from starlette.testclient import TestClient
 
-from ioplan.runner.guard.consent_list.drives import drives_of
-from ioplan.runner.guard.consent_list.signed import make_key, sign
-from ioplan.runner.lab.lab_file import read_lab
-from ioplan_lab.desk.desk import Desk
+from ioplan.runner import read_lab
+from ioplan.runner.guard import drives_of, make_key, sign
+from ioplan_lab import Desk, Queue, QueueEntry
 from ioplan_lab.desk.hooks.hooks import Hooks, announce
-from ioplan_lab.desk.queue.entry import QueueEntry
-from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.schedules.schedule import Schedules
 
 EVIL = '<script>alert("x")</script>'

@@ -11,9 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.people.role import Role
-from ioplan_lab.desk.web.app import create_app
+from ioplan_lab import Desk, Role, create_app
 from ioplan_lab.desk.web.request_context import RequestContext, role_of
 
 FOR = {

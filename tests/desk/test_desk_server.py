@@ -14,10 +14,8 @@ import pytest
 from command import ioplan
 from desks import desk_in
 
-from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.errors import DeskError
+from ioplan_lab import Desk, DeskError, create_app
 from ioplan_lab.desk.web import server
-from ioplan_lab.desk.web.app import create_app
 from ioplan_lab.desk.web.own_certificate import own_certificate
 from ioplan_lab.desk.web.server import Place, Server, check
 

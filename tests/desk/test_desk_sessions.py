@@ -11,12 +11,8 @@ from desks import by_token, desk_in
 from run_data import run, session
 from starlette.testclient import TestClient
 
-from ioplan.records.drive import Drive
-from ioplan.records.telemetry import Telemetry
-from ioplan_lab.cluster.jobs.job import Job
-from ioplan_lab.cluster.jobs.lane import LaneState
-from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.running import JobNow
+from ioplan.records import Drive, Telemetry
+from ioplan_lab import Desk, Job, JobNow, LaneState
 
 EVIL = '"><script>alert(1)</script><img src=x onerror=alert(2)>{{6*7777}}\x1b[2J'
 COUNT = 60

@@ -9,10 +9,8 @@ import pytest
 from desks import by_token, client, desk_in, form_token, signed_in, token_of
 from starlette.testclient import TestClient
 
-from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.errors import DeskError
+from ioplan_lab import Desk, DeskError, Role
 from ioplan_lab.desk.people import people
-from ioplan_lab.desk.people.role import Role
 
 
 def enter(browser: TestClient, token: str) -> int:

@@ -11,10 +11,9 @@ import pytest
 from desks import by_token, desk_in, form_token, signed_in
 from starlette.testclient import TestClient
 
+from ioplan_lab import PROGRAMS, Desk, Runner
 from ioplan_lab.commands.jobs.executor import connect
-from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.queue.runner import JobStarter, Runner
-from ioplan_lab.programs import PROGRAMS
+from ioplan_lab.desk.queue.runner import JobStarter
 
 PLAN = """plan "Quick <b>look</b>"
 test "T" {

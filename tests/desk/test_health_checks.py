@@ -12,14 +12,10 @@ from desks import by_token, desk_in
 from run_data import run, session
 from test_queue_store import Starts
 
-from ioplan.records.drive import Drive
-from ioplan.records.telemetry import Telemetry
-from ioplan.runner.lab.lab_file import read_lab
-from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.queue.drives import Drives
-from ioplan_lab.desk.queue.entry import QueueEntry
+from ioplan.records import Drive, Telemetry
+from ioplan.runner import read_lab
+from ioplan_lab import Desk, Drives, QueueEntry, Runner
 from ioplan_lab.desk.queue.health_checks import HealthChecks
-from ioplan_lab.desk.queue.runner import Runner
 
 GOOD = {"critical_warning": 0, "media_errors": 0}
 

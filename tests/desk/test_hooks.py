@@ -15,8 +15,15 @@ from typing import Any
 
 import pytest
 
-from ioplan_lab.desk.database import DeskDatabase, stamp
-from ioplan_lab.desk.errors import DeskError, Missing
+from ioplan_lab import (
+    TABLES,
+    DeskDatabase,
+    DeskError,
+    Missing,
+    Queue,
+    QueueEntry,
+    stamp,
+)
 from ioplan_lab.desk.hooks.deliver import SIGNATURE, Deliverer
 from ioplan_lab.desk.hooks.hooks import (
     TRIES,
@@ -28,9 +35,6 @@ from ioplan_lab.desk.hooks.hooks import (
     refusal,
     wait_after,
 )
-from ioplan_lab.desk.queue.entry import QueueEntry
-from ioplan_lab.desk.queue.queue import Queue
-from ioplan_lab.desk.tables import TABLES
 from ioplan_lab.desk.work import repeat
 
 METADATA = "http://169.254.169.254/latest/meta-data"

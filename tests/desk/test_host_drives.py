@@ -9,20 +9,17 @@ from typing import Any
 import pytest
 from desks import by_token, desk_in
 
-from ioplan.core.error_kinds import ClusterFault, TargetFault
-from ioplan.runner.devices.identity import Identity
-from ioplan.runner.guard.survey import Surveyed
+from ioplan import ClusterFault, TargetFault
+from ioplan.runner import Identity, Lab, read_lab
+from ioplan.runner.guard import Surveyed
 from ioplan.runner.host import reported as module
-from ioplan.runner.lab.lab import Lab
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan_lab import Desk, Drives
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.commands.desk import working
 from ioplan_lab.commands.desk.working import HostDrives, hosts_with_drives
 from ioplan_lab.desk import surveyed
-from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.drives import health_of
 from ioplan_lab.desk.inventory import Busy
-from ioplan_lab.desk.queue.drives import Drives
 from ioplan_lab.desk.queue.health_checks import Checked, judge
 from ioplan_lab.desk.selection import targets_on
 from ioplan_lab.desk.surveyed import found_on, keep_surveys

@@ -13,20 +13,22 @@ from paths import ROOT
 from postgres import needs_postgres, postgres, psql
 from run_data import measurement, record, session
 
-from ioplan.core.error_kinds import StoreFault
-from ioplan.records.run_request import RunRequest
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.overview import COUNTED
-from ioplan.results.store.push import push, push_session
-from ioplan.results.store.store import Store
-from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
-from ioplan_lab.desk.database import DeskDatabase
-from ioplan_lab.desk.errors import Missing, Refused
+from ioplan import StoreFault
+from ioplan.records import RunRequest
+from ioplan.results.store import COUNTED, Store, StoreError, push
+from ioplan.results.store.pushing import push_session
+from ioplan_lab import (
+    TABLES,
+    DeskDatabase,
+    LaneCall,
+    LaneState,
+    Missing,
+    Queue,
+    QueueEntry,
+    Refused,
+)
 from ioplan_lab.desk.inventory import Inventory
-from ioplan_lab.desk.queue.entry import QueueEntry
-from ioplan_lab.desk.queue.queue import Queue
 from ioplan_lab.desk.samples import Samples
-from ioplan_lab.desk.tables import TABLES
 
 pytestmark = pytest.mark.long_but_first
 SQL = ROOT / "examples/lab/postgres"

@@ -20,16 +20,21 @@ from postgres import needs_postgres, server
 from sight import ELSEWHERE
 
 from ioplan.cli.exit_codes import NOT_DELIVERED
-from ioplan.results.store.store import Store
-from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
-from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lane_folders, lanes_root
+from ioplan.results.store import Store
+from ioplan_lab import (
+    TABLES,
+    Desk,
+    DeskDatabase,
+    LaneCall,
+    LaneFolder,
+    LaneState,
+    Missing,
+    lane_folders,
+    lanes_root,
+)
 from ioplan_lab.cluster.jobs.reporting import UNREPORTED, enter, reporting, unreported
 from ioplan_lab.desk import inventory as module
-from ioplan_lab.desk.database import DeskDatabase
-from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.errors import Missing
 from ioplan_lab.desk.inventory import Inventory, ReportedLane
-from ioplan_lab.desk.tables import TABLES
 from ioplan_lab.workers.reporter import Reporter
 
 SLOW = """test "T" {

@@ -9,16 +9,19 @@ from desks import by_token, client, desk_in
 from prometheus_client.parser import text_string_to_metric_families
 from run_data import measurement, record, session
 
-from ioplan.results.store.delivery.outbox import Delivery
-from ioplan.results.store.push import push
-from ioplan.results.store.store import Store
+from ioplan.results.store import Delivery, Store, push
+from ioplan_lab import (
+    Drives,
+    Job,
+    Jobs,
+    LaneCall,
+    LaneState,
+    Priority,
+    QueueEntry,
+    stamp,
+)
 from ioplan_lab.cluster.jobs.executors import Executor
-from ioplan_lab.cluster.jobs.job import Job, Jobs
-from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
-from ioplan_lab.desk.database import stamp
 from ioplan_lab.desk.metrics.families import DeskNow, families
-from ioplan_lab.desk.queue.drives import Drives
-from ioplan_lab.desk.queue.entry import Priority, QueueEntry
 from ioplan_lab.desk.running import Running, undelivered_runs, unstored
 
 LAB = '[targets."d1"]\npath = "/dev/x"\n[targets."d2"]\npath = "/dev/y"\n'

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command import Done, ioplan, plan_file
 
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
 

@@ -11,19 +11,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan_lab.desk.database import DeskDatabase, stamp
-from ioplan_lab.desk.errors import DeskError, Refused
-from ioplan_lab.desk.queue.decide import Quota, Quotas, Use, decisions, use_of
-from ioplan_lab.desk.queue.drives import (
+from ioplan_lab import (
+    TABLES,
+    DeskDatabase,
+    DeskError,
     Drives,
-    DriveStates,
-    OutOfService,
-    Reservation,
+    Priority,
+    Queue,
+    QueueEntry,
+    Refused,
+    stamp,
 )
-from ioplan_lab.desk.queue.entry import Entry, Priority, QueueEntry, entry_of, row_of
+from ioplan_lab.desk.queue.decide import Quota, Quotas, Use, decisions, use_of
+from ioplan_lab.desk.queue.drives import DriveStates, OutOfService, Reservation
+from ioplan_lab.desk.queue.entry import Entry, entry_of, row_of
 from ioplan_lab.desk.queue.permissions import Permissions, Projects
-from ioplan_lab.desk.queue.queue import Queue
-from ioplan_lab.desk.tables import TABLES
 from ioplan_lab.desk.tags import DriveTags
 
 NOW = "2026-11-22T12:00:00Z"

@@ -12,17 +12,24 @@ import pytest
 from paths import ROOT
 from postgres import needs_postgres, postgres
 
-from ioplan_lab.desk.database import DeskDatabase, stamp
-from ioplan_lab.desk.errors import DeskError, Missing
+from ioplan_lab import (
+    TABLES,
+    DeskDatabase,
+    DeskError,
+    Drives,
+    Missing,
+    People,
+    Priority,
+    Queue,
+    QueueEntry,
+    Role,
+    Runner,
+    stamp,
+)
 from ioplan_lab.desk.people.audit import Audit
-from ioplan_lab.desk.people.people import People
-from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.queue import queue as module
-from ioplan_lab.desk.queue.drives import Drives
-from ioplan_lab.desk.queue.entry import Entry, Priority, QueueEntry
-from ioplan_lab.desk.queue.queue import Queue
-from ioplan_lab.desk.queue.runner import Runner, StartError, alone
-from ioplan_lab.desk.tables import TABLES
+from ioplan_lab.desk.queue.entry import Entry
+from ioplan_lab.desk.queue.runner import StartError, alone
 
 PLAY = ROOT / "tests" / "support" / "play_desk.py"
 

@@ -8,13 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from ioplan.records.run_request import RunRequest
-from ioplan_lab.desk.database import DeskDatabase, stamp
-from ioplan_lab.desk.errors import DeskError, Missing
-from ioplan_lab.desk.queue.entry import Priority, QueueEntry
-from ioplan_lab.desk.queue.queue import Queue
+from ioplan.records import RunRequest
+from ioplan_lab import (
+    TABLES,
+    DeskDatabase,
+    DeskError,
+    Missing,
+    Priority,
+    Queue,
+    QueueEntry,
+    stamp,
+)
 from ioplan_lab.desk.schedules.schedule import Missed, Schedules, count_due, next_time
-from ioplan_lab.desk.tables import TABLES
 
 WANTED = QueueEntry(
     "ada", "plan", {"p": ""}, "t", ("a",), RunRequest(tests=("T*",)), Priority.HIGH

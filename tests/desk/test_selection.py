@@ -10,10 +10,9 @@ import pytest
 from command import ioplan, plan_file
 from run_data import record, session
 
-from ioplan.records.drive import Drive
-from ioplan.records.telemetry import Telemetry
-from ioplan.results.store.store import Store
-from ioplan_lab.desk.errors import DeskError
+from ioplan.records import Drive, Telemetry
+from ioplan.results.store import Store
+from ioplan_lab import DeskError
 from ioplan_lab.desk.queue.overview import DriveRow
 from ioplan_lab.desk.selection import KnownDrive, selection, texts_of
 

@@ -10,7 +10,7 @@ from typing import Any
 import paths
 import pytest
 
-from ioplan.language.plan import FULL
+from ioplan.language import FULL
 
 FOLDER = paths.ROOT / "editors/vscode"
 PACKAGE: dict[str, Any] = json.loads((FOLDER / "package.json").read_text("utf-8"))

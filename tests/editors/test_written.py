@@ -11,9 +11,8 @@ import pytest
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Comment, Keyword, Name, Number, String
 
-from ioplan.cli.interface.declare import Group
-from ioplan.cli.interface.table import IOPLAN
-from ioplan.language.clause_table import CLAUSES
+from ioplan.cli import IOPLAN, Group
+from ioplan.language import CLAUSES
 
 sys.path.insert(0, str(paths.ROOT / "editors/make"))
 import man

@@ -11,13 +11,16 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from ioplan.language.check.check import check
-from ioplan.language.check.modules import installed_plans
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.plan import CheckedPlan
-from ioplan.language.syntax.formatter import format_text
-from ioplan.language.syntax.parser import parse
-from ioplan.language.syntax.source import Source, Span, comments_of
+from ioplan import PlanError
+from ioplan.language import (
+    CheckedPlan,
+    Source,
+    check,
+    format_text,
+    installed_plans,
+    parse,
+)
+from ioplan.language.syntax.source import Span, comments_of
 from ioplan.language.syntax.tree import Node
 
 ROOTS = (installed_plans(),)

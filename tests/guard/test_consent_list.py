@@ -15,23 +15,22 @@ from labs import MIB, loop_device, needs_root, tell
 from msgspec.structs import replace
 from refused import refused
 
+from ioplan import TargetFault
 from ioplan.cli.inputs import checked_plan
 from ioplan.cli.targets.consents import listed_words
-from ioplan.core.error_kinds import TargetFault
 from ioplan.core.state_folder import state_folder
-from ioplan.runner.guard.consent_list.drives import ConsentedDrive, drives_of
+from ioplan.runner import Lab
+from ioplan.runner.guard import drives_of, make_key, sign
+from ioplan.runner.guard.consent_list.drives import ConsentedDrive
 from ioplan.runner.guard.consent_list.read import read_list, signed_list
 from ioplan.runner.guard.consent_list.signed import (
     consented_plan,
     is_signed_by,
     key_path,
-    make_key,
     public_text,
     read_key,
-    sign,
     verified,
 )
-from ioplan.runner.lab.lab import Lab
 from ioplan.target_entry import LabTarget
 
 WRITES = 'test "T" { run random 4KiB 0/100 for 1s }'

@@ -14,13 +14,13 @@ from kinds_of_data import database, put
 from labs import MIB, lab_of_file, loop_device, needs_root, tell
 from refused import refused
 
+from ioplan import TargetFault
 from ioplan.backends import TargetRequest
 from ioplan.cli.targets.choose import confirmed
-from ioplan.core.error_kinds import TargetFault
+from ioplan.runner import read_lab
+from ioplan.runner.guard import Target, open_target
 from ioplan.runner.guard.errors import ConsentError
 from ioplan.runner.guard.resolve import resolve_target
-from ioplan.runner.guard.target import Target, open_target
-from ioplan.runner.lab.lab_file import read_lab
 
 LONG = 'test "Long" { run random 4KiB 0/100 for 60s }'
 SHORT = 'test "Short" { run random 4KiB 0/100 for 100ms }'

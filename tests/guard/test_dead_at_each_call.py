@@ -16,7 +16,7 @@ from command import Done, plan_file
 from faulty import Served, needs_faulty, served
 from test_dead_target import PLAN, PURGED, REASONS, call, gone
 
-from ioplan.cli.exit_codes import RUN_FAILED, USAGE
+from ioplan.cli import RUN_FAILED, USAGE
 
 OF_OS = """access fstat fstatvfs fsync ftruncate getxattr listxattr lseek lstat open
 posix_fallocate pread pwrite readlink stat statvfs"""

@@ -18,10 +18,10 @@ import pytest
 from command import Done, ioplan, plan_file
 from faulty import Served, needs_faulty, served, wait_for
 
+from ioplan import TargetFault
 from ioplan.backends import TargetRequest
-from ioplan.cli.exit_codes import RUN_FAILED, USAGE
-from ioplan.core.error_kinds import TargetFault
-from ioplan.runner.guard.target import TargetError, make_scratch, open_target
+from ioplan.cli import RUN_FAILED, USAGE
+from ioplan.runner.guard import TargetError, make_scratch, open_target
 
 MIB = 1 << 20
 MOMENTS = 4

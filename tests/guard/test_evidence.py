@@ -13,8 +13,7 @@ import pytest
 from labs import MIB, loop_device, mounted, needs_root, tell
 
 from ioplan.backends import TargetFacts
-from ioplan.runner.devices.device import Device
-from ioplan.runner.devices.write_evidence import write_counters
+from ioplan.runner import Device, write_counters
 
 
 def block(path: Path) -> TargetFacts:

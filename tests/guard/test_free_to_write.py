@@ -15,12 +15,12 @@ from kinds_of_data import put
 from labs import MIB, asked, lab_of_file, loop_device, needs_root, tell
 from refused import refused
 
+from ioplan import TargetFault
 from ioplan.backends import TargetFacts, TargetRequest
-from ioplan.core.error_kinds import TargetFault
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
+from ioplan.runner import Device
 from ioplan.runner.content.scan import scan
-from ioplan.runner.devices.device import Device
-from ioplan.runner.guard import data_check, full_read
+from ioplan.runner.guard import KILLED, Target, data_check, full_read, open_target
 from ioplan.runner.guard.data_check import sanitized
 from ioplan.runner.guard.errors import UnreadError
 from ioplan.runner.guard.full_read import (
@@ -29,8 +29,7 @@ from ioplan.runner.guard.full_read import (
     parts_to_read,
     read_whole,
 )
-from ioplan.runner.guard.known_content import KILLED, LEFT, known_content, state_path
-from ioplan.runner.guard.target import Target, open_target
+from ioplan.runner.guard.known_content import LEFT, known_content, state_path
 
 SIZE = 64 * MIB
 MBR_ENTRY = struct.pack("<8B2I", 0, 0, 2, 0, 0x83, 0, 0, 0, 2048, 120_000_000)

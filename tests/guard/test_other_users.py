@@ -14,12 +14,11 @@ from kinds_of_data import put
 from labs import MIB, loop_device, needs_root, tell
 from refused import refused
 
+from ioplan import TargetFault
 from ioplan.backends import TargetRequest
-from ioplan.core.error_kinds import TargetFault
+from ioplan.runner.guard import MARK, make_scratch, open_target
 from ioplan.runner.guard.errors import TargetError
 from ioplan.runner.guard.pinned import pinned
-from ioplan.runner.guard.scratch_file import MARK
-from ioplan.runner.guard.target import make_scratch, open_target
 
 NOBODY = 65534
 LOOKS = 50

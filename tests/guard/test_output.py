@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from labs import MIB, loop_device, mounted, needs_root, tell
 
+from ioplan.runner.guard import make_scratch
 from ioplan.runner.guard.output import OutputError, output_file, rewrite
-from ioplan.runner.guard.target import make_scratch
 
 pytestmark = pytest.mark.slow
 

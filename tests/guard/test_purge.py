@@ -33,11 +33,11 @@ from ioplan.runner.devices.nvme import (
     nsids,
     wait_for_end,
 )
+from ioplan.runner.guard import Target, make_scratch, open_target
 from ioplan.runner.guard.purge import kernel
 from ioplan.runner.guard.purge import purge as purging
 from ioplan.runner.guard.purge.nvme import action_of
 from ioplan.runner.guard.purge.purge import MARKS, Marks, numbers, purge
-from ioplan.runner.guard.target import Target, make_scratch, open_target
 from ioplan.target_entry import LabTarget, PurgeMethod
 
 PAGE = 4096

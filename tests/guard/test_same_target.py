@@ -10,15 +10,15 @@ import pytest
 from labs import MIB, loop_device, mounted, needs_root, tell
 from refused import refused
 
+from ioplan import TargetFault
 from ioplan.backends import TargetFacts, TargetRequest
-from ioplan.core.error_kinds import TargetFault
-from ioplan.records.run_request import Resolved
-from ioplan.records.session import Session
+from ioplan.records import Resolved, Session
+from ioplan.runner import target_key
 from ioplan.runner.devices import file_id
 from ioplan.runner.devices.facts import file_facts
 from ioplan.runner.devices.file_id import birth
-from ioplan.runner.guard.target import make_scratch, open_target
-from ioplan.runner.state.state_ledger import is_session_target, target_key
+from ioplan.runner.guard import make_scratch, open_target
+from ioplan.runner.state.state_ledger import is_session_target
 
 
 def facts(path: str, kind: str = "block", **identity: str) -> TargetFacts:

@@ -22,11 +22,10 @@ from labs import MIB, loop_device, mounted, needs_root, tell
 from refused import refused
 from test_target import request
 
+from ioplan import TargetFault
 from ioplan.backends import TargetRequest
-from ioplan.core.error_kinds import TargetFault
 from ioplan.core.state_folder import state_folder
-from ioplan.runner.guard.known_content import KILLED, SCRATCH
-from ioplan.runner.guard.target import make_scratch, open_target
+from ioplan.runner.guard import KILLED, SCRATCH, make_scratch, open_target
 
 SIZE = 4 * MIB
 

@@ -19,11 +19,11 @@ from labs import MIB, NEEDS_ROOT, asked, lab_file, loop_device, tell
 from refused import refused
 from sight import SEES_ALL
 
+from ioplan import TargetFault
 from ioplan.backends import TargetRequest
-from ioplan.core.error_kinds import TargetFault
 from ioplan.runner.devices import open_files
 from ioplan.runner.devices.open_files import unseen
-from ioplan.runner.guard.target import open_target
+from ioplan.runner.guard import open_target
 
 pytestmark = [pytest.mark.slow, *NEEDS_ROOT]
 

@@ -28,13 +28,13 @@ from labs import (
 from refused import refused
 from sight import WORDS
 
+from ioplan import TargetFault
 from ioplan.backends import TargetRequest
-from ioplan.core.error_kinds import TargetFault
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 from ioplan.runner.devices.open_files import Opener
+from ioplan.runner.guard import MARK, make_scratch, open_target
 from ioplan.runner.guard.guard import UseWatch
 from ioplan.runner.guard.purge.purge import purge
-from ioplan.runner.guard.scratch_file import MARK
 from ioplan.runner.guard.shared_lock import (
     NO_PARTICIPANTS,
     Participants,
@@ -43,7 +43,6 @@ from ioplan.runner.guard.shared_lock import (
     unrelated_openers,
 )
 from ioplan.runner.guard.size import capacity_of
-from ioplan.runner.guard.target import make_scratch, open_target
 
 WRITES = 'test "W" { run sequential 64KiB 0/100, region 0%..10%, 1 pass }'
 """By amount: on a busy machine some 50 ms have no I/O."""

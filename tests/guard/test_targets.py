@@ -16,24 +16,19 @@ from labs import MIB, lab_file, lab_of_file, loop_device, mounted, needs_root, t
 from refused import refused
 from rich.console import Console
 
+from ioplan import TargetFault
 from ioplan.backends import TargetFacts, TargetRequest
 from ioplan.cli.commands.inventory import print_target_rows
-from ioplan.core.error_kinds import TargetFault
-from ioplan.runner.devices.device import Device, NoDevice
-from ioplan.runner.devices.identity import (
-    Identity,
-    differences,
-    entry_lines,
-    id_of,
-    unstable_reason,
-)
-from ioplan.runner.devices.inventory import Host, Inventory
+from ioplan.runner import Device, Host, Identity, id_of, read_lab
+from ioplan.runner.devices.device import NoDevice
+from ioplan.runner.devices.identity import differences, entry_lines, unstable_reason
+from ioplan.runner.devices.inventory import Inventory
+from ioplan.runner.guard import Surveyed
 from ioplan.runner.guard.bare_drive import check_drive, check_lab
 from ioplan.runner.guard.consent import check_device_consent
 from ioplan.runner.guard.data_check import GIVEN_UP
 from ioplan.runner.guard.drive import FileDrive, JoinedDrive
-from ioplan.runner.guard.survey import IN_USE, Surveyed
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner.guard.survey import IN_USE
 from ioplan.target_entry import LabTarget
 
 FIRST = Identity(

@@ -18,24 +18,23 @@ from made_history import fill, session_id
 from paths import ROOT
 from run_data import record
 
-from ioplan.language.metric import Metric, parse_metric
-from ioplan.records.record import Decided, Steady
+from ioplan.language import Metric, parse_metric
+from ioplan.records import Steady
+from ioplan.records.record import Decided
 from ioplan.results.compare.side import needs_parts, outlined
+from ioplan.results.history import History, Question, Series, history, summary_text
 from ioplan.results.history.analysis import TOO_FEW
-from ioplan.results.history.history import Question, history
-from ioplan.results.history.model import History, Series, SignalEntry
+from ioplan.results.history.model import SignalEntry
 from ioplan.results.history.visits import CONDITIONS, changed, conditions_of
-from ioplan.results.history.wording import summary_text
-from ioplan.results.report.reader import Reader, is_plain
-from ioplan.results.store import pages
+from ioplan.results.report import Reader
+from ioplan.results.report.reader import is_plain
+from ioplan.results.store import Store, StoreError, pages
 from ioplan.results.store.briefs import (
     brief_of,
     brief_row,
     results_of,
     setting_of,
 )
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.store import Store
 
 SESSIONS, CELLS, AT = 24, 4, 18
 RUNS = [f"run-{cell + 1}" for cell in range(CELLS)]

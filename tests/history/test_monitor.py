@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic_history import KINDS, NOISE, noise, series_of
 
+from ioplan.results.history import History, Series, log_limit, signals, summary_text
 from ioplan.results.history.ledger import added
-from ioplan.results.history.limits import budget, log_limit
-from ioplan.results.history.model import History, Series
+from ioplan.results.history.limits import budget
 from ioplan.results.history.monitor import (
     CORRELATIONS,
     EXACT,
@@ -18,9 +18,8 @@ from ioplan.results.history.monitor import (
     SIZE,
     Signal,
     evidence,
-    signals,
 )
-from ioplan.results.history.wording import change_line, summary_text
+from ioplan.results.history.wording import change_line
 
 SEEDS = range(1, 7)
 

@@ -15,12 +15,16 @@ from command import ioplan, plan_file
 from killing import Forked, real_time_s
 from labs import MIB, loop_device, needs_root
 
-from ioplan.results.store.store import Store
-from ioplan.runner.host.ledger import HostError
-from ioplan.runner.host.prepared import prepared_host, restore
-from ioplan.runner.lab.lab import HostSettings
-from ioplan.runner.telemetry.disk import Disk, disk_of
-from ioplan.runner.telemetry.procfs import Tree
+from ioplan.results.store import Store
+from ioplan.runner import (
+    Disk,
+    HostError,
+    HostSettings,
+    Tree,
+    disk_of,
+    prepared_host,
+    restore,
+)
 
 READS = 'test "T" { run random 4KiB 100/0, qd 4 for 100ms }'
 PREPARE = '[prepare]\nscheduler = "none"\nnomerges = 2\n'

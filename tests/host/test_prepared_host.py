@@ -9,23 +9,22 @@ import pytest
 from made_machine import CPU, DISK, nvme, put
 from refused import refused
 
-from ioplan.core.error_kinds import HostFault, LabFault
+from ioplan import LabFault
+from ioplan.core.error_kinds import HostFault
 from ioplan.records.setup import prepared_texts
-from ioplan.runner.host import prepared as module
-from ioplan.runner.host.ledger import (
-    KNOWN,
-    Holder,
+from ioplan.runner import (
+    Disk,
     HostError,
-    ledger_path,
-    opened_ledger,
-    write,
+    HostSettings,
+    Tree,
+    for_host,
+    prepared_host,
+    read_lab,
+    restore,
 )
-from ioplan.runner.host.prepared import Wanted, prepared_host, restore, wanted_settings
-from ioplan.runner.lab.cross_references import for_host
-from ioplan.runner.lab.lab import HostSettings
-from ioplan.runner.lab.lab_file import read_lab
-from ioplan.runner.telemetry.disk import Disk
-from ioplan.runner.telemetry.procfs import Tree
+from ioplan.runner.host import prepared as module
+from ioplan.runner.host.ledger import KNOWN, Holder, ledger_path, opened_ledger, write
+from ioplan.runner.host.prepared import Wanted, wanted_settings
 
 ALL = HostSettings(
     governor="performance",

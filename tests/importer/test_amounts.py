@@ -12,9 +12,9 @@ from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from labs import MIB
 
-from ioplan.language.syntax.source import Source
-from ioplan.results.store.store import Store
-from ioplan_importer.plan_import import ImportedPlan, import_plan
+from ioplan.language import Source
+from ioplan.results.store import Store
+from ioplan_importer import ImportedPlan, import_plan
 
 HEAD = "[a]\nfilename={}\nbs=4k\ndirect=1\n"
 AMOUNTS = {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ioplan.language.syntax.source import Source
-from ioplan_importer.plan_import import import_plan
+from ioplan.language import Source
+from ioplan_importer import import_plan
 
 
 def test_large_discards_are_several_and_reported() -> None:

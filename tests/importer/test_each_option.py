@@ -15,8 +15,8 @@ import paths
 import pytest
 from fio_jobs import NEEDS_FIO
 
-from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.syntax.source import Source
+from ioplan.language import Diagnostic, Source
+from ioplan_importer import import_plan
 from ioplan_importer.fio.lost import LOST, USUAL
 from ioplan_importer.fio.vocabulary import (
     BLOCK_ENGINES,
@@ -26,7 +26,6 @@ from ioplan_importer.fio.vocabulary import (
     TOLD_ENGINES,
     canonical,
 )
-from ioplan_importer.plan_import import import_plan
 
 FOLDER = paths.GOLDEN / "import/options"
 VERSIONS = ("3.33", "3.42")

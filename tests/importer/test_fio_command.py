@@ -17,8 +17,8 @@ from fio_jobs import NEEDS_FIO
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan.results.measure.histogram import bucket_index, bucket_range
-from ioplan.results.store.store import Store
+from ioplan.results.measure import bucket_index, bucket_range
+from ioplan.results.store import Store
 from ioplan_importer.fio_command.arguments import BARE, FioArgumentError, call_of
 from ioplan_importer.fio_command.results import fio_middle
 

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from fio_jobs import NEEDS_FIO
 
-from ioplan.language.syntax.source import Source
-from ioplan.records.record import Interval
+from ioplan.language import Source
+from ioplan.records import Interval
 from ioplan.workload import Direction
-from ioplan_importer.findings import Findings, ImportFault
+from ioplan_importer import Findings, ImportedSession, ImportFault, import_results
 from ioplan_importer.fio_results.log_file import LogFile, log_of
 from ioplan_importer.fio_results.log_series import series_of_logs
-from ioplan_importer.fio_results.sessions import ImportedSession, import_results
 
 JOBS = """\
 [global]

@@ -13,20 +13,20 @@ import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 
-from ioplan.language.metric import Metric
-from ioplan.language.syntax.source import Source
-from ioplan.records.record import RunDetail, RunRecord
-from ioplan.results.measure.metrics import Sample, figure
-from ioplan.results.store.store import Store
-from ioplan_importer.findings import Findings, ImportFault
-from ioplan_importer.fio_results.documents import documents
-from ioplan_importer.fio_results.sessions import (
+from ioplan.language import Metric, Source
+from ioplan.records import RunDetail, RunRecord
+from ioplan.results.measure import Sample, figure
+from ioplan.results.store import Store
+from ioplan_importer import (
     SUMMARY_ONLY,
-    VERIFICATION,
+    Findings,
     ImportedSession,
+    ImportFault,
     import_results,
+    kind_of,
 )
-from ioplan_importer.plan_import import kind_of
+from ioplan_importer.fio_results.documents import documents
+from ioplan_importer.fio_results.sessions import VERIFICATION
 
 NOTHING = {"io_bytes": 0, "total_ios": 0, "runtime": 0}
 PERCENTILES = {"50.000000": 90_112, "99.000000": 120_320, "99.990000": 200_704}

@@ -15,14 +15,9 @@ from typing import Any
 import paths
 import pytest
 
-from ioplan.language.syntax.source import Source
+from ioplan.language import Source
 from ioplan.workload import DIRECTIONS
-from ioplan_importer.findings import Findings
-from ioplan_importer.fio_results.sessions import (
-    SUMMARY_ONLY,
-    ImportedSession,
-    import_results,
-)
+from ioplan_importer import SUMMARY_ONLY, Findings, ImportedSession, import_results
 
 FOLDER = paths.GOLDEN / "fio_results"
 FILES = sorted(FOLDER.glob("3.*.json"))

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from ioplan.language.syntax.source import Source
-from ioplan_importer.findings import ImportFault
+from ioplan.language import Source
+from ioplan_importer import ImportedPlan, ImportFault, import_plan, kind_of
 from ioplan_importer.fiosynth import NO_MATTER, SAID
-from ioplan_importer.plan_import import ImportedPlan, import_plan, kind_of
 
 FILL = "[global]\nrw=write\nbs=${BLKSIZE}\nioengine=libaio\niodepth=${DEPTH}\ndirect=1\nloops=2\n"
 SERVE = """[global]

@@ -11,8 +11,8 @@ import paths
 import pytest
 from command import ioplan
 
-from ioplan.records.record import RunRecord
-from ioplan.results.store.store import Store
+from ioplan.records import RunRecord
+from ioplan.results.store import Store
 
 RESULTS = paths.GOLDEN / "fio_results"
 Change = Callable[[dict[str, Any]], None]

@@ -10,11 +10,9 @@ import pytest
 from command import ioplan
 from fio_jobs import NEEDS_FIO
 
-from ioplan.language.check.check import check
-from ioplan.language.syntax.source import Source
-from ioplan.planner.steps import Run
-from ioplan.planner.unfold import unfold
-from ioplan_importer.plan_import import import_plan
+from ioplan.language import Source, check
+from ioplan.planner import Run, unfold
+from ioplan_importer import import_plan
 from ioplan_importer.proof import prove as proof
 from ioplan_importer.proof.prove import Proof, prove, trace_of
 

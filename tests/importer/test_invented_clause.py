@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from command import ioplan
 
+from ioplan import PlanError
 from ioplan.language.clause_table import HEAD_SLOTS, SLOTS
-from ioplan.language.errors.diagnostic import PlanError
 from ioplan_importer.outline import (
     Length,
     PlanOutline,

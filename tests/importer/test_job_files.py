@@ -13,14 +13,13 @@ import paths
 import pytest
 from fio_jobs import NEEDS_FIO
 
-from ioplan.language.syntax.source import Source
-from ioplan_importer.findings import Findings, ImportFault
+from ioplan.language import Source
+from ioplan_importer import Findings, ImportFault, import_plan
 from ioplan_importer.fio.job_file import JobFileReader
 from ioplan_importer.fio.jobs import FioJob, jobs_of
 from ioplan_importer.fio.numbers import NumberFault, bytes_of, time_us
 from ioplan_importer.fio.shape import range_sizes
 from ioplan_importer.fio.stream import counts_issues
-from ioplan_importer.plan_import import import_plan
 
 GOLDEN = paths.GOLDEN / "import"
 JOB_FILES = sorted(path.stem for path in GOLDEN.glob("*.fio"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command import ioplan
 
-from ioplan.trace.prepared import DTYPE, WRITE, Prepared, write
+from ioplan.trace import DTYPE, WRITE, Prepared, write
 from ioplan_importer.trace_model import simulated
 from ioplan_importer.trace_model.command import model_text
 from ioplan_importer.trace_model.simulated import compared, measured_lines, part_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command import Done, ioplan
 
-from ioplan.trace.prepared import READ, WRITE, Prepared
+from ioplan.trace import READ, WRITE, Prepared
 
 LOG = """fio version 3 iolog
 0 /dev/x add

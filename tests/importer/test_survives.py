@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_fio_results import direction, document, job
 
-from ioplan.language.syntax.source import Source
-from ioplan_importer.findings import Findings, ImportFault
+from ioplan.language import Source
+from ioplan_importer import Findings, ImportFault, import_plan, import_results, kind_of
 from ioplan_importer.fio.jobs import Switch
 from ioplan_importer.fio.vocabulary import KNOWN
-from ioplan_importer.fio_results.sessions import import_results
-from ioplan_importer.plan_import import READERS, import_plan, kind_of
+from ioplan_importer.plan_import import READERS
 
 VALUES = st.sampled_from(
     (

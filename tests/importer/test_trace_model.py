@@ -12,10 +12,8 @@ from command import ioplan
 from hypothesis import given
 from hypothesis import strategies as some
 
-from ioplan.language.check.check import check
-from ioplan.language.syntax.source import Source
-from ioplan.trace.facts import TraceError
-from ioplan.trace.prepared import (
+from ioplan.language import Source, check
+from ioplan.trace import (
     DISCARD,
     DTYPE,
     FLUSH,
@@ -23,6 +21,7 @@ from ioplan.trace.prepared import (
     WRITE,
     Ios,
     Prepared,
+    TraceError,
     write,
 )
 from ioplan_importer.trace_model.command import (

@@ -5,9 +5,8 @@ from __future__ import annotations
 import paths
 import pytest
 
-from ioplan.language.syntax.source import Source
-from ioplan_importer.findings import ImportFault
-from ioplan_importer.plan_import import import_plan, kind_of
+from ioplan.language import Source
+from ioplan_importer import ImportFault, import_plan, kind_of
 from ioplan_importer.vdbench.vocabulary import (
     NO_MATTER,
     ORDER,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ioplan.language.check.check import check
-from ioplan.language.syntax.source import Source
-from ioplan.planner.steps import Run
-from ioplan.planner.unfold import unfold
+from ioplan.language import Source, check
+from ioplan.planner import Run, unfold
 
 PLAN = 'workload a = random 4KiB 100/0, errors allowed{}\ntest "T" {{ run a{} for 1s }}'
 

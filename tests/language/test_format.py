@@ -10,14 +10,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fuzz.survive import shape
+<<<<<<< HEAD
 from golden import Check, Golden
+=======
+from ioplan import PlanError
+>>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
 from ioplan.cli.commands.check import format_plans
-from ioplan.language.check.modules import installed_plans
-from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language import Source, format_text, installed_plans
 from ioplan.language.syntax import canonical, formatter
-from ioplan.language.syntax.formatter import WIDTH, format_text
+from ioplan.language.syntax.formatter import WIDTH
 from ioplan.language.syntax.layout import WordsChanged, require_same_words
-from ioplan.language.syntax.source import Source, comments_of
+from ioplan.language.syntax.source import comments_of
 from ioplan_editor.document import Document
 from ioplan_editor.fix.fixes import formatting
 

@@ -11,6 +11,7 @@ from msgspec.structs import asdict
 
 import ioplan.language
 from fuzz.survive import survives
+<<<<<<< HEAD
 from golden import Case, Check, Golden
 from ioplan.language.bind.bind import workload_of
 from ioplan.language.bind.matrix import Matrix, cell_text
@@ -18,15 +19,22 @@ from ioplan.language.check.check import check
 from ioplan.language.check.modules import installed_plans
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import (
+=======
+from ioplan import PlanError
+from ioplan.language import (
+>>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
     FULL,
     CheckedPlan,
-    IdleTemplate,
-    PrepareStep,
+    Matrix,
     Seek,
-    StepTemplate,
+    Source,
     Test,
+    check,
+    installed_plans,
+    workload_of,
 )
-from ioplan.language.syntax.source import Source
+from ioplan.language.bind.matrix import cell_text
+from ioplan.language.plan import IdleTemplate, PrepareStep, StepTemplate
 from ioplan.workload import Workload
 
 LANGUAGE = Golden("language")

@@ -10,13 +10,12 @@ import pytest
 from command import ioplan, plan_file
 from plans import checked
 
+from ioplan import DriveAccount, PlanError
 from ioplan.backends import TargetFacts
-from ioplan.drive_account import DriveAccount
-from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.lints.lints import CACHE, FRESH, KINDS, RATE, UNWRITTEN, lints
 from ioplan.language.lints.warnings import warnings_of
-from ioplan.planner.suites.suite import suite_file, suite_names
-from ioplan.results.store.store import Store
+from ioplan.planner import suite_file, suite_names
+from ioplan.results.store import Store
 from ioplan.runner.session.recorder import empty_share, lints_on
 from ioplan.runner.state.state_ledger import known_account
 

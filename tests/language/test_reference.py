@@ -7,16 +7,13 @@ import re
 import pytest
 from paths import ROOT
 
-from ioplan.language import clause_table
-from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES, reference_rows
-from ioplan.language.metric import METRICS
+from ioplan.language import CLAUSES, METRICS, Source, clause_table, parse
+from ioplan.language.clause_table import AXIS_FIELDS, reference_rows
 from ioplan.language.output_table import METRIC_MEANINGS
 from ioplan.language.spoken import COMMON, VOCABULARY, WORDS, speaking, words
 from ioplan.language.statement_table import BY_WORD, ITEMS, PREPARES, STATEMENTS, TIMING
 from ioplan.language.syntax.grammar import CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS
-from ioplan.language.syntax.parser import parse
-from ioplan.language.syntax.source import Source
-from ioplan.runner.prepare.fit import FEATURES
+from ioplan.runner import FEATURES
 from ioplan.workload import Stream
 
 REFERENCE = ROOT / "docs/language.md"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ioplan.language.check.check import check_file
-from ioplan.language.errors.diagnostic import PlanError
+from ioplan import PlanError
+from ioplan.language import check_file
 
 LIBRARY = "workload w = random {}KiB 100/0\n"
 PLAN = 'use "lib/w.ioplan"\ntest "T" { run w for 1s }\n'

@@ -7,7 +7,8 @@ import re
 import pytest
 from plans import checked
 
-from ioplan.language.errors.diagnostic import Diagnostic, PlanError
+from ioplan import PlanError
+from ioplan.language import Diagnostic
 
 RUN = "run random 4KiB 70/30"
 SLIPS = {

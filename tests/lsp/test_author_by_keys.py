@@ -11,10 +11,9 @@ import paths
 from plans import checked
 from written import offered
 
+from ioplan.language import format_text
 from ioplan.language.statement_table import HOLE
-from ioplan.language.syntax.formatter import format_text
-from ioplan.planner.steps import Run, Step
-from ioplan.planner.unfold import unfold
+from ioplan.planner import Run, Step, unfold
 from ioplan_editor.complete.keywords import Completion
 
 DEMO = paths.ROOT / "examples/demo.ioplan"

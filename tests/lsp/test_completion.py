@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from written import offered
 
-from ioplan.language.clause_table import AXIS_FIELDS, CLAUSES
+from ioplan.language import CLAUSES, METRICS
+from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.lints.lints import KINDS
-from ioplan.language.metric import METRICS
 from ioplan.language.output_table import CHARTS
 from ioplan.language.syntax.grammar import ITEM_WORDS, STATEMENT_WORDS
 

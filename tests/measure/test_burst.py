@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ioplan.records.record import Interval
+from ioplan.records import Interval
 from ioplan.results.measure.burst import spent, throttled
 
 

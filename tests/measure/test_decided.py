@@ -10,8 +10,7 @@ from cell_truth import SHAPES, SPREADS, STEP, WITHIN, errors, naive, related, ta
 from generated import check_part
 from paths import ROOT
 
-from ioplan.results.measure.decided import decide
-from ioplan.results.measure.metrics import Figure
+from ioplan.results.measure import Figure, decide
 
 MOST_WRONG_PERCENT = 5
 WRONG = re.compile(r"\| ([\d.]+) %,")

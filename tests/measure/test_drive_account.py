@@ -16,19 +16,12 @@ from command import ioplan, plan_file
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan.drive_account import (
-    MOST_EXTENTS,
-    DriveAccount,
-    Extent,
-    Moved,
-    account_of,
-    account_text,
-)
+from ioplan import DriveAccount, JobStream, job_streams
+from ioplan.drive_account import MOST_EXTENTS, Extent, Moved, account_of, account_text
 from ioplan.drive_needs import MOST_BLANK, passes_needed, standing
-from ioplan.job_stream import JobStream, job_streams
-from ioplan.records.record import RunRecord
-from ioplan.results.measure.wear import steady_waf
-from ioplan.results.store.store import Store
+from ioplan.records import RunRecord
+from ioplan.results.measure import steady_waf
+from ioplan.results.store import Store
 from ioplan.workload import Region, SizeShare, Stream, Workload
 
 CAPACITY = 1 << 30

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from run_data import SECOND_NS, counts, flat, record, stream
 
 from ioplan.job import Counts, Cpu, Result
-from ioplan.language.metric import parse_metric
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.metrics import Figure, Sample, figure
+from ioplan.language import parse_metric
+from ioplan.results.measure import Figure, Measurement, Sample, figure
 
 STREAMS = ("reader", "writer")
 PARTS = (

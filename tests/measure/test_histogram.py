@@ -12,14 +12,12 @@ from hypothesis import strategies as st
 from run_data import flat
 
 from ioplan.job import Counts
-from ioplan.records.record import PERCENTILES
+from ioplan.records import PERCENTILES
+from ioplan.results.measure import Histogram, bucket_index, bucket_range
 from ioplan.results.measure.histogram import (
-    Histogram,
     bucket_count,
-    bucket_index,
     bucket_middle,
     bucket_middles,
-    bucket_range,
     bucket_ranges,
 )
 

@@ -13,18 +13,17 @@ from hypothesis import strategies as st
 from run_data import SECOND_NS, counts, progress, result, stream
 
 from ioplan.job import Counts, Progress
-from ioplan.records.record import RunDetail
-from ioplan.results.measure import interval_counts
-from ioplan.results.measure.histogram import Histogram
-from ioplan.results.measure.interval_counts import (
+from ioplan.records import RunDetail
+from ioplan.results.measure import (
+    CountsBuilder,
+    Histogram,
     IntervalCounts,
-    IntervalPacker,
-    IntervalsDamaged,
+    Measurement,
     counts_of,
+    interval_counts,
 )
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.tally import CountsBuilder
-from ioplan.results.store.store import Store
+from ioplan.results.measure.interval_counts import IntervalPacker, IntervalsDamaged
+from ioplan.results.store import Store
 from ioplan.workload import COUNTED
 
 latencies = st.lists(st.integers(0, 2**40) | st.integers(0, 300), max_size=30)

@@ -22,11 +22,9 @@ from run_data import (
 )
 
 from ioplan.job import Counts, Failure, Progress, Started
-from ioplan.language.metric import Metric
-from ioplan.records.record import DirectionResult
-from ioplan.results.measure.histogram import Histogram
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.metrics import Sample, figure
+from ioplan.language import Metric
+from ioplan.records import DirectionResult
+from ioplan.results.measure import Histogram, Measurement, Sample, figure
 
 latency_lists = st.lists(st.integers(1, 10**10), min_size=1, max_size=60)
 

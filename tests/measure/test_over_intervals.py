@@ -9,13 +9,17 @@ import pytest
 from run_data import SECOND_NS, counts, latencies_ns, record, result, stream
 
 from ioplan.job import Progress
-from ioplan.language.metric import MetricError, parse_metric
-from ioplan.records.record import RunDetail
-from ioplan.results.measure.interval import in_series
-from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.metrics import Figure, Sample, figure
-from ioplan.results.measure.stretch import stretch
+from ioplan.language import MetricError, parse_metric
+from ioplan.records import RunDetail
+from ioplan.results.measure import (
+    Figure,
+    IntervalCounts,
+    Measurement,
+    Sample,
+    figure,
+    in_series,
+    stretch,
+)
 
 MS_NS = 1_000_000
 STALL_NS = 200 * MS_NS

@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from ioplan.language.metric import MetricError, parse_metric
-from ioplan.records.record import EventMade, Interval
+from ioplan.language import MetricError, parse_metric
+from ioplan.records import EventMade, Interval
 from ioplan.results.measure.recovery import lost_ios, recovery
 
 LENGTH_S = 0.5

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.records.record import RunRecord
-from ioplan.results.measure.wear import StatedSpare, spare_percent_of, steady_waf
-from ioplan.results.store.store import Store
+from ioplan.records import RunRecord
+from ioplan.results.measure import steady_waf
+from ioplan.results.measure.wear import StatedSpare, spare_percent_of
+from ioplan.results.store import Store
 from ioplan_sim.ssd import large_blocks
 
 SPARES = (7, 15, 28)

@@ -15,15 +15,13 @@ from msgspec.structs import replace
 from run_data import BLOCK_BYTES, SECOND_NS, counts, stream
 
 from ioplan.job import Progress, Wear
-from ioplan.language.metric import parse_metric
-from ioplan.language.plan import SteadyRule
-from ioplan.records.record import Steady
-from ioplan.results.measure.metrics import Figure
+from ioplan.language import SteadyRule, parse_metric
+from ioplan.records import Steady
+from ioplan.results.measure import Figure, assess
 from ioplan.results.measure.steady_state import (
     TOLERANCE,
     SteadyWatch,
     Windows,
-    assess,
     least_squares_slope,
 )
 from ioplan.results.report.sentences import steady_line, steady_verdict

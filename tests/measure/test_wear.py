@@ -12,14 +12,15 @@ from run_data import record
 from sim_drive import SECOND_NS, WRITES, Bench
 
 from ioplan.job import Wear
-from ioplan.language.metric import Metric
-from ioplan.records.record import RunDetail
-from ioplan.results.measure.metrics import Figure, Sample, figure
+from ioplan.language import Metric
+from ioplan.records import RunDetail
+from ioplan.results.measure import Figure, Sample, figure
 from ioplan.results.measure.wear import NO_CAPACITY, NO_LOG, NO_MEDIA
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 from ioplan.runner.telemetry.smart import Logs
 from ioplan.runner.telemetry.wear import DATA_UNIT_BYTES, wear_between
-from ioplan_sim.spec import DriveSpec, LogSpec
+from ioplan_sim import DriveSpec
+from ioplan_sim.spec import LogSpec
 
 UNIT = DATA_UNIT_BYTES
 HALF = 1 << 64

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plans import checked
 
+from ioplan.planner import unfold, with_repetitions
 from ioplan.planner.budget import (
     BudgetError,
     Share,
@@ -18,8 +19,6 @@ from ioplan.planner.budget import (
     share_lines,
     shares_within,
 )
-from ioplan.planner.estimate import with_repetitions
-from ioplan.planner.unfold import unfold
 
 CAPACITY = 10**9
 LATE = """

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from tests.support.command import ioplan, plan_file
 from tests.support.plans import checked
 
+from ioplan import PlanError
 from ioplan.backends import TargetFacts, find
 from ioplan.job import Job
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.planner.jobs import all_jobs
-from ioplan.planner.summary import summary_of
-from ioplan.runner.prepare.fit import misfits, shortfalls
-from ioplan_io_uring.backend import engine_path
+from ioplan.planner import all_jobs, summary_of
+from ioplan.runner import misfits, shortfalls
+from ioplan_io_uring import engine_path
 
 NOWHERE = "/nonexistent/target"
 """The engine checks a job before it opens what the job names."""

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from plans import checked
 
-from ioplan.planner.estimate import Assumptions, Cost, Estimator, with_repetitions
-from ioplan.planner.steps import RoundsOf, Run
-from ioplan.planner.unfold import unfold
+from ioplan.planner import Estimator, RoundsOf, Run, unfold, with_repetitions
+from ioplan.planner.estimate import Assumptions, Cost
 from ioplan.workload import Replay
 
 CAPACITY = 100 * 10**9

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 from plans import checked
 
-from ioplan.language.plan import CheckedPlan
-from ioplan.planner.estimate import with_repetitions
+from ioplan.language import CheckedPlan
+from ioplan.planner import Run, unfold, with_repetitions
 from ioplan.planner.run_id import canonical
-from ioplan.planner.steps import Length, Run
-from ioplan.planner.unfold import unfold
+from ioplan.planner.steps import Length
 from ioplan.workload import (
     Data,
     Hotspot,

@@ -14,15 +14,14 @@ from msgspec.structs import asdict
 from plans import checked
 
 from ioplan.backends import TargetFacts
-from ioplan.language.plan import CheckedPlan, PurgeStep
-from ioplan.planner.estimate import with_repetitions
+from ioplan.language import CheckedPlan
+from ioplan.language.plan import PurgeStep
+from ioplan.planner import Idle, Prepare, RoundsOf, Run, Step, unfold, with_repetitions
 from ioplan.planner.jobs import (
     run_job,
     seed_of,
     subinterval_of,
 )
-from ioplan.planner.steps import Idle, Prepare, RoundsOf, Run, Step
-from ioplan.planner.unfold import unfold
 from ioplan.workload import MIN_INTERVAL_NS
 
 ATOMS = {

@@ -10,7 +10,7 @@ import pytest
 from savings import SUITES, first_runs, naive, planned, state_before
 from suite_rows import PLANS, TB, plan_of
 
-from ioplan.planner.unfold import unfold
+from ioplan.planner import unfold
 
 NEAR = 0.04
 """A state that was reached by random writes until steady comes so near to itself."""

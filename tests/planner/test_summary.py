@@ -9,13 +9,10 @@ from typing import Any
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.language.check.check import check
-from ioplan.language.plan import CheckedPlan
-from ioplan.language.syntax.source import Source
-from ioplan.planner.estimate import Estimator
+from ioplan.language import CheckedPlan, Source, check
+from ioplan.planner import Estimator, summary_of, unfold
 from ioplan.planner.steps import SingleStep
-from ioplan.planner.summary import summary_of
-from ioplan.planner.unfold import Unfolding, unfold
+from ioplan.planner.unfolding import Unfolding
 
 
 def checked(text: str) -> CheckedPlan:

@@ -20,7 +20,7 @@ import pytest
 from paths import ROOT
 from scripts import packaging_script
 
-from ioplan_io_uring.backend import engine_path
+from ioplan_io_uring import engine_path
 
 DEMO = ROOT / "examples/demo.ioplan"
 EXEC, INTERPRETER = 1, 3

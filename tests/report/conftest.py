@@ -10,7 +10,7 @@ from run_data import (
     session,
 )
 
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 
 @pytest.fixture

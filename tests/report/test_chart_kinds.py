@@ -10,8 +10,8 @@ from shown import shown
 from written import hovered, offered
 
 from ioplan.language.output_table import CHARTS, ChartKind
+from ioplan.results.report import PICTURE_KINDS
 from ioplan.results.report.charts.charts import RENDERERS
-from ioplan.results.report.document import PICTURE_KINDS
 from ioplan.results.report.html.layers import MARKS
 
 DOTS = ChartKind("dots", "a dot for each interval", "intervals", "scatter")

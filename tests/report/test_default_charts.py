@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from run_data import record
 
+from ioplan.results.report import Point, points
 from ioplan.results.report.charts.defaults import suggested
-from ioplan.results.report.points import Point, points
 
 
 def matrix(reads: int, qds: int) -> list[Point]:

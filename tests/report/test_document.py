@@ -13,15 +13,12 @@ from run_data import (
     session,
 )
 
-from ioplan.language.metric import Metric
-from ioplan.records.record import Verdict
-from ioplan.results.report.build import document
-from ioplan.results.report.document import Document
-from ioplan.results.report.html.page import page, worst
+from ioplan.language import Metric
+from ioplan.records import Verdict
+from ioplan.results.report import Document, Reader, document, page, worst
 from ioplan.results.report.many_sessions import many_sessions
-from ioplan.results.report.reader import Reader
 from ioplan.results.share import recorded_plan as plans
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 
 def verdict(outcome: Any, number: int = 0) -> Verdict:

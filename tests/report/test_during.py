@@ -9,13 +9,17 @@ import pytest
 from command import ioplan, plan_file
 from run_data import SECOND_NS, counts, flat, latencies_ns, progress, record, stream
 
-from ioplan.language.metric import Metric, parse_metric
-from ioplan.results.measure.histogram import Histogram
-from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.metrics import Sample, figure
-from ioplan.results.measure.stretch import Stretch, stretch
-from ioplan.results.store.store import Store
+from ioplan.language import Metric, parse_metric
+from ioplan.results.measure import (
+    Histogram,
+    IntervalCounts,
+    Measurement,
+    Sample,
+    Stretch,
+    figure,
+    stretch,
+)
+from ioplan.results.store import Store
 
 STALL_NS = 200_000_000
 SECONDS = 6

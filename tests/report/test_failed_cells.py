@@ -12,22 +12,25 @@ from failed_cells import GONE, QDS, STOPPED, TEST, add_failed_cells
 from rich.console import Console
 from run_data import record, run, session
 
-from ioplan.language.metric import parse_metric
-from ioplan.language.plan import SteadyRule, Test
-from ioplan.records.record import RunDetail
-from ioplan.results.measure.metrics import Figure
-from ioplan.results.measure.steady_state import assess
-from ioplan.results.report.build import document
-from ioplan.results.report.charts.charts import pictures
-from ioplan.results.report.charts.convergence import convergence
-from ioplan.results.report.charts.defaults import chart
-from ioplan.results.report.document import FAILED, ChartSpec
-from ioplan.results.report.html.spec import spec
-from ioplan.results.report.points import points
-from ioplan.results.report.reader import Reader
-from ioplan.results.report.terminal.parts import curves, parts
-from ioplan.results.report.terminal.show import drawn, show_records
-from ioplan.results.store.store import Store
+from ioplan.language import SteadyRule, Test, parse_metric
+from ioplan.records import RunDetail
+from ioplan.results.measure import Figure, assess
+from ioplan.results.report import (
+    FAILED,
+    ChartSpec,
+    Reader,
+    chart,
+    convergence,
+    document,
+    drawn,
+    parts,
+    pictures,
+    points,
+    show_records,
+    spec,
+)
+from ioplan.results.report.terminal.parts import curves
+from ioplan.results.store import Store
 
 ID = session().id
 OK = [qd for qd in QDS if qd not in (STOPPED, GONE)]

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 from shown import shown
 
-from ioplan.core.units import iops_text
-from ioplan.results.report.document import FAILED, STATUS, ChartSpec, Column, Frame
+from ioplan import iops_text
+from ioplan.results.report import FAILED, ChartSpec, Column, Frame, drawn
+from ioplan.results.report.documents import STATUS
 from ioplan.results.report.terminal.heatmap import CIVIDIS
-from ioplan.results.report.terminal.show import drawn
 
 TWO = """test "Two axes" {
   run random 4KiB 100/0, qd 4 for 1s

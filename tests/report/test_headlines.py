@@ -17,26 +17,19 @@ from hypothesis import strategies as st
 from rich.console import Console
 from run_data import measurement, record, session, workload
 
-from ioplan.cli.commands.sessions import plan_of
-from ioplan.core.units import iops_text
-from ioplan.language.metric import parse_metric
-from ioplan.records.record import Asked, BackendFacts, RunDetail, RunRecord, Steady
-from ioplan.records.seek import Found
-from ioplan.results.export.columns import counted_of, run_rows, series_rows
+from ioplan import iops_text
+from ioplan.cli import plan_of
+from ioplan.language import parse_metric
+from ioplan.records import BackendFacts, Found, RunDetail, RunRecord, Steady
+from ioplan.records.record import Asked
+from ioplan.results.exports.columns import counted_of, run_rows, series_rows
+from ioplan.results.report import Headline, Reader, by_test, overall, points
 from ioplan.results.report.headlines.doubts import BEFORE, Doubts
-from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.headlines import (
-    by_test,
-    headlines,
-    summary,
-    summary_text,
-)
-from ioplan.results.report.headlines.league import contests, league, overall
+from ioplan.results.report.headlines.headlines import headlines, summary, summary_text
+from ioplan.results.report.headlines.league import contests, league
 from ioplan.results.report.headlines.wording import nothing_text, together
-from ioplan.results.report.points import points
-from ioplan.results.report.reader import Reader
 from ioplan.results.report.terminal.league import league_note, league_table
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 from ioplan.workload import Rate, SizeShare
 
 Made = list[tuple[RunRecord, RunDetail]]

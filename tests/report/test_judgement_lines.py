@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from ioplan.records.record import Verdict
-from ioplan.results.report.judgements import Judgement, verdict_lines
+from ioplan.records import Verdict
+from ioplan.results.report import Judgement, verdict_lines
 
 QDS, READS = ("1", "2", "4", "8", "16"), ("100%", "0%")
 EXPECTED = "expect p99 <= 1ms"

@@ -11,10 +11,9 @@ from run_data import (
     session,
 )
 
-from ioplan.records.record import RunRecord
+from ioplan.records import RunRecord
+from ioplan.results.report import Datum, framed, points
 from ioplan.results.report.charts.axis import in_order, numbers, scale_of
-from ioplan.results.report.charts.encoding import Datum, framed
-from ioplan.results.report.points import points
 from ioplan.results.report.source import labels
 from ioplan.workload import Workload
 

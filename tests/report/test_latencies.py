@@ -12,23 +12,17 @@ from report_charts import ID, column, interval
 from rich.console import Console
 from run_data import counts, flat, latencies_ns, progress, record, stream
 
-from ioplan.language.metric import LATENCY, Metric
-from ioplan.records.record import RunDetail
-from ioplan.results.measure.histogram import Histogram
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.report.charts.defaults import chart
+from ioplan.language import Metric
+from ioplan.language.metric import LATENCY
+from ioplan.records import RunDetail
+from ioplan.results.measure import Histogram, Measurement
+from ioplan.results.report import ChartSpec, Reader, Request, chart, drawn, points, spec
 from ioplan.results.report.charts.latencies import (
     MOST_COLUMNS,
     MOST_ROWS,
     latencies_over_time,
 )
-from ioplan.results.report.charts.request import Request
-from ioplan.results.report.document import ChartSpec
-from ioplan.results.report.html.spec import spec
-from ioplan.results.report.points import points
-from ioplan.results.report.reader import Reader
-from ioplan.results.report.terminal.show import drawn
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 STALL_NS = 10**9
 PLAN = """

@@ -8,11 +8,10 @@ import pytest
 from report_charts import asked_for
 from run_data import run
 
-from ioplan.records.record import Verdict
-from ioplan.results.report.charts.defaults import chart
-from ioplan.results.report.document import JUDGED, ChartSpec
-from ioplan.results.report.html.payload import modes
-from ioplan.results.store.store import Store
+from ioplan.records import Verdict
+from ioplan.results.report import ChartSpec, chart, modes
+from ioplan.results.report.documents import JUDGED
+from ioplan.results.store import Store
 
 
 def verdict(limit: float, outcome: Any = "held", text: str = "iops > 100") -> Verdict:

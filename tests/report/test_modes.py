@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ioplan.results.report.charts.encoding import Datum, framed
-from ioplan.results.report.document import ChartSpec, Column
+from ioplan.results.report import ChartSpec, Column, Datum, framed, modes
 from ioplan.results.report.html.marks import SHAPES
-from ioplan.results.report.html.payload import MOST_TOGETHER, modes
+from ioplan.results.report.html.payload import MOST_TOGETHER
 
 NUMBER = MOST_TOGETHER + 12
 

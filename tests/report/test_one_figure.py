@@ -12,12 +12,11 @@ from one_session import HEADLINES, Row, Shown, columns_of, rows_of, shown_of, sq
 from sim_batches import rough
 from suite_rows import CUTS, PLANS
 
-from ioplan.core.units import metric_text
+from ioplan import metric_text
+from ioplan.results.report import MOST_PARTS, Headline, Section, parts
 from ioplan.results.report.charts.axis import axis_title
-from ioplan.results.report.document import Section
 from ioplan.results.report.headlines.doubts import OF_TITLES
-from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.terminal.parts import MOST_PARTS, curves, parts
+from ioplan.results.report.terminal.parts import curves
 
 pytestmark = pytest.mark.slow
 

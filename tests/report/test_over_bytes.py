@@ -9,9 +9,8 @@ from command import ioplan, plan_file
 from plans import checked
 from report_charts import column
 
-from ioplan.results.report.build import document
-from ioplan.results.report.document import ChartSpec
-from ioplan.results.store.store import Store
+from ioplan.results.report import ChartSpec, document
+from ioplan.results.store import Store
 
 
 def charts(folder: Path, store_path: Path, text: str) -> list[ChartSpec]:

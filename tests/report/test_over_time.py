@@ -17,26 +17,26 @@ from run_data import (
     stream,
 )
 
-from ioplan.language.metric import HOST, METRICS, Metric, why_not_in_intervals
-from ioplan.records.record import RunDetail
-from ioplan.records.telemetry import TelemetryPoint
-from ioplan.results.measure.interval import in_series
-from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.metrics import Sample, figure
-from ioplan.results.measure.stretch import stretch
-from ioplan.results.report.charts.defaults import chart
+from ioplan.language import METRICS, Metric
+from ioplan.language.metric import HOST, why_not_in_intervals
+from ioplan.records import RunDetail, TelemetryPoint
+from ioplan.results.measure import (
+    IntervalCounts,
+    Measurement,
+    Sample,
+    figure,
+    in_series,
+    stretch,
+)
+from ioplan.results.report import Reader, Request, chart, points
 from ioplan.results.report.charts.over_time import (
     MOST_POINTS,
     bands_over_time,
     over_time,
 )
-from ioplan.results.report.charts.request import Request
 from ioplan.results.report.charts.timeline import Instant, metric_at
 from ioplan.results.report.html.spec import x_choices
-from ioplan.results.report.points import points
-from ioplan.results.report.reader import Reader
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 from ioplan.workload import COUNTED, DIRECTIONS, Direction, Rate
 
 SCOPES: list[tuple[str | None, Direction | None]] = [

@@ -15,9 +15,8 @@ from run_data import (
     run,
 )
 
-from ioplan.results.report.html.payload import safe
-from ioplan.results.report.html.spec import spec
-from ioplan.results.store.store import Store
+from ioplan.results.report import safe, spec
+from ioplan.results.store import Store
 
 HTML = paths.ROOT / "dsl/ioplan/results/report/html"
 texts = st.text(max_size=12) | st.sampled_from(["</script>", "<!--", "\u2028"])

@@ -12,20 +12,23 @@ from rich.console import Console
 from run_data import counts, latencies_ns, progress, record, stream
 
 from ioplan.job import SECOND_NS
-from ioplan.language.metric import LATENCY, Metric
+from ioplan.language import Metric
+from ioplan.language.metric import LATENCY
 from ioplan.language.plan import Chart
 from ioplan.records.record import PhaseResult
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.report.charts.charts import renderer
-from ioplan.results.report.charts.defaults import chart
+from ioplan.results.measure import Measurement
+from ioplan.results.report import (
+    ChartSpec,
+    Reader,
+    Request,
+    chart,
+    drawn,
+    points,
+    renderer,
+    spec,
+)
 from ioplan.results.report.charts.phases import APART, MANY, lanes
-from ioplan.results.report.charts.request import Request
-from ioplan.results.report.document import ChartSpec
-from ioplan.results.report.html.spec import spec
-from ioplan.results.report.points import points
-from ioplan.results.report.reader import Reader
-from ioplan.results.report.terminal.show import drawn
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 from ioplan.workload import Phase
 
 SECONDS = 20

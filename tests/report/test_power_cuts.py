@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 from run_data import record
 
-from ioplan.records.record import PowerCutMade, RunRecord
+from ioplan.records import RunRecord
+from ioplan.records.record import PowerCutMade
 from ioplan.results.measure.zero_losses import BROKEN, bound
-from ioplan.results.report.document import Judged
+from ioplan.results.report.documents import Judged
 from ioplan.results.report.power_cuts import survived
 
 

@@ -8,12 +8,11 @@ import pytest
 import scripted
 from command import ioplan, plan_file
 
-from ioplan.cli.commands.sessions import plan_of
-from ioplan.results.report.build import session_sections
-from ioplan.results.report.document import ChartSpec, Section
+from ioplan.cli import plan_of
+from ioplan.results.report import ChartSpec, Section, session_sections
 from ioplan.results.report.html.layers import layers
 from ioplan.results.report.html.overlays import OVER
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 CELLS = """test "Capacity" {
   run  random 4KiB 100/0, qd 64 for 30s

@@ -10,9 +10,9 @@ import pytest
 from command import ioplan, plan_file
 
 from ioplan.cli.commands.report import report_document
-from ioplan.results.report.document import Document
+from ioplan.results.report import Document
 from ioplan.results.report.html.one_chart import chart_named, chart_page, charts_of
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
 

@@ -22,22 +22,16 @@ from run_data import (
     workload,
 )
 
-from ioplan.core.units import latency_text
-from ioplan.language.metric import parse_metric
-from ioplan.records.outline import current_records
-from ioplan.records.record import RunDetail, Steady
-from ioplan.records.telemetry import Telemetry, TelemetryPoint
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.report.charts.convergence import convergence
-from ioplan.results.report.charts.defaults import chart
+from ioplan import latency_text
+from ioplan.language import parse_metric
+from ioplan.records import RunDetail, Steady, Telemetry, TelemetryPoint, current_records
+from ioplan.results.measure import Measurement
+from ioplan.results.report import Reader, chart, convergence, points, spec
 from ioplan.results.report.charts.distribution import percents
 from ioplan.results.report.header import pts_header
 from ioplan.results.report.headlines.headlines import headlines
-from ioplan.results.report.html.spec import spec
-from ioplan.results.report.points import points
-from ioplan.results.report.reader import Reader
 from ioplan.results.report.sentences import main_result
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 from ioplan.workload import Workload
 
 CPUS = {

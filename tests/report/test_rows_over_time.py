@@ -13,19 +13,23 @@ from report_charts import ID, column
 from rich.console import Console
 from run_data import counts, flat, latencies_ns, progress, record, session, stream
 
-from ioplan.language.metric import Metric
-from ioplan.results.measure.histogram import Histogram
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.report.charts.charts import renderer
-from ioplan.results.report.charts.defaults import chart
-from ioplan.results.report.charts.request import Request
+from ioplan.language import Metric
+from ioplan.results.measure import Histogram, Measurement
+from ioplan.results.report import (
+    ChartSpec,
+    Point,
+    Reader,
+    Request,
+    chart,
+    drawn,
+    points,
+    renderer,
+    spec,
+)
 from ioplan.results.report.charts.rows_over_time import MOST_COLUMNS, is_over_time
-from ioplan.results.report.document import ChartSpec
-from ioplan.results.report.html.spec import ROW_HEIGHT, spec
-from ioplan.results.report.points import Point, points
-from ioplan.results.report.reader import Reader
-from ioplan.results.report.terminal.show import FIGURE, drawn
-from ioplan.results.store.store import Store
+from ioplan.results.report.html.spec import ROW_HEIGHT
+from ioplan.results.report.terminal.show import FIGURE
+from ioplan.results.store import Store
 
 DRIVES, SECONDS = 100, 40
 COLUMNS = 20

@@ -10,8 +10,7 @@ import pytest
 from command import ioplan
 from page_text import sentence_of
 
-from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.league import overall
+from ioplan.results.report import Headline, overall
 from ioplan.results.report.headlines.sentence import faster, sentence, text
 
 QUIET, BUSY = {"load": 1, "where": "QD 1"}, {"load": 64, "where": "QD 64"}

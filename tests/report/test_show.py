@@ -13,19 +13,15 @@ from rich.console import Console
 from run_data import measurement, overview, record, session
 from shown import shown
 
-from ioplan.cli.display.live_lines import LiveLines
-from ioplan.cli.display.terminal import Terminal
+from ioplan import latency_text
+from ioplan.cli import LiveLines, Terminal
 from ioplan.core.text import aligned
-from ioplan.core.units import latency_text
-from ioplan.records.record import Interval, RunRecord
-from ioplan.results.report.build import session_sections
-from ioplan.results.report.document import FAILED
+from ioplan.records import Interval, RunRecord
+from ioplan.results.report import FAILED, session_lines, session_sections, show_records
 from ioplan.results.report.terminal.density import BARS, WIDTH, sparkline
-from ioplan.results.report.terminal.league import session_lines
-from ioplan.results.report.terminal.show import show_records
 from ioplan.results.report.terminal.tables import MOST_CELLS
 from ioplan.results.report.verdicts import remarks, remarks_of
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 BUSY = "stream main: the load generator waited for a CPU {} % of the time"
 

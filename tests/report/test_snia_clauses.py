@@ -15,10 +15,9 @@ from paths import ROOT
 from plans import checked
 from suite_rows import PLANS
 
-from ioplan.language.check.check import check_file
-from ioplan.language.plan import CheckedPlan
-from ioplan.records.outline import current_records
-from ioplan.results.report.build import document
+from ioplan.language import CheckedPlan, check_file
+from ioplan.records import current_records
+from ioplan.results.report import document, page
 from ioplan.results.report.conformance import single
 from ioplan.results.report.conformance.conformance import (
     CLAUSES,
@@ -27,8 +26,7 @@ from ioplan.results.report.conformance.conformance import (
     JudgedSession,
     conformance,
 )
-from ioplan.results.report.html.page import page
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 CACHE = {"volatile_write_cache": "disabled"}
 

@@ -12,16 +12,15 @@ from hypothesis import strategies as st
 from plans import checked
 from run_data import SECOND_NS, counts, record, stream
 
+from ioplan import metric_text
 from ioplan.cli.commands.report import report_document
-from ioplan.core.units import metric_text
 from ioplan.job import Progress, Result
-from ioplan.language.metric import parse_metric
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.metrics import Sample
+from ioplan.language import parse_metric
+from ioplan.results.measure import Measurement, Sample
 from ioplan.results.measure.over_time import stated
-from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.store.store import Store
-from ioplan.runner.session.expectations import judge
+from ioplan.results.report import Headline
+from ioplan.results.store import Store
+from ioplan.runner import judge
 
 BURST = "burst 5s of 20_000 iops as peak, then 25s of 500 iops as calm"
 TWO = """workload two {

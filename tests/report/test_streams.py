@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.cli.commands.sessions import plan_of
-from ioplan.core.units import iops_text
-from ioplan.language.metric import parse_metric
-from ioplan.records.record import RunRecord
-from ioplan.results.report.build import session_sections
-from ioplan.results.report.reader import Reader
-from ioplan.results.store.store import Store
+from ioplan import iops_text
+from ioplan.cli import plan_of
+from ioplan.language import parse_metric
+from ioplan.records import RunRecord
+from ioplan.results.report import Reader, session_sections
+from ioplan.results.store import Store
 
 TEXT = """workload db {
   data = random 8KiB 70/30, qd 32

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from run_data import record
 
-from ioplan.records.record import EventMade
+from ioplan.records import EventMade
 from ioplan.results.measure.levels import levels
 from ioplan.results.measure.over_time import OverTime, is_steered
 from ioplan.workload import Replay

@@ -16,19 +16,21 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from ioplan.results.report.charts.encoding import Datum, framed
-from ioplan.results.report.document import (
+from ioplan.results.report import (
+    MOST_PARTS,
     PICTURE_KINDS,
-    Channels,
     ChartSpec,
     Column,
+    Datum,
     Frame,
-    Scale,
+    drawn,
+    framed,
+    parts,
 )
+from ioplan.results.report.documents import Channels, Scale
 from ioplan.results.report.terminal.bars import axis, value_text, x_ticks, y_ticks
-from ioplan.results.report.terminal.parts import MOST_PARTS, curves, parts
+from ioplan.results.report.terminal.parts import curves
 from ioplan.results.report.terminal.plot import MARKERS
-from ioplan.results.report.terminal.show import drawn
 
 UNITS = ("", "1/s", "B/s", "ns", "%", "s", "B", "size", "°C", "percentile")
 ELSEWHERE = ("bars", "latencies")

@@ -10,11 +10,12 @@ from command import ioplan
 from report_charts import composed
 from run_data import record, run
 
-from ioplan.records.record import Steady
-from ioplan.results.report.document import Facts
-from ioplan.results.report.html.page import cover, page
+from ioplan.records import Steady
+from ioplan.results.report import page
+from ioplan.results.report.documents import Facts
+from ioplan.results.report.html.page import cover
 from ioplan.results.report.html.window import windows
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 VALUES = (100.0, 110.0, 105.0, 115.0, 120.0)
 """On a line of slope 4.5 through 110 in the middle, but for what is left."""

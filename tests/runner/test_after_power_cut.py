@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec import Struct
 
+from ioplan import Cause
 from ioplan.backends import TargetFacts
-from ioplan.core.error_kinds import Cause
-from ioplan.runner.devices.device import Device
-from ioplan.runner.devices.identity import identity_of
+from ioplan.runner import Device, identity_of
 from ioplan.runner.events.power_cut import PowerCut, PowerSupply
 from ioplan.runner.execute.outcome import TargetUnusable
 from ioplan.target_entry import PowerControl

@@ -14,10 +14,9 @@ from synthetic_crosscheck import verdicts
 
 from ioplan.cli.commands import crosscheck
 from ioplan.core.cpu_claims import CpuClaims
-from ioplan.planner.steps import Run
-from ioplan.records.record import RunDetail, RunRecord
-from ioplan.records.telemetry import Telemetry
-from ioplan.results.store.store import Store
+from ioplan.planner import Run
+from ioplan.records import RunDetail, RunRecord, Telemetry
+from ioplan.results.store import Store
 from ioplan.runner.session.crosscheck import Pairs, judged, run_interleaved
 
 READS = 'test "R" { run random 4KiB 100/0 for 100ms vary qd in 1, 4 }'

@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from verdict_truths import Truths, truths_of
 
-from ioplan.results.store.push import push
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store, push
 
 pytestmark = pytest.mark.slow
 

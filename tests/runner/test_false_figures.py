@@ -31,13 +31,12 @@ from wrapped import Wrapped, WrappedDrive
 
 from ioplan.backends import TargetRequest
 from ioplan.job import Event, Job, events
-from ioplan.planner.summary import summary_of
-from ioplan.records.record import RunRecord
-from ioplan.results.store.store import Store
-from ioplan.runner.session.context import SessionContext
-from ioplan.runner.session.session import SessionRunner
-from ioplan_io_uring.backend import engine_path
-from ioplan_sim.backend import SimBackend
+from ioplan.planner import summary_of
+from ioplan.records import RunRecord
+from ioplan.results.store import Store
+from ioplan.runner import SessionContext, SessionRunner
+from ioplan_io_uring import engine_path
+from ioplan_sim import SimBackend
 
 OF_THE_CLOCK = {"all times tenfold"}
 """Virtual time may be any."""

@@ -28,13 +28,11 @@ from golden import Check
 from ioplan.backends import TargetRequest, find
 from ioplan.job import SECOND_NS
 from ioplan.results.store.database import RESERVE_BYTES
+from ioplan.runner import Interrupt, Limits
 from ioplan.runner.execute.execute import RunOutcome, execute
-from ioplan.runner.execute.interrupt import Interrupt
 from ioplan.runner.execute.observer import ClockPair
-from ioplan.runner.execute.watchdog import Limits
-from ioplan_io_uring.backend import engine_path
-from ioplan_testing.calm import calmly
-from ioplan_testing.subject import job, stream
+from ioplan_io_uring import engine_path
+from ioplan_testing import calmly, job, stream
 
 pytestmark = pytest.mark.slow
 

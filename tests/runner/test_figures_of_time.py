@@ -12,12 +12,10 @@ from typing import Any
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.language.metric import parse_metric
-from ioplan.records.record import RunRecord
-from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.measure.metrics import Sample, figure
-from ioplan.results.measure.stretch import stretch
-from ioplan.results.store.store import Store
+from ioplan.language import parse_metric
+from ioplan.records import RunRecord
+from ioplan.results.measure import IntervalCounts, Sample, figure, stretch
+from ioplan.results.store import Store
 
 pytestmark = pytest.mark.usefixtures("rough_sim")
 WRITER = (

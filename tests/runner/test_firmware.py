@@ -8,9 +8,8 @@ import pytest
 
 from ioplan.backends import TargetFacts
 from ioplan.records.drive import drive_of
-from ioplan.runner.devices.device import Device
+from ioplan.runner import Device, target_key
 from ioplan.runner.devices.identity import firmware_of
-from ioplan.runner.state.state_ledger import target_key
 
 
 def facts(**identity: str) -> TargetFacts:

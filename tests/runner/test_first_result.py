@@ -5,7 +5,7 @@ from __future__ import annotations
 from threading import enumerate as threads
 
 from ioplan.job import events
-from ioplan.records.record import Interval, RunRecord
+from ioplan.records import Interval, RunRecord
 from ioplan.runner.execute import first_result
 
 

@@ -11,14 +11,13 @@ import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 
+from ioplan import Cause
 from ioplan.backends import Gap, TargetFacts
-from ioplan.core.error_kinds import Cause
 from ioplan.job import Job
-from ioplan.language.check.check import check
-from ioplan.language.syntax.source import Source
-from ioplan.planner.steps import Prepare, Run
-from ioplan.planner.summary import summary_of
-from ioplan.runner.prepare.fit import FEATURES, feature_support, misfits
+from ioplan.language import Source, check
+from ioplan.planner import Prepare, Run, summary_of
+from ioplan.runner import FEATURES, misfits
+from ioplan.runner.prepare.fit import feature_support
 from ioplan_sim import SimBackend
 
 PLAN = """workload steady_rate = random 4KiB 100/0, rate 1_000 iops

@@ -23,11 +23,11 @@ from msgspec.structs import replace
 from pydantic_core import to_json
 
 from ioplan.backends import TargetRequest
-from ioplan.cli.exit_codes import USAGE
-from ioplan.records.record import RunRecord
-from ioplan.results.store.store import Store
-from ioplan.runner.guard.target import open_target
-from ioplan.runner.state.state_ledger import proven
+from ioplan.cli import USAGE
+from ioplan.records import RunRecord
+from ioplan.results.store import Store
+from ioplan.runner import proven
+from ioplan.runner.guard import open_target
 
 KILLS, FOR_THE_TABLE = 12, 200
 """Of each kind: what a change is tested with, and what the document's row is made of."""

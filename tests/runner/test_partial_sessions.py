@@ -15,13 +15,19 @@ from rich.console import Console
 from test_policy import failing
 from test_runner import Bench, bench
 
-from ioplan.records.session import Session
-from ioplan.results.export.export import export
-from ioplan.results.report.build import document
-from ioplan.results.report.document import FAILED, Document
-from ioplan.results.report.html.page import page, summed, worst
-from ioplan.results.report.terminal.parts import curves, parts
-from ioplan.results.report.terminal.show import show_records
+from ioplan.records import Session
+from ioplan.results import export
+from ioplan.results.report import (
+    FAILED,
+    Document,
+    document,
+    page,
+    parts,
+    show_records,
+    worst,
+)
+from ioplan.results.report.html.page import summed
+from ioplan.results.report.terminal.parts import curves
 
 __all__ = ["bench"]
 

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from ioplan.runner.session.signature import login_name
+from ioplan.runner import login_name
 
 
 @pytest.mark.parametrize("user, found", [(0, "ada"), (1000, "eve")])

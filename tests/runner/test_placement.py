@@ -11,17 +11,17 @@ from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from made_machine import DISK, PCI, nvme, put
 
+from ioplan import JobStream
 from ioplan.backends import BackendError, TargetFacts, find
 from ioplan.core.cpu_claims import CpuClaims
 from ioplan.job import Job
-from ioplan.job_stream import JobStream
+from ioplan.runner import Tree
 from ioplan.runner.prepare.placement import (
     Placement,
     chosen_cpus,
     node_of,
     placement_of,
 )
-from ioplan.runner.telemetry.procfs import Tree
 from ioplan.runner.telemetry.topology import numa_node
 from ioplan.workload import SizeShare
 

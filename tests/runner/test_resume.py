@@ -13,9 +13,8 @@ from command import Done, ioplan, plan_file
 from labs import lab_of_file, loop_device, needs_root, tell
 from paths import ROOT
 
-from ioplan.records.record import RunRecord
-from ioplan.results.store import session_folder
-from ioplan.results.store.store import Store
+from ioplan.records import RunRecord
+from ioplan.results.store import Store, session_folder
 from ioplan.runner.devices import write_evidence
 from ioplan.runner.session import signature
 

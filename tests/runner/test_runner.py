@@ -25,29 +25,24 @@ from ioplan.backends import (
 )
 from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
 from ioplan.language.spoken import VOCABULARY
-from ioplan.planner.steps import Step
-from ioplan.planner.summary import summary_of
+from ioplan.planner import Step, summary_of
+from ioplan.records import Interval, RunDetail, RunRecord, Session, Steady, Verdict
 from ioplan.records.assessed import last_assessed, unsteady
-from ioplan.records.record import (
-    Interval,
-    RunDetail,
-    RunRecord,
-    Steady,
-    Verdict,
-)
-from ioplan.records.session import Session, SessionStatus
+from ioplan.records.session import SessionStatus
 from ioplan.records.window import window_of
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.store import Store
-from ioplan.runner.execute.observer import SessionObserver
+from ioplan.results.store import Store, StoreError
+from ioplan.runner import (
+    BaselineSession,
+    Limits,
+    SessionContext,
+    SessionObserver,
+    SessionRunner,
+)
 from ioplan.runner.execute.outcome import SessionOutcome
-from ioplan.runner.execute.watchdog import Limits, least_silence_s
-from ioplan.runner.session.baseline import BaselineSession
-from ioplan.runner.session.context import SessionContext
-from ioplan.runner.session.session import SessionRunner
+from ioplan.runner.execute.watchdog import least_silence_s
 from ioplan.workload import Rate, RatePhase, Replay
-from ioplan_testing.subject import job as one_job
-from ioplan_testing.subject import stream as one_stream
+from ioplan_testing import job as one_job
+from ioplan_testing import stream as one_stream
 
 Log = list[tuple[Any, ...]]
 CAPACITY = 1 << 20

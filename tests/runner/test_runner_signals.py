@@ -16,13 +16,11 @@ from test_runner import Bench, ScriptedExecution, bench, played
 
 from ioplan.backends import TargetRequest
 from ioplan.job import Event
-from ioplan.planner.summary import summary_of
-from ioplan.records.session import Session
-from ioplan.results.store.store import Store
-from ioplan.runner.execute.interrupt import CRITICAL, IDLE, RUNNING, Interrupt
-from ioplan.runner.execute.observer import SessionObserver
-from ioplan.runner.session.context import SessionContext
-from ioplan.runner.session.session import SessionRunner
+from ioplan.planner import summary_of
+from ioplan.records import Session
+from ioplan.results.store import Store
+from ioplan.runner import Interrupt, SessionContext, SessionObserver, SessionRunner
+from ioplan.runner.execute.interrupt import CRITICAL, IDLE, RUNNING
 from ioplan_sim import SimBackend
 
 __all__ = ["bench"]

@@ -8,13 +8,11 @@ import pytest
 from test_runner import FILLED, Bench, Script, ScriptedExecution, bench, done_of, played
 
 from ioplan.job import Event, Failure, Progress, Result, Started
-from ioplan.planner.estimate import with_repetitions
-from ioplan.planner.unfold import unfold
-from ioplan.records.record import RunRecord
-from ioplan.records.seek import Found, Probed
-from ioplan.results.compare.judge import Question, compare
-from ioplan.results.compare.side import side_of
-from ioplan.results.report.reader import Reader
+from ioplan.planner import unfold, with_repetitions
+from ioplan.records import Found, RunRecord
+from ioplan.records.seek import Probed
+from ioplan.results.compare import Question, compare, side_of
+from ioplan.results.report import Reader
 from ioplan.results.report.sentences import found_line
 from ioplan.runner.session.context import FinishedRuns
 

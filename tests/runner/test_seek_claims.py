@@ -7,14 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from run_data import counts, progress, stream
 
+from ioplan import JobStream
 from ioplan.job import Job, Progress
-from ioplan.job_stream import JobStream
-from ioplan.language.metric import parse_metric
-from ioplan.language.plan import CellValue, Demand, Seek
-from ioplan.language.syntax.source import Source, Span
+from ioplan.language import Seek, Source, parse_metric
+from ioplan.language.plan import CellValue, Demand
+from ioplan.language.syntax.source import Span
 from ioplan.planner.seek.decide import MARGIN
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.metrics import Sample, figure
+from ioplan.results.measure import Measurement, Sample, figure
 from ioplan.results.measure.steady_state import Part
 from ioplan.runner.seek.claims import Judged, judged
 from ioplan.workload import Rate, SizeShare

@@ -12,8 +12,8 @@ from killing import cpu_time_s
 from paths import ROOT
 from test_kill import Place, finished, session_killed_again_and_again, sim
 
-from ioplan.records.record import RunRecord
-from ioplan.results.store.store import Store
+from ioplan.records import RunRecord
+from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from plans import checked
 
 from ioplan.language.plan import Precondition
+from ioplan.planner import unfold
 from ioplan.planner.target_state import TargetState, reached, state_digest, steps_of
-from ioplan.planner.unfold import unfold
 
 TEXT = """
 precondition filled { purge write sequential 128KiB, qd 8, 1 pass }

@@ -11,9 +11,9 @@ from fio_jobs import NEEDS_FIO
 from refused import refused
 from started import started
 
+from ioplan import TargetFault
 from ioplan.backends import TargetRequest
-from ioplan.core.error_kinds import TargetFault
-from ioplan.runner.guard.target import make_scratch, open_target
+from ioplan.runner.guard import make_scratch, open_target
 
 pytestmark = pytest.mark.slow
 

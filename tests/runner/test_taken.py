@@ -26,12 +26,12 @@ from labs import (
 from refused import refused
 from started import Started, started
 
+from ioplan import Cause, TargetFault
 from ioplan.backends import TargetRequest
-from ioplan.core.error_kinds import Cause, TargetFault
-from ioplan.results.store.store import Store, default_path
+from ioplan.results.store import Store, default_path
 from ioplan.runner.execute.processes import descendants
+from ioplan.runner.guard import make_scratch, open_target
 from ioplan.runner.guard.shared_lock import NO_PARTICIPANTS
-from ioplan.runner.guard.target import make_scratch, open_target
 
 pytestmark = pytest.mark.slow
 

@@ -9,18 +9,13 @@ from plans import checked
 from run_data import SECOND_NS, counts, record, session, stream
 
 from ioplan.job import Result
-from ioplan.language.metric import parse_metric
-from ioplan.language.plan import Expectation
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.metrics import Figure, Sample
-from ioplan.results.report.judgements import (
-    Judgement,
-    verdict_line,
-    verdict_lines,
-)
-from ioplan.results.store.store import Store
-from ioplan.runner.session.baseline import BaselineSession, Found
-from ioplan.runner.session.expectations import judge
+from ioplan.language import Expectation, parse_metric
+from ioplan.results.measure import Figure, Measurement, Sample
+from ioplan.results.report import Judgement, verdict_lines
+from ioplan.results.report.judgements import verdict_line
+from ioplan.results.store import Store
+from ioplan.runner import BaselineSession, judge
+from ioplan.runner.session.baseline import Found
 
 
 def expectation(text: str) -> Expectation:

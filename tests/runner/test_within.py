@@ -8,9 +8,8 @@ import pytest
 from command import ioplan, plan_file
 from paths import ROOT
 
-from ioplan.records.record import RunRecord
-from ioplan.records.session import Session
-from ioplan.results.store.store import Store
+from ioplan.records import RunRecord, Session
+from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
 rough = pytest.mark.usefixtures("rough_sim")

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ioplan.planner import most_probes
 from ioplan.planner.seek.grid import Bounds, grid
 from ioplan.planner.seek.knee import Knee, KneeSearch
-from ioplan.planner.seek.search import most_probes
 
 DEPTHS = Bounds(1.0, 512.0, 0.0, 1.0)
 

@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from seek_targets import Credit, seek
 
-from ioplan.language.metric import Metric
-from ioplan.language.plan import Expectation
+from ioplan.language import Expectation, Metric
+from ioplan.planner import most_probes
 from ioplan.planner.seek.grid import Bounds, at_or_below, grid
-from ioplan.planner.seek.search import Answer, Finding, Search, finding, most_probes
-from ioplan.records.seek import Found
-from ioplan.results.measure.metrics import Sample
-from ioplan.runner.session.expectations import judge
+from ioplan.planner.seek.search import Answer, Finding, Search, finding
+from ioplan.records import Found
+from ioplan.results.measure import Sample
+from ioplan.runner import judge
 
 
 def run(

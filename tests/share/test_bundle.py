@@ -17,13 +17,18 @@ from hypothesis import strategies as st
 from packed import unpacked_in
 from run_data import run, session
 
-from ioplan.records.record import StoredHistogram
-from ioplan.records.run_request import Resolved, RunRequest
-from ioplan.records.session import SessionEvent
-from ioplan.results.share.bundle import bundle_bytes, read_bundle
-from ioplan.results.share.container import MANIFEST, BundleError, loaded, read, written
-from ioplan.results.share.contents import Bundled, members_of, sessions_of
-from ioplan.results.store.codec import VERSION, encode_histograms
+from ioplan.records import Resolved, RunRequest, SessionEvent, StoredHistogram
+from ioplan.results import (
+    Bundled,
+    BundleError,
+    bundle_bytes,
+    members_of,
+    read_bundle,
+    sessions_of,
+)
+from ioplan.results.share.container import MANIFEST, loaded, read, written
+from ioplan.results.store import encode_histograms
+from ioplan.results.store.codec import VERSION
 
 NOW = "2026-11-21T06:00:00Z"
 RESOLVED: dict[str, Any] = {

@@ -10,14 +10,19 @@ from command import ioplan
 from packed import unpacked_in
 from run_data import run, session
 
-from ioplan.records.drive import Drive
-from ioplan.records.record import EventMade, RunDetail, RunRecord
-from ioplan.records.run_request import Resolved, RunRequest
-from ioplan.records.session import SessionEvent
-from ioplan.results.share.bundle import read_bundle
+from ioplan.records import (
+    Drive,
+    EventMade,
+    Resolved,
+    RunDetail,
+    RunRecord,
+    RunRequest,
+    SessionEvent,
+)
+from ioplan.results import read_bundle
 from ioplan.results.share.container import read
 from ioplan.results.share.recorded_plan import run_ids
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 HOST, SERIAL, USER = "dbserver7.corp.example", "S4EVNX0R123456", "malicek"
 DISK = f"/dev/disk/by-id/nvme-Samsung_{SERIAL}"

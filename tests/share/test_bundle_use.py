@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.results.share.bundle import read_bundle
-from ioplan.results.share.container import BundleError, read, written
-from ioplan.results.store.store import Store
+from ioplan.results import BundleError, read_bundle
+from ioplan.results.share.container import read, written
+from ioplan.results.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("rough_sim")]
 

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from test_bundle import content
 
 from ioplan.cli.commands.share.unbundle import write_plan
-from ioplan.records.run_request import Resolved
-from ioplan.results.share.container import BundleError
+from ioplan.records import Resolved
+from ioplan.results import BundleError
 
 
 def test_used_files_are_written_beside_the_plan(tmp_path: Path) -> None:

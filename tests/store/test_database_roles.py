@@ -9,8 +9,7 @@ from paths import ROOT
 from postgres import needs_postgres, postgres, psql
 from run_data import measurement, record, session
 
-from ioplan.results.store.push import push
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store, push
 
 SQL = ROOT / "examples/lab/postgres"
 OLD_ID = "20200101-000000-old"

@@ -12,9 +12,9 @@ from plans import checked
 from run_data import record, session
 
 from ioplan.planner.places import places_of
-from ioplan.records.record import EventMade, Interval, RunDetail, RunRecord
-from ioplan.results.export.export import export
-from ioplan.results.store.store import Store
+from ioplan.records import EventMade, Interval, RunDetail, RunRecord
+from ioplan.results import export
+from ioplan.results.store import Store
 from ioplan.runner.session.expectations import ExpectationTracker
 
 PLAN = """test "demo" {

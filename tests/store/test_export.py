@@ -15,16 +15,14 @@ import pytest
 from run_data import record, run, session
 
 from ioplan.core.formats import FormatError
-from ioplan.language.metric import parse_metric
-from ioplan.language.plan import SteadyRule
-from ioplan.records.record import RunDetail, RunRecord
-from ioplan.results.export.columns import counted_of, run_rows, series_rows
-from ioplan.results.export.export import export
-from ioplan.results.export.tabular import ExportError
-from ioplan.results.measure.metrics import Figure
-from ioplan.results.measure.steady_state import assess
-from ioplan.results.report.build import document
-from ioplan.results.store.store import Store
+from ioplan.language import SteadyRule, parse_metric
+from ioplan.records import RunDetail, RunRecord
+from ioplan.results import export
+from ioplan.results.exports.columns import counted_of, run_rows, series_rows
+from ioplan.results.exports.tabular import ExportError
+from ioplan.results.measure import Figure, assess
+from ioplan.results.report import document
+from ioplan.results.store import Store
 
 ID = session().id
 NASTY = 'a,"b"\nc\rd; =1+1 é'

@@ -12,9 +12,8 @@ import pytest
 from postgres import needs_postgres, postgres
 from run_data import run, session
 
-from ioplan.records.drive import Drive
-from ioplan.records.record import Verdict
-from ioplan.results.store.store import Store
+from ioplan.records import Drive, Verdict
+from ioplan.results.store import Store
 
 BOARD = json.loads((paths.ROOT / "examples/lab/grafana/ioplan.json").read_text())
 PANELS = [one for one in BOARD["panels"] if one["type"] != "row"]

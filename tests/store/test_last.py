@@ -18,12 +18,11 @@ from command import ioplan, plan_file
 from run_data import session
 
 from ioplan.core.state_folder import state_folder
-from ioplan.records.session_id import new_session_id
-from ioplan.results.share.bundle import bundle_bytes, read_bundle
-from ioplan.results.share.contents import Bundled, restore
-from ioplan.results.store.store import Store
-from ioplan_lab.cluster.jobs.job import Job, Jobs
-from ioplan_lab.cluster.jobs.lane_folder import lane_folders
+from ioplan.records import new_session_id
+from ioplan.results import Bundled, bundle_bytes, read_bundle
+from ioplan.results.share.contents import restore
+from ioplan.results.store import Store
+from ioplan_lab import Job, Jobs, lane_folders
 
 PLAN = 'test "T" { run random 4KiB 100/0 for 20ms }'
 INSTANT_NS = 1_795_000_000_123_456_789

@@ -14,10 +14,9 @@ from refused import refused
 from run_data import record, session
 from started import started
 
-from ioplan.core.error_kinds import StoreFault
-from ioplan.records.record import RunDetail
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.store import Store
+from ioplan import StoreFault
+from ioplan.records import RunDetail
+from ioplan.results.store import Store, StoreError
 
 RUNS = """test "Reads" {
   vary qd in 1, 2, 4, 8

@@ -9,14 +9,18 @@ import pytest
 from command import ioplan
 from run_data import measurement, record, session
 
+from ioplan.results.store import (
+    Delivery,
+    Outbox,
+    Store,
+    StoreError,
+    send_all,
+    session_lock,
+)
 from ioplan.results.store.delivery import sender
 from ioplan.results.store.delivery.delivered import delivered_now, stored_now
-from ioplan.results.store.delivery.outbox import Delivery, Outbox
 from ioplan.results.store.delivery.reasons import shown
-from ioplan.results.store.delivery.sender import send_all
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.session_folder import session_folder, session_lock
-from ioplan.results.store.store import Store
+from ioplan.results.store.session_folder import session_folder
 
 MADE = measurement()
 IDS = [f"20261121-05000{number}-aaaa" for number in range(3)]

@@ -8,11 +8,8 @@ import pytest
 from pydantic import ValidationError
 from run_data import run, session
 
-from ioplan.records.drive import Drive
-from ioplan.records.record import RunDetail, Verdict
-from ioplan.records.session import Session
-from ioplan.results.store.overview import SessionFilter
-from ioplan.results.store.store import Store
+from ioplan.records import Drive, RunDetail, Session, Verdict
+from ioplan.results.store import SessionFilter, Store
 
 FAST = Drive(serial="S4EV_1", model="ACME 9", firmware="1.0", lab_name="fast1")
 SLOW = Drive(serial="S4EVX2", model="ACME 9", wwid="eui.0011")

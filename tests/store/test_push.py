@@ -18,17 +18,12 @@ from postgres import Server, needs_postgres
 from postgres import server as running_server
 from run_data import measurement, record, session
 
-from ioplan.records.drive import Drive
-from ioplan.records.record import Verdict
-from ioplan.records.session import SessionEvent
-from ioplan.results.history.history import Question, history
-from ioplan.results.store import push as push_module
-from ioplan.results.store.delivery.outbox import Outbox
-from ioplan.results.store.delivery.sender import send_all
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.push import Pushed, push
-from ioplan.results.store.store import Store
-from ioplan_lab.cluster.jobs.job import Jobs
+from ioplan.records import Drive, SessionEvent, Verdict
+from ioplan.results.history import Question, history
+from ioplan.results.store import Outbox, Store, StoreError, push, send_all
+from ioplan.results.store import pushing as push_module
+from ioplan.results.store.pushing import Pushed
+from ioplan_lab import Jobs
 
 PLAN = """test "T" {
   run    random 4KiB 100/0 for 200ms
@@ -255,7 +250,7 @@ MANY = 320
 """Runs, of which 50 are sent at once: far more than arrive before the push is killed."""
 PUSHER = """
 import sys
-from ioplan.results.store.push import push
+from ioplan.results.store.pushing import push
 from ioplan.results.store.store import Store
 with Store.open(sys.argv[1]) as local, Store.at(sys.argv[2]) as shared:
     list(push(local, shared))

@@ -11,9 +11,9 @@ import pytest
 from pydantic import ValidationError
 from run_data import measurement, record, run, session
 
-from ioplan.records.record import RunRecord, Steady, Verdict, record_schema
-from ioplan.results.export.export import export
-from ioplan.results.store.store import Store
+from ioplan.records import RunRecord, Steady, Verdict, record_schema
+from ioplan.results import export
+from ioplan.results.store import Store
 
 STEADY = Steady(
     metric="iops",

@@ -16,9 +16,9 @@ from command import ioplan, plan_file
 from postgres import needs_postgres, postgres
 from run_data import record, run, session
 
-from ioplan.records.drive import Drive
-from ioplan.results.store.layout.tables import COLUMNS, META, TABLES
-from ioplan.results.store.store import Store
+from ioplan.records import Drive
+from ioplan.results.store import COLUMNS, Store
+from ioplan.results.store.layout.tables import META, TABLES
 
 LAB_STORE = paths.ROOT / "tests/golden/store/lab.db.gz"
 JOB = "20261122-155027-ru5q"

@@ -27,28 +27,26 @@ from labs import MIB, loop_device, needs_root, tell
 from refused import refused
 from run_data import HOST, measurement, record, run, session
 
-from ioplan.api.session import Session
-from ioplan.core.error_kinds import CommandFault, StoreFault
+from ioplan import CommandFault, Session, StoreFault
 from ioplan.core.state_folder import state_folder
-from ioplan.records.record import Interval, RunDetail, StoredHistogram, Verdict
-from ioplan.results.store import codec
-from ioplan.results.store.codec import (
+from ioplan.records import Interval, RunDetail, StoredHistogram, Verdict
+from ioplan.results.store import (
     CodecError,
+    SessionFilter,
+    Store,
+    StoreError,
+    codec,
     decode_histograms,
     decode_series,
+    default_path,
     encode_histograms,
-    encode_series,
-)
-from ioplan.results.store.database import RESERVE_BYTES
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.overview import SessionFilter
-from ioplan.results.store.rows import checked_schema
-from ioplan.results.store.session_folder import (
     make_private,
-    session_folder,
     session_lock,
 )
-from ioplan.results.store.store import Store, default_path
+from ioplan.results.store.codec import encode_series
+from ioplan.results.store.database import RESERVE_BYTES
+from ioplan.results.store.rows import checked_schema
+from ioplan.results.store.session_folder import session_folder
 from ioplan.workload import DIRECTIONS
 
 ID = session().id

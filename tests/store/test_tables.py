@@ -9,14 +9,12 @@ from pathlib import Path
 import pytest
 from run_data import record, run, session
 
-from ioplan.records.record import RunRecord
+from ioplan.records import RunRecord
+from ioplan.results.store import COLUMNS, VIEWS, Store, StoreError
 from ioplan.results.store.database import Database
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.layout.tables import BY_RUN_ID, COLUMNS, LAYOUT, UPGRADES
-from ioplan.results.store.layout.views import VIEWS
+from ioplan.results.store.layout.tables import BY_RUN_ID, LAYOUT, UPGRADES
 from ioplan.results.store.pages import pages_of_runs
 from ioplan.results.store.sqlite import SqliteFile
-from ioplan.results.store.store import Store
 
 
 @pytest.mark.parametrize("other", [min(UPGRADES) - 1, LAYOUT + 1])

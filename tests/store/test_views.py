@@ -15,10 +15,8 @@ import paths
 import pytest
 from run_data import record, run, session
 
-from ioplan.records.drive import Drive
-from ioplan.records.record import PERCENTILES, RunRecord
-from ioplan.results.store.layout.views import VIEWS
-from ioplan.results.store.store import Store
+from ioplan.records import PERCENTILES, Drive, RunRecord
+from ioplan.results.store import VIEWS, Store
 
 LAB_STORE = paths.ROOT / "tests/golden/store/lab.db.gz"
 OLDER = Drive(serial="S4EV", model="ACME", firmware="1.0", lab_name="fast1")

@@ -11,8 +11,8 @@ import pytest
 from command import ioplan
 from paths import ROOT
 
-from ioplan.records.record import Steady
-from ioplan.results.store.store import Store
+from ioplan.records import Steady
+from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
 

@@ -9,10 +9,9 @@ import paths
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.language.check.check import check_file, check_recorded
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.syntax.source import Source
-from ioplan.planner.steps import Run
+from ioplan import PlanError
+from ioplan.language import Source, check_file, check_recorded
+from ioplan.planner import Run, suite_file, suite_names, unfold
 from ioplan.planner.suites.published import (
     Index,
     index_of,
@@ -21,8 +20,7 @@ from ioplan.planner.suites.published import (
     runs_of,
 )
 from ioplan.planner.suites.source import source_of
-from ioplan.planner.suites.suite import collections, suite_file, suite_names
-from ioplan.planner.unfold import unfold
+from ioplan.planner.suites.suite import collections
 
 EXAMPLE = paths.ROOT / "examples/acme_suite"
 USES = 'use "acme/mixes.ioplan"\ntest "T" { run oltp for 1s }\n'

@@ -12,11 +12,10 @@ from typing import Any
 import pytest
 from command import ioplan
 
-from ioplan.records.outline import current_records
-from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.headlines import by_test
+from ioplan.records import current_records
+from ioplan.results.report import Headline, by_test
 from ioplan.results.share.recorded_plan import recorded_plan
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
 

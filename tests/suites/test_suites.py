@@ -23,16 +23,18 @@ from suite_rows import (
     table,
 )
 
+from ioplan.language import Matrix, WriteStep, check_file
 from ioplan.language.bind.bind import Cell
-from ioplan.language.bind.matrix import Matrix
-from ioplan.language.check.check import check_file
-from ioplan.language.plan import WriteStep
-from ioplan.planner.estimate import Estimator, with_repetitions
-from ioplan.planner.steps import Prepare, Run
-from ioplan.planner.suites.suite import suite_names
-from ioplan.planner.unfold import unfold
-from ioplan.records.record import RunRecord
-from ioplan.results.store.store import Store
+from ioplan.planner import (
+    Estimator,
+    Prepare,
+    Run,
+    suite_names,
+    unfold,
+    with_repetitions,
+)
+from ioplan.records import RunRecord
+from ioplan.results.store import Store
 
 DOCUMENT = paths.ROOT / "docs" / "suites.md"
 TABLE = re.compile(r"(?<=<!-- table -->\n).*?(?=\n<!-- end -->)", re.S)

@@ -15,8 +15,8 @@ from suite_rows import PLANS, TB, plan_of
 
 from ioplan.backends import Gap, TargetFacts, find
 from ioplan.language.clause_table import slot
-from ioplan.planner.suites.suite import suite_file
-from ioplan.results.store.store import Store
+from ioplan.planner import suite_file
+from ioplan.results.store import Store
 from ioplan.runner.prepare.fit_report import Fit, fits_of
 
 DOCUMENT = paths.ROOT / "docs" / "suites.md"

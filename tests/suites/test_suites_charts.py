@@ -10,17 +10,11 @@ from command import ioplan
 from run_data import record, session
 from suite_rows import PLANS, plan_of
 
-from ioplan.core.units import metric_text
-from ioplan.language.plan import Test
-from ioplan.records.record import RunDetail
-from ioplan.records.telemetry import Telemetry
-from ioplan.results.report.charts.charts import pictures
-from ioplan.results.report.charts.defaults import chart
-from ioplan.results.report.document import ChartSpec
-from ioplan.results.report.html.spec import spec
-from ioplan.results.report.points import points
-from ioplan.results.report.reader import Reader
-from ioplan.results.store.store import Store
+from ioplan import metric_text
+from ioplan.language import Test
+from ioplan.records import RunDetail, Telemetry
+from ioplan.results.report import ChartSpec, Reader, chart, pictures, points, spec
+from ioplan.results.store import Store
 
 
 def suite_test(suite: str, title: str) -> Test:

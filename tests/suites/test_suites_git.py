@@ -19,9 +19,9 @@ from git_servers import SSHD, Repository, http_server, ssh_server
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ioplan import PlanError
 from ioplan.cli.commands.share import add as adding
-from ioplan.language.check.check import check_file
-from ioplan.language.errors.diagnostic import PlanError
+from ioplan.language import check_file
 from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.packages import SuiteError
 from ioplan.language.search.search_path import Locked, locked_suites

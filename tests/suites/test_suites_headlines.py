@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from suite_rows import PLANS, plan_of
 
-from ioplan.language.bind.matrix import Matrix
+from ioplan.language import Matrix
 
 SUITES = [name for name in PLANS if not name.startswith("std/")]
 

@@ -8,7 +8,7 @@ import pytest
 from command import ioplan, plan_file
 from suite_rows import PLANS, plan_of
 
-from ioplan.language.check.check import check_file
+from ioplan.language import check_file
 from ioplan.language.syntax import tree
 
 FILL = {"pre.fill"}

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from suite_rows import PLANS, plan_of
 
-from ioplan.planner.steps import Run
-from ioplan.planner.unfold import unfold
+from ioplan.planner import Run, unfold
 from ioplan.workload import Stream
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from suite_rows import PLANS, TB, plan_of
 
+from ioplan.language import CheckedPlan, RunTemplate, Test, WriteStep
 from ioplan.language.bind.bind import amount_of
-from ioplan.language.check.run_steps import flat
-from ioplan.language.plan import CheckedPlan, RunTemplate, Test, WriteStep
+from ioplan.language.checker.run_steps import flat
 
 SLOW, FAST = 180e6, 3.2e9
 """Bytes per second: what a slow drive sustains, what a fast one fills with at most."""

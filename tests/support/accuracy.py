@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ioplan.results.measure.histogram import bucket_index, bucket_range
+from ioplan.results.measure import bucket_index, bucket_range
 
 SECOND_NS = 1_000_000_000
 MS = 1_000_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioplan.records.record import RunRecord
+from ioplan.records import RunRecord
 
 
 def arrivals(record: RunRecord) -> int:

@@ -7,7 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from ioplan_testing.calm import calmly
+from ioplan_testing import calmly
 
 Test = Callable[..., None]
 

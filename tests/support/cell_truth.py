@@ -9,10 +9,9 @@ from random import Random
 from msgspec import Struct
 
 from ioplan.core.statistics.student_t import quantile
-from ioplan.language.metric import Metric
+from ioplan.language import Metric
 from ioplan.language.plan import Within
-from ioplan.results.measure.decided import decide
-from ioplan.results.measure.metrics import Figure
+from ioplan.results.measure import Figure, decide
 
 WITHIN = Within(metric=Metric(name="iops"), percent=3.0)
 ROUNDS, SERIES = 25, 500

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from ioplan.cli.app import run
+from ioplan.cli import run
 
 
 class Done(Struct, frozen=True):

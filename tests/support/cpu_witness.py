@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 import pytest
 from started import is_running
 
+from ioplan.runner import TICKS_PER_S
 from ioplan.runner.execute.processes import descendants
 from ioplan.runner.telemetry import sensors
-from ioplan.runner.telemetry.sample import TICKS_PER_S
 
 CPUCLOCK_SCHED = 2
 ROUNDED_DOWN = 8

@@ -9,16 +9,11 @@ from pathlib import Path
 
 from starlette.testclient import TestClient
 
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
+from ioplan_lab import PROGRAMS, TABLES, Desk, DeskDatabase, Role, create_app
 from ioplan_lab.commands.jobs.executor import connect
 from ioplan_lab.desk.calls import Calls
-from ioplan_lab.desk.database import DeskDatabase
-from ioplan_lab.desk.desk import Desk
-from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.running import Running
-from ioplan_lab.desk.tables import TABLES
-from ioplan_lab.desk.web.app import create_app
-from ioplan_lab.programs import PROGRAMS
 
 URL = "http://localhost"
 FIELD = re.compile(r'name="form_token" value="([^"]+)"')

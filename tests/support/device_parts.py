@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from ioplan.results.measure.histogram import Histogram, bucket_count, bucket_ranges
-from ioplan_witness.log import KINDS, Entries
+from ioplan.results.measure import Histogram
+from ioplan.results.measure.histogram import bucket_count, bucket_ranges
+from ioplan_witness import KINDS, Entries
 
 Times: TypeAlias = "npt.NDArray[np.int64]"
 MIB = 1 << 20

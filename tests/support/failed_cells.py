@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from run_data import record, run, session
 
-from ioplan.records.record import RunDetail
-from ioplan.results.store.store import Store
+from ioplan.records import RunDetail
+from ioplan.results.store import Store
 
 QDS = ("1", "2", "4", "8")
 STOPPED, GONE = "2", "8"

@@ -17,8 +17,8 @@ import pytest
 from labs import loop_device, marked
 from msgspec import Struct
 
+from ioplan_witness import Script
 from ioplan_witness.device import can_mount, running
-from ioplan_witness.script import Script
 
 SIZE = "64M"
 PROGRAMS = ("nbdkit", "nbdfuse", "losetup")

@@ -13,8 +13,8 @@ from pathlib import Path
 from command import ioplan, plan_file
 from msgspec import Struct
 
-from ioplan.records.record import RunRecord
-from ioplan.results.store.store import Store
+from ioplan.records import RunRecord
+from ioplan.results.store import Store
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sim"
 DRIVES = ("client", "datacentre", "crosspoint")

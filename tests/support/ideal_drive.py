@@ -11,6 +11,7 @@ from typing import Any
 
 from run_data import session
 
+from ioplan import JobStream
 from ioplan.backends import (
     Availability,
     Gap,
@@ -30,15 +31,13 @@ from ioplan.job import (
     Started,
     StreamCounts,
 )
-from ioplan.job_stream import JobStream
-from ioplan.language.plan import CheckedPlan
+from ioplan.language import CheckedPlan
 from ioplan.language.spoken import VOCABULARY
-from ioplan.planner.summary import summary_of
-from ioplan.records.session import Session
-from ioplan.results.measure.histogram import bucket_index
-from ioplan.results.store.store import Store
-from ioplan.runner.session.context import SessionContext
-from ioplan.runner.session.session import SessionRunner
+from ioplan.planner import summary_of
+from ioplan.records import Session
+from ioplan.results.measure import bucket_index
+from ioplan.results.store import Store
+from ioplan.runner import SessionContext, SessionRunner
 from ioplan.workload import Direction, SizeShare
 
 LATENCY_S, BYTES_PER_S, CAPACITY_BYTES = 100e-6, 2e9, 256 << 30

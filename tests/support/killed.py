@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ioplan.backends import TargetRequest
+from ioplan.runner import openers
 from ioplan.runner.devices.facts import file_facts
-from ioplan.runner.devices.open_files import openers
 from ioplan.runner.guard.known_content import known_content
 
 AT_WORK = """

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import ioplan.cli.commands.resume
 import ioplan.cli.commands.run  # noqa: F401  once, and not in each process
-from ioplan.cli.app import run
+from ioplan.cli import run
 
 CPUCLOCK_SCHED = 2
 """Of Linux's posix-timers_types.h: with a process's number it names its clock."""

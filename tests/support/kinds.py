@@ -31,8 +31,8 @@ from labs import (
 from msgspec import Struct
 
 from ioplan.backends import TargetRequest
-from ioplan.runner.devices.inventory import Host
-from ioplan.runner.guard.target import make_scratch, open_target
+from ioplan.runner import Host
+from ioplan.runner.guard import make_scratch, open_target
 
 Make = Callable[[Path, ExitStack], TargetRequest]
 

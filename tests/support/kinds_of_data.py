@@ -17,7 +17,7 @@ from labs import MIB, asked, lab_of_file, loop_device, tell
 from paths import ROOT
 
 from ioplan.backends import TargetRequest
-from ioplan.runner.guard.target import make_scratch
+from ioplan.runner.guard import make_scratch
 
 
 def put(path: Path, offset: int, data: bytes) -> None:

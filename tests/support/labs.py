@@ -16,8 +16,8 @@ import pytest
 from sight import ELSEWHERE
 
 from ioplan.backends import TargetRequest
+from ioplan.runner import read_lab
 from ioplan.runner.guard.resolve import resolve_target
-from ioplan.runner.lab.lab_file import read_lab
 
 MIB = 1 << 20
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from run_data import HOST, record, session
 
-from ioplan.records.record import RunRecord
+from ioplan.records import RunRecord
+from ioplan.results.store import Store
 from ioplan.results.store.layout.tables import insert, insert_missing
 from ioplan.results.store.rows import env_row, run_row, session_row
-from ioplan.results.store.store import Store
 
 BEGAN = datetime(2026, 1, 1, 6, tzinfo=UTC)
 IOPS = 100_000.0

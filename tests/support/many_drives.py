@@ -7,9 +7,9 @@ from typing import Any
 
 from run_data import counts, latencies_ns, progress, record, result, session, stream
 
-from ioplan.records.record import RunDetail, Verdict
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.store.store import Store
+from ioplan.records import RunDetail, Verdict
+from ioplan.results.measure import Measurement
+from ioplan.results.store import Store
 
 QDS = ("1", "2", "4", "8")
 SLOW = 7

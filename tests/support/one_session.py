@@ -12,10 +12,9 @@ from typing import Any
 from command import ioplan
 from msgspec import Struct
 
-from ioplan.cli.commands.sessions import plan_of
-from ioplan.results.report.build import session_sections
-from ioplan.results.report.document import Section
-from ioplan.results.store.store import Store
+from ioplan.cli import plan_of
+from ioplan.results.report import Section, session_sections
+from ioplan.results.store import Store
 
 DATA = re.compile(
     r'<script type="application/json" id="(test-\d+)-(runs|chart-\d+-data)">(.*?)</script>'

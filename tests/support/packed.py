@@ -5,7 +5,7 @@ from __future__ import annotations
 import lzma
 import zlib
 
-from ioplan.results.measure.interval_counts import IntervalCounts
+from ioplan.results.measure import IntervalCounts
 
 
 def unpacked_in(name: str, data: bytes) -> list[bytes]:

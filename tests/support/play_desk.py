@@ -12,11 +12,9 @@ import sys
 from pathlib import Path
 from threading import Event
 
-from ioplan_lab.desk.database import DeskDatabase
+from ioplan_lab import TABLES, DeskDatabase, Queue, Runner
 from ioplan_lab.desk.queue.entry import Entry
-from ioplan_lab.desk.queue.queue import Queue
-from ioplan_lab.desk.queue.runner import Runner, alone, desk_name
-from ioplan_lab.desk.tables import TABLES
+from ioplan_lab.desk.queue.runner import alone, desk_name
 
 
 class Starts:

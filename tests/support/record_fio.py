@@ -20,7 +20,8 @@ from fio_jobs import MIB, filled, job, one_size, stream
 
 from golden import Golden
 from ioplan.job import Job
-from ioplan_fio.jobfile import Settings, arguments, job_file
+from ioplan_fio import Settings, job_file
+from ioplan_fio.jobfile import arguments
 
 RECORDINGS = Golden("fio_recordings")
 MS_NS = 1_000_000

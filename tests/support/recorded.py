@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from command import Done, ioplan, plan_file
 
-from ioplan.trace.prepared import DTYPE, FLUSH, WRITE, Ios, write
-from ioplan_witness.device import Device
+from ioplan.trace import DTYPE, FLUSH, WRITE, Ios, write
+from ioplan_witness import Device
 
 MS_NS = 1_000_000
 FIELDS = ("kind", "offset", "size")

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from ioplan.core.error_kinds import ExplainedError, Kind
+from ioplan import ExplainedError
+from ioplan.core.error_kinds import Kind
 
 
 @contextmanager

@@ -8,16 +8,21 @@ from run_data import (
     session,
 )
 
-from ioplan.language.plan import Chart, Test
-from ioplan.records.record import Interval
-from ioplan.results.report.build import document
-from ioplan.results.report.charts.charts import pictures, renderer
-from ioplan.results.report.charts.defaults import chart
-from ioplan.results.report.charts.request import Request
-from ioplan.results.report.document import ChartSpec, Document
-from ioplan.results.report.points import points
-from ioplan.results.report.reader import Reader
-from ioplan.results.store.store import Store
+from ioplan.language import Test
+from ioplan.language.plan import Chart
+from ioplan.records import Interval
+from ioplan.results.report import (
+    ChartSpec,
+    Document,
+    Reader,
+    Request,
+    chart,
+    document,
+    pictures,
+    points,
+    renderer,
+)
+from ioplan.results.store import Store
 
 ID = session().id
 

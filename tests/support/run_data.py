@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ioplan import JobStream
 from ioplan.job import (
     Counts,
     Cpu,
@@ -16,12 +17,9 @@ from ioplan.job import (
     Result,
     StreamCounts,
 )
-from ioplan.job_stream import JobStream
-from ioplan.records.record import Asked, BackendFacts, RunDetail, RunRecord
-from ioplan.records.run_request import RunRequest
-from ioplan.records.session import Session
-from ioplan.results.measure.histogram import Histogram
-from ioplan.results.measure.measurement import Measurement
+from ioplan.records import BackendFacts, RunDetail, RunRecord, RunRequest, Session
+from ioplan.records.record import Asked
+from ioplan.results.measure import Histogram, Measurement
 from ioplan.results.store.overview import SessionOverview
 from ioplan.workload import Direction, SizeShare, Stream, Workload
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ioplan.records.run_request import RunRequest
+from ioplan.records import RunRequest
 
 VALID: dict[str, Any] = {
     "lab": Path("/other.toml"),

@@ -8,11 +8,11 @@ from pathlib import Path
 from command import ioplan
 from msgspec.structs import replace
 
-from ioplan.language.plan import CheckedPlan
-from ioplan.planner.estimate import Cost, Estimator
-from ioplan.planner.unfold import unfold
-from ioplan.records.record import RunRecord
-from ioplan.results.store.store import Store
+from ioplan.language import CheckedPlan
+from ioplan.planner import Estimator, unfold
+from ioplan.planner.estimate import Cost
+from ioplan.records import RunRecord
+from ioplan.results.store import Store
 
 NAMES = ("mapped_share", "free_blocks_share", "cache_fill")
 SUITES = ("reviews/p3700", "reviews/m9100")

@@ -14,7 +14,7 @@ from seek_targets import CREDITS, TARGETS
 from ioplan.backends import Availability, Gap, TargetFacts, TargetRequest
 from ioplan.core.context import Closing
 from ioplan.job import SECOND_NS, Event, Job, JobStream, Progress, Result, Started
-from ioplan.results.measure.histogram import bucket_index
+from ioplan.results.measure import bucket_index
 from ioplan.results.measure.tally import StreamCountsBuilder
 
 FAST_NS, SLOW_NS = 500_000, 2_000_000

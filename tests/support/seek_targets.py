@@ -12,9 +12,10 @@ from math import exp, inf, log, log10, sqrt
 import numpy as np
 from msgspec import Struct
 
+from ioplan.planner import most_probes
 from ioplan.planner.seek.decide import Claim, Decider, Point
 from ioplan.planner.seek.grid import Bounds, grid
-from ioplan.planner.seek.search import Finding, Search, most_probes
+from ioplan.planner.seek.search import Finding, Search
 
 SHARE = 0.01
 CLAIM = Claim("p99 <= limit", "share", SHARE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from ioplan_witness.device import Device
+from ioplan_witness import Device
 
 
 def server_of(one: Device) -> str:

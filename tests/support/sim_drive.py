@@ -10,13 +10,14 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import paths
 
+from ioplan import job_streams
 from ioplan.backends import TargetFacts
 from ioplan.job import Job, Progress, Result
-from ioplan.job_stream import job_streams
 from ioplan.workload import SizeShare, Stream, Workload
+from ioplan_sim import DriveSpec
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.flash import Flash
-from ioplan_sim.spec import EXTRA_BLOCKS, DriveSpec, Geometry, read_spec
+from ioplan_sim.spec import EXTRA_BLOCKS, Geometry, read_spec
 from ioplan_sim.ssd import Ssd
 
 P, Drive = ParamSpec("P"), TypeVar("Drive")

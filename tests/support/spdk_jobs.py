@@ -10,10 +10,13 @@ from typing import Any
 
 import paths
 
+<<<<<<< HEAD
 from golden import Golden
+=======
+from ioplan import JobStream
+>>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
 from ioplan.backends import BackendError
 from ioplan.job import SECOND_NS, Job
-from ioplan.job_stream import JobStream
 from ioplan.workload import SizeShare
 from ioplan_spdk.program import program_path
 

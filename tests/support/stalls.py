@@ -10,7 +10,7 @@ from pathlib import Path
 
 from serving import server_of
 
-from ioplan_witness.device import Device
+from ioplan_witness import Device
 
 
 class Stall:

@@ -14,14 +14,20 @@ from pathlib import Path
 from msgspec import Struct
 
 from ioplan.core.units import digits, time_text
-from ioplan.language.bind.matrix import Matrix
-from ioplan.language.check.check import check_file
-from ioplan.language.plan import CheckedPlan, Test, WriteStep
-from ioplan.planner.estimate import Cost, Estimator, with_repetitions
-from ioplan.planner.steps import Prepare, RoundsOf, Run, SeekOf, Step
+from ioplan.language import CheckedPlan, Matrix, Test, WriteStep, check_file
+from ioplan.planner import (
+    Estimator,
+    Prepare,
+    RoundsOf,
+    Run,
+    Step,
+    unfold,
+    with_repetitions,
+)
+from ioplan.planner.estimate import Cost
+from ioplan.planner.steps import SeekOf
 from ioplan.planner.suites.suite import Suite, suites
-from ioplan.planner.unfold import unfold
-from ioplan.records.record import RunRecord
+from ioplan.records import RunRecord
 
 TB = 10**12
 SMOKE_BYTES = 256 << 20

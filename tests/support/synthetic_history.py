@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 from numpy.typing import NDArray
 
-from ioplan.results.history.history import Question, analysed_all
-from ioplan.results.history.model import Series
+from ioplan.results.history import Question, Series
+from ioplan.results.history.judge import analysed_all
 from ioplan.results.history.visits import CONDITIONS, Cell, Visit, Visits
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from msgspec import Struct
 from run_data import measurement, record, session
 
-from ioplan.language.metric import Metric
-from ioplan.records.record import RunDetail, RunRecord
+from ioplan.language import Metric
+from ioplan.records import RunDetail, RunRecord
 from ioplan.results.compare.call import Calls, calls
 from ioplan.results.compare.estimate import MetricPair, MetricSide, MetricTable
 from ioplan.results.compare.noise import Group, Logs, learned
-from ioplan.results.measure.measurement import Measurement
-from ioplan.results.store.store import Store
+from ioplan.results.measure import Measurement
+from ioplan.results.store import Store
 
 Floats = npt.NDArray[np.float64]
 METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))

@@ -10,10 +10,10 @@ from pathlib import Path
 from command import Done, ioplan
 from msgspec import Struct
 
-from ioplan.api.session import Session
+from ioplan import Session
 from ioplan.cli.commands.report import report_document
 from ioplan.results.report.judgements import outcomes_text
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 CODES = {"held": 0, "none": 0, "no baseline": 0}
 """The exit codes of verdicts; every other one is 1."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import paths
 
-from ioplan_io_uring.backend import engine_path
+from ioplan_io_uring import engine_path
 
 
 def engine_without_io_uring(folder: Path) -> str:

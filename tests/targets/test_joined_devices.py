@@ -12,10 +12,8 @@ from arrivals import arrivals
 from command import Done, ioplan, plan_file
 from labs import ELSEWHERE, loop_device, needs_root, tell
 
-from ioplan.results.store.store import Store
-from ioplan.runner.telemetry.device_check import device_counts
-from ioplan.runner.telemetry.disk import disk_of
-from ioplan.runner.telemetry.procfs import Tree
+from ioplan.results.store import Store
+from ioplan.runner import Tree, device_counts, disk_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

@@ -10,9 +10,9 @@ import pytest
 from arrivals import arrivals
 from command import Done, ioplan, plan_file
 
-from ioplan.records.record import RunRecord
+from ioplan.records import RunRecord
 from ioplan.results.share.container import read
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
 

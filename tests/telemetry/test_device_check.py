@@ -17,13 +17,9 @@ from wrapped import Wrapped, WrappedDrive
 
 from ioplan.backends import Drive, TargetFacts, find
 from ioplan.job import Event, Job, Result, StreamCounts
+from ioplan.runner import Disk, Instruments, Interrupt, Tree, device_counts, disk_of
 from ioplan.runner.execute.execute import execute
-from ioplan.runner.execute.interrupt import Interrupt
-from ioplan.runner.telemetry.device_check import device_counts
-from ioplan.runner.telemetry.disk import Disk, disk_of
-from ioplan.runner.telemetry.instruments import Instruments
-from ioplan.runner.telemetry.procfs import Tree
-from ioplan_testing.subject import job, stream
+from ioplan_testing import job, stream
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

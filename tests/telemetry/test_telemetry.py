@@ -25,22 +25,28 @@ from run_data import SECOND_NS, record, run, session, workload
 
 from ioplan.backends import TargetFacts
 from ioplan.job import Progress, Result, Started
-from ioplan.language.metric import parse_metric
-from ioplan.records.record import RunDetail, RunRecord
-from ioplan.records.telemetry import Readings, Telemetry, TelemetryPoint
-from ioplan.results.export.export import export
-from ioplan.results.measure.metrics import Figure, Sample, figure
+from ioplan.language import parse_metric
+from ioplan.records import RunDetail, RunRecord, Telemetry, TelemetryPoint
+from ioplan.records.telemetry import Readings
+from ioplan.results import export
+from ioplan.results.measure import Figure, Sample, figure
+from ioplan.results.store import Store
 from ioplan.results.store.codec import decode_telemetry, encode_telemetry
-from ioplan.results.store.store import Store
-from ioplan.runner.lab.lab import LabError
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner import (
+    TICKS_PER_S,
+    Disk,
+    Instruments,
+    LabError,
+    Tree,
+    domains,
+    machine_times,
+    read_lab,
+)
 from ioplan.runner.telemetry import instruments as sampler_module
 from ioplan.runner.telemetry import sample as samples
-from ioplan.runner.telemetry.disk import Disk
-from ioplan.runner.telemetry.instruments import Instruments, Sampler
-from ioplan.runner.telemetry.power import Power, domains, power
-from ioplan.runner.telemetry.procfs import Tree
-from ioplan.runner.telemetry.sample import TICKS_PER_S, ProgramTimes, machine_times
+from ioplan.runner.telemetry.instruments import Sampler
+from ioplan.runner.telemetry.power import Power, power
+from ioplan.runner.telemetry.sample import ProgramTimes
 from ioplan.runner.telemetry.sensors import Sensors, filled_in
 from ioplan.runner.telemetry.summary import covering, points, summary
 

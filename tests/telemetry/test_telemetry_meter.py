@@ -12,10 +12,9 @@ import pytest
 
 from ioplan.backends import TargetFacts
 from ioplan.job import Job
+from ioplan.runner import Disk, Instruments, Tree
 from ioplan.runner.telemetry import smart
-from ioplan.runner.telemetry.disk import Disk
-from ioplan.runner.telemetry.instruments import InstrumentedRun, Instruments
-from ioplan.runner.telemetry.procfs import Tree
+from ioplan.runner.telemetry.instruments import InstrumentedRun
 from ioplan.runner.telemetry.sensors import Meter
 from ioplan.runner.telemetry.smart import Smart, volatile_write_cache
 

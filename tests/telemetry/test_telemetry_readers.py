@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from made_machine import CPU, heat, nvme, put, rapl, stat
 
-from ioplan.records.telemetry import Telemetry
+from ioplan.records import Telemetry
+from ioplan.runner import TICKS_PER_S, Disk, Tree, disk_of, domains, machine_times
 from ioplan.runner.telemetry.cpu_facts import (
     cpu_throttles,
     distortions,
@@ -22,11 +23,10 @@ from ioplan.runner.telemetry.cpu_facts import (
     listed,
     mitigations,
 )
-from ioplan.runner.telemetry.disk import Disk, disk_of, mount_of
+from ioplan.runner.telemetry.disk import mount_of
 from ioplan.runner.telemetry.instruments import heat_warnings
-from ioplan.runner.telemetry.power import domains, drive_temperature, non_overlapping
-from ioplan.runner.telemetry.procfs import Tree
-from ioplan.runner.telemetry.sample import TICKS_PER_S, machine_times, own_times
+from ioplan.runner.telemetry.power import drive_temperature, non_overlapping
+from ioplan.runner.telemetry.sample import own_times
 from ioplan.runner.telemetry.sensors import KERNEL_THREAD, OtherPrograms
 from ioplan.runner.telemetry.topology import topology
 

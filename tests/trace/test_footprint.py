@@ -10,11 +10,21 @@ from command import plan_file
 from hypothesis import given
 from hypothesis import strategies as some
 
-from ioplan.language.check.check import check_file
+from ioplan.language import check_file
 from ioplan.language.lints.lints import lints
-from ioplan.trace.facts import TraceError
-from ioplan.trace.known import file_of, known_survey, recorded_trace
-from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Prepared, write
+from ioplan.trace import (
+    DISCARD,
+    DTYPE,
+    FLUSH,
+    READ,
+    WRITE,
+    Prepared,
+    TraceError,
+    file_of,
+    known_survey,
+    write,
+)
+from ioplan.trace.known import recorded_trace
 from ioplan.trace.survey import PIECE_BYTES
 
 ROW = some.tuples(

@@ -16,9 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from ioplan.trace.facts import TraceError
-from ioplan.trace.prepared import DTYPE, Prepared, write
-from ioplan.trace.survey import CHUNK, survey
+from ioplan.trace import CHUNK, DTYPE, Prepared, TraceError, write
+from ioplan.trace.survey import survey
 
 Rows = list[tuple[int, int, int, int, int, int]]
 ROWS: Rows = [

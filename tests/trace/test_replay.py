@@ -13,16 +13,11 @@ from fio_jobs import NEEDS_FIO
 from msgspec.structs import replace
 
 from ioplan.cli.commands.author.watch import _stamp, _stamp_of
-from ioplan.language.check.check import check_file, check_recorded
-from ioplan.language.plan import FULL, CheckedPlan
+from ioplan.language import FULL, CheckedPlan, Source, check_file, check_recorded
 from ioplan.language.replayed import MOST_SIZES, shares
-from ioplan.language.syntax.source import Source
-from ioplan.planner.steps import Run
-from ioplan.planner.unfold import unfold
+from ioplan.planner import Run, unfold
 from ioplan.results.share.container import read, written
-from ioplan.trace.facts import TraceError
-from ioplan.trace.known import file_of, known_survey
-from ioplan.trace.prepared import DTYPE, Ios, Prepared, write
+from ioplan.trace import DTYPE, Ios, Prepared, TraceError, file_of, known_survey, write
 from ioplan.trace.selected import Placement
 
 PLAN = 'trace web = "web.iotrace"\ntest "A" { run replay web, speed 20 }'

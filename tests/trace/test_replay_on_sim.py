@@ -11,10 +11,10 @@ import pytest
 from command import ioplan, plan_file
 from recorded import MS_NS, recorded
 
-from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
+from ioplan.trace import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
+from ioplan_sim import DriveSpec
 from ioplan_sim.replay.replay_execution import Lateness
 from ioplan_sim.replay.replay_source import together
-from ioplan_sim.spec import DriveSpec
 
 NAMES = {READ: "read", WRITE: "write", FLUSH: "flush", DISCARD: "trim"}
 MIB = 1 << 20

@@ -9,11 +9,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ioplan.trace import pairs
-from ioplan.trace.binaries import BLKTRACE, VSCSI_2
-from ioplan.trace.convert import convert, cut
-from ioplan.trace.facts import TraceError
-from ioplan.trace.prepared import ANSWERED, HEADER, NO_RESPONSE, Prepared, write
+from ioplan.trace import (
+    ANSWERED,
+    BLKTRACE,
+    NO_RESPONSE,
+    VSCSI_2,
+    Prepared,
+    TraceError,
+    cut,
+    pairs,
+    write,
+)
+from ioplan.trace.convert import convert
+from ioplan.trace.prepared import HEADER
 from ioplan.trace.selected import Selection
 from ioplan.trace.survey import survey
 

@@ -15,18 +15,21 @@ from command import ioplan
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan.trace.binaries import BLKTRACE, IS_FLUSH, VSCSI_1, VSCSI_2
-from ioplan.trace.convert import KNOWN, convert, cut, source_of
-from ioplan.trace.facts import TraceError
-from ioplan.trace.prepared import (
+from ioplan.trace import (
+    BLKTRACE,
     DISCARD,
     DTYPE,
     FLUSH,
     READ,
+    VSCSI_2,
     WRITE,
     Prepared,
+    TraceError,
+    cut,
     write,
 )
+from ioplan.trace.binaries import IS_FLUSH, VSCSI_1
+from ioplan.trace.convert import KNOWN, convert, source_of
 from ioplan.trace.rows import FUA
 from ioplan.trace.summary import summary
 from ioplan.trace.survey import survey

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from command import ioplan
 
-from ioplan.trace import prepared
+from ioplan.trace import ANSWERED, DTYPE, NO_RESPONSE, Ios, Prepared, prepared, write
 from ioplan.trace import summary as summary_of
-from ioplan.trace.prepared import ANSWERED, DTYPE, NO_RESPONSE, Ios, Prepared, write
 from ioplan.trace.summary import COLUMNS, summary
 
 

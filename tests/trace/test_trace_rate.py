@@ -12,12 +12,12 @@ from command import ioplan, plan_file
 from recorded import MS_NS, recorded
 
 from ioplan.backends import TargetFacts
-from ioplan.records.record import Interval
+from ioplan.records import Interval
 from ioplan.runner.execute.execute import with_trace_rate
 from ioplan.runner.telemetry.instruments import RunTelemetry
-from ioplan.trace.prepared import DISCARD, READ, WRITE, Ios
+from ioplan.trace import DISCARD, READ, WRITE, Ios
 from ioplan.workload import Replay
-from ioplan_testing.subject import job, stream
+from ioplan_testing import job, stream
 
 KINDS = {"read": READ, "write": WRITE, "trim": DISCARD}
 

@@ -21,9 +21,7 @@ import pytest
 from command import ioplan, plan_file
 from labs import loop_device, needs_root, tell
 
-from ioplan.trace import record
-from ioplan.trace.facts import TraceError
-from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE, Prepared
+from ioplan.trace import DISCARD, FLUSH, READ, WRITE, Prepared, TraceError, record
 
 MIB = 1 << 20
 BLKDISCARD = 0x1277

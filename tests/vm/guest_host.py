@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 from guest import namespace, sh
 
-from ioplan.runner.host.ledger import HostError
-from ioplan.runner.host.prepared import prepared_host
-from ioplan.runner.lab.lab import HostSettings
-from ioplan.runner.telemetry.disk import disk_of
-from ioplan.runner.telemetry.procfs import Tree
+from ioplan.runner import HostError, HostSettings, Tree, disk_of, prepared_host
 from ioplan.runner.telemetry.smart import Smart, volatile_write_cache
 from ioplan.runner.telemetry.topology import interrupts
 

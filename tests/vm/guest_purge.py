@@ -15,8 +15,8 @@ from guest import namespace, sh, until
 
 from ioplan.backends import BackendError, TargetFacts, TargetRequest
 from ioplan.runner.devices.nvme import Nvme
+from ioplan.runner.guard import Target, open_target
 from ioplan.runner.guard.purge.purge import purge
-from ioplan.runner.guard.target import Target, open_target
 from ioplan.target_entry import LabTarget, PurgeMethod
 
 PLAIN, PI = "VMLAB-PLAIN", "VMLAB-PI"

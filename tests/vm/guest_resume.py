@@ -9,7 +9,7 @@ import pytest
 from guest import call, mount_store, namespace, refused_row, row
 from guest_cut import FINISHED
 
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 SMALL, OTHER = "VMLAB-SMALL", "VMLAB-PLAIN/1"
 

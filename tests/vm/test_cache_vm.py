@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from machine import NEEDS_VMLAB, run_in_vm
 
-from ioplan_witness.device import Device, can_mount, running
-from ioplan_witness.script import Script
+from ioplan_witness import Device, Script
+from ioplan_witness.device import can_mount, running
 
 pytestmark = [
     *NEEDS_VMLAB,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from machine import NEEDS_VMLAB, check, run_in_vm
 
-from ioplan_testing.calm import calmly
+from ioplan_testing import calmly
 
 pytestmark = NEEDS_VMLAB
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ioplan_witness.device import Device, can_mount, is_mounted, start
-from ioplan_witness.script import Script
+from ioplan_witness import Device, Script
+from ioplan_witness.device import can_mount, is_mounted, start
 
 MayStart = Callable[..., Device]
 

@@ -16,7 +16,7 @@ from calm import needs_idle_cpu
 from command import ioplan, plan_file
 from labs import loop_device
 
-from ioplan_witness.device import Device
+from ioplan_witness import Device
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]

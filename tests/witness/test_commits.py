@@ -13,8 +13,7 @@ from command import ioplan
 from msgspec import Struct, field
 from without_io_uring import engine_without_io_uring
 
-from ioplan_witness.device import Device
-from ioplan_witness.log import Entries, seen
+from ioplan_witness import Device, Entries, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 Starts = Callable[..., Device]

@@ -13,8 +13,8 @@ import pytest
 from command import Done, ioplan, plan_file
 
 from ioplan.runner.events.lab_events import drawn_s
-from ioplan_witness.device import Device, is_mounted
-from ioplan_witness.log import read_log
+from ioplan_witness import Device, read_log
+from ioplan_witness.device import is_mounted
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]

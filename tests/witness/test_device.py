@@ -20,9 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from command import ioplan
 
-from ioplan_witness.device import Device, DeviceError, start
-from ioplan_witness.log import Entries, read_log, seen
-from ioplan_witness.script import Script
+from ioplan_witness import Device, DeviceError, Entries, Script, read_log, seen
+from ioplan_witness.device import start
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 BLOCK = 4096

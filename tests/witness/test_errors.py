@@ -11,8 +11,8 @@ from command import Done, ioplan, plan_file
 from stalls import Stall
 from without_io_uring import engine_without_io_uring
 
-from ioplan.results.store.store import Store
-from ioplan_witness.device import Device
+from ioplan.results.store import Store
+from ioplan_witness import Device
 
 EVERY_TENTH = [{"error": "EIO", "every": 10, "nth": 10}]
 

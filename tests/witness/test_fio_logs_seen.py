@@ -11,8 +11,7 @@ import numpy.typing as npt
 import pytest
 from fio_jobs import NEEDS_FIO
 
-from ioplan_witness.device import Device
-from ioplan_witness.log import KINDS, seen
+from ioplan_witness import KINDS, Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine, NEEDS_FIO]
 INTERVAL_MS, SECONDS, SYNC_EVERY = 200, 2, 4

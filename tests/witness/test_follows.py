@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from command import ioplan, plan_file
 
-from ioplan_witness.device import Device
-from ioplan_witness.log import read_log
+from ioplan_witness import Device, read_log
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]

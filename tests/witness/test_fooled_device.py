@@ -13,7 +13,7 @@ import pytest
 from command import ioplan, plan_file
 from fooled import Claim, claims, interrupted, last_records
 
-from ioplan_witness.device import Device
+from ioplan_witness import Device
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]

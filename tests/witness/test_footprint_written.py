@@ -10,9 +10,8 @@ import pytest
 from command import ioplan, plan_file
 from recorded import MS_NS, record_of, recorded
 
-from ioplan.trace.prepared import READ, WRITE
-from ioplan_witness.device import Device
-from ioplan_witness.log import seen
+from ioplan.trace import READ, WRITE
+from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 PLAN = """

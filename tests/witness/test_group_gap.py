@@ -10,8 +10,8 @@ from calm import needs_idle_cpu
 from command import ioplan, plan_file
 from stalls import Stall
 
-from ioplan.results.store.store import Store
-from ioplan_witness.device import Device
+from ioplan.results.store import Store
+from ioplan_witness import Device
 
 PLAN = """
 test "Group" {{

@@ -20,12 +20,10 @@ from fio_jobs import NEEDS_FIO
 from without_io_uring import engine_without_io_uring
 
 from ioplan.job import Counts
-from ioplan.results.measure.histogram import Histogram
-from ioplan.results.measure.interval_counts import IntervalCounts, Slice
-from ioplan.results.store.store import Store
-from ioplan_testing.calm import calmly
-from ioplan_witness.device import Device
-from ioplan_witness.log import Entries, seen
+from ioplan.results.measure import Histogram, IntervalCounts, Slice
+from ioplan.results.store import Store
+from ioplan_testing import calmly
+from ioplan_witness import Device, Entries, seen
 
 NEAR_NS = 15_000_000
 """What FUSE adds to an I/O, but for a few: measured up to 3 ms, and less than 0.4 for 97 of

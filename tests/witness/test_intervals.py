@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.results.measure.histogram import Histogram
-from ioplan.results.measure.interval_counts import IntervalCounts, Slice, counts_of
-from ioplan.results.store.store import Store
-from ioplan_witness.device import Device
-from ioplan_witness.log import seen
+from ioplan.results.measure import Histogram, IntervalCounts, Slice, counts_of
+from ioplan.results.store import Store
+from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 LONG_NS = 150_000_000

@@ -12,9 +12,8 @@ from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
 from stalls import Stall
 
-from ioplan.results.store.store import Store
-from ioplan_witness.device import Device
-from ioplan_witness.log import read_log
+from ioplan.results.store import Store
+from ioplan_witness import Device, read_log
 
 pytestmark = pytest.mark.slow
 

@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 from command import Done, ioplan, plan_file
 
-from ioplan.results.store.store import Store
-from ioplan_witness.device import Device
-from ioplan_witness.log import seen
+from ioplan.results.store import Store
+from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 Starts = Callable[..., Device]

@@ -16,9 +16,9 @@ from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
 from serving import server_of
 
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 from ioplan.runner.events.lab_command import MOST_OUTPUT_BYTES, run_command
-from ioplan_witness.device import Device
+from ioplan_witness import Device
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]

@@ -13,8 +13,7 @@ from wrapped import Wrapped, WrappedDrive
 from ioplan.backends import Drive, TargetRequest, find
 from ioplan.job import Counts, Event, Job, Progress, Result, StreamCounts
 from ioplan.workload import Data, Uniform
-from ioplan_testing import Conformance
-from ioplan_testing.subject import Times, sizes
+from ioplan_testing import Conformance, Times, sizes
 from ioplan_testing.test_witness import RUN_NS
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]

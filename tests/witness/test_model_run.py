@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from command import ioplan
 
-from ioplan.trace.prepared import DTYPE, READ, WRITE, Ios, Prepared, write
+from ioplan.trace import DTYPE, READ, WRITE, Ios, Prepared, write
 from ioplan_importer.trace_model.command import phase_edges
 from ioplan_importer.trace_model.fit import Fit, fit, phases
-from ioplan_witness.device import Device
-from ioplan_witness.log import seen
+from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from command import ioplan
 
-from ioplan_witness.device import Device
-from ioplan_witness.log import seen
+from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 Starts = Callable[..., Device]

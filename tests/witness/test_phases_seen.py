@@ -19,11 +19,10 @@ from device_parts import Case, Part, histogram_longer, parts_of, plan_of
 from msgspec import Struct
 from without_io_uring import engine_without_io_uring
 
-from ioplan.results.measure.histogram import Histogram
-from ioplan.results.store.store import Store
+from ioplan.results.measure import Histogram
+from ioplan.results.store import Store
 from ioplan.workload import Phase
-from ioplan_witness.device import Device
-from ioplan_witness.log import seen
+from ioplan_witness import Device, seen
 
 MS = 10**6
 LAG_NS = 25 * MS

@@ -11,7 +11,7 @@ import pytest
 from command import Done, ioplan, plan_file
 
 from ioplan.core.state_folder import state_folder
-from ioplan_witness.device import Device
+from ioplan_witness import Device
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]

@@ -11,9 +11,8 @@ import pytest
 from recorded import record_of, run
 from without_io_uring import engine_without_io_uring
 
-from ioplan.trace.prepared import ANSWERED, NO_RESPONSE, WRITE, Ios, write
-from ioplan_witness.device import Device
-from ioplan_witness.log import seen
+from ioplan.trace import ANSWERED, NO_RESPONSE, WRITE, Ios, write
+from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

@@ -12,18 +12,8 @@ import pytest
 from recorded import FIELDS, MS_NS, keys, record_of, recorded, run
 from without_io_uring import engine_without_io_uring
 
-from ioplan.trace.prepared import (
-    ANSWERED,
-    DISCARD,
-    DTYPE,
-    FLUSH,
-    READ,
-    WRITE,
-    Ios,
-    write,
-)
-from ioplan_witness.device import Device
-from ioplan_witness.log import seen
+from ioplan.trace import ANSWERED, DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
+from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

@@ -11,9 +11,8 @@ import pytest
 from fio_jobs import NEEDS_FIO
 from recorded import keys, record_of, recorded, run
 
-from ioplan.trace.prepared import FLUSH, WRITE
-from ioplan_witness.device import Device
-from ioplan_witness.log import seen
+from ioplan.trace import FLUSH, WRITE
+from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine, NEEDS_FIO]
 

@@ -13,9 +13,8 @@ from command import ioplan
 from recorded import keys, record_of, recorded, run
 from without_io_uring import engine_without_io_uring
 
-from ioplan.trace.prepared import DISCARD, READ, WRITE, Ios
-from ioplan_witness.device import Device
-from ioplan_witness.log import seen
+from ioplan.trace import DISCARD, READ, WRITE, Ios
+from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 

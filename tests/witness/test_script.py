@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from paths import ROOT
 
-from ioplan_witness.device import DeviceError, read_script
+from ioplan_witness import DeviceError
+from ioplan_witness.device import read_script
 
 WRONG = {
     "": "size: Field required",

@@ -11,8 +11,7 @@ import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 
-from ioplan_witness.device import Device
-from ioplan_witness.log import seen
+from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 RATE, SECONDS, BLOCK = 200, 5, 4096

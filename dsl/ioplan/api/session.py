@@ -24,9 +24,9 @@ from ioplan.planner.places import places_of
 from ioplan.records import session as model
 from ioplan.records.outline import current_records
 from ioplan.records.record import RunDetail, RunRecord, Verdict
-from ioplan.results.export.export import Records
-from ioplan.results.export.tabular import arrow_table
-from ioplan.results.report.document import ChartSpec, Document
+from ioplan.results.exports.export import Records
+from ioplan.results.exports.tabular import arrow_table
+from ioplan.results.report.documents import ChartSpec, Document
 from ioplan.results.report.html.one_chart import chart_named, chart_page, charts_of
 from ioplan.results.report.judgements import Judgement, judgements, verdict_lines
 from ioplan.results.store.store import Store, session_now

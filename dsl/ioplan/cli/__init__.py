@@ -8,6 +8,9 @@ import sys
 from importlib.util import find_spec
 
 from ioplan.cli.exit_codes import INTERRUPTED, USAGE
+from ioplan.core.face import face
+
+__getattr__, __dir__ = face(__name__, __file__)
 
 COMPILED = {
     "_ctypes": "libffi", "_lzma": "liblzma", "_sqlite3": "sqlite3", "zlib": "zlib"

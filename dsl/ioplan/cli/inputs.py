@@ -9,8 +9,8 @@ from typing import Any
 
 from ioplan.cli.errors import UsageError
 from ioplan.core.text import did_you_mean
-from ioplan.language.check.check import check, check_file
-from ioplan.language.check.modules import library_roots
+from ioplan.language.checker.check import check, check_file
+from ioplan.language.checker.modules import library_roots
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.language.quantity import QuantityError, parse, size_text

@@ -28,7 +28,7 @@ from ioplan.planner.estimate import (
 )
 from ioplan.planner.steps import RoundsOf, Run, SingleStep, Step
 from ioplan.planner.target_state import TargetState
-from ioplan.planner.unfold import UNKNOWN, unfold
+from ioplan.planner.unfolding import UNKNOWN, unfold
 
 LEAST = 0.1
 """The part of a run's time that it has in any case."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ioplan.language.plan import CheckedPlan, Expectation
 from ioplan.planner.steps import RoundsOf, Run, SeekOf, Step
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan.records.outline import Outlined
 
 Place = tuple[str, int, tuple[tuple[str, str], ...]]

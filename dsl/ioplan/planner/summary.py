@@ -11,7 +11,7 @@ from ioplan.language.plan import CheckedPlan, RestStep, WriteStep
 from ioplan.language.syntax.source import Span
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan.workload import Stream
 
 

@@ -1,8 +1,8 @@
 """`ioplan worst`; imported when it is called."""
 
+from ioplan import latency_text
 from ioplan.cli.display.output import print_line
 from ioplan.cli.sessions.stores import results_at
-from ioplan.core.units import latency_text
 
 
 def worst(*, session, count, store):

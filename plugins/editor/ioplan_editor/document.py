@@ -15,9 +15,9 @@ from typing import Any, TypeVar
 
 from msgspec.structs import astuple
 
-from ioplan.language.check.check import Examined, examine
-from ioplan.language.check.modules import Loader, Module, library_roots, read_text
-from ioplan.language.check.scope import Scope
+from ioplan.language.checker.check import Examined, examine
+from ioplan.language.checker.modules import Loader, Module, library_roots, read_text
+from ioplan.language.checker.scope import Scope
 from ioplan.language.errors.collector import EnoughFound, Findings
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.lints.warnings import warnings_of

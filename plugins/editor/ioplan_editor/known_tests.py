@@ -8,8 +8,8 @@ from collections.abc import Hashable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.language.check.scope import Scope
-from ioplan.language.check.test_block import checked
+from ioplan.language.checker.scope import Scope
+from ioplan.language.checker.test_block import checked
 from ioplan.language.plan import RepeatTemplate, RunTemplate, StepTemplate, Test
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Source, Span

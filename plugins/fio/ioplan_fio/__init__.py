@@ -5,6 +5,6 @@ Read in this order: `backend` (what ioplan calls), `gaps` (what fio cannot say),
 checked), `timeline` (documents as events), `counts` and `bins` (figures).
 """
 
-from ioplan_fio.backend import FioBackend
+from ioplan.core.face import face
 
-__all__ = ["FioBackend"]
+__getattr__, __dir__ = face(__name__, __file__)

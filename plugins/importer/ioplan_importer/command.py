@@ -12,7 +12,7 @@ from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import pairs
 from ioplan.cli.sessions.stores import STDOUT, opened
 from ioplan.core.text import counted
-from ioplan.language.check.modules import read_text
+from ioplan.language.checker.modules import read_text
 from ioplan.language.errors.diagnostic import Diagnostic, in_order
 from ioplan.language.syntax.source import Source
 from ioplan.results.measure.consistency import consistent

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ioplan.core.text import did_you_mean
-from ioplan.language.check.modules import read_text
+from ioplan.language.checker.modules import read_text
 from ioplan.language.quantity import make
 from ioplan.language.syntax.source import Source, Span
 from ioplan_importer.findings import Findings, ImportFault

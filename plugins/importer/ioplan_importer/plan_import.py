@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.language.check.check import check
+from ioplan.language.checker.check import check
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, in_order
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.source import Source, Span

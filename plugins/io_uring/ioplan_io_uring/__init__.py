@@ -1,5 +1,5 @@
 """The io_uring backend: runs the engine `ioplan-engine` and reads its events."""
 
-from ioplan_io_uring.backend import IoUringBackend
+from ioplan.core.face import face
 
-__all__ = ["IoUringBackend"]
+__getattr__, __dir__ = face(__name__, __file__)

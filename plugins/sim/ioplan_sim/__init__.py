@@ -10,6 +10,6 @@ draws and `queue_model` follows one by one; `latency` (drawn from what they had)
 `docs/sim.md` says what is modelled and how exactly.
 """
 
-from ioplan_sim.backend import SimBackend
+from ioplan.core.face import face
 
-__all__ = ["SimBackend"]
+__getattr__, __dir__ = face(__name__, __file__)

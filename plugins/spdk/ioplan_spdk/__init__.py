@@ -8,6 +8,6 @@ Read in this order: `target_spec` (what a target may be), `drive` (an open one),
 to counts).
 """
 
-from ioplan_spdk.backend import SpdkBackend
+from ioplan.core.face import face
 
-__all__ = ["SpdkBackend"]
+__getattr__, __dir__ = face(__name__, __file__)

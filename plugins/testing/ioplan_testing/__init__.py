@@ -15,18 +15,6 @@ by a device that logs each I/O, where the target is a file. Needs
 pytest, which ioplan itself does not.
 """
 
-from __future__ import annotations
+from ioplan.core.face import face
 
-from ioplan_testing.test_events import Events
-from ioplan_testing.test_features import Features
-from ioplan_testing.test_load import Load
-from ioplan_testing.test_safety import Safety
-from ioplan_testing.test_witness import Witness
-from ioplan_testing.test_words import Words
-
-
-class Conformance(Words, Load, Events, Safety, Features, Witness):
-    """Override `backend` and `request`; `content` and `damage` for what is no file."""
-
-
-__all__ = ["Conformance"]
+__getattr__, __dir__ = face(__name__, __file__)

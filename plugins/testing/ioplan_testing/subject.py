@@ -13,11 +13,11 @@ import pytest
 from ioplan.backends import Backend, BackendError, Drive, TargetFacts, TargetRequest
 from ioplan.job import Event, Failure, Job
 from ioplan.job_stream import JobStream
-from ioplan.language.check.check import check
-from ioplan.language.check.modules import installed_plans
+from ioplan.language.checker.check import check
+from ioplan.language.checker.modules import installed_plans
 from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import all_jobs
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan.runner.guard.target import make_scratch
 from ioplan.runner.prepare.fit import FEATURES, MIXED_WORKLOAD
 from ioplan.runner.prepare.unmeasured import gaps_of

@@ -15,7 +15,7 @@ from netlab import NetLab, netlab, wait_for
 from test_netlab import detached, plan, stored, up
 
 from fault_rows.moments import Moments
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 CELLS = 4
 FIRST_PASSWORD = "first"

@@ -13,7 +13,7 @@ from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.inputs import checked_plan, checked_text
 from ioplan.cli.sessions.selection import only_tests, print_tests
 from ioplan.core.text import counted
-from ioplan.language.check.modules import MOST_BYTES, read_text, text_of
+from ioplan.language.checker.modules import MOST_BYTES, read_text, text_of
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError, in_order
 from ioplan.language.lints.warnings import warnings_of
 from ioplan.language.plan import CheckedPlan

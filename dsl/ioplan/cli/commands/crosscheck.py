@@ -35,7 +35,7 @@ from ioplan.core.units import metric_text
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.planner.steps import Prepare, RoundsOf, Run, SeekOf, SingleStep
 from ioplan.planner.summary import PlanSummary, summary_of
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.run_request import Resolved, RunRequest
 from ioplan.records.session import SessionStatus

@@ -21,7 +21,7 @@ from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.history.formats import as_json, text
-from ioplan.results.history.history import Question, history
+from ioplan.results.history.judge import Question, history
 from ioplan.results.history.ledger import recorded
 from ioplan.results.history.model import History
 from ioplan.results.history.page import document

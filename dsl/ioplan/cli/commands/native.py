@@ -12,7 +12,7 @@ from ioplan.job import Job
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.summary import summary_of
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan.runner.prepare.fit import described
 from ioplan.runner.prepare.unmeasured import gaps_of
 

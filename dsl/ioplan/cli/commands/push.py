@@ -18,7 +18,7 @@ from ioplan.results.store.delivery.outbox import Delivery, Entry, Outbox
 from ioplan.results.store.delivery.reasons import shown
 from ioplan.results.store.delivery.sender import send, send_later
 from ioplan.results.store.errors import StoreError
-from ioplan.results.store.push import Pushed, not_there, push_session
+from ioplan.results.store.pushing import Pushed, not_there, push_session
 from ioplan.results.store.store import Store, default_path
 from ioplan.runner.lab.lab import Lab
 from ioplan.runner.lab.lab_file import read_lab

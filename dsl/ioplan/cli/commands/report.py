@@ -23,7 +23,7 @@ from ioplan.results.report.badge import badge as badge_of
 from ioplan.results.report.build import document
 from ioplan.results.report.conformance.conformance import JudgedSession
 from ioplan.results.report.conformance.conformance import conformance as conformance_of
-from ioplan.results.report.document import Document, Facts
+from ioplan.results.report.documents import Document, Facts
 from ioplan.results.report.html.browser import BrowserError, picture
 from ioplan.results.report.html.one_chart import chart_named, chart_page
 from ioplan.results.report.html.page import NO_COVER, cover, page

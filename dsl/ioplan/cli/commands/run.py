@@ -30,7 +30,7 @@ from ioplan.cli.targets.host_settings import prepared_for, with_prepared
 from ioplan.cli.targets.power import check_power, power_supply
 from ioplan.cli.watchers import lane_of, watcher_of
 from ioplan.core.error_kinds import StoreFault, TargetFault
-from ioplan.language.check.modules import read_text
+from ioplan.language.checker.modules import read_text
 from ioplan.language.lints.lints import LEFT_OUT
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.budget import Share, shares_within

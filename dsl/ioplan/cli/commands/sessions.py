@@ -23,8 +23,8 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.language.quantity import parse
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.export.export import export
-from ioplan.results.export.tabular import WRITERS
+from ioplan.results.exports.export import export
+from ioplan.results.exports.tabular import WRITERS
 from ioplan.results.report.headlines.session_league import league_of
 from ioplan.results.report.terminal.asked_figures import (
     During,

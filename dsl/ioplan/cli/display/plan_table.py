@@ -26,7 +26,7 @@ from ioplan.planner.forecast import StateForecast
 from ioplan.planner.jobs import permutes
 from ioplan.planner.steps import Idle, Prepare, Run, SingleStep
 from ioplan.planner.target_state import TargetState
-from ioplan.planner.unfold import UNKNOWN, unfold
+from ioplan.planner.unfolding import UNKNOWN, unfold
 from ioplan.workload import Stream
 
 MOST_ROWS = 40

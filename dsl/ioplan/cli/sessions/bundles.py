@@ -14,7 +14,7 @@ from ioplan.core.error_kinds import StoreFault
 from ioplan.results.share.bundle import is_bundle, read_bundle
 from ioplan.results.share.contents import restore
 from ioplan.results.store.errors import StoreError
-from ioplan.results.store.push import push
+from ioplan.results.store.pushing import push
 from ioplan.results.store.store import Store, default_path
 
 SEVERAL = "show one of them by its id, or all with ioplan report"

@@ -13,7 +13,7 @@ from ioplan.core.text import counted, did_you_mean
 from ioplan.language.bind.bind import workload_of
 from ioplan.language.bind.matrix import Matrix
 from ioplan.language.bind.references import needed_by
-from ioplan.language.check.run_steps import flat
+from ioplan.language.checker.run_steps import flat
 from ioplan.language.plan import CheckedPlan, RunTemplate, Test
 from ioplan.language.replayed import questions
 from ioplan.workload import Stream

@@ -11,7 +11,7 @@ from ioplan.backends import names
 from ioplan.cli.commands.author.explain import words
 from ioplan.cli.commands.author.templates import TEMPLATES
 from ioplan.cli.inputs import plan_path
-from ioplan.language.check.modules import read_text
+from ioplan.language.checker.modules import read_text
 from ioplan.language.syntax.parser import parse
 from ioplan.language.syntax.source import Source
 from ioplan.language.syntax.tree import Param, Profile, Test

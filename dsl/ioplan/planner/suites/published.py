@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from ioplan.language.check.check import check_file
+from ioplan.language.checker.check import check_file
 from ioplan.language.plan import FULL
 from ioplan.language.search.packages import SuiteError
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.steps import Run
 from ioplan.planner.suites.suite import Collection, Suite, suites_of
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 
 FILE = "index.json"
 FORMAT = "ioplan suite index 1"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 from ioplan.core.units import digits, time_text
 from ioplan.language.bind.matrix import Matrix
-from ioplan.language.check.check import check_file
+from ioplan.language.checker.check import check_file
 from ioplan.language.search.packages import GROUP, Package, SuiteError
 from ioplan.planner.estimate import Estimator
 from ioplan.planner.suites.suite import Collection, Suite, suites_of
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 
 PYPROJECT, README = "pyproject.toml", "README.md"
 TABLE = re.compile(r"(?<=<!-- table -->\n).*?(?=<!-- end -->)", re.DOTALL)

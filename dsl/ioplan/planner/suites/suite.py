@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from ioplan.core.version import __version__
-from ioplan.language.check.modules import installed_plans, read_text
+from ioplan.language.checker.modules import installed_plans, read_text
 from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.packages import packaged_folder, packages
 from ioplan.language.search.search_path import (

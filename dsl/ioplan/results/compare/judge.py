@@ -52,7 +52,7 @@ from ioplan.results.compare.wording import (
     summary_text,
     units,
 )
-from ioplan.results.report.document import Judged
+from ioplan.results.report.documents import Judged
 from ioplan.results.report.reader import Reader
 from ioplan.results.share.recorded_plan import recorded_plan
 from ioplan.results.store.store import Store

@@ -18,7 +18,7 @@ from ioplan.results.history.wording import (
     summary_text,
 )
 from ioplan.results.report.charts.request import NAMES
-from ioplan.results.report.document import (
+from ioplan.results.report.documents import (
     ChartSpec,
     Column,
     Document,

@@ -21,7 +21,7 @@ from ioplan.results.measure.interval import in_series, value_at
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.levels import LEAST_BEFORE, levels
 from ioplan.results.measure.metrics import Figure, Sample, figure
-from ioplan.results.measure.stretch import Stretch
+from ioplan.results.measure.stretches import Stretch
 from ioplan.workload import SYNCS
 
 LEAST = 5

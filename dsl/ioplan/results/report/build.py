@@ -30,7 +30,7 @@ from ioplan.results.report.conformance.conformance import (
     conformance,
 )
 from ioplan.results.report.curves import curves
-from ioplan.results.report.document import (
+from ioplan.results.report.documents import (
     AGAINST,
     DOUBTED,
     FAILED,
@@ -56,7 +56,7 @@ from ioplan.results.report.headlines.league import overall
 from ioplan.results.report.headlines.sentence import sentence
 from ioplan.results.report.judgements import judgements
 from ioplan.results.report.many_sessions import MOST_CARDS, first_lines
-from ioplan.results.report.points import Point, figures_of, points
+from ioplan.results.report.point import Point, figures_of, points
 from ioplan.results.report.power_cuts import survived
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.reported import Reported, reported

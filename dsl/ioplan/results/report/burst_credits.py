@@ -8,7 +8,7 @@ from datetime import datetime
 from ioplan.core.units import bandwidth_text, bytes_text, digits, iops_text, time_text
 from ioplan.records.record import Interval, RunRecord
 from ioplan.results.measure.burst import Throttled, throttled
-from ioplan.results.report.document import Judged
+from ioplan.results.report.documents import Judged
 from ioplan.results.report.reader import Reader
 
 DRAINED, REFILLED = "drained", "refilled"

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from ioplan.results.report.charts.tables import dimension_values, table_rows, varying
 from ioplan.results.report.charts.timeline import MOST_CELLS, Timeline, cells_of, placed
 from ioplan.results.report.curve import Curve, CurveRow, CurveRun
-from ioplan.results.report.document import ChartSpec
-from ioplan.results.report.points import Point
+from ioplan.results.report.documents import ChartSpec
+from ioplan.results.report.point import Point
 from ioplan.results.report.reader import Reader
 from ioplan.workload import parts_of
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ioplan.core.units import bytes_text, metric_text, time_text
-from ioplan.language.check.clause_values import region_text
+from ioplan.language.checker.clause_values import region_text
 from ioplan.language.metric import parse_metric
 from ioplan.language.quantity import size_text
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.setup import prepared_texts
 from ioplan.records.window import window_of
-from ioplan.results.report.document import Facts
+from ioplan.results.report.documents import Facts
 from ioplan.results.report.sentences import access_text
 from ioplan.results.report.source import drive
 from ioplan.workload import Region, Stream

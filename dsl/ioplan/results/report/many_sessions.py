@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ioplan.results.report.document import Column, Facts, Frame
+from ioplan.results.report.documents import Column, Facts, Frame
 
 MOST_CARDS = 8
 """Up to so many sessions each have all their facts beside one another."""

@@ -10,7 +10,7 @@ from ioplan.core.text import counted
 from ioplan.language.quantity import size_text
 from ioplan.records.record import RunRecord
 from ioplan.results.measure.zero_losses import BROKEN, PROMISES, bound_text
-from ioplan.results.report.document import Judged
+from ioplan.results.report.documents import Judged
 
 
 def survived(by_label: Mapping[str, Sequence[RunRecord]]) -> Iterator[Judged]:

@@ -14,7 +14,7 @@ from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.assessed import assessment, last_assessed, unsteady, without_value
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
-from ioplan.results.report.document import Judged, Verdict
+from ioplan.results.report.documents import Judged, Verdict
 from ioplan.results.report.headlines.doubts import is_virtual, shortened
 from ioplan.results.report.judgements import (
     MOST_APART,
@@ -24,7 +24,7 @@ from ioplan.results.report.judgements import (
     verdict_lines,
 )
 from ioplan.results.report.many_sessions import MOST_CARDS, first_lines
-from ioplan.results.report.points import step_label
+from ioplan.results.report.point import step_label
 
 # What there is to say of runs: failures, warnings, substitutions, each once.
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ioplan.language.check.check import check_recorded
+from ioplan.language.checker.check import check_recorded
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.source import Source
 from ioplan.planner.estimate import with_repetitions
 from ioplan.planner.steps import Run
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan.records.session import Session
 
 

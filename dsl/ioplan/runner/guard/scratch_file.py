@@ -21,7 +21,7 @@ from ioplan.language.quantity import size_text
 from ioplan.runner.devices.facts import file_facts
 from ioplan.runner.guard.errors import TargetError, missing, os_reason
 from ioplan.runner.guard.known_content import KnownContent
-from ioplan.runner.guard.output import SCRATCH as MARK
+from ioplan.runner.guard.output import MARK
 
 
 def has_mark(fd: int) -> bool:

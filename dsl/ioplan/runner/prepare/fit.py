@@ -14,8 +14,8 @@ from ioplan.backends import Backend, Gap, TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.job_refusal import refusals
 from ioplan.job_stream import job_streams
-from ioplan.language.check.check import check
-from ioplan.language.check.modules import installed_plans
+from ioplan.language.checker.check import check
+from ioplan.language.checker.modules import installed_plans
 from ioplan.language.clause_table import CLAUSES, slot
 from ioplan.language.errors.diagnostic import Diagnostic
 from ioplan.language.plan import RunTemplate, SteadyRule, StreamTemplate, WriteStep
@@ -23,7 +23,7 @@ from ioplan.language.syntax.source import Source, Span
 from ioplan.planner.jobs import all_jobs
 from ioplan.planner.steps import Prepare, Run, SingleStep
 from ioplan.planner.summary import PlanSummary
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan.results.measure.wear import WEAR_METRICS
 from ioplan.runner.prepare.unmeasured import gaps_of, unmeasured
 from ioplan.runner.telemetry.instruments import Instruments

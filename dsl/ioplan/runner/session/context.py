@@ -15,7 +15,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.planner.budget import Share
 from ioplan.planner.steps import RoundsOf, Run, SeekOf
 from ioplan.planner.summary import PlanSummary
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan.records.host_clock import HostClock
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session

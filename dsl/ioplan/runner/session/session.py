@@ -19,7 +19,7 @@ from ioplan.planner.steps import (
     SingleStep,
     Step,
 )
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.seek import Probed
 from ioplan.records.session import SessionEvent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from ioplan.language.check.shaped import unlike_the_model
+from ioplan.language.checker.shaped import unlike_the_model
 from ioplan.language.plan import WriteStep
 from ioplan.planner.steps import Prepare
 from ioplan.planner.target_state import steps_of

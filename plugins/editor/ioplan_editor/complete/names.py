@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ioplan.language.check.modules import installed_plans
-from ioplan.language.check.parameters import Parameters
+from ioplan.language.checker.modules import installed_plans
+from ioplan.language.checker.parameters import Parameters
 from ioplan.language.clause_table import AXIS_FIELDS
 from ioplan.language.errors.collector import Findings
 from ioplan.language.metric import HOST, LATENCY, METRICS, MOVED

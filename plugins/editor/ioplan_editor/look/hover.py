@@ -9,7 +9,7 @@ from itertools import takewhile
 from msgspec import Struct
 
 from ioplan.language import clause_table, statement_table
-from ioplan.language.check.parameters import Parameters
+from ioplan.language.checker.parameters import Parameters
 from ioplan.language.clause_table import CLAUSES, Clause
 from ioplan.language.errors.collector import Findings
 from ioplan.language.metric import METRICS, MetricError, parse_metric

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ioplan.language.check.modules import TAKEN, installed_plans
+from ioplan.language.checker.modules import TAKEN, installed_plans
 from ioplan.language.syntax import tree
 from ioplan.language.syntax.source import Span
 from ioplan_editor.document import Document

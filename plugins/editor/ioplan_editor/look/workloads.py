@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioplan.language.check.modules import Module
-from ioplan.language.check.parameters import Parameters
+from ioplan.language.checker.modules import Module
+from ioplan.language.checker.parameters import Parameters
 from ioplan.language.clause_table import slot
 from ioplan.language.errors.collector import Findings
 from ioplan.language.syntax import tree

@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ioplan.core.system import configured
-from ioplan.language.check.modules import read_text
+from ioplan.language.checker.modules import read_text
 from ioplan.language.syntax.source import Source, Span
 from ioplan_importer.findings import Findings, ImportFault
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from ioplan.job import SECOND_NS
 from ioplan.language.syntax.source import Source, Span
 from ioplan.planner.steps import Run
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan.records.record import Interval
 from ioplan.results.measure.tally import CountsBuilder
 from ioplan.workload import DIRECTIONS, Direction

@@ -15,7 +15,7 @@ from ioplan.language.plan import CheckedPlan
 from ioplan.language.syntax.source import Source
 from ioplan.planner.jobs import run_job
 from ioplan.planner.steps import Run
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan_fio.jobfile import Settings, job_file
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.job_file import JobFileReader, Option

@@ -25,7 +25,7 @@ from ioplan.job import SECOND_NS, Job
 from ioplan.planner.jobs import run_job
 from ioplan.planner.places import runs_of
 from ioplan.planner.steps import Run
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 from ioplan.runner.prepare.witnessed import keep, nothing_kept, words_of
 from ioplan_witness.device import DeviceError, program
 from ioplan_witness.run import Witnessed, short, witness

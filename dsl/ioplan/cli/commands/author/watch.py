@@ -18,7 +18,7 @@ from ioplan.cli.inputs import checked_plan, lab_folders, plan_path
 from ioplan.cli.sessions.selection import only_tests
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.core.extras import install_command
-from ioplan.language.check.modules import library_roots, read_text
+from ioplan.language.checker.modules import library_roots, read_text
 from ioplan.language.errors.diagnostic import PlanError, render_all
 from ioplan.language.lints.warnings import warnings_of
 from ioplan.language.plan import CheckedPlan

@@ -33,7 +33,7 @@ from ioplan.language.quantity import QuantityError, parse
 from ioplan.planner.bounds import BoundedDrive, Speeds
 from ioplan.planner.places import places_of
 from ioplan.planner.summary import summary_of
-from ioplan.planner.unfold import UNKNOWN
+from ioplan.planner.unfolding import UNKNOWN
 from ioplan.results.compare.estimate import MOST
 from ioplan.results.compare.judge import Question
 from ioplan.results.history.detect import MOST_NIGHTS, Detection, On, detection

@@ -17,7 +17,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.interface.plugins import loaded
 from ioplan.cli.sessions.stores import STDOUT, opened, results_at
 from ioplan.core.units import bytes_text
-from ioplan.language.check.check import check_file
+from ioplan.language.checker.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.records.session import Session
 from ioplan.results.share.bundle import SUFFIX, bundle_bytes

@@ -21,7 +21,7 @@ from ioplan.cli.inputs import size
 from ioplan.cli.sessions.stores import results_at
 from ioplan.core.text import did_you_mean
 from ioplan.core.units import digits, time_text
-from ioplan.language.check.check import check_file
+from ioplan.language.checker.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import FULL, CheckedPlan
 from ioplan.language.search.packages import SuiteError
@@ -49,7 +49,7 @@ from ioplan.planner.suites.suite import (
     suite_names,
     suites,
 )
-from ioplan.planner.unfold import unfold
+from ioplan.planner.unfolding import unfold
 
 # `ioplan suites check`: whether a suite is what was published under its version.
 

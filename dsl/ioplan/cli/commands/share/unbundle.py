@@ -27,7 +27,7 @@ from ioplan.results.share.bundle import Bundle, read_bundle
 from ioplan.results.share.container import BundleError
 from ioplan.results.share.contents import REPORT, Bundled, restore
 from ioplan.results.share.recorded_plan import checked_with, run_ids
-from ioplan.results.store.push import push
+from ioplan.results.store.pushing import push
 from ioplan.results.store.store import Store, default_path
 from ioplan.runner.guard.output import output_folder
 from ioplan.trace.known import is_facts, recorded_trace

@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 
 from msgspec import Struct
 
-from ioplan.language.check.modules import MOST_BYTES
+from ioplan.language.checker.modules import MOST_BYTES
 from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.packages import SuiteError
 from ioplan.language.search.search_path import COMMIT

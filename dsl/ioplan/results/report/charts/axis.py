@@ -8,7 +8,7 @@ from math import ceil
 
 from ioplan.language.clause_table import CLAUSES
 from ioplan.language.quantity import Kind, QuantityError, parse
-from ioplan.results.report.document import Scale
+from ioplan.results.report.documents import Scale
 
 TITLES = {
     **{clause.word: clause.title for clause in CLAUSES if clause.title},

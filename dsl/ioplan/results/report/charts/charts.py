@@ -27,8 +27,8 @@ from ioplan.results.report.charts.over_time import bands_over_time, over_time
 from ioplan.results.report.charts.request import Request, meanings, unit_of
 from ioplan.results.report.charts.rows_over_time import rows_over_time
 from ioplan.results.report.charts.tables import listed
-from ioplan.results.report.document import ChartSpec, Column
-from ioplan.results.report.points import Point, figures_of, meeting, only_writes
+from ioplan.results.report.documents import ChartSpec, Column
+from ioplan.results.report.point import Point, figures_of, meeting, only_writes
 from ioplan.results.report.reader import Reader
 
 # Figures that a review adds to a sweep: the averaged maximum, the saturation.

@@ -12,9 +12,9 @@ from ioplan.results.measure.steady_state import least_squares_slope
 from ioplan.results.report.charts.encoding import Datum, framed, same_dimensions
 from ioplan.results.report.charts.over_axis import failed_note
 from ioplan.results.report.charts.request import metric_name
-from ioplan.results.report.document import ChartSpec, Column
+from ioplan.results.report.documents import ChartSpec, Column
 from ioplan.results.report.many_sessions import first_lines
-from ioplan.results.report.points import Dimensions, Point
+from ioplan.results.report.point import Dimensions, Point
 from ioplan.results.report.sentences import has_all_values, steady_window_line
 
 LIMITS = ("x", "x2", "mean", "low", "high", "least", "most", "fit", "fit2")

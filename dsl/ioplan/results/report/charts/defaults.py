@@ -11,8 +11,8 @@ from ioplan.language.plan import Chart, Seek, Test
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.results.measure.metrics import Sample, figure
 from ioplan.results.report.charts.axis import numbers
-from ioplan.results.report.document import ChartSpec
-from ioplan.results.report.points import Point, only_trims
+from ioplan.results.report.documents import ChartSpec
+from ioplan.results.report.point import Point, only_trims
 
 FEW, WIDE = 4, 40
 """A matrix of two axes is wide from so many cells on, where neither axis is short."""

@@ -18,8 +18,8 @@ from ioplan.results.measure.metrics import merged
 from ioplan.results.report.charts.encoding import MOST_DASHES, Datum, framed
 from ioplan.results.report.charts.over_axis import FAR, failed_note
 from ioplan.results.report.charts.request import Request, left_out
-from ioplan.results.report.document import ChartSpec, Column, Scale
-from ioplan.results.report.points import Dimensions
+from ioplan.results.report.documents import ChartSpec, Column, Scale
+from ioplan.results.report.point import Dimensions
 
 Curve = tuple[Dimensions, Histogram]
 Draw = Callable[[Request, list[Curve]], ChartSpec]

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.results.report.charts.axis import axis_title, in_order
-from ioplan.results.report.document import (
+from ioplan.results.report.documents import (
     JUDGED,
     STATUS,
     Channels,
@@ -16,7 +16,7 @@ from ioplan.results.report.document import (
     Frame,
     Value,
 )
-from ioplan.results.report.points import Dimensions
+from ioplan.results.report.point import Dimensions
 
 MOST_COLORS = 20
 ANY_NUMBER = 1 << 30

@@ -13,13 +13,13 @@ from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric
 from ioplan.results.measure.histogram import Histogram, bucket_range
 from ioplan.results.measure.metrics import merged
-from ioplan.results.measure.stretch import Stretch
+from ioplan.results.measure.stretches import Stretch
 from ioplan.results.report.charts.encoding import Datum, framed, same_dimensions
 from ioplan.results.report.charts.phases import with_phases
 from ioplan.results.report.charts.request import Request, capital, left_out
 from ioplan.results.report.charts.timeline import Timeline, cells_of, placed
-from ioplan.results.report.document import ChartSpec, Column, Frame
-from ioplan.results.report.points import Dimensions
+from ioplan.results.report.documents import ChartSpec, Column, Frame
+from ioplan.results.report.point import Dimensions
 
 # Events of the lab as lines across charts over time.
 

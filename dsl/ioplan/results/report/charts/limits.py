@@ -12,8 +12,8 @@ from ioplan.language.metric import Metric, MetricError, parse_metric
 from ioplan.records.record import RunRecord, Verdict
 from ioplan.results.report.charts.axis import axis_title, numbers
 from ioplan.results.report.charts.request import Request
-from ioplan.results.report.document import ChartSpec, Column, Frame, Value
-from ioplan.results.report.points import Point
+from ioplan.results.report.documents import ChartSpec, Column, Frame, Value
+from ioplan.results.report.point import Point
 
 MOST_LIMITS = 8
 REACH = 3.0

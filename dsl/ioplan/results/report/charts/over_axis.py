@@ -15,14 +15,14 @@ from ioplan.results.report.charts.axis import axis_title, in_order, numbers, sca
 from ioplan.results.report.charts.encoding import MOST_DASHES, Datum, framed, tied
 from ioplan.results.report.charts.limits import judged_of
 from ioplan.results.report.charts.request import Request, metrics_title, y_column
-from ioplan.results.report.document import (
+from ioplan.results.report.documents import (
     FAILED,
     ChartSpec,
     Column,
     Scale,
     Value,
 )
-from ioplan.results.report.points import Dimensions, Point
+from ioplan.results.report.point import Dimensions, Point
 
 FAR = 40
 """Latencies that lie this far apart start on a logarithmic axis."""

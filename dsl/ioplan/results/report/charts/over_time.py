@@ -39,7 +39,7 @@ from ioplan.results.report.charts.timeline import (
     joined,
     timelines,
 )
-from ioplan.results.report.document import (
+from ioplan.results.report.documents import (
     FAILED,
     ChartSpec,
     Column,
@@ -47,7 +47,7 @@ from ioplan.results.report.document import (
     Scale,
     Value,
 )
-from ioplan.results.report.points import Dimensions, is_of
+from ioplan.results.report.point import Dimensions, is_of
 
 MOST_POINTS = 3000
 """The most points of one curve; longer ones are drawn in coarser intervals."""

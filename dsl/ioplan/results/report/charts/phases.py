@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from ioplan.results.report.charts.timeline import Timeline, Window, cells_of
-from ioplan.results.report.document import ChartSpec, Column, Frame
+from ioplan.results.report.documents import ChartSpec, Column, Frame
 
 MOST_WINDOWS = 200
 NEAR_S = 0.1

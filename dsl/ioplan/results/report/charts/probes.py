@@ -11,9 +11,9 @@ from ioplan.records.record import RunRecord
 from ioplan.results.report.charts.axis import axis_title, scale_of
 from ioplan.results.report.charts.encoding import Datum, framed
 from ioplan.results.report.charts.request import capital, metric_name, y_column
-from ioplan.results.report.document import ChartSpec, Column
+from ioplan.results.report.documents import ChartSpec, Column
 from ioplan.results.report.many_sessions import first_lines
-from ioplan.results.report.points import Dimensions
+from ioplan.results.report.point import Dimensions
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.sentences import found_line
 

@@ -10,8 +10,8 @@ from ioplan.language.metric import DURING, PERCENTILE, Metric
 from ioplan.language.output_table import CHARTS
 from ioplan.language.plan import Chart
 from ioplan.results.measure.metrics import RATIO_METRICS
-from ioplan.results.report.document import Column, Scale
-from ioplan.results.report.points import Point
+from ioplan.results.report.documents import Column, Scale
+from ioplan.results.report.point import Point
 from ioplan.results.report.reader import Reader
 
 NAMES = {

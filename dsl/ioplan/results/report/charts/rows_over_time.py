@@ -10,7 +10,7 @@ from ioplan.core.units import time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric
 from ioplan.results.measure.interval_counts import Slice
-from ioplan.results.measure.stretch import Stretch
+from ioplan.results.measure.stretches import Stretch
 from ioplan.results.report.charts.encoding import Datum, framed
 from ioplan.results.report.charts.phases import with_columns
 from ioplan.results.report.charts.request import (
@@ -20,8 +20,8 @@ from ioplan.results.report.charts.request import (
     y_column,
 )
 from ioplan.results.report.charts.timeline import Timeline, cells_of, placed
-from ioplan.results.report.document import ChartSpec, Column
-from ioplan.results.report.points import Point
+from ioplan.results.report.documents import ChartSpec, Column
+from ioplan.results.report.point import Point
 
 MOST_ROWS = 200
 MOST_COLUMNS = 30

@@ -20,7 +20,7 @@ from ioplan.results.report.charts.request import (
     metrics_title,
     unit_of,
 )
-from ioplan.results.report.document import (
+from ioplan.results.report.documents import (
     AGAINST,
     STATUS,
     ChartSpec,
@@ -28,7 +28,7 @@ from ioplan.results.report.document import (
     Frame,
     Value,
 )
-from ioplan.results.report.points import Point, only_trims
+from ioplan.results.report.point import Point, only_trims
 from ioplan.results.report.reader import Reader
 from ioplan.workload import Direction
 

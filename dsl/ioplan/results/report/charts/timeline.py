@@ -16,9 +16,9 @@ from ioplan.records.telemetry import TelemetryPoint
 from ioplan.results.measure.interval import in_series, value_at
 from ioplan.results.measure.metrics import RATIO_METRICS
 from ioplan.results.measure.over_time import is_cut_short
-from ioplan.results.measure.stretch import Stretch
+from ioplan.results.measure.stretches import Stretch
 from ioplan.results.measure.tally import READ_WRITE
-from ioplan.results.report.points import Point
+from ioplan.results.report.point import Point
 from ioplan.results.report.reader import Reader
 
 READ: dict[str, Callable[[TelemetryPoint], float | None]] = {

@@ -11,7 +11,7 @@ from msgspec import Struct
 from ioplan.backends import BackendError, find
 from ioplan.records.assessed import MAX_STEAL_PERCENT, unsteady
 from ioplan.records.record import RunRecord
-from ioplan.results.report.points import Point
+from ioplan.results.report.point import Point
 
 SIMULATED = "simulated"
 NOT_STEADY = "not steady"

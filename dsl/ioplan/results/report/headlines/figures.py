@@ -33,7 +33,7 @@ from ioplan.results.report.headlines.places import (
     writes,
 )
 from ioplan.results.report.headlines.regained import Writes, with_pause
-from ioplan.results.report.points import Point, only_trims
+from ioplan.results.report.point import Point, only_trims
 from ioplan.results.report.reader import Reader
 from ioplan.workload import SYNCS
 

@@ -35,7 +35,7 @@ from ioplan.results.report.headlines.places import (
     rate,
     rates_of,
 )
-from ioplan.results.report.points import Point, is_of, meeting, points
+from ioplan.results.report.point import Point, is_of, meeting, points
 from ioplan.results.report.reader import Reader
 from ioplan.results.store.store import Store
 

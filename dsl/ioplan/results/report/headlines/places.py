@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ioplan.records.record import RunRecord
 from ioplan.results.report.charts.axis import axis_title
 from ioplan.results.report.headlines.headline import Place
-from ioplan.results.report.points import Point, does
+from ioplan.results.report.point import Point, does
 from ioplan.workload import Stream
 
 LARGE_BYTES = 64 * 1024

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from ioplan.core.text import counted
 from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.points import Point
+from ioplan.results.report.point import Point
 
 OPEN = "{} at the end of the range, not averaged"
 UNRANKED = "no rank among drives for what is simulated or not preconditioned"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ioplan.core.text import counted
 from ioplan.core.units import ratio_text
-from ioplan.results.report.document import Document, Section
+from ioplan.results.report.documents import Document, Section
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.league import (
     Contest,

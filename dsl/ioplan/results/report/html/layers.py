@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ioplan.results.report.document import JUDGED, ChartSpec
+from ioplan.results.report.documents import JUDGED, ChartSpec
 from ioplan.results.report.html.marks import (
     NOT_OK,
     cursor,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioplan.results.report.document import FAILED, ChartSpec
+from ioplan.results.report.documents import FAILED, ChartSpec
 from ioplan.results.report.html.overlays import TIP, Spec, role
 
 SHAPES = (

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.results.report.document import ChartSpec, Document
+from ioplan.results.report.documents import ChartSpec, Document
 from ioplan.results.report.html.page import page
 
 Place = tuple[str, ChartSpec]

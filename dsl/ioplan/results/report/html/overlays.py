@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ioplan.results.report.document import ChartSpec
+from ioplan.results.report.documents import ChartSpec
 
 Spec = dict[str, Any]
 

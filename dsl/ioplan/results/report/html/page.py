@@ -22,7 +22,7 @@ from ioplan.job import SECOND_NS
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.results.measure.interval_counts import Slice
 from ioplan.results.report.curve import Curve, CurveRun
-from ioplan.results.report.document import ChartSpec, Document, Facts, Section
+from ioplan.results.report.documents import ChartSpec, Document, Facts, Section
 from ioplan.results.report.html.glance import MOST_BESIDE, glance, section_glance
 from ioplan.results.report.html.payload import (
     about_json,

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from ioplan.results.report.charts.axis import axis_title
-from ioplan.results.report.document import (
+from ioplan.results.report.documents import (
     Channels,
     ChartSpec,
     Column,

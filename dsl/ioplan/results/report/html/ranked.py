@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ioplan.results.report.document import Document
+from ioplan.results.report.documents import Document
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.league import Contest
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from ioplan.results.report.charts.axis import LONG_S, axis_title, numbers, time_ticks
-from ioplan.results.report.document import ChartSpec, Column, Frame, Scale
+from ioplan.results.report.documents import ChartSpec, Column, Frame, Scale
 from ioplan.results.report.html.layers import layers
 from ioplan.results.report.html.overlays import ends, height, phase_layers
 

@@ -5,7 +5,7 @@ The page computes them of the sessions that it shows: rows with a `role`.
 
 from __future__ import annotations
 
-from ioplan.results.report.document import ChartSpec
+from ioplan.results.report.documents import ChartSpec
 from ioplan.results.report.html.layers import layers, told
 from ioplan.results.report.html.marks import cursor, dash, dots, failed, hits, line
 from ioplan.results.report.html.overlays import Spec, ends, role

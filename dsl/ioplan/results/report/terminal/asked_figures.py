@@ -16,10 +16,10 @@ from ioplan.records.record import RunRecord
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.metrics import Figure, Sample
 from ioplan.results.measure.over_time import Stated
-from ioplan.results.measure.stretch import Stretch, stretch
+from ioplan.results.measure.stretches import Stretch, stretch
 from ioplan.results.report.charts.request import unit_of
 from ioplan.results.report.charts.tables import axes_of, run_frame, table_rows
-from ioplan.results.report.points import Point, points
+from ioplan.results.report.point import Point, points
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.terminal.tables import MOST_CELLS, run_table
 from ioplan.results.store.store import Store

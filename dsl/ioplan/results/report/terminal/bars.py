@@ -14,7 +14,7 @@ from ioplan.core.text import printable
 from ioplan.core.units import bytes_text, digits, metric_text, time_text
 from ioplan.language.quantity import size_text
 from ioplan.results.report.charts.axis import LONG_S, time_ticks
-from ioplan.results.report.document import FAILED, ChartSpec, Column, Scale
+from ioplan.results.report.documents import FAILED, ChartSpec, Column, Scale
 from ioplan.results.report.terminal.parts import Curve, Part, curves
 
 # Where values lie on an axis of the terminal, and which of them are written.

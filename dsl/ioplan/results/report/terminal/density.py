@@ -13,7 +13,7 @@ from ioplan.core.units import BARS, bars, metric_text, time_text
 from ioplan.language.metric import Metric
 from ioplan.records.record import Interval
 from ioplan.results.report.charts.timeline import metric_at
-from ioplan.results.report.document import ChartSpec
+from ioplan.results.report.documents import ChartSpec
 from ioplan.results.report.terminal.heatmap import Colors
 from ioplan.results.report.terminal.parts import Part, Row, phase_lines
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from ioplan.core.text import fits, line, printable
 from ioplan.core.units import metric_text
 from ioplan.results.report.charts.axis import scale_of
-from ioplan.results.report.document import (
+from ioplan.results.report.documents import (
     FAILED,
     STATUS,
     ChartSpec,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ioplan.core.text import counted, fits, line
 from ioplan.core.units import ratio_text, time_text
-from ioplan.results.report.document import DOUBTED
+from ioplan.results.report.documents import DOUBTED
 from ioplan.results.report.headlines.league import Contest, League, Standing
 from ioplan.results.report.headlines.sentence import sentence, text
 from ioplan.results.report.headlines.wording import OPEN, UNRANKED

@@ -10,7 +10,7 @@ from rich.text import Text
 from ioplan.core.text import printable
 from ioplan.results.report.charts.axis import axis_title
 from ioplan.results.report.charts.phases import lanes
-from ioplan.results.report.document import ChartSpec, Column, Frame, Value
+from ioplan.results.report.documents import ChartSpec, Column, Frame, Value
 
 # The phases of a picture over time as lines above it in the terminal.
 

@@ -10,7 +10,7 @@ import plotext
 from rich.text import Text
 
 from ioplan.core.text import printable
-from ioplan.results.report.document import FAILED, ChartSpec
+from ioplan.results.report.documents import FAILED, ChartSpec
 from ioplan.results.report.terminal.bars import Axis, axis, x_ticks, y_ticks
 from ioplan.results.report.terminal.parts import Curve, Part, curves, phase_lines
 

@@ -21,7 +21,7 @@ from ioplan.records.session import Session
 from ioplan.results.report.build import session_sections
 from ioplan.results.report.charts.rows_over_time import is_over_time
 from ioplan.results.report.charts.tables import axes_of, table_rows
-from ioplan.results.report.document import ChartSpec, Section
+from ioplan.results.report.documents import ChartSpec, Section
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.wording import (
     nothing_text,
@@ -30,7 +30,7 @@ from ioplan.results.report.headlines.wording import (
     together,
 )
 from ioplan.results.report.judgements import verdict_lines
-from ioplan.results.report.points import Point
+from ioplan.results.report.point import Point
 from ioplan.results.report.sentences import (
     found_at,
     prepare_line,

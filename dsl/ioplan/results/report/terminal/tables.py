@@ -13,7 +13,7 @@ from ioplan.core.text import aligned, fits, flush_right, line
 from ioplan.core.units import metric_text
 from ioplan.records.record import RunRecord, Steady
 from ioplan.results.report.charts.tables import BEYOND_IT, FOUND
-from ioplan.results.report.document import (
+from ioplan.results.report.documents import (
     AGAINST,
     DOUBTED,
     FAILED,

@@ -15,7 +15,7 @@ from ioplan.results.store.delivery.outbox import Delivery, Outbox
 from ioplan.results.store.delivery.reasons import reason
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.overview import SessionExtent, extents
-from ioplan.results.store.push import SESSIONS, not_there
+from ioplan.results.store.pushing import SESSIONS, not_there
 from ioplan.results.store.store import Store
 
 

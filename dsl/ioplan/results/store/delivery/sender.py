@@ -26,7 +26,7 @@ from ioplan.results.store.delivery.outbox import Delivery, Entry, Outbox
 from ioplan.results.store.delivery.reasons import reason
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.overview import extents
-from ioplan.results.store.push import push_session
+from ioplan.results.store.pushing import push_session
 from ioplan.results.store.store import Store
 
 PROGRAM = "ioplan.results.store.delivery.sender"

@@ -16,8 +16,8 @@ from msgspec import Struct
 from ioplan.core.error_kinds import ExplainedError
 from ioplan.core.text import did_you_mean
 from ioplan.core.units import bytes_text, time_text
-from ioplan.language.check.check import check_file
-from ioplan.language.check.modules import read_text
+from ioplan.language.checker.check import check_file
+from ioplan.language.checker.modules import read_text
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.language.plan import CheckedPlan
 from ioplan.language.search.packages import SuiteError

@@ -1,0 +1,13 @@
+from ioplan.planner.estimate import Estimator as Estimator
+from ioplan.planner.estimate import with_repetitions as with_repetitions
+from ioplan.planner.jobs import all_jobs as all_jobs
+from ioplan.planner.seek.search import most_probes as most_probes
+from ioplan.planner.steps import Idle as Idle
+from ioplan.planner.steps import Prepare as Prepare
+from ioplan.planner.steps import RoundsOf as RoundsOf
+from ioplan.planner.steps import Run as Run
+from ioplan.planner.steps import Step as Step
+from ioplan.planner.suites.suite import suite_file as suite_file
+from ioplan.planner.suites.suite import suite_names as suite_names
+from ioplan.planner.summary import summary_of as summary_of
+from ioplan.planner.unfolding import unfold as unfold

@@ -1,0 +1,250 @@
+"""What a report says, before it is drawn: verdicts, sections, charts as rows.
+
+Values stand in the base units of the records: ns, B/s, 1/s, percent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from ioplan.results.measure.histogram import DIGITS
+from ioplan.results.report.conformance.conformance import Conformance
+from ioplan.results.report.curve import Curve
+from ioplan.results.report.headlines.headline import Headline
+from ioplan.results.report.headlines.league import League
+from ioplan.results.report.headlines.sentence import Part
+from ioplan.results.report.judgements import Judgement
+from ioplan.results.report.point import Point
+from ioplan.results.report.source import Source
+
+# The kinds of pictures: each is one entry with what terminal and page ask of it.
+#
+# How the page draws one is a function of the same name in `report.html.layers.MARKS`;
+# a table has none.
+
+
+class PictureKind(Struct, frozen=True):
+    """What is true of the marks of a kind of picture, wherever they are drawn."""
+
+    is_grid: bool = False
+    """Whether its rows are the cells of two axes."""
+    is_wide: bool = False
+    """Whether it takes a row of the page of its own."""
+    has_areas: bool = False
+    """Whether the page adds no rows to its rows."""
+    has_points: bool = False
+    """Whether the terminal draws points without a line."""
+    has_ends: bool = False
+    """Whether its lines have a name at their end."""
+    has_limits: bool = False
+    """Whether the limits of expectations are lines of it."""
+    can_part: bool = False
+    """Whether many series are drawn in a panel each."""
+    can_spread: bool = False
+    """Whether all its series share their x, so that many have a median."""
+
+
+PICTURE_KINDS = {
+    "lines": PictureKind(
+        has_ends=True, has_limits=True, can_part=True, can_spread=True
+    ),
+    "bars": PictureKind(has_limits=True, can_part=True, can_spread=True),
+    "heatmap": PictureKind(is_grid=True, is_wide=True, has_areas=True),
+    "latencies": PictureKind(is_wide=True, has_areas=True),
+    "table": PictureKind(is_grid=True, is_wide=True),
+    "scatter": PictureKind(
+        is_wide=True,
+        has_points=True,
+        has_ends=True,
+        has_limits=True,
+        can_part=True,
+        can_spread=True,
+    ),
+    "bands": PictureKind(is_wide=True, has_areas=True),
+    "percentiles": PictureKind(has_ends=True, can_part=True, can_spread=True),
+    "cumulative": PictureKind(can_part=True),
+    "histogram": PictureKind(has_areas=True, can_part=True),
+    "hockey": PictureKind(can_part=True),
+    "convergence": PictureKind(is_wide=True),
+    "history": PictureKind(is_wide=True),
+    "probes": PictureKind(is_wide=True, has_points=True),
+}
+
+
+Value = str | float | int | None
+Scale = Literal["linear", "log", "names", "nines"]
+
+
+OF_BUCKETS = re.compile(r"\bp\d|^(latency|up to)$")
+"""Titles of latencies that come from a histogram: percentiles, and edges of buckets."""
+
+
+class Column(Struct, frozen=True):
+    """One column of a frame.
+
+    `unit` is that of a metric, "text", or "size" (powers of two), "B" (powers of
+    ten), "s", "percentile"; "nines" and "hidden" are for drawing only. `order`
+    holds the texts in the order to show them.
+    """
+
+    key: str
+    title: str
+    unit: str = "text"
+    order: tuple[str, ...] = ()
+
+    @property
+    def digits(self) -> int:
+        """As many as its figures have; 0 of those that are exact."""
+        return DIGITS if self.unit == "ns" and OF_BUCKETS.search(self.title) else 0
+
+
+STATUS = Column("status", "status")
+"""A frame has it where something failed; a row that is not `ok` has no `y`."""
+JUDGED = Column("judged", "expectation")
+"""A frame has it where a figure did not meet one; else it is empty."""
+AGAINST = Column("against", "against it")
+"""Why figures of a row should not be relied on; empty where nothing is known."""
+DOUBTED = "!"
+FAILED = "✕"
+"""Marks what failed, in charts and tables."""
+
+
+class Frame(Struct, frozen=True):
+    """Rows in the long form: a row a point."""
+
+    columns: tuple[Column, ...]
+    rows: Sequence[tuple[Value, ...]]
+
+    def column(self, key: str) -> Column:
+        """The column of a key. Raises KeyError."""
+        return {column.key: column for column in self.columns}[key]
+
+    @property
+    def marks_failures(self) -> bool:
+        """Whether the rows have a status."""
+        return STATUS in self.columns
+
+    def records(self) -> Iterator[dict[str, Value]]:
+        """The rows by the keys of their columns."""
+        keys = [column.key for column in self.columns]
+        return (dict(zip(keys, row, strict=True)) for row in self.rows)
+
+
+class Channels(Struct, frozen=True):
+    """Which text column becomes a colour, a dash, a panel, a choice; by key."""
+
+    color: str = ""
+    dash: str = ""
+    panel: str = ""
+    pick: str = ""
+
+
+class ChartSpec(Struct, frozen=True):
+    """One chart: `x` and `y` are keys of the frame, `line` the plan's own words.
+
+    `overlay` is a second frame with the same text columns, drawn over the first.
+    `limits` are those of expectations: at a value of x, or from side to side. One
+    without a y is an event, from bottom to top. `phases` are the parts of the time that
+    have names, from x to x2, or one column of names each.
+    """
+
+    kind: str
+    title: str
+    line: str
+    frame: Frame
+    x: str
+    y: str
+    channels: Channels = Channels()
+    x_scale: Scale = "linear"
+    y_scale: Scale = "linear"
+    overlay: Frame | None = None
+    limits: Frame | None = None
+    notes: tuple[str, ...] = ()
+    phases: Frame | None = None
+
+    @property
+    def marks(self) -> PictureKind:
+        """What is true of its marks."""
+        return PICTURE_KINDS[self.kind]
+
+
+class Facts(Struct, frozen=True):
+    """Name and value pairs under a heading."""
+
+    heading: str
+    pairs: tuple[tuple[str, str], ...]
+
+
+class Judged(Struct, frozen=True):
+    """A line with the outcome that it tells."""
+
+    outcome: str
+    text: str
+
+
+class Section(Struct, frozen=True):
+    """One test, over all sessions of the report.
+
+    `figures_of` says which rounds the figures are of; it is empty without rounds.
+    `points` are what its tables and charts are of, `headlines` its figures in short, by
+    the labels of sessions that have any. `judged` tells of the `judgements`
+    in fewer lines. `signs` explains the signs in the table of runs.
+    """
+
+    id: str
+    title: str
+    plan_text: str
+    points: tuple[Point, ...]
+    headlines: Mapping[str, tuple[Headline, ...]]
+    judgements: tuple[Judgement, ...]
+    judged: tuple[Judged, ...]
+    remarks: tuple[Judged, ...]
+    preparations: tuple[str, ...]
+    headers: tuple[Facts, ...]
+    pictures: tuple[ChartSpec, ...]
+    runs: Frame
+    counted: str
+    figures_of: str
+    signs: tuple[str, ...]
+    workload: str = ""
+    against: tuple[str, ...] = ()
+    """What speaks against its figures, in a line for each session."""
+    curves: tuple[Curve, ...] = ()
+    """What its runs counted in each interval, if it has charts over time."""
+    answers: tuple[str, ...] = ()
+    """Which question its replays answer."""
+
+
+class Verdict(Struct, frozen=True):
+    """The first screen in one sentence, and what makes it up."""
+
+    outcome: Literal["held", "failed", "undecided", "none"]
+    sentence: str
+    points: tuple[Judged, ...]
+
+
+class Document(Struct, frozen=True):
+    """A whole report. `sessions` has a row for each session, under its label.
+
+    `sources` has what its pictures name of each. Several sessions have a `league` of
+    the first headline of each test. `conformance` is what each has done of the tests
+    of SNIA's specification that it claims. `compared` has the judgement of two sides.
+    """
+
+    title: str
+    made: str
+    verdict: Verdict
+    sessions: tuple[Facts, ...]
+    sections: tuple[Section, ...]
+    league: League | None
+    absent: tuple[str, ...]
+    sources: tuple[Source, ...] = ()
+    conformance: tuple[Conformance, ...] = ()
+    compared: tuple[Judged, ...] = ()
+    caveat: str = ""
+    """What stands before its title: SIMULATED, or the profile of the plan."""
+    sentence: tuple[Part, ...] = ()

@@ -1,0 +1,17 @@
+from ioplan.results.store.codec import CodecError as CodecError
+from ioplan.results.store.codec import decode_histograms as decode_histograms
+from ioplan.results.store.codec import decode_series as decode_series
+from ioplan.results.store.codec import encode_histograms as encode_histograms
+from ioplan.results.store.delivery.outbox import Delivery as Delivery
+from ioplan.results.store.delivery.outbox import Outbox as Outbox
+from ioplan.results.store.delivery.sender import send_all as send_all
+from ioplan.results.store.errors import StoreError as StoreError
+from ioplan.results.store.layout.tables import COLUMNS as COLUMNS
+from ioplan.results.store.layout.views import VIEWS as VIEWS
+from ioplan.results.store.overview import COUNTED as COUNTED
+from ioplan.results.store.overview import SessionFilter as SessionFilter
+from ioplan.results.store.pushing import push as push
+from ioplan.results.store.session_folder import make_private as make_private
+from ioplan.results.store.session_folder import session_lock as session_lock
+from ioplan.results.store.store import Store as Store
+from ioplan.results.store.store import default_path as default_path

@@ -1,0 +1,13 @@
+from ioplan.runner.guard.consent_list.drives import drives_of as drives_of
+from ioplan.runner.guard.consent_list.signed import make_key as make_key
+from ioplan.runner.guard.consent_list.signed import sign as sign
+from ioplan.runner.guard.guard import no_entry_text as no_entry_text
+from ioplan.runner.guard.known_content import KILLED as KILLED
+from ioplan.runner.guard.known_content import SCRATCH as SCRATCH
+from ioplan.runner.guard.output import MARK as MARK
+from ioplan.runner.guard.scratch_file import create_scratch as create_scratch
+from ioplan.runner.guard.survey import Surveyed as Surveyed
+from ioplan.runner.guard.target import Target as Target
+from ioplan.runner.guard.target import TargetError as TargetError
+from ioplan.runner.guard.target import make_scratch as make_scratch
+from ioplan.runner.guard.target import open_target as open_target

@@ -1,0 +1,17 @@
+from ioplan.trace.binaries import BLKTRACE as BLKTRACE
+from ioplan.trace.binaries import VSCSI_2 as VSCSI_2
+from ioplan.trace.convert import cut as cut
+from ioplan.trace.facts import TraceError as TraceError
+from ioplan.trace.known import file_of as file_of
+from ioplan.trace.known import known_survey as known_survey
+from ioplan.trace.prepared import ANSWERED as ANSWERED
+from ioplan.trace.prepared import CHUNK as CHUNK
+from ioplan.trace.prepared import DISCARD as DISCARD
+from ioplan.trace.prepared import DTYPE as DTYPE
+from ioplan.trace.prepared import FLUSH as FLUSH
+from ioplan.trace.prepared import NO_RESPONSE as NO_RESPONSE
+from ioplan.trace.prepared import READ as READ
+from ioplan.trace.prepared import WRITE as WRITE
+from ioplan.trace.prepared import Ios as Ios
+from ioplan.trace.prepared import Prepared as Prepared
+from ioplan.trace.prepared import write as write

@@ -1,0 +1,10 @@
+from ioplan_witness.device import Device as Device
+from ioplan_witness.device import DeviceError as DeviceError
+from ioplan_witness.log import KINDS as KINDS
+from ioplan_witness.log import Entries as Entries
+from ioplan_witness.log import read_log as read_log
+from ioplan_witness.log import seen as seen
+from ioplan_witness.offsets import Floats as Floats
+from ioplan_witness.offsets import gamma_below as gamma_below
+from ioplan_witness.offsets import ks_distance as ks_distance
+from ioplan_witness.script import Script as Script

@@ -1,0 +1,58 @@
+"""What packages export is there, and tests that go behind it are named by lint."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import check_seams
+import pytest
+
+import ioplan.language
+
+
+@pytest.mark.parametrize("package", sorted(check_seams.FACES))
+def test_each_exported_name_is_there_and_no_module(package: str) -> None:
+    """A submodule of the same name would take its place once something imports it."""
+    module = import_module(package)
+    stub = Path(f"{module.__file__}i")
+    nodes = ast.parse(stub.read_text()).body if stub.exists() else []
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom):
+            import_module(node.module or "")
+            for name in node.names:
+                assert not isinstance(getattr(module, name.name), ModuleType), name.name
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"ioplan\.language.*nothing"):
+        _ = ioplan.language.nothing  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "listed", "named"),
+    [
+        ("import ioplan\nfrom ioplan.language import Source\n", "", ""),
+        ("from ioplan.core.text import counted\n", "", "imports ioplan.core.text"),
+        ("import ioplan.core.text\n", "test_a.py\n", ""),
+        ("import ioplan\n", "test_a.py\n", "needs no place"),
+    ],
+)
+def test_a_file_behind_a_face_is_named(
+    text: str,
+    listed: str,
+    named: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "test_a.py").write_text(text)
+    (tmp_path / "list").write_text(listed)
+    monkeypatch.setattr(check_seams, "TESTS", tmp_path)
+    monkeypatch.setattr(check_seams, "LIST", tmp_path / "list")
+    monkeypatch.setattr(sys, "argv", ["check_seams.py"])
+    assert check_seams.main() == (1 if named else 0)
+    assert named in capsys.readouterr().out

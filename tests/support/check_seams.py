@@ -1,0 +1,92 @@
+"""Which test files import below the seams: `make lint`.
+
+    python tests/support/check_seams.py [--renew]
+
+Tests reach the product at the faces of its packages, so that what is behind a face can
+change. `tests/below_seams.txt` lists the files that still import something else; the list
+may only become shorter. `--renew` leaves out what no longer belongs there.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+LIST = TESTS / "below_seams.txt"
+FACES = frozenset(
+    [
+        "ioplan",
+        "ioplan.api",
+        "ioplan.backends",
+        "ioplan.job",
+        "ioplan.workload",
+        "ioplan.cli",
+        "ioplan.language",
+        "ioplan.planner",
+        "ioplan.records",
+        "ioplan.runner",
+        "ioplan.runner.guard",
+        "ioplan.results",
+        "ioplan.results.store",
+        "ioplan.results.measure",
+        "ioplan.results.compare",
+        "ioplan.results.history",
+        "ioplan.results.report",
+        "ioplan.trace",
+        "ioplan_editor",
+        "ioplan_fio",
+        "ioplan_importer",
+        "ioplan_io_uring",
+        "ioplan_lab",
+        "ioplan_sim",
+        "ioplan_spdk",
+        "ioplan_testing",
+        "ioplan_witness",
+    ]
+)
+
+
+def imported_modules(file: Path) -> Iterator[str]:
+    """The modules of ioplan and its plug-ins from which a file imports."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+
+
+def below_seams() -> dict[str, list[str]]:
+    """Test files by their path, each with the modules behind a face that it imports."""
+    modules = {
+        str(file.relative_to(TESTS)): sorted(
+            module
+            for module in {*imported_modules(file)} - FACES
+            if module.split(".")[0].startswith("ioplan")
+        )
+        for file in sorted(TESTS.rglob("test_*.py"))
+    }
+    return {file: behind for file, behind in modules.items() if behind}
+
+
+def main() -> int:
+    """The exit code: 1 where a file imports behind a face, or need not be listed."""
+    below, listed = below_seams(), LIST.read_text().split()
+    if sys.argv[1:] == ["--renew"]:
+        LIST.write_text("".join(f"{file}\n" for file in listed if file in below))
+        return 0
+    for file in sorted(below.keys() - set(listed)):
+        print(
+            f"tests/{file}: imports {', '.join(below[file])}, behind a face; use what"
+        )
+        print("  a package's __init__.pyi exports, the command line or the Python API")
+    for file in sorted(set(listed) - below.keys()):
+        print(f"tests/{file}: needs no place in {LIST.name} any more; take it out:")
+        print("  python tests/support/check_seams.py --renew")
+    return int(sorted(listed) != sorted(below))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
