@@ -25,7 +25,7 @@ from paths import ROOT
 
 from ioplan.cli import IOPLAN, Command, Group
 from ioplan.cli.shell import shell_scripts
-from ioplan.runner.guard import MARK as SCRATCH
+from ioplan.runner.guard import SCRATCH_MARK
 from ioplan.trace import Prepared
 from ioplan_witness import device
 
@@ -201,7 +201,7 @@ def other_name_of_a_store(path: Path) -> None:
 
 def scratch_file(path: Path) -> None:
     path.write_bytes(OLD)
-    os.setxattr(path, SCRATCH, b"1")
+    os.setxattr(path, SCRATCH_MARK, b"1")
 
 
 HELD: list[BinaryIO] = []

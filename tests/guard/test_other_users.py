@@ -16,7 +16,7 @@ from refused import refused
 
 from ioplan import TargetFault
 from ioplan.backends import TargetRequest
-from ioplan.runner.guard import MARK, make_scratch, open_target
+from ioplan.runner.guard import SCRATCH_MARK, make_scratch, open_target
 from ioplan.runner.guard.errors import TargetError
 from ioplan.runner.guard.pinned import pinned
 
@@ -135,7 +135,7 @@ def test_links_in_a_circle_lead_nowhere(tmp_path: Path) -> None:
 def test_a_mark_alone_is_not_believed(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(os.urandom(MIB))
-    os.setxattr(path, MARK, b"made")
+    os.setxattr(path, SCRATCH_MARK, b"made")
     with refused(TargetFault.DATA, "knows nothing"):
         open_target(asked(path))
 

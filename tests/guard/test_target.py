@@ -32,7 +32,7 @@ from ioplan import TargetFault
 from ioplan.backends import TargetRequest
 from ioplan.results.store import Store
 from ioplan.runner.devices.open_files import Opener
-from ioplan.runner.guard import MARK, make_scratch, open_target
+from ioplan.runner.guard import SCRATCH_MARK, make_scratch, open_target
 from ioplan.runner.guard.guard import UseWatch
 from ioplan.runner.guard.purge.purge import purge
 from ioplan.runner.guard.shared_lock import (
@@ -71,7 +71,7 @@ def foreign(tmp_path: Path) -> Path:
 
 def test_a_scratch_file_is_written_random_and_marked(scratch: Path) -> None:
     data = scratch.read_bytes()
-    assert len(data) == 4 * MIB and os.getxattr(scratch, MARK)
+    assert len(data) == 4 * MIB and os.getxattr(scratch, SCRATCH_MARK)
     blocks = {data[i : i + 4096] for i in range(0, len(data), MIB)}
     assert len(blocks) == 4 and scratch.stat().st_blocks * 512 >= 4 * MIB
 

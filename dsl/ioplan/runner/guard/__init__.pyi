@@ -4,7 +4,7 @@ from ioplan.runner.guard.consent_list.signed import sign as sign
 from ioplan.runner.guard.guard import no_entry_text as no_entry_text
 from ioplan.runner.guard.known_content import KILLED as KILLED
 from ioplan.runner.guard.known_content import SCRATCH as SCRATCH
-from ioplan.runner.guard.output import MARK as MARK
+from ioplan.runner.guard.output import SCRATCH_MARK as SCRATCH_MARK
 from ioplan.runner.guard.scratch_file import create_scratch as create_scratch
 from ioplan.runner.guard.survey import Surveyed as Surveyed
 from ioplan.runner.guard.target import Target as Target

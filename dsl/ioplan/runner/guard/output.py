@@ -25,7 +25,7 @@ from ioplan.core.system import HAS_USERS, O_BINARY, O_CLOEXEC, O_NOFOLLOW, fcntl
 from ioplan.runner.devices.file_id import key_of
 from ioplan.runner.devices.inventory import Host
 
-MARK = "user.ioplan.scratch"
+SCRATCH_MARK = "user.ioplan.scratch"
 """An attribute of a file that was made to be overwritten by sessions."""
 MARK = "user.ioplan.output"
 """An attribute of what ioplan wrote: the digest of its content."""
@@ -212,7 +212,7 @@ def _never(path: Path, found: os.stat_result) -> str:
         return "not a regular file"
     if _begins_with(path, SQLITE) or _is_beside_store(path):
         return OF_STORE
-    if _attribute(path, MARK):
+    if _attribute(path, SCRATCH_MARK):
         return "an ioplan scratch file, which a session may use"
     if _is_in_use(path, found):
         return "in use, by a session or as a loop device"

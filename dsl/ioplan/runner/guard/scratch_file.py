@@ -21,13 +21,13 @@ from ioplan.language.quantity import size_text
 from ioplan.runner.devices.facts import file_facts
 from ioplan.runner.guard.errors import TargetError, missing, os_reason
 from ioplan.runner.guard.known_content import KnownContent
-from ioplan.runner.guard.output import MARK
+from ioplan.runner.guard.output import SCRATCH_MARK
 
 
 def has_mark(fd: int) -> bool:
     """Whether it was made as a scratch file, or has the attributes of one."""
     try:
-        return bool(os.getxattr(fd, MARK))
+        return bool(os.getxattr(fd, SCRATCH_MARK))
     except (OSError, AttributeError):  # on musl, Python before 3.13 has none
         return False
 
@@ -68,7 +68,7 @@ def create_scratch(path: Path, size_bytes: int, on_progress: ProgressCallback) -
     fd = _open_part(part)
     try:
         with contextlib.suppress(OSError, AttributeError):
-            os.setxattr(fd, MARK, b"made")
+            os.setxattr(fd, SCRATCH_MARK, b"made")
         _fill(fd, size_bytes, on_progress)
         os.link(part, path)  # unlike a rename, it replaces nothing
         part.unlink()
