@@ -20,14 +20,9 @@ from generated import check_part
 from kinds import Kind
 from kinds_of_data import ALL_KINDS
 
-<<<<<<< HEAD
 from golden import Check, Golden
-from ioplan.runner.devices.inventory import Host
-from ioplan.runner.guard.target import TargetError, open_target
-=======
 from ioplan.runner import Host
 from ioplan.runner.guard import TargetError, open_target
->>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
 
 REFUSED = Golden("refused")
 FROM_VM = paths.TESTS / "vm/rows.json"

@@ -10,11 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fuzz.survive import shape
-<<<<<<< HEAD
 from golden import Check, Golden
-=======
 from ioplan import PlanError
->>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
 from ioplan.cli.commands.check import format_plans
 from ioplan.language import Source, format_text, installed_plans
 from ioplan.language.syntax import canonical, formatter

@@ -13,10 +13,6 @@ from hypothesis import strategies as st
 from plans import every_plan
 
 from fuzz.survive import checked, formatted, survives
-<<<<<<< HEAD
-=======
-from ioplan.language import installed_plans
->>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
 
 MOST_S = 2.0
 MOST_BYTES = 100 << 20

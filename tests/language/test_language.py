@@ -11,17 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-<<<<<<< HEAD
 from golden import Golden
-from ioplan.language import quantity
-from ioplan.language.bind.bind import scaled_ns, workload_of
-from ioplan.language.bind.matrix import Matrix
-from ioplan.language.check.check import check, check_file
-from ioplan.language.check.modules import MOST_BYTES, read_text
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.metric import METRICS, MetricError, parse_metric
-from ioplan.language.plan import CheckedPlan, RunTemplate
-=======
 from ioplan import PlanError
 from ioplan.language import (
     METRICS,
@@ -39,7 +29,6 @@ from ioplan.language import (
 )
 from ioplan.language.bind.bind import scaled_ns
 from ioplan.language.checker.modules import MOST_BYTES, read_text
->>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
 from ioplan.language.quantity import (
     EXAMPLES,
     MOST_VALUE,

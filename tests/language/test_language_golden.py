@@ -11,18 +11,9 @@ from msgspec.structs import asdict
 
 import ioplan.language
 from fuzz.survive import survives
-<<<<<<< HEAD
 from golden import Case, Check, Golden
-from ioplan.language.bind.bind import workload_of
-from ioplan.language.bind.matrix import Matrix, cell_text
-from ioplan.language.check.check import check
-from ioplan.language.check.modules import installed_plans
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.plan import (
-=======
 from ioplan import PlanError
 from ioplan.language import (
->>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
     FULL,
     CheckedPlan,
     Matrix,

@@ -8,16 +8,9 @@ import paths
 import pytest
 from written import written
 
-<<<<<<< HEAD
 from golden import Golden
-from ioplan.language.check.check import check
-from ioplan.language.check.modules import installed_plans
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.syntax.source import Source
-=======
 from ioplan import PlanError
 from ioplan.language import Source, check, installed_plans
->>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
 from ioplan_editor.complete.completion import completions
 from ioplan_editor.complete.signature import signature
 from ioplan_editor.document import Document, Workspace

@@ -8,14 +8,8 @@ import paths
 import pytest
 from written import FOLDER
 
-<<<<<<< HEAD
 from golden import Golden
-from ioplan.language.plan import Test
-from ioplan.language.syntax.parser import parse
-from ioplan.language.syntax.source import Source
-=======
 from ioplan.language import Source, Test, parse
->>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
 from ioplan_editor.document import Document, Workspace
 from ioplan_editor.reparse import reparsed
 

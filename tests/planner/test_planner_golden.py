@@ -13,18 +13,11 @@ from pathlib import Path
 import paths
 import pytest
 
-<<<<<<< HEAD
 from golden import Check, Golden
-from ioplan.language.check.check import check_file
-from ioplan.planner.seek.search import Probe, most_probes
-from ioplan.planner.steps import Idle, Prepare, RoundsOf, SeekOf, Step
-from ioplan.planner.unfold import unfold
-=======
 from ioplan.language import check_file
 from ioplan.planner import Idle, Prepare, RoundsOf, Step, most_probes, unfold
 from ioplan.planner.seek.search import Probe
 from ioplan.planner.steps import SeekOf
->>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
 from ioplan.workload import Stream
 
 PLANS = Golden("plans")

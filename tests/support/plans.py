@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-<<<<<<< HEAD
 from golden import Golden
-from ioplan.language.check.check import check
-from ioplan.language.check.modules import installed_plans
-from ioplan.language.plan import CheckedPlan
-from ioplan.language.syntax.source import Source
-=======
-from ioplan.language import CheckedPlan, Source, check
->>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
+from ioplan.language import CheckedPlan, Source, check, installed_plans
 
 FAMILIES = ("language", "format", "plans")
 

@@ -10,11 +10,8 @@ from typing import Any
 
 import paths
 
-<<<<<<< HEAD
 from golden import Golden
-=======
 from ioplan import JobStream
->>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
 from ioplan.backends import BackendError
 from ioplan.job import SECOND_NS, Job
 from ioplan.workload import SizeShare

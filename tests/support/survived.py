@@ -10,14 +10,9 @@ from typing import Any
 import paths
 from warned import not_of_the_host
 
-<<<<<<< HEAD
 from golden import Golden
-from ioplan.records.record import RunDetail, RunRecord
-from ioplan.results.store.store import Store
-=======
 from ioplan.records import RunDetail, RunRecord
 from ioplan.results.store import Store
->>>>>>> 05aecc5b (Export the seams from packages' faces, and hold tests to them by a list that only shrinks)
 
 FAULTS = Golden("faults")
 FROM_VM = paths.TESTS / "vm/rows.json"
