@@ -8,7 +8,7 @@ sessions on a simulated drive, whose truth is measured by runs at fixed rates; `
 on a real file (--file, made before) against fio's latency_target, interleaved, with the
 file's I/Os limited by a cgroup. All but `file` have seeds, so that they come out the same.
 
---write keeps what was found in tests/golden/seek/proof.json, from which
+--write keeps what was found in tests/golden/seeks.jsonl, from which
 `pytest tests/seek/test_proof.py --renew` makes the tables of docs/seek.md.
 """
 
@@ -270,19 +270,18 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--file", type=Path)
     options = parser.parse_args()
-    found = json.loads(PROOF.read_text()) if PROOF.exists() else {}
     with tempfile.TemporaryDirectory(dir=".") as name:
         for part in options.parts:
             if part == "file":
                 with limited(options.file):
-                    found[part] = file(options.file, Path(name))
+                    found = file(options.file, Path(name))
             else:
-                found[part] = list(PARTS[part](options.seeks, Path(name)))
-            print(json.dumps(found[part], indent=1))
+                found = list(PARTS[part](options.seeks, Path(name)))
+            print(json.dumps(found, indent=1))
+            PROOF.put(part, input=found)
     if options.write:
-        PROOF.parent.mkdir(exist_ok=True)
-        PROOF.write_text(json.dumps(found, indent=1) + "\n")
-    if {*PARTS, "file"} <= found.keys():
+        PROOF.write()
+    if {*PARTS, "file"} <= PROOF.keys():
         print(table(), file_table(), sep="\n")
 
 

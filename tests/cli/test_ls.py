@@ -18,7 +18,6 @@ from ioplan.cli.sessions.session_filter import since_of
 from ioplan.records import Drive, Verdict
 from ioplan.results.store import Store
 
-LAB_STORE = paths.ROOT / "tests/golden/store/lab.db.gz"
 JOB = "20261122-155027-ru5q"
 FAILED = Verdict(
     expectation="iops > 1", outcome="failed", actual=0, limit=1, unit="1/s"
@@ -29,7 +28,7 @@ PATH = f"/srv/{'long/' * 10}scratch.bin"
 @pytest.fixture
 def store_path(store_path: Path) -> Path:
     """A store of a lab, and two sessions with all that can be listed."""
-    store_path.write_bytes(gzip.decompress(LAB_STORE.read_bytes()))
+    store_path.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
     with Store.open(store_path) as store:
         store.begin(
             session(

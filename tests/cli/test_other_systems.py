@@ -12,6 +12,8 @@ import pytest
 from command import Done, ioplan, plan_file
 from paths import ROOT, SUPPORT
 
+from golden import Golden
+
 pytestmark = pytest.mark.slow
 
 DEMO = ROOT / "examples/demo.ioplan"
@@ -20,7 +22,7 @@ SAME = (
     f"check {DEMO}",
     f"plan {DEMO} --capacity 512MiB",
     "plan plan.ioplan --capacity 64MiB --rehearse",
-    f"import {ROOT}/tests/golden/import/clauses.fio",
+    "import clauses.fio",
     "explain zipf",
     "suites",
     "ls",
@@ -57,6 +59,7 @@ def test_other_systems(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     plan_file(tmp_path, PLAN)
+    Golden("imports")["clauses.fio"].put(tmp_path)
     run = ioplan("run", "plan.ioplan", "--backend", "sim", "--create", "64MiB")
     assert run.code == 0, run.err
     files = ("report last -o report.html", "new --template depth new.ioplan")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import struct
@@ -14,7 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import paths
 import pytest
 from command import ioplan, plan_file
 from hypothesis import given
@@ -22,6 +20,7 @@ from hypothesis import strategies as st
 from labs import MIB, asked, lab_file, loop_device, needs_root, tell
 from started import ends, is_running, started
 
+from golden import Check, Golden
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.runner.devices import nvme
 from ioplan.runner.devices.nvme import (
@@ -294,7 +293,7 @@ def test_a_list_of_namespaces_ends_with_zeros() -> None:
 
 
 # as real drives gave them to nvme-cli, two Intel 660p: one stuck, one done
-RECORDED = json.loads((paths.GOLDEN / "nvme" / "sanitize_logs.json").read_text())
+LOGS = Golden("sanitize_logs")
 
 
 def page_of(log: dict[str, int]) -> bytes:
@@ -302,11 +301,10 @@ def page_of(log: dict[str, int]) -> bytes:
     return page.ljust(LOG_BYTES, b"\0")
 
 
-@pytest.mark.parametrize("recorded", RECORDED, ids=lambda one: one["what"])
-def test_recorded_sanitize_logs(recorded: dict[str, dict[str, int]]) -> None:
-    log = SanitizeLog.of(page_of(recorded["sanitize-log"]))
-    assert log.under_way == recorded["under_way"]
-    assert (log.trouble == "") == recorded["erased"]
+@pytest.mark.parametrize("case", LOGS)
+def test_a_recorded_sanitize_log(case: str, golden: Check) -> None:
+    log = SanitizeLog.of(page_of(LOGS[case].input))
+    golden(LOGS, case, {"under_way": log.under_way, "erased": not log.trouble})
 
 
 def test_a_failed_sanitize_says_what_frees_the_drive() -> None:
@@ -328,7 +326,7 @@ def test_a_sanitize_that_stands_still_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(nvme, "POLL_S", 0.01)
     monkeypatch.setattr(nvme, "STALL_S", 0.05)
-    stuck = SanitizeLog.of(page_of(RECORDED[0]["sanitize-log"]))
+    stuck = SanitizeLog.of(page_of(next(iter(LOGS.values())).input))
     text = wait_for_end(lambda: stuck, lambda _: None)
     assert "its sanitize has been at 1.0% for" in text
 

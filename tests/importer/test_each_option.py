@@ -1,6 +1,6 @@
 """Each option of fio is translated, reported, or of no matter for a reason.
 
-golden/import/options/fio-VERSION.txt has fio's own table: names | kind | default.
+The golden options have fio's own tables: names, kind, default.
 """
 
 from __future__ import annotations
@@ -8,13 +8,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from typing import NamedTuple
 
-import paths
 import pytest
 from fio_jobs import NEEDS_FIO
 
+from golden import Golden
 from ioplan.language import Diagnostic, Source
 from ioplan_importer import import_plan
 from ioplan_importer.fio.lost import LOST, USUAL
@@ -27,25 +26,25 @@ from ioplan_importer.fio.vocabulary import (
     canonical,
 )
 
-FOLDER = paths.GOLDEN / "import/options"
 VERSIONS = ("3.33", "3.42")
 
 
 class Option(NamedTuple):
     """A row of fio's table."""
 
-    names: tuple[str, ...]
+    names: list[str]
     kind: str
     default: str
 
 
-def table(version: str) -> Iterator[Option]:
-    for line in (FOLDER / f"fio-{version}.txt").read_text().splitlines():
-        names, kind, default = (part.strip() for part in f"{line} ".split("|", 2))
-        yield Option((*names.split(),), kind, default)
-
-
-TABLES = {version: [*table(version)] for version in VERSIONS}
+TABLES = {
+    version: [
+        Option(*one.input)
+        for case, one in Golden("options").items()
+        if case.startswith(f"fio {version} ")
+    ]
+    for version in VERSIONS
+}
 OPTIONS = {o.names[0]: o for options in TABLES.values() for o in options}
 NAMES = {name: one for one in OPTIONS.values() for name in one.names}
 

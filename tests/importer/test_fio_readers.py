@@ -4,7 +4,7 @@ The JSON of each was printed by `ioplan fio`. PerfKitBenchmarker 946ea3176 (its
 `linux_packages.fio.ParseResults`), fio-plot cfc6a6f6e (its `fiolib.jsonparsing`),
 kubestr 2777277 (its `FioResult`, of the job that it runs by itself, of 64 MiB) and Ceph's
 CBT 9d6480f (its `TestRunResult`, of the options that its rawfio gives) read them, and
-what they returned stands in the files with their names.
+what they returned stands beside it.
 """
 
 from __future__ import annotations
@@ -18,15 +18,19 @@ import pytest
 from command import ioplan
 from test_fio_command import shape
 
-RECORDED = Path(__file__).parents[1] / "golden" / "fio_readers"
+from golden import Golden
+
+RECORDED = Golden("fio_readers")
 
 
-def recorded(name: str) -> Any:
-    return json.loads((RECORDED / f"{name}.json").read_text())
+def recorded(name: str) -> tuple[Any, Any]:
+    """The jobs that were printed, and what was read."""
+    return RECORDED[name].input["printed"]["jobs"], RECORDED[name].input["read"]
 
 
 def test_perfkitbenchmarker_has_our_figures() -> None:
-    jobs, samples = recorded("both")["jobs"], recorded("both.pkb")
+    jobs, read = recorded("both")
+    samples = dict(read)
     for job in jobs:
         for way in ("read", "write"):
             if not (found := job[way])["io_bytes"]:
@@ -50,8 +54,8 @@ def test_perfkitbenchmarker_has_our_figures() -> None:
 
 
 def test_fio_plot_has_our_figures() -> None:
-    (job,) = recorded("job")["jobs"]
-    for way, row in recorded("job.fio-plot").items():
+    (job,), read = recorded("job")
+    for way, row in read.items():
         own = {key: job[way][key] for key in ("iops", "bw", "iops_stddev")}
         own |= {"lat": job[way]["lat_ns"]["mean"], "cpu_usr": job["usr_cpu"]}
         own |= {"lat_stddev": job[way]["lat_ns"]["stddev"], "cpu_sys": job["sys_cpu"]}
@@ -61,8 +65,8 @@ def test_fio_plot_has_our_figures() -> None:
 
 
 def test_kubestr_has_our_figures() -> None:
-    text = (RECORDED / "kubestr.txt").read_text()
-    for job in recorded("kubestr")["jobs"]:
+    jobs, text = recorded("kubestr")
+    for job in jobs:
         part = text.partition(f"JobName: {job['jobname']}\n")[2].partition("\n\n")[0]
         asked, way = job["job options"], "read" if job["read"]["bw"] else "write"
         assert f"blocksize={asked['bs']} filesize={asked['size']} iodepth=64" in part
@@ -76,8 +80,8 @@ def test_kubestr_has_our_figures() -> None:
 
 
 def test_cbt_has_our_figures() -> None:
-    (job,) = recorded("cbt")["jobs"]
-    found = recorded("cbt.cbt")["70_30_randrw"]["4096B"]["16"]
+    (job,), read = recorded("cbt")
+    found = read["70_30_randrw"]["4096B"]["16"]
     ways = [job["read"], job["write"]]
     ios = sum(one["total_ios"] for one in ways)
     mean_ns = sum(one["clat_ns"]["mean"] * one["total_ios"] for one in ways) / ios
@@ -95,8 +99,9 @@ def test_what_is_printed_today_has_the_recorded_form(
     """So that those programs read it as they read what was recorded."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "r.db"))
-    done = ioplan("fio", RECORDED / f"{name}.fio", "--output-format=json")
+    (tmp_path / "job.fio").write_text(RECORDED[name].input["job"])
+    done = ioplan("fio", "job.fio", "--output-format=json")
     assert done.code == 0, done.err
-    today, then = json.loads(done.out), recorded(name)
+    today, then = json.loads(done.out), RECORDED[name].input["printed"]
     assert [shape(one) for one in today["jobs"]] == [shape(o) for o in then["jobs"]]
     assert today.keys() == then.keys()

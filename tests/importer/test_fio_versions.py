@@ -1,53 +1,47 @@
-"""Results that fio itself wrote, from 3.1 to 3.42: golden/fio_results/VERSION[.plus].json.
+"""Results that fio itself wrote, from 3.1 to 3.42: golden cases VERSION[.plus].
 
 Of versions that write the same fields (3.19 to 3.33) the last one is kept. jobs.fio,
 beside them, ran on the engine null; `plus` is json+. Made with
 
-    fio --output-format=json+ --output=VERSION.plus.json jobs.fio
+    fio --output-format=json+ jobs.fio
 """
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-import paths
 import pytest
 
+from golden import Golden
 from ioplan.language import Source
 from ioplan.workload import DIRECTIONS
 from ioplan_importer import SUMMARY_ONLY, Findings, ImportedSession, import_results
 
-FOLDER = paths.GOLDEN / "fio_results"
-FILES = sorted(FOLDER.glob("3.*.json"))
+RESULTS = Golden("fio_results")
+VERSIONS = [case for case in RESULTS if case[0] == "3"]
 SIZES = {"mixed": 4096, "threads": 16384}
 IOS = {"mixed": 2048, "threads": 1024}
 BUCKET = 1 / 64
 """The width of a bucket of fio, relative."""
 
 
-def imported(path: Path) -> ImportedSession:
-    jobs = FOLDER / "jobs.fio"
-    source = Source(str(path), path.read_text())
-    return import_results(
-        source, Source(str(jobs), jobs.read_text()), None, None, Findings()
-    )
+def imported(case: str, jobs: Source | None = None) -> ImportedSession:
+    source = Source(f"{case}.json", RESULTS[case].input)
+    return import_results(source, jobs, None, None, Findings())
 
 
-def test_the_corpus_is_there() -> None:
-    assert len(FILES) == 9 and sum(".plus" in one.name for one in FILES) == 6
+def with_jobs(case: str) -> ImportedSession:
+    return imported(case, Source("jobs.fio", RESULTS["jobs.fio"].input))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_figures_are_those_of_the_document(path: Path) -> None:
-    document = json.loads(path.read_text())
-    made = imported(path)
+@pytest.mark.parametrize("case", VERSIONS)
+def test_figures_are_those_of_the_document(case: str) -> None:
+    document = json.loads(RESULTS[case].input)
+    made = with_jobs(case)
     assert len(made.records) == 2
     for (record, _), job in zip(made.records, document["jobs"], strict=True):
-        assert record.backend.version == path.name.split(".json")[0].removesuffix(
-            ".plus"
-        )
+        assert record.backend.version == case.removesuffix(".plus")
         assert record.asked.test == job["jobname"]
         assert (
             sum(part.ios for part in record.directions.values()) == IOS[job["jobname"]]
@@ -73,10 +67,10 @@ def check_percentiles(found: Any, told: dict[str, float]) -> None:
         assert ours == pytest.approx(theirs, rel=BUCKET, abs=1)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_histograms_are_kept_where_fio_gave_them(path: Path) -> None:
-    for record, detail in imported(path).records:
-        plus = ".plus" in path.name
+@pytest.mark.parametrize("case", VERSIONS)
+def test_histograms_are_kept_where_fio_gave_them(case: str) -> None:
+    for record, detail in with_jobs(case).records:
+        plus = ".plus" in case
         assert (SUMMARY_ONLY in record.warnings) is not plus
         kept = {one.direction: one for one in detail.histograms}
         used = [d for d in DIRECTIONS if d in record.directions]
@@ -87,15 +81,12 @@ def test_histograms_are_kept_where_fio_gave_them(path: Path) -> None:
 
 def test_all_versions_ran_the_same() -> None:
     """The job file decides on the run ids, so that versions can be compared."""
-    ids = {tuple(r.run_id for r, _ in imported(path).records) for path in FILES}
+    ids = {tuple(r.run_id for r, _ in with_jobs(case).records) for case in VERSIONS}
     assert len(ids) == 1
 
 
 def test_a_run_that_failed() -> None:
-    path = FOLDER / "failed.json"
-    made = import_results(
-        Source(str(path), path.read_text()), None, None, None, Findings()
-    )
+    made = imported("failed")
     record, _ = made.records[0]
     assert (made.session.status, record.status) == ("failed", "failed")
     assert "error 28" in record.message

@@ -4,48 +4,50 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import paths
 import pytest
 from command import ioplan
 
-GOLDEN = paths.GOLDEN / "import"
+from golden import Check, Golden
+
+IMPORTS = Golden("imports")
 
 
-@pytest.mark.parametrize(
-    ("name", "code"), [("matrix", 0), ("bad", 1), ("no_sections", 2), ("unclosed", 2)]
-)
-@pytest.mark.promise("exit_codes.import")
-def test_the_exit_code_tells_how_much_was_said(name: str, code: int) -> None:
-    done = ioplan("import", str(GOLDEN / f"{name}.fio"))
-    assert done.code == code
-    assert done.out == (GOLDEN / f"{name}.ioplan").read_text()
-    assert done.err.strip().startswith((GOLDEN / f"{name}.told").read_text()[:20])
-
-
-def test_a_dash_is_standard_output(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the cases as files."""
     monkeypatch.chdir(tmp_path)
-    done = ioplan("import", str(GOLDEN / "matrix.fio"), "-o", "-")
-    assert (done.code, done.out) == (0, (GOLDEN / "matrix.ioplan").read_text())
-    several = [str(GOLDEN / f"{name}.fio") for name in ("matrix", "streams")]
-    refused = ioplan("import", *several, "-o", "-")
+    for one in IMPORTS.values():
+        one.put(tmp_path)
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+@pytest.mark.promise("exit_codes.import", "import.told")
+def test_a_file_as_a_plan(name: str, golden: Check) -> None:
+    done = ioplan("import", name)
+    golden(IMPORTS, name, {"code": done.code, "plan": done.out, "told": done.err})
+
+
+def test_a_dash_is_standard_output(tmp_path: Path) -> None:
+    before = {*tmp_path.iterdir()}
+    done = ioplan("import", "matrix.fio", "-o", "-")
+    assert (done.code, done.out) == (0, IMPORTS["matrix.fio"].expected["plan"])
+    refused = ioplan("import", "matrix.fio", "streams.fio", "-o", "-")
     assert refused.code == 2 and "-o DIR" in refused.err
-    assert not list(tmp_path.iterdir())
+    assert {*tmp_path.iterdir()} == before
 
 
 def test_a_plan_is_written_and_checks(tmp_path: Path) -> None:
     plan = tmp_path / "m.ioplan"
-    assert ioplan("import", str(GOLDEN / "matrix.fio"), "-o", str(plan)).code == 0
+    assert ioplan("import", "matrix.fio", "-o", plan).code == 0
     assert ioplan("check", str(plan)).code == 0
     assert ioplan("fmt", "--check", str(plan)).code == 0
 
 
 def test_a_suite_shares_its_workloads(tmp_path: Path) -> None:
     again = tmp_path / "again.fio"
-    again.write_text((GOLDEN / "streams.fio").read_text().replace("1m\n", "2m\n", 1))
-    files = [str(GOLDEN / "streams.fio"), str(GOLDEN / "clauses.fio"), str(again)]
-    done = ioplan("import", *files, "--suite", "acme", "-o", str(tmp_path / "acme"))
+    again.write_text(IMPORTS["streams.fio"].input.replace("1m\n", "2m\n", 1))
+    files = ("streams.fio", "clauses.fio", again)
+    done = ioplan("import", *files, "--suite", "acme", "-o", tmp_path / "acme")
     assert done.code == 1, done.err
     plans = sorted(path.name for path in (tmp_path / "acme").iterdir())
     assert plans == [

@@ -5,18 +5,18 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
-import paths
 import pytest
 from command import ioplan
 from fio_jobs import NEEDS_FIO
 
+from golden import Golden
 from ioplan.language import Source, check
 from ioplan.planner import Run, unfold
 from ioplan_importer import import_plan
 from ioplan_importer.proof import prove as proof
 from ioplan_importer.proof.prove import Proof, prove, trace_of
 
-GOLDEN = paths.GOLDEN / "import"
+IMPORTS = Golden("imports")
 
 
 def proofs(text: str, name: str = "j.fio") -> list[Proof]:
@@ -34,7 +34,7 @@ def _no_fio(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_no_fio")
 @pytest.mark.parametrize("name", ["matrix", "streams", "staggered"])
 def test_what_imports_whole_is_equal(name: str) -> None:
-    found = proofs((GOLDEN / f"{name}.fio").read_text())
+    found = proofs(IMPORTS[f"{name}.fio"].input)
     assert found and all(one.holds for one in found), [*map(str, found)]
     assert all(one.equal >= 10 and one.ios is None for one in found)
 
@@ -81,8 +81,8 @@ def test_what_the_plan_does_not_have_is_no_equality() -> None:
 
 @pytest.mark.long
 @NEEDS_FIO
-def test_fio_makes_the_same_ios_of_both() -> None:
-    done = ioplan("import", GOLDEN / "clauses.fio", "--prove")
+def test_fio_makes_the_same_ios_of_both(tmp_path: Path) -> None:
+    done = ioplan("import", IMPORTS["clauses.fio"].put(tmp_path), "--prove")
     told = [line for line in done.err.splitlines() if "equal: " in line]
     names = {line.split(": ")[1]: line for line in told}
     for name in ("range", "data", "zeros", "zones", "discard", "parts"):

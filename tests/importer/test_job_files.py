@@ -1,4 +1,4 @@
-"""Job files of fio as plans: golden/import/NAME.fio beside NAME.ioplan and NAME.told."""
+"""Job files of fio as plans."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-import paths
 import pytest
 from fio_jobs import NEEDS_FIO
 
+from golden import Golden
 from ioplan.language import Source
 from ioplan_importer import Findings, ImportFault, import_plan
 from ioplan_importer.fio.job_file import JobFileReader
@@ -20,27 +20,6 @@ from ioplan_importer.fio.jobs import FioJob, jobs_of
 from ioplan_importer.fio.numbers import NumberFault, bytes_of, time_us
 from ioplan_importer.fio.shape import range_sizes
 from ioplan_importer.fio.stream import counts_issues
-
-GOLDEN = paths.GOLDEN / "import"
-JOB_FILES = sorted(path.stem for path in GOLDEN.glob("*.fio"))
-
-
-@pytest.mark.parametrize("name", JOB_FILES)
-@pytest.mark.promise("import.told")
-def test_golden(name: str, renew: bool) -> None:
-    source = Source(f"{name}.fio", (GOLDEN / f"{name}.fio").read_text())
-    try:
-        made = import_plan(source, "fio", {})
-        assert made.plan, made.found[-1].render()
-        plan, told = made.text, "\n\n".join(one.render() for one in made.found)
-    except ImportFault as fault:
-        plan, told = "", fault.diagnostic.render()
-    for ending, text in (("ioplan", plan), ("told", told and told + "\n")):
-        path = GOLDEN / f"{name}.{ending}"
-        if renew:
-            path.write_text(text)
-        assert text == path.read_text()
-
 
 SIZES = {
     "1mi": 1048576,
@@ -99,12 +78,13 @@ def test_real_fio_reads_sizes_as_we_do(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @NEEDS_FIO
-@pytest.mark.parametrize("name", ["matrix", "streams", "clauses"])
+@pytest.mark.parametrize("name", ["matrix.fio", "streams.fio", "clauses.fio"])
 def test_real_fio_has_the_same_jobs(name: str, tmp_path: Path) -> None:
     """`--showcmd` prints each job with the options that are in force for it."""
-    source = Source(f"{name}.fio", (GOLDEN / f"{name}.fio").read_text())
+    case = Golden("imports")[name]
+    source = Source(name, case.input)
     jobs = jobs_of(JobFileReader({}, Findings()).read(source), Findings())
-    said = _fio(["--showcmd", str(GOLDEN / source.name)], tmp_path)
+    said = _fio(["--showcmd", str(case.put(tmp_path))], tmp_path)
     assert [w for w in said.split() if w.startswith("--name=")] == [
         f"--name={job.name}" for job in jobs
     ]

@@ -1,33 +1,18 @@
-"""Parameter files of vdbench: golden/import/NAME.vdb beside NAME.ioplan and NAME.told."""
+"""Parameter files of vdbench as plans."""
 
 from __future__ import annotations
 
-import paths
 import pytest
 
+from golden import Golden
 from ioplan.language import Source
-from ioplan_importer import ImportFault, import_plan, kind_of
+from ioplan_importer import ImportFault, import_plan
 from ioplan_importer.vdbench.vocabulary import (
     NO_MATTER,
     ORDER,
     SAID,
     full_name,
 )
-
-GOLDEN = paths.GOLDEN / "import"
-
-
-def test_golden(renew: bool) -> None:
-    source = Source("oltp.vdb", (GOLDEN / "oltp.vdb").read_text())
-    assert kind_of(source) == "vdbench"
-    made = import_plan(source, "vdbench", {})
-    assert made.plan, made.found[-1].render()
-    told = "\n\n".join(one.render() for one in made.found) + "\n"
-    for ending, text in (("ioplan", made.text), ("told", told)):
-        path = GOLDEN / f"oltp.{ending}"
-        if renew:
-            path.write_text(text)
-        assert text == path.read_text()
 
 
 @pytest.mark.parametrize(
@@ -156,10 +141,10 @@ def test_a_share_of_reads_that_is_none(share: str) -> None:
 # each parameter that vdbench knows
 
 LISTED = [
-    (kind, name)
-    for line in (GOLDEN / "options/vdbench.txt").read_text().splitlines()
-    for kind, *names in [line.split()]
-    for name in names
+    (case.removeprefix("vdbench "), name)
+    for case, one in Golden("options").items()
+    for name in one.input
+    if case.startswith("vdbench ")
 ]
 """From vdbench's own sources (5.04)."""
 WHOLE = {

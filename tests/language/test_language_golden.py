@@ -41,7 +41,7 @@ def test_a_plan(case: str, golden: Check, tmp_path: Path) -> None:
 
 def outcome(case: Case, folder: Path) -> dict[str, str]:
     """What the checker says."""
-    path = case.put(folder, "ioplan")
+    path = case.put(folder, ".ioplan")
     settings = dict(SETTING.findall(case.input))
     profile = (*PROFILE.findall(case.input), FULL)[0]
     source, roots = Source(path.name, case.input), (folder, installed_plans())

@@ -27,7 +27,7 @@ EXAMPLES = sorted((paths.ROOT / "examples").rglob("*.ioplan"))
     "plan", [*LANGUAGE, *EXAMPLES], ids=lambda plan: Path(plan).stem
 )
 def test_every_feature_answers_for_every_plan(plan: str | Path, tmp_path: Path) -> None:
-    path = plan if isinstance(plan, Path) else LANGUAGE[plan].put(tmp_path, "ioplan")
+    path = plan if isinstance(plan, Path) else LANGUAGE[plan].put(tmp_path, ".ioplan")
     text = path.read_bytes().decode()
     document = Document(path, text)
     for offset in range(0, len(text) + 1, len(text) // 2 + 1):

@@ -25,7 +25,7 @@ PLANS = Golden("plans")
 
 @pytest.mark.parametrize("case", PLANS)
 def test_a_plan(case: str, golden: Check, tmp_path: Path) -> None:
-    golden(PLANS, case, printed(PLANS[case].put(tmp_path, "ioplan")))
+    golden(PLANS, case, printed(PLANS[case].put(tmp_path, ".ioplan")))
 
 
 def printed(plan: Path) -> str:
@@ -82,7 +82,7 @@ def brief(stream: dict[str, object]) -> str:
 @pytest.mark.promise("plans.same_runs")
 def test_another_process_plans_the_same(tmp_path: Path) -> None:
     """Neither the order of sets nor the seed of hashes enters an id."""
-    plan = PLANS["states"].put(tmp_path, "ioplan")
+    plan = PLANS["states"].put(tmp_path, ".ioplan")
     code = f"from test_planner_golden import *; print(printed(Path({str(plan)!r})))"
     for seed in ("1", "2"):
         done = subprocess.run(

@@ -20,7 +20,6 @@ from ioplan.records import Drive
 from ioplan.results.store import COLUMNS, Store
 from ioplan.results.store.layout.tables import META, TABLES
 
-LAB_STORE = paths.ROOT / "tests/golden/store/lab.db.gz"
 JOB = "20261122-155027-ru5q"
 DRIVE = Drive(serial="S4EV", model="ACME", firmware="1.0", capacity_bytes=10**13)
 
@@ -34,7 +33,7 @@ def server() -> Iterator[str]:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "lab.db"
-    path.write_bytes(gzip.decompress(LAB_STORE.read_bytes()))
+    path.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
     Store.open(path).close()  # it has layout 5, and gets today's
     return path
 

@@ -18,7 +18,6 @@ from run_data import record, run, session
 from ioplan.records import PERCENTILES, Drive, RunRecord
 from ioplan.results.store import VIEWS, Store
 
-LAB_STORE = paths.ROOT / "tests/golden/store/lab.db.gz"
 OLDER = Drive(serial="S4EV", model="ACME", firmware="1.0", lab_name="fast1")
 NEWER = OLDER.model_copy(update={"firmware": "1.1", "lab_name": "fast2"})
 
@@ -27,7 +26,7 @@ NEWER = OLDER.model_copy(update={"firmware": "1.1", "lab_name": "fast2"})
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of a lab, with two sessions of one drive that got other firmware."""
     path = tmp_path_factory.mktemp("views") / "results.db"
-    path.write_bytes(gzip.decompress(LAB_STORE.read_bytes()))
+    path.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
     with Store.open(path) as store:
         store.begin(session("20261201-050000-aaaa", drive=OLDER, tags=("b", "a")))
         store.begin(session("20261202-050000-aaaa", drive=NEWER, note="a new cable"))

@@ -29,10 +29,10 @@ class Case(msgspec.Struct, omit_defaults=True):
     """What the input names, in Latin-1, so that it may be any bytes."""
     expected: Any = None
 
-    def put(self, folder: Path, ending: str) -> Path:
+    def put(self, folder: Path, ending: str = "") -> Path:
         """The input as a file, beside the files that it names."""
         texts = {name: text.encode("latin-1") for name, text in self.files.items()}
-        path = folder / f"{self.case}.{ending}"
+        path = folder / f"{self.case}{ending}"
         for name, data in {**texts, path.name: self.input.encode()}.items():
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(data)
@@ -50,8 +50,8 @@ class Golden(dict[str, Case]):
 
     def __init__(self, name: str) -> None:
         self.path = paths.GOLDEN / f"{name}.jsonl"
-        data = self.path.read_bytes() if self.path.exists() else b""
-        super().__init__((one.case, one) for one in READER.decode_lines(data))
+        rows = READER.decode_lines(self.path.read_bytes())
+        super().__init__((one.case, one) for one in rows)
 
     def put(self, case: str, **parts: Any) -> None:
         before = self.get(case, Case(case))

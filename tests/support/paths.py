@@ -8,3 +8,5 @@ TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
 SUPPORT = TESTS / "support"
 GOLDEN = TESTS / "golden"
+LAB_STORE = GOLDEN / "lab.db.gz"
+"""What a lab stored."""

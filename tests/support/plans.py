@@ -16,5 +16,6 @@ def checked(text: str, scale: float = 1.0, **settings: str) -> CheckedPlan:
 def every_plan() -> list[str]:
     """Of golden cases, and those that are installed."""
     found = [one.input for name in FAMILIES for one in Golden(name).values()]
+    found += [one.expected["plan"] for one in Golden("imports").values()]
     paths = sorted(installed_plans().resolve().rglob("*.ioplan"))
     return found + [path.read_bytes().decode() for path in paths]

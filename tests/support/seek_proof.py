@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from math import inf
 from statistics import median, quantiles
 from typing import Any
 
-import paths
+from golden import Golden
 
 Row = dict[str, Any]
 PARTS = ("arithmetic", "runner", "sim")
-PROOF = paths.ROOT / "tests/golden/seek/proof.json"
+PROOF = Golden("seeks")
 
 
 def summary(target: str, rows: Sequence[Row]) -> Row:
@@ -65,8 +64,7 @@ def percent(part: int, whole: int) -> str:
 
 def proof() -> dict[str, list[Row]]:
     """What is stored."""
-    found: dict[str, list[Row]] = json.loads(PROOF.read_text())
-    return found
+    return {part: one.input for part, one in PROOF.items()}
 
 
 def table() -> str:
