@@ -6,12 +6,10 @@ import os
 from decimal import Decimal
 from pathlib import Path
 
-import paths
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from golden import Golden
 from ioplan import PlanError
 from ioplan.language import (
     METRICS,
@@ -53,12 +51,6 @@ def errors_of(body: str, **settings: str) -> list[str]:
     with pytest.raises(PlanError) as caught:
         plan_of(body, **settings)
     return [found.message for found in caught.value.diagnostics]
-
-
-@pytest.mark.parametrize("first", ["", "idle 1s"])
-def test_a_confirmation_without_a_run_is_no_error_of_its_own(first: str) -> None:
-    body = f"{first}\nseek highest qd in 1..8 where p99 < 1ms, confirm 1s"
-    assert errors_of(body) == ["the test has no run"]
 
 
 def values_of(vary: str) -> list[str]:
@@ -194,23 +186,6 @@ def test_metric(name: str) -> None:
 @pytest.mark.parametrize("text", ["read.p99.9", "reader.iops", "reader.write.max"])
 def test_narrowed_metric(text: str) -> None:
     assert str(parse_metric(text, ("reader",))) == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["p100", "p", "p99.", "read", "read.read.p9", "writer.iops", "read.cpu", "a.watts"],
-)
-def test_no_metric(text: str) -> None:
-    with pytest.raises(MetricError):
-        parse_metric(text, ("reader", "a"))
-
-
-@pytest.mark.parametrize(
-    ("word", "meant"), [("bw", "bandwidth"), ("avg", "mean"), ("read.lat", "mean")]
-)
-def test_metrics_of_other_tools_are_known(word: str, meant: str) -> None:
-    with pytest.raises(MetricError, match=f"did you mean {meant!r}"):
-        parse_metric(word)
 
 
 @given(st.text(max_size=20), st.lists(st.text(max_size=5), max_size=3))
@@ -384,10 +359,6 @@ def test_seeded_text_is_right() -> None:
     assert len(check(Source("t.ioplan", SEEDED)).tests) == 2
 
 
-def test_syntax_and_meaning_are_told_together() -> None:
-    assert len(errors_of("workload a = random 4KB 70/30, | run random for 1min")) == 3
-
-
 def test_too_deep() -> None:
     deep = f'test "T" {{ {"repeat 2 { " * 3000 + RUN + "}" * 3000} }}'
     with pytest.raises(PlanError, match="nested too deeply"):
@@ -474,33 +445,9 @@ def test_statement_of_the_page(statement: str) -> None:
     assert plan_of(f"{RUN} {statement}")
 
 
-def test_the_page_shows_a_diagnostic_as_it_is() -> None:
-    shown = Golden("language")["mix_sum"].expected["errors"]
-    page = (paths.ROOT / "docs/getting-started.md").read_text()
-    assert shown.replace("mix_sum", "review") in page
-
-
 def test_spans_are_those_of_the_text() -> None:
     source = Source("t", 'test "T" {  # c\n  run random 4KiB  100/0 for 1min\n}')
     file, found = parse(source)
     assert not found
     assert file.items[0].span.text == source.text
     assert isinstance(make("size", 5), Quantity)
-
-
-def test_a_spare_to_be_found_needs_a_step_that_finds_it() -> None:
-    def found(then: str) -> list[str]:
-        head = f"precondition p {{ write random 4KiB shaped, spare auto {then} }}"
-        return errors_of(f"{head} | after p {RUN} nonsense")
-
-    text = "'spare auto' is found by the next step, in writes of the same size"
-    until = "until steady waf every 1%, at most 1 pass"
-    assert text in found("")
-    assert text in found(f"write random 16KiB, {until}")
-    assert text in found(
-        "write random 4KiB, until steady iops every 1%, at most 1 pass"
-    )
-    plan_of(
-        "precondition p { write random 4KiB shaped, spare auto "
-        f"write random 4KiB, {until} }} | after p {RUN}"
-    )

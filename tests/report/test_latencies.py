@@ -131,22 +131,3 @@ def test_it_is_drawn_from_a_plan(tmp_path: Path, store_path: Path) -> None:
     page = tmp_path / "report.html"
     assert ioplan("report", "last", "-o", page).code == 0
     assert 'data-kind="latencies"' in page.read_text()
-
-
-@pytest.mark.parametrize(
-    ("line", "error"),
-    [
-        (
-            "heatmap p99, latency over time",
-            "a heatmap shows all latencies, or figures such as p99, not both",
-        ),
-        ("heatmap wrter.latency over time", "'wrter' is neither a direction nor a"),
-        ("heatmap trim.latency over time", "no run of this test has trims to measure"),
-        ("heatmap latency over bytes", "a heatmap is drawn over two axes"),
-        ("lines latency over time", "'latency' is all latencies, which only a heatmap"),
-        ("table latency over time", "'latency' is all latencies, which only a heatmap"),
-    ],
-)
-def test_what_is_no_heat_map_is_refused(tmp_path: Path, line: str, error: str) -> None:
-    done = ioplan("check", plan_file(tmp_path, PLAN.format(f"chart {line}")))
-    assert done.code == 2 and error in done.err

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from io import StringIO
 from itertools import product
-from pathlib import Path
 
 import pytest
-from command import ioplan, plan_file
 from msgspec.structs import replace
 from report_charts import ID, column
 from rich.console import Console
@@ -135,22 +133,3 @@ def test_each_metric_has_a_picture_and_each_axis_a_name(store: Store) -> None:
     ]
     assert column(found[0], "y") == [7, 7] and column(found[1], "y") == [30, 30]
     assert found[0].frame.column("row").order == ("qd 2", "qd 4")
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        ("chart heatmap p99, latency over time", "not both"),
-        ("chart heatmap watts over time", "use lines"),
-        ("chart heatmap sustained over time", "intervals keep no sustained"),
-        ("chart heatmap p99 over time, qd", "not drawn over time"),
-    ],
-)
-def test_what_has_no_figure_in_a_row_is_refused(
-    line: str, said: str, tmp_path: Path
-) -> None:
-    text = f'test "T" {{ run random 4KiB 100/0 for 1s vary qd in 1, 2 {line} }}'
-    done = ioplan("check", plan_file(tmp_path, text))
-    assert done.code == 2 and said in done.err
-    good = text.replace(line, "chart heatmap read.p99 over time")
-    assert ioplan("check", plan_file(tmp_path, good)).code == 0
