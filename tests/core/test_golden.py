@@ -38,7 +38,8 @@ def test_a_case_is_compared_and_renewed(tmp_path: Path) -> None:
     """By several workers, and not that of a test that fails for something else."""
     (tmp_path / "conftest.py").write_text(OWN_FOLDER)
     words = tmp_path / "words.jsonl"
-    words.write_bytes(AS_IT_IS.replace("aa", "ab").split("\n")[0].encode())
+    wrong = AS_IT_IS.replace("aa", "ab").replace('0,"out":"bb', '"0","out":"bb')
+    words.write_bytes(wrong.encode())
     code, text = pytest_of(tmp_path, TESTS, "-p", "golden", "-n", "2")
     assert code == 1 and "4 failed" in text
     assert "words.jsonl, case 'a'" in text

@@ -39,10 +39,8 @@ class Case(msgspec.Struct, omit_defaults=True):
         return path
 
 
-READER, WRITER = (
-    msgspec.json.Decoder(Case),
-    msgspec.json.Encoder(order="deterministic"),
-)
+READER = msgspec.json.Decoder(Case)
+WRITER = msgspec.json.Encoder(order="deterministic")
 
 
 class Golden(dict[str, Case]):
@@ -63,9 +61,7 @@ class Golden(dict[str, Case]):
 
 
 def difference(expected: Any, found: Any) -> str:
-    """By lines, with their ends; nothing if there is none."""
-    if expected == found:
-        return ""
+    """By lines, with their ends."""
     before, after = lines(expected), lines(found)
     return "\n".join(unified_diff(before, after, "expected", "found", lineterm=""))
 
@@ -73,8 +69,9 @@ def difference(expected: Any, found: Any) -> str:
 def lines(value: Any) -> list[str]:
     if isinstance(value, dict):
         return [f"{key}: {line}" for key, part in value.items() for line in lines(part)]
-    text = value if isinstance(value, str) else repr(value)
-    return [repr(line)[1:-1] for line in text.splitlines(keepends=True)]
+    if not isinstance(value, str):
+        return [repr(value)]
+    return [repr(line)[1:-1] for line in value.splitlines(keepends=True)]
 
 
 Check = Callable[[Golden, str, Any], None]
@@ -95,9 +92,11 @@ def check(request: pytest.FixtureRequest, renew: bool) -> Check:
             of.put(case, expected=found)
             row = (of.path.stem, case, found)
             request.node.user_properties.append(("golden", row))
-        elif told := difference(of[case].expected if case in of else None, found):
-            where = f"{of.path.name}, case {case!r}"
-            pytest.fail(f"{where}; pytest --renew writes it\n{told}", pytrace=False)
+            return
+        expected = of[case].expected if case in of else None
+        if found != expected:
+            where = f"{of.path.name}, case {case!r}; pytest --renew writes it"
+            pytest.fail(f"{where}\n{difference(expected, found)}", pytrace=False)
 
     return compare
 
