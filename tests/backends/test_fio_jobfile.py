@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from golden import Check, Golden
 from ioplan.backends import Backend, BackendError
 from ioplan.job import SECOND_NS, Job
-from ioplan_fio import FioBackend, Settings, job_file, section_names, settings_of
+from ioplan_fio import FioBackend, Settings, job_file, settings_of
 from ioplan_fio.gaps import GapContext, find_gaps
 from ioplan_fio.jobfile import ENGINES, duration
 from ioplan_fio.program import version_of
@@ -273,10 +273,6 @@ def test_io_uring_cmd_says_what_it_cannot() -> None:
 def test_a_target_that_a_job_file_cannot_name(target: str) -> None:
     with pytest.raises(BackendError, match="rename it"):
         job_file(job(target=target), Settings())
-
-
-def test_names_that_a_job_file_would_mistake() -> None:
-    assert section_names(JOBS["names"]) == ["stream-1", "stream-2", "fine"]
 
 
 def test_options() -> None:
