@@ -24,6 +24,7 @@ pytest_plugins = [
     "schedule",
     "sight",
     "sim_batches",
+    "targets",
     "time_limits",
 ]
 

@@ -29,10 +29,18 @@ from accuracy import (
     seen_of_log,
 )
 from calm import needs_idle_cpu
-from faulty import NEEDS_FUSE, Faulty, faulty, needs_faulty, slow, wait_for
-from labs import loop_device, needs_root
 
 from ioplan_io_uring import engine_path
+from targets import (
+    NEEDS_FUSE,
+    Faulty,
+    faulty,
+    loop_device,
+    needs_faulty,
+    needs_root,
+    slow,
+    wait_for,
+)
 
 pytestmark = pytest.mark.slow
 

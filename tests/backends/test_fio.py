@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,22 +20,20 @@ from fio_jobs import (
     MIB,
     NEEDS_FIO,
     events,
-    filled,
     job,
     one_size,
     split,
     stand_in,
     stream,
 )
-from labs import loops_held, needs_root
 from started import is_running
 
 from ioplan.backends import TargetRequest
 from ioplan.job import SECOND_NS, Failure, Job, Progress, Result
 from ioplan.results.measure import Measurement
-from ioplan.workload import DIRECTIONS
 from ioplan_fio import FioBackend
 from ioplan_testing import check_consistent
+from targets import filled, loop_device, needs_root, sparse, tmpfs
 
 pytestmark = [NEEDS_FIO, pytest.mark.slow]
 
@@ -354,60 +351,29 @@ def test_a_target_that_loses_its_end(tmp_path: Path) -> None:
 
 @needs_root
 def test_a_full_file_system(tmp_path: Path) -> None:
-    place = tmp_path / "small"
-    place.mkdir()
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", str(place)], check=True
-    )
-    try:
-        target = place / "t.bin"
-        with target.open("wb") as file:
-            file.truncate(8 * MIB)
+    with tmpfs(tmp_path / "small", "1M") as place:
+        target = sparse(place / "t.bin", 8 * MIB)
         one = stream(read_percent=0, permuted=True, region_end_bytes=8 * MIB)
         told = events(job(one, capacity_bytes=8 * MIB, passes=1), None, target)[-1]
         assert isinstance(told, Failure) and told.cause == "device-error"
         assert "err=28" in told.message
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
 
 
-@pytest.fixture
-def loop_device(tmp_path: Path) -> Iterator[tuple[Path, Path]]:
-    """A device, and the file behind it."""
-    file = filled(tmp_path / "disk.bin", 16 * MIB)
-    with loops_held():
-        made = subprocess.run(
-            ["losetup", "-f", "--show", "--direct-io=on", str(file)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-    if made.returncode:
-        pytest.skip(f"LEFT OUT: no loop device could be made: {made.stderr.strip()}")
-    device = made.stdout.strip()
-    yield Path(device), file
-    subprocess.run(["losetup", "-d", device], check=True)
-
-
-@pytest.mark.skipif(
-    os.geteuid() != 0 or shutil.which("losetup") is None,
-    reason="LEFT OUT: loop devices need root and losetup",
-)
+@needs_root
 @pytest.mark.long
-def test_a_device_that_ioplan_holds_exclusively(loop_device: tuple[Path, Path]) -> None:
+def test_a_device_that_ioplan_holds_exclusively(tmp_path: Path) -> None:
+    file = filled(tmp_path / "disk.bin", 16 * MIB)
     both = {"region_end_bytes": 16 * MIB}
-    mixed = job(
-        stream(read_percent=50, **both), run_ns=500 * MS_NS, capacity_bytes=16 * MIB
-    )
-    result, _ = done(mixed, *loop_device)
-    assert set(result.streams[0].directions) == {"read", "write"}
-    trims = job(
-        stream(trim_percent=100, **both), run_ns=100 * MS_NS, capacity_bytes=16 * MIB
-    )
-    result, _ = done(trims, *loop_device)
+    size = {"capacity_bytes": 16 * MIB}
+    mixed = job(stream(read_percent=50, **both), run_ns=500 * MS_NS, **size)
+    trims = job(stream(trim_percent=100, **both), run_ns=100 * MS_NS, **size)
+    with loop_device(file, "--direct-io=on") as device:
+        result, _ = done(mixed, device, file)
+        assert set(result.streams[0].directions) == {"read", "write"}
+        result, _ = done(trims, device, file)
     counts = result.streams[0].directions
-    assert (
-        set(counts) == {DIRECTIONS[2]}
-        and counts["trim"].bytes == 4096 * counts["trim"].ios
-    )
+    assert set(counts) == {"trim"}
+    assert counts["trim"].bytes == 4096 * counts["trim"].ios
 
 
 def long_run(tmp_path: Path, scratch: Path) -> tuple[subprocess.Popen[str], list[int]]:

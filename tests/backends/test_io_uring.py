@@ -14,10 +14,10 @@ from pathlib import Path
 import paths
 import pytest
 from command import ioplan, plan_file
-from labs import needs_root, tell
 from started import is_running
 
 from ioplan_io_uring import engine_path
+from targets import needs_root, sparse, tmpfs
 
 pytestmark = pytest.mark.slow
 
@@ -276,9 +276,7 @@ def test_what_a_way_cannot_do_is_refused_before_the_run(
 @needs_root
 def test_no_room_for_the_stamps_is_said_before_any_io(tmp_path: Path) -> None:
     small, target = tmp_path / "small", tmp_path / "target.bin"
-    small.mkdir()
-    target.touch()
-    os.truncate(target, GIB)
+    sparse(target, GIB)
     sizes = [{"size_bytes": 4096, "percent": 100}]
     stream = {
         **{"pattern": "random", "read_percent": 0, "verify": True},
@@ -290,8 +288,7 @@ def test_no_room_for_the_stamps_is_said_before_any_io(tmp_path: Path) -> None:
         **{"read_only": False, "run_ns": 10**9, "streams": [stream]},
         "stamps": str(small / "map"),
     }
-    tell("mount", "-t", "tmpfs", "-o", "size=2M", "tmpfs", small)
-    try:
+    with tmpfs(small, "2M"):
         done = subprocess.run(
             [engine_path(), "run", "-"],
             input=json.dumps(job),
@@ -299,8 +296,6 @@ def test_no_room_for_the_stamps_is_said_before_any_io(tmp_path: Path) -> None:
             text=True,
             check=False,
         )
-    finally:
-        tell("umount", small)
     (failure,) = map(json.loads, done.stdout.splitlines())
     assert (done.returncode, failure["cause"]) == (1, "no-space")
     assert "needs 32 MiB; make room" in failure["message"]

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
-from labs import needs_root, tell
 from without_io_uring import engine_without_io_uring
 
 from ioplan.trace import DTYPE, FLUSH, READ, WRITE, Ios, Prepared, write
 from ioplan_witness import Floats, gamma_below, ks_distance
+from targets import needs_root, tmpfs
 
 pytestmark = pytest.mark.slow
 MIB = 1 << 20
@@ -163,16 +163,12 @@ def test_a_folder_that_cannot_be_made(folder: Path, store_path: Path) -> None:
 @needs_root
 def test_a_trace_that_is_not_whole_is_none(folder: Path, store_path: Path) -> None:
     """The disk is full: the run has failed, and says why; nothing is left."""
-    folder.mkdir()
-    tell("mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder)
-    try:
+    with tmpfs(folder, "64k"):
         text = 'test "T" { run random 4KiB 100/0, qd 4, 3 passes }'
         done = run(text, folder)
         told = json.dumps(done.lines) + done.err
         assert done.code == 3 and "could not be kept" in told, told
         assert list(folder.iterdir()) == []
-    finally:
-        tell("umount", folder)
 
 
 def test_several_targets_are_no_trace(folder: Path, store_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labs import loop_device, needs_root
 from spdk_jobs import job, stand_in
 
 from golden import Check, Golden
@@ -21,6 +20,7 @@ from ioplan_spdk.bdevperf.device_statistics import Schedule
 from ioplan_spdk.drive import SpdkDrive
 from ioplan_spdk.program import no_hugepages, program_path
 from ioplan_spdk.target_spec import target_spec
+from targets import loop_device, needs_root
 
 HALF = SECOND_NS // 2
 MIXED = (SizeShare(size_bytes=512, percent=50), SizeShare(size_bytes=4096, percent=50))

@@ -24,8 +24,6 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "support"))
 
-from labs import loop_device, tell  # noqa: E402
-
 from ioplan.backends import TargetFacts, TargetRequest  # noqa: E402
 from ioplan.runner.content.file_kinds import KINDS  # noqa: E402
 from ioplan.runner.devices.facts import file_facts  # noqa: E402
@@ -33,6 +31,7 @@ from ioplan.runner.guard.data_check import check_file_data  # noqa: E402
 from ioplan.runner.guard.errors import ConsentError, UnreadError  # noqa: E402
 from ioplan.runner.guard.full_read import read_whole  # noqa: E402
 from ioplan.runner.guard.known_content import known_content  # noqa: E402
+from targets import loop_device, tell  # noqa: E402
 
 MIB, GB = 1 << 20, 10**9
 SIZES = {"64 GB": 64 * GB, "1 TB": 1000 * GB, "4 TB": 4000 * GB}

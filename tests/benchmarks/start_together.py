@@ -19,11 +19,11 @@ sys.path[:0] = [str(TESTS / "support"), str(TESTS / "cluster")]
 from benchmark_row import tell  # noqa: E402
 from command import plan_file  # noqa: E402
 from hour_ahead import HOUR_NS, hour_ahead  # noqa: E402
-from labs import MIB, loop_device  # noqa: E402
 from netlab import NetLab, netlab  # noqa: E402
 from test_netlab import up  # noqa: E402
 
 from ioplan.results.store import Store  # noqa: E402
+from targets import MIB, loop_device  # noqa: E402
 
 RUNS, AIM_NS, US_NS = 20, 2_000_000, 1000
 PLAN = """workload both {{

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from command import ioplan
-from labs import mounted, needs_root
 from made_machine import CPU, put
 
 from ioplan.backends import Availability
@@ -19,6 +18,7 @@ from ioplan.cli.commands import doctor
 from ioplan.runner import Tree
 from ioplan.runner.doctor import checks
 from ioplan.runner.doctor.checks import CHECKS, Finding, Machine, findings
+from targets import mounted, needs_root
 
 LIMITS = "Limit  Soft Limit  Hard Limit  Units\nMax locked memory  {}  {}  bytes"
 KERNEL = "proc/sys/kernel/io_uring"

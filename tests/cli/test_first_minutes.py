@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
-from labs import needs_root
 from paths import ROOT
 from scripts import packaging_script
+
+from targets import needs_root
 
 PLAN = 'test "Reads" { run random 4KiB 100/0 for 100ms }'
 clone = packaging_script("clone")

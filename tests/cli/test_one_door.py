@@ -20,7 +20,6 @@ from typing import BinaryIO
 
 import pytest
 from command import ioplan, plan_file
-from labs import MIB, loop_device
 from paths import ROOT
 
 from ioplan.cli import IOPLAN, Command, Group
@@ -28,6 +27,7 @@ from ioplan.cli.shell import shell_scripts
 from ioplan.runner.guard import SCRATCH_MARK
 from ioplan.trace import Prepared
 from ioplan_witness import device
+from targets import MIB, loop_device
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 from command import plan_file
-from labs import MIB, lab_file, loop_device
 from msgspec import Struct
+
+from targets import MIB, lab_file, loop_device
 
 pytestmark = pytest.mark.machine
 

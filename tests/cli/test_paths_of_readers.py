@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from command import ioplan
-from labs import loop_device, needs_root
 from paths import ROOT
 from scripts import packaging_script
+
+from targets import loop_device, needs_root, sparse
 
 DOCS = ROOT / "docs"
 PATHS = packaging_script("reader_paths")
@@ -58,9 +59,7 @@ def test_each_step_of_a_path_works(
     """As they stand, but for the drive's names, and shorter."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
-    disk = tmp_path / "disk"
-    with disk.open("wb") as file:
-        file.truncate(PATHS.DISK_BYTES)
+    disk = sparse(tmp_path / "disk", PATHS.DISK_BYTES)
     with loop_device(disk, "--direct-io=on") as device:
         config = tmp_path / "config" / "ioplan"
         config.mkdir(parents=True)

@@ -23,7 +23,6 @@ from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labs import needs_root
 from paths import ROOT
 from pydantic import ValidationError
 from run_data import measurement, overview, record, session
@@ -57,6 +56,7 @@ from ioplan.runner.session.signature import is_signed
 from ioplan_fio import Settings, job_file, section_names, settings_of
 from ioplan_spdk import SpdkOptions
 from ioplan_spdk.fio_plugin.job import config_text
+from targets import needs_root, sparse
 
 SOURCES = [
     path
@@ -463,8 +463,7 @@ def test_use_stays_below_the_plan(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.promise("security.use")
 def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
-    with (tmp_path / "big.ioplan").open("wb") as big:
-        big.truncate(1 << 40)
+    sparse(tmp_path / "big.ioplan", 1 << 40)
     plan = plan_file(tmp_path, 'use "big.ioplan"\n' + READS.format("x"))
     done = ioplan("check", plan)
     assert done.code == 2 and "is larger than 4 MiB" in done.err

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from labs import MIB, loop_device, mounted, needs_root, tell
 
 from ioplan.cli import run
+from targets import MIB, fill_up, loop_device, mounted, needs_root, tell, tmpfs
 
 pytestmark = pytest.mark.slow
 
@@ -107,20 +107,14 @@ def test_fmt_leaves_a_link_and_what_it_leads_to(tmp_path: Path) -> None:
 @needs_root
 @pytest.mark.promise("output.force")
 def test_fmt_on_a_full_disk_leaves_the_whole_plan(tmp_path: Path) -> None:
-    folder = tmp_path / "full"
-    folder.mkdir()
-    tell("mount", "-t", "tmpfs", "-o", "size=64k", "none", folder)
-    try:
+    with tmpfs(tmp_path / "full", "64k") as folder:
         plan = plan_file(folder, READS)
         before = plan.read_bytes()
-        room = os.statvfs(folder)
-        (folder / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
+        fill_up(folder)
         done = ioplan("fmt", plan)
         assert done.code == 2 and "No space left" in done.err
         assert plan.read_bytes() == before
         assert sorted(one.name for one in folder.iterdir()) == ["filler", plan.name]
-    finally:
-        tell("umount", folder)
 
 
 @needs_root
@@ -147,10 +141,7 @@ def test_fmt_leaves_a_file_its_other_names(tmp_path: Path) -> None:
 
 @needs_root
 def test_fmt_of_two_names_on_a_full_disk_leaves_the_whole_plan(tmp_path: Path) -> None:
-    folder = tmp_path / "full"
-    folder.mkdir()
-    tell("mount", "-t", "tmpfs", "-o", "size=64k", "none", folder)
-    try:
+    with tmpfs(tmp_path / "full", "64k") as folder:
         plan = plan_file(
             folder,
             "".join(
@@ -160,10 +151,7 @@ def test_fmt_of_two_names_on_a_full_disk_leaves_the_whole_plan(tmp_path: Path) -
         (folder / "other.ioplan").hardlink_to(plan)
         before = plan.read_bytes()
         assert len(before) < 4096, "and with blanks it takes another page"
-        room = os.statvfs(folder)
-        (folder / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
+        fill_up(folder)
         done = ioplan("fmt", plan)
         assert done.code == 2 and "No space left" in done.err
         assert plan.read_bytes() == before
-    finally:
-        tell("umount", folder)

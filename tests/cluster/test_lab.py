@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from labs import loop_device, needs_root
 from refused import refused
 
 from ioplan import LabFault
 from ioplan.cli import Terminal
 from ioplan.cli.display.lines import Lines
 from ioplan.runner import Lab, LabError, read_lab
+from targets import loop_device, needs_root
 
 READS = 'test "R" { run random 4KiB 100/0 for 100ms }'
 

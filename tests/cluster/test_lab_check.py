@@ -12,7 +12,6 @@ from pathlib import Path
 import paths
 import pytest
 from command import ioplan, plan_file
-from labs import loop_device, needs_root
 from msgspec.structs import astuple
 from refused import refused
 
@@ -24,6 +23,7 @@ from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts import lifecycle
 from ioplan_lab.cluster.hosts.ssh import call_host
 from ioplan_lab.cluster.keys.identity import keys_folder
+from targets import loop_device, needs_root
 
 EXAMPLE = paths.ROOT / "examples/lab/lab.toml"
 

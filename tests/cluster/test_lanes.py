@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 from command import Done, ioplan, plan_file
-from labs import needs_root
 from sight import ELSEWHERE
 
 from ioplan.records import HostClock
@@ -27,6 +26,7 @@ from ioplan_lab.cluster.jobs.lane_folder import STATE_BYTES
 from ioplan_lab.cluster.jobs.lane_parent import PARENTS
 from ioplan_lab.commands.jobs import follow
 from ioplan_lab.commands.jobs.executor import lane_errors
+from targets import needs_root
 
 pytestmark = pytest.mark.slow
 

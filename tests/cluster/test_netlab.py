@@ -23,11 +23,11 @@ from typing import Any
 
 import pytest
 from command import plan_file
-from labs import MIB, tell
 from netlab import NEEDS_NETNS, PORT, NetLab, Place, netlab, wait_for
 
 from ioplan.results.store import COLUMNS, COUNTED, Store
 from ioplan.runner import openers
+from targets import MIB, tell
 
 pytestmark = [*NEEDS_NETNS, pytest.mark.long]
 

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 from command import plan_file
 from fio_jobs import NEEDS_FIO
-from labs import MIB, loop_device, tell
 from netlab import NEEDS_NETNS, NetLab, Place, netlab, wait_for
 from test_netlab import up
 
@@ -29,6 +28,7 @@ from ioplan.records import RunDetail, RunRecord
 from ioplan.results.store import Store
 from ioplan.runner import openers
 from ioplan_io_uring import engine_path
+from targets import MIB, loop_device, sparse, tell
 
 pytestmark = NEEDS_NETNS
 
@@ -88,8 +88,7 @@ class Shared:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
     folder = tmp_path_factory.mktemp("shared")
     backing, flag, engine = (folder / name for name in ("shared.img", "flag", "engine"))
-    with backing.open("xb") as file:
-        file.truncate(32 * MIB)
+    sparse(backing, 32 * MIB)
     said = {"python": sys.executable, "engine": engine_path(), "flag": flag}
     engine.write_text(ENGINE.format(**said, late_s=LATE_MS / 1000))
     engine.chmod(0o700)

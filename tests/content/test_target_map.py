@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from command import ioplan
-from labs import MIB, loop_device, needs_root, tell
 
 from ioplan.runner.content.file_kinds import KINDS, kind_of
 from ioplan.runner.content.scan import BLOCK, drawn, draws, is_constant, reads
 from ioplan.runner.content.superblocks import REACH_BYTES, SUPERBLOCKS
 from ioplan.runner.content.target_map import TargetMap, map_of
+from targets import MIB, loop_device, needs_root, sparse, tell
 
 GB = 10**9
 SEEDS = range(2)
@@ -26,12 +26,6 @@ MAKERS = {
     "xfs": ("mkfs.xfs", "-q", "-K", "-L", "photos"),
     "btrfs": ("mkfs.btrfs", "-q", "-K", "-L", "photos"),
 }
-
-
-def sparse(path: Path, size_bytes: int = 64 * GB) -> Path:
-    with path.open("xb") as file:
-        file.truncate(size_bytes)
-    return path
 
 
 def mapped(path: Path, seed: int = 1) -> TargetMap:
@@ -70,7 +64,7 @@ def made(image: Path, kind: str, at: int) -> Path:
 def test_a_file_system_is_found_where_it_begins(
     kind: str, at: int, tmp_path: Path
 ) -> None:
-    image = made(sparse(tmp_path / "disk.img"), kind, at)
+    image = made(sparse(tmp_path / "disk.img", 64 * GB), kind, at)
     if at:
         zero(image, 512)
     if at % BLOCK and kind != "ext4":
@@ -88,7 +82,7 @@ def test_a_file_system_is_found_where_it_begins(
 def test_a_copy_is_found_when_the_first_16_mib_are_gone(
     kind: str, tmp_path: Path
 ) -> None:
-    image = made(sparse(tmp_path / "disk.img"), kind, MIB)
+    image = made(sparse(tmp_path / "disk.img", 64 * GB), kind, MIB)
     zero(image, 16 * MIB)
     for seed in SEEDS:
         whole = mapped(image, seed)
@@ -99,7 +93,7 @@ def test_a_copy_is_found_when_the_first_16_mib_are_gone(
 @pytest.mark.skipif(not shutil.which("sgdisk"), reason="LEFT OUT: sgdisk is missing")
 @pytest.mark.long
 def test_a_gpt_is_found_by_its_copy(tmp_path: Path) -> None:
-    image = sparse(tmp_path / "disk.img")
+    image = sparse(tmp_path / "disk.img", 64 * GB)
     tell("sgdisk", "-n", "1:0:+10G", "-n", "2:0:0", image)
     assert mapped(image).tables == ["GPT with 2 partitions"]
     zero(image, MIB)

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from desks import desk_in, form_token, signed_in
-from labs import MIB, loop_device, needs_root
 
 from ioplan.runner import Identity
 from ioplan.runner.guard import Surveyed
 from ioplan_lab.cluster.adopt.adoption import LINK
 from ioplan_lab.desk.surveyed import chosen, keep_surveys, sizes
+from targets import MIB, loop_device, needs_root, sparse
 
 WRITES = 'test "T" { run random 4KiB 0/100 for 1s }'
 
@@ -40,8 +40,7 @@ def lab_at(
 def test_a_list_is_made_of_what_the_hosts_say(tmp_path: Path) -> None:
     files = {name: tmp_path / f"{name}.img" for name in ("one", "two")}
     for file in files.values():
-        with file.open("wb") as opened:
-            opened.truncate(64 * MIB)
+        sparse(file, 64 * MIB)
     with loop_device(files["one"]), loop_device(files["two"]):
         public = ioplan("lab", "consent", "key", "--name", "ada").out
         gone = tmp_path / "gone.img"

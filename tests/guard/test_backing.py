@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from labs import MIB, NEEDS_ROOT, loop_device, tell
 
 from ioplan.runner import Device, identity_of
 from ioplan.runner.devices import identity as module
 from ioplan.runner.devices.device import device_at
 from ioplan.runner.devices.file_id import key_at
 from ioplan.runner.devices.identity import Backing, backing
+from targets import MIB, NEEDS_ROOT, loop_device, tell
 
 pytestmark = NEEDS_ROOT
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
-from labs import MIB, loop_device, needs_root, tell
 from msgspec.structs import replace
 from refused import refused
 
@@ -32,6 +31,7 @@ from ioplan.runner.guard.consent_list.signed import (
     verified,
 )
 from ioplan.target_entry import LabTarget
+from targets import MIB, loop_device, needs_root, tell
 
 WRITES = 'test "T" { run random 4KiB 0/100 for 1s }'
 Change = Callable[[dict[str, Any]], object]

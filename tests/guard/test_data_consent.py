@@ -11,7 +11,6 @@ import pytest
 from command import ioplan, plan_file
 from killing import Forked
 from kinds_of_data import database, put
-from labs import MIB, lab_of_file, loop_device, needs_root, tell
 from refused import refused
 
 from ioplan import TargetFault
@@ -21,6 +20,7 @@ from ioplan.runner import read_lab
 from ioplan.runner.guard import Target, open_target
 from ioplan.runner.guard.errors import ConsentError
 from ioplan.runner.guard.resolve import resolve_target
+from targets import MIB, lab_of_file, loop_device, needs_root, sparse, tell
 
 LONG = 'test "Long" { run random 4KiB 0/100 for 60s }'
 SHORT = 'test "Short" { run random 4KiB 0/100 for 100ms }'
@@ -29,9 +29,7 @@ SHORT = 'test "Short" { run random 4KiB 0/100 for 100ms }'
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A file with a database in the middle."""
-    path = tmp_path / "image"
-    with path.open("wb") as made:
-        made.truncate(32 * MIB)
+    path = sparse(tmp_path / "image", 32 * MIB)
     put(path, 0, database(tmp_path))
     return path
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 from command import Done, plan_file
-from faulty import Served, needs_faulty, served
 from test_dead_target import PLAN, PURGED, REASONS, call, gone
 
 from ioplan.cli import RUN_FAILED, USAGE
+from targets import Served, needs_faulty, served
 
 OF_OS = """access fstat fstatvfs fsync ftruncate getxattr listxattr lseek lstat open
 posix_fallocate pread pwrite readlink stat statvfs"""

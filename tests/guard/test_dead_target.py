@@ -16,12 +16,12 @@ from threading import Timer
 
 import pytest
 from command import Done, ioplan, plan_file
-from faulty import Served, needs_faulty, served, wait_for
 
 from ioplan import TargetFault
 from ioplan.backends import TargetRequest
 from ioplan.cli import RUN_FAILED, USAGE
 from ioplan.runner.guard import TargetError, make_scratch, open_target
+from targets import Served, needs_faulty, served, wait_for
 
 MIB = 1 << 20
 MOMENTS = 4

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from labs import MIB, loop_device, mounted, needs_root, tell
 
 from ioplan.backends import TargetFacts
 from ioplan.runner import Device, write_counters
+from targets import MIB, loop_device, mounted, needs_root, tell
 
 
 def block(path: Path) -> TargetFacts:

@@ -12,7 +12,6 @@ import pytest
 from command import ioplan, plan_file
 from killed import killed_session
 from kinds_of_data import put
-from labs import MIB, asked, lab_of_file, loop_device, needs_root, tell
 from refused import refused
 
 from ioplan import TargetFault
@@ -30,6 +29,7 @@ from ioplan.runner.guard.full_read import (
     read_whole,
 )
 from ioplan.runner.guard.known_content import LEFT, known_content, state_path
+from targets import MIB, asked, lab_of_file, loop_device, needs_root, sparse, tell
 
 SIZE = 64 * MIB
 MBR_ENTRY = struct.pack("<8B2I", 0, 0, 2, 0, 0x83, 0, 0, 0, 2048, 120_000_000)
@@ -38,10 +38,7 @@ NOISE = random.Random(1).randbytes(MIB)
 
 @pytest.fixture
 def image(tmp_path: Path) -> Path:
-    path = tmp_path / "image"
-    with path.open("wb") as file:
-        file.truncate(SIZE)
-    return path
+    return sparse(tmp_path / "image", SIZE)
 
 
 def request(path: Path, *, data: bool = False) -> TargetRequest:

@@ -11,7 +11,6 @@ from subprocess import PIPE, Popen
 
 import pytest
 from kinds_of_data import put
-from labs import MIB, loop_device, needs_root, tell
 from refused import refused
 
 from ioplan import TargetFault
@@ -19,6 +18,7 @@ from ioplan.backends import TargetRequest
 from ioplan.runner.guard import SCRATCH_MARK, make_scratch, open_target
 from ioplan.runner.guard.errors import TargetError
 from ioplan.runner.guard.pinned import pinned
+from targets import MIB, loop_device, needs_root, tell
 
 NOBODY = 65534
 LOOKS = 50

@@ -11,10 +11,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from labs import MIB, loop_device, mounted, needs_root, tell
 
 from ioplan.runner.guard import make_scratch
 from ioplan.runner.guard.output import OutputError, output_file, rewrite
+from targets import MIB, loop_device, mounted, needs_root, sparse, tell, tmpfs
 
 pytestmark = pytest.mark.slow
 
@@ -113,8 +113,7 @@ def test_no_regular_files(tmp_path: Path) -> None:
 @needs_root
 def test_a_mounted_disk(tmp_path: Path) -> None:
     image, folder = tmp_path / "image", tmp_path / "mounted"
-    with image.open("wb") as file:
-        file.truncate(16 * MIB)
+    sparse(image, 16 * MIB)
     tell("mkfs.ext4", "-q", image)
     folder.mkdir()
     with loop_device(image) as device, mounted(device, folder):
@@ -150,17 +149,12 @@ def test_a_failure_in_the_middle_leaves_what_was_there(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_the_whole_old_plan(tmp_path: Path) -> None:
     if not shutil.which("mount"):
         pytest.skip("LEFT OUT: mount is not installed")
-    folder = tmp_path / "full"
-    folder.mkdir()
-    tell("mount", "-t", "tmpfs", "-o", "size=64k", "none", folder)
-    try:
+    with tmpfs(tmp_path / "full", "64k") as folder:
         plan = folder / "plan.ioplan"
         plan.write_bytes(OLD)
         with pytest.raises(OSError, match="No space left"):
             rewrite(plan, bytes(1 << 20))
         assert plan.read_bytes() == OLD and list(folder.iterdir()) == [plan]
-    finally:
-        tell("umount", folder)
 
 
 def test_a_name_that_comes_to_mean_another_file(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ import pytest
 from command import ioplan, plan_file
 from hypothesis import given
 from hypothesis import strategies as st
-from labs import MIB, asked, lab_file, loop_device, needs_root, tell
 from started import ends, is_running, started
 
 from golden import Check, Golden
@@ -38,6 +37,7 @@ from ioplan.runner.guard.purge import purge as purging
 from ioplan.runner.guard.purge.nvme import action_of
 from ioplan.runner.guard.purge.purge import MARKS, Marks, numbers, purge
 from ioplan.target_entry import LabTarget, PurgeMethod
+from targets import MIB, asked, lab_file, loop_device, needs_root, tell
 
 PAGE = 4096
 NOISE = Random(1).randbytes(16 * MIB)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from labs import MIB, loop_device, mounted, needs_root, tell
 from refused import refused
 
 from ioplan import TargetFault
@@ -19,6 +18,7 @@ from ioplan.runner.devices.facts import file_facts
 from ioplan.runner.devices.file_id import birth
 from ioplan.runner.guard import make_scratch, open_target
 from ioplan.runner.state.state_ledger import is_session_target
+from targets import MIB, loop_device, mounted, needs_root, sparse, tell
 
 
 def facts(path: str, kind: str = "block", **identity: str) -> TargetFacts:
@@ -67,9 +67,7 @@ class TestInodeThatIsUsedAgain:
 
     @pytest.fixture
     def folder(self, tmp_path: Path) -> Iterator[Path]:
-        image = tmp_path / "image"
-        with image.open("xb") as file:
-            file.truncate(160 * MIB)
+        image = sparse(tmp_path / "image", 160 * MIB)
         with loop_device(image) as device:
             tell("mkfs.ext4", "-q", "-I", "256", device)
             with mounted(device, tmp_path / "mnt") as mount:
@@ -112,8 +110,7 @@ class TestInodeThatIsUsedAgain:
 
 def kept(path: Path) -> TargetFacts:
     """A new file's facts."""
-    with path.open("xb") as file:
-        file.truncate(MIB)
+    with sparse(path, MIB).open("rb") as file:
         return file_facts(path, file.fileno())
 
 

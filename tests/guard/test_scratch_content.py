@@ -18,7 +18,6 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from killed import kill_at_work, killed_session, wait_for_survivor
-from labs import MIB, loop_device, mounted, needs_root, tell
 from refused import refused
 from test_target import request
 
@@ -26,6 +25,7 @@ from ioplan import TargetFault
 from ioplan.backends import TargetRequest
 from ioplan.core.state_folder import state_folder
 from ioplan.runner.guard import KILLED, SCRATCH, make_scratch, open_target
+from targets import MIB, loop_device, mounted, needs_root, tell
 
 SIZE = 4 * MIB
 

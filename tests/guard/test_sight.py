@@ -15,7 +15,6 @@ from threading import Timer
 
 import pytest
 from command import plan_file
-from labs import MIB, NEEDS_ROOT, asked, lab_file, loop_device, tell
 from refused import refused
 from sight import SEES_ALL
 
@@ -24,6 +23,7 @@ from ioplan.backends import TargetRequest
 from ioplan.runner.devices import open_files
 from ioplan.runner.devices.open_files import unseen
 from ioplan.runner.guard import open_target
+from targets import MIB, NEEDS_ROOT, asked, lab_file, loop_device, tell
 
 pytestmark = [pytest.mark.slow, *NEEDS_ROOT]
 

@@ -15,16 +15,6 @@ from typing import Any
 import pytest
 from command import ioplan, plan_file
 from kinds_of_data import put
-from labs import (
-    MIB,
-    asked,
-    lab_of_file,
-    loop_device,
-    mounted,
-    needs_root,
-    put_over,
-    tell,
-)
 from refused import refused
 from sight import WORDS
 
@@ -43,6 +33,16 @@ from ioplan.runner.guard.shared_lock import (
     unrelated_openers,
 )
 from ioplan.runner.guard.size import capacity_of
+from targets import (
+    MIB,
+    asked,
+    lab_of_file,
+    loop_device,
+    mounted,
+    needs_root,
+    put_over,
+    tell,
+)
 
 WRITES = 'test "W" { run sequential 64KiB 0/100, region 0%..10%, 1 pass }'
 """By amount: on a busy machine some 50 ms have no I/O."""

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from command import ioplan
-from labs import MIB, lab_file, lab_of_file, loop_device, mounted, needs_root, tell
 from refused import refused
 from rich.console import Console
 
@@ -30,6 +29,7 @@ from ioplan.runner.guard.data_check import GIVEN_UP
 from ioplan.runner.guard.drive import FileDrive, JoinedDrive
 from ioplan.runner.guard.survey import IN_USE
 from ioplan.target_entry import LabTarget
+from targets import MIB, lab_file, lab_of_file, loop_device, mounted, needs_root, tell
 
 FIRST = Identity(
     kernel="nvme0n1", serial="S1", nsid=1, wwid="eui.0025385b71b01", model="SSD 980"

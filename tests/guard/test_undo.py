@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from kinds_of_data import database, put
-from labs import MIB, lab_of_file, loop_device, needs_root, tell
+
+from targets import MIB, lab_of_file, loop_device, needs_root, sparse, tell
 
 PLAN = 'test "T" { run sequential 1MiB 0/100, 1 pass }'
 SIZE = 24 * MIB
@@ -17,10 +18,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Path:
-    path = tmp_path / "disk.img"
-    with path.open("wb") as file:
-        file.truncate(SIZE)
-    return path
+    return sparse(tmp_path / "disk.img", SIZE)
 
 
 def ends(path: Path) -> tuple[bytes, bytes]:

@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 import pytest
 from command import ioplan, plan_file
 from killing import Forked, real_time_s
-from labs import MIB, loop_device, needs_root
 
 from ioplan.results.store import Store
 from ioplan.runner import (
@@ -25,6 +24,7 @@ from ioplan.runner import (
     prepared_host,
     restore,
 )
+from targets import MIB, loop_device, needs_root, sparse, zram
 
 READS = 'test "T" { run random 4KiB 100/0, qd 4 for 100ms }'
 PREPARE = '[prepare]\nscheduler = "none"\nnomerges = 2\n'
@@ -36,9 +36,7 @@ NOBODY = 65534
 @pytest.fixture
 def device(tmp_path: Path) -> Iterator[Path]:
     """A loop device with a scheduler of its own, and that with a value of its own."""
-    image = tmp_path / "image"
-    image.write_bytes(bytes(16 * MIB))
-    with loop_device(image) as path:
+    with loop_device(sparse(tmp_path / "image", 16 * MIB)) as path:
         found = {**now(path), "nomerges": file(path, "nomerges").read_text()}
         for name, text in BEFORE.items():
             file(path, name).write_text(text)
@@ -130,13 +128,9 @@ def _prepare_as_nobody(device: Path, state: str, writer: int) -> None:
 
 
 @needs_root
-def test_zram_merges(tmp_path: Path) -> None:
-    control = Path("/sys/class/zram-control")
-    if not control.exists():
-        pytest.skip("LEFT OUT: this kernel has no zram")
-    number = (control / "hot_add").read_text().strip()
-    try:
-        disk = Disk(Path("/sys/block", f"zram{number}"), is_target=True)
+def test_zram_merges() -> None:
+    with zram(16 * MIB) as device:
+        disk = Disk(Path("/sys/block", device.name), is_target=True)
         merges = disk.folder / "queue/nomerges"
         merges.write_text("1")
         with prepared_host("z", HostSettings(nomerges=2), disk, pytest.fail) as found:
@@ -146,8 +140,6 @@ def test_zram_merges(tmp_path: Path) -> None:
         _check_that_another_is_killed(disk, merges)
         with pytest.raises(HostError, match=r"no /sys/block/.*/scheduler"):
             prepared_host("z", HostSettings(scheduler="none"), disk, print).__enter__()
-    finally:
-        (control / "hot_remove").write_text(number)
 
 
 def _check_that_another_is_killed(disk: Disk, merges: Path) -> None:

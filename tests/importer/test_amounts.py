@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
-from labs import MIB
 
 from ioplan.language import Source
 from ioplan.results.store import Store
 from ioplan_importer import ImportedPlan, import_plan
+from targets import MIB
 
 HEAD = "[a]\nfilename={}\nbs=4k\ndirect=1\n"
 AMOUNTS = {

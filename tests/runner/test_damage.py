@@ -14,10 +14,8 @@ from pathlib import Path
 import paths
 import pytest
 from command import Done, ioplan, plan_file
-from faulty import needs_faulty, unfaithful
 from fio_jobs import NEEDS_FIO
 from generated import check_part
-from labs import lab_of_file
 from msgspec import Struct
 from started import started
 from survived import last_run
@@ -25,6 +23,7 @@ from survived import last_run
 from ioplan.backends import TargetFacts
 from ioplan.runner.guard.purge.kernel import punch_hole
 from ioplan.runner.state.stamps import StampFile
+from targets import lab_of_file, needs_faulty, unfaithful
 
 MIB, BLOCK = 1 << 20, 512
 SIZE, BLOCKS = 4 * MIB, 4 * MIB // BLOCK

@@ -10,16 +10,14 @@ import shutil
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from itertools import chain, count, repeat
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from faulty import Faulty, faulty, needs_faulty, pausing
 from generated import check_part
-from labs import lab_of_file, needs_root, tell
 from msgspec import Struct
 from started import ends, started
 from survived import DOCUMENT, FAULTS, last_run, plain, row_of, table
@@ -33,6 +31,15 @@ from ioplan.runner.execute.execute import RunOutcome, execute
 from ioplan.runner.execute.observer import ClockPair
 from ioplan_io_uring import engine_path
 from ioplan_testing import calmly, job, stream
+from targets import (
+    Faulty,
+    faulty,
+    lab_of_file,
+    needs_faulty,
+    needs_root,
+    pausing,
+    tmpfs,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -493,18 +500,6 @@ def without_program(message: str) -> str:
 # the results
 
 
-@contextmanager
-def small_disk(place: Place, size_bytes: int) -> Iterator[Path]:
-    """A file system of memory, which can be filled."""
-    folder = place.folder / "small"
-    folder.mkdir(exist_ok=True)
-    tell("mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "tmpfs", folder)
-    try:
-        yield folder
-    finally:
-        tell("umount", "-l", folder)
-
-
 def fill(folder: Path) -> None:
     with suppress(OSError), (folder / "ballast").open("wb", buffering=0) as file:
         while True:
@@ -522,7 +517,7 @@ def test_a_full_results_disk(backend: str, place: Place, scratch: Path) -> None:
 
 def full_results_disk(backend: str, place: Place, scratch: Path) -> None:
     text = READS.replace("20s }", "1200ms vary read in 100%, 99%, 98% }")
-    with small_disk(place, RESERVE_BYTES + (2 << 20)) as folder:
+    with tmpfs(place.folder / "small", f"{RESERVE_BYTES + (2 << 20)}") as folder:
         words = place.words(text, scratch, "--backend", backend)
         words[words.index(place.store)] = folder / "results.db"
         with started(*words) as run:
@@ -550,7 +545,7 @@ def full_results_disk(backend: str, place: Place, scratch: Path) -> None:
 def test_a_results_disk_without_room_from_the_first(
     place: Place, scratch: Path
 ) -> None:
-    with small_disk(place, 1 << 20) as folder:
+    with tmpfs(place.folder / "small", "1M") as folder:
         words = place.words(READS, scratch)
         words[words.index(place.store)] = folder / "results.db"
         done = ioplan("run", *words)

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from command import Done, ioplan, plan_file
-from labs import lab_of_file, loop_device, needs_root, tell
 from paths import ROOT
 
 from ioplan.records import RunRecord
 from ioplan.results.store import Store, session_folder
 from ioplan.runner.devices import write_evidence
 from ioplan.runner.session import signature
+from targets import lab_of_file, loop_device, needs_root, tell
 
 pytestmark = pytest.mark.slow
 

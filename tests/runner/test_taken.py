@@ -14,15 +14,6 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
-from labs import (
-    MIB,
-    lab_of_file,
-    loop_device,
-    mounted,
-    needs_root,
-    remove_partition,
-    tell,
-)
 from refused import refused
 from started import Started, started
 
@@ -32,6 +23,16 @@ from ioplan.results.store import Store, default_path
 from ioplan.runner.execute.processes import descendants
 from ioplan.runner.guard import make_scratch, open_target
 from ioplan.runner.guard.shared_lock import NO_PARTICIPANTS
+from targets import (
+    MIB,
+    lab_of_file,
+    loop_device,
+    mounted,
+    needs_root,
+    remove_partition,
+    sparse,
+    tell,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -150,9 +151,7 @@ def scratch(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def device(tmp_path: Path) -> Iterator[Path]:
-    image = tmp_path / "disk.img"
-    with image.open("xb") as file:
-        file.truncate(16 * MIB)
+    image = sparse(tmp_path / "disk.img", 16 * MIB)
     with loop_device(image) as node:
         yield node
 

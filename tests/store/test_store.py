@@ -23,7 +23,6 @@ import pytest
 from command import ioplan
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labs import MIB, loop_device, needs_root, tell
 from refused import refused
 from run_data import HOST, measurement, record, run, session
 
@@ -48,6 +47,7 @@ from ioplan.results.store.database import RESERVE_BYTES
 from ioplan.results.store.rows import checked_schema
 from ioplan.results.store.session_folder import session_folder
 from ioplan.workload import DIRECTIONS
+from targets import MIB, fill_up, loop_device, needs_root, tell, tmpfs
 
 ID = session().id
 MADE = measurement(1)
@@ -527,9 +527,7 @@ def test_commands_that_read_do_so_on_a_read_only_mount(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     place = tmp_path / "50% #1?"
-    place.mkdir()
-    tell("mount", "-t", "tmpfs", "none", place)
-    try:
+    with tmpfs(place):
         with Store.open(place / "results.db") as store:
             for id in (ID, "20261122-000000-aaaa"):
                 store.begin(session(id))
@@ -538,8 +536,6 @@ def test_commands_that_read_do_so_on_a_read_only_mount(
         said = [word.replace("REPORT", str(tmp_path / "r.html")) for word in words]
         done = ioplan(*said, "--store", place / "results.db")
         assert (done.code, done.err) == (0, "")
-    finally:
-        tell("umount", place)
 
 
 @pytest.mark.parametrize("size", [100, RESERVE_BYTES, RESERVE_BYTES + 100])
@@ -608,20 +604,16 @@ def test_a_full_disk_and_a_read_only_store(path: Path, pragma: str, text: str) -
 @pytest.mark.slow
 def test_a_full_disk_can_be_read(tmp_path: Path) -> None:
     """SQLite has no room for what its processes share, which one reader needs not."""
-    tell("mount", "-t", "tmpfs", "-o", "size=16m", "none", tmp_path)
-    try:
+    with tmpfs(tmp_path, "16m"):
         path = tmp_path / "store"
         with Store.open(path) as store:
             store.begin(session())
             store.add(*run(1))
-        room = os.statvfs(tmp_path)
-        (tmp_path / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
+        fill_up(tmp_path)
         with Store.to_read(path) as full:
             assert [one.seq for one in full.records(ID)] == [1]
         with pytest.raises(StoreError, match="is full: what was to be stored now"):
             Store.open(path)
-    finally:
-        tell("umount", tmp_path)
 
 
 def test_a_locked_store(store: Store, path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -101,12 +100,3 @@ def events(
             return list(execution)
     finally:
         drive.close()
-
-
-def filled(path: Path, size_bytes: int = 64 * MIB) -> Path:
-    """A file without holes; reading those would be no I/O."""
-    block = os.urandom(MIB)
-    with path.open("wb") as file:
-        for _ in range(size_bytes // MIB):
-            file.write(block)
-    return path

@@ -17,7 +17,12 @@ from pathlib import Path
 
 import pytest
 from killed import left_unknown
-from labs import (
+from msgspec import Struct
+
+from ioplan.backends import TargetRequest
+from ioplan.runner import Host
+from ioplan.runner.guard import make_scratch, open_target
+from targets import (
     MIB,
     asked,
     lab_file,
@@ -26,13 +31,9 @@ from labs import (
     mounted,
     put_over,
     remove_partition,
+    sparse,
     tell,
 )
-from msgspec import Struct
-
-from ioplan.backends import TargetRequest
-from ioplan.runner import Host
-from ioplan.runner.guard import make_scratch, open_target
 
 Make = Callable[[Path, ExitStack], TargetRequest]
 
@@ -63,10 +64,7 @@ def kind(how: str, *programs: str, root: bool = True) -> Callable[[Make], Make]:
 
 def disk(folder: Path, mib: int = 16) -> Path:
     """What a loop device stands on."""
-    path = folder / "disk.img"
-    with path.open("xb") as file:
-        file.truncate(mib * MIB)
-    return path
+    return sparse(folder / "disk.img", mib * MIB)
 
 
 def loop(folder: Path, stack: ExitStack, *options: str, mib: int = 16) -> Path:
@@ -117,9 +115,7 @@ def partition_of_it_is_mounted(folder: Path, stack: ExitStack) -> TargetRequest:
 @kind("`mkfs.btrfs /dev/loop0 /dev/loop1; mount /dev/loop0 /data/mnt`", "mkfs.btrfs")
 def second_device_of_a_mounted_btrfs(folder: Path, stack: ExitStack) -> TargetRequest:
     device = loop(folder, stack, mib=128)
-    other = folder / "other.img"
-    with other.open("xb") as file:
-        file.truncate(128 * MIB)
+    other = sparse(folder / "other.img", 128 * MIB)
     first = stack.enter_context(loop_device(other))
     tell("mkfs.btrfs", "-q", "-d", "single", "-m", "single", first, device)
     tell("btrfs", "device", "scan", first, device)
@@ -326,9 +322,7 @@ def kernel_name_in_the_lab(folder: Path, stack: ExitStack) -> TargetRequest:
 def another_device_than_the_labs(folder: Path, stack: ExitStack) -> TargetRequest:
     device, backing = loop(folder, stack), folder / "disk.img"
     request = asked(lab_of_file(folder, backing), "fast", backing)
-    other = folder / "other.img"
-    with other.open("xb") as file:
-        file.truncate(16 * MIB)
+    other = sparse(folder / "other.img", 16 * MIB)
     put_over(device, other)
     return request
 

@@ -10,14 +10,13 @@ import tarfile
 from contextlib import ExitStack
 from pathlib import Path
 
-from faulty import faulty
 from killed import left_unknown
 from kinds import KINDS, allowed, disk, kind, loop
-from labs import MIB, asked, lab_of_file, loop_device, tell
 from paths import ROOT
 
 from ioplan.backends import TargetRequest
 from ioplan.runner.guard import make_scratch
+from targets import MIB, asked, faulty, lab_of_file, loop_device, tell
 
 
 def put(path: Path, offset: int, data: bytes) -> None:

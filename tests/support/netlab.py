@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labs import MIB, loop_device, tell
 from msgspec import Struct
 from postgres import Server, server
 
 from ioplan.runner.lab.lab import WORKER_PORT
+from targets import MIB, loop_device, sparse, tell, tmpfs
 
 PREFIX = "10.77.0"
 SSHD = shutil.which("sshd", path="/usr/sbin:/usr/local/sbin")
@@ -228,7 +228,7 @@ def netlab(
             hosts[name].more.update(variables)
         disks = disks or {}
         for name in hosts.keys() & disks.keys():
-            _small_disk(stack, hosts[name].store.parent, disks[name])
+            stack.enter_context(tmpfs(hosts[name].store.parent, disks[name]))
         database = [_place(stack, folder, "database", 9)] if shared else []
         _wire(coordinator, {one.name: one for one in (*hosts.values(), *database)})
         _serve_ssh(stack, folder, coordinator, hosts)
@@ -250,9 +250,7 @@ def netlab(
 
 
 def _drive(stack: ExitStack, lab: NetLab, host: str, name: str) -> list[str]:
-    backing = lab.folder / f"{name}.img"
-    with backing.open("xb") as file:
-        file.truncate(16 * MIB)
+    backing = sparse(lab.folder / f"{name}.img", 16 * MIB)
     stack.enter_context(loop_device(backing))
     lab.overwrite += ["--overwrite-data", str(backing)]  # of jobs that were killed, too
     lines = [f"[targets.{name}]", f'host = "{host}"', f'backing_file = "{backing}"']
@@ -271,12 +269,6 @@ def _place(stack: ExitStack, folder: Path, name: str, number: int) -> Place:
     stack.callback(_remove, place)
     tell("ip", "-n", place.space, "link", "set", "lo", "up")
     return place
-
-
-def _small_disk(stack: ExitStack, where: Path, size: str) -> None:
-    where.mkdir()
-    tell("mount", "-t", "tmpfs", "-o", f"size={size}", "none", where)
-    stack.callback(tell, "umount", "--lazy", where)
 
 
 def _remove(place: Place) -> None:

@@ -9,12 +9,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from labs import marked, tell
+
+from targets import marked, tmpfs
 
 FOLDERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
 PATH = os.pathsep.join([os.environ.get("PATH", ""), *map(str, FOLDERS)])
@@ -147,21 +148,18 @@ def server(
     """A server that runs, with an empty database; `disk` is the size of its disk."""
     folder = Path(tempfile.mkdtemp(prefix="ioplan-pg-", dir="/tmp"))
     try:
-        if disk:
-            tell("mount", "-t", "tmpfs", "-o", f"size={disk}", "none", folder)
-        if not os.geteuid():
-            shutil.chown(folder, "nobody", "nogroup")
-        made = Server(folder, reach, listen)
-        made.make()
-        made.start()
-        try:
-            yield made
-        finally:
-            if made.is_up:
-                made.stop()
+        with tmpfs(folder, disk) if disk else nullcontext():
+            if not os.geteuid():
+                shutil.chown(folder, "nobody", "nogroup")
+            made = Server(folder, reach, listen)
+            made.make()
+            made.start()
+            try:
+                yield made
+            finally:
+                if made.is_up:
+                    made.stop()
     finally:
-        if disk:
-            tell("umount", "--lazy", folder)
         shutil.rmtree(folder)
 
 

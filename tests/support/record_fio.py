@@ -16,12 +16,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from fio_jobs import MIB, filled, job, one_size, stream
+from fio_jobs import MIB, job, one_size, stream
 
 from golden import Golden
 from ioplan.job import Job
 from ioplan_fio import Settings, job_file
 from ioplan_fio.jobfile import arguments
+from targets import filled
 
 RECORDINGS = Golden("fio_recordings")
 MS_NS = 1_000_000

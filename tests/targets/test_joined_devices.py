@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from arrivals import arrivals
 from command import Done, ioplan, plan_file
-from labs import ELSEWHERE, loop_device, needs_root, tell
 
 from ioplan.results.store import Store
 from ioplan.runner import Tree, device_counts, disk_of
+from targets import ELSEWHERE, loop_device, needs_root, sparse, tell
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 
@@ -33,9 +33,7 @@ def devices(tmp_path: Path, store_path: Path) -> Iterator[dict[str, Path]]:
     with ExitStack() as stack:
         found, lines = {}, []
         for name in ("one", "two", "three"):
-            backing = tmp_path / f"{name}.img"
-            with backing.open("wb") as file:
-                file.truncate(16 << 20)
+            backing = sparse(tmp_path / f"{name}.img", 16 << 20)
             found[name] = stack.enter_context(loop_device(backing))
             said = {"backing_file": str(backing), "writable": True}
             said |= {"cannot_see_users": True} if ELSEWHERE else {}

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from labs import asked as asked_target
-from labs import lab_file, loop_device, needs_root, remove_partition, tell
 from warned import not_of_the_host
 from wrapped import Wrapped, WrappedDrive
 
@@ -20,6 +17,16 @@ from ioplan.job import Event, Job, Result, StreamCounts
 from ioplan.runner import Disk, Instruments, Interrupt, Tree, device_counts, disk_of
 from ioplan.runner.execute.execute import execute
 from ioplan_testing import job, stream
+from targets import asked as asked_target
+from targets import (
+    lab_file,
+    loop_device,
+    needs_root,
+    remove_partition,
+    sparse,
+    tell,
+    zram,
+)
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 
@@ -37,41 +44,12 @@ JOBS: dict[str, dict[str, Any]] = {
 
 
 @contextmanager
-def zram(folder: Path) -> Iterator[Path]:
-    control = Path("/sys/class/zram-control")
-    if not control.exists():
-        pytest.skip("LEFT OUT: this kernel has no zram")
-    number = (control / "hot_add").read_text().strip()
-    try:
-        Path(f"/sys/block/zram{number}/disksize").write_text(str(BYTES))
-        yield Path(f"/dev/zram{number}")
-    finally:
-        again(lambda: (control / "hot_remove").write_text(number))
-
-
-def again(act: Callable[[], object], patience_s: float = 10) -> None:
-    """Other programs look at a device for a moment when it is closed."""
-    deadline_s = time.monotonic() + patience_s
-    while True:
-        try:
-            act()
-            return
-        except OSError:
-            if time.monotonic() > deadline_s:
-                raise
-            time.sleep(0.05)
-
-
-@contextmanager
 def loop(folder: Path) -> Iterator[Path]:
-    backing = folder / "disk"
-    with backing.open("wb") as file:
-        file.truncate(BYTES)
-    with loop_device(backing) as device:
+    with loop_device(sparse(folder / "disk", BYTES)) as device:
         yield device
 
 
-DEVICES = {"loop": loop, "zram": zram}
+DEVICES = {"loop": loop, "zram": lambda _: zram(BYTES)}
 
 
 class LyingRun(Wrapped):
@@ -196,7 +174,7 @@ def test_a_lie_is_told_with_both_figures(lie: str, tmp_path: Path) -> None:
 
 @needs_root
 def test_on_zram_a_lie_is_found_too(tmp_path: Path) -> None:
-    with zram(tmp_path) as device, opened("io_uring", device, tmp_path) as drive:
+    with zram(BYTES) as device, opened("io_uring", device, tmp_path) as drive:
         asked = asked_of(drive.facts, WRITES, limit_bytes=32 << 20)
         (found,) = warnings_of(lying(drive, asked, double), asked)
     assert found.startswith("the backend tells 16384 writes of 67108864 bytes"), found

@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 from command import ioplan, plan_file
-from labs import loop_device, needs_root, tell
 
 from ioplan.trace import DISCARD, FLUSH, READ, WRITE, Prepared, TraceError, record
+from targets import loop_device, mounted, needs_root, sparse, tell
 
 MIB = 1 << 20
 BLKDISCARD = 0x1277
@@ -42,8 +42,7 @@ def tracing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def device(tmp_path: Path) -> Iterator[Path]:
-    (tmp_path / "disk.img").write_bytes(bytes(8 * MIB))
-    with loop_device(tmp_path / "disk.img") as found:
+    with loop_device(sparse(tmp_path / "disk.img", 8 * MIB)) as found:
         yield found
 
 
@@ -231,11 +230,6 @@ def test_another_user_is_told_that_it_needs_root(
 @pytest.mark.usefixtures("tracing")
 def test_a_trace_does_not_record_itself(device: Path, tmp_path: Path) -> None:
     tell("mkfs.ext4", "-q", device)
-    folder = tmp_path / "mounted"
-    folder.mkdir()
-    tell("mount", device, folder)
-    try:
+    with mounted(device, tmp_path / "mounted") as folder:
         done = ioplan("trace", "record", device, "-o", folder / "o", "--for", "1s")
         assert done.code == 2 and "would record itself" in " ".join(done.err.split())
-    finally:
-        tell("umount", folder)

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from calm import needs_idle_cpu
 from command import ioplan, plan_file
-from labs import loop_device
 
 from ioplan_witness import Device
+from targets import loop_device
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]

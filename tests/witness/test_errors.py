@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from command import Done, ioplan, plan_file
-from stalls import Stall
 from without_io_uring import engine_without_io_uring
 
 from ioplan.results.store import Store
 from ioplan_witness import Device
+from targets import Stall
 
 EVERY_TENTH = [{"error": "EIO", "every": 10, "nth": 10}]
 

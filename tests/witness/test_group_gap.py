@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from calm import needs_idle_cpu
 from command import ioplan, plan_file
-from stalls import Stall
 
 from ioplan.results.store import Store
 from ioplan_witness import Device
+from targets import Stall
 
 PLAN = """
 test "Group" {{

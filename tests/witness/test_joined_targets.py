@@ -10,10 +10,10 @@ import pytest
 from arrivals import arrivals
 from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
-from stalls import Stall
 
 from ioplan.results.store import Store
 from ioplan_witness import Device, read_log
+from targets import Stall
 
 pytestmark = pytest.mark.slow
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
-from serving import server_of
 
 from ioplan.results.store import Store
 from ioplan.runner.events.lab_command import MOST_OUTPUT_BYTES, run_command
 from ioplan_witness import Device
+from targets import server_of
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from labs import MIB
 from netlab import Place, wait_for
 from test_netlab import pids_of, stored
 
 from fault_rows.scene import Fault, Scene, kill, pause
+from targets import MIB
 
 LONG_CUT_CELLS = 8
 FAILED = "failed"
