@@ -5,23 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from spdk_jobs import LEFT_OUT, MALLOC, job, real, stand_in
+from spdk_jobs import LEFT_OUT, MALLOC, events, job, opened, real, stand_in
 
 from ioplan.backends import Backend, TargetRequest
-from ioplan.job import SECOND_NS
-from ioplan_spdk import SpdkBackend, SpdkOptions
-from ioplan_spdk.bdevperf.execution import SpdkExecution
+from ioplan.job import SECOND_NS, Progress, Result, Started
+from ioplan_spdk import SpdkBackend
 from ioplan_testing import Conformance, Times, check_consistent
-from ioplan_testing.checks import check_order, result_of
-from ioplan_testing.subject import SHORT
 
-OPTIONS = SpdkOptions(no_huge=True, patience_s=5)
 REPLAYS = {
     "rpc/N_nonroot_nohuge": job(),
     "rpc/O_mix_one_layer": job(
         read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=50_000_000
     ),
 }
+CROWDED = r"^the results are inconsistent: more I/Os than fit .* s(\n|$)"
+"""The second has fewer answers on counters than are asked for here, so that the last one
+has the I/Os of several intervals: that, and nothing else, is wrong."""
 
 
 @pytest.mark.slow
@@ -32,21 +31,16 @@ def test_the_checks_of_the_kit_hold_on_a_replay(
     """Order, sums, histograms against means and counts; the job is the recorded one."""
     asked = REPLAYS[transcript]
     # At 0.1 s it is looked at, on busy machines, too.
-    program = stand_in(tmp_path, transcript, speed=8)
-    execution = SpdkExecution(program, OPTIONS, asked)
-    with execution:
-        found = list(execution)
-    check_order(found, asked)
-    if transcript == "rpc/O_mix_one_layer":
-        # It has fewer answers on counters than are asked for here, so that the last one
-        # has the I/Os of several intervals: that, and nothing else, is wrong.
-        crowded = r"^the results are inconsistent: more I/Os than fit .* s(\n|$)"
-        with pytest.raises(AssertionError, match=crowded) as raised:
-            check_consistent(found, asked)
-        assert ";" not in str(raised.value).splitlines()[0]
-    else:
+    found = events(opened(stand_in(tmp_path, transcript, speed=8)), asked)
+    first, *middle, last = found
+    assert isinstance(first, Started) and isinstance(last, Result) and last.run_ns > 0
+    assert all(isinstance(one, Progress) for one in middle)
+    if "mix" not in transcript:
         check_consistent(found, asked)
-    assert result_of(found).run_ns > 0
+        return
+    with pytest.raises(AssertionError, match=CROWDED) as raised:
+        check_consistent(found, asked)
+    assert ";" not in str(raised.value).splitlines()[0]
 
 
 @pytest.mark.slow
@@ -76,7 +70,7 @@ class TestBdevperfOnFile(TestBdevperf):
 class TestPluginOnFile(TestBdevperfOnFile):
     """SPDK's plugin in fio, which does what bdevperf cannot say."""
 
-    times = SHORT
+    times = Conformance.times
     # Between two I/Os fio itself works, and here that takes as long as the I/O.
     queue_depth_tolerance = 0.3
 

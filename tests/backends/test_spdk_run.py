@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,40 +11,37 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import paths
 import pytest
 from accuracy import check_known_latency
-from spdk_jobs import LEFT_OUT, MALLOC, job, real, stand_in
-from started import is_running
+from spdk_jobs import LEFT_OUT, job, opened, real, stand_in
+from started import ends, is_running
 
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.core.child import OwnedProcess
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
-from ioplan.results.measure import CountsBuilder, Measurement, bucket_index, no_bins
+from ioplan.results.measure import Measurement
 from ioplan.runner.guard import TargetError, create_scratch
-from ioplan_spdk import SpdkBackend, SpdkOptions
-from ioplan_spdk.bdevperf.device_statistics import MixedHistogram
-from ioplan_spdk.bdevperf.execution import SpdkExecution
-from ioplan_spdk.bdevperf.script import script_of
-from ioplan_spdk.bdevperf.session import PREFIX, Home
-from ioplan_spdk.bdevperf.ticks import mean_ns, printed_jobs
+from ioplan.workload import Rate
+from ioplan_spdk import SpdkBackend
 
 pytestmark = pytest.mark.slow
 
-OPTIONS = SpdkOptions(no_huge=True, patience_s=5)
 SOON = 50_000_000
+LONG_MIX = {"read_percent": 70, "run_ns": 30 * SECOND_NS, "read_only": False}
+MIX = {**LONG_MIX, "run_ns": 3 * SECOND_NS, "interval_ns": SOON}
 
 
-def events(
-    program: Path, asked: Job, options: SpdkOptions = OPTIONS, stop_s: float = 0
-) -> list[Event]:
+def ran(program: Path, asked: Job, stop_s: float = 0, **options: Any) -> list[Event]:
     """All events of a run; no process is left behind."""
-    execution = SpdkExecution(program, options, asked)
+    drive = opened(program, asked.target, **options)
+    execution = drive.start(asked)
     if stop_s:
         threading.Timer(stop_s, execution.stop).start()
     with execution:
         found = list(execution)
+    drive.close()
     if execution.session:
         assert not is_running(execution.session.process.popen.pid)
         assert not execution.session.socket.parent.exists()
@@ -92,7 +90,7 @@ def bdevperf(request: pytest.FixtureRequest, tmp_path: Path) -> object:
 
 
 def test_reads(bdevperf) -> None:  # type: ignore[no-untyped-def]
-    found = events(bdevperf("rpc/N_nonroot_nohuge"), job(read_only=True))
+    found = ran(bdevperf("rpc/N_nonroot_nohuge"), job(read_only=True))
     result = measured(found)
     (read,) = result.directions.values()
     assert read.bytes == read.ios * 4096 and read.errors == 0
@@ -108,17 +106,15 @@ def test_reads(bdevperf) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_a_transcript_is_taken_to_the_last_io(tmp_path: Path) -> None:
-    result = measured(events(stand_in(tmp_path, "rpc/N_nonroot_nohuge"), job()))
+    result = measured(ran(stand_in(tmp_path, "rpc/N_nonroot_nohuge"), job()))
     (read,) = result.directions.values()
     assert read.ios == round(1003206.8300380079 * 1.000053)
     assert read.latency and read.latency.mean_ns == pytest.approx(3891.458189379546)
 
 
 def test_reads_and_writes_each_have_a_histogram(bdevperf) -> None:  # type: ignore[no-untyped-def]
-    asked = job(
-        read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=SOON
-    )
-    found = events(bdevperf("rpc/O_mix_one_layer"), asked)
+    asked = job(**MIX)
+    found = ran(bdevperf("rpc/O_mix_one_layer"), asked)
     result = measured(found)
     read, write = result.directions["read"], result.directions["write"]
     assert read.ios / (read.ios + write.ios) == pytest.approx(0.7, abs=0.01)
@@ -128,11 +124,9 @@ def test_reads_and_writes_each_have_a_histogram(bdevperf) -> None:  # type: igno
 
 
 def test_a_recorded_mix_keeps_the_recorded_total(tmp_path: Path) -> None:
-    asked = job(
-        read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=SOON
-    )
+    asked = job(**MIX)
     program = stand_in(tmp_path, "rpc/O_mix_one_layer", speed=8)
-    result = measured(events(program, asked))
+    result = measured(ran(program, asked))
     assert result.total.ios == round(2105196.4212083505 * 3.000007)
     # recorded one second before the end, and never again
     assert result.result and any("estimated" in w for w in result.result.warnings)
@@ -143,19 +137,14 @@ def test_a_recorded_mix_keeps_the_recorded_total(tmp_path: Path) -> None:
 def test_of_a_mix_the_greater_direction_is_known_to_the_last_io(tmp_path: Path) -> None:
     """It is printed; what the device counted of the other one, before it was told to
     count this one only, is taken out by that one's own histogram."""
-    asked = job(
-        read_percent=70, run_ns=3 * SECOND_NS, read_only=False, interval_ns=SOON
-    )
-    execution = SpdkExecution(
-        stand_in(tmp_path, "rpc/O_mix_one_layer", speed=8), OPTIONS, asked
-    )
-    with execution:
-        result = list(execution)[-1]
-        assert execution.session
-        ((text,),) = printed_jobs(execution.session.process.output())
+    asked = job(**MIX)
+    program = stand_in(tmp_path, "rpc/O_mix_one_layer", speed=8)
+    result = ran(program, asked, folder=tmp_path / "kept")[-1]
     assert isinstance(result, Result)
     read, write = (result.streams[0].directions[d] for d in ("read", "write"))
-    foreign = sum(n for *_, n in text.buckets) - read.ios
+    text = (tmp_path / "kept/spdk/0001/stdout").read_text()
+    counted = re.findall(r"^\s*[\d.]+ - +[\d.]+: .*\( *(\d+)\)$", text, re.MULTILINE)
+    foreign = sum(map(int, counted)) - read.ios
     assert 0 < foreign < write.ios / 100
     assert sum(read.bins[1::2]) == read.ios
     estimated = result.facts["estimated_ios"] - foreign
@@ -163,9 +152,9 @@ def test_of_a_mix_the_greater_direction_is_known_to_the_last_io(tmp_path: Path) 
 
 
 def test_a_stop_gives_what_was_done(bdevperf) -> None:  # type: ignore[no-untyped-def]
-    asked = job(read_percent=70, run_ns=30 * SECOND_NS, read_only=False)
+    asked = job(**LONG_MIX)
     began = time.monotonic()
-    found = events(bdevperf("rpc/H_SIGTERM"), asked, stop_s=1.5)
+    found = ran(bdevperf("rpc/H_SIGTERM"), asked, stop_s=1.5)
     assert time.monotonic() - began < 6
     result = measured(found)
     assert result.result and result.result.stopped and result.total.ios > 0
@@ -174,93 +163,54 @@ def test_a_stop_gives_what_was_done(bdevperf) -> None:  # type: ignore[no-untype
 
 
 def test_a_stop_before_anything_was_done(bdevperf) -> None:  # type: ignore[no-untyped-def]
-    execution = SpdkExecution(bdevperf("rpc/H_SIGTERM"), OPTIONS, job())
-    with execution:
+    with opened(bdevperf("rpc/H_SIGTERM")).start(job()) as execution:
         execution.stop()
         last = list(execution)[-1]
     assert isinstance(last, Result | Failure)
 
 
-def test_a_histogram_that_was_switched_late_keeps_the_exact_mean() -> None:
-    """Then it has much of the other direction, which is taken out as well as can be."""
-    script = script_of(job(read_percent=50, read_only=False), OPTIONS)
-    mixed = MixedHistogram(None, script)  # type: ignore[arg-type]
-    reads, writes = no_bins(), no_bins()
-    reads[bucket_index(10_000)] = writes[bucket_index(20_000)] = 1000
-    above = reads.copy()
-    above[bucket_index(20_300)] += 1000  # each takes longer above the layer
-    mixed._others = writes
-    counted = CountsBuilder(ios=1000, sum_ns=10_000_000)
-    own = mixed.own(above, counted)
-    assert int(own.sum()) == 1000 and mixed.foreign_ios == 1000
-    assert mean_ns(own) == pytest.approx(10_000, rel=0.01)
-    assert "started late" in mixed.warning(1000) and mixed.warning(100_000) == ""
+FAULTS = {
+    "dialogue rpc/E_error_bdev": ("device-error", "an I/O at block 56248 of EE_Malloc0 failed", 2),
+    "dialogue rpc/E_error_bdev_f": ("device-error", "5 I/Os failed", 2),
+    "dialogue rpc/I_bdev_deleted_midrun": ("ended-early", "after 2.00 s of 8 s", 8),
+    "dialogue rpc/H_SIGKILL": ("backend-died", "signal 9", 30),
+    **{f"start {name}": ("no-start", words, 0) for name, words in {
+        "err/coremask_too_big": "there is no core 4 on this host",
+        "err/cpu_core_lock_conflict": "process 10382, has core 0",
+        "err/hugepages_reserved_not_mounted": "no hugetlbfs is mounted",
+        "err/mem_too_big": "40000 MB were requested, 2048 MB",
+        "err/no_hugepages_bdevperf": "no hugepages",
+        "err/nohuge_s256_too_small": "too little memory",
+        "err/nonroot_huge": "run as root",
+        "err/aio_file_missing": "cannot open ./data/nope.img: No such file",
+        "err/bdevperf_nvme_no_target": "the NVMe target does not answer",
+        "err/unknown_method": "no call bdev_nosuch_create",
+        "err/uring_bdev_on_regular_file": "supports only block devices",
+        "nohuge/iobuf_small_s64": "too little memory",
+        "nohuge/iobuf_small_s128": "too little memory",
+    }.items()},
+    **{f"test {name}": ("backend-died", words, 0) for name, words in {
+        "err/buffers_exceed_mem": "no room for the I/O",
+        "err/io_larger_than_bdev": "larger than the device",
+        "err/unaligned_io_size": "1000 B is not a multiple of Malloc0's block of 512 B",
+        "err/wrong_bdev_name": "there is no device 'Nope'",
+        "err/target_dies_bdevperf_nvme_default": "an I/O at block",
+        "err/target_dies_bdevperf_nvme_losstimeout_f": "bdevperf is gone",
+    }.items()},
+}  # fmt: skip
+"""By manner and transcript: the cause, words of the message, and seconds of the mix."""
 
 
-REFUSED = {
-    "rpc/E_error_bdev": ("device-error", "an I/O at block 56248 of EE_Malloc0 failed"),
-    "rpc/E_error_bdev_f": ("device-error", "5 I/Os failed"),
-    "rpc/I_bdev_deleted_midrun": ("ended-early", "after 2.00 s of 8 s"),
-    "rpc/H_SIGKILL": ("backend-died", "signal 9"),
-    "rpc/K_bad_params": ("refused", "1000 B is not a multiple of Malloc0's block"),
-}
-ASKED = {
-    "rpc/E_error_bdev": {"read_percent": 70, "run_ns": 2 * SECOND_NS},
-    "rpc/E_error_bdev_f": {"read_percent": 70, "run_ns": 2 * SECOND_NS},
-    "rpc/I_bdev_deleted_midrun": {"read_percent": 70, "run_ns": 8 * SECOND_NS},
-    "rpc/H_SIGKILL": {"read_percent": 70, "run_ns": 30 * SECOND_NS},
-    "rpc/K_bad_params": {"size": 1000},
-}
-
-
-@pytest.mark.parametrize("transcript", REFUSED)
-def test_a_test_that_goes_wrong_is_a_failure(transcript: str, tmp_path: Path) -> None:
-    asked = job(read_only=False, **ASKED[transcript])
-    last = events(stand_in(tmp_path, transcript), asked)[-1]
-    cause, words = REFUSED[transcript]
+@pytest.mark.parametrize("name", FAULTS)
+def test_what_goes_wrong_is_a_failure_with_its_reason(
+    name: str, tmp_path: Path
+) -> None:
+    """Of a test, at the start, and of a process that dies in a test."""
+    (manner, transcript), (cause, words, mix_s) = name.split(), FAULTS[name]
+    asked = job(**{**LONG_MIX, "run_ns": mix_s * SECOND_NS} if mix_s else {})
+    last = ran(stand_in(tmp_path, transcript, manner), asked)[-1]
     assert isinstance(last, Failure), last
     assert last.cause == cause and words in last.message
-
-
-STARTS = {
-    "err/coremask_too_big": "there is no core 4 on this host",
-    "err/cpu_core_lock_conflict": "process 10382, has core 0",
-    "err/hugepages_reserved_not_mounted": "no hugetlbfs is mounted",
-    "err/mem_too_big": "40000 MB were requested, 2048 MB",
-    "err/no_hugepages_bdevperf": "no hugepages",
-    "err/nohuge_s256_too_small": "too little memory",
-    "err/nonroot_huge": "run as root",
-    "err/aio_file_missing": "cannot open ./data/nope.img: No such file",
-    "err/bdevperf_nvme_no_target": "the NVMe target does not answer",
-    "err/unknown_method": "no call bdev_nosuch_create",
-    "err/uring_bdev_on_regular_file": "supports only block devices",
-    "nohuge/iobuf_small_s64": "too little memory",
-    "nohuge/iobuf_small_s128": "too little memory",
-}
-
-
-@pytest.mark.parametrize("transcript", STARTS)
-def test_why_it_did_not_start(transcript: str, tmp_path: Path) -> None:
-    (last,) = events(stand_in(tmp_path, transcript, "start"), job())
-    assert isinstance(last, Failure) and last.cause == "no-start"
-    assert STARTS[transcript] in last.message
-
-
-DEATHS = {
-    "err/buffers_exceed_mem": "no room for the I/O",
-    "err/io_larger_than_bdev": "larger than the device",
-    "err/unaligned_io_size": "1000 B is not a multiple of Malloc0's block of 512 B",
-    "err/wrong_bdev_name": "there is no device 'Nope'",
-    "err/target_dies_bdevperf_nvme_default": "an I/O at block",
-    "err/target_dies_bdevperf_nvme_losstimeout_f": "bdevperf is gone",
-}
-
-
-@pytest.mark.parametrize("transcript", DEATHS)
-def test_why_it_died_in_a_test(transcript: str, tmp_path: Path) -> None:
-    last = events(stand_in(tmp_path, transcript, "test"), job())[-1]
-    assert isinstance(last, Failure) and last.cause == "backend-died"
-    assert DEATHS[transcript] in last.message
 
 
 @pytest.mark.long_but_first
@@ -270,12 +220,12 @@ def test_why_it_died_in_a_test(transcript: str, tmp_path: Path) -> None:
 def test_a_hang_that_ignores_sigterm_is_killed(
     transcript: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(OwnedProcess, "grace_s", 0.2)
-    options = SpdkOptions(no_huge=True, patience_s=0.2)
+    monkeypatch.setattr("ioplan.core.child.OwnedProcess.grace_s", 0.2)
     program = stand_in(tmp_path, transcript, "hang")
-    last = events(program, job(run_ns=SECOND_NS), options)[-1]
+    last = ran(program, job(), patience_s=0.2)[-1]
     assert isinstance(last, Failure) and last.cause == "hung"
-    with SpdkExecution(program, options, job(run_ns=60 * SECOND_NS)) as execution:
+    drive = opened(program, patience_s=0.2)
+    with drive.start(job(run_ns=60 * SECOND_NS)) as execution:
         for last in execution:
             if isinstance(last, Started):
                 execution.stop()
@@ -285,17 +235,27 @@ def test_a_hang_that_ignores_sigterm_is_killed(
 ORPHAN = """
 import sys; sys.path.insert(0, {here!r})
 import paths
-from spdk_jobs import job
+from spdk_jobs import job, opened
 from pathlib import Path
-from ioplan_spdk.bdevperf.execution import SpdkExecution
-from ioplan_spdk.bdevperf.ticks import printed_jobs
-from ioplan_spdk.options import SpdkOptions
-asked = job(run_ns=30 * 10**9, read_percent=70, read_only=False)
-kept = Path(sys.argv[2])
-execution = SpdkExecution(Path(sys.argv[1]), SpdkOptions(no_huge=True), asked, kept)
-for event in execution:
-    print(execution.session.process.popen.pid, flush=True)
+drive = opened(Path(sys.argv[1]), folder=Path(sys.argv[2]))
+execution = drive.start(job(run_ns={seconds} * 10**9, read_percent={percent}, read_only=False))
+{then}
 """
+UNDER_WAY = """for event in execution:
+    print(execution.session.process.popen.pid, flush=True)"""
+PAUSED = """with execution:
+    list(execution)
+print(execution.session.process.popen.pid, flush=True)
+sys.stdin.read()"""
+
+
+def orphan(
+    program: Path, folder: Path, seconds: int, percent: int, then: str
+) -> list[str]:
+    """A session in a process of its own, which says who does its I/O."""
+    said = {"seconds": seconds, "percent": percent, "then": then}
+    code = ORPHAN.format(here=str(paths.SUPPORT), **said)
+    return [sys.executable, "-c", code, str(program), str(folder)]
 
 
 @pytest.mark.promise("resume.no_io_goes_on")
@@ -304,13 +264,7 @@ def test_no_bdevperf_outlives_a_killed_ioplan_and_no_socket(  # type: ignore[no-
 ) -> None:
     sockets = Path(tempfile.mkdtemp())
     program = bdevperf("rpc/H_SIGTERM")
-    command = [
-        sys.executable,
-        "-c",
-        ORPHAN.format(here=str(paths.SUPPORT)),
-        str(program),
-        str(tmp_path / "kept"),
-    ]
+    command = orphan(program, tmp_path / "kept", 30, 70, UNDER_WAY)
     environment = {**os.environ, "TMPDIR": str(sockets)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env=environment
@@ -319,10 +273,7 @@ def test_no_bdevperf_outlives_a_killed_ioplan_and_no_socket(  # type: ignore[no-
         child = int(parent.stdout.readline())
         assert is_running(child)
         parent.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + 5
-    while is_running(child) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not is_running(child)
+    assert ends(child, 5)
     sockets.rmdir()  # there is nothing in it
 
 
@@ -333,7 +284,7 @@ def test_a_long_name_of_the_temporary_folder_is_no_fault(
     folder = tmp_path / ("x" * 100)
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    found = events(stand_in(tmp_path, "rpc/N_nonroot_nohuge"), job(read_only=True))
+    found = ran(stand_in(tmp_path, "rpc/N_nonroot_nohuge"), job(read_only=True))
     assert measured(found).directions["read"].ios > 0
     assert list(folder.iterdir()) == []
 
@@ -341,34 +292,35 @@ def test_a_long_name_of_the_temporary_folder_is_no_fault(
 def test_the_folder_of_a_process_that_was_killed_at_its_start_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    deserted, fresh = tmp_path / f"{PREFIX}old", tmp_path / f"{PREFIX}new"
-    for folder in (deserted, fresh):
-        folder.mkdir()
-    os.utime(deserted, (1, 1))
-    with Home() as used:
-        os.utime(used.path, (1, 1))
-        with Home():
-            assert used.path.exists() and fresh.exists()
-            assert not deserted.exists()
-    assert list(tmp_path.iterdir()) == [fresh]
+    """Not that of one that is in use, and not one that is new."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    program = stand_in(tmp_path, "rpc/N_nonroot_nohuge")
+    with opened(program).start(job()) as execution:
+        used = execution.session.socket.parent
+        prefix = used.name[:-8]  # as `tempfile` makes names
+        deserted, fresh = (used.with_name(f"{prefix}{n}") for n in ("old", "new"))
+        for folder in (deserted, fresh):
+            folder.mkdir()
+        for folder in (used, deserted):
+            os.utime(folder, (1, 1))
+        ran(program, job())
+        assert used.exists() and fresh.exists() and not deserted.exists()
+    assert list((tmp_path / "home").iterdir()) == [fresh]
 
 
 def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
-    (last,) = events(tmp_path / "none", job())
+    program = tmp_path / "bdevperf"
+    program.write_text("#!/nowhere/sh\n")
+    program.chmod(0o755)
+    (last,) = ran(program, job())
     assert isinstance(last, Failure) and "cannot start" in last.message
 
 
 def test_a_session_keeps_what_bdevperf_was_told_and_said(tmp_path: Path) -> None:
     program = stand_in(tmp_path, "rpc/N_nonroot_nohuge")
-    options = {"path": str(program), "no_huge": "true"}
-    request = TargetRequest(
-        path=MALLOC, options=options, folder=str(tmp_path / "session")
-    )
-    drive = SpdkBackend().open(request)
-    with drive.start(job()) as execution:
-        assert isinstance(list(execution)[-1], Result)
-    kept = tmp_path / "session" / "spdk" / "0001"
+    ran(program, job(), folder=tmp_path)
+    kept = tmp_path / "spdk" / "0001"
     assert {path.name for path in kept.iterdir()} == {"native.txt", "stdout", "stderr"}
     assert "perform_tests" in (kept / "native.txt").read_text()
 
@@ -389,11 +341,86 @@ def test_a_file_is_guarded(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_done_is_not_started(tmp_path: Path) -> None:
-    program = stand_in(tmp_path, "rpc/N_nonroot_nohuge")
-    options = {"path": str(program), "no_huge": True}
-    drive = SpdkBackend().open(TargetRequest(path=MALLOC, options=options))
+    drive = opened(stand_in(tmp_path, "rpc/N_nonroot_nohuge"))
     with pytest.raises(BackendError, match="verify"):
         drive.start(job(verify=True))
+
+
+# one bdevperf for the runs of a session, where that changes nothing
+
+
+def is_paused(pid: int) -> bool:
+    """Whether it comes to be."""
+    deadline = time.monotonic() + 5
+    while (state := state_of(pid)) != "T" and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return state == "T"
+
+
+def state_of(pid: int) -> str:
+    """R, S, or T where it is stopped."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def run_on(drive: Any, asked: Job) -> tuple[int, Event]:
+    """Who did it, and how it ended."""
+    with drive.start(asked) as execution:
+        last = list(execution)[-1]
+    return execution.session.process.popen.pid, last
+
+
+def test_the_next_run_has_the_same_process(tmp_path: Path) -> None:
+    drive = opened(stand_in(tmp_path, "rpc/N_nonroot_nohuge"), folder=tmp_path)
+    first, done = run_on(drive, job())
+    assert isinstance(done, Result) and is_paused(first)
+    second, again = run_on(drive, job())
+    assert second == first and isinstance(again, Result)
+    assert again.streams == done.streams
+    told = [(tmp_path / "spdk" / n / "stdout").read_text() for n in ("0001", "0002")]
+    assert told[0] == told[1] and told[0].count("Running I/O for") == 1
+    permuted, _ = run_on(drive, job(permuted=True))
+    assert permuted != first and not is_running(first)  # -D is for a whole process
+    drive.close()
+    assert not is_running(permuted)
+
+
+def test_what_a_run_has_made_is_removed_from_above(tmp_path: Path) -> None:
+    """Else a device stays, and the process is of no more use."""
+    drive = opened(stand_in(tmp_path, "rpc/O_mix_one_layer"))
+    (first, _), (second, _) = (run_on(drive, job(**MIX)) for _ in range(2))
+    drive.close()
+    assert first == second
+
+
+@pytest.mark.parametrize("transcript", ["rpc/E_error_bdev", "rpc/H_SIGKILL"])
+def test_after_a_bad_run_there_is_a_new_one(transcript: str, tmp_path: Path) -> None:
+    asked = job(**{**LONG_MIX, "run_ns": 2 * SECOND_NS})
+    pid, last = run_on(opened(stand_in(tmp_path, transcript)), asked)
+    assert isinstance(last, Failure) and not is_running(pid)
+
+
+def test_a_stopped_run_ends_its_process(tmp_path: Path) -> None:
+    drive = opened(stand_in(tmp_path, "rpc/H_SIGTERM"))
+    with drive.start(job(**LONG_MIX)) as execution:
+        taken = iter(execution)
+        next(taken)
+        execution.stop()
+        last = list(taken)[-1]
+    assert isinstance(last, Result) and last.stopped
+    assert not is_running(execution.session.process.popen.pid)
+    execution.stop()  # late, and of no effect
+
+
+@pytest.mark.long
+def test_a_paused_one_dies_with_ioplan(tmp_path: Path) -> None:
+    program = stand_in(tmp_path, "rpc/N_nonroot_nohuge")
+    words, pipe = orphan(program, tmp_path, 1, 100, PAUSED), subprocess.PIPE
+    with subprocess.Popen(words, stdin=pipe, stdout=pipe, text=True) as parent:
+        assert parent.stdout
+        child = int(parent.stdout.readline())
+        assert is_paused(child)
+        parent.kill()
+    assert ends(child, 5)
 
 
 needs_bdevperf = pytest.mark.skipif(real() is None, reason=LEFT_OUT)
@@ -405,7 +432,7 @@ def test_known_latencies() -> None:
     asked = job(
         target, 128 << 20, read_percent=70, run_ns=2 * SECOND_NS, read_only=False
     )
-    result = measured(events(real() or Path(), asked))
+    result = measured(ran(real() or Path(), asked))
     for direction, usual_ns in (("read", 1.04e6), ("write", 3.06e6)):
         latency = result.directions[direction].latency  # type: ignore[index]
         assert latency
@@ -448,26 +475,35 @@ def test_a_file_and_a_warm_up(tmp_path: Path) -> None:
 
 @needs_bdevperf
 def test_a_rate_is_a_limit_in_thousands() -> None:
-    from ioplan.workload import Rate
-
     for percent in (100, 0, 50):
         asked = job(rate=Rate(iops=1500), read_percent=percent, read_only=False)
-        result = measured(events(real() or Path(), asked))
+        result = measured(ran(real() or Path(), asked))
         assert result.total.iops == pytest.approx(2000, rel=0.1)
         latency = result.total.latency
         assert latency and latency.percentiles[0].latency_ns < 500_000 < 4 / 2000 * 1e9
 
 
 @needs_bdevperf
+def test_a_real_one_is_as_new(tmp_path: Path) -> None:
+    path = tmp_path / "data.bin"
+    path.write_bytes(bytes(8 << 20))
+    mix, drive = job(read_percent=70, read_only=False), opened(real() or Path())
+    writes = job(read_percent=0, read_only=False)
+    pids = set()
+    for asked in (job(), mix, mix, job(size=65536), writes):
+        pid, last = run_on(drive, asked)
+        assert isinstance(last, Result) and last.streams[0].directions, last
+        pids.add(pid)
+    assert len(pids) == 1
+
+
+@needs_bdevperf
 @pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: needs root to leave it")
 def test_real_faults_are_told() -> None:
-    program = real() or Path()
-    cases = [
-        (job(size=1000), OPTIONS, "not a multiple"),
-        (job(), SpdkOptions(no_huge=True, mask="0x8000000"), "core"),
-        (job(), SpdkOptions(no_huge=True, memory_mib=64), "memory"),
-        (job("/nonexistent/x"), OPTIONS, "No such file"),
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"mask": "0x8000000"}, "core"),
+        ({"memory_mib": 128}, "memory"),
     ]
-    for asked, options, words in cases:
-        last = events(program, asked, options)[-1]
+    for options, words in cases:
+        last = ran(real() or Path(), job(), **options)[-1]
         assert isinstance(last, Failure) and words in last.message, last

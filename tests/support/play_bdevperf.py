@@ -42,6 +42,7 @@ class Play:
         self.recorded, self.manner = recorded, manner
         self.entries: list[dict[str, Any]] = recorded.get("rpc", [])
         self.told: dict[str, int] = {}
+        self.stands_on: dict[str, str] = {}
         self.is_printed = self.is_over = False
         self.ending = threading.Event()
         self.lock = threading.Lock()
@@ -75,6 +76,9 @@ class Play:
             threading.Event().wait()
         if method == "perform_tests" and self.manner == "test":
             return None
+        if method.endswith("_delete") and params["name"] in self.stands_on.values():
+            return {"error": {"code": -16, "message": "Device or resource busy"}}
+        self.stack(method, params or {})
         entry = self.next(method, params)
         if entry is None:
             return self.unrecorded(method, params)
@@ -87,6 +91,13 @@ class Play:
         if not found:
             return None
         return {"error": {"code": int(found[1]), "message": found[2]}}
+
+    def stack(self, method: str, params: dict[str, Any]) -> None:
+        """What stands on what: a device goes after those above it."""
+        if method.endswith("_create") and "base_bdev_name" in params:
+            self.stands_on[params["name"]] = params["base_bdev_name"]
+        if method.endswith("_delete"):
+            self.stands_on.pop(params["name"], None)
 
     def wait(self, entry: dict[str, Any], method: str) -> None:
         if method == "perform_tests":

@@ -12,9 +12,10 @@ import paths
 
 from golden import Golden
 from ioplan import JobStream
-from ioplan.backends import BackendError
-from ioplan.job import SECOND_NS, Job
+from ioplan.backends import BackendError, TargetRequest
+from ioplan.job import SECOND_NS, Event, Job
 from ioplan.workload import SizeShare
+from ioplan_spdk import SpdkBackend
 from ioplan_spdk.program import program_path
 
 RECORDINGS = Golden("spdk_recordings")
@@ -61,6 +62,23 @@ def stand_in(
     )
     path.chmod(0o755)
     return path
+
+
+def opened(
+    program: Path, target: str = MALLOC, folder: Path | None = None, **options: Any
+) -> Any:
+    """A target of bdevperf, without hugepages."""
+    usual = {"path": str(program), "driver": "bdevperf", "no_huge": True}
+    said = {**usual, "patience_s": 5, **options}
+    kept = str(folder) if folder else None
+    request = TargetRequest(path=target, writes=True, options=said, folder=kept)
+    return SpdkBackend().open(request)
+
+
+def events(drive: Any, asked: Job) -> list[Event]:
+    """All events of a run."""
+    with drive.start(asked) as execution:
+        return list(execution)
 
 
 def real() -> Path | None:
