@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 import pytest
 from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
-from run_data import measurement, record, session
-from synthetic_sessions import DEPTHS, store_session
+from figures import measurement, record
+from sessions import SWEPT, put_alike, session
 
 from ioplan.language import METRICS, parse_metric
 from ioplan.language.metric import THROTTLED
@@ -52,7 +52,7 @@ test "Idle" {
 
 Ran = Callable[..., str]
 
-SLOWER_BY_HALF = dict.fromkeys(DEPTHS, -0.5)
+SLOWER_BY_HALF = dict.fromkeys(SWEPT, -0.5)
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_the_simulated_drive_tells_nothing_of_a_file(
 def test_two_sessions_tell_nothing_of_noise(store_path: Path) -> None:
     """However far apart, and however even the repeats; the answer says what would."""
     with Store.open(store_path) as store:
-        base, new = store_session(store, 1), store_session(store, 2, SLOWER_BY_HALF)
+        base, new = put_alike(store, 1), put_alike(store, 2, SLOWER_BY_HALF)
     done = compared(base, new)
     assert done.code == 0 and words(done) == {"undecided"}
     for row in rows(done):
@@ -237,8 +237,8 @@ def test_two_sessions_tell_nothing_of_noise(store_path: Path) -> None:
 def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
     """Earlier sessions of the same runs, and of no other drive's where they are enough."""
     with Store.open(store_path) as store:
-        earlier = [store_session(store, number) for number in range(1, 7)]
-        new = store_session(store, 8, {qd: -0.12 for qd in DEPTHS})
+        earlier = [put_alike(store, number) for number in range(1, 7)]
+        new = put_alike(store, 8, {qd: -0.12 for qd in SWEPT})
     found = json.loads(compared(earlier[-1], new).out)
     source = "5 others that did the same runs on :/dev/sim0 by sim"
     assert found["learned_from"] == earlier[:-1]
@@ -258,11 +258,11 @@ def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
 @pytest.mark.promise("compare.suspected")
 def test_twenty_known_sessions_make_a_verdict_of_one(store_path: Path) -> None:
     """As do two sessions a side that alternate."""
-    loss = {qd: -0.12 for qd in DEPTHS}
+    loss = {qd: -0.12 for qd in SWEPT}
     with Store.open(store_path) as store:
-        earlier = [store_session(store, number) for number in range(1, 21)]
-        new = [store_session(store, number, loss) for number in (22, 24)]
-        base = store_session(store, 23)
+        earlier = [put_alike(store, number) for number in range(1, 21)]
+        new = [put_alike(store, number, loss) for number in (22, 24)]
+        base = put_alike(store, 23)
     done = compared(base, new[0])
     found = json.loads(done.out)["all_cells"]
     assert done.code == 1 and {one["verdict"] for one in found} == {"worse"}
@@ -281,11 +281,11 @@ def test_another_mode_is_said_first_and_nothing_of_the_drive(
     store_path: Path, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     """58 % less by another way of doing I/O, however many sessions there are."""
-    loss = {qd: -0.58 for qd in DEPTHS}
+    loss = {qd: -0.58 for qd in SWEPT}
     one, other = (BackendFacts(version="1", **each) for each in (before, after))
     with Store.open(store_path) as store:
-        base = ",".join(store_session(store, n, backend=one) for n in (1, 3, 5))
-        new = ",".join(store_session(store, n, loss, backend=other) for n in (2, 4, 6))
+        base = ",".join(put_alike(store, n, backend=one) for n in (1, 3, 5))
+        new = ",".join(put_alike(store, n, loss, backend=other) for n in (2, 4, 6))
     done = ioplan("compare", base, new)
     label, key = ("mode", "mode") if one.name == other.name else ("backend", "name")
     said = f"{label}: {before[key]} in BASE, {after[key]} in NEW"
@@ -302,10 +302,10 @@ def test_another_mode_is_said_first_and_nothing_of_the_drive(
 
 
 def test_another_kernel_or_profile_is_said_and_judged(store_path: Path) -> None:
-    loss = {qd: -0.2 for qd in DEPTHS}
+    loss = {qd: -0.2 for qd in SWEPT}
     with Store.open(store_path) as store:
-        base = [store_session(store, n, host={"kernel": "6.1"}) for n in (1, 3, 5)]
-        new = [store_session(store, n, loss, host={"kernel": "6.8"}) for n in (2, 4, 6)]
+        base = [put_alike(store, n, host={"kernel": "6.1"}) for n in (1, 3, 5)]
+        new = [put_alike(store, n, loss, host={"kernel": "6.8"}) for n in (2, 4, 6)]
     done = ioplan("compare", ",".join(base), ",".join(new))
     said = "kernel: 6.1 in BASE, 6.8 in NEW"
     assert done.code == 1 and done.out.index(said) < done.out.index("worse")
@@ -321,8 +321,8 @@ def test_two_drives_have_ratios(store_path: Path) -> None:
     """One session each: nobody knows the noise, and the ratio stands all the same."""
     drives = [{"identity": {"model": "m", "serial": name}} for name in "ab"]
     with Store.open(store_path) as store:
-        base = store_session(store, 1, target=drives[0])
-        new = store_session(store, 2, {qd: 0.79 for qd in DEPTHS}, target=drives[1])
+        base = put_alike(store, 1, target=drives[0])
+        new = put_alike(store, 2, {qd: 0.79 for qd in SWEPT}, target=drives[1])
     done = compared(base, new)
     assert done.code == 0 and words(done) == {"ratio"}
     assert json.loads(done.out)["subject"] == "drives"
@@ -346,10 +346,10 @@ def test_identical_figures_are_equal(store_path: Path) -> None:
 
 def test_sides_that_ran_in_a_row_count_once(store_path: Path) -> None:
     """A drift would look the same; alternating sides are called."""
-    change = {qd: -0.1 for qd in DEPTHS}
+    change = {qd: -0.1 for qd in SWEPT}
     with Store.open(store_path) as store:
-        base = [store_session(store, number) for number in (1, 2, 3, 5)]
-        new = [store_session(store, number, change) for number in (4, 6, 7, 8)]
+        base = [put_alike(store, number) for number in (1, 2, 3, 5)]
+        new = [put_alike(store, number, change) for number in (4, 6, 7, 8)]
     row = compared(",".join(base[:3]), ",".join(new[2:]))
     assert {one["base_sessions"] for one in rows(row)} == {1}
     text = ioplan("compare", ",".join(base[:3]), ",".join(new[2:])).out
@@ -558,9 +558,9 @@ def test_a_cell_that_the_plan_gained_is_not_missing(store_path: Path) -> None:
 def pair(store_path: Path) -> tuple[str, str]:
     """Three sessions a side, alternating: slower at queue depth 1, faster at 2."""
     with Store.open(store_path) as store:
-        base = [store_session(store, number) for number in (1, 3, 5)]
+        base = [put_alike(store, number) for number in (1, 3, 5)]
         change = {"1": -0.2, "2": 0.3, "4": -0.03}
-        new = [store_session(store, number, change) for number in (2, 4, 6)]
+        new = [put_alike(store, number, change) for number in (2, 4, 6)]
     return ",".join(base), ",".join(new)
 
 

@@ -8,8 +8,8 @@ from math import atan, cos, inf, log1p, pi, sin, sqrt
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from run_data import session
-from synthetic_sessions import Design, World, alarms, alternating, judged
+from sessions import session
+from synthetic_comparisons import Design, World, alarms, alternating, judged
 
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.core.statistics.student_t import quantile, tail

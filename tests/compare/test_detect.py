@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
-from synthetic_sessions import World, alternating, judged
+from synthetic_comparisons import World, alternating, judged
 
 from ioplan.results.history import log_limit, signals
 from ioplan.results.history.detect import On, detection

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from desks import by_token, desk_in, form_token, signed_in
+from figures import run
 from postgres import needs_postgres, postgres
-from run_data import run, session
+from sessions import session
 from test_inventory import call_of, state_of
 
 from ioplan.records import Drive, Telemetry

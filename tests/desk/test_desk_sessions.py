@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from desks import by_token, desk_in
-from run_data import run, session
+from figures import run
+from sessions import session
 from starlette.testclient import TestClient
 
 from ioplan.records import Drive, Telemetry

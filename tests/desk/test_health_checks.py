@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from desks import by_token, desk_in
-from run_data import run, session
+from figures import run
+from sessions import session
 from test_queue_store import Starts
 
 from ioplan.records import Drive, Telemetry

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from figures import measurement, record
 from msgspec import Struct
 from paths import ROOT
 from postgres import needs_postgres, postgres, psql
-from run_data import measurement, record, session
+from sessions import session
 
 from ioplan import StoreFault
 from ioplan.records import RunRequest

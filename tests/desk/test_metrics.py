@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from desks import by_token, client, desk_in
+from figures import measurement, record
 from prometheus_client.parser import text_string_to_metric_families
-from run_data import measurement, record, session
+from sessions import session
 
 from ioplan.results.store import Delivery, Store, push
 from ioplan_lab import (

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from run_data import record, session
+from figures import record
+from sessions import session
 
 from ioplan.records import Drive, Telemetry
 from ioplan.results.store import Store
@@ -125,7 +126,7 @@ def test_a_plan_runs_on_drives_that_are_named_by_what_they_are(
 
 
 def record_and_detail(id: str, telemetry: Telemetry) -> tuple[object, object]:
-    from run_data import measurement
+    from figures import measurement
 
     made = measurement()
     return record(1, session=id, made=made, telemetry=telemetry), made.detail

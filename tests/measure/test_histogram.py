@@ -7,9 +7,9 @@ import pickle
 from itertools import pairwise
 
 import pytest
+from figures import flat
 from hypothesis import given
 from hypothesis import strategies as st
-from run_data import flat
 
 from ioplan.job import Counts
 from ioplan.records import PERCENTILES

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
+from figures import SECOND_NS, counts, progress, result, stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_data import SECOND_NS, counts, progress, result, stream
 
 from ioplan.job import Counts, Progress
 from ioplan.records import RunDetail

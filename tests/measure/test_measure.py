@@ -6,9 +6,7 @@ import time
 from statistics import mean, pstdev
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from run_data import (
+from figures import (
     BLOCK_BYTES,
     SECOND_NS,
     counts,
@@ -20,6 +18,8 @@ from run_data import (
     result,
     stream,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ioplan.job import Counts, Failure, Progress, Started
 from ioplan.language import Metric

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import ioplan, plan_file
+from figures import BLOCK_BYTES, SECOND_NS, counts, stream
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from run_data import BLOCK_BYTES, SECOND_NS, counts, stream
 
 from ioplan.job import Progress, Wear
 from ioplan.language import SteadyRule, parse_metric

@@ -8,12 +8,10 @@ from typing import Any
 
 import paths
 import pytest
+from figures import run
 from hypothesis import given
 from hypothesis import strategies as st
 from report_charts import composed
-from run_data import (
-    run,
-)
 
 from ioplan.results.report import safe, spec
 from ioplan.results.store import Store

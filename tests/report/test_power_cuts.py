@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from run_data import record
+from figures import measurement, record
 
 from ioplan.records import RunRecord
 from ioplan.records.record import PowerCutMade
@@ -13,21 +13,22 @@ from ioplan.results.measure.zero_losses import BROKEN, bound
 from ioplan.results.report.documents import Judged
 from ioplan.results.report.power_cuts import survived
 
+MADE = measurement()
+
 
 def cut(seq: int) -> RunRecord:
     made = PowerCutMade(at_s=1.0, off_s=2.0)
-    return record(seq).model_copy(update={"power_cut": made})
+    return record(seq, MADE, power_cut=made)
 
 
 def read(seq: int, **found: int) -> RunRecord:
-    one = record(seq)
+    one = record(seq, MADE)
     promised = {"promised_by_flush": 5}
     facts: dict[str, Any] = {"verify": dict.fromkeys(BROKEN, 0) | promised | found}
     backend = one.backend.model_copy(update={"facts": facts})
     return one.model_copy(update={"backend": backend})
 
 
-@pytest.mark.long_but_first
 @pytest.mark.parametrize(
     ("cuts", "text"),
     [(1, "95 %"), (10, "26 %"), (59, "5.0 %"), (100, "3.0 %"), (1000, "0.30 %")],
@@ -78,7 +79,7 @@ def test_a_cut_after_which_nothing_promised_was_read_says_nothing() -> None:
 
 
 def test_what_was_not_read_says_nothing() -> None:
-    assert list(survived({"a": [cut(1), record(2), read(3, rolled_back=4)]})) == [
+    assert list(survived({"a": [cut(1), record(2, MADE), read(3, rolled_back=4)]})) == [
         *survived({"a": [cut(1), read(2)]})
     ]
     assert list(survived({"a": [cut(1)], "b": [read(2, lost_fua=1)]})) == []

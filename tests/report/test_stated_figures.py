@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 from command import Done, ioplan, plan_file
+from figures import SECOND_NS, counts, measured, record, result, stream
 from hypothesis import given
 from hypothesis import strategies as st
 from plans import checked
-from run_data import SECOND_NS, counts, record, stream
 
 from ioplan import metric_text
 from ioplan.cli.commands.report import report_document
-from ioplan.job import Progress, Result
+from ioplan.job import Progress
 from ioplan.language import parse_metric
-from ioplan.results.measure import Measurement, Sample
+from ioplan.results.measure import Sample
 from ioplan.results.measure.over_time import stated
 from ioplan.results.report import Headline
 from ioplan.results.store import Store
@@ -151,17 +151,15 @@ def test_a_rate_that_was_reached_has_no_spread(
 def series(rates: list[int]) -> Sample:
     """A run of intervals of 100 ms, each at a rate and with a tenth of the latency
     that one I/O at a time would have."""
-    made = Measurement()
-    total = []
+    parts, total = [], []
     for number, rate in enumerate(rates, start=1):
         latencies_ns = [SECOND_NS // (10 * rate)] * (rate // 10)
         total += latencies_ns
         part = stream(read=counts(latencies_ns))
         event = {"t_ns": number * SECOND_NS // 10, "interval_ns": SECOND_NS // 10}
-        made.add(Progress(warmup=False, streams=(part,), **event))
-    part = stream(read=counts(total))
-    made.add(Result(run_ns=len(rates) * SECOND_NS // 10, streams=(part,)))
-    return Sample(record(1, made=made), made.detail)
+        parts.append(Progress(warmup=False, streams=(part,), **event))
+    made = measured(*parts, result(len(rates) / 10, stream(read=counts(total))))
+    return Sample(record(1, made), made.detail)
 
 
 def outcome(text: str, sample: Sample) -> str:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from figures import SECOND_NS, counts, stream
 from msgspec.structs import replace
 from plans import checked
-from run_data import SECOND_NS, counts, session, stream
+from sessions import session
 
 from ioplan.backends import (
     Availability,

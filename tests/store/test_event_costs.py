@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from figures import record
 from plans import checked
-from run_data import record, session
+from sessions import session
 
 from ioplan.planner.places import places_of
 from ioplan.records import EventMade, Interval, RunDetail, RunRecord

@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from run_data import record, run, session
+from figures import record, run
+from sessions import session
 
 from ioplan.core.formats import FormatError
 from ioplan.language import SteadyRule, parse_metric

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 from command import ioplan, plan_file
-from run_data import session
+from sessions import session
 
 from ioplan.core.state_folder import state_folder
 from ioplan.records import new_session_id

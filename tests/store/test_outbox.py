@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from command import ioplan
-from run_data import measurement, record, session
+from figures import measurement, record
+from sessions import session
 
 from ioplan.results.store import (
     Delivery,
