@@ -11,7 +11,7 @@ from sessions import put
 
 from ioplan.job import SECOND_NS
 from ioplan.language import Metric
-from ioplan.records.record import PhaseResult
+from ioplan.records import PhaseResult
 from ioplan.results.report import ChartSpec, spec
 from ioplan.results.store import Store
 from ioplan.workload import Phase

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.cli.commands.report import report_document
+from ioplan.cli import plan_of
+from ioplan.results import report
 from ioplan.results.report import Document
-from ioplan.results.report.html.one_chart import chart_named, chart_page, charts_of
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
@@ -40,7 +40,8 @@ def run(folder: Path, *more: str, text: str = MENDED) -> None:
 def document(store: Path, *ids: str) -> Document:
     with Store.open(store) as opened:
         found = [opened.session(id) for id in ids or ("last",)]
-        return report_document(opened, found)
+        plans = {one.id: plan_of(one) for one in found}
+        return report.document(opened, found, plans, "")
 
 
 @pytest.mark.parametrize("profile", ["smoke", "short"])
@@ -58,11 +59,8 @@ def test_its_name_stands_everywhere(
     badge = tmp_path / "badge.svg"
     assert ioplan("report", "--badge", "-o", badge).code == 0
     assert named in badge.read_text()
-    found = document(store_path)
-    alone = chart_page(found, chart_named(found, next(iter(charts_of(found)))))
-    for html in (text, alone):
-        about = json.loads(re.findall(r'id="about">(.*?)</script>', html)[0])
-        assert [one["profile"] for one in about["sources"]] == [profile]
+    about = json.loads(re.findall(r'id="about">(.*?)</script>', text)[0])
+    assert [one["profile"] for one in about["sources"]] == [profile]
 
 
 def test_without_preconditioning_there_is_no_tick(
