@@ -12,6 +12,7 @@ from figures import (
     counts,
     flat,
     latencies_ns,
+    measured,
     measurement,
     progress,
     record,
@@ -27,13 +28,6 @@ from ioplan.records import DirectionResult
 from ioplan.results.measure import Histogram, Measurement, Sample, figure
 
 latency_lists = st.lists(st.integers(1, 10**10), min_size=1, max_size=60)
-
-
-def measured(*events: object) -> Measurement:
-    made = Measurement()
-    for event in events:
-        made.add(event)  # type: ignore[arg-type]
-    return made
 
 
 def agrees(got: DirectionResult, samples: list[int], seconds: int) -> None:

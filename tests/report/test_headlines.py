@@ -435,29 +435,30 @@ WRITES = "sequential 4KiB 0/100"
 FLUSHED = f"{WRITES}, sync every 1"
 BOTH = f"workload both {{\ndata = random 4KiB 100/0\nlog = {FLUSHED}\n}}\n"
 COMMITS = {
-    "log": (f"run {FLUSHED} for 4s", ["commit.mean", "iops", "iops", "commit.p99"]),
-    "no flush": (f"run {WRITES} for 4s", ["mean", "iops", "iops", "p99"]),
+    "log": (f"run {FLUSHED} for 2s", ["commit.mean", "iops", "iops", "commit.p99"]),
+    "no flush": (f"run {WRITES} for 2s", ["mean", "iops", "iops", "p99"]),
     "fua": (
-        f"run {FLUSHED}, fua for 4s",
+        f"run {FLUSHED}, fua for 2s",
         ["commit.mean", "iops", "iops", "commit.p99"],
     ),
     "mix": (
-        "run random 4KiB 70/30, sync every 8 for 4s",
+        "run random 4KiB 70/30, sync every 8 for 2s",
         ["commit.mean", "mean", "iops", "iops"],
     ),
-    "beside": ("run both for 4s", ["commit.mean", "mean", "iops", "iops"]),
+    "beside": ("run both for 2s", ["commit.mean", "mean", "iops", "iops"]),
     "seek": (
-        f"seek highest qd in 1..4 where commit.mean < 1s\nrun {FLUSHED} for 4s",
+        f"seek highest qd in 1..4 where commit.mean < 1s\nrun {FLUSHED} for 2s",
         ["qd", "iops", "commit.p99"],
     ),
     "never": (
-        f"run {WRITES}, sync every 1000000000 for 4s",
+        f"run {WRITES}, sync every 1000000000 for 2s",
         ["mean", "iops", "iops", "p99"],
     ),
-    "named": (f"headline mean\nrun {FLUSHED} for 4s", ["mean"]),
+    "named": (f"headline mean\nrun {FLUSHED} for 2s", ["mean"]),
 }
 
 
+@pytest.mark.usefixtures("rough_sim")
 def test_what_flushes_is_told_by_its_commit(tmp_path: Path, store_path: Path) -> None:
     """And the figure is that which `show --metric` has."""
     tests = "".join(f'test "{name}" {{\n{b}\n}}\n' for name, (b, _) in COMMITS.items())

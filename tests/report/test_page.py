@@ -9,7 +9,7 @@ from typing import Any
 import paths
 import pytest
 from figures import run
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_charts import composed
 
@@ -29,6 +29,7 @@ values = st.recursive(
 )
 
 
+@settings(max_examples=25)
 @given(values)
 def test_json_cannot_leave_its_script(value: Any) -> None:
     text = safe(value)

@@ -90,6 +90,7 @@ def shown(metric: str) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("rough_sim")
 @pytest.mark.parametrize("name", PLANS)
 def test_each_headline_is_what_show_has_of_its_text(
     name: str, tmp_path: Path, store_path: Path

@@ -93,19 +93,19 @@ series = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(histograms)
 def test_histograms_survive_the_codec(given: tuple[StoredHistogram, ...]) -> None:
     assert decode_histograms(encode_histograms(given)) == given
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(series)
 def test_series_survive_the_codec(given: tuple[Interval, ...]) -> None:
     assert decode_series(encode_series(given)) == given
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.binary(max_size=60), st.integers(0, 200))
 def test_damaged_bytes_are_a_codec_error(noise: bytes, cut: int) -> None:
     sound = encode_series(run(1)[1].series)
