@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from chromium import Browser
 from command import ioplan
-from figures import record, run
-from sessions import session
+from run_data import record, run, session
 
 from ioplan.results.store import Store
 

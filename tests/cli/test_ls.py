@@ -12,8 +12,7 @@ from pathlib import Path
 import paths
 import pytest
 from command import ioplan
-from figures import run
-from sessions import session
+from run_data import run, session
 
 from ioplan.cli.sessions.session_filter import since_of
 from ioplan.records import Drive, Verdict

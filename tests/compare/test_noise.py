@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from figures import HOST, measurement, record
-from sessions import session
+from run_data import HOST, measurement, record, session
 
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.language import Metric

@@ -6,21 +6,20 @@ import time
 from statistics import mean, pstdev
 
 import pytest
-from figures import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from run_data import (
     BLOCK_BYTES,
     SECOND_NS,
     counts,
     flat,
     latencies_ns,
-    measured,
     measurement,
     progress,
     record,
     result,
     stream,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ioplan.job import Counts, Failure, Progress, Started
 from ioplan.language import Metric
@@ -28,6 +27,13 @@ from ioplan.records import DirectionResult
 from ioplan.results.measure import Histogram, Measurement, Sample, figure
 
 latency_lists = st.lists(st.integers(1, 10**10), min_size=1, max_size=60)
+
+
+def measured(*events: object) -> Measurement:
+    made = Measurement()
+    for event in events:
+        made.add(event)  # type: ignore[arg-type]
+    return made
 
 
 def agrees(got: DirectionResult, samples: list[int], seconds: int) -> None:

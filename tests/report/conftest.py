@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sessions import session
+from run_data import (
+    session,
+)
 
 from ioplan.results.store import Store
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from test_runner import Bench, bench, steady_at
-
-__all__ = ["bench"]
+from bench import Bench, steady_at
 
 STEPS = """test "T" {
   run    random 4KiB 100/0 for 1s as before

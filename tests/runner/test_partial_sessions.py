@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench import Bench
 from command import ioplan, plan_file
 from plans import checked
 from rich.console import Console
 from test_policy import failing
-from test_runner import Bench, bench
 
 from ioplan.records import Session
 from ioplan.results import export
@@ -28,8 +28,6 @@ from ioplan.results.report import (
 )
 from ioplan.results.report.html.page import summed
 from ioplan.results.report.terminal.parts import curves
-
-__all__ = ["bench"]
 
 CELLS = """test "A" {
   run random 4KiB 100/0 for 2s

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from bench import FILLED, READS, Bench, Script, ScriptedExecution, played
 from command import ioplan, plan_file
-from test_runner import FILLED, READS, Bench, Script, ScriptedExecution, bench, played
 
 from ioplan.job import Event, Failure, Started
-
-__all__ = ["bench"]
 
 
 def failing(*numbers: int, cause: str = "device-error") -> Script:

@@ -4,322 +4,40 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pytest
-from figures import SECOND_NS, counts, stream
+from bench import (
+    CAPACITY,
+    FILLED,
+    READS,
+    Bench,
+    Script,
+    ScriptedExecution,
+    done_of,
+    played,
+    steady_at,
+)
 from msgspec.structs import replace
-from plans import checked
-from sessions import session
+from run_data import SECOND_NS, counts, stream
 
 from ioplan.backends import (
-    Availability,
     BackendError,
-    Gap,
-    ProgressCallback,
     TargetFacts,
-    TargetRequest,
-    ignore_progress,
 )
 from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
-from ioplan.language.spoken import VOCABULARY
-from ioplan.planner import Step, summary_of
-from ioplan.records import Interval, RunDetail, RunRecord, Session, Steady, Verdict
 from ioplan.records.assessed import last_assessed, unsteady
-from ioplan.records.session import SessionStatus
 from ioplan.records.window import window_of
-from ioplan.results.store import Store, StoreError
+from ioplan.results.store import Store
 from ioplan.runner import (
     BaselineSession,
     Limits,
-    SessionContext,
-    SessionObserver,
-    SessionRunner,
 )
-from ioplan.runner.execute.outcome import SessionOutcome
 from ioplan.runner.execute.watchdog import least_silence_s
 from ioplan.workload import Rate, RatePhase, Replay
 from ioplan_testing import job as one_job
 from ioplan_testing import stream as one_stream
-
-Log = list[tuple[Any, ...]]
-CAPACITY = 1 << 20
-
-
-class ScriptedExecution:
-    """Gives the events of a script, which sees the execution and the job."""
-
-    def __init__(self, drive: ScriptedDrive, job: Job) -> None:
-        self.drive, self.job, self.stopped = drive, job, False
-        self.number = drive.started = drive.started + 1
-
-    @property
-    def never_waits(self) -> bool:
-        return not self.drive.waits
-
-    def __iter__(self) -> Iterator[Event]:
-        return self.drive.script(self)
-
-    def stop(self) -> None:
-        self.stopped = True
-
-    def kill(self) -> None:
-        self.stopped = True
-
-    def __enter__(self) -> Self:
-        self.drive.open_runs += 1
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.drive.moment("leave")
-        self.drive.open_runs -= 1
-        self.drive.log.append(("left", self.number))
-
-
-Script = Callable[[ScriptedExecution], Iterator[Any]]
-
-
-class ScriptedDrive:
-    """A drive; `moment` is called wherever something may be made to happen."""
-
-    def __init__(self, script: Script, log: Log) -> None:
-        self.script, self.log, self.waits = script, log, False
-        self.started = self.open_runs = 0
-        self.moment: Callable[[str], None] = lambda name: None
-        self.facts = TargetFacts(
-            path="scripted", kind="file", capacity_bytes=CAPACITY, block_bytes=512
-        )
-
-    def start(self, job: Job) -> ScriptedExecution:
-        assert not self.open_runs, "two runs at a time"
-        self.moment("start")
-        made = ScriptedExecution(self, job)
-        self.log.append(("start", made.number))
-        return made
-
-    def purge(self, tell: ProgressCallback = ignore_progress) -> str:
-        """A stranger may call the parameter what it likes."""
-        self.moment("purge")
-        tell(0.5)
-        self.log.append(("purge",))
-        return "wiped"
-
-    def idle(self, pause_ns: int) -> None:
-        self.moment("idle")
-        self.log.append(("idle", pause_ns))
-
-    def close(self) -> None:
-        pass
-
-
-class ScriptedBackend:
-    name = "scripted"
-    virtual_time = True
-    speaks = VOCABULARY
-
-    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
-        return []
-
-    def native(self, job: Job, options: dict[str, Any]) -> str:
-        return ""
-
-    def availability(self, options: dict[str, Any]) -> Availability:
-        return Availability(usable=True, version="1")
-
-    def open(self, request: TargetRequest) -> ScriptedDrive:
-        raise NotImplementedError
-
-
-def done_of(job: Job, ios: int, per_s: float) -> Any:
-    """So many I/Os of the job's mix and size, whose latency keeps the queue full."""
-    first = job.streams[0]
-    latency_ns = int(first.qd * first.threads * 0.8 * SECOND_NS / max(per_s, 1))
-    size_bytes = (first.read_sizes if first.read_percent else first.write_sizes)[0]
-    reads = round(ios * first.read_percent / 100)
-    made = {"read": reads, "write": ios - reads}
-    return stream(
-        **{
-            direction: counts([latency_ns] * n, bytes=n * size_bytes.size_bytes)
-            for direction, n in made.items()
-            if n
-        }
-    )
-
-
-def steady_at(*iops: int) -> Script:
-    """Each run lasts as long as asked and has the next of these rates."""
-
-    def script(run: ScriptedExecution) -> Iterator[Event]:
-        rate = iops[min(run.number, len(iops)) - 1]
-        yield from played(run, rate)
-
-    return script
-
-
-def played(
-    run: ScriptedExecution, iops: int, seconds: int | None = None
-) -> Iterator[Event]:
-    """A sound run of one second intervals, or what of it there is until a stop."""
-    if seconds is None:
-        seconds = (run.job.run_ns or 0) // SECOND_NS or bytes_s(run.job, iops)
-    yield Started(mode="scripted", facts={"number": run.number})
-    done, most = 0, seconds * iops
-    if run.job.passes:
-        most = round(run.job.passes * CAPACITY) // 4096
-    for second in range(1, seconds + 1):
-        if run.stopped:
-            break
-        done = second
-        run.drive.moment("interval")
-        yield Progress(
-            t_ns=second * SECOND_NS,
-            interval_ns=SECOND_NS,
-            streams=(done_of(run.job, min(iops, most - (done - 1) * iops), iops),),
-        )
-    run.drive.moment("last")
-    yield Result(
-        run_ns=done * SECOND_NS,
-        stopped=run.stopped,
-        streams=(done_of(run.job, min(most, done * iops), iops),),
-    )
-    run.drive.moment("after")
-
-
-def bytes_s(job: Job, iops: int) -> int:
-    return max(1, -(-round((job.passes or 0) * CAPACITY) // (4096 * iops)))
-
-
-class Spy(SessionObserver):
-    """Notes all that it is told."""
-
-    def __init__(self, log: Log) -> None:
-        self.log = log
-        self.lefts: list[float] = []
-
-    def session_started(self, session: Session, total_s: float) -> None:
-        self.log.append(("session_started",))
-        self.lefts.append(total_s)
-
-    def note(self, text: str) -> None:
-        self.log.append(("note", text))
-
-    def step(self, step: Step, number: int) -> None:
-        self.log.append(("step", number, str(step)))
-
-    def progress(
-        self, progress: Progress, interval: Interval | None, done: float | None
-    ) -> None:
-        self.log.append(("progress", done))
-
-    def purged(self, done: float) -> None:
-        self.log.append(("purged", done))
-
-    def record(self, record: RunRecord) -> None:
-        self.log.append(("record", record.seq, record.status))
-
-    def steady(self, steady: Steady, round: int) -> None:
-        self.log.append(("steady", round, steady.reached))
-
-    def verdict(self, record: RunRecord, verdict: Verdict) -> None:
-        self.log.append(("verdict", record.seq, verdict.outcome))
-
-    def eta(self, left_s: float) -> None:
-        self.lefts.append(left_s)
-
-    def session_finished(self, status: str, verdict: str) -> None:
-        self.log.append(("session_finished", status))
-
-
-class SpyStore(Store):
-    """Notes what it is given; a full disk lets it do no more."""
-
-    log: Log
-    full = False
-    moment: Callable[[str], None] = staticmethod(lambda name: None)
-
-    def _heard(self, *what: Any) -> None:
-        self.moment(what[0])
-        if self.full:
-            raise StoreError("the store cannot grow, the disk is full")
-        self.log.append(what)
-
-    def add(self, record: RunRecord, detail: RunDetail) -> bool:
-        self._heard("add", record.seq)
-        return super().add(record, detail)
-
-    def add_verdicts(self, session_id: str, seq: int, verdicts: Any) -> None:
-        self._heard("add_verdicts", seq)
-        super().add_verdicts(session_id, seq, verdicts)
-
-    def finish(
-        self, session_id: str, status: SessionStatus, ended_at: str, unmet: int = 0
-    ) -> None:
-        self._heard("finish", status)
-        super().finish(session_id, status, ended_at, unmet)
-
-
-class Bench:
-    """All that a session needs; `go` runs a plan in it."""
-
-    def __init__(self, place: Path) -> None:
-        self.log: Log = []
-        self.store = SpyStore.open(place / "r.db")
-        self.store.log = self.log
-        self.spy = Spy(self.log)
-        self.drive = ScriptedDrive(steady_at(100), self.log)
-        self.sessions = 0
-        self.context: SessionContext | None = None
-
-    def go(
-        self, text: str, script: Script | None = None, **more: Any
-    ) -> SessionOutcome:
-        self.drive.script = script or self.drive.script
-        self.sessions += 1
-        plan = checked(text)
-        self.context = SessionContext(
-            plan=plan,
-            backend=ScriptedBackend(),
-            drive=self.drive,
-            store=self.store,
-            session=session(f"s{self.sessions}"),
-            summary=summary_of(plan),
-            observer=self.spy,
-            **more,
-        )
-        return SessionRunner(self.context).run()
-
-    @property
-    def records(self) -> list[RunRecord]:
-        return list(self.store.records(f"s{self.sessions}"))
-
-    @property
-    def outcomes(self) -> Counter[str]:
-        return Counter(
-            one.outcome for record in self.records for one in record.verdicts
-        )
-
-    @property
-    def status(self) -> str:
-        return self.store.session(f"s{self.sessions}").status
-
-    def told(self, *kinds: str) -> Log:
-        return [row for row in self.log if row[0] in kinds]
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    made = Bench(tmp_path)
-    with made.store:
-        yield made
-        assert not made.drive.open_runs, "a run was left behind"
-
-
-READS = 'test "T" { run random 4KiB 100/0 for 2s\n vary qd in 1, 2, 4\n %s }'
-FILLED = "precondition filled { purge write random 4KiB, 1 pass }\n"
-
 
 # order
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from test_runner import FILLED, Bench, Script, ScriptedExecution, bench, done_of, played
+from bench import FILLED, Bench, Script, ScriptedExecution, done_of, played
 
 from ioplan.job import Event, Failure, Progress, Result, Started
 from ioplan.planner import unfold, with_repetitions
@@ -15,8 +15,6 @@ from ioplan.results.compare import Question, compare, side_of
 from ioplan.results.report import Reader
 from ioplan.results.report.sentences import found_line
 from ioplan.runner.session.context import FinishedRuns
-
-__all__ = ["bench"]
 
 SEEK = """test "T" {
   run    random 4KiB 100/0 for 2s

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import random
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from killing import cpu_time_s
 from paths import ROOT
-from test_kill import Place, finished, session_killed_again_and_again, sim
 
 from ioplan.records import RunRecord
 from ioplan.results.store import Store
@@ -18,7 +15,6 @@ from ioplan.results.store import Store
 pytestmark = pytest.mark.slow
 
 CAPACITY = ROOT / "examples/capacity.ioplan"
-KILLS = 8
 
 
 def records(store: Path) -> list[RunRecord]:
@@ -74,24 +70,6 @@ test "Share" {
   vary size in 4KiB, 8KiB
 }
 """
-
-
-@pytest.mark.long
-@pytest.mark.promise("resume.seek")
-def test_a_seek_that_is_killed_goes_on_at_its_probe(tmp_path: Path) -> None:
-    """On the simulated drive, where the same probe has the same answer each time."""
-    plan = plan_file(tmp_path, KILLED)
-    quiet = Place(plan, tmp_path / "quiet.db", sim, cpu_time_s)
-    assert ioplan(*quiet.run()).code == 0
-    wanted = finished(quiet.store)
-    assert set(wanted.values()) == {1} and len(wanted) == 6 + 2 + 2 + 2
-    chance, kills = random.Random(20261122), 0
-    while kills < KILLS:
-        place = quiet.another(f"{kills}.db")
-        place.span_s = 0.4
-        session_killed_again_and_again(place, chance)
-        assert finished(place.store) == wanted
-        kills += place.kills.total()
 
 
 @pytest.mark.long

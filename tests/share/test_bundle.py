@@ -12,11 +12,10 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
-from figures import run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packed import unpacked_in
-from sessions import session
+from run_data import run, session
 
 from ioplan.records import Resolved, RunRequest, SessionEvent, StoredHistogram
 from ioplan.results import (

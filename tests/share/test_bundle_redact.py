@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from command import ioplan
-from figures import run
 from packed import unpacked_in
-from sessions import session
+from run_data import run, session
 
 from ioplan.records import (
     Drive,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from figures import measurement, record
 from paths import ROOT
 from postgres import needs_postgres, postgres, psql
-from sessions import session
+from run_data import measurement, record, session
 
 from ioplan.results.store import Store, push
 

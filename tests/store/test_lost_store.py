@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 from command import plan_file
-from figures import record
 from refused import refused
-from sessions import session
+from run_data import record, session
 from started import started
 
 from ioplan import StoreFault

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from figures import run
 from pydantic import ValidationError
-from sessions import session
+from run_data import run, session
 
 from ioplan.records import Drive, RunDetail, Session, Verdict
 from ioplan.results.store import SessionFilter, Store

@@ -14,10 +14,9 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
-from figures import measurement, record
 from postgres import Server, needs_postgres
 from postgres import server as running_server
-from sessions import session
+from run_data import measurement, record, session
 
 from ioplan.records import Drive, SessionEvent, Verdict
 from ioplan.results.history import Question, history

@@ -13,9 +13,8 @@ from typing import Any
 import paths
 import pytest
 from command import ioplan, plan_file
-from figures import record, run
 from postgres import needs_postgres, postgres
-from sessions import session
+from run_data import record, run, session
 
 from ioplan.records import Drive
 from ioplan.results.store import COLUMNS, Store

@@ -7,8 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from figures import record, run
-from sessions import session
+from run_data import record, run, session
 
 from ioplan.records import RunRecord
 from ioplan.results.store import COLUMNS, VIEWS, Store, StoreError

@@ -13,8 +13,7 @@ from typing import Any
 
 import paths
 import pytest
-from figures import record, run
-from sessions import session
+from run_data import record, run, session
 
 from ioplan.records import PERCENTILES, Drive, RunRecord
 from ioplan.results.store import VIEWS, Store

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from command import ioplan
-from figures import record
-from sessions import session
+from run_data import record, session
 from suite_rows import PLANS, plan_of
 
 from ioplan import metric_text

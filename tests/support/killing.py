@@ -19,7 +19,12 @@ CPUCLOCK_SCHED = 2
 """Of Linux's posix-timers_types.h: with a process's number it names its clock."""
 
 
+Act = Callable[[], object]
 Clock = Callable[[int], float]
+
+
+def nothing() -> None:
+    """What a process does that is not disturbed."""
 
 
 def real_time_s(pid: int) -> float:
@@ -39,8 +44,9 @@ class Forked:
     What it prints (JSON lines) tells afterwards what it was doing.
     """
 
-    def __init__(self, out: Path, *arguments: str | Path) -> None:
-        self.out = out
+    def __init__(self, out: Path, *arguments: str | Path, arm: Act = nothing) -> None:
+        """`arm` is called in the process, before the command line is."""
+        self.out, self.arm = out, arm
         self.code: int | None = None
         out.write_bytes(b"")  # it may be killed before it opens it
         self.pid = os.fork()
@@ -56,6 +62,7 @@ class Forked:
             os.dup2(fd, 2)
             sys.stdout = os.fdopen(1, "w")
             sys.stderr = os.fdopen(2, "w")
+            self.arm()
             code = run(arguments)
         except BaseException:
             traceback.print_exc()

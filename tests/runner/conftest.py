@@ -1,0 +1,18 @@
+"""A bench for a test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench import Bench
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    """At the end no run goes on."""
+    made = Bench(tmp_path)
+    with made.store:
+        yield made
+        assert not made.drive.open_runs, "a run was left behind"
