@@ -572,11 +572,6 @@ def test_a_region_that_begins_between_two_writes_is_cut(tmp_path: Path) -> None:
     assert f"offset={64}k" in FioBackend().native(wanted, {})
 
 
-def test_a_program_of_another_version_than_is_named_is_refused() -> None:
-    there = FioBackend().availability({"version": "2.1"})
-    assert not there.usable and "option version says 2.1" in there.reason
-
-
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
-from fio_jobs import MIB, NEEDS_FIO, job, one_size, split, stream
+from fio_jobs import MIB, NEEDS_FIO, job, one_size, split, stand_in, stream
 from hypothesis import given
 from hypothesis import strategies as st
 
 from golden import Check, Golden
-from ioplan.backends import Backend, BackendError
+from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import SECOND_NS, Job
-from ioplan_fio import FioBackend, Settings, job_file, settings_of
-from ioplan_fio.gaps import GapContext, find_gaps
-from ioplan_fio.jobfile import ENGINES, duration
-from ioplan_fio.program import version_of
-from ioplan_fio.section import bell, whole
-from ioplan_fio.streams import extent
+from ioplan_fio import FioBackend, Settings, job_file
 
 FILES = Golden("fio_jobs")
 KIB = 1024
@@ -117,18 +115,28 @@ JOBS: dict[str, Job] = {
 }  # fmt: skip
 
 
-def shown(wanted: Job, settings: Settings) -> str:
+@cache
+def program(version: str) -> str:
+    """What says that it is a fio of this version."""
+    return stand_in(Path(mkdtemp()), "exit 0", f"fio-{version}")
+
+
+def gaps(wanted: Job, engine: str = "io_uring", version: str = "3.33") -> list[Any]:
+    return FioBackend().gaps(wanted, {"engine": engine, "version": version})
+
+
+def shown(wanted: Job) -> str:
     """The job file, and under it what is not exact."""
-    gaps = find_gaps(GapContext(wanted, settings.engine, (3, 33)))
     lines = [
-        f"# {g.stream}.{g.field}: {g.reason} -> {g.instead or 'REFUSED'}" for g in gaps
+        f"# {g.stream}.{g.field}: {g.reason} -> {g.instead or 'REFUSED'}"
+        for g in gaps(wanted)
     ]
-    return job_file(wanted, settings) + "\n" + "\n".join([*lines, ""])
+    return job_file(wanted, Settings()) + "\n" + "\n".join([*lines, ""])
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_a_job_file(name: str, golden: Check) -> None:
-    golden(FILES, name, shown(JOBS[name], Settings()))
+    golden(FILES, name, shown(JOBS[name]))
 
 
 def test_every_golden_has_a_job() -> None:
@@ -140,196 +148,148 @@ def test_every_golden_has_a_job() -> None:
 def test_fio_takes_every_job_file(tmp_path: Path) -> None:
     for name, one in FILES.items():
         (tmp_path / f"{name}.fio").write_text(one.expected)
-    done = subprocess.run(
-        ["fio", "--parse-only", *sorted(tmp_path.iterdir())],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    words = ["fio", "--parse-only", *sorted(tmp_path.iterdir())]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["io_uring", "libaio", "psync", "io_uring_cmd"])
 def test_an_engine(engine: str) -> None:
     wanted = job(stream(qd=4), target="/dev/nvme0n1")
     text = FioBackend().native(wanted, {"engine": engine})
     assert f"ioengine={engine}\n" in text
     assert ("direct=1" in text) == (engine != "io_uring_cmd")
     assert ("filename=/dev/ng0n1" in text) == (engine == "io_uring_cmd")
-    gaps = find_gaps(GapContext(wanted, engine, (3, 33)))  # type: ignore[arg-type]
-    assert [gap.field for gap in gaps] == (["qd"] if engine == "psync" else [])
+    assert [gap.field for gap in gaps(wanted, engine)] == ["qd"] * (engine == "psync")
 
 
-def test_a_newer_fio_has_a_gap_less() -> None:
-    wanted = job(stream(**WRITES, sync_every=8, qd=4))
-    assert find_gaps(GapContext(wanted, "io_uring", (3, 37)))
-    assert not find_gaps(GapContext(wanted, "io_uring", (3, 38)))
-    paused = job(stream(pause_ns=SECOND_NS), warmup_ns=SECOND_NS)
-    fields = {
-        version: [
-            gap.field for gap in find_gaps(GapContext(paused, "io_uring", version))
-        ]
-        for version in ((3, 33), (3, 34), (3, 35))
-    }
-    assert fields == {(3, 33): ["pause", "warmup"], (3, 34): ["warmup"], (3, 35): []}
+SYNC: dict[str, Any] = {**WRITES, "sync_every": 8}
+PAUSED = job(stream(pause_ns=SECOND_NS), warmup_ns=SECOND_NS)
+FLUSHES: dict[str, Any] = {**WRITES, "sync_every": 4}
+SHARED = stream(**WRITES, pattern="sequential", threads=3, region_end_bytes=16 * 4096)
+LATE = job(stream(), stream(name="b", starts_ns=SECOND_NS // 2))
+RATED = {"rate": {"iops": 500}}
+DEVICE = {"target": "/dev/nvme0n1"}
+DIFFERS: list[tuple[str, str, Job, list[tuple[str, str]]]] = [
+    # a newer fio has a gap less
+    ("io_uring", "3.33", PAUSED, [("pause", "?"), ("warmup", "")]),
+    ("io_uring", "3.34", PAUSED, [("warmup", "")]),
+    ("io_uring", "3.35", PAUSED, []),
+    # libaio leaves out flushes where it waits: on 3.33 282 for 468, 2376 for 7920
+    ("libaio", "3.38", job(stream(**SYNC, qd=8, pause_ns=SECOND_NS)), [("sync", "?")]),
+    ("libaio", "3.38", job(stream(**SYNC, pause_ns=SECOND_NS)), []),
+    ("libaio", "3.38", job(stream(**SYNC, qd=8, **RATED)), [("rate", "?"), ("sync", "?")]),
+    ("libaio", "3.38", job(stream(**SYNC, **RATED)), [("rate", "?")]),
+    # a flush that blocks or comes again: on 3.33 97 for 50 groups with reads between
+    ("libaio", "3.38", job(stream(**FLUSHES, qd=8)), [("sync", "?")]),
+    ("libaio", "3.38", job(stream(**FLUSHES)), []),
+    ("psync", "3.33", job(stream(**FLUSHES)), []),
+    ("psync", "3.33", job(stream(**FLUSHES | {"read_percent": 50})), [("sync", "?")]),
+    ("psync", "3.38", job(stream(**FLUSHES | {"read_percent": 50})), []),
+    ("io_uring", "3.33", job(stream(**FLUSHES, qd=8)), [("sync", "?")]),
+    ("io_uring", "3.38", job(stream(**FLUSHES, qd=8)), []),
+    # a depth that is rounded up is refused: 3.95 I/Os outstanding at iodepth=3
+    ("io_uring", "3.38", job(stream(qd=3)), [("qd", "")]),
+    ("io_uring_cmd", "3.38", job(stream(qd=24), **DEVICE), [("qd", "")]),
+    ("io_uring", "3.38", job(stream(qd=1)), []),
+    ("io_uring", "3.38", job(stream(qd=64)), []),
+    ("io_uring", "3.39", job(stream(qd=3)), []),
+    ("libaio", "3.33", job(stream(qd=3)), []),
+    # three equal parts of 16 blocks leave one out
+    ("io_uring", "3.38", job(SHARED, passes=1), [("passes", "the last 1 block left out")]),
+    ("io_uring", "3.38", job({**SHARED, "threads": 4}, passes=1), []),
+    ("io_uring", "3.38", job({**SHARED, "threads": 1}, passes=1), []),
+    # what NVMe passthrough has no words for
+    ("io_uring_cmd", "3.33", job(stream(**SYNC), **DEVICE), [("sync", "")]),
+    ("io_uring_cmd", "3.33", job(stream(trim_percent=100), **DEVICE), [("trim", "")]),
+    # among hosts its threads come to the gate too late to go through it together
+    ("io_uring", "3.38", LATE, [("starts", "?")]),
+    ("io_uring", "3.38", LATE.model_copy(update={"await_start": True}), [("starts", "")]),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("waits", [{"pause_ns": SECOND_NS}, {"rate": {"iops": 500}}])
-def test_libaio_leaves_out_flushes_where_it_waits(waits: dict[str, Any]) -> None:
-    """Measured on 3.33: 282 flushes for 468, 2376 for 7920."""
-
-    def fields(**more: Any) -> list[str]:
-        wanted = job(stream(**WRITES, sync_every=8, **more))
-        return [gap.field for gap in find_gaps(GapContext(wanted, "libaio", (3, 38)))]
-
-    assert "sync" in fields(qd=8, **waits)
-    assert "sync" not in fields(qd=1, **waits)
-
-
-@pytest.mark.parametrize(
-    ("engine", "version", "more", "differs"),
-    [
-        ("libaio", (3, 38), {"qd": 8}, True),
-        ("libaio", (3, 38), {}, False),
-        ("psync", (3, 33), {}, False),
-        ("psync", (3, 33), {"read_percent": 50}, True),
-        ("psync", (3, 38), {"read_percent": 50}, False),
-        ("io_uring", (3, 33), {"qd": 8}, True),
-        ("io_uring", (3, 38), {"qd": 8}, False),
-    ],
-)
-def test_a_flush_that_blocks_or_comes_again_is_a_gap(
-    engine: str, version: tuple[int, ...], more: dict[str, Any], differs: bool
+@pytest.mark.parametrize(("engine", "version", "wanted", "expected"), DIFFERS)
+def test_what_differs_by_engine_and_version(
+    engine: str, version: str, wanted: Job, expected: list[tuple[str, str]]
 ) -> None:
-    """Seen on 3.33: 97 flushes for 50 groups of writes with reads between them."""
-    wanted = job(stream(**{**WRITES, "sync_every": 4, **more}))
-    gaps = find_gaps(GapContext(wanted, engine, version))
-    assert ("sync" in [one.field for one in gaps]) is differs
+    """`?` is something that is done instead."""
+    found = gaps(wanted, engine, version)
+    assert [one.field for one in found] == [field for field, _ in expected]
+    for one, (_, instead) in zip(found, expected, strict=True):
+        assert one.instead == instead or (instead == "?" and one.instead)
 
 
-@pytest.mark.parametrize(
-    ("engine", "version", "qd", "differs"),
-    [
-        ("io_uring", (3, 38), 3, True),
-        ("io_uring_cmd", (3, 38), 24, True),
-        ("io_uring", (3, 38), 1, False),
-        ("io_uring", (3, 38), 64, False),
-        ("io_uring", (3, 39), 3, False),
-        ("libaio", (3, 33), 3, False),
-    ],
-)
-def test_a_queue_depth_that_is_rounded_up_is_refused(
-    engine: str, version: tuple[int, ...], qd: int, differs: bool
+REFUSED = [
+    ({"target": "/dev/sda"}, {"engine": "io_uring_cmd"}, "NVMe namespace"),
+    ({}, {"engin": "libaio"}, "did you mean 'engine'"),
+    ({}, {"engine": "iouring"}, "did you mean 'io_uring'"),
+    *(
+        ({"target": f"/data/{name}"}, {}, "rename it")
+        for name in ("$HOME", "a\nrw=write", "x ", "a\\b", "a;b", "a#b")
+    ),
+]
+
+
+@pytest.mark.parametrize(("fields", "options", "says"), REFUSED)
+def test_what_a_job_file_cannot_say(
+    fields: dict[str, str], options: dict[str, str], says: str
 ) -> None:
-    """Seen on 3.33: 3.95 I/Os outstanding at iodepth=3."""
-    gaps = find_gaps(GapContext(job(stream(qd=qd)), engine, version))
-    assert [one.field for one in gaps] == ["qd"] * differs
-    assert not any(one.instead for one in gaps)
-
-
-def test_threads_that_leave_blocks_out_say_so() -> None:
-    """Three equal parts of 16 blocks leave one."""
-
-    def found(threads: int, **more: Any) -> list[tuple[str, str]]:
-        one = stream(
-            **WRITES,
-            pattern="sequential",
-            threads=threads,
-            region_end_bytes=16 * 4096,
-        )
-        wanted = job(one, **more)
-        gaps = find_gaps(GapContext(wanted, "io_uring", (3, 38)))
-        return [(gap.field, gap.instead) for gap in gaps]
-
-    assert found(3, passes=1) == [("passes", "the last 1 block left out")]
-    assert found(4, passes=1) == found(1, passes=1) == []
-
-
-def test_io_uring_cmd_says_what_it_cannot() -> None:
-    target = "/dev/nvme0n1"
-    one = stream(**WRITES, sync_every=8)
-    trims = stream(trim_percent=100, name="trims")
-    gaps = find_gaps(
-        GapContext(job(one, trims, target=target), "io_uring_cmd", (3, 33))
-    )
-    assert [(g.stream, g.field, g.instead) for g in gaps] == [
-        ("main", "sync", ""), ("trims", "trim", ""),
-    ]  # fmt: skip
-    with pytest.raises(BackendError, match="NVMe namespace"):
-        job_file(job(target="/dev/sda"), Settings(engine="io_uring_cmd"))
-
-
-@pytest.mark.parametrize(
-    "target",
-    [
-        "/data/$HOME",
-        "/data/a\nrw=write",
-        "/data/x ",
-        "/data/a\\b",
-        "/data/a;b",
-        "/data/a#b",
-    ],
-)
-def test_a_target_that_a_job_file_cannot_name(target: str) -> None:
-    with pytest.raises(BackendError, match="rename it"):
-        job_file(job(target=target), Settings())
-
-
-def test_options() -> None:
-    assert settings_of({}) == Settings()
-    with pytest.raises(BackendError, match="did you mean 'engine'"):
-        settings_of({"engin": "libaio"})
-    with pytest.raises(BackendError, match="did you mean 'io_uring'"):
-        settings_of({"engine": "iouring"})
+    with pytest.raises(BackendError, match=says):
+        FioBackend().native(job(**fields), options)
 
 
 @pytest.mark.parametrize(
     ("text", "version"),
-    [
-        ("fio-3.33\n", (3, 33)),
-        ("fio-3.36-12-gabc", (3, 36)),
-        ("fio-3.42.1", (3, 42, 1)),
-    ],
+    [("3.33", "3.33"), ("3.36-12-gabc", "3.36"), ("3.42.1", "3.42.1")],
 )
-def test_versions(text: str, version: tuple[int, ...]) -> None:
-    assert version_of(text) == version
+def test_versions(text: str, version: str) -> None:
+    assert FioBackend().availability({"path": program(text)}).version == version
 
 
-def test_it_is_a_backend() -> None:
-    assert isinstance(FioBackend(), Backend)
+def figures(name: str, text: str) -> list[list[int]]:
+    """Of an option `a/b:c/d`, as numbers."""
+    found = re.search(rf"^{name}=(\S+)$", text, re.MULTILINE)
+    assert found, text
+    parts = found[1].removeprefix("zoned:").split(":")
+    return [[int(n) for n in re.findall(r"\d+", one)] for one in parts]
 
 
-def test_a_late_start_among_hosts_is_refused() -> None:
-    """Its threads come to the gate too late for all to go through it together."""
-    late = job(stream(), stream(name="b", starts_ns=SECOND_NS // 2))
-    (told,) = FioBackend().gaps(late, {})
-    assert told.field == "starts" and told.instead
-    (told,) = FioBackend().gaps(late.model_copy(update={"await_start": True}), {})
-    assert told.field == "starts" and not told.instead
-
-
-@given(st.lists(st.floats(0.001, 1), min_size=1, max_size=30))
+@given(st.lists(st.floats(0.001, 1), min_size=2, max_size=30))
 def test_whole_percents_add_up(weights: list[float]) -> None:
     percents = [weight / sum(weights) * 100 for weight in weights]
-    found = whole(percents)
-    assert sum(found) == 100
-    assert all(abs(a - b) < 1 + 1e-6 for a, b in zip(found, percents, strict=True))
+    sizes = split(*((4096 * n, p) for n, p in enumerate(percents, 1)))
+    wanted = job(stream(read_sizes=sizes, align_bytes=4096))
+    found = {size: p for size, p in figures("bssplit", job_file(wanted, Settings()))}
+    assert sum(found.values()) == 100
+    for number, percent in enumerate(percents, 1):
+        assert abs(found.get(4 * number, 0) - percent) < 1 + 1e-6
 
 
 @given(st.floats(0.01, 100))
 def test_a_bell_is_whole_and_even(deviation: float) -> None:
-    zones = bell(deviation)
+    bell = {"kind": "normal", "deviation_percent": deviation}
+    text = job_file(job(stream(distribution=bell)), Settings())
+    zones = figures("random_distribution", text)
     assert sum(io for io, _ in zones) == 100 == sum(space for _, space in zones)
     cells = [io / space for io, space in zones for _ in range(space)]
     assert all(abs(a - b) <= 1 for a, b in zip(cells, reversed(cells), strict=True))
 
 
+UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3}
+
+
 @given(st.integers(1, 10**13))
 def test_a_duration_is_never_less_than_asked(time_ns: int) -> None:
-    text = duration(time_ns)
-    number = int(text.rstrip("mus"))
-    unit = {"s": 10**9, "ms": 10**6, "us": 10**3}[text.lstrip("0123456789")]
-    assert 0 <= number * unit - time_ns < 1000
+    text = job_file(job(run_ns=time_ns), Settings())
+    found = re.search(r"^runtime=(\d+)(\w+)$", text, re.MULTILINE)
+    assert found, text
+    assert 0 <= int(found[1]) * UNITS[found[2]] - time_ns < 1000
+
+
+def bytes_of(name: str, text: str) -> int:
+    """An option in bytes, or with `k` and the like; 0 where it is not there."""
+    found = re.search(rf"^{name}=(\d+)([kmg]?)$", text, re.MULTILINE)
+    return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2]] if found else 0
 
 
 @given(
@@ -346,24 +306,28 @@ def test_threads_stay_inside_and_apart(
         pattern=pattern, threads=threads, align_bytes=align, read_sizes=one_size(size),
         region_start_bytes=start * 4096, region_end_bytes=end, permuted=permuted,
     )  # fmt: skip
-    wanted = job(one, capacity_bytes=end, run_ns=SECOND_NS)
-    part = extent(wanted, wanted.streams[0])
-    last = part.start_bytes + part.step_bytes * (threads - 1) + part.size_bytes
-    assert start * 4096 <= part.start_bytes and last <= end
-    assert part.start_bytes % (align or size) == 0
+    text = job_file(job(one, capacity_bytes=end, run_ns=SECOND_NS), Settings())
+    offset, step, part = (
+        bytes_of(n, text) for n in ("offset", "offset_increment", "size")
+    )
+    assert part and start * 4096 <= offset
+    assert offset + step * (threads - 1) + part <= end
+    assert offset % (align or size) == 0
     if pattern == "sequential" or permuted:
         # Random blocks that are visited once each stand on the alignment.
         grid = align or size if pattern == "random" else 1
-        assert part.size_bytes % (-(-size // grid) * grid) == 0
-        assert part.step_bytes == part.size_bytes
+        assert part % (-(-size // grid) * grid) == 0
+        assert step == part or threads == 1
 
 
 def test_no_fio(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = FioBackend().availability({})
-    assert not found.usable and "not installed" in found.reason
-    found = FioBackend().availability({"path": "/nowhere/fio"})
-    assert not found.usable and "/nowhere/fio" in found.reason
+    for options, says in (
+        ({}, "not installed"),
+        ({"path": "/nowhere/fio"}, "/nowhere/fio"),
+    ):
+        found = FioBackend().availability(options)
+        assert not found.usable and says in found.reason
 
 
 @pytest.mark.slow
@@ -372,26 +336,21 @@ def test_no_fio(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     [("fio-3.16", "too old"), ("fio", "no version"), ("", "no version")],
 )
 def test_a_fio_that_does_not_do(version: str, reason: str, tmp_path: Path) -> None:
-    from fio_jobs import stand_in
-
-    program = stand_in(tmp_path, "exit 0", version)
-    found = FioBackend().availability({"path": program})
+    found = FioBackend().availability({"path": stand_in(tmp_path, "exit 0", version)})
     assert not found.usable and reason in found.reason
 
 
-@pytest.mark.slow
+def test_a_program_of_another_version_than_is_named_is_refused() -> None:
+    there = FioBackend().availability({"version": "2.1", "path": program("3.33")})
+    assert not there.usable and "option version says 2.1" in there.reason
+
+
 def test_a_machine_without_io_uring(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from fio_jobs import stand_in
-
-    from ioplan.backends import TargetRequest
-
-    program = stand_in(tmp_path, "exit 0")
-    reason = "io_uring is disabled by kernel.io_uring_disabled=2"
+    options, reason = {"path": program("3.33")}, "io_uring is disabled by kernel"
     monkeypatch.setattr("ioplan_fio.backend.io_uring_fault", lambda: reason)
-    found = FioBackend().availability({"path": program})
+    found = FioBackend().availability(options)
     assert found.usable and reason in found.reason and "libaio" in found.reason
-    request = TargetRequest(path=str(tmp_path), options={"path": program})
-    with pytest.raises(BackendError, match="io_uring_disabled=2"):
-        FioBackend().open(request)
+    with pytest.raises(BackendError, match=reason):
+        FioBackend().open(TargetRequest(path=str(tmp_path), options=options))

@@ -22,6 +22,7 @@ BLKTRACE = struct.Struct("<IIQQIIIIIHH")
 MAGIC, QUEUED_READ = 0x65617407, 1 | 1 << 16
 
 
+SPC = b"0,8,512,R,0.0\n"
 PACKED = gzip.compress(TEXT.encode(), mtime=0)
 
 
@@ -95,6 +96,15 @@ def tried(folder: Path, data: bytes) -> Done:
         (vscsi(version=7), "at byte 96: no record of version 1"),
         (blktrace(2**60), "at byte 48: the offset"),
         (b"PAR1" + bytes(99), "no whole Parquet file"),
+        (b"419,R,nan,4096,1\n", "no known trace"),
+        (SPC + b"0,5,512,R,inf\n", "line 2: 'inf' is no number"),
+        (SPC + b"0,5,512,X,9.0\n", "line 2: 'X' is neither"),
+        (msr("1,2,3"), "line 10: 3 fields"),
+        (blktrace(16)[:-1], "is cut off at byte 48"),
+        (blktrace(16) + bytes(48), "no event of blktrace at byte 96"),
+        (b"fio version 3 iolog\n1 /dev/x add\n", "there is no I/O in it"),
+        (b"0,5,0,R,9.0\n", "there is no I/O in it"),
+        (b"", "the file is empty"),
     ],
     ids=named,
 )
@@ -104,6 +114,7 @@ def test_what_cannot_be_is_refused_with_its_place(
 ) -> None:
     done = tried(tmp_path, data)
     assert done.code == 2 and says in " ".join(done.err.split()), done.err
+    assert done.err.count("error: ") == 1
 
 
 @pytest.mark.parametrize(

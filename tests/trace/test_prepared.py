@@ -16,8 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from ioplan.trace import CHUNK, DTYPE, Prepared, TraceError, write
-from ioplan.trace.survey import survey
+from ioplan.trace import CHUNK, DTYPE, Prepared, TraceError, known_survey, write
 
 Rows = list[tuple[int, int, int, int, int, int]]
 ROWS: Rows = [
@@ -52,7 +51,7 @@ def test_what_is_written_in_any_chunks_is_mapped(
     found = Prepared.open(path)
     assert found.header == header
     assert found.ios.tolist() == rows
-    facts = survey(path)
+    facts = known_survey(path).facts
     assert facts.moving.end_bytes == max(row[1] + row[2] for row in rows)
     assert facts.span_ns == rows[-1][0]
     assert facts.digest == sha256(path.read_bytes()).hexdigest()
@@ -68,7 +67,7 @@ def test_the_layout_is_the_documented_one(tmp_path: Path) -> None:
 
 
 def test_a_survey_counts_each_kind(tmp_path: Path) -> None:
-    facts = survey(made(tmp_path / "a", ROWS))
+    facts = known_survey(made(tmp_path / "a", ROWS)).facts
     kinds = facts.reads.ios, facts.writes.ios, facts.flushes, facts.discards.ios
     assert kinds == (1, 1, 1, 1)
     assert (facts.grid_bytes, max(facts.moving.sizes)) == (512, 65536)
@@ -89,7 +88,7 @@ def test_an_impossible_io_is_named(
     tmp_path: Path, row: tuple[int, int, int, int, int, int], why: str
 ) -> None:
     with pytest.raises(TraceError, match=why):
-        survey(made(tmp_path / "a", [*ROWS, row]))
+        known_survey(made(tmp_path / "a", [*ROWS, row]))
 
 
 def test_a_fault_in_a_later_chunk_has_its_own_number(tmp_path: Path) -> None:
@@ -98,7 +97,7 @@ def test_a_fault_in_a_later_chunk_has_its_own_number(tmp_path: Path) -> None:
     ios["time_ns"][0], ios["time_ns"][CHUNK] = 0, 6  # earlier, across the edge
     write(tmp_path / "a", [ios])
     with pytest.raises(TraceError, match=f"I/O {CHUNK + 1}, .* earlier"):
-        survey(tmp_path / "a")
+        known_survey(tmp_path / "a")
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ def test_a_header_that_says_something_else_is_refused(
     struct.pack_into("<Q", data, at, value)
     (tmp_path / "b").write_bytes(data)
     with pytest.raises(TraceError, match=why):
-        survey(tmp_path / "b")
+        known_survey(tmp_path / "b")
 
 
 @pytest.mark.parametrize("length", [0, 7, 8, 63, 64, 65, 64 + 95, 64 + 97])
@@ -146,11 +145,11 @@ def test_what_is_broken_off_while_written_is_no_trace(tmp_path: Path) -> None:
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     path = made(tmp_path / "a", ROWS)
-    before = survey(path)
-    assert survey(path) is before
+    before = known_survey(path).facts
+    assert known_survey(path).facts is before
     made(path, ROWS[:2])
     os.utime(path, ns=(1, 1))
-    assert survey(path).digest != before.digest
+    assert known_survey(path).facts.digest != before.digest
 
 
 def test_a_survey_takes_no_more_memory_for_a_longer_trace(tmp_path: Path) -> None:
@@ -158,7 +157,7 @@ def test_a_survey_takes_no_more_memory_for_a_longer_trace(tmp_path: Path) -> Non
     ios["size"] = 512
     write(tmp_path / "a", (ios for _ in range(8)))
     tracemalloc.start()
-    survey(tmp_path / "a")
+    known_survey(tmp_path / "a")
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 4 * ios.nbytes  # the trace is 8 times that

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +16,10 @@ from command import Done, ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from msgspec.structs import replace
 
-from ioplan.cli.commands.author.watch import _stamp, _stamp_of
 from ioplan.language import FULL, CheckedPlan, Source, check_file, check_recorded
-from ioplan.language.replayed import MOST_SIZES, shares
 from ioplan.planner import Run, unfold
 from ioplan.results.share.container import read, written
 from ioplan.trace import DTYPE, Ios, Prepared, TraceError, file_of, known_survey, write
-from ioplan.trace.selected import Placement
 
 PLAN = 'trace web = "web.iotrace"\ntest "A" { run replay web, speed 20 }'
 
@@ -60,17 +61,6 @@ def test_a_larger_trace_than_its_region_is_refused(tmp_path: Path) -> None:
     told = "its trace ends at 8096KiB, and its region at 6MiB: write offsets wrapped"
     assert told in done.err
     assert ioplan("run", plan, "--backend", "sim", "--create", "16MiB").code == 0
-
-
-@pytest.mark.parametrize("how", ["recorded", "wrapped", "scaled"])
-def test_places_are_in_the_region(how: str) -> None:
-    """16 MiB of a trace in as much of the target; a grid keeps its steps."""
-    region, offsets = (32 << 20, 48 << 20), np.arange(4096, dtype="u8") * 4096
-    placed = Placement.of(how, 4096, 4096, 16 << 20, region).moved(offsets)
-    assert placed.min() == region[0]
-    assert region[1] - (16 << 10) < placed.max() < region[1]
-    half = Placement.of(how, 4096, 4096, 16 << 20, (32 << 20, 40 << 20))
-    assert (half.moved(offsets).max() < 40 << 20) == (how != "recorded")
 
 
 @pytest.mark.slow
@@ -274,18 +264,35 @@ def test_a_bundle_says_which_trace_it_lacks(tmp_path: Path, store_path: Path) ->
     assert ioplan("check", plan).code == 0
 
 
+@pytest.mark.slow
+@pytest.mark.long
 def test_a_plan_with_a_trace_is_watched_quietly(tmp_path: Path) -> None:
     """It is looked at again when something changes, and not because it has a trace."""
+    pytest.importorskip("watchfiles")
     recorded(tmp_path)
-    path = tmp_path / "web.iotrace"
-    facts = known_survey(path).as_text()
-    assert _stamp_of(path, facts) == _stamp(path) is not None
+    plan = plan_file(tmp_path, PLAN)
+    call = [sys.executable, "-m", "ioplan.cli", "watch", str(plan)]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        told = iter(process.stdout.readline, "")
+        assert any("rehearsed" in line for line in told)
+        time.sleep(2)
+        plan.write_text(PLAN.replace("speed 20", "speed 30"))
+        assert any("speed 30" in line for line in told)
+        plan.write_text("test")
+        process.send_signal(signal.SIGINT)
+        assert sum("rehearsed" in line for line in told) <= 1
 
 
-def test_rare_sizes_count_as_the_largest() -> None:
-    counts = {4096 * (number + 1): 1000 - number for number in range(100)}
-    found = shares(counts)
-    assert len(found) <= MOST_SIZES and found[-1].size_bytes == 409600
+def test_rare_sizes_count_as_the_largest(tmp_path: Path) -> None:
+    sizes = np.repeat(4096 * np.arange(1, 101), np.arange(1000, 900, -1))
+    made = np.zeros(len(sizes), DTYPE)
+    made["time_ns"], made["size"] = np.arange(len(sizes)) * 1000, sizes
+    write(tmp_path / "web.iotrace", [made])
+    (step,) = unfold(check_file(plan_file(tmp_path, PLAN)))
+    assert isinstance(step, Run)
+    found = step.workload.streams[0].read_sizes
+    assert len(found) <= 64 and found[-1].size_bytes == 409600
     assert sum(one.percent for one in found) == pytest.approx(100)
     assert found[0].size_bytes == 4096
 
@@ -334,12 +341,15 @@ def test_what_is_selected_is_another_run(tmp_path: Path) -> None:
     )
     ids = {step: run_ids(tmp_path, step) for step in steps}
     assert len(set(ids.values())) == len(steps)
-    text = f'trace web = "web.iotrace"\ntest "A" {{ run {steps[2]} }}'
+    text = (
+        'trace web = "web.iotrace"\nprecondition w { write footprint of web }\n'
+        f'test "A" {{ after w run {steps[2]} }}'
+    )
     plan = check_file(plan_file(tmp_path, text))
     (tmp_path / "web.iotrace").unlink()
     source = Source("plan.ioplan", text)
     again = check_recorded(source, plan.files, {}, 1.0, FULL)
-    assert run_ids_of(again) == ids[steps[2]]
+    assert run_ids_of(again) == run_ids_of(plan)
 
 
 def run_ids(folder: Path, step: str) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ from recorded import MS_NS, recorded
 
 from ioplan.trace import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
 from ioplan_sim import DriveSpec
-from ioplan_sim.replay.replay_execution import Lateness
-from ioplan_sim.replay.replay_source import together
 
 NAMES = {READ: "read", WRITE: "write", FLUSH: "flush", DISCARD: "trim"}
 MIB = 1 << 20
@@ -185,11 +182,6 @@ def test_reads_wait_by_how_the_drive_was_written(
     assert (points[90] > waits_ns) == (dies / 64 > 0.1)
 
 
-def test_what_is_written_in_order_is_together() -> None:
-    first, counts = np.array([0, 2, 3, 9, 20, 28]), np.array([2, 1, 4, 1, 8, 1])
-    assert together(first, counts).tolist() == [7, 7, 7, 1, 9, 9]
-
-
 def test_a_discard_is_forgotten(tmp_path: Path) -> None:
     places = np.arange(0, 64 * MIB, MIB)
     kinds = np.repeat((WRITE, DISCARD), len(places))
@@ -200,6 +192,24 @@ def test_a_discard_is_forgotten(tmp_path: Path) -> None:
     (record,) = records(tmp_path, "run replay web")
     stored = record["backend"]["facts"]["mapped_share"]
     assert stored == pytest.approx(0.75, abs=0.05)
+
+
+@pytest.mark.parametrize("how", ["recorded", "wrapped", "scaled"])
+def test_places_are_in_the_region(how: str, tmp_path: Path) -> None:
+    """A trace of 16 MiB, or one of as many places in 64, in the third quarter of 64; what
+    is then discarded in the other quarters was none of it."""
+    places = np.arange(0, 16 * MIB, 64 << 10) * (1 if how == "recorded" else 4)
+    ios = {"offset": places, "size": 64 << 10}
+    write(tmp_path / "web.iotrace", [even(len(places), MS_NS, kind=WRITE, **ios)])
+    trims = "run sequential 64KiB 0/100, trim 100%, 1 pass"
+    steps = (
+        f"run replay web, region 50%..75%, offsets {how}",
+        f"{trims}, region 0%..50%",
+        f"{trims}, region 75%..100%",
+    )
+    first, *_, last = (one["backend"]["facts"] for one in records(tmp_path, *steps))
+    assert 0 < last["mapped_share"] == first["mapped_share"] <= 0.25
+    assert (first["mapped_share"] == 0.25) == (how != "wrapped")
 
 
 def test_a_time_ends_it_before(tmp_path: Path) -> None:
@@ -232,19 +242,6 @@ def test_other_replays_are_refused(tmp_path: Path, body: str, why: str) -> None:
     target = ("--backend", "sim", "--create", "64MiB")
     done = ioplan("run", plan_file(tmp_path, text), *target)
     assert done.code == 2 and why in " ".join(done.err.split()), done.err
-
-
-def test_lateness_is_that_of_sorted_values() -> None:
-    """Against numpy's percentiles, within a bucket."""
-    drawn = np.random.default_rng(3).exponential(1e6, 10_000)
-    found = Lateness()
-    for part in np.split(drawn, 10):
-        found.add(array("d", part))
-    facts = found.facts()
-    assert facts["p50_ns"] == pytest.approx(np.quantile(drawn, 0.5), rel=0.01)
-    assert facts["p99_ns"] == pytest.approx(np.quantile(drawn, 0.99), rel=0.02)
-    assert facts["within_1ms"] == pytest.approx((drawn <= 1e6).mean())
-    assert facts["drift_ns"] == round(drawn[-1])
 
 
 def test_a_trace_that_is_shorter_than_its_time_is_whole(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from traces import converted
 
 from ioplan.trace import (
     ANSWERED,
@@ -17,27 +18,21 @@ from ioplan.trace import (
     Prepared,
     TraceError,
     cut,
-    pairs,
+    known_survey,
     write,
 )
-from ioplan.trace.convert import convert
-from ioplan.trace.prepared import HEADER
-from ioplan.trace.selected import Selection
-from ioplan.trace.survey import survey
 
 MS_NS = 1_000_000
 
 
 def responses(data: bytes, folder: Path) -> list[tuple[int, int]]:
     """When each I/O began, and how long it took, in ms; -1 for what is not known."""
-    (folder / "trace").write_bytes(data)
-    convert(folder / "trace", folder / "out")
-    made = Prepared.open(folder / "out")
-    assert made.header.answers
-    known = [one if one != NO_RESPONSE else -MS_NS for one in made.ios["response_ns"]]
-    assert survey(folder / "out").answered == sum(one >= 0 for one in known)
-    times = made.ios["time_ns"].tolist()
-    return [(a // MS_NS, int(b) // MS_NS) for a, b in zip(times, known, strict=True)]
+    ios, _ = converted(data, folder)
+    took = [one if one != NO_RESPONSE else -MS_NS for one in ios["response_ns"]]
+    facts = known_survey(folder / "out.iotrace").facts
+    assert facts.answered == sum(one >= 0 for one in took)
+    times = ios["time_ns"].tolist()
+    return [(a // MS_NS, int(b) // MS_NS) for a, b in zip(times, took, strict=True)]
 
 
 def blkparse(*events: tuple[int, str, int, int]) -> bytes:
@@ -145,30 +140,28 @@ def test_what_is_never_complete_holds_up_nobody(
     """Nor does a completion of what began before the recording disturb."""
     lost = blkparse((0, "C", 99, 8), (0, "Q", 8, 8), (1, "Q", 80, 8), (4, "C", 80, 8))
     assert responses(lost, tmp_path) == [(0, -1), (1, 3)]
-    monkeypatch.setattr(pairs, "MOST_WAITING", 3)
+    monkeypatch.setattr("ioplan.trace.pairs.MOST_WAITING", 3)
     many = [(n, what, 800 + 8 * n, 8) for n in range(1, 9) for what in "QC"]
     found = responses(blkparse((0, "Q", 8, 8), *many, (9, "C", 8, 8)), tmp_path)
     assert found == [(0, -1), *((n, 0) for n in range(1, 9))]
 
 
 def test_what_has_no_completions_has_the_shorter_records(tmp_path: Path) -> None:
-    (tmp_path / "trace").write_bytes(blkparse((0, "Q", 8, 8), (1, "D", 8, 8)))
-    header, _ = convert(tmp_path / "trace", tmp_path / "out")
-    assert not header.answers and survey(tmp_path / "out").answered == 0
-    assert (tmp_path / "out").stat().st_size == 64 + 24
+    converted(blkparse((0, "Q", 8, 8), (1, "D", 8, 8)), tmp_path)
+    out = tmp_path / "out.iotrace"
+    assert not Prepared.open(out).header.answers
+    assert known_survey(out).facts.answered == 0
+    assert out.stat().st_size == 64 + 24
 
 
 def test_they_stay_with_their_ios(tmp_path: Path) -> None:
-    """Sorted, cut, and selected; and a part tells how many of its own are known."""
+    """Sorted and cut; and it is told how many are known."""
     rows = [(n, n * 512, 512, n % 2, 0, 0, n * 7 or NO_RESPONSE) for n in range(100)]
     write(tmp_path / "x", [np.array(rows, ANSWERED)])
     cut(Prepared.open(tmp_path / "x"), 10, 20, tmp_path / "y")
-    assert Prepared.open(tmp_path / "y").ios["response_ns"].tolist() == [
-        *range(70, 140, 7)
-    ]
-    (some,) = Selection(10, 20, "writes").chunks(Prepared.open(tmp_path / "x"))
-    assert some["response_ns"].tolist() == [*range(77, 140, 14)]
-    assert survey(tmp_path / "x").answered == 99
+    own = Prepared.open(tmp_path / "y").ios["response_ns"].tolist()
+    assert own == [*range(70, 140, 7)]
+    assert known_survey(tmp_path / "x").facts.answered == 99
     data = b"".join(reversed(MSR.splitlines(keepends=True)))
     assert responses(data, tmp_path) == [(0, 5), (3, 2)]
 
@@ -181,5 +174,5 @@ def test_a_newer_file_is_refused(flags: int, tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="newer ioplan: flags"):
         Prepared.open(tmp_path / "x")
     (tmp_path / "x").write_bytes(whole[:-8])
-    with pytest.raises(TraceError, match=f"need {HEADER.size + 96}"):
+    with pytest.raises(TraceError, match="need 160"):
         Prepared.open(tmp_path / "x")

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import ioplan
+from traces import figure, info_of
 
-from ioplan.trace import ANSWERED, DTYPE, NO_RESPONSE, Ios, Prepared, prepared, write
-from ioplan.trace import summary as summary_of
-from ioplan.trace.summary import COLUMNS, summary
+from ioplan.trace import ANSWERED, CHUNK, DTYPE, NO_RESPONSE, Ios, write
+
+MIB = 1 << 20
 
 
 def recorded(count: int = 3000) -> Ios:
@@ -25,26 +25,24 @@ def recorded(count: int = 3000) -> Ios:
     return made
 
 
-def test_outstanding_is_what_counting_gives(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_outstanding_is_what_counting_gives(tmp_path: Path) -> None:
     """Each arrival against all others, whatever the parts in which it is read."""
-    monkeypatch.setattr(prepared, "CHUNK", 700)
-    made = recorded()
+    made = recorded(CHUNK + 5000)
     write(tmp_path / "x", [made])
-    found = summary(Prepared.open(tmp_path / "x")).outstanding
+    shown = info_of(tmp_path / "x")
     known = made[made["response_ns"] != NO_RESPONSE]
     begun = known["time_ns"].astype(np.int64)
     ends = begun + known["response_ns"].astype(np.int64)
-    there = [((begun <= at) & (ends > at)).sum() for at in begun]
+    begun_by = np.searchsorted(begun, begun, "right")
+    there = begun_by - np.searchsorted(np.sort(ends), begun, "right")
+    assert figure(shown, r"at most (\d+)") == there.max()
+    assert f"of {len(made) - len(known):_} I/Os not known" in shown
     span_ns = int(made["time_ns"][-1])
-    part = np.minimum(begun * COLUMNS // span_ns, COLUMNS - 1)
-    along = [max(np.array(there)[part == one]) for one in range(COLUMNS)]
-    assert found is not None and found.unknown == 300
-    assert found.along == tuple(along) and found.most == max(there)
-    inside = np.minimum(ends, span_ns) - begun
-    assert found.mean == pytest.approx(inside.sum() / span_ns)
-    assert 4 < found.mean < 5  # Little's law: 0.9 for each ms, of 5 ms
+    mean = (np.minimum(ends, span_ns) - begun).sum() / span_ns
+    assert figure(shown, r"outstanding +(\S+) on average") == pytest.approx(
+        mean, rel=0.01
+    )
+    assert 4 < mean < 5  # Little's law: 0.9 for each ms, of 5 ms
 
 
 def test_a_share_is_in_the_hottest_tenth(tmp_path: Path) -> None:
@@ -53,38 +51,35 @@ def test_a_share_is_in_the_hottest_tenth(tmp_path: Path) -> None:
     made["offset"] = (np.arange(1000) % 20) << 20
     made["offset"][:500] = 1 << 20
     write(tmp_path / "x", [made])
-    found = summary(Prepared.open(tmp_path / "x"))
-    assert found.hot_share == pytest.approx(0.55) and found.outstanding is None
-    assert sum(found.rates) / COLUMNS == pytest.approx(1000, rel=0.01)
+    shown = info_of(tmp_path / "x")
+    assert "locality    55.0 % begin in" in shown and "rate        1.00k IOPS" in shown
 
 
 def test_info_draws_them(tmp_path: Path) -> None:
     write(tmp_path / "x", [recorded()])
-    done = ioplan("trace", "info", tmp_path / "x")
-    assert done.code == 0 and max(map(len, done.out.splitlines())) <= 80
-    (line,) = [one for one in done.out.splitlines() if one.startswith("outstanding")]
+    lines = info_of(tmp_path / "x").splitlines()
+    assert max(map(len, lines)) <= 80
+    (line,) = [one for one in lines if one.startswith("outstanding")]
     assert line.endswith("of 300 I/Os not known") and "at most" in line
-    assert sum(one.startswith("            |") for one in done.out.splitlines()) == 2
+    assert sum(one.startswith("            |") for one in lines) == 2
     without = recorded()
     without["response_ns"] = NO_RESPONSE
     for made in (without, recorded()[list(DTYPE.names or ())].astype(DTYPE)):
         write(tmp_path / "x", [made])
-        assert "not known: no completion" in ioplan("trace", "info", tmp_path / "x").out
+        assert "not known: no completion" in info_of(tmp_path / "x")
 
 
 def test_all_units_of_a_large_io_are_touched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A discard of 1 GiB, 8 MiB within it, and some beside and across its end."""
-    monkeypatch.setattr(summary_of, "MOST_WIDE", 1)
+    """A discard of 64 MiB, 8 MiB within it, and some beside and across its end."""
+    monkeypatch.setattr("ioplan.trace.summary.MOST_WIDE", 1)
     made = np.zeros(6, DTYPE)
-    made["time_ns"] = np.arange(6)
-    mib = 1 << 20
-    made["offset"] = np.array([0, 3 * mib, 4096, 2000 * mib, 1020 * mib, 1500 * mib])
-    made["size"] = [1024 * mib, 8 * mib, 4096, 4096, 10 * mib, mib + 1]
+    made["time_ns"] = np.arange(6) * 10**9
+    made["offset"] = np.array([0, 3 * MIB, 4096, 200 * MIB, 60 * MIB, 150 * MIB])
+    made["size"] = [64 * MIB, 8 * MIB, 4096, 4096, 10 * MIB, MIB + 1]
     write(tmp_path / "x", [made])
-    found = summary(Prepared.open(tmp_path / "x"))
-    assert found.touched_bytes == (1030 + 1 + 2) * mib
+    assert "76.5 MB touched" in info_of(tmp_path / "x"), "70 MiB, and 1, and 2"
 
 
 def test_what_takes_no_time_finds_itself_beside_others(tmp_path: Path) -> None:
@@ -92,8 +87,7 @@ def test_what_takes_no_time_finds_itself_beside_others(tmp_path: Path) -> None:
     made["time_ns"] = [0, 0, 500, 500]
     made["size"], made["response_ns"] = 4096, [1000, 1000, 0, 0]
     write(tmp_path / "x", [made])
-    found = summary(Prepared.open(tmp_path / "x")).outstanding
-    assert found and found.most == 4
+    assert "at most 4\n" in info_of(tmp_path / "x")
 
 
 @pytest.mark.parametrize(
@@ -109,11 +103,8 @@ def test_the_mean_is_not_above_the_highest_second(
     made = np.zeros(len(times_ms), DTYPE)
     made["time_ns"], made["size"] = np.array(times_ms) * 10**6, 4096
     write(tmp_path / "x", [made])
-    (line,) = (
-        one
-        for one in ioplan("trace", "info", tmp_path / "x").out.splitlines()
-        if one.startswith("rate")
-    )
+    lines = info_of(tmp_path / "x").splitlines()
+    (line,) = [one for one in lines if one.startswith("rate")]
     assert text in line and ("highest" in line) == (len(times_ms) == 3)
 
 
@@ -123,11 +114,11 @@ def test_the_mean_is_not_above_the_highest_second(
 def test_several_that_read_in_sequence_are_sequential(
     readers: int, share: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prepared, "CHUNK", 37)
+    monkeypatch.setattr("ioplan.trace.prepared.CHUNK", 37)
     made = np.zeros(200, DTYPE)
     at = np.arange(200)
     made["time_ns"], made["size"] = at, 4096
     made["offset"] = (at % readers) * (1 << 30) + (at // readers) * 4096
     write(tmp_path / "x", [made])
-    found = summary(Prepared.open(tmp_path / "x")).sequential_share
-    assert found == pytest.approx(share, abs=0.006)
+    found = figure(info_of(tmp_path / "x"), r"sequential +(\S+) %")
+    assert found == pytest.approx(100 * share, abs=0.6)

@@ -11,13 +11,7 @@ import pytest
 from command import ioplan, plan_file
 from recorded import MS_NS, recorded
 
-from ioplan.backends import TargetFacts
-from ioplan.records import Interval
-from ioplan.runner.execute.execute import with_trace_rate
-from ioplan.runner.telemetry.instruments import RunTelemetry
 from ioplan.trace import DISCARD, READ, WRITE, Ios
-from ioplan.workload import Replay
-from ioplan_testing import job, stream
 
 KINDS = {"read": READ, "write": WRITE, "trim": DISCARD}
 
@@ -89,12 +83,16 @@ def test_what_has_no_times_has_no_rate(tmp_path: Path) -> None:
     assert not [name for name in found[0] if name.startswith("trace_")]
 
 
-def test_a_trace_that_is_gone_after_the_run_is_a_warning() -> None:
-    facts = TargetFacts(path="t", kind="file", capacity_bytes=1 << 20, block_bytes=512)
-    gone = Replay(digest="0" * 64, ios=1, span_ns=1, end_bytes=512, moved_bytes=512)
-    none = dict.fromkeys(("mean_ns", "p50_ns", "p99_ns", "p99_9_ns"))
-    one = Interval(t_s=1, length_s=1, ios={}, bytes={}, errors=0, max_ns=0, **none)
-    asked = job(facts, stream(facts, replay=gone))
-    found = with_trace_rate(RunTelemetry(), asked, (one,))
-    assert found.points == ()
-    assert "the rate of the trace itself is not known: the trace: " in found.warnings[0]
+def test_a_trace_that_is_gone_after_the_run_is_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object) -> None:
+        raise FileNotFoundError("the trace")
+
+    monkeypatch.setattr("ioplan.job_replay.own_rate", gone)
+    recorded(tmp_path, ios=500)
+    found = rows(tmp_path, "replay web, speed 4")
+    assert found and not [name for name in found[0] if name.startswith("trace_")]
+    (record,) = ioplan("export", "last", "--format", "jsonl").lines
+    told = "the rate of the trace itself is not known: the trace"
+    assert told in record["warnings"]

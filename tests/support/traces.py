@@ -1,0 +1,35 @@
+"""Traces of other programs, converted by the command line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from command import ioplan
+
+from ioplan.trace import Ios, Prepared, known_survey
+
+
+def converted(data: bytes, folder: Path, *words: str) -> tuple[Ios, dict[str, int]]:
+    """The I/Os of a trace, and what was left out of it."""
+    path, out = folder / "trace", folder / "out.iotrace"
+    path.write_bytes(data)
+    done = ioplan("trace", "convert", path, "-o", out, "--force", *words)
+    assert done.code == 0, done.err
+    known_survey(out)
+    left = re.findall(r"^left out: (.*): (\d+)$", done.out, re.MULTILINE)
+    return Prepared.open(out).ios, {reason: int(count) for reason, count in left}
+
+
+def info_of(path: Path) -> str:
+    """What is in a trace, as it is shown."""
+    done = ioplan("trace", "info", path)
+    assert done.code == 0, done.err
+    return done.out
+
+
+def figure(text: str, pattern: str) -> float:
+    """A number of what is shown."""
+    found = re.search(pattern, text)
+    assert found, text
+    return float(found[1])
