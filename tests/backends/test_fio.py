@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from accuracy import check_warm_up
+from accuracy import check_groups, check_littles_law, check_warm_up
 from calm import needs_idle_cpu
 from command import ioplan, plan_file
 from fio_jobs import (
@@ -38,13 +36,7 @@ from targets import filled, loop_device, needs_root, sparse, tmpfs
 pytestmark = [NEEDS_FIO, pytest.mark.slow]
 
 MS_NS = 1_000_000
-LONG = 'test "Long" { run random 4KiB 50/50, qd 4 for 60s }'
 FIO = ("--backend", "fio")
-
-
-@pytest.fixture
-def scratch(tmp_path: Path) -> Path:
-    return tmp_path / "scratch.bin"
 
 
 @pytest.fixture(scope="module")
@@ -78,22 +70,7 @@ def test_littles_law(engine: str, data: Path) -> None:
     qd = 1 if engine == "psync" else 16
     _, found = done(job(stream(qd=qd), run_ns=SECOND_NS // 2), data, engine=engine)
     assert found.total.latency and len(found.series) >= 4
-    check_held(found.total.iops, found.total.latency.mean_ns, qd)
-
-
-def check_held(iops: float, mean_ns: float, qd: int) -> None:
-    """Little's law."""
-    held = iops * mean_ns / 1e9
-    assert held == pytest.approx(qd, rel=0.1), f"{held:.2f} I/Os were under way"
-
-
-@pytest.mark.parametrize("off", [0.5, 0.88, 1.12, 1.5])
-@pytest.mark.parametrize("qd", [1, 16])
-def test_a_queue_depth_or_a_latency_that_is_off_is_refused(qd: int, off: float) -> None:
-    """By 12 % and more."""
-    check_held(80_000, qd * 12_500, qd)
-    with pytest.raises(AssertionError, match="under way"):
-        check_held(80_000, qd * 12_500 * off, qd)
+    check_littles_law(found.total.iops, found.total.latency.mean_ns, qd)
 
 
 PAUSE_NS = 5 * MS_NS
@@ -111,30 +88,7 @@ def test_pauses(name: str, data: Path) -> None:
     result, _ = done(job(paused, run_ns=SECOND_NS), data)
     reads = result.streams[0].directions["read"]
     group_ns = result.run_ns * threads * every / reads.ios
-    check_pauses(group_ns, reads.sum_ns / reads.ios, name)
-
-
-def check_pauses(group_ns: float, mean_ns: float, name: str) -> None:
-    """A group's time is its pause and its I/O, and its latencies have no pause in them."""
-    qd, every, _ = PAUSES[name]
-    assert mean_ns < PAUSE_NS / 2, f"the mean latency is {mean_ns:.0f} ns"
-    least_ns = PAUSE_NS + mean_ns * max(1, every / qd) / 2
-    most_ns = least_ns + mean_ns * every + MS_NS
-    assert least_ns < group_ns < most_ns, f"{least_ns} < {group_ns} < {most_ns} ns"
-
-
-@pytest.mark.parametrize("name", PAUSES)
-@pytest.mark.parametrize(
-    ("group_off", "latency_ns"), [(0.75, 0), (2, 0), (1, PAUSE_NS)]
-)
-def test_wrong_pauses_are_refused(name: str, group_off: float, latency_ns: int) -> None:
-    """A quarter shorter, twice as long, or counted as a part of the latency."""
-    qd, every, _ = PAUSES[name]
-    mean_ns = 100_000.0
-    group_ns = PAUSE_NS + mean_ns * max(1, every / qd)
-    check_pauses(group_ns, mean_ns, name)
-    with pytest.raises(AssertionError):
-        check_pauses(group_ns * group_off, mean_ns + latency_ns, name)
+    check_groups(group_ns, reads.sum_ns / reads.ios, PAUSE_NS, qd, every)
 
 
 @needs_idle_cpu(ms=50)
@@ -159,27 +113,6 @@ def test_a_warm_up_is_told_and_not_counted(data: Path) -> None:
     check_warm_up(ios, found[-1].run_ns, SECOND_NS // 2, 500)
 
 
-@pytest.mark.long
-@pytest.mark.promise("figures.intervals")
-def test_intervals_add_up(data: Path) -> None:
-    one = stream(name="a", qd=4, read_percent=70, threads=2)
-    two = stream(
-        name="b", pattern="sequential", read_percent=0, write_sizes=one_size(65536)
-    )
-    wanted = job(one, two, run_ns=SECOND_NS // 2, interval_ns=50 * MS_NS)
-    found = events(wanted, None, data)
-    result, parts = found[-1], [e for e in found if isinstance(e, Progress)]
-    assert isinstance(result, Result) and len(parts) >= 3
-    for place, whole in enumerate(result.streams):
-        for direction, counts in whole.directions.items():
-            own = [p.streams[place].directions.get(direction) for p in parts]
-            assert sum(o.ios for o in own if o) == counts.ios
-            assert sum(o.bytes for o in own if o) == counts.bytes
-            assert sum(sum(o.bins[1::2]) for o in own if o) == counts.ios
-    assert set(result.streams[0].directions) == {"read", "write"}
-    assert set(result.streams[1].directions) == {"write"}
-
-
 PASSES: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
     "permuted twice": ({"read_percent": 0, "threads": 2, "permuted": True}, {"passes": 2}, 128),
     "permuted and a half": ({"read_percent": 0, "permuted": True}, {"passes": 1.5}, 96),
@@ -201,15 +134,19 @@ def test_a_run_by_bytes_moves_just_those(name: str, data: Path) -> None:
     assert moved == expected_mib * MIB
 
 
+def written(target: Path, mib: int, one: dict[str, Any], **limit: Any) -> list[bool]:
+    """Which blocks a run has written of a file of zeros."""
+    target.write_bytes(bytes(mib * MIB))
+    done(job(one, capacity_bytes=mib * MIB, **limit), target)
+    held = target.read_bytes()
+    return [any(held[at : at + 512]) for at in range(0, mib * MIB, 4096)]
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_random_pass_writes_every_block_once(threads: int, tmp_path: Path) -> None:
-    target = tmp_path / "zeros.bin"
-    target.write_bytes(bytes(4 * MIB))
     fields = {"read_percent": 0, "threads": threads, "qd": 8, "permuted": True}
     one = stream(**fields, region_end_bytes=4 * MIB)
-    done(job(one, capacity_bytes=4 * MIB, passes=1), target)
-    held = target.read_bytes()
-    assert all(any(held[at : at + 512]) for at in range(0, 4 * MIB, 4096))
+    assert all(written(tmp_path / "zeros.bin", 4, one, passes=1))
 
 
 @pytest.mark.parametrize("limit", [{"passes": 1}, {"limit_bytes": 4 * MIB}])
@@ -217,27 +154,16 @@ def test_random_draws_anew_however_the_run_ends(
     limit: dict[str, Any], tmp_path: Path
 ) -> None:
     """As many bytes as there are leave a share of 1/e of the blocks alone."""
-    target = tmp_path / "zeros.bin"
-    target.write_bytes(bytes(4 * MIB))
     one = stream(read_percent=0, qd=8, region_end_bytes=4 * MIB)
-    done(job(one, capacity_bytes=4 * MIB, **limit), target)
-    held = target.read_bytes()
-    alone = [not any(held[at : at + 512]) for at in range(0, 4 * MIB, 4096)]
-    assert sum(alone) / len(alone) == pytest.approx(0.368, abs=0.06)
+    found = written(tmp_path / "zeros.bin", 4, one, **limit)
+    assert 1 - sum(found) / len(found) == pytest.approx(0.368, abs=0.06)
 
 
 def test_threads_are_apart_and_a_region_is_kept_to(tmp_path: Path) -> None:
-    target = tmp_path / "zeros.bin"
-    target.write_bytes(bytes(8 * MIB))
-    one = stream(
-        pattern="sequential", read_percent=0, threads=3, qd=2, region_start_bytes=MIB,
-        region_end_bytes=7 * MIB, capacity_bytes=8 * MIB,
-    )  # fmt: skip
-    del one["capacity_bytes"]
-    done(job(one, capacity_bytes=8 * MIB, passes=1), target)
-    held = target.read_bytes()
-    written = [any(held[at : at + 4096]) for at in range(0, 8 * MIB, 4096)]
-    assert not any(written[:256]) and all(written[256:1792]) and not any(written[1792:])
+    region = {"region_start_bytes": MIB, "region_end_bytes": 7 * MIB}
+    one = stream(pattern="sequential", read_percent=0, threads=3, qd=2, **region)
+    found = written(tmp_path / "zeros.bin", 8, one, passes=1)
+    assert not any(found[:256]) and all(found[256:1792]) and not any(found[1792:])
 
 
 @pytest.mark.parametrize(
@@ -376,69 +302,6 @@ def test_a_device_that_ioplan_holds_exclusively(tmp_path: Path) -> None:
     assert counts["trim"].bytes == 4096 * counts["trim"].ios
 
 
-def long_run(tmp_path: Path, scratch: Path) -> tuple[subprocess.Popen[str], list[int]]:
-    """An ioplan that has begun to measure, and its fio."""
-    path = plan_file(tmp_path, LONG)
-    command = [sys.executable, "-m", "ioplan.cli", "run", path, "--target", scratch]
-    command += ["--create", "16MiB", "--json", *FIO]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout
-    for line in process.stdout:
-        if json.loads(line)["type"] == "progress":
-            break
-    names = {
-        pid: Path(f"/proc/{pid}/comm").read_text() for pid in children(process.pid)
-    }
-    return process, [pid for pid, name in names.items() if name.startswith("fio")]
-
-
-@pytest.mark.long_but_first
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_keeps_what_is_done(
-    number: signal.Signals, tmp_path: Path, scratch: Path, store_path: Path
-) -> None:
-    process, started = long_run(tmp_path, scratch)
-    process.send_signal(number)
-    asked = time.monotonic()
-    assert process.stdout
-    rest = [json.loads(line) for line in process.stdout]
-    assert process.wait(10) == 130 and time.monotonic() - asked < 30
-    assert started and not any(map(is_running, started))
-    (record,) = (line["record"] for line in rest if line["type"] == "record")
-    assert record["status"] == "interrupted" and record["total"]["ios"] > 100
-    process.stdout.close()
-
-
-@pytest.mark.long
-@pytest.mark.promise("resume.no_io_goes_on")
-def test_no_fio_outlives_a_killed_ioplan(
-    tmp_path: Path, scratch: Path, store_path: Path
-) -> None:
-    process, started = long_run(tmp_path, scratch)
-    process.kill()
-    process.wait()
-    deadline = time.monotonic() + 5
-    while any(map(is_running, started)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert started and not any(map(is_running, started))
-    assert process.stdout
-    process.stdout.close()
-
-
-@pytest.mark.long
-def test_a_killed_fio_is_a_failed_run_that_keeps_its_series(
-    tmp_path: Path, scratch: Path, store_path: Path
-) -> None:
-    process, started = long_run(tmp_path, scratch)
-    os.kill(started[0], signal.SIGKILL)
-    assert process.stdout
-    rest = [json.loads(line) for line in process.stdout]
-    (record,) = (line["record"] for line in rest if line["type"] == "record")
-    assert process.wait() == 3 and record["cause"] == "backend-died"
-    assert record["total"]["ios"] > 0
-    process.stdout.close()
-
-
 STUBBORN = "trap '' TERM INT; while :; do sleep 0.05; done"
 
 
@@ -447,8 +310,6 @@ def test_a_fio_that_ignores_every_signal_is_killed(
 ) -> None:
     monkeypatch.setattr("ioplan.core.child.OwnedProcess.grace_s", 0.3)
     program = stand_in(tmp_path, STUBBORN)
-    from ioplan.backends import TargetRequest
-
     request = TargetRequest(
         path=str(data),
         writes=True,
@@ -479,8 +340,6 @@ def test_a_fio_that_hangs_is_given_up(
 
 @pytest.mark.long
 def test_the_files_of_a_session_stay(tmp_path: Path, data: Path) -> None:
-    from ioplan.backends import TargetRequest
-
     folder = tmp_path / "session"
     drive = FioBackend().open(TargetRequest(path=str(data), folder=str(folder)))
     wanted = job(target=str(data), run_ns=50 * MS_NS, read_only=True)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
-import paths
 import pytest
 from command import ioplan, plan_file
-from started import is_running
+from without_io_uring import engine_without_io_uring
 
 from ioplan_io_uring import engine_path
 from targets import needs_root, sparse, tmpfs
@@ -27,7 +22,6 @@ SHORT = """
 precondition filled { write sequential 128KiB, qd 8, 1 pass }
 test "Short" { after filled run random 4KiB 50/50, qd 8 for 100ms }
 """
-LONG = 'test "Long" { run random 4KiB 50/50, qd 4 for 60s vary align in size, 512B }'
 
 
 @pytest.fixture
@@ -41,14 +35,6 @@ def wrapper(folder: Path, text: str) -> str:
     path.write_text(text)
     path.chmod(0o755)
     return str(path)
-
-
-def engine_of(process: subprocess.Popen[str]) -> int:
-    """The process id of the engine that an ioplan runs."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    ids = children.read_text().split()  # of what notes the end of a killed session, too
-    (child,) = (x for x in ids if "engine" in Path(f"/proc/{x}/comm").read_text())
-    return int(child)
 
 
 @pytest.mark.long
@@ -94,11 +80,7 @@ def test_littles_law_holds_on_a_real_file(
 def test_without_io_uring_it_says_so_and_goes_on(
     tmp_path: Path, scratch: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand_in = wrapper(
-        tmp_path,
-        f'#!/bin/sh\nexec {sys.executable} {paths.SUPPORT}/forbid_io_uring.py {engine_path()} "$@"\n',
-    )
-    monkeypatch.setenv("IOPLAN_ENGINE", stand_in)
+    monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
     path = plan_file(tmp_path, SHORT)
     done = ioplan("run", path, "--target", scratch, "--create", "32MiB", "--json")
     assert done.code == 0, done.err
@@ -151,77 +133,6 @@ def test_an_engine_that_dies_is_a_failed_run(
     assert line["record"]["status"] == "failed" and line["record"]["message"]
     assert done.lines[-1] == {"type": "end", "status": "failed", "verdict": "none"}
     assert len(ioplan("ls", "--format", "jsonl").lines) == 2
-
-
-@pytest.mark.long
-def test_the_partial_data_of_an_engine_that_is_killed_is_kept(
-    tmp_path: Path, scratch: Path, store_path: Path
-) -> None:
-    command = [sys.executable, "-m", "ioplan.cli", "run", plan_file(tmp_path, LONG)]
-    command += ["--target", scratch, "--create", "16MiB", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        lines = iter(process.stdout)
-        for line in lines:
-            if json.loads(line)["type"] == "progress":
-                break
-        os.kill(engine_of(process), signal.SIGKILL)
-        rest = [json.loads(line) for line in lines]
-    (record,) = (line["record"] for line in rest if line["type"] == "record")
-    assert process.returncode == 3
-    assert record["cause"] == "backend-died" and record["total"]["ios"] > 0
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.promise("exit_codes.interrupted", "resume.ctrl_c")
-def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(
-    number: signal.Signals, tmp_path: Path, scratch: Path, store_path: Path
-) -> None:
-    text = SHORT + LONG
-    command = [sys.executable, "-m", "ioplan.cli", "run", plan_file(tmp_path, text)]
-    command += ["--target", scratch, "--create", "16MiB", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        lines = iter(process.stdout)
-        for line in lines:
-            seen = json.loads(line)
-            if seen["type"] == "step":
-                test = seen["test"]
-            if seen["type"] == "progress" and test == "Long":
-                break
-        engine = engine_of(process)
-        process.send_signal(number)
-        asked = time.monotonic()
-        rest = [json.loads(line) for line in lines]
-        process.wait(10)
-        took_s = time.monotonic() - asked
-    assert process.returncode == 130 and took_s < 30  # of 60
-    assert not is_running(engine)
-    assert rest[-1] == {"type": "end", "status": "interrupted", "verdict": "none"}
-    runs = ioplan("export", "last", "--format", "jsonl").lines
-    assert [r["status"] for r in runs] == ["ok"] * 2 + ["interrupted"]
-    assert runs[-1]["total"]["ios"] > 0
-
-
-@pytest.mark.long
-@pytest.mark.promise("resume.no_io_goes_on")
-def test_no_engine_outlives_a_killed_ioplan(
-    tmp_path: Path, scratch: Path, store_path: Path
-) -> None:
-    command = [sys.executable, "-m", "ioplan.cli", "run", plan_file(tmp_path, LONG)]
-    command += ["--target", scratch, "--create", "16MiB", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        for line in process.stdout:
-            if json.loads(line)["type"] == "progress":
-                break
-        engine = engine_of(process)
-        process.kill()
-    deadline = time.monotonic() + 5
-    while is_running(engine) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not is_running(engine)
 
 
 @pytest.mark.skipif(

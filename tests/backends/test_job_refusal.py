@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from ioplan.backends import Gap, TargetFacts
-from ioplan.job import Job
-from ioplan.job_refusal import refusal
+from ioplan.backends import TargetRequest
+from ioplan.job import Failure, Job, Result
+from ioplan_sim import SimBackend
 from ioplan_testing import job, sizes, stream
 
-KIB = 1024
-FACTS = TargetFacts(path="t", kind="file", capacity_bytes=64 * KIB, block_bytes=512)
+KIB, END = 1024, 1 << 20
+DRIVE = SimBackend().open(TargetRequest(create_bytes=END))
+FACTS = DRIVE.facts
 
 
 def of_stream(**fields: Any) -> Job:
@@ -23,9 +24,15 @@ def region(start: int, end: int) -> dict[str, int]:
     return {"region_start_bytes": start, "region_end_bytes": end}
 
 
-def cause(asked: Job, *gaps: Gap) -> str | None:
-    failure = refusal(asked, FACTS, gaps)
-    return failure and failure.cause
+def cause(asked: Job) -> str | None:
+    """Why it cannot run, by the events of a drive."""
+    with DRIVE.start(asked) as execution:
+        *others, last = execution
+    if isinstance(last, Failure):
+        assert not others and last.message
+        return last.cause
+    assert isinstance(last, Result)
+    return None
 
 
 @pytest.mark.parametrize(
@@ -56,9 +63,9 @@ def test_who_writes_may_write() -> None:
         ({"write_sizes": sizes(b1000=100)}, None),  # it only reads
         ({"write_sizes": sizes(b1000=100), "trim_percent": 10}, "unaligned"),
         ({"align_bytes": 256}, "unaligned"),
-        (region(256, 64 * KIB), "unaligned"),
-        (region(0, 64 * KIB + 512), "too-small"),
-        (region(0, 64 * KIB), None),
+        (region(256, END), "unaligned"),
+        (region(0, END + 512), "too-small"),
+        (region(0, END), None),
         (region(0, 4 * KIB), None),
         (region(0, 4 * KIB - 512), "too-small"),
         (region(512, 5 * KIB), "too-small"),  # no place in it is aligned
@@ -70,11 +77,3 @@ def test_who_writes_may_write() -> None:
 )
 def test_each_io_has_its_place(fields: dict[str, Any], expected: str | None) -> None:
     assert cause(of_stream(**fields)) == expected
-
-
-def test_a_gap_that_nothing_fills() -> None:
-    gap = Gap(stream="main", field="trim", reason="it cannot discard")
-    failure = refusal(of_stream(), FACTS, [gap])
-    assert failure and failure.message == "stream 'main': trim: it cannot discard"
-    filled = gap.model_copy(update={"instead": "writes of zeros"})
-    assert cause(of_stream(), filled) is None

@@ -16,9 +16,8 @@ import paths
 import pytest
 
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.job import PROTOCOL, Event, Failure
+from ioplan.job import PROTOCOL, Event, Failure, Started
 from ioplan.process.backend import ProcessBackend
-from ioplan.process.execution import job_text
 from ioplan_io_uring import engine_path
 from ioplan_testing import job
 
@@ -51,6 +50,15 @@ LIARS = {
     "fails after all": (f"{START} {RESULT} exit 4", "backend-died", "code 4 after"),
     "goes on": (f"{START} {RESULT} sleep 60", "backend-died", "did not exit within"),
     "no start": (f"{PART} {RESULT}", "backend-garbage", "'progress' as its first"),
+    "a number as its mode": (START.replace('"x"', "1"), "backend-garbage", "no event"),
+    "facts in a list": (
+        START.replace("}'", ',"facts":[]}\''),
+        "backend-garbage",
+        "no event",
+    ),
+    "a field more": (START.replace("}'", ',"y":1}\''), "backend-garbage", "no event"),
+    "no mode": (START.replace(',"mode":"x"', ""), "backend-garbage", "no event"),
+    "half an event": ("""echo '{"event":"started",';""", "backend-garbage", "no event"),
     "two starts": (f"{START} {START}", "backend-garbage", "'started' after 'started'"),
     "more": (f"{START} {RESULT} {PART}", "backend-garbage", "after 'result'"),
     "another version": (START.replace("1", "2"), "bad-backend", "speaks protocol 2"),
@@ -98,6 +106,21 @@ def test_a_liar_gets_one_clear_error(liar: str, tmp_path: Path) -> None:
     assert last.cause == cause and said in last.message, last
     assert last.message.startswith("the program sh ") and len(last.message) < 600
     assert not any(isinstance(one, Failure) for one in others)
+
+
+@pytest.mark.parametrize(
+    ("fields", "started"),
+    [
+        ('"facts":{"cpus":[0,1]}', {"mode": "x", "facts": {"cpus": [0, 1]}}),
+        ('"reason":"no io_uring here"', {"mode": "x", "reason": "no io_uring here"}),
+    ],
+)
+def test_the_first_event_is_read_whole(
+    fields: str, started: dict[str, Any], tmp_path: Path
+) -> None:
+    begun = START.replace("}'", f",{fields}}}'")
+    first, *_ = events_of(ShellBackend(begun + RESULT), tmp_path)
+    assert first == Started(protocol=PROTOCOL, **started)
 
 
 def test_its_own_failure_is_the_end(tmp_path: Path) -> None:
@@ -148,10 +171,11 @@ def test_the_engine_refuses_such_a_job(line: str, said: str) -> None:
 
 
 def test_a_job_names_its_protocol(tmp_path: Path) -> None:
-    drive = ShellBackend("").open(scratch(tmp_path))
-    drive.close()
-    told = json.loads(job_text(job(drive.facts)))
-    assert told["protocol"] == PROTOCOL and "hosts" not in told["streams"][0]
+    failure = """printf '%s' "$job" >{}; echo '{{"event":"failure","cause":"open","message":""}}'"""
+    told = tmp_path / "told"
+    events_of(ShellBackend(failure.format(told)), tmp_path)
+    asked = json.loads(told.read_text())
+    assert asked["protocol"] == PROTOCOL and "hosts" not in asked["streams"][0]
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ def check_within_limits(event: Result | Progress, spec: DriveSpec, slack: int) -
         assert moved <= most + slack * (1 << 20), f"{moved / time_s:.4g} B/s {name}"
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     spec=DRIVES,
     streams=st.lists(STREAMS, min_size=1, max_size=2),

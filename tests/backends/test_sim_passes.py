@@ -54,5 +54,5 @@ def test_the_last_io_of_each_pass_is_cut(
 ) -> None:
     """7,629,394.53 times 128 KiB are 1 TB."""
     plan = plan_file(tmp_path, f'test "T" {{ run {io}, qd 32, 3 passes }}\n')
-    target = ("--backend", "sim", "--create", "1TB")
+    target = ("--backend", "sim", "--create", "1TB", "--interval", "60s")
     assert totals(plan, tmp_path, *target) == [(ios, moved_bytes)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,17 @@ from typing import Any
 import pytest
 from fio_jobs import stand_in
 from spdk_jobs import MALLOC, RECORDINGS, job
+from spdk_jobs import stand_in as bdevperf_stand_in
 
 from golden import Check, Golden
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
 from ioplan.results.measure import Measurement
+from ioplan.runner.guard import TargetError
 from ioplan.workload import Rate, Region, SizeShare
-from ioplan_spdk import SpdkBackend, SpdkOptions
-from ioplan_spdk.fio_plugin.gaps import plugin_gaps
-from ioplan_spdk.fio_plugin.job import explained, plugin_path
+from ioplan_spdk import SpdkBackend
 from ioplan_testing import check_consistent
+from targets import loop_device, needs_root, sparse
 
 MIB = 1 << 20
 READS = (
@@ -210,15 +210,8 @@ def test_a_plugin_for_another_fio_is_refused_first(said: str, tmp_path: Path) ->
         events(options, job())
 
 
-def the_plugin() -> Path | None:
-    try:
-        return plugin_path(SpdkOptions()) if shutil.which("fio") else None
-    except BackendError:
-        return None
-
-
 real = pytest.mark.skipif(
-    the_plugin() is None,
+    not SpdkBackend().availability(FIO).usable,
     reason="LEFT OUT: there is no SPDK fio plugin; set IOPLAN_SPDK_DIR to a tree "
     "built --with-fio",
 )
@@ -305,18 +298,38 @@ def test_a_target_in_memory_needs_more_of_it(
     target: str, memory_mib: int, least: int
 ) -> None:
     """Else fio with the plug-in dies by a signal, and names no reason."""
-    options = SpdkOptions(driver="fio", memory_mib=memory_mib)
-    found = [one for one in plugin_gaps(job(target), options) if one.field == "qd"]
+    options = {**FIO, "memory_mib": memory_mib}
+    gaps = SpdkBackend().gaps(job(target), options)
+    found = [one for one in gaps if one.field == "qd"]
     assert len(found) == bool(least)
     assert all(f"{target} and the buffers need" in one.reason for one in found)
     assert all(f"memory_mib={least} or more" in one.reason for one in found)
     assert not any(one.instead for one in found)
 
 
-def test_who_died_of_a_signal_is_told_of_memory() -> None:
-    died = Failure(
-        cause="backend-died", message="fio was ended by signal 11; run it again"
-    )
-    assert "--option memory_mib=1024" in explained(died, "", "3.42").message
-    other = Failure(cause="io-error", message="read: no data")
-    assert explained(other, "", "3.42") == other
+@needs_root
+@pytest.mark.parametrize("opener", ["uring", "fio plugin"])
+def test_what_only_reads_is_not_opened_for_writing(opener: str, tmp_path: Path) -> None:
+    """aio alone has a word for it."""
+    options = replayed(tmp_path, "malloc_bssplit")
+    if opener == "uring":
+        program = bdevperf_stand_in(tmp_path, "rpc/N_nonroot_nohuge")
+        options = {"driver": "bdevperf", "path": str(program), "no_huge": True}
+    with loop_device(sparse(tmp_path / "disk.img", MIB)) as device:
+        request = TargetRequest(path=str(device), options=options)
+        if opener == "uring":
+            SpdkBackend().open(request).close()
+            request = request.model_copy(
+                update={"options": {**options, "bdev": opener}}
+            )
+        with pytest.raises(TargetError, match=f"{opener} opens {device} for writing"):
+            SpdkBackend().open(request)
+
+
+@pytest.mark.slow
+def test_who_died_of_a_signal_is_told_of_memory(tmp_path: Path) -> None:
+    options = replayed(tmp_path, "malloc_bssplit")
+    stand_in(tmp_path, 'case "$1" in --enghelp=*) exit;; esac; kill -11 $$', "fio-3.35")
+    last = events(options, job(**MIXED))[-1]
+    assert isinstance(last, Failure) and last.cause == "backend-died"
+    assert "--option memory_mib=1024" in last.message

@@ -1,20 +1,21 @@
-"""bdevperf's text and replies, as recorded and as garbage."""
+"""bdevperf's text and replies, as recorded and as garbage; what a host has for it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from spdk_jobs import RECORDINGS
 
 from ioplan.results.measure import bucket_index, no_bins
-from ioplan_spdk.bdevperf.device_statistics import counters
-from ioplan_spdk.bdevperf.exits import CODES, why
-from ioplan_spdk.bdevperf.outcome import NotBegun, UnsoundTest, checked_outcome
+from ioplan_spdk.bdevperf.device_statistics import Schedule, counters
+from ioplan_spdk.bdevperf.exits import why
+from ioplan_spdk.bdevperf.outcome import UnsoundTest, checked_outcome
 from ioplan_spdk.bdevperf.ticks import (
     apportioned,
     dense,
@@ -23,6 +24,8 @@ from ioplan_spdk.bdevperf.ticks import (
     shaped,
     within,
 )
+from ioplan_spdk.polled_cpus import free_first, polled_cpus, shared_warning
+from ioplan_spdk.program import no_hugepages
 from ioplan_spdk.rpc.client import BadReply
 
 RATE = 2_600_000_000
@@ -33,11 +36,6 @@ def entries(name: str, method: str) -> Iterator[dict[str, Any]]:
     for entry in RECORDINGS[name].input.get("rpc", ()):
         if entry.get("method") == method:
             yield entry
-
-
-def results(name: str, method: str) -> list[Any]:
-    found = entries(f"rpc/{name}", method)
-    return [entry["result"] for entry in found if "result" in entry]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -70,109 +68,7 @@ def take(read: Any) -> None:
         assert str(error)
 
 
-def test_the_printed_histogram_counts_every_io() -> None:
-    (reply,) = results("N_nonroot_nohuge", "perform_tests")
-    asked = {"time_in_sec": 1, "queue_depth": 4, "io_size": "4096"}
-    found = checked_outcome(reply, asked, ended=False)
-    ((one,),) = printed_jobs(RECORDINGS["rpc/N_nonroot_nohuge"].input["stdout"])
-    counts = printed(one.buckets, RATE)
-    assert counts.sum() == found.ios and one.name == "Malloc0"
-    assert min(one.percentiles_us.values()) > 0
-    assert len(one.percentiles_us) == 15
-
-
-def test_printed_and_polled_histograms_agree() -> None:
-    """Text edges lead back to the very bucket of ticks."""
-    for bucket in range(1200, 4000, 37):
-        from ioplan.results.measure import bucket_range
-
-        low, high = (edge / RATE * 1e6 for edge in bucket_range(bucket))
-        whole = printed([(round(low, 3), round(high, 3), 1)], RATE)
-        polled = dense(reply_of({bucket: 1}))
-        assert (whole == polled).all()
-
-
-def reply_of(counts: dict[int, int]) -> dict[str, Any]:
-    import base64
-
-    raw = np.zeros(7424, dtype="<i8")
-    for bucket, count in counts.items():
-        raw[bucket] = count
-    encoded = base64.b64encode(raw.tobytes()).decode()
-    return {"histogram": encoded, "bucket_shift": 7, "tsc_rate": RATE}
-
-
-def last(method: str, name: str) -> Any:
-    found = [
-        entry["result"]
-        for entry in entries("rpc/O_mix_one_layer", method)
-        if entry["params"]["name"] == name
-    ]
-    return found[-1]
-
-
-def test_the_histograms_of_the_directions_fit_their_counters() -> None:
-    """Recorded at one moment, of the upper device and the target's own."""
-    recorded = entries("rpc/O_mix_one_layer", "bdev_get_iostat")
-    reply = {e["params"]["name"]: e["result"] for e in list(recorded)[:2]}
-    read, write = (
-        counters(reply[name], name, direction).ios
-        for name, direction in (("Malloc0", "read"), ("Malloc1", "write"))
-    )
-    above = int(dense(last("bdev_get_histogram", "Malloc0")).sum())
-    below = int(dense(last("bdev_get_histogram", "Malloc1")).sum())
-    assert below == pytest.approx(write, abs=4)  # those under way when it was reset
-    assert read < above < read * 1.01  # with some ms of both directions
-    whole = counters(last("bdev_get_iostat", "Malloc1"), "Malloc1", "read")
-    assert whole.min_ns <= whole.sum_ns / whole.ios <= whole.max_ns
-
-
-def test_counters_after_a_test_are_those_of_the_test() -> None:
-    """So the totals of a mixed run are exact, when they were reset before it."""
-    runs = zip(
-        results("D_qos_limits", "perform_tests"),
-        results("D_qos_limits", "bdev_get_iostat"),
-        strict=False,
-    )
-    for reply, stats in runs:
-        (one,) = reply["results"]
-        ios = sum(counters(stats, "Malloc0", d).ios for d in ("read", "write"))
-        assert ios == round(one["iops"] * one["runtime"])
-
-
 ASKED = {"queue_depth": 4, "io_size": "4096", "time_in_sec": 1, "workload_type": "rw"}
-
-
-def test_a_share_of_zero_is_not_done_as_asked() -> None:
-    reply = results("A_perform_tests", "perform_tests")[3]
-    with pytest.raises(UnsoundTest, match="percentage 70, not 0") as caught:
-        checked_outcome(reply, {**ASKED, "rw_percentage": 0}, ended=False)
-    assert caught.value.cause == "not-as-asked"
-
-
-def test_success_that_is_none() -> None:
-    (failed,) = results("E_error_bdev_f", "perform_tests")
-    (short,) = results("I_bdev_deleted_midrun", "perform_tests")
-    with pytest.raises(UnsoundTest, match="5 I/Os failed"):
-        checked_outcome(failed, {"time_in_sec": 2}, ended=False)
-    with pytest.raises(UnsoundTest, match="finished, but after"):
-        checked_outcome(short, {"time_in_sec": 8}, ended=False)
-    (ended,) = results("H_SIGTERM", "perform_tests")
-    with pytest.raises(UnsoundTest, match="terminated from outside"):
-        checked_outcome(ended, {"time_in_sec": 2}, ended=False)
-    assert checked_outcome(ended, {"time_in_sec": 30}, ended=True).ios == 4588620
-    with pytest.raises(NotBegun):  # seen where it is told to end while it starts
-        checked_outcome({"results": [], "core_count": 0}, {}, ended=True)
-
-
-@pytest.mark.parametrize("code", [c for c in CODES if c > 0] + [136, 139, 137, 7, None])
-def test_each_code_has_a_sentence(code: int | None) -> None:
-    assert why(code, "")
-
-
-def test_codes_of_signals() -> None:
-    assert why(-8, "") == why(136, "") == "an I/O is larger than the device"
-    assert "memory" in why(139, "") and "signal 9" in why(137, "")
 
 
 @given(st.text())
@@ -222,3 +118,67 @@ def test_a_shape_keeps_count_and_mean(counts: dict[int, int], ios: int) -> None:
     inside = within(found, 10_000, 20_000)
     assert inside.sum() == ios
     assert inside[: bucket_index(10_000)].sum() == 0
+
+
+def test_hugepages(tmp_path: Path) -> None:
+    meminfo, mounts = tmp_path / "meminfo", tmp_path / "mounts"
+    meminfo.write_text("HugePages_Total:       0\n")
+    mounts.write_text("proc /proc proc rw 0 0\n")
+    assert "vm.nr_hugepages" in no_hugepages(meminfo, mounts)
+    meminfo.write_text("HugePages_Total:     512\n")
+    assert "no hugetlbfs is mounted" in no_hugepages(meminfo, mounts)
+    mounts.write_text("none /dev/hugepages hugetlbfs rw 0 0\n")
+    assert no_hugepages(meminfo, mounts) == ""
+
+
+def times(schedule: Schedule, late_s: float = 0.001) -> list[tuple[float, bool]]:
+    found = []
+    while schedule.next_s < 1e6:
+        t_s = schedule.next_s + late_s
+        found.append((round(t_s, 1), schedule.passed(t_s)))
+    return found
+
+
+def test_when_statistics_are_asked_for() -> None:
+    assert times(Schedule(1, 3, False)) == [
+        (1.0, True), (2.0, True), (2.9, False), (3.0, False)
+    ]  # fmt: skip
+    assert times(Schedule(0.001, 1, False))[:2] == [(0.1, True), (0.2, True)]
+    by_bytes = times(Schedule(1, 3, True))
+    assert [t for t, _ in by_bytes[:4]] == [0.3, 0.5, 0.8, 1.0]
+    assert len(times(Schedule(1, 10, False), late_s=2.5)) == 4
+    late = Schedule(1, 3, False)
+    assert not late.passed(3.2)  # the end tells of it
+
+
+def process(
+    proc: Path, pid: int, names: list[str], state: str = "R", parent: int = 1
+) -> Path:
+    """A process with threads of these names, each on CPU 0 and up."""
+    folder = proc / str(pid)
+    for number, name in enumerate(names):
+        task = folder / "task" / str(pid + number)
+        task.mkdir(parents=True)
+        (task / "comm").write_text(f"{name}\n")
+        (task / "status").write_text(f"Cpus_allowed_list:\t{number}\n")
+    (folder / "comm").write_text(f"{names[0]}\n")
+    (folder / "status").write_text(f"State:\t{state} (x)\nPPid:\t{parent}\n")
+    (folder / "environ").write_bytes(b"LD_PRELOAD=/x/spdk_bdev\0")
+    return folder
+
+
+def test_what_another_spdk_polls(tmp_path: Path) -> None:
+    process(tmp_path, 100, ["reactor_3", "reactor_5", "rte_intr"])
+    process(tmp_path, 200, ["fio", "fio"])
+    process(tmp_path, 300, ["reactor_6"], state="T")
+    process(tmp_path, 400, ["reactor_7"], parent=os.getpid())
+    process(tmp_path, 500, ["bash"])
+    (process(tmp_path, 600, ["fio"]) / "environ").write_bytes(b"")
+    (tmp_path / "700").mkdir()  # it has just ended
+    polled = polled_cpus(tmp_path)
+    assert {cpu: who.split()[1] for cpu, who in polled.items()} == {
+        3: "100", 5: "100", 0: "200", 1: "200"
+    }  # fmt: skip
+    assert free_first((5, 4, 3, 2), polled) == (4, 2, 5, 3)
+    assert shared_warning((4, 2), polled) == ""
+    assert "process 100 polls CPU 5" in shared_warning((4, 5), polled)

@@ -147,26 +147,26 @@ def waited_ns(result: dict[str, Any]) -> float:
     return float(thread["waited_percent"] / 100 * result["run_ns"])
 
 
-def check_share(read_ios: int, ios: int, asked: float) -> None:
-    """A drawn mix: within four standard deviations of the binomial distribution."""
-    deviation = (asked * (1 - asked) / ios) ** 0.5
-    assert abs(read_ios / ios - asked) <= 4 * deviation, (
-        f"{read_ios} reads of {ios} I/Os, and not {asked:.0%}"
-    )
-
-
 def check_warm_up(ios: int, run_ns: int, asked_ns: int, rate_iops: float) -> None:
     """A program on a busy machine ends a little late; the warm-up's I/Os are not in."""
     assert 0.8 * asked_ns <= run_ns <= 1.2 * asked_ns, "another time was measured"
     assert abs(ios - rate_iops * run_ns / SECOND_NS) <= 15, "other I/Os were counted"
 
 
-def check_pauses(ios: float, sum_ns: float, every: int, groups: float) -> None:
-    """Groups of I/Os of 1 ms, as many as their time and their pauses leave."""
-    assert 0.8 * groups - 1 <= ios / every <= groups + 1, (
-        f"{ios / every:.1f} groups, and not {groups:.1f}"
-    )
-    assert MS <= sum_ns / ios < 5 * MS, "a pause is no part of a latency"
+def check_littles_law(iops: float, mean_ns: float, qd: int) -> None:
+    """So many I/Os were under way, within a tenth."""
+    held = iops * mean_ns / 1e9
+    assert abs(held - qd) <= 0.1 * qd, f"{held:.2f} I/Os were under way"
+
+
+def check_groups(
+    group_ns: float, mean_ns: float, pause_ns: int, qd: int, every: int
+) -> None:
+    """A group's time is its pause and its I/O, and its latencies have no pause in them."""
+    assert mean_ns < pause_ns / 2, f"the mean latency is {mean_ns:.0f} ns"
+    least_ns = pause_ns + mean_ns * max(1, every / qd) / 2
+    most_ns = least_ns + mean_ns * every + MS
+    assert least_ns < group_ns < most_ns, f"{least_ns} < {group_ns} < {most_ns} ns"
 
 
 def check_known_latency(mean_ns: float, p50_ns: float, usual_ns: float) -> None:

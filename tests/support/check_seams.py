@@ -26,6 +26,7 @@ FACES = frozenset(
         "ioplan.cli",
         "ioplan.language",
         "ioplan.planner",
+        "ioplan.process.backend",  # as docs/protocol.md has it for plug-ins
         "ioplan.records",
         "ioplan.runner",
         "ioplan.runner.guard",
@@ -36,6 +37,7 @@ FACES = frozenset(
         "ioplan.results.history",
         "ioplan.results.report",
         "ioplan.trace",
+        "ioplan_blocking",  # of an example
         "ioplan_editor",
         "ioplan_fio",
         "ioplan_importer",

@@ -5,10 +5,12 @@ Each stream has MiB of its own, so that an I/O's place tells whose it is.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from msgspec import Struct
 
 from ioplan.results.measure import Histogram
@@ -85,6 +87,12 @@ def plan_of(case: Case, more: str = "") -> str:
         for at, (name, text) in enumerate(case.streams.items())
     )
     return f'workload load {{\n{streams}}}\ntest "T" {{ run load for 2s{more} }}\n'
+
+
+def short_first(cases: Iterable[str], short: Sequence[str]) -> list[Any]:
+    """Each takes seconds; what the others show beyond these is in `make test-long`."""
+    long = pytest.mark.long
+    return [one if one in short else pytest.param(one, marks=long) for one in cases]
 
 
 def parts_of(case: Case, log: Entries) -> dict[Any, Part]:

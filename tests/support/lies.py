@@ -102,6 +102,14 @@ def multiplied(event: Event, by: int, *names: str) -> None:
 ALL = ("ios", "bytes", "sum_ns", "sum_sq_ns2", "bins")
 
 
+def more(by: int, *names: str) -> Lie:
+    return lambda event: multiplied(event, by, *(names or ALL))
+
+
+def unit(by: float) -> Lie:
+    return lambda event: rescaled(event, by)
+
+
 def everywhere(change: Lie) -> Lie:
     """In each measured interval and in the result."""
     return lambda event: (
@@ -139,21 +147,17 @@ def of_streams(**values: Any) -> Lie:
     return change
 
 
-def scaled(by: float, name: str) -> Lie:
+def of_one(*direction: str, **by: float) -> Lie:
     def change(event: Event) -> None:
-        for one in counts(event):
-            one[name] = round(one[name] * by)
-
-    return change
-
-
-def of_one(direction: str, **by: float) -> Lie:
-    def change(event: Event) -> None:
-        for one in counts(event, direction):
+        for one in counts(event, *direction):
             for name, factor in by.items():
                 one[name] = round(one[name] * factor)
 
     return change
+
+
+def scaled(by: float, name: str) -> Lie:
+    return of_one(**{name: by})
 
 
 def added(name: str, amount: int) -> Lie:
@@ -203,14 +207,14 @@ def emptied(event: Event) -> None:
         stream["directions"] = {}
 
 
-def in_last_bucket(event: Event) -> None:
-    for one in counts(event):
-        one["bins"] = [one["bins"][-2], one["ios"]]
+def in_bucket(place: int) -> Lie:
+    """All I/Os are in one."""
 
+    def change(event: Event) -> None:
+        for one in counts(event):
+            one["bins"] = [one["bins"][place], one["ios"]]
 
-def fastest(event: Event) -> None:
-    for one in counts(event):
-        one["bins"] = [one["bins"][0], one["ios"]]
+    return change
 
 
 def skipped(event: Event) -> list[Event]:
@@ -326,82 +330,46 @@ LIES: dict[str, tuple[str, Lie]] = {
     "flushes twice": (FLUSHED, everywhere(flushes(2))),
     "flushes twentyfold": (FLUSHED, everywhere(flushes(20))),
     "commits without flushes": (FLUSHED, everywhere(without("flush"))),
-    "commits tenfold": (
-        FLUSHED,
-        everywhere(of_kind("commit", lambda e: multiplied(e, 10, *ALL))),
-    ),
-    "commits below flushes": (
-        FLUSHED,
-        everywhere(of_kind("commit", lambda e: rescaled(e, 0.01))),
-    ),
-    "flushes of minutes": (
-        FLUSHED,
-        everywhere(of_kind("flush", lambda e: rescaled(e, 1e6))),
-    ),
+    "commits tenfold": (FLUSHED, everywhere(of_kind("commit", more(10)))),
+    "commits below flushes": (FLUSHED, everywhere(of_kind("commit", unit(0.01)))),
+    "flushes of minutes": (FLUSHED, everywhere(of_kind("flush", unit(1e6)))),
     "flushes without bins": (FLUSHED, everywhere(of_kind("flush", setting(bins=[])))),
-    "flushes counted half": (
-        FLUSHED,
-        at_end(lambda e: of_streams(sync_ios=e["streams"][0]["sync_ios"] // 2)(e)),
-    ),
-    "flushes that move bytes": (
-        FLUSHED,
-        everywhere(of_kind("flush", setting(bytes=4096))),
-    ),
+    "flushes counted half": (FLUSHED, at_end(lambda e: of_streams(sync_ios=e["streams"][0]["sync_ios"] // 2)(e))),
+    "flushes that move bytes": (FLUSHED, everywhere(of_kind("flush", setting(bytes=4096)))),
     # of intervals alone
     "all in the first interval": (MIXED, in_first),
-    "bins of intervals tenfold": (MIXED, in_parts(lambda e: multiplied(e, 10, "bins"))),
-    "bins of intervals in the first bucket": (MIXED, in_parts(fastest)),
+    "bins of intervals tenfold": (MIXED, in_parts(more(10, "bins"))),
+    "bins of intervals in the first bucket": (MIXED, in_parts(in_bucket(0))),
     "squares of intervals 0": (MIXED, in_parts(setting(sum_sq_ns2=0.0))),
     "max of intervals half": (MIXED, in_parts(scaled(0.5, "max_ns"))),
     "min of intervals double": (MIXED, in_parts(scaled(2, "min_ns"))),
     # what is not known of the counts
-    "verified more than was read": (
-        VERIFIED,
-        at_end(of_streams(verified_bytes=10**12)),
-    ),
+    "verified more than was read": (VERIFIED, at_end(of_streams(verified_bytes=10**12))),
     "a gap of all the run": (PAUSED, at_end(of_streams(gap_ns=900_000_000))),
     "own time of a pause half": (PAUSED, at_end(of_streams(run_ns=400_000_000))),
-    "no time for the pause": (PAUSED, everywhere(lambda e: multiplied(e, 40, *ALL))),
+    "no time for the pause": (PAUSED, everywhere(more(40))),
     "a backlog of all time": (RATED, at_end(of_streams(backlog_ios=10**9))),
-    "latencies of a rate of days": (RATED, everywhere(lambda e: rescaled(e, 1e7))),
+    "latencies of a rate of days": (RATED, everywhere(unit(1e7))),
     "a byte in each interval": (SIZES, in_parts(added("bytes", 1))),
-    "three passes at a third of the latency": (
-        PASS,
-        everywhere(threefold),
-    ),
+    "three passes at a third of the latency": (PASS, everywhere(threefold)),
     "what was written is below 0": (FLUSHED, at_end(wear(host_written_bytes=-1))),
     "the flash is below 0": (FLUSHED, at_end(wear(media_written_bytes=-1))),
     "a log of no time": (FLUSHED, at_end(wear(span_s=-1.0))),
     # phases and targets
-    "phases tenfold": (
-        PHASED,
-        at_end(of_phases(lambda e: multiplied(e, 10, *ALL))),
-    ),
-    "bytes of phases tenfold": (
-        PHASED,
-        at_end(of_phases(lambda e: multiplied(e, 10, "bytes"))),
-    ),
-    "latencies of phases tenfold": (
-        PHASED,
-        at_end(of_phases(lambda e: rescaled(e, 10))),
-    ),
+    "phases tenfold": (PHASED, at_end(of_phases(more(10)))),
+    "bytes of phases tenfold": (PHASED, at_end(of_phases(more(10, "bytes")))),
+    "latencies of phases tenfold": (PHASED, at_end(of_phases(unit(10)))),
     "phases without bins": (PHASED, at_end(of_phases(setting(bins=[])))),
     "phases exchanged": (PHASED, at_end(phases_exchanged)),
     "phases of another stream": (PHASED, at_end(of_phases(of_streams(name="x")))),
     "targets that are a number": (READS, at_end(of_facts(5))),
-    "targets of another stream": (
-        READS,
-        at_end(of_facts({"a": [{"name": "x", "directions": {}}]})),
-    ),
-    "targets that were not asked": (
-        READS,
-        at_end(lambda e: of_facts({"a": deepcopy(e["streams"])})(e)),
-    ),
+    "targets of another stream": (READS, at_end(of_facts({"a": [{"name": "x", "directions": {}}]}))),
+    "targets that were not asked": (READS, at_end(lambda e: of_facts({"a": deepcopy(e["streams"])})(e))),
     # no numbers
     "I/Os of 10^30": (MIXED, everywhere(setting(ios=10**30))),
     "bytes of 10^30": (MIXED, everywhere(setting(bytes=10**30))),
     "ends of 10^30": (MIXED, in_parts(of_event(t_ns=10**30))),
-    "bins of 10^30": (MIXED, everywhere(lambda e: multiplied(e, 10**30, "bins"))),
+    "bins of 10^30": (MIXED, everywhere(more(10**30, "bins"))),
     "squares of no number": (MIXED, everywhere(setting(sum_sq_ns2=float("nan")))),
     "squares without end": (MIXED, everywhere(setting(sum_sq_ns2=float("inf")))),
     # time
@@ -417,10 +385,7 @@ LIES: dict[str, tuple[str, Lie]] = {
     "all times in us": (MIXED, everywhere(lambda e: times(e, 0.001))),
     "result's times half": (MIXED, at_end(lambda e: times(e, 0.5))),
     "intervals' times half": (MIXED, in_parts(lambda e: times(e, 0.5))),
-    "lengths doubled": (
-        MIXED,
-        in_parts(lambda e: e.update(interval_ns=e["interval_ns"] * 2)),
-    ),
+    "lengths doubled": (MIXED, in_parts(lambda e: e.update(interval_ns=e["interval_ns"] * 2))),
     "lengths 0": (MIXED, in_parts(of_event(interval_ns=0))),
     "ends doubled": (MIXED, in_parts(lambda e: e.update(t_ns=e["t_ns"] * 2))),
     "intervals twice": (MIXED, doubled),
@@ -433,27 +398,18 @@ LIES: dict[str, tuple[str, Lie]] = {
     "an hour of CPU": (MIXED, at_end(cpu(3600))),
     "CPU below 0": (MIXED, at_end(cpu(-1))),
     # counts
-    "I/Os doubled in the result": (MIXED, at_end(lambda e: multiplied(e, 2, "ios"))),
-    "I/Os doubled": (MIXED, everywhere(lambda e: multiplied(e, 2, "ios"))),
-    "bytes doubled in the result": (MIXED, at_end(lambda e: multiplied(e, 2, "bytes"))),
-    "bytes doubled": (MIXED, everywhere(lambda e: multiplied(e, 2, "bytes"))),
+    "I/Os doubled in the result": (MIXED, at_end(more(2, "ios"))),
+    "I/Os doubled": (MIXED, everywhere(more(2, "ios"))),
+    "bytes doubled in the result": (MIXED, at_end(more(2, "bytes"))),
+    "bytes doubled": (MIXED, everywhere(more(2, "bytes"))),
     "bytes halved": (MIXED, everywhere(scaled(0.5, "bytes"))),
     "bytes in KiB": (MIXED, everywhere(scaled(1 / 1024, "bytes"))),
     "bytes in between": (SIZES, everywhere(scaled(1.5, "bytes"))),
     "no bytes": (MIXED, everywhere(setting(bytes=0))),
-    "all counts doubled in the result": (
-        MIXED,
-        at_end(lambda e: multiplied(e, 2, *ALL)),
-    ),
-    "all counts tenfold": (MIXED, everywhere(lambda e: multiplied(e, 10, *ALL))),
-    "all counts of a rate doubled": (
-        RATED,
-        everywhere(lambda e: multiplied(e, 2, *ALL)),
-    ),
-    "all counts of a pass tenfold": (
-        PASS,
-        everywhere(lambda e: multiplied(e, 10, *ALL)),
-    ),
+    "all counts doubled in the result": (MIXED, at_end(more(2))),
+    "all counts tenfold": (MIXED, everywhere(more(10))),
+    "all counts of a rate doubled": (RATED, everywhere(more(2))),
+    "all counts of a pass tenfold": (PASS, everywhere(more(10))),
     "an I/O more": (MIXED, at_end(added("ios", 1))),
     "a block more": (MIXED, at_end(added("bytes", 512))),
     "I/Os below 0": (MIXED, at_end(scaled(-1, "ios"))),
@@ -465,10 +421,10 @@ LIES: dict[str, tuple[str, Lie]] = {
     "mean of 5 ms": (MIXED, everywhere(mean_of_5_ms)),
     "sum doubled": (MIXED, everywhere(scaled(2, "sum_ns"))),
     "sum in us": (MIXED, everywhere(scaled(0.001, "sum_ns"))),
-    "latencies in us": (MIXED, everywhere(lambda e: rescaled(e, 0.001))),
-    "latencies of reads in us": (READS, everywhere(lambda e: rescaled(e, 0.001))),
-    "latencies in ps": (MIXED, everywhere(lambda e: rescaled(e, 1000))),
-    "latencies threefold": (MIXED, everywhere(lambda e: rescaled(e, 3))),
+    "latencies in us": (MIXED, everywhere(unit(0.001))),
+    "latencies of reads in us": (READS, everywhere(unit(0.001))),
+    "latencies in ps": (MIXED, everywhere(unit(1000))),
+    "latencies threefold": (MIXED, everywhere(unit(3))),
     "max of 10^6 s": (MIXED, everywhere(setting(max_ns=10**15))),
     "max doubled": (MIXED, at_end(scaled(2, "max_ns"))),
     "max halved": (MIXED, at_end(scaled(0.5, "max_ns"))),
@@ -479,9 +435,9 @@ LIES: dict[str, tuple[str, Lie]] = {
     # histograms
     "no bins in the result": (MIXED, at_end(setting(bins=[]))),
     "no bins": (MIXED, everywhere(setting(bins=[]))),
-    "bins doubled": (MIXED, everywhere(lambda e: multiplied(e, 2, "bins"))),
-    "bins in the first bucket": (MIXED, at_end(fastest)),
-    "bins in the last bucket": (MIXED, at_end(in_last_bucket)),
+    "bins doubled": (MIXED, everywhere(more(2, "bins"))),
+    "bins in the first bucket": (MIXED, at_end(in_bucket(0))),
+    "bins in the last bucket": (MIXED, at_end(in_bucket(-2))),
     "bins of no layout": (MIXED, at_end(setting(bins=[10**9, 3]))),
     "half a pair": (MIXED, at_end(setting(bins=[1, 2, 3]))),
     # streams and directions
@@ -522,18 +478,18 @@ LIES: dict[str, tuple[str, Lie]] = {
     "an empty write": (READS, at_end(moved("read", "read", "write"))),
     "all counts a tenth of a pass": (PASS, at_end(scaled(0.1, "ios"))),
     "bytes of a pass doubled": (PASS, everywhere(scaled(2, "bytes"))),
-    "latencies of a pass tenfold": (PASS, everywhere(lambda e: rescaled(e, 10))),
-    "latencies of sizes tenfold": (SIZES, everywhere(lambda e: rescaled(e, 10))),
-    "counts of sizes tenfold": (SIZES, everywhere(lambda e: multiplied(e, 10, *ALL))),
-    "counts of two doubled": (TWO, everywhere(lambda e: multiplied(e, 2, *ALL))),
+    "latencies of a pass tenfold": (PASS, everywhere(unit(10))),
+    "latencies of sizes tenfold": (SIZES, everywhere(unit(10))),
+    "counts of sizes tenfold": (SIZES, everywhere(more(10))),
+    "counts of two doubled": (TWO, everywhere(more(2))),
     "run_ns of two half": (TWO, at_end(lambda e: times(e, 0.5))),
     "run_ns of a pass a tenth": (PASS, at_end(lambda e: times(e, 0.1))),
-    "I/Os of a rate threefold": (RATED, everywhere(lambda e: multiplied(e, 3, "ios"))),
+    "I/Os of a rate threefold": (RATED, everywhere(more(3, "ios"))),
     "a rate without intervals": (RATED, lambda e: [] if is_measured(e) else [e]),
     "a backlog below 0": (RATED, at_end(of_streams(backlog_ios=-5))),
     "a run twice as long": (MIXED, at_end(lambda e: e.update(run_ns=10**9))),
     "verified without a check": (MIXED, at_end(of_streams(verified_bytes=4096))),
-}
+}  # fmt: skip
 
 
 def told(lie: str, event: Event) -> list[Event]:

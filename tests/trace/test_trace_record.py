@@ -100,7 +100,7 @@ def is_on(enabled: Path) -> bool:
 
 
 @needs_root
-@pytest.mark.slow
+@pytest.mark.long_but_first
 @pytest.mark.usefixtures("tracing")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_all_that_is_asked_is_recorded_in_its_order(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from command import ioplan
+from device_parts import short_first
 from msgspec import Struct, field
 from without_io_uring import engine_without_io_uring
 
@@ -49,23 +50,14 @@ CASES = {
     "after each write": Log("sequential 4KiB 0/100, sync every 1"),
     "after four": Log("sequential 4KiB 0/100, sync every 4"),
     "four at a time": Log("sequential 4KiB 0/100, sync every 8", qd=4),
-    "larger writes": Log("sequential 64KiB 0/100, sync every 2"),
-    "random writes": Log("random 4KiB 0/100, sync every 3"),
     "at a rate": Log("sequential 4KiB 0/100, rate 15 iops, sync every 1"),
-    "reads between": Log("random 4KiB 50/50, sync every 4"),
     "beside a reader": Log(
         "sequential 4KiB 0/100, sync every 2", beside="random 4KiB 100/0, qd 4"
     ),
     "uneven flushes": Log("sequential 4KiB 0/100, sync every 1", flush=UNEVEN),
     "blocking calls": Log("sequential 4KiB 0/100, sync every 2", blocking=True),
 }
-SHORT = ("after each write", "beside a reader")
-
-
-def short_first(cases: Iterable[str]) -> list[Any]:
-    """Each takes seconds; what the others show beyond these is in `make test-long`."""
-    long = pytest.mark.long
-    return [one if one in SHORT else pytest.param(one, marks=long) for one in cases]
+SHORT = ("beside a reader",)
 
 
 def traced_commits_ns(log: Entries) -> list[int]:
@@ -111,7 +103,7 @@ def check(
         assert -RESOLUTION * seen_ns < more_ns < near_ns, (percent, seen_ns)
 
 
-@pytest.mark.parametrize("name", short_first(CASES))
+@pytest.mark.parametrize("name", short_first(CASES, SHORT))
 @pytest.mark.promise("figures.commit")
 def test_flushes_and_commits_took_as_long_as_the_device_saw(
     name: str, device: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,7 +14,6 @@ from command import Done, ioplan, plan_file
 
 from ioplan.runner.events.lab_events import drawn_s
 from ioplan_witness import Device, read_log
-from ioplan_witness.device import is_mounted
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]
@@ -218,7 +217,7 @@ def untouched(device: Starts) -> Iterator[Device]:
     one = device()
     yield one
     one.tell("flush-log")
-    assert is_mounted(one.folder)
+    assert one.folder.is_mount()
     assert not (read_log(one.log)["kind"] == 1).any(), "it has been written to"
 
 
@@ -290,7 +289,8 @@ test "Dies" {
 """
 
 
-@pytest.mark.parametrize("mode", ["write-through", "volatile"])
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("mode", ["volatile", "write-through"])
 def test_what_a_dead_drive_refuses_is_not_rolled_back(
     mode: str, device: Starts, tmp_path: Path
 ) -> None:

@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 import pytest
 from command import ioplan
 
-from ioplan_witness import Device, DeviceError, Entries, Script, read_log, seen
-from ioplan_witness.device import start
+from ioplan_witness import Device, DeviceError, Entries, read_log, seen
+from targets import server_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
 BLOCK = 4096
@@ -351,19 +351,18 @@ def test_a_file_that_is_there_is_not_cut(
     assert backing.read_bytes() == b"p" * size
 
 
-def test_only_a_log_is_replaced(tmp_path: Path) -> None:
-    precious = tmp_path / "device.iolog"
+def test_only_a_log_is_replaced(device: Starts, tmp_path: Path) -> None:
+    precious = tmp_path / "device0.iolog"
     precious.write_text("a year of work")
     with pytest.raises(DeviceError, match="exists and is no log of a device"):
-        start(Script.model_validate({"size": "4MiB"}), tmp_path / "device")
+        device()
     assert precious.read_text() == "a year of work"
 
 
 def test_a_signal_ends_it_and_leaves_no_mount(device: Starts) -> None:
     one = device()
     disk = os.open(one.disk, os.O_RDONLY)
-    (pid,) = servers(one)
-    os.kill(pid, signal.SIGTERM)
+    os.kill(int(server_of(one)), signal.SIGTERM)
     until_s = time.monotonic() + 5
     while one.folder.is_mount() and time.monotonic() < until_s:
         time.sleep(0.01)
@@ -372,22 +371,6 @@ def test_a_signal_ends_it_and_leaves_no_mount(device: Starts) -> None:
     assert not one.folder.is_mount()
     with pytest.raises(DeviceError, match="no device runs in"):
         one.tell("cut")
-
-
-def servers(device: Device) -> list[int]:
-    wanted = str(device.folder).encode()
-    return [
-        int(one.parent.name)
-        for one in Path("/proc").glob("[0-9]*/cmdline")
-        if wanted in words(one) and words(one)[0].endswith(b"ioplan-device")
-    ]
-
-
-def words(path: Path) -> list[bytes]:
-    try:
-        return path.read_bytes().split(b"\0")
-    except OSError:
-        return [b""]
 
 
 def test_a_second_device_in_its_folder_is_refused(

@@ -13,7 +13,7 @@ from fio_jobs import NEEDS_FIO
 
 from ioplan_witness import KINDS, Device, seen
 
-pytestmark = [pytest.mark.slow, pytest.mark.machine, NEEDS_FIO]
+pytestmark = [pytest.mark.long, pytest.mark.machine, NEEDS_FIO]
 INTERVAL_MS, SECONDS, SYNC_EVERY = 200, 2, 4
 NEAR_MS = 90
 """What FUSE and a busy host may add to an I/O."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
+from device_parts import short_first
 from fooled import Claim, claims, interrupted, last_records
 
 from ioplan_witness import Device
@@ -68,7 +69,7 @@ def on_device(one: Device, folder: Path, text: str, *more: str | Path) -> Claim:
     return claims(last_records(folder / "store"))[-1]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", short_first(WAYS, ("erased", "two regions")))
 @pytest.mark.promise("steady.account")
 def test_nothing_is_called_steady_that_does_not_last(
     way: str, device: Starts, tmp_path: Path
@@ -91,7 +92,8 @@ def test_a_steady_device_is_not_refused_nor_in_a_later_session(
     assert claim.is_steady and claim.mean <= 1.1 * SUSTAINED
 
 
-@pytest.mark.parametrize("share", [0, 0.01, 1], ids=["nothing", "a little", "all"])
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("share", [1, 0, 0.01], ids=["all", "nothing", "a little"])
 @pytest.mark.promise("steady.unknown")
 def test_what_another_program_writes_between_sessions_ends_what_is_known(
     share: float, device: Starts, tmp_path: Path

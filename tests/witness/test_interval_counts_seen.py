@@ -7,7 +7,7 @@ done in it, and each latency is the device's, and what lies between the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command import ioplan, plan_file
-from device_parts import Case, Part, histogram_longer, parts_of, plan_of
+from device_parts import Case, Part, histogram_longer, parts_of, plan_of, short_first
 from fio_jobs import NEEDS_FIO
 from without_io_uring import engine_without_io_uring
 
@@ -112,65 +112,29 @@ def near_of(log: Entries) -> int:
     return min(NEAR_NS + 2 * late_ns, MOST_NEAR_NS)
 
 
+LOG = "sequential 4KiB 0/100, sync every"
+READER = "random 4KiB 100/0, qd 4"
+BURSTS = "random 4KiB 100/0, qd 64, burst 300ms of 300 iops, then 400ms of 20 iops"
+SIZES = "random sizes { 4KiB 60%, 16KiB 30%, 64KiB 10% } 100/0, qd 4"
+TWO = {"reader": READER, "writer": "sequential 16KiB 0/100, qd 1"}
 CASES = {
     "mix": Case({"a": "random 4KiB 70/30, qd 4"}, 4),
-    "two streams": Case(
-        {
-            "reader": "random 4KiB 100/0, qd 4",
-            "writer": "sequential 16KiB 0/100, qd 1",
-        },
-        5,
-        in_order=True,
-    ),
+    "two streams": Case(TWO, 5, in_order=True),
     "flushes": Case({"log": "sequential 16KiB 0/100, sync every 4"}, 1, in_order=True),
-    "a reader beside a log": Case(
-        {
-            "reader": "random 8KiB 100/0, qd 4",
-            "log": "sequential 4KiB 0/100, sync every 1",
-        },
-        5,
-    ),
-    "poisson": Case(
-        {"a": "random 4KiB 100/0, qd 64, rate 200 iops poisson"}, 64, in_order=True
-    ),
-    "bursts": Case(
-        {
-            "a": "random 4KiB 100/0, qd 64, "
-            "burst 300ms of 300 iops, then 400ms of 20 iops"
-        },
-        64,
-        in_order=True,
-    ),
-    "sizes": Case(
-        {"a": "random sizes { 4KiB 60%, 16KiB 30%, 64KiB 10% } 100/0, qd 4"},
-        4,
-        in_order=True,
-    ),
-    "blocking calls": Case(
-        {
-            "reader": "random 4KiB 100/0, qd 4",
-            "log": "sequential 4KiB 0/100, sync every 2",
-        },
-        5,
-        blocking=True,
-    ),
+    "a reader beside a log": Case({"reader": READER, "log": f"{LOG} 1"}, 5),
+    "poisson": Case({"a": "random 4KiB 100/0, qd 64, rate 200 iops poisson"}, 64, in_order=True),
+    "bursts": Case({"a": BURSTS}, 64, in_order=True),
+    "sizes": Case({"a": SIZES}, 4, in_order=True),
+    "blocking calls": Case({"reader": READER, "log": f"{LOG} 2"}, 5, blocking=True),
     "trims": Case({"a": "random 4KiB 50/50, qd 2, trim 20%"}, 2),
     "verification": Case({"a": "random 4KiB 50/50, qd 2, verify"}, 2),
-}
-
-
-SHORT = ("two streams", "flushes", "poisson", "blocking calls", "trims")
-
-
-def short_first(cases: Iterable[str]) -> list[Any]:
-    """Each takes seconds; what the others show beyond these is in `make test-long`."""
-    long = pytest.mark.long
-    return [one if one in SHORT else pytest.param(one, marks=long) for one in cases]
+}  # fmt: skip
+SHORT = ("two streams", "blocking calls", "trims")
 
 
 @pytest.mark.slow
 @pytest.mark.machine
-@pytest.mark.parametrize("name", short_first(CASES))
+@pytest.mark.parametrize("name", short_first(CASES, SHORT))
 def test_intervals_have_what_the_device_did_in_them(
     name: str,
     device: Callable[..., Device],

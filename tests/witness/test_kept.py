@@ -22,19 +22,13 @@ test "Think" { run random 4KiB 70/30, qd 2, pause 10ms for 5s }
 """
 
 
-@pytest.fixture(autouse=True)
-def own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return path_kept()
-
-
 def exact_lines(plan: Path, *words: str) -> list[str]:
     done = ioplan("plan", plan, *words)
     assert done.code == 0, done.err
     return [line for line in done.out.splitlines() if line.startswith("exact")]
 
 
-def test_words_are_kept_by_version_and_options(own_state: Path) -> None:
+def test_words_are_kept_by_version_and_options() -> None:
     old, new = (nothing_kept("fio", one, {}) for one in ("3.33", "3.42"))
     other = nothing_kept("fio", "3.33", {"engine": "libaio"})
     assert kept_words(old) == frozenset()
@@ -44,7 +38,7 @@ def test_words_are_kept_by_version_and_options(own_state: Path) -> None:
     assert kept_words(new) == frozenset() and kept_words(other) == {"mix"}
     keep(old, {"size"}, {"zipf"})
     assert kept_words(old) == {"random", "qd", "size"}
-    own_state.write_text("[{")
+    path_kept().write_text("[{")
     assert kept_words(old) == frozenset(), "a file that is damaged says nothing"
     keep(new, {"mix"}, ())
     assert kept_words(new) == {"mix"}

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from command import ioplan
 
-from ioplan.trace import DTYPE, READ, WRITE, Ios, Prepared, write
-from ioplan_importer.trace_model.command import phase_edges
-from ioplan_importer.trace_model.fit import Fit, fit, phases
+from ioplan.language import check_file
+from ioplan.planner import Run, unfold
+from ioplan.trace import DTYPE, READ, WRITE, Ios, write
+from ioplan.workload import Hotspots, Stream
 from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
@@ -44,11 +45,15 @@ def recorded() -> Ios:
     return made
 
 
-def fitted(path: Path, ios: Ios) -> Fit:
+def modelled(path: Path, ios: Ios) -> Stream:
+    """The stream of the model of a trace."""
     write(path, [ios])
-    trace = Prepared.open(path)
-    (only,) = phases(trace, phase_edges(trace))
-    return fit(only)
+    plan = path.with_suffix(".ioplan")
+    assert ioplan("model", str(path), "-o", str(plan)).code == 0
+    (step,) = unfold(check_file(plan))
+    assert isinstance(step, Run)
+    (stream,) = step.workload.streams
+    return stream
 
 
 def issued(device: Device) -> Ios:
@@ -67,26 +72,34 @@ def issued(device: Device) -> Ios:
 def test_a_models_run_has_the_load_of_its_trace(
     device: Callable[..., Device], tmp_path: Path
 ) -> None:
-    asked = fitted(tmp_path / "web.iotrace", recorded())
-    plan = tmp_path / "web.ioplan"
-    assert ioplan("model", str(tmp_path / "web.iotrace"), "-o", str(plan)).code == 0
+    asked, plan = (
+        modelled(tmp_path / "web.iotrace", recorded()),
+        tmp_path / "web.ioplan",
+    )
     made = device(size="32MiB")
     target = ("--target", made.disk, "--overwrite-data", made.disk)
     done = ioplan("run", str(plan), *target, "--backend", "io_uring", "--json")
     assert done.of("record"), (done.err, plan.read_text())
     assert done.of("record")[0]["record"]["status"] == "ok", done.err
-    found = fitted(tmp_path / "issued.iotrace", issued(made))
-    assert found.iops == pytest.approx(asked.iops, rel=0.06)
-    assert found.reads == pytest.approx(asked.reads, abs=40)
-    assert found.random == pytest.approx(asked.random, abs=60)
-    assert asked.variation == 1  # of what arrived: only on an idle CPU
-    for one, other in zip(found.sizes, asked.sizes, strict=True):
-        assert one == pytest.approx(other, abs=50)
-    hot = sum(part for part, end in ends(found) if end <= 2_100)
-    assert hot == pytest.approx(5_000, abs=500)
+    found = modelled(tmp_path / "issued.iotrace", issued(made))
+    assert asked.rate and found.rate and asked.rate.iops and found.rate.iops
+    assert found.rate.iops == pytest.approx(asked.rate.iops, rel=0.06)
+    assert found.read_percent == pytest.approx(asked.read_percent, abs=4)
+    assert found.random_percent == pytest.approx(asked.random_percent, abs=6)
+    for sizes, others in (
+        (found.read_sizes, asked.read_sizes),
+        (found.write_sizes, asked.write_sizes),
+    ):
+        shares = {one.size_bytes: one.percent for one in sizes}
+        assert shares == pytest.approx({o.size_bytes: o.percent for o in others}, abs=5)
+    assert hot_percent(found) == pytest.approx(50, abs=5)
 
 
-def ends(one: Fit) -> list[tuple[int, int]]:
-    """Shares of the random I/Os, each with the end of its stretch of the space."""
-    widths = np.cumsum([width for _, width in one.places]).tolist()
-    return [(part, end) for (part, _), end in zip(one.places, widths, strict=True)]
+def hot_percent(stream: Stream) -> float:
+    """Of the random I/Os, the share in the first fifth of the space."""
+    assert isinstance(stream.distribution, Hotspots)
+    end_percent, found = 0.0, 0.0
+    for spot in stream.distribution.spots:
+        end_percent += spot.space_percent
+        found += spot.io_percent * (end_percent <= 21)
+    return found

@@ -8,14 +8,15 @@ the I/Os are those of the phase.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
+from calm import needs_idle_cpu
 from command import ioplan, plan_file
-from device_parts import Case, Part, histogram_longer, parts_of, plan_of
+from device_parts import Case, Part, histogram_longer, parts_of, plan_of, short_first
 from msgspec import Struct
 from without_io_uring import engine_without_io_uring
 
@@ -121,12 +122,6 @@ CASES = {
 SHORT = ("a stream that begins late", "a log beside bursts")
 
 
-def short_first(cases: Iterable[str]) -> list[Any]:
-    """Each takes seconds; what the others show beyond these is in `make test-long`."""
-    long = pytest.mark.long
-    return [one if one in SHORT else pytest.param(one, marks=long) for one in cases]
-
-
 def in_windows(part: Part, begin_ns: int, phase: Phase, lag_ns: int) -> Part:
     """What arrived in the phase, by so much more than its edges, or with them."""
     at_ns = part.started_ns - begin_ns
@@ -173,7 +168,9 @@ def check_whole(
 
 @pytest.mark.slow
 @pytest.mark.machine
-@pytest.mark.parametrize("name", short_first(CASES))
+@pytest.mark.parametrize("name", short_first(CASES, SHORT))
+@pytest.mark.promise("figures.phases")
+@needs_idle_cpu(50)
 def test_a_phase_has_what_was_to_start_in_it(
     name: str,
     device: Callable[..., Device],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 
-from ioplan_witness.commands import plan as command
+from ioplan_io_uring import engine_path
 
 PLAN = """
 test "Mix" { run random 4KiB 70/30 for 5s vary qd in 1, 4, 8 }
@@ -41,31 +41,25 @@ def test_each_clause_is_compared(tmp_path: Path, backend: str) -> None:
     assert done.code == 0, [one for one in done.lines if one["verdict"] == "differs"]
 
 
+OTHER_DEPTH = """#!/bin/bash
+[ "$1" = run ] || exec {engine} "$@"
+exec {engine} "$@" < <(sed -u '1s/"qd": *1,/"qd":8,/')
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("can_mount")
 def test_what_differs_is_an_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A backend is asked for one depth, and given another."""
-    short = command.short
-
-    def other(*words: object) -> object:
-        job = short(*words)  # type: ignore[arg-type]
-        streams = tuple(one.model_copy(update={"qd": 8}) for one in job.streams)
-        monkeypatch.setattr("ioplan_witness.run.clauses", against(job))
-        return job.model_copy(update={"streams": streams})
-
-    from ioplan_witness import run
-
-    clauses = run.clauses
-
-    def against(job: object) -> object:
-        return lambda _, *more: clauses(job, *more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(command, "short", other)
+    """An engine is asked for one depth, and takes another."""
+    program = tmp_path / "engine"
+    program.write_text(OTHER_DEPTH.format(engine=engine_path()))
+    program.chmod(0o755)
+    monkeypatch.setenv("IOPLAN_ENGINE", str(program))
     text = 'test "One" { run random 4KiB 100/0, qd 1 for 1s }'
     done = ioplan("witness", plan_file(tmp_path, text), "--backend", "io_uring")
-    assert done.code == 1 and "DIFFERS" in done.out and "depth" in done.out
+    assert done.code == 1 and "DIFFERS" in done.out and "depth" in done.out, done
 
 
 def test_what_is_simulated_cannot_be_seen(tmp_path: Path) -> None:

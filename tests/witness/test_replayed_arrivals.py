@@ -83,6 +83,7 @@ def every(ios: Any, fua: str) -> list[tuple[int, ...]]:
     return list(zip(*(ios[f].tolist() for f in (*FIELDS, fua)), strict=True))
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("how", ["recorded", "wrapped", "scaled"])
 def test_a_region_has_all_of_it(how: str, device: Starts, tmp_path: Path) -> None:
     """A trace of 1 MiB in the second half of 4 MiB; or more of one, in 1 MiB of it."""
@@ -107,6 +108,7 @@ def test_a_region_has_all_of_it(how: str, device: Starts, tmp_path: Path) -> Non
         assert Counter(keys(entries, WRITE, DISCARD)) == wanted
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("how", ["wrapped", "scaled"])
 def test_a_trace_that_is_larger_has_a_place(
     how: str, device: Starts, tmp_path: Path
@@ -129,7 +131,8 @@ def test_a_trace_that_is_larger_has_a_place(
     assert max(offset for _, offset, _ in wanted) > 3 << 20
 
 
-@pytest.mark.parametrize("speed", [1, 4])
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("speed", [4, 1])
 @pytest.mark.promise("traces.latency")
 def test_it_arrives_when_it_was_recorded(
     speed: int, device: Starts, tmp_path: Path
@@ -164,6 +167,7 @@ def lateness_ns(
     )
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("qd", [8, 256])
 @pytest.mark.promise("traces.latency")
 def test_what_a_stall_delays_counts_from_its_recorded_time(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
+from command import ioplan
 from paths import ROOT
 
-from ioplan_witness import DeviceError
-from ioplan_witness.device import read_script
+from ioplan_witness import Script
 
 WRONG = {
     "": "size: Field required",
@@ -37,11 +38,11 @@ WRONG = {
 def test_each_wrong_key_is_named(text: str, tmp_path: Path) -> None:
     path = tmp_path / "script.toml"
     path.write_text(text)
-    with pytest.raises(DeviceError) as refused:
-        read_script(path)
-    assert WRONG[text] in str(refused.value)
+    done = ioplan("device", "start", path, "-o", tmp_path / "device")
+    assert done.code == 2 and WRONG[text] in " ".join(done.err.split())
 
 
 @pytest.mark.parametrize("name", ["slow", "throttled"])
 def test_the_examples_are_right(name: str) -> None:
-    assert read_script(ROOT / f"examples/{name}.toml").size == 256 << 20
+    text = (ROOT / f"examples/{name}.toml").read_text()
+    assert Script.model_validate(tomllib.loads(text)).size == 256 << 20
