@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from synthetic_sessions import Design, World, alarms, alternating, judged  # noqa: E402
+from synthetic_comparisons import Design, World, alarms, alternating, judged  # noqa: E402
 
 CELLS = 12
 HISTORY, LONG_HISTORY = 5, 20

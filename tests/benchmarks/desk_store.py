@@ -22,8 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from benchmark_row import tell
 from desk_pages import pages
+from figures import measurement, record
 from postgres import PATH, postgres
-from run_data import measurement, record, session
+from sessions import session
 
 from ioplan.records import Drive, Session, Verdict
 from ioplan.results.store import COLUMNS, Store

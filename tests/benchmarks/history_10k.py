@@ -18,7 +18,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from made_history import fill, session_id
+from sessions import nightly_id, put_nights
 
 from ioplan.cli import tune_startup
 from ioplan.language import Metric
@@ -34,7 +34,7 @@ def main(sessions: int) -> None:
     factors = np.exp(NOISE * rng.normal(size=(sessions, CELLS)))
     runs = [f"run-{cell + 1}" for cell in range(CELLS)]
     with TemporaryDirectory() as folder, Store.open(Path(folder) / "s.db") as store:
-        fill(store, sessions, CELLS, lambda one, cell: float(factors[one, cell]))
+        put_nights(store, sessions, CELLS, lambda one, cell: float(factors[one, cell]))
         one_s = asked(store, runs, "run-2")
         all_s = asked(store, runs, None)
         whole_s = read_whole(store) * sessions / WHOLE
@@ -60,7 +60,7 @@ def read_whole(store: Store) -> float:
     """Seconds of some sessions, as other commands read them."""
     began_s = process_time()
     for number in range(WHOLE):
-        list(store.records(session_id(number)))
+        list(store.records(nightly_id(number)))
     return process_time() - began_s
 
 

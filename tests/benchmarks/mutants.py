@@ -1,341 +1,270 @@
-"""Which share of small defects the fast tests find, by mutation.
+"""Which share of small defects the tests of a room find, by mutation.
 
-    .venv/bin/python tests/benchmarks/mutants.py [--seed 27] [--of 300] [--took 100]
-        [--room ROOM] [--tests FOLDER] [--slow] [--list]
+    .venv/bin/python tests/benchmarks/mutants.py [ROOM ...] [--seed 27] [--took 150]
+        [--slow] [--label NAME] [--tests FOLDER] [--workers 2] [--seconds 60]
+        [--rows FOLDER] [--compare BEFORE AFTER]
 
-Each mutant is one change of an expression or a statement in one of `ROOMS`. It is put in
-place of the module while that is imported, so that no file changes, and the fast tests of
-the room's folder that call the changed function are run in a process of its own until one
-fails. A function that no fast test calls counts as not found. `--of N` draws the sample,
-`--took M` tries its first M only; `--tests` are another version's, to compare two. `--slow`
-adds the tests with devices and processes: of these, only what they do in their own process
-sees the mutant.
+Each mutant is one change of an expression or a statement in a room (`mutation.py`). The
+room's tests that run the changed line's block are run, the quickest first, until one fails
+that passes without the change; `--seconds` is the most that they get. What runs on import
+is reached by all. `--slow` goes on with the slow tests where the fast ones find nothing.
+
+The seed and the code draw the mutants, whatever the tests are: `--tests` are another
+version's. A row of each mutant is kept for each `--label` in the folder of `--rows`, a
+started run is gone on with, and `--compare` lays two labels side by side.
 """
 
 from __future__ import annotations
 
 import argparse
-import ast
-import importlib.abc
-import importlib.machinery
-import importlib.util
+import hashlib
 import json
+import multiprocessing
 import os
-import random
-import resource
-import sys
-import tempfile
-from collections import defaultdict
+import sysconfig
+from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-import hypothesis.strategies  # noqa: F401 -- all these are shared by the processes
-import lark  # noqa: F401
-import msgspec  # noqa: F401
-import numpy  # noqa: F401
-import pydantic  # noqa: F401
-import pytest
+import mutation
+from mutant_tests import Reached, Served, Tests, Trial, reach
+from mutation import Mutant
 
-ROOT = Path(__file__).parents[2]
-PACKAGE = ROOT / "dsl/ioplan"
+ROOT = Path(__file__).resolve().parents[2]
+FAST = "not slow and not machine and not long"
+SLOW = "(slow or machine) and not long"
+SHOWN = os.dup(1)
+Row = dict[str, Any]
+
+
+class Room(NamedTuple):
+    """Folders of code, below one, and folders of tests."""
+
+    below: str
+    code: str
+    tests: str
+
+    @property
+    def folders(self) -> list[Path]:
+        return [ROOT / self.below / name for name in self.code.split()]
+
+
+RUNNER, RESULTS = "dsl/ioplan/runner", "dsl/ioplan/results"
+SESSION = "doctor events execute host lab prepare seek session state telemetry"
+COMMANDS = "cli compare history planner report share store targets trace"
 ROOMS = {
-    "language": PACKAGE / "language",
-    "guard": PACKAGE / "runner/guard",
-    "measure": PACKAGE / "results/measure",
-}
-"""Packages of ioplan; the tests of each stand in the folder of that name."""
-FAST, SLOW = "not slow and not machine and not long", "not long"
-CPU_LIMIT_S = 300
-MEMORY_LIMIT_BYTES = 4 << 30
-SWAPS: dict[type[ast.AST], type[ast.AST]] = {
-    ast.Lt: ast.LtE,
-    ast.LtE: ast.Lt,
-    ast.Gt: ast.GtE,
-    ast.GtE: ast.Gt,
-    ast.Eq: ast.NotEq,
-    ast.NotEq: ast.Eq,
-    ast.In: ast.NotIn,
-    ast.NotIn: ast.In,
-    ast.Is: ast.IsNot,
-    ast.IsNot: ast.Is,
-    ast.Add: ast.Sub,
-    ast.Sub: ast.Add,
-    ast.Mult: ast.FloorDiv,
-    ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult,
-    ast.Mod: ast.Mult,
-    ast.And: ast.Or,
-    ast.Or: ast.And,
+    "language": Room("dsl/ioplan", "language", "language"),
+    "planner": Room("dsl/ioplan", "planner", "planner seek suites"),
+    "measure": Room(RESULTS, "measure", "measure"),
+    "guard": Room(RUNNER, "guard content devices", "guard content targets"),
+    "session": Room(RUNNER, SESSION, "runner host seek targets telemetry"),
+    "store": Room(RESULTS, "store share export", "store share"),
+    "compare": Room(RESULTS, "compare history", "compare history"),
+    "report": Room(RESULTS, "report", "report"),
+    "cli": Room("dsl/ioplan", "cli", COMMANDS),
+    "importer": Room("plugins", "importer", "importer"),
+    "lab": Room("plugins", "lab", "cluster desk"),
+    "records": Room("dsl/ioplan", "records", "runner share store"),
+    "trace": Room("dsl/ioplan", "trace", "trace"),
+    "fio": Room("plugins", "fio", "backends"),
+    "spdk": Room("plugins", "spdk", "backends"),
+    "sim": Room("plugins", "sim", "backends"),
+    "witness": Room("plugins/witness", "ioplan_witness", "witness"),
+    "editor": Room("plugins", "editor", "editors lsp"),
 }
 
-Reached = dict[str, list[str]]
-EACH = "each"
-"""In place of a function: files that are run for each mutant."""
+
+class Rows:
+    """What is known of the mutants of a room and a seed, a line each in a file."""
+
+    def __init__(self, folder: Path, room: str, seed: int) -> None:
+        self.file = folder / f"{room}-{seed}.jsonl"
+        lines = self.file.read_text().splitlines() if self.file.exists() else []
+        self.rows: list[Row] = [json.loads(line) for line in lines]
+
+    def write(self, row: Row) -> None:
+        with self.file.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+    def ends(self, label: str) -> dict[str, Row]:
+        """By mutant, of the last version of tests, fast and slow ones together."""
+        labelled = [row for row in self.rows if row["label"] == label]
+        last = {row["slow"]: row["digest"] for row in labelled}
+        ends = dict[str, Row]()
+        for row in sorted(labelled, key=lambda row: row["slow"]):
+            before = ends.get(row["mutant"], {"end": ""})["end"]
+            is_less = row["end"] == "not reached" and before == "survived"
+            if row["digest"] == last[row["slow"]] and before != "found" and not is_less:
+                ends[row["mutant"]] = row
+        return ends
 
 
-class Mutant(NamedTuple):
-    """The change of one node of a file, by its number in the order of `nodes`."""
+def drawn(room: str, seed: int, count: int) -> list[Mutant]:
+    """Those of the least digests: a change of the code changes only those of it."""
 
-    room: str
-    file: Path
-    line: int
-    node: int
+    def digest(mutant: Mutant) -> bytes:
+        return hashlib.sha256(f"{seed} {mutant.key}".encode()).digest()
 
-    def __str__(self) -> str:
-        return f"{self.file.relative_to(PACKAGE)}:{self.line}"
+    return sorted(mutation.mutants(ROOMS[room].folders), key=digest)[:count]
 
 
-# --- Mutants --------------------------------------------------------------------------
+class Run:
+    """The fast or the slow tests of a room against its mutants."""
+
+    def __init__(self, room: str, asked: argparse.Namespace, is_slow: bool) -> None:
+        self.room, self.asked = room, asked
+        folders = [asked.tests / name for name in ROOMS[room].tests.split()]
+        self.folders = [folder for folder in folders if folder.exists()]
+        paths = [str(folder) for folder in self.folders]
+        self.tests = Tests(paths, SLOW if is_slow else FAST, asked.seconds, is_slow)
+        self.rows = Rows(asked.rows, room, asked.seed)
+        self.same = {"label": asked.label, "slow": is_slow, "digest": self._digest()}
+        self.sample = drawn(room, asked.seed, asked.took)
+
+    def _digest(self) -> str:
+        """Of all that says which tests run what."""
+        code = [ROOT / "dsl", ROOT / "plugins", self.asked.tests / "support"]
+        sums = hashlib.sha256(f"{self.tests.marks} {ROOMS[self.room]}".encode())
+        for file in mutation.files_of([*code, *self.folders]):
+            sums.update(f"{file.name} {file.stat().st_size}\n".encode())
+            sums.update(file.read_bytes())
+        return sums.hexdigest()[:16]
+
+    def reached(self) -> Reached:
+        """Asked once for the same code and tests."""
+        code, workers = ROOMS[self.room].folders, self.asked.workers
+        name = f"{self.room}-{self.same['digest']}"
+        files = [self.asked.rows / f"{name}-{n}-{workers}.json" for n in range(workers)]
+
+        def work(number: int) -> None:
+            if not files[number].exists():
+                noted = reach(self.tests, code, number, workers)
+                files[number].write_text(json.dumps(noted))
+
+        side_by_side(workers, work)
+        return Reached.of([json.loads(file.read_text()) for file in files])
+
+    def try_all(self) -> None:
+        """Write a row of each mutant that has none, or is to be tried by slow tests."""
+        reached, done = self.reached(), self._done()
+        later, now = list[int](), list[int]()
+        for number, mutant in enumerate(self.sample):
+            if mutant.key in done:
+                continue
+            if not reached.tests(mutant):
+                self._write(number, {"end": "not reached", "seconds": 0})
+            elif reached.is_on_import(mutant) or not mutation.changed_codes(mutant):
+                later.append(number)
+            else:
+                now.append(number)
+        to_serve, to_import = queue(now), queue(later)
+
+        def judge(numbers: Iterator[int], trial: Trial) -> None:
+            for number in numbers:
+                self._write(number, trial.outcome(self.sample[number]))
+
+        def work(number: int) -> None:
+            if now:
+                served = Served(self.tests, reached)
+                served.serve(lambda trial: judge(to_serve, trial))
+            judge(to_import, Trial(self.tests, reached))
+
+        side_by_side(self.asked.workers, work)
+
+    def _done(self) -> set[str]:
+        ends = self.rows.ends(self.asked.label)
+        slow = {
+            key for key in ends if ends[key]["end"] == "found" and self.tests.is_slow
+        }
+        same = [row for row in self.rows.rows if self.same.items() <= row.items()]
+        return slow | {row["mutant"] for row in same}
+
+    def _write(self, number: int, end: Row) -> None:
+        mutant = self.sample[number]
+        at = f"{mutant.file.relative_to(ROOT)}:{mutant.line}"
+        self.rows.write({"mutant": mutant.key, "at": at, **self.same, **end})
+        text = f"{self.room} {at}: {end['end']} {end.get('by', '')}\n"
+        os.write(SHOWN, text.encode())
 
 
-def nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """What runs: no annotation, no decorator, no keyword of a class."""
-    yield tree
-    for name, value in ast.iter_fields(tree):
-        left_out = name in ("annotation", "returns", "decorator_list", "keywords")
-        if left_out and not isinstance(tree, ast.Call):
-            continue
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.AST) and not _is_text(child):
-                yield from nodes(child)
+def queue(numbers: list[int]) -> Iterator[int]:
+    """They are divided among the processes that are forked after."""
+    reading, writing = os.pipe()
+    os.write(writing, b"".join(number.to_bytes(4, "big") for number in numbers))
+    os.close(writing)
+    taken = iter(lambda: os.read(reading, 4), b"")
+    return (int.from_bytes(number, "big") for number in taken)
 
 
-def _is_text(node: ast.AST) -> bool:
-    """A docstring, an import, or what only a type checker reads."""
-    if isinstance(node, ast.If):
-        return ast.unparse(node.test) == "TYPE_CHECKING"
-    alone = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    return alone or isinstance(node, (ast.Import, ast.ImportFrom))
+def side_by_side(workers: int, work: Callable[[int], None]) -> None:
+    """The same in several processes, by number."""
+    fork = multiprocessing.get_context("fork")
+    children = [fork.Process(target=work, args=(n,)) for n in range(workers)]
+    for child in children:
+        child.start()
+    for child in children:
+        child.join()
+    if any(child.exitcode for child in children):
+        raise SystemExit("a worker has failed")
 
 
-def change(node: ast.AST) -> Callable[[], None] | None:
-    """What makes another of a node, in place; None where nothing does."""
-    match node:
-        case ast.Compare(ops=[first, *_]) if type(first) in SWAPS:
-            return lambda: node.ops.__setitem__(0, SWAPS[type(first)]())  # type: ignore[call-overload]
-        case ast.BinOp(op=op) | ast.BoolOp(op=op) if type(op) in SWAPS:
-            return lambda: setattr(node, "op", SWAPS[type(op)]())
-        case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
-            return lambda: setattr(node, "test", ast.UnaryOp(ast.Not(), test))
-        case ast.Return(value=ast.expr()):
-            return lambda: setattr(node, "value", ast.Constant(None))
-        case ast.Expr(value=ast.Call()):
-            return lambda: setattr(node, "value", ast.Constant(None))
-        case ast.Constant(value=bool() as flag):
-            return lambda: setattr(node, "value", not flag)
-        case ast.Constant(value=int() | float() as number):
-            return lambda: setattr(node, "value", number + 1)
-    return None
+def table(rooms: list[str], labels: list[str], asked: argparse.Namespace) -> None:
+    """Ends by room and label, and what the first one's tests find and the last one's do not."""
+    lost = []
+    print(
+        "room      tests     drawn  found by slow  survived  cut  not reached  minutes"
+    )
+    for room in rooms:
+        rows = Rows(asked.rows, room, asked.seed)
+        ends = {label: rows.ends(label) for label in labels}
+        for label in labels:
+            print(f"{room:10}{label:10}{counts(list(ends[label].values()))}")
+        for key, row in ends[labels[0]].items():
+            other = ends[labels[-1]].get(key, row)["end"]
+            if row["end"] == "found" != other:
+                lost.append(f"{row['at']} {key}: {other}, found by {row['by']}")
+    if len(labels) > 1:
+        print(f"{len(lost)} found by {' and not by '.join(labels)}", *lost, sep="\n  ")
 
 
-def mutants() -> list[Mutant]:
-    """All that there are, in the order of rooms and files."""
-    return [
-        Mutant(room, file, node.lineno, number)
-        for room in ROOMS
-        for file in sorted(ROOMS[room].rglob("*.py"))
-        for number, node in enumerate(nodes(ast.parse(file.read_text())))
-        if change(node) and isinstance(node, (ast.expr, ast.stmt))
-    ]
-
-
-def drawn(seed: int, count: int) -> list[Mutant]:
-    """So many, equally many of each room, in turn."""
-    source, all_of_them = random.Random(seed), mutants()
-    of_rooms = [
-        source.sample([one for one in all_of_them if one.room == room], count)
-        for room in ROOMS
-    ]
-    return [one for turn in zip(*of_rooms, strict=True) for one in turn][:count]
-
-
-def mutated(mutant: Mutant) -> ast.Module:
-    """Its file with the change."""
-    tree = ast.parse(mutant.file.read_text())
-    make = change(list(nodes(tree))[mutant.node])
-    assert make
-    make()
-    return ast.fix_missing_locations(tree)
-
-
-class Loader(importlib.machinery.SourceFileLoader):
-    """Loads the mutant in its file's place."""
-
-    def __init__(self, name: str, mutant: Mutant) -> None:
-        super().__init__(name, str(mutant.file))
-        self.mutant = mutant
-
-    def get_code(self, fullname: str) -> Any:
-        return compile(mutated(self.mutant), str(self.mutant.file), "exec")
-
-
-class Finder(importlib.abc.MetaPathFinder):
-    """Finds the module of a mutant before others do."""
-
-    def __init__(self, mutant: Mutant) -> None:
-        path = mutant.file.relative_to(PACKAGE.parent).with_suffix("")
-        self.name = ".".join(path.parts).removesuffix(".__init__")
-        self.mutant = mutant
-
-    def find_spec(self, fullname: str, path: Any, target: Any = None) -> Any:
-        if fullname != self.name:
-            return None
-        loader = Loader(fullname, self.mutant)
-        return importlib.util.spec_from_file_location(
-            fullname, loader.path, loader=loader
-        )
-
-
-# --- Tests ----------------------------------------------------------------------------
-
-
-class Reach:
-    """Notes which tests call which functions of a room, by file and first line."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-        self.test = ""
-        self.tests: dict[str, set[str]] = defaultdict(set)
-        self.codes: set[CodeType] = set()
-
-    def _call(self, frame: FrameType, event: str, argument: Any) -> None:
-        self.codes.add(frame.f_code)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        self.codes.clear()
-        sys.settrace(self._call)
-        try:
-            return (yield)
-        finally:
-            sys.settrace(None)
-            for code in self.codes:
-                if code.co_filename.startswith(self.folder):
-                    key = f"{code.co_filename}:{code.co_firstlineno}"
-                    self.tests[key].add(item.nodeid)
-
-
-class Chosen:
-    """Runs these tests only, all if there are none, and names the one that fails."""
-
-    def __init__(self, ids: set[str], failed: Path) -> None:
-        self.ids, self.failed = ids, failed
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            self.failed.write_text(report.nodeid)
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = [item for item in items if item.nodeid in self.ids] or items
-
-
-def run(paths: list[str], marks: str, *plugins: object) -> int:
-    """The exit code of pytest over the tests of some files or folders."""
-    # pytest's own import hook would come before the mutant: ioplan is a plug-in of it.
-    options = ["-x", "-q", "--assert=plain", "-p", "no:cacheprovider", "-m", marks]
-    return int(pytest.main([*options, *paths], list(plugins)))
-
-
-def apart(work: Callable[[], int]) -> int:
-    """The exit code of `work` in a process of its own, below zero for a signal's."""
-    if child := os.fork():
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    code = 70
-    try:
-        resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, CPU_LIMIT_S))
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
-        nowhere = os.open(os.devnull, os.O_RDWR)
-        for number in (1, 2) if "IOPLAN_SHOWN" not in os.environ else ():
-            os.dup2(nowhere, number)
-        code = work()
-    finally:
-        os._exit(code)
-
-
-def reach(room: str, tests: Path, marks: str, kept: Path) -> Reached:
-    """Which tests of a room's folder run each of its lines, `{file:line: tests}`."""
-
-    def work() -> int:
-        seen = Reach(str(ROOMS[room]))
-        code = run([str(tests / room)], marks, seen)
-        kept.write_text(
-            json.dumps({at: sorted(found) for at, found in seen.tests.items()})
-        )
-        return code
-
-    if code := apart(work):
-        raise SystemExit(f"the tests of {room} fail without any mutant (exit {code})")
-    return json.loads(kept.read_text())  # type: ignore[no-any-return]
-
-
-def end_of(
-    mutant: Mutant, lines: Reached, tests: Path, marks: str, failed: Path
-) -> str:
-    """`found` and by which test, `survived`, or `not reached`."""
-    function = first_line_of_function(mutant)
-    ids = set(lines.get(f"{mutant.file}:{function}", ()))
-    if function and not ids and EACH not in lines:
-        return "not reached"
-    files = sorted({str(tests.parent / name.partition("::")[0]) for name in ids})
-    files = files or lines.get(EACH, []) or [str(tests / mutant.room)]
-    failed.write_text("on import, or in time")
-
-    def work() -> int:
-        sys.meta_path.insert(0, Finder(mutant))
-        return run(files, marks, Chosen(ids, failed))
-
-    return f"found {failed.read_text()}" if apart(work) else "survived"
-
-
-def first_line_of_function(mutant: Mutant) -> int:
-    """Of the innermost function that a mutant is in; 0 for what runs on import."""
-    first = 0
-    for node in ast.walk(ast.parse(mutant.file.read_text())):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            begins = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            if node.body[0].lineno <= mutant.line <= (node.end_lineno or 0):
-                first = max(first, begins)
-    return first
+def counts(rows: list[Row]) -> str:
+    """`cut` are those that survive as far as there was time."""
+    ends = Counter(row["end"] for row in rows)
+    slow = sum(row["slow"] and row["end"] == "found" for row in rows)
+    cut = sum(row["end"] == "survived" and row["ran"] < row["of"] for row in rows)
+    return (
+        f"{len(rows):5}{ends['found']:7}{slow:8}{ends['survived']:10}{cut:5}"
+        f"{ends['not reached']:13}{sum(row['seconds'] for row in rows) / 60:9.1f}"
+    )
 
 
 def main() -> None:
-    """Prints a line a mutant and the share that was found."""
+    """Prints a line a mutant, and the table."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rooms", nargs="*", help=" ".join(ROOMS))
     parser.add_argument("--seed", type=int, default=27)
-    parser.add_argument("--of", type=int, default=300)
-    parser.add_argument("--took", type=int, default=300)
-    parser.add_argument("--room", choices=ROOMS, help="those of the sample in it only")
-    parser.add_argument("--files", nargs="*", help="files of tests for all of a room")
-    parser.add_argument("--skip", type=int, default=0, help="this many of the sample")
+    parser.add_argument("--took", type=int, default=150)
+    parser.add_argument("--label", default="now")
     parser.add_argument("--tests", type=Path, default=ROOT / "tests")
     parser.add_argument("--slow", action="store_true", help="slow tests, too")
-    parser.add_argument("--list", action="store_true", help="show the changes only")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--rows", type=Path, default=ROOT / "build/mutants")
+    parser.add_argument("--compare", nargs=2, metavar=("BEFORE", "AFTER"))
     asked = parser.parse_args()
-    sample = drawn(asked.seed, asked.of)[: asked.took]
-    rooms = (asked.room,) if asked.room else ROOMS
-    sample = [mutant for mutant in sample if mutant.room in rooms][asked.skip :]
-    if asked.list:
-        for mutant in sample:
-            print(mutant, ast.unparse(mutated(mutant)).splitlines()[0])
-        return
-    os.chdir(asked.tests.parent)
-    tests, marks = asked.tests, SLOW if asked.slow else FAST
-    ends: dict[str, int] = defaultdict(int)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        lines = (
-            {room: {EACH: asked.files} for room in rooms}
-            if asked.files
-            else {room: reach(room, tests, marks, folder / room) for room in rooms}
-        )
-        for mutant in sample:
-            failed = folder / "failed"
-            end = end_of(mutant, lines[mutant.room], tests, marks, failed)
-            ends[end.partition(" ")[0]] += 1
-            print(f"{mutant}: {end}", flush=True)
-    print(f"{ends['found']} of {len(sample)} found", dict(ends))
+    asked.rows, asked.tests = asked.rows.resolve(), asked.tests.resolve()
+    rooms = asked.rooms or list(islice(ROOMS, 11))
+    if not asked.compare:
+        asked.rows.mkdir(parents=True, exist_ok=True)
+        hook = Path(sysconfig.get_path("purelib")) / "ioplan_mutants.pth"
+        hook.write_text(mutation.HOOK)
+        os.chdir(asked.tests.parent)
+        for room in rooms:
+            for is_slow in (False, True) if asked.slow else (False,):
+                Run(room, asked, is_slow).try_all()
+    table(rooms, asked.compare or [asked.label], asked)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,8 @@ sys.path[:0] = [str(HERE.parent / "support"), str(HERE.parent / "browser")]
 
 from chromium import browser, left_out  # noqa: E402
 from command import ioplan  # noqa: E402
-from run_data import measurement, record, session  # noqa: E402
+from figures import measurement, record  # noqa: E402
+from sessions import session  # noqa: E402
 
 from ioplan.language import Test, check_file  # noqa: E402
 from ioplan.results.store import Store  # noqa: E402

@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 from chromium import Browser, Report, browser, left_out
 from command import ioplan
-from failed_cells import add_failed_cells
-from many_drives import add_many_drives
-from run_data import session
+from sessions import failed_sweep, put, put_drives
 from sim_batches import rough
 
 from ioplan.results.store import Store
@@ -75,14 +73,9 @@ def failed(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """A session in which two of four cells failed."""
     folder = tmp_path_factory.mktemp("failed")
     store = folder / "results.db"
-    one = session()
-    with Store.open(store) as opened:
-        opened.begin(one)
-        add_failed_cells(opened)
-        opened.finish(one.id, "failed", "2026-11-21T05:46:12Z")
-    page = folder / "failed.html"
-    assert ioplan("report", one.id, "--store", store, "-o", page).code == 0
-    return Report(page, store, [one.id])
+    id, page = put(store, *failed_sweep(), ended="failed"), folder / "failed.html"
+    assert ioplan("report", id, "--store", store, "-o", page).code == 0
+    return Report(page, store, [id])
 
 
 @pytest.fixture(scope="session")
@@ -91,7 +84,7 @@ def drives(tmp_path_factory: pytest.TempPathFactory) -> Report:
     folder = tmp_path_factory.mktemp("drives")
     store = folder / "results.db"
     with Store.open(store) as opened:
-        ids = add_many_drives(opened, 30)
+        ids = put_drives(opened, 30)
     page = folder / "drives.html"
     assert ioplan("report", *ids, "--store", store, "-o", page).code == 0
     return Report(page, store, ids)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from chromium import Browser, Report, drawn_one
-from many_drives import LEAST_IOPS, QDS, SLOW, iops
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from sessions import LEAST_IOPS, SLOW, SWEPT, drive_iops
 
 pytestmark = pytest.mark.slow
 TITLE = "IOPS by queue depth"
@@ -49,7 +49,7 @@ def test_many_drives_are_a_median_a_band_and_named_outliers(
     assert "median of 30 sessions" in found["note"]
     middles = {r["x"]: r["y"] for r in found["rows"] if r.get("role") == "spread"}
     assert middles == {
-        int(qd): median(iops(number, qd) for number in range(30)) for qd in QDS
+        int(qd): median(drive_iops(number, qd) for number in range(30)) for qd in SWEPT
     }
     chromium.run(CHOOSE, id, "Which series to highlight", "Drive 20")
     assert sorted(shown(chromium, id)["named"]) == [f"Drive {SLOW:02}", "Drive 20"]
@@ -75,7 +75,7 @@ def test_fewer_take_a_panel_each_and_few_share_one(
     assert found["mode"] == "apart"
     assert {row["panel"] for row in found["rows"]} == set(range(12))
     backs = [row for row in found["rows"] if row.get("role") == "back"]
-    assert len(backs) == 12 * len(QDS)
+    assert len(backs) == 12 * len(SWEPT)
     script = "return document.documentElement.scrollWidth - innerWidth"
     assert chromium.run(script) <= 0
     chromium.run(SHOW_ONLY, 3)

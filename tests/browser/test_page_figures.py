@@ -10,10 +10,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 from chromium import Browser, Report, click, drawn, drawn_one, figure, looked_at
-from failed_cells import QDS
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from sessions import SWEPT
 
 from ioplan.language import Metric
 from ioplan.results.report import FAILED, Reader
@@ -209,7 +209,7 @@ def test_a_failed_cell_is_a_mark_and_no_point(
     found = chromium.run(script, id)
     assert found["points"] == 2
     assert found["marks"].count(FAILED) == 2
-    assert set(QDS) <= set(found["ticks"])
+    assert set(SWEPT) <= set(found["ticks"])
     assert any(
         note.startswith(f"{FAILED} failed or stopped") for note in found["notes"]
     )

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from chromium import Browser, Report, click, drawn_one, figure
-from many_drives import QDS, SLOW
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from sessions import SLOW, SWEPT
 
 pytestmark = pytest.mark.slow
 TITLE = "IOPS by queue depth"
@@ -44,7 +44,7 @@ def test_tables_sort_and_filter(chromium: Browser, drives: Report) -> None:
     """By what a column means: axes in their order, figures by size."""
     chromium.open(drives.page)
     rows = chromium.run(TABLE)
-    assert len(rows) == 30 * len(QDS)
+    assert len(rows) == 30 * len(SWEPT)
     for key, name in ((1, "queue depth"), (2, "IOPS")):
         head = chromium.driver.find_element(
             By.CSS_SELECTOR, f".runs [aria-label='Sort by {name}']"
@@ -103,9 +103,9 @@ def test_an_address_that_is_wrong_does_nothing(
     chromium.driver.get(f"{drives.page.as_uri()}{WRONG}")
     id = figure(chromium, TITLE)
     chromium.run("come(document.getElementById(arguments[0]))", id)
-    assert len(chromium.run(TABLE)) == 30 * len(QDS)
+    assert len(chromium.run(TABLE)) == 30 * len(SWEPT)
     assert chromium.run("return [hidden.size, compared.base]") == [0, ""]
-    assert shown_x(chromium, id) == {int(qd) for qd in QDS}
+    assert shown_x(chromium, id) == {int(qd) for qd in SWEPT}
     assert chromium.said() == []
 
 

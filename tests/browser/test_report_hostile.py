@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from chromium import Browser
 from command import ioplan
-from run_data import record, run, session
+from figures import record, run
+from sessions import session
 
 from ioplan.results.store import Store
 

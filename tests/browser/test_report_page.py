@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from chromium import Browser, Report, click, drawn, drawn_one, figure, looked_at
 from command import ioplan
-from made_history import fill
+from sessions import put_nights
 
 from ioplan.results.report import PICTURE_KINDS
 from ioplan.results.store import Store
@@ -68,7 +68,7 @@ def test_a_history_is_drawn_with_the_bands_of_its_levels(
 ) -> None:
     store, page = tmp_path / "results.db", tmp_path / "history.html"
     with Store.open(store) as opened:
-        fill(opened, 20, 1, lambda number, _: 0.9 if number >= 12 else 1.0)
+        put_nights(opened, 20, 1, lambda number, _: 0.9 if number >= 12 else 1.0)
     ioplan("history", "--store", store, "--format", "html", "-o", page)
     chromium.said(), chromium.asked_for()
     (id,) = drawn(chromium, page)

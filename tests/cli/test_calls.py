@@ -18,7 +18,7 @@ import pytest
 from command import ioplan, plan_file
 from hypothesis import given
 from hypothesis import strategies as st
-from run_data import session
+from sessions import session
 
 from ioplan.cli import IOPLAN, Command, Group, parse
 from ioplan.cli.arguments import Call, CallError

@@ -12,7 +12,8 @@ from pathlib import Path
 import paths
 import pytest
 from command import ioplan
-from run_data import run, session
+from figures import run
+from sessions import session
 
 from ioplan.cli.sessions.session_filter import since_of
 from ioplan.records import Drive, Verdict

@@ -12,8 +12,8 @@ import pytest
 from command import ioplan, plan_file
 from desks import by_token, desk_in
 from paths import ROOT
-from run_data import session
 from run_requests import full_request
+from sessions import session
 
 from ioplan.cli.commands.resume import ResumeOptions, _call
 from ioplan.cli.commands.share.unbundle import ONLY_HERE, _with_values

@@ -20,13 +20,14 @@ from typing import Any, NoReturn, TextIO
 
 import pytest
 from command import ioplan, plan_file
+from figures import measurement, record
 from fio_jobs import NEEDS_FIO
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from paths import ROOT
 from pydantic import ValidationError
-from run_data import measurement, overview, record, session
 from run_requests import other
+from sessions import overview, session
 
 from ioplan import PlanError
 from ioplan.backends import BackendError

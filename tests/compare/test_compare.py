@@ -13,22 +13,11 @@ from xml.etree import ElementTree
 import pytest
 from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
-from run_data import measurement, record, session
-from synthetic_sessions import DEPTHS, store_session
+from figures import changed, measurement, record, run
+from sessions import SWEPT, Made, put, put_alike
 
-from ioplan.language import METRICS, parse_metric
-from ioplan.language.metric import THROTTLED
 from ioplan.records import BackendFacts
 from ioplan.results.compare import Question, compare, side_of
-from ioplan.results.compare.comparison import Row
-from ioplan.results.compare.formats import (
-    MOST_ROWS,
-    _most_telling,
-    github,
-    junit,
-    markdown,
-)
-from ioplan.results.compare.rows import MORE_IS_BETTER
 from ioplan.results.report import Reader
 from ioplan.results.store import Store
 
@@ -52,7 +41,7 @@ test "Idle" {
 
 Ran = Callable[..., str]
 
-SLOWER_BY_HALF = dict.fromkeys(DEPTHS, -0.5)
+SLOWER_BY_HALF = dict.fromkeys(SWEPT, -0.5)
 
 
 @pytest.fixture
@@ -148,14 +137,6 @@ def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
     assert other == {"Before"} and back.code == large.code == 1
 
 
-def test_more_is_better_of_all_that_is_per_something() -> None:
-    """And of what a throttled volume gives; but of CPU and latencies less is."""
-    more = {
-        name for name, (unit, _) in METRICS.items() if unit.startswith(("1/s", "B/s"))
-    }
-    assert more | {*THROTTLED} == {*MORE_IS_BETTER}
-
-
 @pytest.mark.long
 @needs_idle_cpu(ms=50)
 def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,7 +201,7 @@ def test_the_simulated_drive_tells_nothing_of_a_file(
 def test_two_sessions_tell_nothing_of_noise(store_path: Path) -> None:
     """However far apart, and however even the repeats; the answer says what would."""
     with Store.open(store_path) as store:
-        base, new = store_session(store, 1), store_session(store, 2, SLOWER_BY_HALF)
+        base, new = put_alike(store, 1), put_alike(store, 2, SLOWER_BY_HALF)
     done = compared(base, new)
     assert done.code == 0 and words(done) == {"undecided"}
     for row in rows(done):
@@ -237,8 +218,8 @@ def test_two_sessions_tell_nothing_of_noise(store_path: Path) -> None:
 def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
     """Earlier sessions of the same runs, and of no other drive's where they are enough."""
     with Store.open(store_path) as store:
-        earlier = [store_session(store, number) for number in range(1, 7)]
-        new = store_session(store, 8, {qd: -0.12 for qd in DEPTHS})
+        earlier = [put_alike(store, number) for number in range(1, 7)]
+        new = put_alike(store, 8, {qd: -0.12 for qd in SWEPT})
     found = json.loads(compared(earlier[-1], new).out)
     source = "5 others that did the same runs on :/dev/sim0 by sim"
     assert found["learned_from"] == earlier[:-1]
@@ -258,11 +239,11 @@ def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
 @pytest.mark.promise("compare.suspected")
 def test_twenty_known_sessions_make_a_verdict_of_one(store_path: Path) -> None:
     """As do two sessions a side that alternate."""
-    loss = {qd: -0.12 for qd in DEPTHS}
+    loss = {qd: -0.12 for qd in SWEPT}
     with Store.open(store_path) as store:
-        earlier = [store_session(store, number) for number in range(1, 21)]
-        new = [store_session(store, number, loss) for number in (22, 24)]
-        base = store_session(store, 23)
+        earlier = [put_alike(store, number) for number in range(1, 21)]
+        new = [put_alike(store, number, loss) for number in (22, 24)]
+        base = put_alike(store, 23)
     done = compared(base, new[0])
     found = json.loads(done.out)["all_cells"]
     assert done.code == 1 and {one["verdict"] for one in found} == {"worse"}
@@ -281,11 +262,11 @@ def test_another_mode_is_said_first_and_nothing_of_the_drive(
     store_path: Path, before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     """58 % less by another way of doing I/O, however many sessions there are."""
-    loss = {qd: -0.58 for qd in DEPTHS}
+    loss = {qd: -0.58 for qd in SWEPT}
     one, other = (BackendFacts(version="1", **each) for each in (before, after))
     with Store.open(store_path) as store:
-        base = ",".join(store_session(store, n, backend=one) for n in (1, 3, 5))
-        new = ",".join(store_session(store, n, loss, backend=other) for n in (2, 4, 6))
+        base = ",".join(put_alike(store, n, backend=one) for n in (1, 3, 5))
+        new = ",".join(put_alike(store, n, loss, backend=other) for n in (2, 4, 6))
     done = ioplan("compare", base, new)
     label, key = ("mode", "mode") if one.name == other.name else ("backend", "name")
     said = f"{label}: {before[key]} in BASE, {after[key]} in NEW"
@@ -302,27 +283,21 @@ def test_another_mode_is_said_first_and_nothing_of_the_drive(
 
 
 def test_another_kernel_or_profile_is_said_and_judged(store_path: Path) -> None:
-    loss = {qd: -0.2 for qd in DEPTHS}
+    loss = {qd: -0.2 for qd in SWEPT}
     with Store.open(store_path) as store:
-        base = [store_session(store, n, host={"kernel": "6.1"}) for n in (1, 3, 5)]
-        new = [store_session(store, n, loss, host={"kernel": "6.8"}) for n in (2, 4, 6)]
+        base = [put_alike(store, n, host={"kernel": "6.1"}) for n in (1, 3, 5)]
+        new = [put_alike(store, n, loss, host={"kernel": "6.8"}) for n in (2, 4, 6)]
     done = ioplan("compare", ",".join(base), ",".join(new))
     said = "kernel: 6.1 in BASE, 6.8 in NEW"
     assert done.code == 1 and done.out.index(said) < done.out.index("worse")
-
-
-def test_noise_is_a_figure_that_somebody_would_write(ran: Ran) -> None:
-    """The simulated drive's runs differ by a rounding error."""
-    out = ioplan("compare", ran(), ran()).out
-    assert not re.search(r"0\.000\d", out)
 
 
 def test_two_drives_have_ratios(store_path: Path) -> None:
     """One session each: nobody knows the noise, and the ratio stands all the same."""
     drives = [{"identity": {"model": "m", "serial": name}} for name in "ab"]
     with Store.open(store_path) as store:
-        base = store_session(store, 1, target=drives[0])
-        new = store_session(store, 2, {qd: 0.79 for qd in DEPTHS}, target=drives[1])
+        base = put_alike(store, 1, target=drives[0])
+        new = put_alike(store, 2, {qd: 0.79 for qd in SWEPT}, target=drives[1])
     done = compared(base, new)
     assert done.code == 0 and words(done) == {"ratio"}
     assert json.loads(done.out)["subject"] == "drives"
@@ -331,37 +306,18 @@ def test_two_drives_have_ratios(store_path: Path) -> None:
     assert "12 ratio: nothing tells how much sessions differ" in text
 
 
-def test_identical_figures_are_equal(store_path: Path) -> None:
-    with Store.open(store_path) as store:
-        made, ids = measurement(ios=400), []
-        for number in (1, 2):
-            ids.append(f"2026010{number}-000000-aaaa")
-            store.begin(session(ids[-1], status="ok"))
-            one = record(1, session=ids[-1], made=made)
-            store.add(one, made.detail)
-    found = rows(compared(*ids))
-    assert {row["verdict"] for row in found} == {"equal"}
-    assert {(row["ratio"], row["low"]) for row in found} == {(1.0, None)}
-
-
 def test_sides_that_ran_in_a_row_count_once(store_path: Path) -> None:
     """A drift would look the same; alternating sides are called."""
-    change = {qd: -0.1 for qd in DEPTHS}
+    change = {qd: -0.1 for qd in SWEPT}
     with Store.open(store_path) as store:
-        base = [store_session(store, number) for number in (1, 2, 3, 5)]
-        new = [store_session(store, number, change) for number in (4, 6, 7, 8)]
+        base = [put_alike(store, number) for number in (1, 2, 3, 5)]
+        new = [put_alike(store, number, change) for number in (4, 6, 7, 8)]
     row = compared(",".join(base[:3]), ",".join(new[2:]))
     assert {one["base_sessions"] for one in rows(row)} == {1}
     text = ioplan("compare", ",".join(base[:3]), ",".join(new[2:])).out
     assert "3 + 2 sessions count as 1 + 1" in text
     mixed = compared(",".join(base[2:]), ",".join(new[:2]))
     assert {one["base_sessions"] for one in rows(mixed)} == {2}
-
-
-def test_a_percentile_of_too_few_is_undecided(ran: Ran) -> None:
-    done = compared(ran(), ran(), "--metric", "p99.999")
-    assert {row["verdict"] for row in rows(done)} == {"undecided"}
-    assert "needs 1_000_000 I/Os" in rows(done)[0]["why"]
 
 
 # alignment
@@ -422,23 +378,6 @@ test "T" {
     assert {row["base_runs"] for row in found} == {5}
 
 
-@pytest.mark.promise("compare.failed")
-def test_a_cell_that_failed_is_worse(tmp_path: Path, store_path: Path) -> None:
-    made = measurement()
-    with Store.open(store_path) as store:
-        for id, status in (
-            ("20260101-000000-aaaa", "ok"),
-            ("20260102-000000-bbbb", "failed"),
-        ):
-            store.begin(session(id))
-            one = record(1, session=id, made=made, status=status, message="EIO at 0")
-            store.add(one, made.detail)
-    done = ioplan("compare", "20260101", "20260102")
-    assert done.code == 1
-    assert "NEW failed: EIO at 0" in done.out
-    assert ioplan("compare", "20260102", "20260101").code == 0
-
-
 def killed_after(
     runs: int, plan: Path, monkeypatch: pytest.MonkeyPatch, *words: str
 ) -> None:
@@ -459,11 +398,7 @@ def killed_after(
 def cut_session(store: Store, number: int, cells: int, status: str = "ok") -> str:
     """A session of so many of four cells."""
     id = f"2026020{number}-000000-aaaa"
-    store.begin(session(id, status=status))
-    for seq in range(1, cells + 1):
-        made = measurement(seq)
-        store.add(record(seq, session=id, made=made), made.detail)
-    return id
+    return put(store, *(run(seq) for seq in range(1, cells + 1)), id=id, status=status)
 
 
 @pytest.mark.parametrize(("base", "new"), [(4, 1), (1, 4)])
@@ -554,43 +489,51 @@ def test_a_cell_that_the_plan_gained_is_not_missing(store_path: Path) -> None:
 # outputs
 
 
-@pytest.fixture
-def pair(store_path: Path) -> tuple[str, str]:
+@pytest.fixture(scope="module")
+def of_six(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     """Three sessions a side, alternating: slower at queue depth 1, faster at 2."""
-    with Store.open(store_path) as store:
-        base = [store_session(store, number) for number in (1, 3, 5)]
-        change = {"1": -0.2, "2": 0.3, "4": -0.03}
-        new = [store_session(store, number, change) for number in (2, 4, 6)]
-    return ",".join(base), ",".join(new)
+    path = tmp_path_factory.mktemp("six") / "results.db"
+    change = {"1": -0.2, "2": 0.3, "4": -0.03}
+    with Store.open(path) as store:
+        base = [put_alike(store, number) for number in (1, 3, 5)]
+        new = [put_alike(store, number, change) for number in (2, 4, 6)]
+    return path, ",".join(base), ",".join(new)
 
 
-def test_text_fits_80_columns_and_is_plain(pair: tuple[str, str]) -> None:
+@pytest.fixture
+def pair(
+    of_six: tuple[Path, str, str], monkeypatch: pytest.MonkeyPatch
+) -> tuple[str, str]:
+    path, *sides = of_six
+    monkeypatch.setenv("IOPLAN_STORE", str(path))
+    return sides[0], sides[1]
+
+
+def test_text_fits_80_columns_and_is_plain(
+    pair: tuple[str, str], tmp_path: Path
+) -> None:
+    """NEW is the last session by itself, and all of it may be written to a file."""
     done = ioplan("compare", *pair, "--all")
     assert all(len(line) <= 80 for line in done.out.splitlines() if "BASE" not in line)
     assert "\x1b" not in done.out
     assert re.search(r"worse +qd=1 +iops .* -\d\d\.\d % +-\d+\.\d … -\d+\.\d", done.out)
-    short = ioplan("compare", *pair)
-    assert "\n equal " in done.out and "\n equal " not in short.out
-    assert re.search(r"\d+ worse, 3 better, \d+ equal", short.out)
-
-
-def test_new_is_the_last_session_by_itself(pair: tuple[str, str]) -> None:
-    base, last = pair[0], pair[1].split(",")[-1]
-    assert ioplan("compare", base).out == ioplan("compare", base, last).out
-
-
-def test_a_file_is_written(pair: tuple[str, str], tmp_path: Path) -> None:
     out = tmp_path / "c.txt"
     assert ioplan("compare", *pair, "-o", out).code == 1
-    assert out.read_text() == ioplan("compare", *pair).out
+    short = out.read_text()
+    assert "\n equal " in done.out and "\n equal " not in short
+    assert re.search(r"\d+ worse, 3 better, \d+ equal", short)
+    last = pair[1].split(",")[-1]
+    assert ioplan("compare", pair[0]).out == ioplan("compare", pair[0], last).out
 
 
-def test_junit(pair: tuple[str, str]) -> None:
-    done = ioplan("compare", *pair, "--format", "junit")
-    assert done.code == 1
-    root = ElementTree.fromstring(done.out)
-    found = rows(compared(*pair))
-    found += json.loads(compared(*pair).out)["all_cells"]
+def formatted(base: str, new: str, format: str) -> str:
+    return ioplan("compare", base, new, "--format", format).out
+
+
+def test_other_programs_are_told_the_same(pair: tuple[str, str]) -> None:
+    root = ElementTree.fromstring(formatted(*pair, "junit"))
+    whole = json.loads(compared(*pair).out)
+    found = [*whole["rows"], *whole["all_cells"]]
     assert len(root.findall(".//testcase")) == len(found) == 15
     for verdict, tag in (("worse", "failure"), ("undecided", "skipped")):
         count = sum(row["verdict"] == verdict for row in found)
@@ -599,21 +542,70 @@ def test_junit(pair: tuple[str, str]) -> None:
     assert suite is not None and int(suite.get("tests", 0)) == 12
     assert int(suite.get("failures", 0)) == len(suite.findall(".//failure")) > 0
 
-
-def test_github_annotations(pair: tuple[str, str]) -> None:
-    lines = ioplan("compare", *pair, "--format", "github").out.splitlines()
+    lines = formatted(*pair, "github").splitlines()
     assert all(
         re.match(r"::(error|warning|notice) title=[^:,]*::.", one) for one in lines
     )
     assert any(one.startswith("::error title=Reads qd=1::worse: iops") for one in lines)
     assert "%25" in lines[-1]
 
-
-def test_markdown(pair: tuple[str, str]) -> None:
-    lines = ioplan("compare", *pair, "--format", "markdown").out.splitlines()
+    lines = formatted(*pair, "markdown").splitlines()
     table = [line for line in lines if line.startswith("|")]
     assert len({line.count(" | ") for line in table}) == 1
     assert any(line.startswith("| worse | Reads | qd=1 | iops |") for line in table)
+
+
+def two(store: Path, one: Made, other: Made | None = None, **more: Any) -> list[str]:
+    """Two sessions of one run each."""
+    ids = ("20260101-000000-aaaa", "20260102-000000-bbbb")
+    runs = (one, other or one)
+    return [put(store, run, id=id, **more) for id, run in zip(ids, runs, strict=True)]
+
+
+MADE = measurement(ios=400)
+
+
+def test_identical_figures_are_equal(store_path: Path) -> None:
+    """Whatever the metric; what has too few I/Os for one has a reason."""
+    ids = two(store_path, run(1, MADE), status="ok")
+    names = ("iops", "p90", "read.mean", "cpu")
+    metrics = [word for name in names for word in ("--metric", name)]
+    found = rows(compared(*ids, *metrics))
+    assert {row["metric"] for row in found} == {*names}
+    assert {row["verdict"] for row in found} == {"equal"}
+    assert {(row["ratio"], row["low"]) for row in found} == {(1.0, None)}
+    (few,) = rows(compared(*ids, "--metric", "p99.999"))
+    assert few["verdict"] == "undecided" and "needs 1_000_000 I/Os" in few["why"]
+
+
+@pytest.mark.promise("compare.failed")
+def test_a_cell_that_failed_is_worse(store_path: Path) -> None:
+    sides = two(store_path, run(1), run(1, status="failed", message="EIO at 0"))
+    done = ioplan("compare", *sides)
+    assert done.code == 1
+    assert "NEW failed: EIO at 0" in done.out
+    assert ioplan("compare", *sides[::-1]).code == 0
+
+
+def test_the_terminal_gets_what_is_decided_and_no_thousand_rows(
+    store_path: Path,
+) -> None:
+    """All of them are in --all, and in the other formats."""
+    other, numbers = measurement(2, ios=500), range(1, 61)
+    sides = (
+        [record(n, made, run_id=f"r{n}", cell={"n": str(n)}) for n in numbers]
+        for made in (MADE, other)
+    )
+    base, (*new, last) = sides
+    failed = changed(last, status="failed", message="EIO")
+    ids = ("20260101-000000-aaaa", "20260102-000000-bbbb")
+    put(store_path, *base, id=ids[0])
+    put(store_path, *new, failed, id=ids[1])
+    names = ("iops", "bandwidth", "mean", "min", "max", "p50", "p90")
+    asked = [word for name in names for word in ("--metric", name)]
+    done = ioplan("compare", *ids, *asked)
+    assert "NEW failed: EIO" in done.out and 300 < done.out.count(" n=") <= 400
+    assert ioplan("compare", *ids, "--all", *asked).out.count(" n=") > 410
 
 
 def test_a_report_says_what_compare_says(pair: tuple[str, str], tmp_path: Path) -> None:
@@ -635,25 +627,17 @@ HOSTILE = 'a|b <script>x</script>\n::error::x\x1b[31m]]>&"%0A\x00 @all [x](http:
 
 
 def test_hostile_names_are_text(store_path: Path) -> None:
-    made = measurement()
-    with Store.open(store_path) as store:
-        sides = []
-        for id in ("20260101-000000-aaaa", "20260102-000000-bbbb"):
-            store.begin(session(id, plan=HOSTILE, target=HOSTILE))
-            one = record(
-                1, session=id, test=HOSTILE, made=made, cell={HOSTILE: HOSTILE}
-            )
-            store.add(one, made.detail)
-            sides.append(side_of(store, [store.session(id)]))
-        found = compare(Reader(store), *sides, Question())
-    root = ElementTree.fromstring(junit(found))
+    one = run(1, test=HOSTILE, cell={HOSTILE: HOSTILE})
+    base, new = two(store_path, one, plan=HOSTILE, target=HOSTILE)
+    root = ElementTree.fromstring(formatted(base, new, "junit"))
     assert "<script>" in str(root[0].get("name"))
-    assert all(line.startswith("::") for line in github(found).splitlines())
-    assert "::error::x" not in re.sub(r"(?m)^::.*?::", "", github(found)).split("\n")
-    assert "\x1b" not in markdown(found) and "<script>" not in markdown(found)
-    rest = re.sub(r"\\.", "", markdown(found))
+    github, markdown = (formatted(base, new, name) for name in ("github", "markdown"))
+    assert all(line.startswith("::") for line in github.splitlines())
+    assert "::error::x" not in re.sub(r"(?m)^::.*?::", "", github).split("\n")
+    assert "\x1b" not in markdown and "<script>" not in markdown
+    rest = re.sub(r"\\.", "", markdown)
     assert "<" not in rest and "](" not in rest and "@" not in rest
-    done = ioplan("compare", "20260101", "20260102", "--all")
+    done = ioplan("compare", base, new, "--all")
     assert "\x1b" not in done.out and not re.search(r"(?m)^::error", done.out)
 
 
@@ -674,169 +658,14 @@ def test_bad_calls(
     assert done.code == 2 and message in done.err and done.out == ""
 
 
-def test_what_cannot_be_compared(ran: Ran) -> None:
-    one = ran()
-    other = ran('test "T" { run sequential 1MiB 100/0 for 1s }')
+@pytest.mark.promise("exit_codes.compare")
+def test_what_cannot_be_compared(store_path: Path) -> None:
+    one, other = two(
+        store_path, run(1), run(1, load={"pattern": "sequential"}, run_id="b")
+    )
     assert "on both sides" in ioplan("compare", one, one).err
     assert "no cell in common" in ioplan("compare", one, other).err
     assert "no session" in ioplan("compare", one, "nope").err
-
-
-@pytest.mark.promise("exit_codes.compare")
-def test_a_session_without_runs(ran: Ran, store_path: Path) -> None:
-    one = ran()
-    with Store.open(store_path) as store:
-        store.begin(session("20260101-000000-aaaa", status="interrupted"))
-    done = ioplan("compare", "20260101", one)
+    empty = put(store_path, id="20260103-000000-aaaa", status="interrupted")
+    done = ioplan("compare", empty, one)
     assert done.code == 2 and "no run to compare: it is interrupted" in done.err
-
-
-# of baseline
-
-
-@pytest.mark.promise("verdicts.baseline")
-def test_a_named_baseline_without_the_run_is_not_passed_over(
-    ran: Ran, tmp_path: Path
-) -> None:
-    text = 'test "T" { run random 4KiB 100/0 for 1s\n expect iops >= 90% of baseline }'
-    first = ran(text)
-    drive = ("--backend", "sim", "--create", "256MiB")
-    options = (*drive, "--json", "--baseline", first)
-    same = ioplan("run", plan_file(tmp_path, text), *options)
-    assert same.code == 0 and same.of("verdict")[0]["outcome"] == "held"
-    other = ioplan("run", plan_file(tmp_path, text.replace("4K", "8K")), *options)
-    assert other.code == 1 and other.of("verdict")[0]["outcome"] == "no baseline"
-
-
-@pytest.mark.promise("verdicts.baseline")
-def test_a_baseline_of_another_drive_is_no_limit(ran: Ran, tmp_path: Path) -> None:
-    """The run was done there, too, and its figure would be held."""
-    text = 'test "T" { run random 4KiB 100/0 for 1s\n expect iops >= 1% of baseline }'
-    first = ran(text)
-    options = ("--backend", "sim", "--create", "512MiB", "--json", "--baseline", first)
-    done = ioplan("run", plan_file(tmp_path, text), *options)
-    (verdict,) = done.of("verdict")
-    assert done.code == 1 and verdict["outcome"] == "undecided"
-    assert f"baseline {first} is of ioplan sim SIM" in verdict["why"]
-
-
-BASED = 'test "T" { run random 4KiB 100/0 for 1s\n expect iops >= 1% of baseline }'
-
-
-def based(tmp_path: Path, size: str, *words: str) -> str:
-    """A session on the simulated drive of a size; its id."""
-    options = ("--backend", "sim", "--quiet", "--create", size, *words)
-    ioplan("run", plan_file(tmp_path, BASED), *options)
-    return newest()
-
-
-def verdict_with(tmp_path: Path, key: str, size: str, *more: str) -> dict[str, Any]:
-    """The one verdict of a run on the simulated drive of a size, with a baseline."""
-    words = ("--backend", "sim", "--create", size, "--json", "--baseline", key, *more)
-    done = ioplan("run", plan_file(tmp_path, BASED), *words)
-    assert done.code in (0, 1), done.err
-    (verdict,) = done.of("verdict")
-    return verdict
-
-
-def test_the_last_baseline_is_of_the_same_plan_and_drive(
-    ran: Ran, tmp_path: Path
-) -> None:
-    """Neither the newest session, nor the newest of this plan, is it."""
-    mine = based(tmp_path, "256MiB")
-    ran('plan "Other"\n' + BASED)
-    based(tmp_path, "512MiB")
-    verdict = verdict_with(tmp_path, "last", "256MiB")
-    assert (verdict["outcome"], verdict["baseline"]) == ("held", mine)
-    assert verdict["limit"] == pytest.approx(verdict["baseline_value"] / 100)
-
-
-@pytest.mark.usefixtures("store_path")
-def test_a_baseline_by_tag_is_of_this_drive_before_others(tmp_path: Path) -> None:
-    mine = based(tmp_path, "256MiB", "--tag", "golden")
-    other = based(tmp_path, "512MiB", "--tag", "golden")
-    assert verdict_with(tmp_path, "golden", "256MiB")["baseline"] == mine
-    assert verdict_with(tmp_path, "golden", "512MiB")["baseline"] == other
-    verdict = verdict_with(tmp_path, "golden", "1GiB")
-    assert (verdict["outcome"], verdict["baseline"]) == ("undecided", "")
-    assert "is of 512MiB in blocks of 512 B, this run of 1GiB" in verdict["why"]
-
-
-def test_a_killed_or_missing_baseline_is_none(store_path: Path, tmp_path: Path) -> None:
-    based(tmp_path, "256MiB")
-    for key in ("last@/no/where", "drive:NONE", "nothing"):
-        words = ("--backend", "sim", "--create", "256MiB", "--baseline", key)
-        done = ioplan("run", plan_file(tmp_path, BASED), *words)
-        assert done.code == 2 and "no" in done.err and "session" in done.err
-    with Store.open(store_path) as store:
-        store.finish(store.session("last").id, "interrupted", "2026-01-01T00:00:00Z")
-    words = ("--backend", "sim", "--create", "256MiB", "--baseline", "last")
-    done = ioplan("run", plan_file(tmp_path, BASED), *words)
-    assert done.code == 2 and "leave --baseline out of the first run" in done.err
-
-
-@pytest.mark.usefixtures("store_path")
-def test_a_verdict_shows_limit_baseline_and_its_session(tmp_path: Path) -> None:
-    mine = based(tmp_path, "256MiB")
-    words = ("--backend", "sim", "--create", "256MiB", "--baseline", "last")
-    done = ioplan("run", plan_file(tmp_path, BASED), *words)
-    shown = " ".join(done.out.split())
-    assert re.search(rf"limit [\d.]+, baseline [\d.k]+ in session {mine}", shown)
-
-
-@pytest.mark.slow
-@pytest.mark.promise("verdicts.baseline")
-def test_a_baseline_by_another_backend_is_no_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file's figure is none of the simulated drive, though the path is the same."""
-    monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "results.db"))
-    text = (
-        'test "T" { run random 4KiB 100/0 for 200ms\n expect p99 <= 900% of baseline }'
-    )
-    file = plan_file(tmp_path, text)
-    options = ("--target", tmp_path / "s.bin", "--create", "32MiB", "--json")
-    ioplan("run", file, "--backend", "io_uring", *options)
-    first = newest()
-    done = ioplan("run", file, "--backend", "sim", *options, "--baseline", first)
-    (verdict,) = done.of("verdict")
-    assert done.code == 1 and verdict["outcome"] == "undecided"
-    assert f"baseline {first} is by io_uring, this run by sim" in verdict["why"]
-
-
-def test_the_terminal_gets_what_is_decided_and_no_thousand_rows() -> None:
-    """All of them are in --all, and in the other formats."""
-    verdicts = ["undecided"] * MOST_ROWS + ["worse", "better"]
-    rows = [
-        Row.model_construct(verdict=verdict, cell={"qd": str(number)})
-        for number, verdict in enumerate(verdicts)
-    ]
-    kept = _most_telling(rows)
-    assert len(kept) == MOST_ROWS
-    assert [row.verdict for row in kept[-2:]] == ["worse", "better"]
-    assert [row.cell["qd"] for row in kept[:3]] == ["0", "1", "2"]
-    assert _most_telling(rows[:5]) == rows[:5]
-
-
-def test_sides_have_what_comparing_asks_of_a_run(store_path: Path) -> None:
-    metrics = tuple(
-        parse_metric(name, ["main"])
-        for name in ("iops", "p90", "main.read.mean", "cpu")
-    )
-    with Store.open(store_path) as store:
-        for id in ("A", "B"):
-            store.begin(session(id, status="ok"))
-            made = measurement(1)
-            store.add(record(1, session=id, made=made), made.detail)
-        whole = list(store.records("A"))
-        (plain,), (side, other) = (
-            [side_of(store, [store.session(id)], parts=parts) for id in ids]
-            for parts, ids in ((False, "A"), (True, "AB"))
-        )
-        (run,) = side.cells[0].runs
-        asked, full = run.asked, whole[0].asked
-        assert asked.workload == full.workload
-        assert asked.job.run_ns == full.job.run_ns
-        assert run.streams == whole[0].streams and not plain.cells[0].runs[0].streams
-        found = compare(Reader(store), side, other, Question(metrics=metrics))
-    assert [row.ratio for row in found.rows] == [1.0] * len(metrics)

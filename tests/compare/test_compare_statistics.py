@@ -8,8 +8,8 @@ from math import atan, cos, inf, log1p, pi, sin, sqrt
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from run_data import session
-from synthetic_sessions import Design, World, alarms, alternating, judged
+from sessions import session
+from synthetic_comparisons import Design, World, alarms, alternating, judged
 
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.core.statistics.student_t import quantile, tail
@@ -172,9 +172,9 @@ def test_as_many_sessions_as_are_needed_are_enough() -> None:
 # whole comparisons
 
 
-COMPARISONS = 120
-MOST_FALSE = 13
-"""Of 120 at 5 %, 6 are expected; 14 and more come once in 260 times."""
+COMPARISONS = 80
+MOST_FALSE = 9
+"""Of 80 at 5 %, 4 are expected; 10 and more come once in 200 times."""
 
 
 @pytest.mark.long_but_first
@@ -205,8 +205,8 @@ def test_no_difference_is_called_on_noise(
 def test_a_common_loss_is_found(design: Design) -> None:
     """5 %, of sessions that differ by 2 % in each cell, three a side."""
     loss = dict.fromkeys(range(20), -0.05)
-    found = [judged(World(), design, seed, loss)[0].all for seed in range(100)]
-    assert sum(one is not None and one.word == "different" for one in found) >= 95
+    found = [judged(World(), design, seed, loss)[0].all for seed in range(40)]
+    assert sum(one is not None and one.word == "different" for one in found) >= 38
 
 
 def test_a_cell_that_lost_is_found_and_no_other() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
-from synthetic_sessions import World, alternating, judged
+from synthetic_comparisons import World, alternating, judged
 
 from ioplan.results.history import log_limit, signals
 from ioplan.results.history.detect import On, detection
@@ -73,20 +73,20 @@ def test_so_many_sessions_do_find_it() -> None:
     world = World(cells=cells)
     found = [
         judged(world, alternating(needs.all_cells), seed, loss)[0].all
-        for seed in range(60)
+        for seed in range(30)
     ]
-    assert sum(one is not None and one.word == "different" for one in found) >= 54
+    assert sum(one is not None and one.word == "different" for one in found) >= 27
 
 
 def test_it_answers_in_nights_which_grow_as_the_change_shrinks() -> None:
     """Of 2 % of noise; what the monitor takes for as large a step is about the same."""
     ids = [f"run-{at}" for at in range(10)]
     nights = [
-        detection(None, ids, size, On()).metrics[0].nights for size in (20, 10, 5, 3)
+        detection(None, ids, size, On()).metrics[0].nights for size in (20, 10, 5)
     ]
-    assert all(nights[:3]) and nights == sorted(nights, key=lambda one: one or 99)
+    assert all(nights) and nights == sorted(nights, key=lambda one: one or 99)
     assert nights[0] and nights[0] <= 3 and nights[2] and nights[2] <= 30
-    rows = 0.02 * np.random.default_rng(5).normal(size=(20, 90))
+    rows = 0.02 * np.random.default_rng(5).normal(size=(12, 90))
     rows[:, 30:] += np.log(1 - 0.05)
     limits = [log_limit(11)] * 90
     seen = [

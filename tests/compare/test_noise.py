@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from run_data import HOST, measurement, record, session
+from figures import HOST, measurement, record
+from sessions import session
 
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.language import Metric

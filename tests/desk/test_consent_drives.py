@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from desks import desk_in, form_token, signed_in
+from desks import desk_in, form_token, hosts_report, signed_in
 
 from ioplan.runner import Identity
 from ioplan.runner.guard import Surveyed
-from ioplan_lab.cluster.adopt.adoption import LINK
-from ioplan_lab.desk.surveyed import chosen, keep_surveys, sizes
 from targets import MIB, loop_device, needs_root, sparse
 
 WRITES = 'test "T" { run random 4KiB 0/100 for 1s }'
@@ -85,47 +81,8 @@ def test_the_page_reckons_with_the_size_of_the_drives(tmp_path: Path) -> None:
             Surveyed(name=name, identity=known, size_bytes=size, verdict="writable")
             for name, size in (("a", 64 * MIB), ("b", 16 * MIB), ("", 1))
         ]
-        keep_surveys(desk.database, {"h1": rows})
+        hosts_report(desk, "h1", *rows)
         page = reviewed()
         assert "67.1 MB" in page and "assumed" not in page
-        keep_surveys(desk.database, {"h1": rows[1:]})
-        assert sizes(desk.database) == {("h1", "b"): 16 * MIB}
+        hosts_report(desk, "h1", *rows[1:])
         assert "16.8 MB" in reviewed()
-
-
-def test_a_drive_that_may_not_be_written_says_why() -> None:
-    rows = [
-        Surveyed(name="a", verdict="writable"),
-        Surveyed(name="b", verdict="readable", reason="the lab does not permit it"),
-    ]
-    writable, refused = chosen({"h1": rows}, ["a", "b", "c"])
-    assert [one.name for one in writable] == ["a"]
-    assert refused == {"b": "the lab does not permit it", "c": "it was not found"}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("root", [True, False])
-def test_the_program_is_on_the_path(tmp_path: Path, root: bool) -> None:
-    """Linked once, renewed where it leads nowhere; what an admin put there is kept."""
-    folder, link = tmp_path / "opt", tmp_path / ".local/bin/ioplan"
-    (folder / "bin").mkdir(parents=True)
-    (folder / "bin/ioplan").touch()
-    script = LINK.format(folder=folder).replace("$(id -u)", "0" if root else "1")
-    script = script.replace("/usr/local/bin", str(tmp_path / "bin"))
-    link = tmp_path / "bin/ioplan" if root else link
-
-    def install() -> None:
-        call = ["sh", "-eu", "-c", script]
-        subprocess.run(call, check=True, env={**os.environ, "HOME": str(tmp_path)})
-
-    install()
-    install()
-    assert link.readlink() == folder / "bin/ioplan"
-    link.unlink()
-    link.symlink_to(tmp_path / "nowhere")
-    install()
-    assert link.readlink() == folder / "bin/ioplan"
-    link.unlink()
-    link.write_text("an admin's")
-    install()
-    assert link.read_text() == "an admin's"

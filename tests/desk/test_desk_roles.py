@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from desks import by_token, client, desk_in, form_token, signed_in
@@ -12,7 +11,6 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from ioplan_lab import Desk, Role, create_app
-from ioplan_lab.desk.web.request_context import RequestContext, role_of
 
 FOR = {
     "GET /sign-in": None,
@@ -124,43 +122,32 @@ def test_a_route_is_for_its_role_and_those_above(
             assert code == 403, role
 
 
+@pytest.fixture(scope="module")
+def strangers_token(shared: Desk) -> str:
+    """Of a form that another browser was given."""
+    return form_token(signed_in(shared, "admin").get("/").text)
+
+
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("route", [one for one in FOR if not one.startswith("GET")])
-def test_a_form_is_taken_from_its_own_page_only(route: str, shared: Desk) -> None:
+def test_a_form_is_taken_from_its_own_page_only(
+    route: str, shared: Desk, strangers_token: str
+) -> None:
     browser = signed_in(shared, "admin")
+    page = "/"
     if route == "POST /sign-in":
-        browser = client(shared)
-        token = form_token(browser.get("/sign-in").text)
-    else:
-        token = form_token(browser.get("/").text)
-    elsewhere = {"Origin": "https://evil.example"}
+        browser, page = client(shared), "/sign-in"
+    token = form_token(browser.get(page).text)
     assert called(browser, route).status_code == 403, "no token"
-    assert called(browser, route, form_token="0" * 64).status_code == 403
-    other = signed_in(shared, "admin")
-    stranger = form_token(other.get("/").text)
-    assert called(browser, route, form_token=stranger).status_code == 403
+    for wrong in ("0" * 64, strangers_token):
+        assert called(browser, route, form_token=wrong).status_code == 403
     as_program = {"Authorization": "Basic eDp5"}
     assert browser.post(path_of(route), headers=as_program).status_code == 403
-    browser.headers |= elsewhere
-    assert called(browser, route, form_token=token).status_code == 403
-    browser.headers |= {"Origin": "http://localhost", "Sec-Fetch-Site": "cross-site"}
-    assert called(browser, route, form_token=token).status_code == 403
-
-
-def test_a_page_without_a_role_is_a_defect() -> None:
-    async def page(context: RequestContext) -> Response:
-        return Response()
-
-    with pytest.raises(TypeError, match="add @allowed"):
-        role_of(page)
-
-
-def test_a_refused_deed_is_in_the_log(tmp_path: Path) -> None:
-    with desk_in(tmp_path) as desk:
-        browser = signed_in(desk, "viewer")
-        browser.post("/sign-out", data={"form_token": "x"})
-        deeds = [(one.person, one.deed) for one in desk.audit.newest()]
-        assert deeds == [("viewer", "POST /sign-out"), ("viewer", "sign in")]
-        assert desk.audit.newest()[0].outcome.startswith(
-            "refused: the form is from another sign-in"
-        )
+    for elsewhere in (
+        {"Origin": "https://evil.example"},
+        {"Origin": "http://localhost", "Sec-Fetch-Site": "cross-site"},
+    ):
+        browser.headers |= elsewhere
+        assert called(browser, route, form_token=token).status_code == 403
+    (deed,) = shared.audit.newest(1)
+    assert deed.outcome.startswith("refused: "), "it is in the log"

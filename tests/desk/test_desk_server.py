@@ -2,120 +2,98 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from command import ioplan
-from desks import desk_in
-
-from ioplan_lab import Desk, DeskError, create_app
-from ioplan_lab.desk.web import server
-from ioplan_lab.desk.web.own_certificate import own_certificate
-from ioplan_lab.desk.web.server import Place, Server, check
+from desks import desk_in, listening
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "desk.example"])
+def refused(*words: str | Path) -> str:
+    done = ioplan("lab", "serve", *words)
+    assert done.code == 2
+    return done.err
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "10.0.0.1", "desk.example"])
 def test_beyond_this_host_only_with_tls(host: str) -> None:
-    with pytest.raises(DeskError, match="add --tls"):
-        check(Place(host, 8780))
-    check(Place(host, 8780, Path("a"), Path("b")))
-    with pytest.raises(DeskError, match="both"):
-        check(Place(host, 8780, Path("a"), None))
+    assert "add --tls" in refused("--listen", f"{host}:0")
+    assert "both" in refused("--listen", f"{host}:0", "--certificate", "a")
 
 
-def test_a_certificate_of_the_labs_authority_is_made_once_and_holds(
+def test_what_cannot_be_listened_on_is_said_and_nothing_is_started(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    names = ("localhost", "127.0.0.1", "desk.example")
-    made = own_certificate(tmp_path, names)
-    before = made.certificate.read_text()
-    assert own_certificate(tmp_path, names).certificate.read_text() == before
-    assert own_certificate(tmp_path, names[:2]).certificate.read_text() != before
-    assert "PRIVATE" not in made.authority.read_text() + before
-    assert made.key.stat().st_mode & 0o077 == 0
-    place = Place("127.0.0.1", 0, made.certificate, made.key)
-    with desk_in(tmp_path / "desk", tls=True) as desk, running(desk, place) as port:
-        trust = ssl.create_default_context(cafile=str(made.authority))
-        with (
-            socket.create_connection(("127.0.0.1", port)) as plain,
-            trust.wrap_socket(plain, server_hostname="localhost") as one,
-        ):
-            one.sendall(b"GET /sign-in HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert b"__Host-ioplan=" in one.recv(4096)
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
-def test_loopback_needs_none(host: str) -> None:
-    check(Place(host, 8780))
-
-
-def test_what_cannot_be_listened_on_is_said(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = ioplan("lab", "serve", "--listen", f"127.0.0.1:{port}")
-    assert done.code == 2 and "name another address with --listen" in done.err
-    assert ioplan("lab", "serve", "--listen", "8780").code == 2
-    done = ioplan("lab", "serve", "--listen", "0.0.0.0:0")
-    assert done.code == 2 and "without TLS" in done.err
+        for host in ("127.0.0.1", "localhost"):
+            said = refused("--listen", f"{host}:{port}")
+            assert "name another address with --listen" in said
+    assert not list(tmp_path.rglob("*.lock")), "no runner of its queue"
+    assert "HOST:PORT" in refused("--listen", "8780")
     files = ("--certificate", tmp_path / "no.pem", "--key", tmp_path / "no.key")
-    done = ioplan("lab", "serve", "--listen", "127.0.0.1:0", *files)
-    assert done.code == 2 and "certificate" in done.err
+    assert "certificate" in refused("--listen", "127.0.0.1:0", *files)
 
 
-def test_a_desk_that_cannot_listen_starts_nothing(tmp_path: Path) -> None:
-    entered: list[None] = []
-
-    @contextmanager
-    def work() -> Iterator[None]:
-        entered.append(None)
-        yield
-
-    with desk_in(tmp_path) as desk, socket.create_server(("127.0.0.1", 0)) as taken:
-        place = Place("127.0.0.1", taken.getsockname()[1])
-        with pytest.raises(DeskError, match="name another address"):
-            server.serve(create_app(desk), place, print, work())
-    assert not entered
-
-
-class InThread(Server):
-    """Signals are the main thread's."""
-
-    capture_signals = nullcontext  # type: ignore[assignment]
+@pytest.mark.slow
+@pytest.mark.long
+def test_tls_by_a_certificate_of_the_labs_authority(tmp_path: Path) -> None:
+    """Browsers that know the authority believe it, also when it has a new name."""
+    state, authorities = tmp_path / "state", set()
+    for name in ("desk.example", "other.example"):
+        with serving(state, name) as (url, authority):
+            authorities.add(authority.read_text())
+            trust = ssl.create_default_context(cafile=str(authority))
+            with (
+                socket.create_connection(("127.0.0.1", urlsplit(url).port)) as plain,
+                trust.wrap_socket(plain, server_hostname=name) as tls,
+            ):
+                tls.sendall(b"GET /sign-in HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                assert b"__Host-ioplan=" in tls.recv(4096)
+    (only,) = authorities
+    assert "PRIVATE" not in only
+    files = [one for one in state.rglob("*") if one.is_file()]
+    keys = [one for one in files if b"PRIVATE KEY" in one.read_bytes()]
+    assert keys and not any(one.stat().st_mode & 0o077 for one in keys)
 
 
 @contextmanager
-def running(desk: Desk, place: Place) -> Iterator[int]:
-    """The desk in a thread; its port."""
-    ready = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        made = InThread(server.config_of(create_app(desk), place))
-        made.on_ready = ready.set
-        thread = threading.Thread(target=made.run, args=([listening],), daemon=True)
-        thread.start()
-        assert ready.wait(20)
-        yield listening.getsockname()[1]
-        made.should_exit = True
-        thread.join(20)
-        assert not thread.is_alive()
+def serving(state: Path, name: str) -> Iterator[tuple[str, Path]]:
+    """A desk in a process of its own: its URL, and the authority to trust."""
+    words = ["lab", "serve", "--listen", "127.0.0.1:0", "--tls", "--name", name]
+    command = [sys.executable, "-m", "ioplan.cli", *words]
+    own = {**os.environ, "XDG_STATE_HOME": str(state), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        command, env=own, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout
+        authority = process.stdout.readline().rpartition(": ")[2].strip()
+        url = process.stdout.readline().rpartition(" ")[2].strip()
+        try:
+            yield url, Path(authority)
+        finally:
+            process.terminate()
+            process.communicate(timeout=20)
 
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """A desk with little patience."""
     with (
-        pytest.MonkeyPatch.context() as patch,
         desk_in(tmp_path_factory.mktemp("desk")) as desk,
+        listening(desk, patience_s=0.3) as port,
     ):
-        patch.setattr(server, "HEADER_S", 0.3)
-        with running(desk, Place("127.0.0.1", 0)) as found:
-            yield found
+        yield port
 
 
 def test_who_says_nothing_is_hung_up_on(port: int) -> None:

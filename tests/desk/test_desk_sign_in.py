@@ -10,7 +10,6 @@ from desks import by_token, client, desk_in, form_token, signed_in, token_of
 from starlette.testclient import TestClient
 
 from ioplan_lab import Desk, DeskError, Role
-from ioplan_lab.desk.people import people
 
 
 def enter(browser: TestClient, token: str) -> int:
@@ -60,7 +59,7 @@ def test_who_is_removed_is_gone_and_names_are_names(desk: Desk) -> None:
 def test_a_browser_is_signed_out_after_its_time(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(people, "SIGNED_IN", timedelta(0))
+    monkeypatch.setattr("ioplan_lab.desk.people.people.SIGNED_IN", timedelta(0))
     browser = signed_in(desk, "viewer")
     assert browser.get("/").status_code == 303
 
@@ -137,9 +136,8 @@ def test_a_program_needs_no_form_token(desk: Desk) -> None:
     assert program.get("/now.json").status_code == 401
 
 
-@pytest.mark.parametrize(
-    "token", ["", " ", "ioplan_", "ä€😀", "' OR 1=1 --", "%", "x" * 9999]
-)
-def test_no_odd_token_signs_in(desk: Desk, token: str) -> None:
+def test_no_odd_token_signs_in(desk: Desk) -> None:
     token_of(desk, "admin")
-    assert enter(client(desk), token) == 403
+    browser = client(desk)
+    for token in ("", " ", "ioplan_", "ä€😀", "' OR 1=1 --", "%", "x" * 9999):
+        assert enter(browser, token) == 403, token

@@ -8,15 +8,16 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from desks import by_token, call_of, desk_in, state_of
+from figures import measurement, record
 from msgspec import Struct
 from paths import ROOT
 from postgres import needs_postgres, postgres, psql
-from run_data import measurement, record, session
+from sessions import session
 
 from ioplan import StoreFault
 from ioplan.records import RunRequest
 from ioplan.results.store import COUNTED, Store, StoreError, push
-from ioplan.results.store.pushing import push_session
 from ioplan_lab import (
     TABLES,
     DeskDatabase,
@@ -27,8 +28,6 @@ from ioplan_lab import (
     QueueEntry,
     Refused,
 )
-from ioplan_lab.desk.inventory import Inventory
-from ioplan_lab.desk.samples import Samples
 
 pytestmark = pytest.mark.long_but_first
 SQL = ROOT / "examples/lab/postgres"
@@ -131,22 +130,22 @@ def test_a_host_takes_nobodys_place(roles: Roles) -> None:
 
 
 @needs_postgres
-@pytest.mark.parametrize("table", ["session", *COUNTED, "env", "drive", "meta"])
-def test_a_host_removes_and_rewrites_nothing(roles: Roles, table: str) -> None:
-    roles.refused("lab_h1", f"DELETE FROM {table}")
-    roles.refused("lab_h1", f"TRUNCATE {table} CASCADE")
-    if table != "session":
-        with psycopg.connect(roles.of("lab")) as there:
-            name = there.execute(f"TABLE {table}").description[0].name
-        roles.refused("lab_h1", f"UPDATE {table} SET {name} = {name}")
+def test_a_host_removes_and_rewrites_nothing(roles: Roles) -> None:
+    for table in ("session", *COUNTED, "env", "drive", "meta"):
+        roles.refused("lab_h1", f"DELETE FROM {table}")
+        roles.refused("lab_h1", f"TRUNCATE {table} CASCADE")
+        if table != "session":
+            with psycopg.connect(roles.of("lab")) as there:
+                name = there.execute(f"TABLE {table}").description[0].name
+            roles.refused("lab_h1", f"UPDATE {table} SET {name} = {name}")
 
 
 @needs_postgres
-@pytest.mark.parametrize("table", SECRETS)
 @pytest.mark.parametrize("role", ["lab_h1", "lab_read", "lab_operator"])
-def test_only_the_desk_reads_secrets(roles: Roles, role: str, table: str) -> None:
+def test_only_the_desk_reads_secrets(roles: Roles, role: str) -> None:
     psql(roles.owner, "", "-c", f"ALTER ROLE {role} LOGIN")
-    roles.refused(role, f"TABLE {table}")
+    for table in SECRETS:
+        roles.refused(role, f"TABLE {table}")
 
 
 @needs_postgres
@@ -170,7 +169,7 @@ def test_an_id_that_another_host_has_is_a_conflict(
         Store.at(roles.of("lab_h1")) as shared,
         pytest.raises(StoreError) as told,
     ):
-        push_session(local, shared, THEIRS)
+        list(push(local, shared))
     assert told.value.kind == StoreFault.SESSION_CONFLICT
     assert "added by somebody else" in str(told.value)
 
@@ -182,21 +181,21 @@ def test_lanes_are_reported_by_their_host_and_cancelled_by_people(
     psql(roles.owner, "", "-c", "ALTER ROLE lab_operator LOGIN")
     with ExitStack() as stack:
         h1, h2, desk, person = (
-            Inventory(stack.enter_context(DeskDatabase.at(one, tmp_path, TABLES)))
-            for one in map(roles.of, ("lab_h1", "lab_h2", "lab", "lab_operator"))
+            stack.enter_context(desk_in(tmp_path / one, results=roles.of(one)))
+            for one in ("lab_h1", "lab_h2", "lab", "lab_operator")
         )
-        calls = [lane(1, "h1"), lane(2, "h2")]
-        for host, call in zip((h1, h2), calls, strict=True):
-            host.forget_old()
-            assert host.report([(call, running(call))]) == {}
-        assert len(desk.running()) == len(person.running()) == 2
-        assert [one.state.host for one in h1.running()] == ["h1"]
-        drawn = [list(Samples(one.database).of(calls[0].job)) for one in (desk, h1)]
-        assert drawn == [[one.session for one in calls], [calls[0].session]]
-        person.cancel(calls[0].job, "olga")
-        assert h1.report([(calls[0], running(calls[0]))]) == {calls[0].session: "olga"}
+        one, two = (call_of(number, host=f"h{number}") for number in (1, 2))
+        for host, call in ((h1, one), (h2, two)):
+            host.inventory.forget_old()
+            assert host.inventory.report([(call, running(call))]) == {}
+        for whose, hosts in ((desk, 2), (person, 2), (h1, 1)):
+            assert len(whose.inventory.running()) == hosts
+        assert by_token(desk, "viewer").get(f"/jobs/{one.job}/now").text.count("<svg")
+        person.inventory.cancel(one.job, "olga")
+        told = h1.inventory.report([(one, running(one))])
+        assert told == {one.session: "olga"}
         with pytest.raises(StoreError):
-            h2.report([(calls[0], running(calls[0]))])
+            h2.inventory.report([(one, running(one))])
 
 
 @pytest.fixture(scope="module")
@@ -259,31 +258,23 @@ def test_nobody_permits_themselves(people: Roles) -> None:
 @needs_postgres
 def test_people_cancel_what_is_of_their_projects(people: Roles, tmp_path: Path) -> None:
     number = queued("lab_ada", people, "ada", "d3")
-    call = lane(7, "h1").model_copy(update={"request": RunRequest(person="ada")})
+    call = call_of(7, request=RunRequest(person="ada"))
     with ExitStack() as stack:
         h1, eve, olga = (
-            stack.enter_context(DeskDatabase.at(people.of(one), tmp_path, TABLES))
+            stack.enter_context(desk_in(tmp_path / one, results=people.of(one)))
             for one in ("lab_h1", "lab_eve", "lab_olga")
         )
-        Inventory(h1).report([(call, running(call))])
+        h1.inventory.report([(call, running(call))])
         with pytest.raises(Missing):
-            Inventory(eve).cancel(call.job, "eve")
+            eve.inventory.cancel(call.job, "eve")
         with pytest.raises(Refused, match=f"its project change #{number}"):
-            Queue(eve).cancel(number, "eve")
-        assert Queue(olga).cancel(number, "olga") == "cancelled"
-        assert Queue(olga).entry(number).state == "cancelled"
-        Inventory(olga).cancel(call.job, "olga")
-        told = Inventory(h1).report([(call, running(call))])
+            eve.queue.cancel(number, "eve")
+        assert olga.queue.cancel(number, "olga") == "cancelled"
+        assert olga.queue.entry(number).state == "cancelled"
+        olga.inventory.cancel(call.job, "olga")
+        told = h1.inventory.report([(call, running(call))])
         assert told == {call.session: "olga"}
 
 
-def lane(number: int, host: str) -> LaneCall:
-    job = "20261125-120000-abcdef"
-    texts = {"plan": "plan/p.ioplan", "files": {"plan/p.ioplan": "x"}, "lab": ""}
-    named = {"session": f"{job}-{number:03}", "target": f"d{number}", "host": host}
-    return LaneCall(job=job, **named, **texts)
-
-
 def running(call: LaneCall) -> LaneState:
-    same = {name: getattr(call, name) for name in ("job", "session", "target", "host")}
-    return LaneState(**same, status="running", iops=1.0)
+    return state_of(call, status="running", iops=1.0)

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from desks import Starts, works_in
 from paths import ROOT
 from postgres import needs_postgres, postgres
 
@@ -18,19 +19,13 @@ from ioplan_lab import (
     DeskError,
     Drives,
     Missing,
-    People,
-    Priority,
     Queue,
     QueueEntry,
-    Role,
     Runner,
     stamp,
 )
-from ioplan_lab.desk.people.audit import Audit
-from ioplan_lab.desk.queue import queue as module
-from ioplan_lab.desk.queue.entry import Entry
-from ioplan_lab.desk.queue.runner import StartError, alone
 
+LEASE = "ioplan_lab.desk.queue.queue.LEASE"
 PLAY = ROOT / "tests" / "support" / "play_desk.py"
 
 
@@ -48,31 +43,6 @@ def database(tmp_path: Path) -> Iterator[DeskDatabase]:
 @pytest.fixture
 def queue(database: DeskDatabase) -> Queue:
     return Queue(database)
-
-
-class Starts:
-    """A starter that remembers; what is in `refused` is refused."""
-
-    def __init__(self) -> None:
-        self.jobs: dict[int, str] = {}
-        self.refused: set[int] = set()
-        self.ended: dict[int, str] = {}
-        self.stopped: list[int] = []
-
-    def is_started(self, entry: Entry) -> bool:
-        return entry.number in self.jobs
-
-    def start(self, entry: Entry) -> None:
-        if entry.number in self.refused:
-            raise StartError("no consent")
-        assert self.jobs.setdefault(entry.number, entry.job) == entry.job
-
-    def outcome(self, entry: Entry) -> str | None:
-        return self.ended.get(entry.number)
-
-    def stop(self, entry: Entry) -> None:
-        self.stopped.append(entry.number)
-        self.ended[entry.number] = "stopped"
 
 
 def test_from_the_queue_to_the_end(queue: Queue) -> None:
@@ -120,22 +90,11 @@ def test_cancelling(queue: Queue) -> None:
         queue.cancel(waiting, "bob")
 
 
-def test_moving(queue: Queue) -> None:
-    numbers = [queue.add(wanted("a")) for _ in range(3)]
-    queue.move(numbers[2], None, first=True)
-    queue.move(numbers[0], Priority.LOW, first=False)
-    order = [one.entry.number for one in queue.waiting()]
-    assert order == [numbers[2], numbers[1], numbers[0]]
-    queue.cancel(numbers[0], "ada")
-    with pytest.raises(DeskError, match="no longer waiting"):
-        queue.move(numbers[0], None, first=True)
-
-
 def test_a_desk_that_is_lost_leaves_what_it_was_starting_unknown(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     number = queue.add(wanted())
-    monkeypatch.setattr(module, "LEASE", timedelta(seconds=-5))
+    monkeypatch.setattr(LEASE, timedelta(seconds=-5))
     taken = queue.take("lost")
     assert taken and taken.state == "starting"
     other = Runner(queue, Starts(), "other")
@@ -154,7 +113,7 @@ def test_what_a_lost_desk_runs_is_unknown_until_it_is_back(
 ) -> None:
     number, starts = queue.add(wanted()), Starts()
     lost = Runner(queue, starts, "lost")
-    monkeypatch.setattr(module, "LEASE", timedelta(seconds=-5))
+    monkeypatch.setattr(LEASE, timedelta(seconds=-5))
     lost.turn()
     Runner(queue, Starts(), "other").turn()
     entry = queue.entry(number)
@@ -183,7 +142,7 @@ def test_what_a_person_has_closed_stays_closed(queue: Queue) -> None:
 
 def test_somebody_has_looked(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = queue.add(wanted()), queue.add(wanted())
-    monkeypatch.setattr(module, "LEASE", timedelta(seconds=-5))
+    monkeypatch.setattr(LEASE, timedelta(seconds=-5))
     queue.take("lost")
     queue.give_up_lost()
     assert queue.cancel(first, "ada") == "cancelled"
@@ -192,9 +151,10 @@ def test_somebody_has_looked(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_one_runner_has_a_folder(tmp_path: Path) -> None:
-    with alone(tmp_path), pytest.raises(DeskError, match="another desk already works"):
-        alone(tmp_path).__enter__()
-    with alone(tmp_path):
+    another = pytest.raises(DeskError, match="another desk already works")
+    with works_in(tmp_path), another:
+        works_in(tmp_path).__enter__()
+    with works_in(tmp_path):
         pass
 
 
@@ -226,21 +186,6 @@ def test_reservations_and_drives_out_of_service(database: DeskDatabase) -> None:
         drives.take_out(["a"], "eve", " ")
 
 
-def _people_are_kept_there_too(database: DeskDatabase) -> None:
-    people, audit = People(database), Audit(database)
-    token = people.add("ada", Role.OPERATOR, timedelta(days=1))
-    with pytest.raises(DeskError, match="already"):
-        people.add("ada", Role.ADMIN)
-    cookie = people.sign_in(token)
-    found = people.by_cookie(cookie or "")
-    assert found and found.role == Role.OPERATOR and people.by_token("x") is None
-    audit.add("ada", "192.0.2.1", "POST /x\0", "done")
-    assert [one.person for one in audit.newest()] == ["ada"]
-    assert people.everyone()[0].tokens == 1
-    people.remove("ada")
-    assert not people.everyone() and people.by_cookie(cookie or "") is None
-
-
 @needs_postgres
 @pytest.mark.long
 @pytest.mark.promise("desk.started_once")
@@ -252,7 +197,6 @@ def test_two_desks_that_are_killed_start_each_once(tmp_path: Path) -> None:
             queue = Queue(database)
             for number in range(rows):
                 queue.add(wanted(f"d{number % 5}", person="ab"[number % 2]))
-            _people_are_kept_there_too(database)
         folders = [tmp_path / "one", tmp_path / "two"]
 
         def desk(folder: Path, killed_at: int = 0) -> subprocess.Popen[str]:

@@ -2,80 +2,89 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from desks import desk_in, make_due, page_after, schedules_at, signed_in, time_passes
+from starlette.testclient import TestClient
 
-from ioplan.records import RunRequest
-from ioplan_lab import (
-    TABLES,
-    DeskDatabase,
-    DeskError,
-    Missing,
-    Priority,
-    Queue,
-    QueueEntry,
-    stamp,
-)
-from ioplan_lab.desk.schedules.schedule import Missed, Schedules, count_due, next_time
+from ioplan_lab import Desk, Priority, stamp
 
-WANTED = QueueEntry(
-    "ada", "plan", {"p": ""}, "t", ("a",), RunRequest(tests=("T*",)), Priority.HIGH
-)
-
-
-@pytest.mark.parametrize(
-    ("cron", "zone", "after", "due"),
-    [
-        ("0 2 * * *", "UTC", "2026-11-22T01:59:59Z", "2026-11-22T02:00:00Z"),
-        ("0 2 * * *", "UTC", "2026-11-22T02:00:00Z", "2026-11-23T02:00:00Z"),
-        ("0 2 * * *", "Asia/Tokyo", "2026-11-22T00:00:00Z", "2026-11-22T17:00:00Z"),
-        # clocks go on at 2:00, and back at 3:00
-        ("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-29T01:00:00Z"),
-        ("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", "2026-10-25T00:30:00Z"),
-        ("30 2 * * *", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"),
-    ],
-)
-def test_when_it_is_due(cron: str, zone: str, after: str, due: str) -> None:
-    assert next_time(cron, zone, after) == due
-
-
-def test_how_often_it_was_due() -> None:
-    span = ("2026-11-20T02:00:00Z", "2026-11-22T12:00:00Z")
-    assert count_due("0 2 * * *", "UTC", *span) == 2
-    assert count_due("* * * * *", "UTC", "2020-01-01T00:00:00Z", span[1]) == 1000
-
-
-@pytest.mark.parametrize(
-    ("cron", "zone", "text"),
-    [
-        ("0 2 * *", "UTC", "not a valid cron expression"),
-        ("0 0 31 2 *", "UTC", "not a valid cron"),
-        ("0 2 * * *", "Moon/Base", "no time zone"),
-        ("0 2 * * *", "../../etc/passwd", "no time zone"),
-    ],
-)
-def test_what_is_no_time(cron: str, zone: str, text: str) -> None:
-    with pytest.raises(DeskError, match=text):
-        next_time(cron, zone, "2026-11-22T00:00:00Z")
+LAB = 'backend = "sim"\nplans = ["plans"]\n[targets.d1]\npath = "/sim/d1"\n'
+ADDED = {"name": "nightly", "target": "all", "cron": "0 2 * * *", "zone": "UTC"}
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[DeskDatabase]:
-    with DeskDatabase.at(None, tmp_path / "desk", TABLES) as made:
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    lab = tmp_path / "lab.toml"
+    lab.write_text(LAB + '[groups]\nall = ["d*"]\n')
+    (tmp_path / "plans").mkdir()
+    plan = 'test "T" { run random 4KiB 0/100 for 1s }'
+    (tmp_path / "plans" / "night.ioplan").write_text(plan)
+    with desk_in(tmp_path, lab) as made:
         yield made
 
 
-def due_since(database: DeskDatabase, name: str, ago: timedelta) -> None:
-    with database.writing() as connection:
-        statement = "UPDATE desk_schedule SET next_at = :at WHERE name = :name"
-        connection.change(statement, {"at": stamp(-ago), "name": name})
+@pytest.fixture
+def operator(desk: Desk) -> TestClient:
+    return signed_in(desk, "operator")
+
+
+def added(operator: TestClient, **more: Any) -> str:
+    page = operator.get("/schedules").text
+    (plan,) = re.findall(r'<option value="([^"]*night[^"]*)">', page)
+    return page_after(operator, "/schedules", plan=plan, **ADDED | more)
+
+
+def last(operator: TestClient) -> str:
+    """What was done last, and when it is due next."""
+    page = operator.get("/schedules").text
+    return " ".join(re.findall(r'data-label="(?:Last|Next)">([^<]*)', page))
 
 
 @pytest.mark.parametrize(
-    ("missed", "ago", "text", "added"),
+    ("cron", "zone", "now", "due"),
+    [
+        ("0 2 * * *", "UTC", "2026-11-22T01:59:59Z", "2026-11-22 02:00"),
+        ("0 2 * * *", "UTC", "2026-11-22T02:00:00Z", "2026-11-23 02:00"),
+        ("0 2 * * *", "Asia/Tokyo", "2026-11-22T00:00:00Z", "2026-11-22 17:00"),
+        # clocks go on at 2:00, and back at 3:00
+        ("30 2 * * *", "Europe/Berlin", "2026-03-28T12:00:00Z", "2026-03-29 01:00"),
+        ("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z", "2026-10-25 00:30"),
+        ("30 2 * * *", "Europe/Berlin", "2026-10-25T00:30:00Z", "2026-10-26 01:30"),
+    ],
+)
+def test_when_it_is_due(
+    cron: str, zone: str, now: str, due: str, operator: TestClient
+) -> None:
+    with schedules_at(now):
+        added(operator, cron=cron, zone=zone)
+    assert due in last(operator)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"cron": "0 2 * *"}, "not a valid cron expression"),
+        ({"cron": "0 0 31 2 *"}, "not a valid cron"),
+        ({"zone": "Moon/Base"}, "no time zone"),
+        ({"zone": "../../etc/passwd"}, "no time zone"),
+        ({"name": "a b"}, "letters"),
+    ],
+)
+def test_what_is_no_schedule(
+    wrong: dict[str, str], text: str, operator: TestClient
+) -> None:
+    assert text in added(operator, **wrong)
+    assert "There is no schedule" in operator.get("/schedules").text
+
+
+@pytest.mark.parametrize(
+    ("missed", "ago", "text", "many"),
     [
         ("skip", 0, "#1 added", 1),
         ("once", 5, "#1 added once for 6 missed", 1),
@@ -83,47 +92,39 @@ def due_since(database: DeskDatabase, name: str, ago: timedelta) -> None:
     ],
 )
 def test_what_is_due_is_added_once(
-    database: DeskDatabase, missed: Missed, ago: int, text: str, added: int
+    desk: Desk, operator: TestClient, missed: str, ago: int, text: str, many: int
 ) -> None:
-    schedules, queue = Schedules(database), Queue(database)
-    made = schedules.add("nightly", "0 * * * *", "UTC", missed, WANTED)
-    schedules.turn()
-    assert not queue.waiting() and made.next_at > stamp()
+    hourly = {"cron": "0 * * * *", "missed": missed, "priority": "high"}
+    page = added(operator, **hourly)
+    assert "Remove nightly" in page and "already" in added(operator, **hourly)
+    time_passes(desk)
+    assert not desk.queue.waiting(), "not due"
     since_full = timedelta(minutes=datetime.now(UTC).minute)
     due = since_full + timedelta(hours=ago) if ago else timedelta(seconds=3)
-    due_since(database, "nightly", due)
+    make_due(desk, "desk_schedule", stamp(-due))
     for _ in range(3):
-        schedules.turn()
-    (found,) = schedules.all()
-    assert found.last_text.startswith(text) and found.next_at == made.next_at
-    assert len(queue.waiting()) == added
-    for one in queue.waiting():
-        entry = one.entry
-        assert (entry.person, entry.priority) == ("ada", Priority.HIGH)
-        assert entry.request == WANTED.request and entry.origin == "schedule nightly"
+        time_passes(desk)
+    assert text in last(operator)
+    due = (datetime.now(UTC) + timedelta(hours=1)).replace(minute=0)
+    assert f"{due:%Y-%m-%d %H:%M}" in last(operator)
+    waiting = [one.entry for one in desk.queue.waiting()]
+    assert [(one.person, one.priority) for one in waiting] == (
+        [("operator", Priority.HIGH)] * many
+    )
+    assert all(one.drives == ("d1",) for one in waiting)
+    assert all(one.origin == "schedule nightly" for one in waiting)
 
 
-def test_they_do_not_pile_up(database: DeskDatabase) -> None:
-    schedules, queue = Schedules(database), Queue(database)
-    schedules.add("nightly", "0 2 * * *", "UTC", "skip", WANTED)
+def test_they_do_not_pile_up(desk: Desk, operator: TestClient) -> None:
+    added(operator)
     for _ in range(2):
-        due_since(database, "nightly", timedelta(seconds=1))
-        schedules.turn()
-    assert len(queue.waiting()) == 1
-    assert "#1, the previous one, has not ended" in schedules.all()[0].last_text
-    queue.cancel(1, "ada")
-    due_since(database, "nightly", timedelta(seconds=1))
-    schedules.turn()
-    assert [one.entry.number for one in queue.waiting()] == [2]
-
-
-def test_adding_and_removing(database: DeskDatabase) -> None:
-    schedules = Schedules(database)
-    schedules.add("nightly", "0 2 * * *", "UTC", "skip", WANTED)
-    with pytest.raises(DeskError, match="already"):
-        schedules.add("nightly", "0 3 * * *", "UTC", "skip", WANTED)
-    with pytest.raises(DeskError, match="letters"):
-        schedules.add("a b", "0 3 * * *", "UTC", "skip", WANTED)
-    schedules.remove("nightly")
-    with pytest.raises(Missing):
-        schedules.remove("nightly")
+        make_due(desk, "desk_schedule", stamp(-timedelta(seconds=1)))
+        time_passes(desk)
+    assert len(desk.queue.waiting()) == 1
+    assert "#1, the previous one, has not ended" in last(operator)
+    desk.queue.cancel(1, "ada")
+    make_due(desk, "desk_schedule", stamp(-timedelta(seconds=1)))
+    time_passes(desk)
+    assert [one.entry.number for one in desk.queue.waiting()] == [2]
+    page = page_after(operator, "/schedules/nightly/remove")
+    assert "There is no schedule" in page

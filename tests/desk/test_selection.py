@@ -4,45 +4,55 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from run_data import record, session
+from desks import chosen, desk_in, hosts_report, queued, stored, tag
+from figures import run
+from sessions import session
 
 from ioplan.records import Drive, Telemetry
 from ioplan.results.store import Store
-from ioplan_lab import DeskError
-from ioplan_lab.desk.queue.overview import DriveRow
-from ioplan_lab.desk.selection import KnownDrive, selection, texts_of
+from ioplan.runner import Identity
+from ioplan.runner.guard import Surveyed
+from ioplan_lab import Desk, DeskError, Drives
 
 PLAN = 'test "T" { run random 4KiB 100/0 for 200ms }'
 
 
-def drive(
-    number: int, model: str = "ACME 9100", life: float | None = 5, state: str = "free"
-) -> KnownDrive:
-    name = f"d{number}"
-    known = texts_of(
-        model=model,
-        firmware=f"2.{number}",
-        drive=name,
-        host="h1",
-        group=("all", "qual"),
-        tag=("fast", f"t{number}"),
-    )
-    closed = "out of service: dead" if state == "out of service" else ""
-    row = DriveRow(name, "h1", state)  # type: ignore[arg-type]
-    return KnownDrive(name, known, life, number * 1e12, row, closed)
-
-
-FIVE = [
-    drive(1),
-    drive(2, life=None),
-    drive(3, model="Other", life=30),
-    drive(4, state="busy"),
-    drive(5, state="out of service"),
-]
+@pytest.fixture(scope="module")
+def lab_desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """Five drives: d4 is reserved by somebody else, and d5 out of service."""
+    folder = tmp_path_factory.mktemp("drives")
+    lab, lives = folder / "lab.toml", {1: 5, 3: 30, 4: 5, 5: 5}
+    text = 'scheduler = "tls://127.0.0.1:8786"\n[hosts.h1]\n'
+    for number in range(1, 6):
+        text += f'[targets.d{number}]\nhost = "h1"\npath = "/dev/d{number}"\n'
+    lab.write_text(text + '[groups]\nall = ["d*"]\nqual = ["d*"]\n')
+    with desk_in(folder, lab) as desk:
+        rows = []
+        for number in range(1, 6):
+            model = "Other" if number == 3 else "ACME 9100"
+            tag(desk, f"d{number}", "fast", f"t{number}")
+            known = Identity(kernel="x", model=model)
+            more = {
+                "firmware": f"2.{number}",
+                "size_bytes": number * 10**12,
+                "verdict": "writable",
+            }
+            rows.append(Surveyed(name=f"d{number}", identity=known, **more))
+            if number in lives:
+                drive = Drive(lab_name=f"d{number}", model=model)
+                log = {"percent_used": lives[number]}
+                id = f"20261121-05000{number}-aaaa"
+                stored(desk, id, "2026-11-21T05:00:00Z", drive, log, host_name="h1")
+        hosts_report(desk, "h1", *rows)
+        Drives(desk.database).take_out(["d5"], "ada", "dead")
+        queued(desk, "d4")
+        assert desk.queue.take("desk")
+        yield desk
 
 
 @pytest.mark.parametrize(
@@ -60,8 +70,8 @@ FIVE = [
         ("tag t4", "d4"),
     ],
 )
-def test_what_is_taken(text: str, names: str) -> None:
-    assert selection(text).chosen(FIVE) == names.split()
+def test_what_is_taken(lab_desk: Desk, text: str, names: str) -> None:
+    assert chosen(lab_desk, text) == names.split()
 
 
 @pytest.mark.parametrize(
@@ -83,9 +93,9 @@ def test_what_is_taken(text: str, names: str) -> None:
         ("model 'A", "is no condition; write for example 8 x model"),
     ],
 )  # fmt: skip
-def test_what_is_refused(text: str, said: str) -> None:
+def test_what_is_refused(lab_desk: Desk, text: str, said: str) -> None:
     with pytest.raises(DeskError, match=re.escape(said)):
-        selection(text).chosen(FIVE)
+        chosen(lab_desk, text)
 
 
 @pytest.mark.slow
@@ -106,7 +116,7 @@ def test_a_plan_runs_on_drives_that_are_named_by_what_they_are(
             smart = Telemetry(
                 covered_s=1, intervals=1, smart_after={"percent_used": life}
             )
-            store.add(*record_and_detail(id, smart))
+            store.add(*run(1, session=id, telemetry=smart))
             store.finish(id, "ok", "2026-11-21T05:46:12Z")
     words = ("--lab", lab, "--create", "1GiB", "--on")
     done = ioplan("run", plan, *words, "2 x model ACME, firmware 2.*, life < 20 %")
@@ -122,10 +132,3 @@ def test_a_plan_runs_on_drives_that_are_named_by_what_they_are(
     assert both.code == 2 and "not both" in both.err
     neither = ioplan("lab", "queue", "add", plan, "--lab", lab)
     assert neither.code == 2 and "add --target" in neither.err
-
-
-def record_and_detail(id: str, telemetry: Telemetry) -> tuple[object, object]:
-    from run_data import measurement
-
-    made = measurement()
-    return record(1, session=id, made=made, telemetry=telemetry), made.detail

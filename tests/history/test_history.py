@@ -14,9 +14,9 @@ import jsonschema
 import numpy as np
 import pytest
 from command import ioplan
-from made_history import fill, session_id
+from figures import record
 from paths import ROOT
-from run_data import record
+from sessions import nightly_id, put_nights
 
 from ioplan.language import Metric, parse_metric
 from ioplan.records import Steady
@@ -60,7 +60,7 @@ def factor(number: int, cell: int) -> float:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("history") / "results.db"
     with Store.open(path) as store:
-        fill(store, SESSIONS, CELLS, factor, facts)
+        put_nights(store, SESSIONS, CELLS, factor, facts)
     return path
 
 
@@ -85,7 +85,7 @@ def test_a_change_is_called_with_what_changed_beside_it(found: History) -> None:
     assert [len(one.changes) for one in found.series] == [1, 0, 0, 1, 1]
     for one in found.series[3:]:
         (change,) = one.changes
-        assert (change.point, change.session) == (AT, session_id(AT))
+        assert (change.point, change.session) == (AT, nightly_id(AT))
         assert (change.verdict, change.with_it_off) == ("worse", 0)
         assert change.with_it == ("firmware 1.0 -> 1.1",)
         assert change.low < 0.92 < change.high and change.ratio < 0.95
@@ -132,10 +132,10 @@ def test_one_query_reads_a_page_of_sessions(
 def test_figures_are_those_of_whole_records(made: Path, name: str) -> None:
     metric = parse_metric(name)
     with Store.open(made) as store:
-        (page,) = pages.pages_of_runs(store, [session_id(3)], RUNS, whole=True)
+        (page,) = pages.pages_of_runs(store, [nightly_id(3)], RUNS, whole=True)
         outlines = [outlined(row, needs_parts(metric)) for row in page]
         briefs = [brief_of(row) for row in page]
-        whole = list(store.records(session_id(3)))
+        whole = list(store.records(nightly_id(3)))
         reader = Reader(store)
         for short, brief, full in zip(outlines, briefs, whole, strict=True):
             figure = reader.figure(metric, [full])
@@ -158,9 +158,9 @@ def test_columns_and_records_tell_the_same(made: Path, tmp_path: Path) -> None:
         connection.commit()
     question = Question(metrics=tuple(map(parse_metric, ("iops", "p99", "read.mean"))))
     with Store.open(made) as store, Store.open(path) as without:
-        (page,) = pages.pages_of_runs(store, [session_id(3)], RUNS, whole=False)
+        (page,) = pages.pages_of_runs(store, [nightly_id(3)], RUNS, whole=False)
         assert {row["record"] for row in page} == {None}
-        (page,) = pages.pages_of_runs(without, [session_id(3)], RUNS, whole=False)
+        (page,) = pages.pages_of_runs(without, [nightly_id(3)], RUNS, whole=False)
         assert None not in {row["record"] for row in page}
         told = history(store, "demo", RUNS, question)
         assert told == history(without, "demo", RUNS, question)
@@ -230,8 +230,8 @@ def test_the_terminal(asked: Callable[..., Any]) -> None:
         "alarm in 4 years over 5 series"
     )
     single = asked("--cell", "qd=8", "--metric", "p99").out
-    assert f"{session_id(AT)}" in single and "governor powersave" in single
-    assert single.count(session_id(AT)) == 2
+    assert f"{nightly_id(AT)}" in single and "governor powersave" in single
+    assert single.count(nightly_id(AT)) == 2
 
 
 def summary(*states: str | None, short: int = 0) -> str:
@@ -285,12 +285,12 @@ def test_json_has_a_schema(asked: Callable[..., Any], found: History) -> None:
 def test_looks_are_kept_in_the_store(asked: Callable[..., Any], made: Path) -> None:
     """Of one call; a second look at the same sessions adds nothing."""
     one = json.loads(asked("--format", "json").out)["series"][-1]["signals"]
-    assert one[-1]["state"] == "confirmed" and one[-1]["session"] == session_id(AT)
+    assert one[-1]["state"] == "confirmed" and one[-1]["session"] == nightly_id(AT)
     with Store.open(made) as store:
         kept = store.events_of_kind("signal")
         assert asked("--format", "json").code == 0
         assert kept and store.events_of_kind("signal") == kept
-        assert any(store.events(id) for id in map(session_id, range(AT, SESSIONS)))
+        assert any(store.events(id) for id in map(nightly_id, range(AT, SESSIONS)))
 
 
 def test_the_page(asked: Callable[..., Any], tmp_path: Path) -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
+from imported import imported
 
-from ioplan.language import Source
 from ioplan.results.store import Store
-from ioplan_importer import ImportedPlan, import_plan
 from targets import MIB
 
 HEAD = "[a]\nfilename={}\nbs=4k\ndirect=1\n"
@@ -30,12 +28,8 @@ AMOUNTS = {
 """I/Os of a job on a file of 4 MiB."""
 
 
-def imported(options: str, target: object = "f") -> ImportedPlan:
-    return import_plan(Source("t.fio", f"{HEAD.format(target)}{options}\n"), "fio", {})
-
-
-def messages(text: str) -> list[str]:
-    return [one.message for one in import_plan(Source("t.fio", text), "fio", {}).found]
+def job(options: str, target: object = "f") -> str:
+    return f"{HEAD.format(target)}{options}\n"
 
 
 @pytest.mark.long_but_first
@@ -47,13 +41,13 @@ def test_as_many_ios_are_done_as_by_fio(
 ) -> None:
     file = tmp_path / "f"
     file.write_bytes(bytes(4 * MIB))
-    job = tmp_path / "t.fio"
-    job.write_text(f"{HEAD.format(file)}{options}\n")
-    words = ("fio", "--output-format=json", "--write_iolog=log", job)
+    path = tmp_path / "t.fio"
+    path.write_text(job(options, file))
+    words = ("fio", "--output-format=json", "--write_iolog=log", path)
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, check=True)
     found = json.loads(done.stdout[done.stdout.index(b"{") :])["jobs"][0]["read"]
     assert found["total_ios"] == AMOUNTS[options]
-    made = imported(options, file)
+    made = imported(job(options, file))
     assert made.is_whole, made.found
     sim = ("--backend", "sim", "--create", "4MiB", "-q")
     assert ioplan("run", plan_file(tmp_path, made.text), *sim).code == 0
@@ -68,30 +62,13 @@ def test_as_many_ios_are_done_as_by_fio(
     )
 
 
-@pytest.mark.parametrize(
-    ("options", "clause"),
-    [
-        ("rate_iops=200", "rate 800KiB/s,"),
-        ("rate=4m", "rate 4MiB/s,"),
-        ("rate_iops=200\nrate_process=poisson", "rate 200 iops poisson,"),
-        ("rate=4m\nrate_process=poisson", "rate 1_024 iops poisson,"),
-    ],
-)
-def test_a_rate_of_several_sizes_counts_the_smallest(options: str, clause: str) -> None:
-    """In I/Os fio's is that of as many bytes as I/Os of the smallest size have; with
-    poisson a rate in bytes is that of so many I/Os."""
-    sizes = "rw=randread\nnorandommap\nbssplit=4k/50:64k/50\nsize=64m\ntime_based\nruntime=5"
-    made = imported(f"{sizes}\n{options}")
-    assert clause in made.text and made.is_whole
-
-
 @pytest.mark.slow
 @NEEDS_FIO
 @pytest.mark.parametrize(
     "options", ["rate_iops=2000", "rate=20m\nrate_process=poisson"]
 )
-def test_so_does_real_fio(options: str, tmp_path: Path) -> None:
-    """Of a null device, by its own clock: 2,000 and 5,120 times the smallest, while the
+def test_a_rate_of_several_sizes_is_real_fio_s(options: str, tmp_path: Path) -> None:
+    """As test_said.py has it. Of a null device, by its own clock: 2,000 and 5,120 times the smallest, while the
     mean is 8.5 times as large."""
     words = "--name=a --filename=x --ioengine=null --rw=randread --bssplit=4k/50:64k/50"
     words += " --size=1g --norandommap --time_based --runtime=1 --output-format=json"
@@ -122,10 +99,10 @@ def test_zeros_are_written_where_nothing_else_is_said(
 ) -> None:
     """And what is durable does not depend on what is written."""
     more = f"rw=write\nsize=256k\nzero_buffers\nfsync=2\nsync=dsync\n{options}"
-    (tmp_path / "t.fio").write_text(f"{HEAD.format('f')}{more}\n")
+    (tmp_path / "t.fio").write_text(job(more))
     subprocess.run(["fio", "t.fio"], cwd=tmp_path, capture_output=True, check=True)
     assert ((tmp_path / "f").read_bytes() == bytes(1 << 18)) is zeros
-    text = imported(more).text.replace("\n    ", " ")
+    text = imported(job(more)).text.replace("\n    ", " ")
     found = {
         one
         for one in ("data zeros", "dedup 50%", "data compressible 50%")
@@ -133,42 +110,3 @@ def test_zeros_are_written_where_nothing_else_is_said(
     }
     assert found == clauses
     assert "sync every 2" in text and "fua" in text
-
-
-GROUP = "[global]\nfilename=f\nbs=4k\nrw=randread\nsize=16m\n"
-TIMED = "time_based\nruntime="
-
-
-@pytest.mark.parametrize(
-    ("jobs", "lost"),
-    [
-        ("exitall\n[bg]\nrate_iops=100\n[fg]\n", "exitall is left out"),
-        ("exitall\n[bg]\n[fg]\n", ""),
-        (f"exitall\n{TIMED}5\n[bg]\nrate_iops=100\n[fg]\n", ""),
-        ("exitall\nexit_what=all\n[one]\n[two]\nstonewall\n", "exit_what=all ends"),
-        ("exitall\n[one]\n[two]\nstonewall\n", ""),
-        (
-            f"[fast]\n{TIMED}1\n[slow]\n{TIMED}4\n[after]\nwait_for=fast\n{TIMED}1\n",
-            "fio starts 'after' when 'fast' has ended",
-        ),
-        (f"[fast]\n{TIMED}1\n[after]\nwait_for=fast\n{TIMED}1\n", ""),
-        (
-            f"[first]\n{TIMED}3\n[a]\nstonewall\n{TIMED}4\n[b]\nstartdelay=4\n{TIMED}3\n",
-            "fio counts startdelay from its own start",
-        ),
-        (f"[a]\n{TIMED}4\n[b]\nstartdelay=4\n{TIMED}3\n", ""),
-        ("[a]\nramp_time=2\nrate_iops=1000\n", "fio counts what it moves in ramp_time"),
-        (f"[a]\nramp_time=2\n{TIMED}5\n", ""),
-        ("[a]\nrate_iops=100\nrate=10m\n", "fio refuses rate_iops and rate"),
-    ],
-)
-def test_what_jobs_lose_of_one_another_is_told(jobs: str, lost: str) -> None:
-    told = [one for one in messages(GROUP + jobs) if "page cache" not in one]
-    assert [one.startswith(lost) for one in told] == [True] * bool(lost), told
-
-
-def test_words_of_the_machine_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
-    """fio hands them to `bc`."""
-    monkeypatch.setattr(os, "cpu_count", lambda: 13)
-    for text, threads in (("$ncpus/2", 6), ("$ncpus/2*3", 18), ("2*$ncpus", 26)):
-        assert f", threads {threads}\n" in imported(f"rw=read\nnumjobs={text}").text

@@ -8,23 +8,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from functools import cache
 from typing import NamedTuple
 
 import pytest
 from fio_jobs import NEEDS_FIO
+from imported import imported, told
 
 from golden import Golden
-from ioplan.language import Diagnostic, Source
-from ioplan_importer import import_plan
-from ioplan_importer.fio.lost import LOST, USUAL
-from ioplan_importer.fio.vocabulary import (
-    BLOCK_ENGINES,
-    KNOWN,
-    NO_MATTER,
-    SAID,
-    TOLD_ENGINES,
-    canonical,
-)
+from ioplan.language import Diagnostic
 
 VERSIONS = ("3.33", "3.42")
 
@@ -47,48 +39,6 @@ TABLES = {
 }
 OPTIONS = {o.names[0]: o for options in TABLES.values() for o in options}
 NAMES = {name: one for one in OPTIONS.values() for name in one.names}
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_each_stands_in_one_table(version: str) -> None:
-    for option in TABLES[version]:
-        for name in option.names:
-            own = canonical(name)
-            found = [own in one for one in (SAID, LOST, NO_MATTER)]
-            assert found.count(True) == 1, name
-    assert all([*LOST.values(), *NO_MATTER.values()])
-
-
-# options that other versions and the command line have
-ELSEWHERE = {
-    *("disable_bw", "libaio_vectored", "filetype", "nodelay", "thinkcycles", "comm"),
-    *("mem_align", "volume", "brick", "single-instance", "verify_policy"),
-    *("rbd_encryption_passphrase", "rocm_io"),
-}
-
-
-def test_no_table_has_what_fio_does_not_know() -> None:
-    assert KNOWN - {*NAMES} <= ELSEWHERE
-    assert {*USUAL} <= {*LOST}
-
-
-def printed(*words: str) -> str:
-    return subprocess.run(words, capture_output=True, text=True, check=False).stdout
-
-
-@pytest.mark.slow
-@NEEDS_FIO
-@pytest.mark.long
-def test_the_table_is_that_of_the_installed_fio() -> None:
-    program = str(shutil.which("fio"))
-
-    def said(*words: str) -> set[str]:
-        return {*re.findall(r"^\s*([\w-]+)\s*:", printed(program, *words), re.M)}
-
-    engines = printed(program, "--enghelp").split()[3:]
-    found = said("--cmdhelp=all").union(*(said(f"--enghelp={e}") for e in engines))
-    assert len(found) > 200
-    assert {name for name in found if canonical(name) not in KNOWN} == set()
 
 
 # what becomes of a value
@@ -153,23 +103,27 @@ REPLAY = ("read_iolog", "replay_no_stall", "replay_time_scale", "replay_skip")
 HEAD = "[a]\nioengine=libaio\ndirect=1\niodepth=4\n"
 
 
-def asked(job: str, line: str = "") -> tuple[str, list[Diagnostic]]:
-    """The plan's text without comments on losses, and what is told."""
+class Asked(NamedTuple):
+    """What became of a job file."""
+
+    plan: str
+    no_matter: set[str]
+    found: list[Diagnostic]
+
+    @property
+    def told(self) -> list[str]:
+        return [one.message for one in self.found]
+
+
+@cache
+def asked(job: str, line: str = "") -> Asked:
     head = (
         HEAD.replace("direct=1\n", "") if line in ("direct=0", "buffered=1") else HEAD
     )
-    text = f"{head}{job}{line}\n"
-    made = import_plan(Source("p.fio", text), "fio", {})
-    assert made.plan, [one.message for one in made.found]
-    lines = [one for one in made.text.splitlines() if "Of no matter" not in one]
-    return "\n".join(lines), made.found
-
-
-@pytest.mark.parametrize("name", sorted(SAID - {"name", *REPLAY}))
-@pytest.mark.promise("import.told")
-def test_what_is_said_is_in_the_plan_or_told(name: str) -> None:
-    job, value = PROBES[name]
-    assert asked(job, f"{name}={value}") != asked(job), "dropped without a word"
+    made = imported(f"{head}{job}{line}\n")
+    assert made.plan, told(made)
+    plan = re.sub(r"# Of no matter.*\n(#   .*\n)*", "", made.text)
+    return Asked(plan, no_matter(made.text), made.found)
 
 
 def value_of(option: Option) -> str:
@@ -180,87 +134,89 @@ def value_of(option: Option) -> str:
     return words.get(option.kind, "7" if option.default != "7" else "8")
 
 
-@pytest.mark.parametrize("name", sorted({*NAMES} - SAID))
+def no_matter(text: str) -> set[str]:
+    """The options that the plan's comment names as of no matter."""
+    comment = re.sub(r"\n# ", " ", text).partition("Of no matter")[2]
+    return {*re.findall(r"[\w-]+", comment.partition("\n")[0])}
+
+
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"name", *REPLAY}))
 @pytest.mark.promise("import.told")
-def test_what_is_not_said_is_told_or_listed(name: str) -> None:
-    own, value = canonical(name), value_of(NAMES[name])
-    if own in SAID:
-        return
+def test_none_is_dropped_without_a_word(name: str) -> None:
+    """It changes the plan, or is told, or is of no matter and named as that."""
+    option = NAMES[name]
+    (job, value), *_ = (
+        *(PROBES[one] for one in option.names if one in PROBES),
+        (TIMED, value_of(option)),
+    )
     line = f"{name}={value}" if value else name
-    before, after = asked(TIMED), asked(TIMED, line)
-    if own in NO_MATTER:
-        assert after == before
-        return
-    (told,) = after[1]
-    assert told.message == f"{line} is left out" and told.help == LOST[own]
+    before, after = asked(job), asked(job, line)
+    if before.plan == after.plan and before.told == after.told:
+        assert after.no_matter, "dropped without a word"
+    new = [one for one in after.found if one.message not in before.told]
+    assert not [one for one in new if "is no option that is known" in one.message]
+    assert all(one.help for one in new if one.message == f"{line} is left out")
 
 
-@pytest.mark.parametrize("name", sorted(USUAL))
+@pytest.mark.slow
+@NEEDS_FIO
+@pytest.mark.long
+def test_the_table_is_that_of_the_installed_fio() -> None:
+    program = str(shutil.which("fio"))
+
+    def listed(*words: str) -> set[str]:
+        call = [program, *words]
+        out = subprocess.run(call, capture_output=True, text=True, check=False).stdout
+        return {*re.findall(r"^\s*([\w-]+)\s*:", out, re.M)}
+
+    shown = subprocess.run(
+        [program, "--enghelp"], capture_output=True, text=True, check=True
+    )
+    engines = shown.stdout.split()[3:]
+    found = listed("--cmdhelp=all").union(*(listed(f"--enghelp={e}") for e in engines))
+    assert len(found) > 200
+    lines = "\n".join(f"{one}=1" for one in sorted(found))
+    made = imported(f"{HEAD}{lines}\n")
+    assert not [one for one in told(made) if "is no option that is known" in one]
+
+
+ZERO = (
+    "atomic bs_is_seq_rand busy_poll cgroup_nodelete create_only deac "
+    "dedupe_global end_fsync end_syncfs exit_on_io_done fdp file_append "
+    "fill_device flow flow_id flow_sleep force_async fsync_on_close "
+    "ignore_zone_limits iodepth_low job_max_open_zones latency_run "
+    "latency_target latency_window max_latency max_open_zones md_per_io_size "
+    "mem_align nice offset_align openfiles pre_read ramp_size "
+    "rate_ignore_thinktime rate_iops_min rate_min read_beyond_wp readfua "
+    "serialize_overlap skip_bad sprandom steadystate_duration "
+    "steadystate_ramp_time stream_id thinkcycles thinktime_iotime "
+    "thinktime_spin trim_backlog trim_percentage uncached verify_async "
+    "verify_backlog verify_fatal verify_interval verify_offset write_barrier "
+    "writefua zonecapacity zonerange zonesize zoneskip"
+)
+ANYWAY = dict.fromkeys(ZERO.split(), "0") | {
+    "buffer_compress_chunk": "512",
+    "continue_on_error": "none",
+    "dataplacement": "none",
+    "dedupe_mode": "repeat",
+    "do_verify": "1",
+    "file_service_type": "roundrobin",
+    "io_submit_mode": "inline",
+    "iodepth_batch": "1",
+    "iodepth_batch_complete_min": "1",
+    "lockfile": "none",
+    "rate_cycle": "1000",
+    "rw_sequencer": "sequential",
+    "scramble_buffers": "1",
+    "verify": "none",
+    "zonemode": "none",
+}
+
+
+@pytest.mark.parametrize("name", ANYWAY)
 def test_what_fio_does_anyway_is_no_loss(name: str) -> None:
     """By fio's own table: a default, or a number or a switch without one."""
-    for value in USUAL[name]:
-        assert asked(TIMED, f"{name}={value}") == asked(TIMED)
-        if name in NAMES and value != "none":
-            one = NAMES[name]
-            assert one.kind != "STR_SET" and one.default in ("", value, "none")
-
-
-@pytest.mark.parametrize("engine", sorted(TOLD_ENGINES))
-def test_another_way_to_the_target_is_told(engine: str) -> None:
-    job = TIMED.replace("norandommap", f"norandommap\nioengine={engine}")
-    told = [one.message for one in asked(job)[1] if one.severity != "note"]
-    does, help = TOLD_ENGINES[engine]
-    assert f"ioengine={engine} {does}" in told and help
-    assert engine in BLOCK_ENGINES
-
-
-# wordings that have to be true
-
-
-def losses(job: str) -> list[str]:
-    return [one.message for one in asked(job)[1] if one.severity != "note"]
-
-
-def test_a_map_of_blocks_of_several_sizes_is_told() -> None:
-    for sizes in ("bs=4k,64k", "bssplit=4k/50:8k/50,64k/100", "bsrange=4k-64k"):
-        job = f"rw=randrw\nruntime=2\ntime_based\n{sizes}\n"
-        assert any("draws no block twice" in one for one in losses(job)), sizes
-        assert not any("no block twice" in one for one in losses(job + "norandommap\n"))
-
-
-def test_lfsr_visits_each_block_once_without_a_map() -> None:
-    assert "permuted" in asked("rw=randread\nnorandommap\nrandom_generator=lfsr\n")[0]
-    assert "permuted" not in asked("rw=randread\nnorandommap\n")[0]
-
-
-@pytest.mark.parametrize(
-    ("line", "region"),
-    [
-        *(("size=1.5g", ""), ("size=1", ""), ("filesize=100", ""), ("size=2k", "")),
-        *(("size=4k", "region 0B..4KiB"), ("size=10000", "region 0B..9728B")),
-    ],
-)
-def test_a_part_has_room_for_an_io(line: str, region: str) -> None:
-    text, found = asked(TIMED, line)
-    assert region in text and ("region" in text) == bool(region)
-    said = [one.message for one in found if "less than an I/O of 4KiB" in one.message]
-    assert bool(said) != bool(region)
-
-
-def test_a_part_has_room_for_all_jobs() -> None:
-    named = f"{TIMED}size=16k\nfilename=x\n"
-    said = losses(f"{named}numjobs=5\n")
-    assert any("an I/O of 4KiB for each of 5 jobs" in one for one in said)
-    assert not losses(f"{named}numjobs=4\n")
-
-
-def test_strided_is_not_called_zoned() -> None:
-    (told,) = asked(TIMED, "zonemode=strided")[1]
-    assert "strided" in told.help and "region" in told.help
-
-
-@pytest.mark.parametrize("name", ["number_ios", "io_size", "loops", "size"])
-def test_what_else_ends_a_job_is_named(name: str) -> None:
-    given = f"{name}=1m\n" if name != "size" else ""
-    (told,) = losses(f"rw=read\nruntime=2\n{given}")
-    assert f"`{name}` is done" in told
+    value = ANYWAY[name]
+    assert asked(TIMED, f"{name}={value}").told == asked(TIMED).told
+    if value != "none" and (one := NAMES.get(name)):
+        assert one.kind != "STR_SET" and one.default in ("", value, "none")

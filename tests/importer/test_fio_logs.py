@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
+from fio_documents import NOTHING, direction, document, job
 from fio_jobs import NEEDS_FIO
 
 from ioplan.language import Source
 from ioplan.records import Interval
-from ioplan.workload import Direction
-from ioplan_importer import Findings, ImportedSession, ImportFault, import_results
-from ioplan_importer.fio_results.log_file import LogFile, log_of
-from ioplan_importer.fio_results.log_series import series_of_logs
+from ioplan_importer import (
+    Findings,
+    ImportedSession,
+    ImportFault,
+    import_results,
+    log_of,
+)
 
 JOBS = """\
 [global]
@@ -47,25 +52,37 @@ log_hist_msec=500
 """
 
 
-def log(name: str, text: str) -> LogFile:
-    return log_of(Source(name, text))
-
-
 def series(
-    *logs: LogFile,
-    ios: dict[Direction, int],
+    *logs: tuple[str, str],
+    ios: dict[str, int],
     run_s: float = 2,
-    options: dict[str, object] | None = None,
-) -> tuple[tuple[Interval, ...], Findings]:
-    findings = Findings()
-    return series_of_logs(logs, options or {}, ios, run_s, findings), findings
+    **options: str,
+) -> tuple[tuple[Interval, ...], list[str]]:
+    """The intervals of a run with these logs, and what is told of them.
+
+    A log is its kind with the number of its thread, and its text. All I/Os of the run
+    stand in its first thread.
+    """
+    ran = {"runtime": int(run_s * 1000)}
+    first = {way: direction(count) | ran for way, count in ios.items()}
+    threads = {int(name.split(".")[1]) for name, _ in logs}
+    own = {"job options": {"rw": "randrw", **options}, "job_runtime": ran["runtime"]}
+    jobs = [
+        job(**own, **(first if n == 1 else {"read": NOTHING})) for n in sorted(threads)
+    ]
+    findings, text = Findings(), json.dumps(document(*jobs))
+    found = [log_of(Source(f"a_{name}.log", log)) for name, log in logs]
+    made = import_results(Source("r.json", text), None, None, None, findings, found)
+    ((_, detail),) = made.records
+    told = [one.message for one in findings.found if "the logs" in one.message]
+    return detail.series, told
 
 
 def test_every_io_of_several_threads() -> None:
-    one = log("a_clat.1.log", "1, 1000, 0, 4096, 0\n1000, 3000, 1, 8192, 0\n")
-    two = log("a_clat.2.log", "1001, 5000, 0, 4096\n1400, 9000, 2, 4096\n")
+    one = ("clat.1", "1, 1000, 0, 4096, 0\n1000, 3000, 1, 8192, 0\n")
+    two = ("clat.2", "1001, 5000, 0, 4096\n1400, 9000, 2, 4096\n")
     (first, last), found = series(one, two, ios={"read": 2, "write": 1}, run_s=1.5)
-    assert not found.found
+    assert not found
     assert (first.t_s, first.length_s, last.t_s, last.length_s) == (1, 1, 1.5, 0.5)
     assert (first.ios, first.bytes) == (
         {"read": 1, "write": 1},
@@ -79,15 +96,15 @@ def test_every_io_of_several_threads() -> None:
 def test_averages_are_weighted_by_the_threads_iops() -> None:
     rows = "1000, {}, 0, 0, 0\n2000, {}, 0, 0, 0\n"
     logs = [
-        log(f"a_{kind}.{thread}.log", rows.format(*values))
+        (f"{kind}.{thread}", rows.format(*values))
         for kind, thread, values in (
             *(("iops", 1, (100, 100)), ("iops", 2, (300, 0))),
             *(("bw", 1, (400, 400)), ("bw", 2, (1200, 0))),
             *(("clat", 1, (1000, 1000)), ("clat", 2, (5000, 7000))),
         )
     ]
-    found, told = series(*logs, ios={"read": 500}, options={"log_avg_msec": "1000"})
-    assert not told.found
+    found, told = series(*logs, ios={"read": 500}, log_avg_msec="1000")
+    assert not told
     assert [one.ios["read"] for one in found] == [400, 100]
     assert [one.bytes["read"] for one in found] == [400 * 4096, 100 * 4096]
     assert [one.mean_ns for one in found] == [4000, 1000]
@@ -98,33 +115,31 @@ def test_an_interval_that_a_thread_did_not_end_is_left_out() -> None:
     whole = "".join(f"{t}, 100, 0, 0\n" for t in (500, 1000, 1500))
     cut = "".join(f"{t}, 100, 0, 0\n" for t in (500, 1000))
     logs = [
-        log(f"a_{kind}.{thread}.log", text)
+        (f"{kind}.{thread}", text)
         for kind in ("iops", "bw")
         for thread, text in ((1, whole), (2, cut))
     ]
-    options: dict[str, object] = {"log_avg_msec": "500"}
-    found, told = series(*logs, ios={"read": 300}, run_s=1.5, options=options)
+    found, told = series(*logs, ios={"read": 300}, run_s=1.5, log_avg_msec="500")
     assert [(one.t_s, one.ios) for one in found] == [
         (0.5, {"read": 100}),
         (1.0, {"read": 100}),
     ]
-    assert not told.found
+    assert not told
 
 
 def test_averages_over_other_times_than_asked() -> None:
     """fio's first row was of 408 ms, where 250 were asked."""
     rows = "408, 500, 0, 0\n658, 1000, 0, 0\n908, 500, 0, 0\n"
-    logs = [log(f"a_{kind}.1.log", rows) for kind in ("iops", "bw")]
-    options: dict[str, object] = {"log_avg_msec": "250"}
-    found, told = series(*logs, ios={"read": 579}, run_s=0.908, options=options)
+    logs = [(f"{kind}.1", rows) for kind in ("iops", "bw")]
+    found, told = series(*logs, ios={"read": 579}, run_s=0.908, log_avg_msec="250")
     assert [one.ios["read"] for one in found] == [125, 171, 204, 79]
-    assert [one.t_s for one in found] == [0.25, 0.5, 0.75, 0.908] and not told.found
+    assert [one.t_s for one in found] == [0.25, 0.5, 0.75, 0.908] and not told
 
 
 def test_logs_of_another_run_are_reported() -> None:
-    one = log("a_lat.1.log", "1, 1000, 0, 4096\n1900, 2000, 0, 4096\n")
+    one = ("lat.1", "1, 1000, 0, 4096\n1900, 2000, 0, 4096\n")
     _, told = series(one, ios={"read": 900})
-    assert "the logs have 2 reads, and the result has 900" in told.found[0].message
+    assert "the logs have 2 reads, and the result has 900" in told[0]
 
 
 @pytest.mark.parametrize(
@@ -138,13 +153,13 @@ def test_logs_of_another_run_are_reported() -> None:
 )
 def test_what_is_no_log(name: str, text: str, message: str, line: str) -> None:
     with pytest.raises(ImportFault, match=message) as caught:
-        log(name, text)
+        log_of(Source(name, text))
     assert line in caught.value.diagnostic.render()
 
 
 def test_logs_that_say_too_little() -> None:
     with pytest.raises(ImportFault, match="too little") as caught:
-        series(log("a_iops.1.log", "1000, 5, 0, 0\n"), ios={"read": 5})
+        series(("iops.1", "1000, 5, 0, 0\n"), ios={"read": 5})
     assert "write_bw_log" in caught.value.diagnostic.render()
 
 
@@ -166,9 +181,9 @@ def of_fio(folder: Path) -> ImportedSession:
 def test_real_logs_add_up_to_the_document(tmp_path: Path) -> None:
     every, means, histograms = of_fio(tmp_path).records
     record, detail = every
-    for direction, part in record.directions.items():
-        assert sum(one.ios.get(direction, 0) for one in detail.series) == part.ios
-        assert sum(one.bytes.get(direction, 0) for one in detail.series) == part.bytes
+    for way, part in record.directions.items():
+        assert sum(one.ios.get(way, 0) for one in detail.series) == part.ios
+        assert sum(one.bytes.get(way, 0) for one in detail.series) == part.bytes
     assert record.total.latency
     total_ns = sum((one.mean_ns or 0) * sum(one.ios.values()) for one in detail.series)
     mean_ns = total_ns / record.total.ios

@@ -92,7 +92,7 @@ def test_cbt_has_our_figures() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["both", "job", "kubestr"])
+@pytest.mark.parametrize("name", ["both", "job"])
 def test_what_is_printed_today_has_the_recorded_form(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,82 +1,64 @@
-"""A plan that is emitted for fio again asks what the job file asked."""
+"""A plan that is emitted for fio again asks what the job file asked: `import --prove`."""
 
 from __future__ import annotations
 
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from command import ioplan
+from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 
 from golden import Golden
-from ioplan.language import Source, check
-from ioplan.planner import Run, unfold
-from ioplan_importer import import_plan
-from ioplan_importer.proof import prove as proof
-from ioplan_importer.proof.prove import Proof, prove, trace_of
 
 IMPORTS = Golden("imports")
 
 
-def proofs(text: str, name: str = "j.fio") -> list[Proof]:
-    source = Source(name, text)
-    made = import_plan(source, "fio", {})
-    assert made.plan
-    return prove(source, made.plan, {})
-
-
 @pytest.fixture
-def _no_fio(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proof.shutil, "which", lambda name: None)
+def without_fio(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The options of both are compared, and no I/Os."""
+    monkeypatch.setenv("PATH", "")
 
 
-@pytest.mark.usefixtures("_no_fio")
+def proofs(job: Path) -> list[str]:
+    """The line of each job."""
+    lines = ioplan("import", job, "--prove").err.splitlines()
+    return [one for one in lines if one.startswith(("equal: ", "not equal: "))]
+
+
+@pytest.mark.usefixtures("without_fio")
 @pytest.mark.parametrize("name", ["matrix", "streams", "staggered"])
-def test_what_imports_whole_is_equal(name: str) -> None:
-    found = proofs(IMPORTS[f"{name}.fio"].input)
-    assert found and all(one.holds for one in found), [*map(str, found)]
-    assert all(one.equal >= 10 and one.ios is None for one in found)
+def test_what_imports_whole_is_equal(name: str, tmp_path: Path) -> None:
+    found = proofs(IMPORTS[f"{name}.fio"].put(tmp_path))
+    assert found and all(one.startswith("equal: ") for one in found), found
 
 
-@pytest.mark.usefixtures("_no_fio")
+@pytest.mark.usefixtures("without_fio")
 @pytest.mark.parametrize(
-    ("option", "differing"),
+    ("options", "differing"),
     [
-        ("iodepth=8\nioengine=libaio\nthinktime=5\nthinktime_blocks=4", "thinktime_blocks_type"),
-        ("runtime=30", "time_based"),
-        ("startdelay=5", "startdelay"),
-        ("bs=4k,8k\nrw=randrw\nblockalign=4k,16k", "blockalign"),
+        ("iodepth=8\nioengine=libaio\nthinktime=5\nthinktime_blocks=4", "thinktime_blocks_type differs"),
+        ("runtime=30", "time_based differs"),
+        ("startdelay=5", "startdelay differs"),
+        ("bs=4k,8k\nrw=randrw\nblockalign=4k,16k", "blockalign differs"),
+        ("runtime=9\ntime_based\nzonemode=strided\nzonesize=1m", "left out: zonemode, zonesize"),
+        ("runtime=9\ntime_based", ""),
+        ("rw=write\nbs=96k\nsize=1g", ""),
+        ("rw=write\nsize=10%", ""),
+        ("rw=write\nrate_iops=500,", ""),
+        ("rw=write\nfsync=8\nfdatasync=16", ""),
+        ("rw=write\nzero_buffers\ndedupe_percentage=20", ""),
+        ("rw=write\nruntime=0", ""),
     ],
 )  # fmt: skip
-def test_a_loss_is_a_difference(option: str, differing: str) -> None:
-    text = f"[j]\nrw=randread\ndirect=1\nfilename=/dev/sdb\nnorandommap\n{option}\n"
-    (found,) = proofs(text)
-    assert differing in found.differing
-    assert f"{differing} differs" in str(found)
-
-
-@pytest.mark.usefixtures("_no_fio")
-@pytest.mark.parametrize(
-    "option",
-    [
-        *("bs=96k\nsize=1g", "size=10%", "rate_iops=500,", "fsync=8\nfdatasync=16"),
-        *("zero_buffers\ndedupe_percentage=20", "runtime=0"),
-    ],
-)
-def test_what_comes_to_the_same_is_equal(option: str) -> None:
-    text = f"[j]\nrw=write\ndirect=1\nfilename=/dev/sdb\n{option}\n"
-    (found,) = proofs(text)
-    assert found.holds, str(found)
-
-
-@pytest.mark.usefixtures("_no_fio")
-def test_what_the_plan_does_not_have_is_no_equality() -> None:
-    text = "[j]\nrw=read\ndirect=1\nfilename=/dev/sdb\n{}runtime=9\ntime_based\n"
-    (whole,) = proofs(text.format(""))
-    (lossy,) = proofs(text.format("zonemode=strided\nzonesize=1m\n"))
-    assert whole.holds and not lossy.holds
-    assert "left out: zonemode, zonesize" in str(lossy)
+def test_a_loss_is_a_difference(options: str, differing: str, tmp_path: Path) -> None:
+    job = tmp_path / "j.fio"
+    rw = "" if "rw=" in options else "rw=randread\n"
+    head = "norandommap\n" if "rw=write" not in options else ""
+    job.write_text(f"[j]\n{rw}direct=1\nfilename=/dev/sdb\n{head}{options}\n")
+    (found,) = proofs(job)
+    assert found.startswith("equal: ") is not bool(differing) and differing in found
 
 
 @pytest.mark.long
@@ -94,18 +76,21 @@ def test_fio_makes_the_same_ios_of_both(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @NEEDS_FIO
-def test_a_direction_of_fio_goes_on_from_its_own_last_io() -> None:
+def test_a_direction_of_fio_goes_on_from_its_own_last_io(tmp_path: Path) -> None:
     """As `read random` and `write random` define it, on what a plan becomes for fio."""
-    text = (
+    plan = plan_file(
+        tmp_path,
         'test "T" { run random 4KiB 50/50, read random 90%, write random 20%, '
-        "region 0%..1% for 1s }"
+        "region 0%..1% for 1s }",
     )
-    (run,) = (one for one in unfold(check(Source("p", text))) if isinstance(one, Run))
-    (job,) = proof._emitted(run)
-    trace = trace_of("fio", job, proof.FACTS.capacity_bytes)
-    assert trace
+    words = ("--backend", "fio", "--capacity", "64GiB", "--show-native")
+    native = ioplan("plan", plan, *words).out
+    forced = "ioengine=null\nfilesize=64g\nnumber_ios=1000\ntime_based=0\n"
+    job = f"{native[native.index('[global]') :]}{forced}write_iolog=log\n"
+    (tmp_path / "j.fio").write_text(job)
+    subprocess.run(["fio", "j.fio"], cwd=tmp_path, check=True, capture_output=True)
+    rows = [line.split()[-3:] for line in (tmp_path / "log").read_text().splitlines()]
     for direction, drawn in (("read", 0.9), ("write", 0.2)):
-        rows = [row.split() for row in trace]
         offsets = [int(row[1]) for row in rows if row[0] == direction]
         went_on = sum(b == a + 4096 for a, b in pairwise(offsets)) / len(offsets)
         assert went_on == pytest.approx(1 - drawn, abs=0.07)
@@ -114,8 +99,7 @@ def test_a_direction_of_fio_goes_on_from_its_own_last_io() -> None:
 FLUSHING = "[j]\nfilename=j.bin\nsize=16m\ndirect=1\nbs=4k\ntime_based\nruntime=1\n"
 
 
-@NEEDS_FIO
-@pytest.mark.slow
+@pytest.mark.usefixtures("without_fio")
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
@@ -156,8 +140,7 @@ def test_flushes_that_fio_does_otherwise_are_told_and_refused_by_all(
     assert (run.code, told in run.err) == (2 if told else 0, True), run.err
 
 
-@NEEDS_FIO
-@pytest.mark.slow
+@pytest.mark.usefixtures("without_fio")
 @pytest.mark.parametrize(
     ("head", "tail", "files"),
     [

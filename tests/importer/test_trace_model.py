@@ -11,62 +11,43 @@ import pytest
 from command import ioplan
 from hypothesis import given
 from hypothesis import strategies as some
+from imported import streams_of
 
-from ioplan.language import Source, check
-from ioplan.trace import (
-    DISCARD,
-    DTYPE,
-    FLUSH,
-    READ,
-    WRITE,
-    Ios,
-    Prepared,
-    TraceError,
-    write,
-)
-from ioplan_importer.trace_model.command import (
-    Distance,
-    distance,
-    model_text,
-    phase_edges,
-)
-from ioplan_importer.trace_model.fit import (
-    CELLS,
-    FIXED,
-    POISSON,
-    Fit,
-    Phase,
-    fit,
-    gamma_below,
-    phases,
-)
+from ioplan.trace import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
+from ioplan.workload import Stream
 
 SECOND = 10**9
 KIB = 1024
+SPACE = 1 << 18
+"""Blocks of 4 KiB in 1 GiB."""
 
 
-def written(folder: Path, ios: Ios) -> Prepared:
+def modelled(folder: Path, ios: Ios) -> tuple[str, tuple[Stream, ...]]:
+    """The text of the plan of a trace, and its streams."""
     write(folder / "a.iotrace", [ios])
-    return Prepared.open(folder / "a.iotrace")
+    done = ioplan("model", folder / "a.iotrace", "--not-simulated")
+    assert (done.code, done.err) == (0, "")
+    assert "simulated" not in done.out
+    return done.out, streams_of(done.out)
 
 
-def fitted(trace: Prepared) -> tuple[list[Phase], list[Fit]]:
-    counts = phases(trace, phase_edges(trace))
-    return counts, [fit(one) for one in counts]
+def distances(text: str) -> dict[str, float]:
+    """Those that the plan says: of sizes, gaps and places."""
+    words = " ".join(text.replace("#", "").split())
+    return {
+        name: float(value)
+        for name, value in re.findall(r"(sizes|gaps|places) (\d\.\d+)", words)
+    }
 
 
-def off(folder: Path, ios: Ios) -> Distance:
-    return distance(*fitted(written(folder, ios)))
-
-
-def poisson(seed: int, count: int, iops: float) -> Ios:
-    """Random reads of 4 KiB in 1 GiB."""
+def poisson(seed: int, count: int, iops: float, blocks: int = SPACE) -> Ios:
+    """Random reads of 4 KiB, in 1 GiB if nothing else is asked."""
     random = np.random.default_rng(seed)
     made = np.zeros(count, DTYPE)
     times = np.cumsum(random.exponential(SECOND / iops, count)).astype("u8")
     made["time_ns"] = times - times[0]
     made["size"] = 4 * KIB
-    made["offset"] = random.integers(0, 1 << 18, count) * 4 * KIB
+    made["offset"] = random.integers(0, blocks, count) * 4 * KIB
     return made
 
 
@@ -109,14 +90,14 @@ def traced(draw: Any) -> Ios:
 def test_a_model_of_any_trace_is_a_valid_plan(
     tmp_path_factory: pytest.TempPathFactory, ios: Ios
 ) -> None:
-    trace = written(tmp_path_factory.mktemp("model"), ios)
-    try:
-        text = model_text("a.iotrace", trace)
-    except TraceError as error:
+    path = tmp_path_factory.mktemp("model") / "a.iotrace"
+    write(path, [ios])
+    done = ioplan("model", path, "--not-simulated")
+    if done.code == 2:
         nothing = not (ios["kind"] != FLUSH).any()
-        assert nothing or not trace.header.span_ns, error
-        return
-    assert check(Source("a.ioplan", text), (), {}).tests
+        assert nothing or not np.ptp(ios["time_ns"]), done.err
+    else:
+        assert streams_of(done.out)
 
 
 @pytest.mark.parametrize(
@@ -124,41 +105,35 @@ def test_a_model_of_any_trace_is_a_valid_plan(
 )
 def test_a_short_clock_is_a_clock(count: int, each_ms: int, tmp_path: Path) -> None:
     """Of N I/Os there are N - 1 gaps, so that N by the span is a bit too fast."""
-    _, found = fitted(written(tmp_path, clocked(count, 1000 // each_ms, 0)))
-    assert {one.variation for one in found} == {FIXED}
+    text, streams = modelled(tmp_path, clocked(count, 1000 // each_ms, 0))
+    assert {one.rate.arrivals for one in streams if one.rate} == {"fixed"}, text
 
 
-def test_the_parameters_of_a_known_load_are_found(tmp_path: Path) -> None:
+def test_the_parameters_of_a_known_load_are_in_the_plan(tmp_path: Path) -> None:
     """Random reads for 100 s, then writes by the clock: two phases."""
     first = poisson(1, 50_000, 500)
     second = clocked(200_000, 2_000, int(first["time_ns"][-1]) + SECOND)
     first["kind"][::4] = WRITE
     first["size"][:20_000] = 64 * KIB
-    trace = written(tmp_path, np.concatenate((first, second)))
-    _, (reads, writes) = fitted(trace)
-    assert reads.end_ns == pytest.approx(int(first["time_ns"][-1]), rel=0.02)
-    assert reads.iops == pytest.approx(500, rel=0.03)
-    assert writes.iops == pytest.approx(2_000, rel=0.03)
-    assert (reads.variation, writes.variation) == (POISSON, FIXED)
-    assert reads.reads == pytest.approx(750, abs=5)
-    assert reads.random == (1000, 1000)
-    assert reads.sizes[0] == {
-        4096: pytest.approx(600, abs=10),
-        65536: pytest.approx(400, abs=10),
+    text, (reads, writes) = modelled(tmp_path, np.concatenate((first, second)))
+    assert reads.ends_ns == pytest.approx(int(first["time_ns"][-1]), rel=0.02)
+    assert reads.rate and writes.rate
+    assert reads.rate.iops == pytest.approx(500, rel=0.03)
+    assert writes.rate.iops == pytest.approx(2_000, rel=0.03)
+    assert (reads.rate.arrivals, writes.rate.arrivals) == ("poisson", "fixed")
+    assert reads.read_percent == pytest.approx(75, abs=0.5)
+    assert (reads.pattern, reads.random_percent) == ("random", 100)
+    assert {one.size_bytes: one.percent for one in reads.read_sizes} == {
+        4096: pytest.approx(60, abs=1),
+        65536: pytest.approx(40, abs=1),
     }
-    assert (writes.reads, writes.sizes[1], writes.random[1]) == (0, {16384: 1000}, 1)
-    assert (writes.flush_every, writes.fua, reads.flush_every, reads.fua) == (
-        4,
-        True,
-        0,
-        False,
-    )
-    text = model_text("known", trace)
-    assert re.search(r"phase_2 = sequential 16KiB 0/100", " ".join(text.split()))
-    assert "flush every 4" in text and "fua" in text
+    assert (writes.read_percent, writes.pattern) == (0, "sequential")
+    assert [one.size_bytes for one in writes.write_sizes] == [16384]
+    assert (writes.fua, reads.fua) == (True, False)
+    assert text.count("flush every 4") == 1
 
 
-def test_shares_of_sequential_io_and_hot_places_are_found(tmp_path: Path) -> None:
+def test_shares_of_sequential_io_and_hot_places_are_in_the_plan(tmp_path: Path) -> None:
     """Nine of ten random reads in a tenth of the space; each is followed by two."""
     random = np.random.default_rng(3)
     ios = poisson(2, 60_000, 1_000)
@@ -169,38 +144,47 @@ def test_shares_of_sequential_io_and_hot_places_are_found(tmp_path: Path) -> Non
         random.integers(26_214, 262_140, 20_000),
     )
     ios["offset"] = (np.repeat(blocks, 3) + np.tile([0, 1, 2], 20_000)) * 4 * KIB
-    counts, (one,) = fitted(written(tmp_path, ios))
-    assert one.random[0] == pytest.approx(333, abs=3)
-    assert one.places[0] == (
-        pytest.approx(9_000, abs=100),
-        pytest.approx(CELLS // 10, abs=2),
-    )
-    assert distance(counts, [one]).places < 0.012
+    text, (one,) = modelled(tmp_path, ios)
+    assert one.random_percent == pytest.approx(33.3, abs=0.3)
+    spot, _ = one.distribution.spots  # type: ignore[union-attr]
+    assert spot.io_percent == pytest.approx(90, abs=1)
+    assert spot.space_percent == pytest.approx(10, abs=0.2)
+    assert distances(text)["places"] < 0.012
 
 
 def test_what_a_model_has_not_is_its_distance(tmp_path: Path) -> None:
     """Pairs of arrivals at one time: half of the gaps are 0, of gamma's none are."""
+
+    def off(ios: Ios) -> dict[str, float]:
+        return distances(modelled(tmp_path, ios)[0])
+
     ios = poisson(4, 40_000, 1_000)
-    assert off(tmp_path, ios).gaps < 0.02
+    assert off(ios)["gaps"] < 0.02
     ios["time_ns"][1::2] = ios["time_ns"][::2]
-    assert 0.2 < off(tmp_path, ios).gaps < 0.5
+    assert 0.2 < off(ios)["gaps"] < 0.5
     many = poisson(5, 40_000, 1_000)
     many["size"] = np.random.default_rng(6).integers(1, 21, 40_000) * 4 * KIB
-    assert off(tmp_path, many).sizes == pytest.approx(0.1, abs=0.06)
+    assert off(many)["sizes"] == pytest.approx(0.1, abs=0.06)
 
 
-def drawn(one: Fit, count: int) -> dict[str, np.ndarray]:
-    """What the clauses say, drawn I/O by I/O."""
+def drawn(one: Stream, count: int) -> dict[str, np.ndarray]:
+    """What the clauses say, drawn I/O by I/O; places are shares of the space."""
     random = np.random.default_rng(7)
-    widths = np.array([width for _, width in one.places])
-    parts = np.array([part for part, _ in one.places])
+    spots = one.distribution.spots  # type: ignore[union-attr]
+    widths, parts = (
+        np.array([getattr(spot, name) for spot in spots]) / 100
+        for name in ("space_percent", "io_percent")
+    )
     at = random.choice(len(parts), count, p=parts / parts.sum())
-    places = (np.cumsum(widths) - widths)[at] + random.random(count) * widths[at]
-    sizes, shape = one.sizes[0], one.variation**-2
+    assert one.rate and one.rate.iops
+    shape = one.rate.gap_variation**-2
+    shares = np.array([size.percent for size in one.read_sizes])
     return {
-        "offset": places / CELLS,
-        "size": random.choice(list(sizes), count, p=np.array([*sizes.values()]) / 1000),
-        "gap": random.gamma(shape, SECOND / one.iops / shape, count),
+        "places": (np.cumsum(widths) - widths)[at] + random.random(count) * widths[at],
+        "sizes": random.choice(
+            [size.size_bytes for size in one.read_sizes], count, p=shares / shares.sum()
+        ),
+        "gaps": random.gamma(shape, SECOND / one.rate.iops / shape, count),
     }
 
 
@@ -218,58 +202,99 @@ def test_the_distance_is_that_of_what_the_clauses_draw(tmp_path: Path) -> None:
     ios = poisson(8, 100_000, 1_000)
     random = np.random.default_rng(9)
     ios["size"] = random.geometric(0.1, 100_000) * 4 * KIB
-    ios["offset"] = (random.beta(1, 4, 100_000) * (1 << 18)).astype("u8") * 4 * KIB
+    ios["offset"] = (random.beta(1, 4, 100_000) * SPACE).astype("u8") * 4 * KIB
     ios["time_ns"] = np.cumsum(random.gamma(0.25, 4 * SECOND / 1000, 100_000))
     ios["time_ns"] -= ios["time_ns"][0]
-    trace = written(tmp_path, ios)
-    counts, fits = fitted(trace)
-    assert len(fits) == 1 and fits[0].variation == pytest.approx(2, abs=0.2)
-    said = distance(counts, fits)
-    model = drawn(fits[0], 200_000)
-    space = trace.header.end_bytes
-    assert largest_difference(ios["offset"] / space, model["offset"]) == pytest.approx(
-        said.places, abs=0.006
-    )
-    assert largest_difference(ios["size"], model["size"]) == pytest.approx(
-        said.sizes, abs=0.006
-    )
-    assert largest_difference(
-        np.diff(ios["time_ns"].astype(float)), model["gap"]
-    ) == pytest.approx(said.gaps, abs=0.03)
-
-
-@pytest.mark.parametrize("shape", [0.01, 0.25, 1.0, 25.0])
-def test_the_incomplete_gamma_function_is_what_is_drawn(shape: float) -> None:
-    """Against numpy's own generator; of shape 1, also against its closed form."""
-    x = np.linspace(0.01, 3, 60) * max(shape, 1)
-    samples = np.sort(np.random.default_rng(1).gamma(shape, 1, 1_000_000))
-    below = np.searchsorted(samples, x) / len(samples)
-    assert np.abs(gamma_below(shape, x) - below).max() < 0.003
-    if shape == 1:
-        assert np.abs(gamma_below(shape, x) + np.expm1(-x)).max() < 1e-9
-
-
-@pytest.mark.long
-def test_the_command_writes_a_plan_and_replaces_none(tmp_path: Path) -> None:
-    written(tmp_path, poisson(10, 2_000, 1_000))
-    output = tmp_path / "a.ioplan"
-    words = ("model", str(tmp_path / "a.iotrace"), "-o", str(output))
-    assert ioplan(*words).code == 0
-    assert ioplan("check", str(output)).code == 0
-    output.write_text("what somebody wrote\n")
-    again = ioplan(*words)
-    assert again.code == 2 and "--force" in again.err
-    assert output.read_text() == "what somebody wrote\n"
-    assert ioplan(*words, "--force").code == 0
-    still = tmp_path / "still.iotrace"
-    write(still, [poisson(11, 1, 1)])
-    refused = ioplan("model", str(still))
-    assert refused.code == 2 and "no rate" in refused.err
+    text, (one,) = modelled(tmp_path, ios)
+    assert one.rate and one.rate.gap_variation == pytest.approx(2, abs=0.2)
+    own = {
+        "places": ios["offset"] / (ios["offset"] + ios["size"]).max(),
+        "sizes": ios["size"],
+        "gaps": np.diff(ios["time_ns"].astype(float)),
+    }
+    model, said = drawn(one, 200_000), distances(text)
+    for name, near in (("places", 0.006), ("sizes", 0.006), ("gaps", 0.03)):
+        found = largest_difference(own[name], model[name])
+        assert found == pytest.approx(said[name], abs=near), name
 
 
 def test_discards_are_a_share(tmp_path: Path) -> None:
     ios = poisson(12, 10_000, 1_000)
     ios["kind"][::10], ios["kind"][1::10] = DISCARD, WRITE
     assert (ios["kind"] == READ).sum() == 8_000
-    _, (one,) = fitted(written(tmp_path, ios))
-    assert one.discards == 100 and one.reads == pytest.approx(889, abs=1)
+    text, (one,) = modelled(tmp_path, ios)
+    assert one.trim_percent == 10, text
+    assert one.read_percent == pytest.approx(88.9, abs=0.1)
+
+
+@pytest.mark.long
+def test_the_command_writes_a_plan_and_replaces_none(tmp_path: Path) -> None:
+    write(tmp_path / "a.iotrace", [poisson(10, 2_000, 1_000)])
+    output = tmp_path / "a.ioplan"
+    words = ("model", tmp_path / "a.iotrace", "-o", output)
+    assert ioplan(*words).code == 0
+    assert ioplan("check", output).code == 0
+    output.write_text("what somebody wrote\n")
+    again = ioplan(*words)
+    assert again.code == 2 and "--force" in again.err
+    assert output.read_text() == "what somebody wrote\n"
+    assert ioplan(*words, "--force").code == 0
+    write(tmp_path / "still.iotrace", [poisson(11, 1, 1)])
+    refused = ioplan("model", tmp_path / "still.iotrace")
+    assert refused.code == 2 and "no rate" in refused.err
+
+
+# on a simulated drive, beside the trace itself
+
+
+def figures(text: str) -> dict[str, tuple[float, float]]:
+    """What was measured of the trace and of its model, by what the plan calls it."""
+    row = r"# - (.*) (\d[\d_.]*k?), (\d[\d_.]*k?), [\d.]+$"
+    return {
+        name: (number(trace), number(model))
+        for name, trace, model in re.findall(row, text, re.MULTILINE)
+    }
+
+
+def number(text: str) -> float:
+    return float(text.replace("_", "").rstrip("k")) * (1000 if text[-1] == "k" else 1)
+
+
+@pytest.mark.long
+def test_the_same_load_has_the_same_figures(tmp_path: Path) -> None:
+    """Rates to chance; and both stand in the plan as they are printed."""
+    ios = poisson(1, 2000, 2000, blocks=1 << 14)
+    ios["kind"] = np.where(np.random.default_rng(1).random(2000) < 1 / 3, WRITE, 0)
+    write(tmp_path / "a.iotrace", [ios])
+    done = ioplan("model", tmp_path / "a.iotrace", "-o", tmp_path / "a.ioplan")
+    assert done.code == 0, done.err
+    text = (tmp_path / "a.ioplan").read_text()
+    head = "On a simulated drive of 1GiB: trace, model, ratio"
+    assert head in done.err and f"# {head}" in text
+    found = figures(text)
+    both = {f"{way} {what}" for way in ("read", "write") for what in ("IOPS", "p50 (us)", "p99 (us)")}  # fmt: skip
+    assert {*found} == both | {"write amplification"}
+    for name, near in (("read IOPS", 0.1), ("write IOPS", 0.15), ("read p50 (us)", 0.1)):  # fmt: skip
+        trace, model = found[name]
+        assert model == pytest.approx(trace, rel=near), name
+    assert found["read IOPS"][0] == pytest.approx(2000 * 2 / 3, rel=0.1)
+    assert ioplan("check", tmp_path / "a.ioplan").code == 0
+
+
+def test_of_a_long_trace_the_first_part_is_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ioplan_importer.trace_model.simulated.MOST_IOS", 500)
+    write(tmp_path / "a.iotrace", [poisson(1, 2000, 2000, blocks=1 << 14)])
+    done = ioplan("model", tmp_path / "a.iotrace")
+    assert "of 1GiB, first 500 I/Os: trace, model, ratio" in done.err
+    assert figures(done.out)
+
+
+def test_a_run_that_fails_is_told_in_its_place(tmp_path: Path) -> None:
+    """Blocks smaller than the drive's cannot be replayed; the model is written."""
+    ios = poisson(1, 2000, 2000, blocks=1 << 14)
+    ios["size"] = 100
+    write(tmp_path / "a.iotrace", [ios])
+    done = ioplan("model", tmp_path / "a.iotrace")
+    assert done.code == 0 and "# Not measured on a simulated drive: " in done.out

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
+from figures import interval, record
 
-from ioplan.records import Interval
-from ioplan.results.measure.burst import spent, throttled
+from ioplan.language import Metric
+from ioplan.records import Interval, RunDetail
+from ioplan.results.measure import Figure, Sample, figure
+from ioplan.results.measure.burst import spent
+
+MADE = record(1)
 
 
 def series(
@@ -19,32 +26,28 @@ def series(
         able = speed * length_s * (1 + draw.gauss(0, noise))
         done = min(able, tokens + limit * length_s)
         tokens += limit * length_s - done
-        found.append(
-            Interval(
-                t_s=number * length_s,
-                length_s=length_s,
-                ios={"read": round(done)},
-                bytes={"read": 4096 * round(done)},
-                errors=0,
-                mean_ns=1.0,
-                p50_ns=1.0,
-                p99_ns=1.0,
-                p99_9_ns=1.0,
-                max_ns=1,
-            )
-        )
+        found.append(interval(number * length_s, round(done), length_s, "read", 1.0))
     return found
+
+
+def measured(name: str, found: Sequence[Interval]) -> Figure:
+    run = Sample(MADE, RunDetail(series=tuple(found)))
+    return figure(Metric(name=name), [run])
+
+
+def near(value: float, rel: float) -> Any:
+    return pytest.approx(value, rel=rel)
 
 
 @pytest.mark.parametrize("burst", [1_000, 30_000, 200_000])
 @pytest.mark.parametrize("limit", [500, 3_000])
 @pytest.mark.parametrize("length_s", [0.5, 1.0])
 def test_limit_and_burst_are_found(limit: float, burst: float, length_s: float) -> None:
-    found = throttled("iops", series(limit, burst, 16_000, length_s, noise=0.05))
-    assert found.per_s == pytest.approx(limit, rel=0.02), found
-    assert found.burst == pytest.approx(burst, rel=0.05)
-    as_bytes = throttled("bandwidth", series(limit, burst, 16_000, length_s))
-    assert as_bytes.burst == pytest.approx(4096 * burst, rel=0.05)
+    noisy = series(limit, burst, 16_000, length_s, noise=0.05)
+    assert measured("sustained", noisy).value == near(limit, 0.02)
+    assert measured("burst", noisy).value == near(burst, 0.05)
+    even = series(limit, burst, 16_000, length_s)
+    assert measured("burst_bytes", even).value == near(4096 * burst, 0.05)
 
 
 @pytest.mark.parametrize("late", [True, False])
@@ -52,9 +55,8 @@ def test_a_burst_of_one_interval_is_found_where_the_load_began_late(late: bool) 
     """As on a busy machine: nothing, then all of the burst at once."""
     quick = series(500, 2_000, 16_000, 0.5)
     began = [changed(quick[0], 0), *quick] if late else quick
-    found = throttled("iops", began)
-    assert found.per_s == pytest.approx(500, rel=0.02), found
-    assert found.burst == pytest.approx(2_000, rel=0.05)
+    assert measured("sustained", began).value == near(500, 0.02)
+    assert measured("burst", began).value == near(2_000, 0.05)
 
 
 def changed(one: Interval, ios: int) -> Interval:
@@ -62,14 +64,15 @@ def changed(one: Interval, ios: int) -> Interval:
 
 
 def test_a_steady_volume_has_no_burst() -> None:
-    found = throttled("iops", series(10**9, 0, 16_000, 1.0, noise=0.03))
-    assert found.burst == 0.0 and found.per_s == pytest.approx(16_000, rel=0.02)
+    found = series(10**9, 0, 16_000, 1.0, noise=0.03)
+    assert measured("burst", found).value == 0.0
+    assert measured("sustained", found).value == near(16_000, 0.02)
 
 
 def test_what_tells_nothing_says_so() -> None:
-    assert "its last level" in throttled("iops", series(500, 0, 9_000, 1.0)[:4]).why
+    assert "its last level" in measured("sustained", series(500, 0, 9_000, 1.0)[:4]).why
     rising = series(500, 90_000, 9_000, 1.0)[::-1]
-    assert throttled("iops", rising).why
+    assert measured("sustained", rising).why
 
 
 def test_a_burst_that_was_spent_is_told_of() -> None:
@@ -101,9 +104,9 @@ def test_the_last_level_needs_five_intervals() -> None:
     """The first may have begun within one, and the last of a run may be cut short."""
     whole = series(500, 8_000, 16_000, 1.0)
     begin = next(n for n, one in enumerate(whole) if one.ios["read"] == 500)
-    found = throttled("iops", whole[: begin + 6])
-    assert found.per_s == pytest.approx(500) and not found.why
-    assert "has 4 intervals" in throttled("iops", whole[: begin + 5]).why
+    assert measured("sustained", whole[: begin + 6]).value == pytest.approx(500)
+    few = measured("sustained", whole[: begin + 5])
+    assert "has 4 intervals" in few.why
 
 
 def test_a_rough_level_is_measured_whole() -> None:
@@ -112,7 +115,7 @@ def test_a_rough_level_is_measured_whole() -> None:
         changed(one, (800, 1_200)[number % 2])
         for number, one in enumerate(series(10**9, 0, 1_000, 1.0))
     ]
-    assert throttled("iops", rough).per_s == pytest.approx(1_000, rel=0.01)
+    assert measured("sustained", rough).value == near(1_000, 0.01)
 
 
 @pytest.mark.parametrize(("off_percent", "told"), [(1, True), (4, False)])

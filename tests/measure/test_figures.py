@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from figures import SECOND_NS, counts, flat, record, stream
 from hypothesis import given
 from hypothesis import strategies as st
-from run_data import SECOND_NS, counts, flat, record, stream
 
 from ioplan.job import Counts, Cpu, Result
 from ioplan.language import parse_metric

@@ -95,7 +95,7 @@ def test_a_drive_that_compresses_is_steady_of_other_data_only(
     assert claim.mean > 1.5 * truth or drive == "crosspoint"
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("drive", DRIVES)
 @pytest.mark.promise("steady.account")
 def test_a_resumed_session_claims_no_more(

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
+from figures import SECOND_NS, counts, measured, progress, stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from run_data import SECOND_NS, counts, progress, result, stream
 
 from ioplan.job import Counts, Progress
 from ioplan.records import RunDetail
@@ -18,11 +18,9 @@ from ioplan.results.measure import (
     CountsBuilder,
     Histogram,
     IntervalCounts,
-    Measurement,
     counts_of,
     interval_counts,
 )
-from ioplan.results.measure.interval_counts import IntervalPacker, IntervalsDamaged
 from ioplan.results.store import Store
 from ioplan.workload import COUNTED
 
@@ -43,14 +41,7 @@ def events(found: list[dict[str, Any]]) -> list[Progress]:
 
 
 def packed(found: list[Progress]) -> bytes:
-    packer = IntervalPacker()
-    for one in found:
-        histograms = [
-            {d: Histogram.of(c.bins) for d, c in s.directions.items()}
-            for s in one.streams
-        ]
-        packer.add(one, histograms)
-    return packer.packed()
+    return measured(*found).detail.intervals
 
 
 @settings(max_examples=60)
@@ -109,9 +100,9 @@ def test_damaged_bytes_are_told(noise: bytes, at: int, flip: int) -> None:
     for damaged in (SOUND[: max(1, at)], b"\x01" + noise, flipped):
         if len(damaged) == 1 or (damaged == flipped and at < body):
             continue  # nothing at all, or another time: of those nobody can tell
-        with pytest.raises(IntervalsDamaged):
+        with pytest.raises(ValueError):
             list(IntervalCounts(damaged).between(-inf, inf))
-    with pytest.raises(IntervalsDamaged, match="layout 9"):
+    with pytest.raises(ValueError, match="layout 9"):
         IntervalCounts(b"\x09" + SOUND[1:])
 
 
@@ -123,13 +114,10 @@ def test_numbers_of_a_backend_that_cannot_be_do_no_harm() -> None:
     assert histogram.flat() == (5, 1)
 
 
-def test_they_stand_beside_the_record() -> None:
-    made = Measurement()
+def test_a_warm_up_is_in_none() -> None:
+    cold = stream(read=counts([5]))
     warm = progress(1, stream(read=counts([7])), warmup=True)
-    cold = progress(1, stream(read=counts([5])))
-    for one in (warm, cold, result(1, stream(read=counts([5])))):
-        made.add(one)
-    (only,) = IntervalCounts(made.detail.intervals).between(-inf, inf)
+    (only,) = IntervalCounts(packed([warm, progress(1, cold)])).between(-inf, inf)
     assert only.cells["main", "read"][1].flat() == (5, 1)
 
 

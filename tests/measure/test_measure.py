@@ -6,20 +6,21 @@ import time
 from statistics import mean, pstdev
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from run_data import (
+from figures import (
     BLOCK_BYTES,
     SECOND_NS,
     counts,
     flat,
     latencies_ns,
+    measured,
     measurement,
     progress,
     record,
     result,
     stream,
 )
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ioplan.job import Counts, Failure, Progress, Started
 from ioplan.language import Metric
@@ -27,13 +28,6 @@ from ioplan.records import DirectionResult
 from ioplan.results.measure import Histogram, Measurement, Sample, figure
 
 latency_lists = st.lists(st.integers(1, 10**10), min_size=1, max_size=60)
-
-
-def measured(*events: object) -> Measurement:
-    made = Measurement()
-    for event in events:
-        made.add(event)  # type: ignore[arg-type]
-    return made
 
 
 def agrees(got: DirectionResult, samples: list[int], seconds: int) -> None:

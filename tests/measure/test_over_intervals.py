@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from run_data import SECOND_NS, counts, latencies_ns, record, result, stream
+from figures import SECOND_NS, counts, latencies_ns, record, result, stream
 
 from ioplan.job import Progress
 from ioplan.language import parse_metric

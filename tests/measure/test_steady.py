@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command import ioplan, plan_file
+from figures import BLOCK_BYTES, SECOND_NS, counts, stream
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from run_data import BLOCK_BYTES, SECOND_NS, counts, stream
 
 from ioplan.job import Progress, Wear
 from ioplan.language import SteadyRule, parse_metric
@@ -22,17 +22,19 @@ from ioplan.results.measure.steady_state import (
     TOLERANCE,
     SteadyWatch,
     Windows,
-    least_squares_slope,
 )
-from ioplan.results.report.sentences import steady_line, steady_verdict
 
 SNIA = SteadyRule(metric=parse_metric("iops"))
 NARROW = SteadyRule(
     metric=parse_metric("read.p99"), window=3, range_percent=5, slope_percent=1
 )
 
-series = st.lists(st.floats(1, 1e9), min_size=3, max_size=40)
-near = st.lists(st.floats(80, 120), min_size=5, max_size=8)
+near = st.builds(
+    lambda values, scale: [scale * value for value in values],
+    st.lists(st.floats(80, 120), min_size=5, max_size=8),
+    st.sampled_from([1.0, 1e-9, 7.0, 1e12]),
+)
+"""In any unit."""
 
 
 def judged(values: Sequence[float], rule: SteadyRule = SNIA) -> Steady:
@@ -50,24 +52,13 @@ def test_the_published_trap() -> None:
     assert found.why == "range 38.1 % > 20 %, slope 38.1 % > 10 %"
 
 
-def test_what_makes_it_a_trap() -> None:
-    """Judged by the slope of one round, or by the largest deviation, it is steady."""
-    found = judged([100, 92, 84, 76, 68])
-    per_round = abs(found.slope) / found.mean * 100
-    deviation = max(abs(value - found.mean) for value in found.values) / found.mean
-    assert (round(per_round, 1), round(deviation * 100, 1)) == (9.5, 19.0)
-    assert per_round < found.slope_limit_percent
-    assert deviation * 100 < found.range_limit_percent
-    assert found.slope == -8
-
-
 @given(near)
 def test_the_fit_is_kept(values: list[float]) -> None:
     """The line goes through the mean in the middle, as a report draws it."""
     found = judged(values)
     numbers = range(len(found.values))
     slope, first = np.polyfit(numbers, found.values, 1)
-    assert found.slope == pytest.approx(slope, abs=1e-9)
+    assert found.slope == pytest.approx(slope, abs=1e-9 * found.mean)
     middle = (len(found.values) - 1) / 2
     assert found.mean - found.slope * middle == pytest.approx(first)
     rise = abs(found.slope) * (len(found.values) - 1) / found.mean * 100
@@ -81,12 +72,6 @@ def test_why_names_exactly_what_is_beyond_its_limit(values: list[float]) -> None
     assert ("slope" in found.why) == (found.slope_percent > 10 + TOLERANCE)
 
 
-@given(st.floats(1, 1e6), st.lists(st.floats(-0.045, 0.045), min_size=5, max_size=20))
-def test_little_noise_is_steady_at_once(mean: float, noise: list[float]) -> None:
-    """Within 4.5 % of the mean neither limit can be met: range 9.5 %, slope 9.5 %."""
-    assert judged([mean * (1 + part) for part in noise]).reached
-
-
 def test_a_decay_becomes_steady_only_once_it_is_flat() -> None:
     """A drive that halves its distance to its level each round.
 
@@ -98,12 +83,6 @@ def test_a_decay_becomes_steady_only_once_it_is_flat() -> None:
     assert [one.reached for one in found] == [False] * 6 + [True] * 10
     assert found[4].why.startswith("range 21.4 % > 20 %")
     assert found[5].why == "slope 10.7 % > 10 %"
-
-
-@given(series)
-def test_slope_is_that_of_polyfit(values: list[float]) -> None:
-    slope = np.polyfit(range(len(values)), values, 1)[0]
-    assert least_squares_slope(values) == pytest.approx(slope, rel=1e-6, abs=1e-4)
 
 
 @given(near)
@@ -121,27 +100,6 @@ def test_definition(values: list[float]) -> None:
     assert found.slope_percent == pytest.approx(rise, abs=1e-9)
     assert found.reached == bool(spread <= 20 and rise <= 10)
     assert found.reached == (found.why == "")
-
-
-@given(near, st.sampled_from([1e-9, 1e-3, 7.0, 1e6, 1e12]))
-def test_scale_does_not_matter(values: list[float], factor: float) -> None:
-    one, other = judged(values), judged([v * factor for v in values])
-    assert other.range_percent == pytest.approx(one.range_percent)
-    assert other.slope_percent == pytest.approx(one.slope_percent, abs=1e-9)
-    assume(abs(one.range_percent - 20) > 1e-6 and abs(one.slope_percent - 10) > 1e-6)
-    assert other.reached == one.reached
-
-
-@given(near)
-def test_direction_of_time_does_not_matter(values: list[float]) -> None:
-    one, other = judged(values[-5:]), judged(values[-5:][::-1])
-    assert other.slope_percent == pytest.approx(one.slope_percent, abs=1e-9)
-    assert other.range_percent == pytest.approx(one.range_percent)
-
-
-@given(st.lists(st.floats(0, 1e12), max_size=20))
-def test_only_the_window_matters(values: list[float]) -> None:
-    assert judged(values) == judged(values[-5:])
 
 
 @pytest.mark.parametrize(
@@ -299,34 +257,6 @@ def test_the_warm_up_does_not_count() -> None:
 
 
 # in words
-
-
-@pytest.mark.parametrize(
-    ("values", "line"),
-    [
-        ([100.0], "iops 100; 1 of 5 values so far"),
-        (
-            [100.0, 92, 84, 76, 68],
-            "iops 68.0, range 38.1 > 20 %, slope 38.1 > 10 %: not steady",
-        ),
-        (
-            [90_000.0, 110_000, 100_000, 90_000, 110_000],
-            "iops 110k, range 20.0 <= 20 %, slope 8.0 <= 10 %: steady",
-        ),
-        ([0.0] * 5, "iops 0; iops is 0"),
-    ],
-)
-def test_a_line_says_what_there_is_and_what_lacks(
-    values: list[float], line: str
-) -> None:
-    assert steady_line(judged(values)) == line
-
-
-def test_the_ending_names_the_window() -> None:
-    assert steady_verdict(judged([100.0] * 7), 7) == ("steady over rounds 3 to 7")
-    assert steady_verdict(judged([100.0, 92, 84, 76, 68]), 25) == (
-        "not steady after 25 rounds: range 38.1 % > 20 %, slope 38.1 % > 10 %"
-    )
 
 
 @pytest.mark.long

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from run_data import record
+from figures import record
 from sim_drive import SECOND_NS, WRITES, Bench
 
 from ioplan.job import Wear

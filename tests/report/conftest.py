@@ -6,9 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_data import (
-    session,
-)
+from sessions import session
 
 from ioplan.results.store import Store
 

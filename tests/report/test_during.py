@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from run_data import SECOND_NS, counts, flat, latencies_ns, progress, record, stream
+from figures import SECOND_NS, counts, flat, latencies_ns, progress, record, stream
 
 from ioplan.language import Metric, parse_metric
 from ioplan.results.measure import (

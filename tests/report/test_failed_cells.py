@@ -8,58 +8,41 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from failed_cells import GONE, QDS, STOPPED, TEST, add_failed_cells
+from figures import record, run
+from report_charts import ID, charts, composed, printed
 from rich.console import Console
-from run_data import record, run, session
+from sessions import GONE, STOPPED, SWEPT, failed_sweep, put
 
-from ioplan.language import SteadyRule, Test, parse_metric
-from ioplan.records import RunDetail
+from ioplan.language import SteadyRule, parse_metric
 from ioplan.results.measure import Figure, assess
 from ioplan.results.report import (
     FAILED,
     ChartSpec,
-    Reader,
-    chart,
     convergence,
-    document,
-    drawn,
-    parts,
-    pictures,
     points,
     show_records,
     spec,
 )
-from ioplan.results.report.terminal.parts import curves
 from ioplan.results.store import Store
 
-ID = session().id
-OK = [qd for qd in QDS if qd not in (STOPPED, GONE)]
+OK = [qd for qd in SWEPT if qd not in (STOPPED, GONE)]
 NOTE = f"{FAILED} failed or stopped, so without a figure: 2 runs"
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    with Store.open(tmp_path / "results.db") as opened:
-        opened.begin(session())
-        add_failed_cells(opened)
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with Store.open(tmp_path_factory.mktemp("swept") / "results.db") as opened:
+        put(opened, *failed_sweep())
         yield opened
 
 
-def asked_for(store: Store, kind: str, metrics: tuple[str, ...], *by: str) -> ChartSpec:
-    """The picture of one chart."""
-    asked = chart(kind, metrics, by)
-    test = Test(title=TEST, charts=(asked,), axes=())
-    found = points({"A": list(store.records(ID))})
-    return next(iter(pictures(test, found, Reader(store))))
+def chart(store: Store, kind: str, metrics: str, by: str = "") -> ChartSpec:
+    return charts(store, kind, *metrics.split(), by=by)[0]
 
 
-def printed(picture: ChartSpec) -> str:
-    """In a terminal of 80 columns, without the notes."""
-    out = io.StringIO()
-    console = Console(file=out, width=80)
-    for part in drawn(picture, console):
-        console.print(part)
-    text = out.getvalue()
+def drawn_part(picture: ChartSpec) -> str:
+    """What a terminal shows, without the notes."""
+    text = printed(picture)
     assert all(note in text for note in picture.notes)
     return text.partition(NOTE)[0]
 
@@ -72,28 +55,25 @@ def layers_of(picture: ChartSpec) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", ["lines", "bars"])
-def test_a_sweep_keeps_its_axis_and_marks_what_failed(store: Store, kind: str) -> None:
-    found = asked_for(store, kind, ("iops",), "qd")
+def test_a_sweep_keeps_its_axis_and_marks_what_failed(swept: Store, kind: str) -> None:
+    found = chart(swept, kind, "iops", "qd")
     assert NOTE in found.notes
     rows = {str(row["x"]).removesuffix(".0"): row for row in found.frame.records()}
-    assert list(rows) == list(QDS)
+    assert list(rows) == list(SWEPT)
     assert [qd for qd, row in rows.items() if row["status"] == "ok"] == OK
     assert {qd for qd, row in rows.items() if row["y"] is None} == {STOPPED, GONE}
-    text = printed(found)
+    text = drawn_part(found)
     assert text.count(FAILED) == 2
+    lines = text.rstrip().splitlines()
     assert all(
-        qd in text.splitlines()[-1 if kind == "lines" else n + 2]
-        for n, qd in enumerate(QDS)
+        qd in lines[-1 if kind == "lines" else n + 2] for n, qd in enumerate(SWEPT)
     )
-    (part,) = parts(found)
-    (curve,) = curves(found, part)
-    assert [y is None for y in curve.ys] == [qd not in OK for qd in QDS]
 
 
 @pytest.mark.parametrize("kind", ["lines", "bars", "heatmap"])
-def test_the_page_draws_a_mark_in_place_of_a_point(store: Store, kind: str) -> None:
+def test_the_page_draws_a_mark_in_place_of_a_point(swept: Store, kind: str) -> None:
     """Only lines are given the rows without a value: they are broken there."""
-    found = asked_for(store, kind, ("iops",), "qd", *(["size"] * (kind == "heatmap")))
+    found = chart(swept, kind, "iops", "qd size" if kind == "heatmap" else "qd")
     marks = layers_of(found)
     failed = [one for one in marks if one["mark"].get("text") == FAILED]
     assert len(failed) == 1
@@ -106,45 +86,45 @@ def test_the_page_draws_a_mark_in_place_of_a_point(store: Store, kind: str) -> N
             assert any(each in one["transform"] for each in (ok, cursor)), one
     x = spec(found)["encoding"]["x"]  # type: ignore[index]
     shown = x["axis"].get("values") or x["scale"]["domain"]
-    assert [str(value).removesuffix(".0") for value in shown] == list(QDS)
+    assert [str(value).removesuffix(".0") for value in shown] == list(SWEPT)
+    if kind == "heatmap":
+        text = drawn_part(found)
+        assert text.count(FAILED) == 2
+        assert all(f" {qd} " in text for qd in SWEPT)
 
 
-def test_a_heatmap_marks_its_cell(store: Store) -> None:
-    text = printed(asked_for(store, "heatmap", ("iops",), "qd", "size"))
-    assert text.count(FAILED) == 2
-    assert all(f" {qd} " in text for qd in QDS)
-
-
-def test_a_table_marks_its_row(store: Store) -> None:
-    found = asked_for(store, "table", ("iops", "mean"), "qd")
+def test_a_table_marks_its_row(swept: Store) -> None:
+    found = chart(swept, "table", "iops mean", "qd")
     rows = {row["d0"]: row for row in found.frame.records()}
     assert rows[GONE]["m0"] is None and rows[STOPPED]["m1"] is None
     lines = {
         line.split()[0]: line for line in printed(found).splitlines() if line.strip()
     }
-    for qd in QDS:
+    for qd in SWEPT:
         assert lines[qd].split()[-1] == ("ok" if qd in OK else "failed")
         assert (FAILED in lines[qd]) == (qd not in OK)
 
 
-@pytest.mark.parametrize("kind", ["percentiles", "cumulative", "histogram"])
-def test_a_distribution_has_no_curve_of_what_failed(store: Store, kind: str) -> None:
-    found = asked_for(store, kind, ("p99",))
-    texts = {row["d0"] for row in found.frame.records()}
-    assert texts == set(OK)
+@pytest.mark.parametrize(
+    ("kind", "metric", "by", "key"),
+    [
+        ("percentiles", "p99", "", "d0"),
+        ("cumulative", "p99", "", "d0"),
+        ("histogram", "p99", "", "d0"),
+        ("lines", "mean", "iops", "at"),
+    ],
+)
+def test_where_no_axis_has_a_place_for_it_it_is_a_note(
+    swept: Store, kind: str, metric: str, by: str, key: str
+) -> None:
+    found = chart(swept, kind, metric, by)
+    assert {row[key] for row in found.frame.records()} == set(OK)
     assert NOTE in found.notes
 
 
-def test_against_iops_there_is_no_place_for_what_failed(store: Store) -> None:
-    found = asked_for(store, "lines", ("mean",), "iops")
-    assert [row["at"] for row in found.frame.records()] == OK
-    assert NOTE in found.notes
-    assert FAILED not in printed(found)
-
-
-def test_a_run_over_time_is_marked_where_it_ended(store: Store) -> None:
+def test_a_run_over_time_is_marked_where_it_ended(swept: Store) -> None:
     """Its intervals were measured; the mean of the last part is not that of a run."""
-    found = asked_for(store, "lines", ("iops",), "time")
+    found = chart(swept, "lines", "iops", "time")
     assert f"{FAILED} where a run failed or was stopped" in found.notes
     rows = list(found.frame.records())
     ends = [row for row in rows if row["status"] != "ok"]
@@ -154,25 +134,21 @@ def test_a_run_over_time_is_marked_where_it_ended(store: Store) -> None:
     assert found.overlay is None
 
 
-def test_where_all_has_failed_the_page_and_the_terminal_say_so(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "lost.db") as store:
-        store.begin(session())
-        for seq in (1, 2):
-            store.add(*run(seq, cell={"qd": f"{seq}"}, status="failed"))
-        found = asked_for(store, "lines", ("mean",), "qd")
-        assert [row["y"] for row in found.frame.records()] == [None, None]
-        assert printed(found).count(FAILED) == 2
-        gone = asked_for(store, "percentiles", ("p99",))
-        assert not gone.frame.rows and NOTE in gone.notes
-        assert "nothing to draw" in printed(gone)
+def test_where_all_has_failed_the_page_and_the_terminal_say_so(store: Store) -> None:
+    for seq in (1, 2):
+        store.add(*run(seq, cell={"qd": f"{seq}"}, status="failed"))
+    found = chart(store, "lines", "mean", "qd")
+    assert [row["y"] for row in found.frame.records()] == [None, None]
+    assert drawn_part(found).count(FAILED) == 2
+    gone = chart(store, "percentiles", "p99")
+    assert not gone.frame.rows and NOTE in gone.notes
+    assert "nothing to draw" in printed(gone)
 
 
-def test_both_tables_of_runs_have_figures_until_then_and_the_mark(
-    store: Store,
-) -> None:
+def test_both_tables_of_runs_have_figures_until_then_and_the_mark(swept: Store) -> None:
     out = io.StringIO()
-    console, records = Console(file=out, width=80), list(store.records(ID))
-    show_records(console, store, store.session(ID), records)
+    records = list(swept.records(ID))
+    show_records(Console(file=out, width=80), swept, swept.session(ID), records)
     table = out.getvalue().partition("IOPS by queue depth")[0]
     lines: dict[str, str] = {}
     for line in filter(str.strip, table.splitlines()):
@@ -181,9 +157,9 @@ def test_both_tables_of_runs_have_figures_until_then_and_the_mark(
     assert sign in out.getvalue()
     assert lines[GONE].split()[1:] == [FAILED, "failed"]
     assert lines[STOPPED].split()[2] == FAILED and "µs" in lines[STOPPED]
-    (section,) = document(store, [store.session(ID)], {}, "").sections
+    (section,) = composed(swept).sections
     rows = {row["d0"]: row for row in reversed(list(section.runs.records()))}
-    assert [rows[qd]["status"] for qd in QDS] == ["ok", "failed", "ok", "failed"]
+    assert [rows[qd]["status"] for qd in SWEPT] == ["ok", "failed", "ok", "failed"]
     assert rows[GONE]["iops"] is None and rows[STOPPED]["iops"]
     assert sign in section.signs
 
@@ -195,16 +171,13 @@ def in_rounds(failed: int) -> list[Any]:
     """Four rounds of a tracked cell, one of which failed."""
     rule, values, made = SteadyRule(metric=parse_metric("iops"), window=3), [], []
     for number in range(1, 5):
-        one = record(number)
-        bad = number == failed
+        one, bad = record(number, round=number, cell={"qd": "4"}), number == failed
         values.append(
             Figure(None, f"round {number} failed") if bad else Figure(one.total.iops)
         )
-        asked = one.asked.model_copy(update={"round": number, "cell": {"qd": "4"}})
         steady = None if bad else assess(rule, values)
         status = "failed" if bad else "ok"
-        update = {"asked": asked, "steady": steady, "status": status}
-        made.append(one.model_copy(update=update))
+        made.append(one.model_copy(update={"steady": steady, "status": status}))
     return made
 
 
@@ -221,8 +194,7 @@ def test_a_round_that_failed_is_no_point_of_the_convergence() -> None:
 
 def test_the_window_after_a_round_that_failed_has_its_place() -> None:
     """Rounds 3 and 4 are there, 1 too, and the window of three is not 1, 3, 4."""
-    made = in_rounds(failed=1)
-    (found,) = convergence(points({"A": made}), [])
+    (found,) = convergence(points({"A": in_rounds(failed=1)}), [])
     assert found.overlay
     assert found.overlay.rows[0][:2] == (2.0, 4.0)
 
@@ -230,18 +202,9 @@ def test_the_window_after_a_round_that_failed_has_its_place() -> None:
 def test_a_cell_whose_round_failed_is_marked(tmp_path: Path) -> None:
     """A mean of the other rounds would not be that of the window."""
     with Store.open(tmp_path / "rounds.db") as store:
-        store.begin(session())
-        for one in in_rounds(failed=3):
-            store.add(one, RunDetail())
-        asked = chart("bars", ("iops",), ("qd",))
-        test = Test(title=TEST, charts=(asked,), axes=())
-        found = points({"A": list(store.records(ID))})
-        (picture,) = pictures(test, found, Reader(store))
+        put(store, *in_rounds(failed=3))
+        picture = chart(store, "bars", "iops", "qd")
         assert [row["y"] for row in picture.frame.records()] == [None]
-        over = asked_for(store, "lines", ("iops",), "round")
-        assert [row["status"] for row in over.frame.records()] == [
-            "ok",
-            "ok",
-            "failed",
-            "ok",
-        ]
+        over = chart(store, "lines", "iops", "round")
+        statuses = [row["status"] for row in over.frame.records()]
+        assert statuses == ["ok", "ok", "failed", "ok"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
@@ -11,13 +10,11 @@ import pytest
 from command import ioplan
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
+from report_charts import printed
 from shown import shown
 
 from ioplan import iops_text
-from ioplan.results.report import FAILED, ChartSpec, Column, Frame, drawn
-from ioplan.results.report.documents import STATUS
-from ioplan.results.report.terminal.heatmap import CIVIDIS
+from ioplan.results.report import FAILED, ChartSpec, Column, Frame
 
 TWO = """test "Two axes" {
   run random 4KiB 100/0, qd 4 for 1s
@@ -34,25 +31,11 @@ def heatmap(cells: dict[tuple[str, str], float | None], unit: str = "1/s") -> Ch
         Column("x", "queue depth", "text", across),
         Column("row", "name", "text", down),
         Column("y", "IOPS", unit),
-        STATUS,
+        Column("status", "status"),
     )
     rows = [(*p, v, "failed" if v is None else "ok") for p, v in cells.items()]
     frame = Frame(columns, rows)
     return ChartSpec("heatmap", "IOPS", "", frame, "x", "row")
-
-
-def rendered(picture: ChartSpec, terminal: bool, width: int = 80) -> str:
-    out = io.StringIO()
-    color = "truecolor" if terminal else None
-    console = Console(
-        file=out,
-        width=width,
-        force_terminal=terminal,
-        color_system=color,  # type: ignore[arg-type]
-    )
-    for part in drawn(picture, console):
-        console.print(part)
-    return out.getvalue()
 
 
 def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
@@ -75,40 +58,37 @@ def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
             assert iops == pytest.approx(cells[qd, size], rel=0.006)
 
 
-def test_each_metric_has_its_heatmap(tmp_path: Path, store_path: Path) -> None:
-    chart = "chart heatmap read.p99, bandwidth by qd, size"
-    found = shown(tmp_path, TWO.replace("\n}", f"\n  {chart}\n}}"))
+def test_each_metric_has_its_heatmap_and_what_is_left_out_is_empty(
+    tmp_path: Path, store_path: Path
+) -> None:
+    """What `when` excludes is in no figure of a chart."""
+    lines = """
+  skip when qd == 2 and size == 8KiB
+  chart heatmap read.p99, bandwidth by qd, size
+  chart heatmap iops by size, qd
+  chart bars iops by qd when size == 64KiB
+}"""
+    found = shown(tmp_path, TWO.replace("\n}", lines))
     assert "Read p99 latency by queue depth and block size" in found
-    title = "Throughput by queue depth and block size, MB/s"
-    grid = found[found.index(title) + len(title) : found.index("Headlines ─")]
+    _, after = found.split("Throughput by queue depth and block size, MB/s")
+    grid, rest = after.split("IOPS by block size and queue depth")
     assert "MB/s" not in grid
-
-
-def test_what_was_left_out_is_empty(tmp_path: Path, store_path: Path) -> None:
-    skip = "skip when qd == 2 and size == 8KiB\n  chart heatmap iops by size, qd"
-    found = shown(tmp_path, TWO.replace("\n}", f"\n  {skip}\n}}"))
-    after = found[found.index("IOPS by block size and queue depth") :].splitlines()
-    assert [len(line.split()) for line in after[5:8]] == [4, 3, 4]
-
-
-def test_a_condition_leaves_cells_out(tmp_path: Path, store_path: Path) -> None:
-    """What `when` excludes is in no figure of the chart."""
-    chart = "chart bars iops by qd when size == 8KiB"
-    found = shown(tmp_path, TWO.replace("\n}", f"\n  {chart}\n}}"))
-    lines = found[found.index("IOPS by queue depth (size == 8KiB)") :].splitlines()[1:]
+    assert [len(line.split()) for line in rest.splitlines()[5:8]] == [4, 3, 4]
+    bars_of = rest[rest.index("IOPS by queue depth (size == 64KiB)") :]
     cells = {
         r["asked"]["cell"]["qd"]: r["total"]["iops"]
         for r in ioplan("export", "--format", "jsonl").lines
-        if r["asked"]["cell"]["size"] == "8KiB"
+        if r["asked"]["cell"]["size"] == "64KiB"
     }
-    bars = {line.split()[0]: line.split()[-1] for line in lines if "█" in line}
+    lines_of = (line.split() for line in bars_of.splitlines() if "█" in line)
+    bars = {words[0]: words[-1] for words in lines_of}
     assert bars == {qd: iops_text(iops) for qd, iops in cells.items()}
 
 
 def test_one_that_is_too_wide_is_turned() -> None:
     """Twenty columns have no room; as twenty rows they have."""
     cells = {(f"{n}", name): float(n) for n in range(1, 21) for name in ("a", "b")}
-    found = rendered(heatmap(cells), False).splitlines()
+    found = printed(heatmap(cells)).splitlines()
     assert ("name →" in found[3], "queue depth ↓" in found[4]) == (True, True)
     assert [line.split()[0] for line in found[6:26]] == [
         str(n) for n in range(20, 0, -1)
@@ -118,7 +98,7 @@ def test_one_that_is_too_wide_is_turned() -> None:
 def test_one_that_has_no_room_at_all_goes_on_below() -> None:
     places = [(n, m) for n in range(15) for m in range(14)]
     cells = {(f"{n}", f"row{m}"): 1000.0 * (20 * n + m) for n, m in places}
-    lines = rendered(heatmap(cells), False).splitlines()
+    lines = printed(heatmap(cells)).splitlines()
     assert max(map(len, lines)) <= 80
     heads = [line.split()[2:] for line in lines if "name ↓" in line]
     assert len(heads) > 1
@@ -130,10 +110,9 @@ def test_one_that_has_no_room_at_all_goes_on_below() -> None:
 
 def test_colours_are_in_a_terminal_only() -> None:
     values = {("1", "a"): 1.0, ("2", "a"): 50.0, ("1", "b"): 100.0, ("2", "b"): None}
-    styled = rendered(heatmap(values), True)
-    for color in (CIVIDIS[0], CIVIDIS[-1]):
-        assert "48;2;{};{};{}".format(*color) in styled
-    bare = rendered(heatmap(values), False)
+    styled = printed(heatmap(values), colors="truecolor")
+    assert len({*re.findall(r"48;2;\d+;\d+;\d+", styled)}) == 3
+    bare = printed(heatmap(values))
     assert "\x1b" not in bare and FAILED in bare
     assert [
         line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", styled).splitlines()
@@ -153,7 +132,7 @@ def luminance(rgb: tuple[float, ...]) -> float:
 def test_letters_can_be_read_on_every_colour(share: float) -> None:
     """A contrast of 4.5 is what WCAG asks of text; brighter is more, for any eye."""
     values = {("1", "a"): 0.0, ("2", "a"): share, ("3", "a"): 1.0}
-    styled = rendered(heatmap(values, ""), True)
+    styled = printed(heatmap(values, ""), colors="truecolor")
     found = re.findall(r"\x1b\[38;2;(\d+);\d+;\d+;48;2;(\d+);(\d+);(\d+)m", styled)
     assert len(found) == 3
     for letters, *rgb in found:

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from msgspec.structs import replace
-from report_charts import ID, column, interval
-from rich.console import Console
-from run_data import counts, flat, latencies_ns, progress, record, stream
+from figures import (
+    counts,
+    flat,
+    interval,
+    latencies_ns,
+    measured,
+    progress,
+    record,
+    stream,
+)
+from report_charts import charts, column, printed
 
 from ioplan.language import Metric
-from ioplan.language.metric import LATENCY
 from ioplan.records import RunDetail
-from ioplan.results.measure import Histogram, Measurement
-from ioplan.results.report import ChartSpec, Reader, Request, chart, drawn, points, spec
-from ioplan.results.report.charts.latencies import (
-    MOST_COLUMNS,
-    MOST_ROWS,
-    latencies_over_time,
-)
+from ioplan.results.measure import Histogram
+from ioplan.results.report import ChartSpec, spec
 from ioplan.results.store import Store
 
+LATENCY = "latency"
+MOST_COLUMNS, MOST_ROWS = 120, 48
 STALL_NS = 10**9
 PLAN = """
 workload mixed {{
@@ -38,9 +40,7 @@ test "Mixed" {{
 
 
 def picture(store: Store, *metrics: Metric) -> ChartSpec:
-    asked = replace(chart("heatmap", (), ("time",)), metrics=metrics)
-    runs = points({"A": list(store.records(ID))})
-    (found,) = latencies_over_time(Request(asked, runs, Reader(store)))
+    (found,) = charts(store, "heatmap", *metrics, by="time")
     return found
 
 
@@ -52,10 +52,9 @@ def put(store: Store, seconds: int, stalled: int) -> list[list[int]]:
     """A run of two streams, of which one stalls in one second."""
     reads = [latencies_ns(second, 50) for second in range(seconds)]
     reads[stalled] += [STALL_NS] * 5
-    made = Measurement()
-    for second, some in enumerate(reads, 1):
-        other = stream("b", write=counts([77] * 3))
-        made.add(progress(second, stream("a", read=counts(some)), other))
+    other = stream("b", write=counts([77] * 3))
+    parts = (stream("a", read=counts(some)) for some in reads)
+    made = measured(*(progress(n, part, other) for n, part in enumerate(parts, 1)))
     store.add(record(1), made.detail)
     return reads
 
@@ -100,12 +99,7 @@ def test_a_panel_for_each_stream(store: Store) -> None:
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_it_is_drawn_in_the_terminal(store: Store, width: int) -> None:
     put(store, 300, 150)
-    console = Console(width=width, record=True, file=StringIO())
-    for one in drawn(picture(store, latency("a"), latency("b")), console):
-        console.print(one)
-    text = console.export_text()
-    rows = text.splitlines()
-    assert max(map(len, rows)) <= width
+    rows = printed(picture(store, latency("a"), latency("b")), width).splitlines()
     top = next(row for row in rows if "│" in row and row.strip("│ \n"))
     plotted = top.partition("│")[2]
     at = next(place for place, sign in enumerate(plotted) if sign != " ")

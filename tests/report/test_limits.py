@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from report_charts import asked_for
-from run_data import run
+from figures import run
+from report_charts import charts
 
 from ioplan.records import Verdict
-from ioplan.results.report import ChartSpec, chart, modes
-from ioplan.results.report.documents import JUDGED
+from ioplan.results.report import ChartSpec, modes
 from ioplan.results.store import Store
 
 
@@ -24,7 +23,7 @@ def sweep(
 ) -> ChartSpec:
     for seq, found in enumerate(verdicts, start=1):
         store.add(*run(seq, cell={"qd": str(seq)}, verdicts=found))
-    (found,) = asked_for(store, chart(kind, ("iops",), ("qd",)))
+    (found,) = charts(store, kind, "iops", by="qd")
     return found
 
 
@@ -45,7 +44,7 @@ def test_a_limit_of_all_cells_goes_across_one_of_some_stands_there(
 def test_a_point_tells_which_expectation_it_does_not_meet(store: Store) -> None:
     failed = verdict(400, "failed")
     found = sweep(store, (verdict(250),), (failed,))
-    rows = [row[JUDGED.key] for row in found.frame.records()]
+    rows = [row["judged"] for row in found.frame.records()]
     assert rows == ["", "failed: expect iops > 100"]
     layers = modes(found)["together"]["spec"]["layer"]
     marked = [{"filter": "datum.judged && !datum.role"}]
@@ -55,7 +54,7 @@ def test_a_point_tells_which_expectation_it_does_not_meet(store: Store) -> None:
 def test_nothing_is_told_of_what_was_met_or_is_of_another_figure(store: Store) -> None:
     other = verdict(1, "failed", "mean < 1ns")
     found = sweep(store, (verdict(250),), (other,))
-    assert JUDGED not in found.frame.columns
+    assert "judged" not in [one.key for one in found.frame.columns]
     assert found.limits and len(found.limits.rows) == 1
 
 
@@ -70,7 +69,7 @@ def test_a_heatmap_frames_the_cell(store: Store) -> None:
         cell = {"qd": "1", "size": size}
         some = (verdict(1, "failed"),) if seq == 2 else ()
         store.add(*run(seq, cell=cell, verdicts=some))
-    (found,) = asked_for(store, chart("heatmap", ("iops",), ("qd", "size")))
-    assert [row[JUDGED.key] != "" for row in found.frame.records()] == [False, True]
+    (found,) = charts(store, "heatmap", "iops", by="qd size")
+    assert [row["judged"] != "" for row in found.frame.records()] == [False, True]
     layers = modes(found)["together"]["spec"]["layer"]
     assert [one["mark"]["type"] for one in layers].count("rect") == 2

@@ -8,10 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from ioplan.results.report import ChartSpec, Column, Datum, framed, modes
-from ioplan.results.report.html.marks import SHAPES
-from ioplan.results.report.html.payload import MOST_TOGETHER
 
-NUMBER = MOST_TOGETHER + 12
+FEW, NUMBER = 8, 20
+COLORS = 8
 
 
 def picture(sessions: int, kind: Any = "lines", per: int = 1) -> ChartSpec:
@@ -34,7 +33,7 @@ def layer_with(made: Any, role: str) -> list[Any]:
 
 
 def test_few_series_have_one_way() -> None:
-    assert list(modes(picture(MOST_TOGETHER))) == ["together"]
+    assert list(modes(picture(FEW))) == ["together"]
 
 
 def test_many_sessions_have_panels_and_a_spread() -> None:
@@ -73,7 +72,7 @@ def test_more_than_eight_differ_by_shape_where_colours_repeat() -> None:
         if "shape" in one["encoding"]
     ]
     assert len(scale["domain"]) == len(scale["range"]) == NUMBER
-    signs = {(n % len(SHAPES), shape) for n, shape in enumerate(scale["range"])}
+    signs = {(n % COLORS, shape) for n, shape in enumerate(scale["range"])}
     assert len(signs) == NUMBER
 
 

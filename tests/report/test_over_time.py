@@ -2,139 +2,165 @@
 
 from __future__ import annotations
 
+from itertools import product
 from statistics import fmean
 
 import pytest
-from msgspec.structs import replace
-from report_charts import ID, column, drawn, interval
-from run_data import (
+from figures import (
     counts,
     flat,
+    interval,
     latencies_ns,
+    measured,
     progress,
     record,
     result,
     stream,
 )
+from plans import checked
+from report_charts import charts, column
 
-from ioplan.language import METRICS, Metric
-from ioplan.language.metric import HOST, why_not_in_intervals
-from ioplan.records import RunDetail, TelemetryPoint
-from ioplan.results.measure import (
-    IntervalCounts,
-    Measurement,
-    Sample,
-    figure,
-    in_series,
-    stretch,
-)
-from ioplan.results.report import Reader, Request, chart, points
-from ioplan.results.report.charts.over_time import (
-    MOST_POINTS,
-    bands_over_time,
-    over_time,
-)
-from ioplan.results.report.charts.timeline import Instant, metric_at
-from ioplan.results.report.html.spec import x_choices
+from ioplan import PlanError
+from ioplan.language import METRICS, Metric, parse_metric
+from ioplan.records import Interval, RunDetail, TelemetryPoint
+from ioplan.results.measure import Sample, figure
+from ioplan.results.report import ChartSpec, modes
 from ioplan.results.store import Store
-from ioplan.workload import COUNTED, DIRECTIONS, Direction, Rate
+from ioplan.workload import COUNTED, DIRECTIONS, Rate
 
-SCOPES: list[tuple[str | None, Direction | None]] = [
-    (stream, direction) for stream in (None, "log") for direction in (None, *COUNTED)
-]
+
+def over_time(store: Store, *metrics: str | Metric, kind: str = "lines") -> ChartSpec:
+    return charts(store, kind, *metrics, by="time")[0]
+
+
+def over_bytes(store: Store) -> ChartSpec:
+    return charts(store, "lines", "iops", by="bytes")[0]
+
+
+def put(store: Store, *series: Interval, seq: int = 1, **more: object) -> None:
+    """A run with these intervals, one of the steps of a cell."""
+    made = record(seq, **{"cell": {}, "step": seq, **more})
+    store.add(made, RunDetail(series=series))
 
 
 def test_a_curve_of_a_stream_is_of_its_own_latencies(store: Store) -> None:
     """In each interval, as counted by hand: the other stream is ten times as slow."""
-    made = Measurement()
     fast = [latencies_ns(second, 1500) for second in range(4)]
     slow = [[10 * one for one in latencies_ns(9 + second, 1500)] for second in range(4)]
-    for second, (f, s) in enumerate(zip(fast, slow, strict=True), 1):
-        parts = stream("fast", read=counts(f)), stream("slow", read=counts(s))
-        made.add(progress(second, *parts))
+    parts = [
+        (stream("fast", read=counts(f)), stream("slow", read=counts(s)))
+        for f, s in zip(fast, slow, strict=True)
+    ]
+    made = measured(*(progress(n, *both) for n, both in enumerate(parts, 1)))
     store.add(record(1), made.detail)
     for name, latencies in (("fast", fast), ("slow", slow)):
-        (found,) = over_time(asked(store, "lines", Metric(name="max", stream=name)))
+        found = over_time(store, Metric(name="max", stream=name))
         assert column(found, "x") == [1, 2, 3, 4]
         assert column(found, "y") == [max(one) for one in latencies]
-        (found,) = bands_over_time(
-            asked(store, "bands", Metric(name="p99", stream=name))
-        )
+        found = over_time(store, Metric(name="p99", stream=name), kind="bands")
         p99s_ns = [sorted(one)[1484] for one in latencies]
         assert column(found, "y1") == pytest.approx(p99s_ns, rel=0.01)
         assert found.title == f"Latency percentiles of {name} over time"
 
 
-def asked(store: Store, kind: str, *metrics: Metric) -> Request:
-    made = replace(chart(kind, (), ("time",)), metrics=metrics)
-    return Request(made, points({"A": list(store.records(ID))}), Reader(store))
-
-
 def test_a_run_without_counts_has_no_curve_of_a_stream(store: Store) -> None:
-    store.add(record(1), RunDetail(series=(interval(1, 5), interval(2, 5))))
+    put(store, interval(1, 5), interval(2, 5))
     for metric in (Metric(name="p99", stream="a"), Metric(name="p95")):
-        (found,) = over_time(asked(store, "lines", metric))
+        found = over_time(store, metric)
         assert not found.frame.rows
         assert found.notes == (f"not counted in the intervals of some runs: {metric}",)
 
 
 def test_a_timeline_has_each_second_but_the_one_cut_short(store: Store) -> None:
-    points = [interval(n, 100 + n) for n in range(1, 31)]
-    store.add(record(1), RunDetail(series=(*points, interval(30.1, 1, 0.1))))
-    found = drawn(store, "scatter", ("time",))
+    put(store, *(interval(n, 100 + n) for n in range(1, 31)), interval(30.1, 1, 0.1))
+    found = over_time(store, "iops", kind="scatter")
     assert column(found, "x") == [float(n) for n in range(1, 31)]
     assert column(found, "y") == [100.0 + n for n in range(1, 31)]
     assert found.overlay
     (window,) = found.overlay.rows
     assert window[:3] == (25.0, 30.0, 127.5)
-    written = drawn(store, "lines", ("bytes",))
-    assert column(written, "x")[-1] == 4096 * sum(100 + n for n in range(1, 31))
+    written = column(over_bytes(store), "x")
+    assert written[-1] == 4096 * sum(100 + n for n in range(1, 31))
 
 
 def test_a_stall_at_the_end_hides_nothing_before_it(store: Store) -> None:
     """fio tells of the last seconds and of the stall as of one interval."""
-    points = [interval(n, 100) for n in range(1, 9)]
-    store.add(record(1), RunDetail(series=(*points, interval(33, 200, 25))))
-    found = drawn(store, "scatter", ("time",))
+    put(store, *(interval(n, 100) for n in range(1, 9)), interval(33, 200, 25))
+    found = over_time(store, "iops", kind="scatter")
     assert column(found, "y") == [100.0] * 8 + [8.0]
 
 
 def test_what_is_cut_short_was_written_nevertheless(store: Store) -> None:
     """One cell's steps, one after the other, over the bytes written."""
     for seq in (1, 2):
-        asked = record(seq, cell={}).asked.model_copy(update={"step": seq})
-        made = record(seq).model_copy(update={"asked": asked, "run_s": 2.1})
         series = (interval(1, 10), interval(2, 10), interval(2.1, 5, 0.1))
-        store.add(made, RunDetail(series=series))
-    found = drawn(store, "lines", ("bytes",))
-    assert column(found, "x") == [4096 * n for n in (10, 20, 35, 45)]
+        put(store, *series, seq=seq, run_s=2.1)
+    assert column(over_bytes(store), "x") == [4096 * n for n in (10, 20, 35, 45)]
 
 
-def test_iops_over_time_add_up_to_those_of_the_record() -> None:
+def test_iops_over_time_add_up_to_those_of_the_record(store: Store) -> None:
     """Reads and writes together; trims only by their name."""
-    made = Measurement()
-    parts = [[latencies_ns(10 * n + k, 50) for k in range(3)] for n in (1, 2)]
-    for second, (read, write, trim) in enumerate(parts, start=1):
-        by = {"read": counts(read), "write": counts(write), "trim": counts(trim)}
-        made.add(progress(second, stream(**by)))
-    whole = [counts(flat(found)) for found in zip(*parts, strict=True)]
-    made.add(result(2, stream(**dict(zip(DIRECTIONS, whole, strict=True)))))
-    sample = Sample(record(1, made=made), made.detail)
+    parts = [[latencies_ns(10 * n + k, 50 + n) for k in range(3)] for n in (1, 2)]
+    wholes = [flat(found) for found in zip(*parts, strict=True)]
+    by = [
+        stream(
+            **{name: counts(some) for name, some in zip(DIRECTIONS, each, strict=True)}
+        )
+        for each in (*parts, wholes)
+    ]
+    made = measured(progress(1, by[0]), progress(2, by[1]), result(2, by[2]))
+    store.add(record(1, made), made.detail)
+    sample = Sample(record(1, made), made.detail)
     for name in ("iops", "bandwidth"):
-        for direction in (None, *DIRECTIONS):
-            metric = Metric(name=name, direction=direction)
-            values = [metric_at(metric, point) or 0 for point in made.detail.series]
-            assert fmean(values) == pytest.approx(figure(metric, [sample]).value)
-    assert fmean(values) > 0  # the trims are there
+        for prefix in ("", "read.", "write.", "trim."):
+            metric = parse_metric(prefix + name)
+            mean = fmean(column(over_time(store, metric), "y"))
+            assert mean > 0
+            assert mean == pytest.approx(figure(metric, [sample]).value)
+
+
+SCOPES = ("", *(f"{one}." for one in COUNTED), "log.", "log.read.", "log.commit.")
+LOADS = """workload both {
+  log = random 4KiB 50/50, trim 10%, sync every 8
+  main = random 4KiB 50/50, trim 10%, sync every 8
+}
+test "T" { run both for 5s
+"""
+
+
+def accepted() -> list[Metric]:
+    """What a chart over time may have, whatever the name and of whatever part."""
+    names = (*METRICS, "p50", "p90", "p99", "p99.9", "p99.99")
+    lines = [f"chart lines {s}{n} over time" for n, s in product(names, SCOPES)]
+    first = LOADS.count("\n") + 1
+    while True:  # not all errors are told at once
+        try:
+            (test,) = checked(LOADS + "\n".join(lines) + " }").tests
+            return [one.metrics[0] for one in test.charts]
+        except PlanError as refused:
+            wrong = {one.as_json()["line"] - first for one in refused.diagnostics}
+            lines = [line for at, line in enumerate(lines) if at not in wrong]
+
+
+def test_what_the_checker_accepts_over_time_is_drawn(store: Store) -> None:
+    """Of an interval that knows all there is."""
+    did = dict.fromkeys(COUNTED, counts([5, 7]))
+    made = measured(progress(1, stream("log", **did), stream("main", **did)))
+    known = dict.fromkeys(TelemetryPoint.model_fields, 1.0)
+    readings = TelemetryPoint.model_validate(known)
+    detail = made.detail.model_copy(update={"telemetry": (readings,)})
+    store.add(record(1, made, cell={}), detail)
+    found = accepted()
+    assert len(found) > 60
+    for metric in found:
+        assert over_time(store, metric).frame.rows, metric
 
 
 def test_runs_follow_one_another(store: Store) -> None:
     """On a simulated clock all of them began at once."""
     for seq in (1, 2):
-        asked = record(seq, cell={}).asked.model_copy(update={"step": seq})
-        made = record(seq).model_copy(update={"asked": asked, "run_s": 3.0})
-        store.add(made, RunDetail(series=tuple(interval(n, 1) for n in (1, 2, 3))))
-    found = drawn(store, "lines", ("time",))
+        put(store, *(interval(n, 1) for n in (1, 2, 3)), seq=seq, run_s=3.0)
+    found = over_time(store, "iops")
     assert column(found, "x") == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
 
 
@@ -142,36 +168,30 @@ def test_runs_follow_one_another(store: Store) -> None:
 def test_a_metric_of_a_step_is_drawn_of_its_runs_only(store: Store, name: str) -> None:
     """Of one in the series, and of one that is counted for each stream."""
     for seq, step in ((1, "first"), (2, "then")):
-        made = Measurement()
-        for second in range(1, 5):
-            load = stream("load", read=counts(latencies_ns(seq, 1000 * seq)))
-            made.add(progress(second, load))
-        of = record(seq, cell={}).asked.model_copy(update={"name": step, "step": seq})
-        run = record(seq).model_copy(update={"asked": of, "run_s": 4.0})
-        store.add(run, made.detail)
+        load = stream("load", read=counts(latencies_ns(seq, 1000 * seq)))
+        made = measured(*(progress(second, load) for second in range(1, 5)))
+        asked = {"cell": {}, "name": step, "step": seq}
+        store.add(record(seq, run_s=4.0, **asked), made.detail)
     then, first = (Metric(name=name, step=step) for step in ("then", "first"))
-    (both,) = over_time(asked(store, "lines", then, first))
+    both = over_time(store, then, first)
     named = (column(both, "x"), column(both, both.channels.color or ""))
     assert dict(zip(*named, strict=True)) == {
         **dict.fromkeys((1.0, 2.0, 3.0, 4.0), f"first.{name}"),
         **dict.fromkeys((5.0, 6.0, 7.0, 8.0), f"then.{name}"),
     }
-    (one,) = over_time(asked(store, "lines", then))
-    assert column(one, "x") == [5.0, 6.0, 7.0, 8.0] and "at step then" in one.title
-    if name == "iops":
-        assert {*column(one, "y")} == {2000}
-    (bands,) = bands_over_time(asked(store, "bands", then))
-    assert column(bands, "x") == [5.0, 6.0, 7.0, 8.0] and "at step then" in bands.title
+    one, bands = over_time(store, then), over_time(store, then, kind="bands")
+    for found in (one, bands):
+        assert column(found, "x") == [5.0, 6.0, 7.0, 8.0]
+        assert "at step then" in found.title
+    assert name != "iops" or {*column(one, "y")} == {2000}
 
 
 def test_points_of_steps_are_one_curve_with_one_window(store: Store) -> None:
     """A run to settle, and one to measure: the last fifth is the second run."""
     for seq, seconds in ((1, 80), (2, 20)):
-        asked = record(seq, cell={}).asked.model_copy(update={"step": seq})
-        made = record(seq).model_copy(update={"asked": asked, "run_s": seconds})
-        series = tuple(interval(n, 100 * seq) for n in range(1, seconds + 1))
-        store.add(made, RunDetail(series=series))
-    found = drawn(store, "scatter", ("time",))
+        series = (interval(n, 100 * seq) for n in range(1, seconds + 1))
+        put(store, *series, seq=seq, run_s=seconds)
+    found = over_time(store, "iops", kind="scatter")
     assert found.overlay
     assert found.overlay.rows == [(81.0, 100.0, 200.0, 200.0, 200.0)]
     assert found.notes[-1] == "A, 1 min 21 s to 1 min 40 s: IOPS 200, deviation 0 %"
@@ -180,10 +200,8 @@ def test_points_of_steps_are_one_curve_with_one_window(store: Store) -> None:
 @pytest.mark.parametrize(("metric", "first"), [("iops", 2400.0), ("p99", 200.0)])
 def test_each_level_of_a_run_is_marked(store: Store, metric: str, first: float) -> None:
     """A cache that is full after 11 s, with the latencies of the same intervals."""
-    rates = [2400 if n <= 11 else 670 for n in range(1, 61)]
-    series = tuple(interval(n, rate) for n, rate in enumerate(rates, 1))
-    store.add(record(1), RunDetail(series=series))
-    found = drawn(store, "lines", ("time",), metrics=(metric,))
+    put(store, *(interval(n, 2400 if n <= 11 else 670) for n in range(1, 61)))
+    found = over_time(store, metric)
     assert found.overlay
     assert [row[:2] for row in found.overlay.rows] == [(1.0, 11.0), (12.0, 60.0)]
     assert found.overlay.rows[0][2] == first
@@ -192,15 +210,10 @@ def test_each_level_of_a_run_is_marked(store: Store, metric: str, first: float) 
 
 
 def test_a_rate_that_the_plan_changes_has_no_levels(store: Store) -> None:
-    ramp = Rate(iops=1500, first_per_s=2400, last_per_s=670)
-    series = tuple(interval(n, 2400 if n <= 11 else 670) for n in range(1, 61))
-    made = record(1)
-    (asked_of,) = made.asked.workload.streams
-    phased = asked_of.model_copy(update={"rate": ramp})
-    workload = made.asked.workload.model_copy(update={"streams": (phased,)})
-    asked = made.asked.model_copy(update={"workload": workload})
-    store.add(made.model_copy(update={"asked": asked}), RunDetail(series=series))
-    found = drawn(store, "lines", ("time",))
+    load = {"rate": Rate(iops=1500, first_per_s=2400, last_per_s=670)}
+    series = (interval(n, 2400 if n <= 11 else 670) for n in range(1, 61))
+    put(store, *series, load=load)
+    found = over_time(store, "iops")
     assert found.overlay and len(found.overlay.rows) == 1
 
 
@@ -214,9 +227,9 @@ def test_a_rate_that_the_plan_changes_has_no_levels(store: Store) -> None:
 def test_long_times_have_whole_minutes_or_hours(
     store: Store, end_s: int, ticks: list[int]
 ) -> None:
-    series = tuple(interval(n, 1, 60) for n in range(60, end_s + 1, 60))
-    store.add(record(1), RunDetail(series=series))
-    axis = x_choices(drawn(store, "lines", ("time",)))["linear"]["axis"]
+    put(store, *(interval(n, 1, 60) for n in range(60, end_s + 1, 60)))
+    spec = modes(over_time(store, "iops"))["together"]["spec"]
+    axis = spec["encoding"]["x"]["axis"]
     assert axis["values"] == ticks
     assert axis["labelExpr"] == "tick(datum.value, 'duration')"
 
@@ -225,63 +238,30 @@ def test_long_times_have_whole_minutes_or_hours(
 def test_bands_that_lie_close_have_a_linear_axis(
     store: Store, p50_ns: float, scale: str
 ) -> None:
-    series = [interval(n, 9).model_copy(update={"p50_ns": p50_ns}) for n in (1, 2)]
-    store.add(record(1), RunDetail(series=tuple(series)))
-    runs = points({"A": list(store.records(ID))})
-    request = Request(chart("scatter", ("p50",), ("time",)), runs, Reader(store))
-    assert next(bands_over_time(request)).y_scale == scale
+    put(store, *(interval(n, 9, p50_ns=p50_ns) for n in (1, 2)))
+    assert over_time(store, "p50", kind="bands").y_scale == scale
 
 
-@pytest.mark.long
+MANY = 6000
+"""Twice as many points as are drawn."""
+
+
 def test_a_long_timeline_is_thinned_to_means(store: Store) -> None:
-    many = MOST_POINTS * 2
-    series = tuple(interval(n, n % 2) for n in range(1, many + 1))
-    store.add(record(1), RunDetail(series=series))
-    found = drawn(store, "scatter", ("time",))
+    put(store, *(interval(n, n % 2) for n in range(1, MANY + 1)))
+    found = over_time(store, "iops", kind="scatter")
     assert set(column(found, "y")) == {0.5}
-    assert len(found.frame.rows) == MOST_POINTS
+    assert len(found.frame.rows) == MANY / 2
     assert "each point stands for 2 intervals" in found.notes
-    worst = drawn(store, "scatter", ("time",), metrics=("p99",))
+    worst = over_time(store, "p99", kind="scatter")
     assert set(column(worst, "y")) == {200.0}
 
 
 def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -> None:
     """Of two percentiles the larger is drawn; their mean is not that of the larger."""
-    both = [interval(1, 1), interval(1, 1).model_copy(update={"max_ns": 4000})]
-    series = [
-        both[n % 2].model_copy(update={"t_s": float(n)})
-        for n in range(1, 2 * MOST_POINTS + 1)
-    ]
-    store.add(record(1), RunDetail(series=tuple(series)))
-    found = drawn(store, "scatter", ("time",), metrics=("max",))
+    tails_ns = (400, 4000)
+    put(store, *(interval(n, 1, max_ns=tails_ns[n % 2]) for n in range(1, MANY + 1)))
+    found = over_time(store, "max", kind="scatter")
     assert set(column(found, "y")) == {4000.0}
     assert found.overlay
     assert found.overlay.rows[0][2] == 2200.0
     assert found.notes[-1].endswith("2.20 µs, deviation 81.8 %")
-
-
-def test_what_the_checker_accepts_over_time_is_drawn() -> None:
-    """And nothing that it refuses is: of an interval that knows all there is."""
-    made = Measurement()
-    did = dict.fromkeys(COUNTED, counts([5, 7]))
-    made.add(progress(1, stream("log", **did), stream("main", **did)))
-    part = stretch(IntervalCounts(made.detail.intervals), 0, 1)
-    assert part
-    point = interval(1, 10).model_copy(
-        update={"ios": dict.fromkeys(DIRECTIONS, 5), "mean_ns": 1.0, "p50_ns": 1.0}
-        | {"p99_ns": 1.0, "p99_9_ns": 1.0}
-    )
-    known = dict.fromkeys(TelemetryPoint.model_fields, 1.0)
-    readings = TelemetryPoint.model_validate(known)
-    names = (*METRICS, "p50", "p90", "p99", "p99.9", "p99.99")
-    for name in names:
-        scopes = [(None, None)] if name in HOST else SCOPES
-        for stream_name, direction in scopes:
-            metric = Metric(name=name, stream=stream_name, direction=direction)
-            own = (
-                {}
-                if name in HOST or in_series(metric)
-                else {metric: part.value(metric)}
-            )
-            is_drawn = Instant(1, 1, point, readings, own).value(metric) is not None
-            assert is_drawn == (not why_not_in_intervals(metric)), metric

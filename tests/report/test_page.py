@@ -8,12 +8,10 @@ from typing import Any
 
 import paths
 import pytest
-from hypothesis import given
+from figures import run
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_charts import composed
-from run_data import (
-    run,
-)
 
 from ioplan.results.report import safe, spec
 from ioplan.results.store import Store
@@ -31,6 +29,7 @@ values = st.recursive(
 )
 
 
+@settings(max_examples=25)
 @given(values)
 def test_json_cannot_leave_its_script(value: Any) -> None:
     text = safe(value)

@@ -10,8 +10,6 @@ from command import ioplan, plan_file
 
 from ioplan.cli import plan_of
 from ioplan.results.report import ChartSpec, Section, session_sections
-from ioplan.results.report.html.layers import layers
-from ioplan.results.report.html.overlays import OVER
 from ioplan.results.store import Store
 
 CELLS = """test "Capacity" {
@@ -72,7 +70,6 @@ def test_what_was_found_and_what_was_tried(folder: Path) -> None:
     assert picture.overlay
     assert {row["limit"] for row in picture.overlay.records()} == {1_000_000}
     assert picture.notes[0].startswith("size=4KiB: rate = 19_240 iops: no at 20_200")
-    assert [one for one in layers(picture) if OVER in one.get("transform", [])]
     drawn = printed.partition(picture.title)[2]
     assert "a answer yes   b answer no" in drawn and "1 ms┤─" in drawn
 

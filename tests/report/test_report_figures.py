@@ -7,32 +7,32 @@ from itertools import pairwise
 from statistics import fmean
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from report_charts import ID, asked_for, column, composed, drawn, interval
-from run_data import (
+from figures import (
     counts,
+    interval,
+    measured,
     measurement,
     progress,
     record,
     result,
     run,
-    session,
     stream,
-    workload,
 )
+from report_charts import ID, charts, column, composed
 
 from ioplan import latency_text
 from ioplan.language import parse_metric
-from ioplan.records import RunDetail, Steady, Telemetry, TelemetryPoint, current_records
+from ioplan.records import (
+    RunDetail,
+    RunRecord,
+    Steady,
+    Telemetry,
+    TelemetryPoint,
+    current_records,
+)
 from ioplan.results.measure import Measurement
-from ioplan.results.report import Reader, chart, convergence, points, spec
-from ioplan.results.report.charts.distribution import percents
-from ioplan.results.report.header import pts_header
-from ioplan.results.report.headlines.headlines import headlines
-from ioplan.results.report.sentences import main_result
+from ioplan.results.report import Reader, by_test, convergence, pictures, points, spec
 from ioplan.results.store import Store
-from ioplan.workload import Workload
 
 CPUS = {
     "cpu": "CPU of the load generator",
@@ -45,28 +45,43 @@ CPUS = {
 
 
 def trimmed() -> Measurement:
-    made = Measurement()
     done = stream(trim=counts(range(2000, 4000)))
-    made.add(progress(1, done))
-    made.add(result(1, done))
-    return made
+    return measured(progress(1, done), result(1, done))
 
 
-@given(st.integers(0, 10**9))
-def test_a_percentile_curve_ends_with_its_samples(total: int) -> None:
-    found = percents(total)
-    assert found == sorted(set(found))
-    assert all(total * (100 - p) / 100 >= 9.99 for p in found)
-    for known in (50.0, 90.0, 99.0, 99.9, 99.99, 99.999):
-        assert (known in found) == (total * (100 - known) / 100 >= 10 - 1e-6)
+def test_a_percentile_curve_ends_with_its_samples(store: Store) -> None:
+    """The ten slowest I/Os support the last point, and each known percentile is one."""
+    made = measurement(seconds=4, ios=500)
+    store.add(record(1, made), made.detail)
+    (found,) = charts(store, "percentiles", "p99")
+    percents = column(found, "percent")
+    assert percents == sorted(set(percents))
+    assert {50.0, 90.0, 99.0} <= {*percents} and 99.9 not in percents
+    assert all(made.total.ios * (100 - p) / 100 >= 9.99 for p in percents)
+
+
+@pytest.mark.parametrize(
+    ("reads", "qds", "kind"),
+    [(5, 7, "lines"), (8, 7, "heatmap"), (3, 20, "lines"), (20, 3, "lines")],
+)
+def test_a_wide_matrix_is_a_heatmap(
+    store: Store, reads: int, qds: int, kind: str
+) -> None:
+    one_made = measurement()
+    cells = [
+        {"read": f"{r}%", "qd": str(2**q)} for r in range(reads) for q in range(qds)
+    ]
+    runs = [record(n, one_made, cell=cell) for n, cell in enumerate(cells, start=1)]
+    drawn = pictures(None, points({"A": runs}), Reader(store))
+    assert {one.kind for one in drawn} == {kind}
 
 
 def test_shares_add_up(store: Store) -> None:
     store.add(*run(1))
-    bars = drawn(store, "histogram")
+    (bars,) = charts(store, "histogram", "iops")
     assert sum(column(bars, "y")) == pytest.approx(100)
     assert sum(column(bars, "count")) == next(store.records(ID)).total.ios
-    curve = drawn(store, "cumulative")
+    (curve,) = charts(store, "cumulative", "iops")
     by = {w: [r for r in curve.frame.rows if w in r] for w in ("of I/Os", "of time")}
     for rows in by.values():
         shares = [row[-1] for row in rows]
@@ -96,13 +111,12 @@ def test_trims_alone_have_their_figures(store: Store) -> None:
     """A total is of reads and writes, and would be nothing."""
     made = trimmed()
     store.add(record(1, made=made), made.detail)
-    (only,) = records = list(store.records(ID))
+    records = list(store.records(ID))
     reader = Reader(store)
     assert reader.figure(parse_metric("trim.iops"), records).value == 2000
     assert reader.figure(parse_metric("trim.p99"), records).value == pytest.approx(
         3980, rel=0.01
     )
-    assert main_result(only)[0].ios == 2000 and main_result(only)[1] == "trim "
     (section,) = composed(store).sections
     assert [p.kind for p in section.pictures] == ["scatter", "percentiles"]
     assert all(p.frame.rows for p in section.pictures)
@@ -126,10 +140,7 @@ def test_convergence_shows_window_limits_and_fit() -> None:
             reached=False,
             why="range 38.1 % > 20 %",
         )
-        asked = record(number).asked.model_copy(update={"round": number, "cell": {}})
-        runs.append(
-            record(number).model_copy(update={"asked": asked, "steady": steady})
-        )
+        runs.append(record(number, round=number, cell={}, steady=steady))
     (found,) = convergence(points({"A": runs}), [])
     assert column(found, "y") == list(values)
     assert found.overlay
@@ -138,7 +149,7 @@ def test_convergence_shows_window_limits_and_fit() -> None:
     assert found.notes[0].startswith("A: not steady: range 38.1 % > 20 %; window of 5")
 
 
-def test_the_header_gives_the_window_in_units() -> None:
+def test_the_header_gives_the_window_in_units(store: Store) -> None:
     steady = Steady(
         metric="bandwidth",
         values=(3.234e9, 3.254e9),
@@ -151,10 +162,8 @@ def test_the_header_gives_the_window_in_units() -> None:
         reached=True,
         why="",
     )
-    asked = record(1).asked.model_copy(update={"round": 2})
-    made = record(1).model_copy(update={"asked": asked, "steady": steady})
-    header = pts_header("A", session(), [made], [])
-    assert header
+    store.add(record(1, round=2, steady=steady), RunDetail())
+    (header,) = composed(store).sections[0].headers
     facts = dict(header.pairs)
     assert facts["Window values"] == "3234 MB/s, 3254 MB/s"
     assert facts["Window mean"] == "3244 MB/s"
@@ -167,8 +176,9 @@ def test_power_and_temperature_appear_where_they_were_measured(store: Store) -> 
         for n in (1, 2, 3)
     )
     said = Telemetry(covered_s=3, intervals=3, watts=7.0, temperature_max_celsius=43)
-    made = record(1, cell={}).model_copy(update={"telemetry": said})
-    store.add(made, RunDetail(series=points, telemetry=heat))
+    store.add(
+        record(1, cell={}, telemetry=said), RunDetail(series=points, telemetry=heat)
+    )
     found = composed(store)
     assert found.absent == ()
     shown = {picture.title: picture for picture in found.sections[0].pictures}
@@ -195,11 +205,10 @@ def test_each_cpu_time_has_its_name_its_unit_and_its_meaning(
     )
     series = tuple(interval(n, 100) for n in (1, 2, 3))
     for seq in (1, 2):
-        made = record(seq, cell={"qd": str(seq)})
-        made = made.model_copy(update={"telemetry": said, "cpu_percent": 40.0})
+        made = record(seq, cell={"qd": str(seq)}, telemetry=said, cpu_percent=40.0)
         store.add(made, RunDetail(series=series, telemetry=points))
     for kind, by in (("lines", "qd"), ("lines", "time"), ("table", "qd")):
-        (picture,) = asked_for(store, chart(kind, (name,), (by,)))
+        (picture,) = charts(store, kind, name, by=by)
         assert picture.title.startswith(CPUS[name])
         assert picture.notes[-1].startswith(f"{name.removeprefix('iops_per_')}: ")
         assert len(picture.frame.rows) == (6 if by == "time" else 2)
@@ -216,7 +225,7 @@ def test_the_largest_latency_is_averaged_over_the_sweep(
 ) -> None:
     for seq in (1, 2, 3):
         store.add(*run(seq, cell={"qd": str(2**seq)}))
-    (found,) = asked_for(store, chart(kind, ("max",), ("qd",)))
+    (found,) = charts(store, kind, "max", by="qd")
     parts = [one.total.latency for one in store.records(ID)]
     mean_ns = fmean(part.max_ns for part in parts if part)
     (note,) = found.notes
@@ -237,7 +246,7 @@ def test_what_falls_for_good_is_not_saturated(
     for seq, rate in enumerate(rates, 1):
         made = record(seq, cell={"qd": str(2**seq)}, made=measurement(seq, 2, rate))
         store.add(made, RunDetail())
-    (found,) = asked_for(store, chart("lines", ("iops",), ("qd",)))
+    (found,) = charts(store, "lines", "iops", by="qd")
     assert found.notes[-1] == f"A: {said}"
 
 
@@ -245,7 +254,7 @@ def test_a_table_has_a_column_a_figure_and_tells_what_is_missing(store: Store) -
     for seq in (1, 2):
         store.add(*run(seq, cell={"read": f"{seq}%"}))
     names = ("iops", "mean", "watts", "p99.999")
-    (found,) = asked_for(store, chart("table", names, ("read",)))
+    (found,) = charts(store, "table", *names, by="read")
     heads = [(column.title, column.unit) for column in found.frame.columns]
     assert heads == [("read share", "text"), ("IOPS", "1/s"), ("mean latency", "ns")]
     assert column(found, "d0") == ["1%", "2%"]
@@ -262,37 +271,51 @@ def test_the_table_of_runs_leaves_out_what_is_always_so(store: Store) -> None:
         store.add(made, RunDetail())
     (section,) = composed(store).sections
     assert [c.title for c in section.runs.columns] == [*titles, last]
-    lost = record(3, status="failed", message="gone", cell={"qd": "3"})
-    store.add(lost.model_copy(update={"cpu_percent": None}), RunDetail())
+    lost = record(
+        3, status="failed", message="gone", cell={"qd": "3"}, cpu_percent=None
+    )
+    store.add(lost, RunDetail())
     (section,) = composed(store).sections
     assert [c.title for c in section.runs.columns] == [*titles, "status", last]
 
 
 def test_sequential_runs_are_drawn_by_their_throughput(store: Store) -> None:
-    made = record(1, cell={})
-    (one,) = made.asked.workload.streams
-    load = Workload(streams=(one.model_copy(update={"pattern": "sequential"}),))
-    asked = made.asked.model_copy(update={"workload": load})
     series = tuple(interval(n, 100) for n in (1, 2, 3))
-    store.add(made.model_copy(update={"asked": asked}), RunDetail(series=series))
+    made = record(1, cell={}, load={"pattern": "sequential"})
+    store.add(made, RunDetail(series=series))
     (section,) = composed(store).sections
     assert section.pictures[0].title == "Throughput over time"
 
 
 def test_trims_beside_other_cells_have_their_headline(store: Store) -> None:
     """Of the cell that does nothing else; its kind is told by the workload."""
-    load, _ = workload()
-    only = load.streams[0].model_copy(update={"trim_percent": 100.0})
-    made, mixed = trimmed(), record(2, cell={"trim": "0%"})
-    asked = mixed.asked.model_copy(
-        update={
-            "cell": {"trim": "100%"},
-            "workload": load.model_copy(update={"streams": (only,)}),
-        }
-    )
-    cells = [mixed, record(1, made=made, asked=asked)]
-    store.add(mixed, RunDetail())
-    store.add(cells[1], made.detail)
-    found = headlines(points({"A": cells}), Reader(store))
+    made = trimmed()
+    only = record(1, made, cell={"trim": "100%"}, load={"trim_percent": 100.0})
+    store.add(only, made.detail)
+    store.add(record(2, cell={"trim": "0%"}), RunDetail())
+    found = by_test(store, list(store.records(ID)))["demo"]
     trims = {h.metric: h.value for h in found if "trims" in h.kind}
     assert list(trims) == ["trim.mean", "trim.iops"] and trims["trim.iops"] == 2000
+
+
+def test_a_step_has_its_name_or_its_number_and_what_it_does() -> None:
+    def step(number: int, name: str = "", **load: object) -> RunRecord:
+        return record(number + 1, made, cell={}, step=number, name=name, load=load)
+
+    def shown(*runs: RunRecord) -> list[str]:
+        return [one.dimensions.get("step", "") for one in points({"": runs})]
+
+    made = measurement()
+    reads = {"pattern": "random", "read_percent": 100.0}
+    writes = {"pattern": "sequential", "read_percent": 0.0}
+    assert shown(step(0, **reads)) == [""]
+    assert shown(step(0, **reads), step(1, **writes)) == [
+        "1 random reads",
+        "2 sequential writes",
+    ]
+    assert shown(step(0, "before", **reads), step(1, read_percent=70.0)) == [
+        "before",
+        "2 random mix",
+    ]
+    varied = (step(0, **reads), step(0, **writes), step(1, trim_percent=100.0))
+    assert shown(*varied) == ["1", "2 random trims"]  # one name for all its cells

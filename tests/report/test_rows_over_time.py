@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from itertools import product
 
 import pytest
-from msgspec.structs import replace
-from report_charts import ID, column
-from rich.console import Console
-from run_data import counts, flat, latencies_ns, progress, record, session, stream
+from figures import counts, flat, latencies_ns, measured, progress, record, stream
+from report_charts import charts, column, printed
+from rich.text import Text
+from sessions import put
 
 from ioplan.language import Metric
-from ioplan.results.measure import Histogram, Measurement
-from ioplan.results.report import (
-    ChartSpec,
-    Point,
-    Reader,
-    Request,
-    chart,
-    drawn,
-    points,
-    renderer,
-    spec,
-)
-from ioplan.results.report.charts.rows_over_time import MOST_COLUMNS, is_over_time
-from ioplan.results.report.html.spec import ROW_HEIGHT
-from ioplan.results.report.terminal.show import FIGURE
+from ioplan.results.measure import Histogram
+from ioplan.results.report import ChartSpec, spec
 from ioplan.results.store import Store
 
 DRIVES, SECONDS = 100, 40
@@ -35,6 +21,8 @@ SLOW, STALLED = 37, 25
 """The drive that stalls, and in which second."""
 STALL_NS = 10**9
 P99 = Metric(name="p99", stream="reader")
+FIGURE, USUAL_ROW = 10, 34
+"""Columns for the figure in a terminal, and the height of a row of few on the page."""
 
 
 def reads(drive: int, second: int) -> list[int]:
@@ -42,36 +30,27 @@ def reads(drive: int, second: int) -> list[int]:
     return found + [STALL_NS] * 5 * ((drive, second) == (SLOW, STALLED))
 
 
-@pytest.fixture
-def hundred(store: Store) -> Store:
-    """A store with a run of each drive."""
+def put_hundred(store: Store) -> dict[str, str]:
+    """A run of each drive; their sessions by the drives' names."""
+    found = {}
     for drive in range(DRIVES):
-        id = f"20270101-{drive:06}-aaaa"
-        store.begin(session(id=id))
-        made = Measurement()
-        for second in range(SECONDS):
-            part = stream("reader", read=counts(reads(drive, second)))
-            made.add(progress(second + 1, part))
-        store.add(record(1, session=id), made.detail)
-    return store
-
-
-def drawn_rows(store: Store, runs: list[Point], *metrics: Metric) -> list[ChartSpec]:
-    asked = replace(chart("heatmap", (), ("time",)), metrics=metrics)
-    return list(renderer(asked)(Request(asked, runs, Reader(store))))
+        parts = (
+            progress(second + 1, stream("reader", read=counts(reads(drive, second))))
+            for second in range(SECONDS)
+        )
+        one = (record(1), measured(*parts).detail)
+        found[f"Drive {drive:03}"] = put(store, one, id=f"20270101-{drive:06}-aaaa")
+    return found
 
 
 @pytest.mark.long
-def test_each_figure_is_of_all_latencies_of_its_time(hundred: Store) -> None:
-    sessions = {f"Drive {n:03}": f"20270101-{n:06}-aaaa" for n in range(DRIVES)}
-    runs = points({name: list(hundred.records(id)) for name, id in sessions.items()})
-    (found,) = drawn_rows(hundred, runs, P99)
-    assert is_over_time(found)
+def test_each_figure_is_of_all_latencies_of_its_time(store: Store) -> None:
+    (found,) = charts(store, "heatmap", P99, by="time", of=put_hundred(store))
     assert found.frame.column("row").order == tuple(
         f"Drive {drive:03}" for drive in range(DRIVES)
     )
     times = found.frame.column("x").order
-    assert len(times) == COLUMNS <= MOST_COLUMNS and times[1] == "2.00 s"
+    assert len(times) == COLUMNS and times[1] == "2.00 s"
     values = column(found, "y")
     assert len(values) == DRIVES * len(times)
     for drive in (0, SLOW, 99):
@@ -83,36 +62,27 @@ def test_each_figure_is_of_all_latencies_of_its_time(hundred: Store) -> None:
     assert slow == [SLOW * len(times) + STALLED // 2]
 
     _is_drawn_on_the_page(found)
-    for width, colored in product((60, 80, 200), (False, True)):
-        _is_drawn_in_the_terminal(found, width, colored)
+    for width, colors in product((60, 80, 200), (None, "truecolor")):
+        _is_drawn_in_the_terminal(found, width, colors)
 
 
 def _is_drawn_on_the_page(found: ChartSpec) -> None:
     """A low row for each."""
     made = spec(found)
     assert made
-    assert made["height"] < ROW_HEIGHT * DRIVES / 2
+    assert made["height"] < USUAL_ROW * DRIVES / 2
     assert made["encoding"]["y"]["scale"]["domain"][0] == "Drive 099"
     assert made["encoding"]["x"]["axis"]["labelOverlap"] == "greedy"
 
 
-def _is_drawn_in_the_terminal(found: ChartSpec, width: int, colored: bool) -> None:
+def _is_drawn_in_the_terminal(found: ChartSpec, width: int, colors: str | None) -> None:
     """A line for each."""
-    console = Console(
-        width=width,
-        record=True,
-        file=StringIO(),
-        color_system="truecolor" if colored else None,
-        force_terminal=colored,
-    )
-    for one in drawn(found, console):
-        console.print(one)
-    rows = console.export_text(clear=False).splitlines()
+    rows = Text.from_ansi(printed(found, width, colors)).plain.splitlines()
     assert max(map(len, rows)) <= width
     lines = [row for row in rows if row.startswith("Drive ")]
     assert len(lines) == DRIVES
     assert lines[SLOW].endswith(" s") and not lines[SLOW - 1].endswith(" s")
-    if not colored:
+    if not colors:
         assert [line for line in lines if "█" in line] == [lines[SLOW]]
         at, label = lines[SLOW].index("█"), len("Drive 000 ")
         wide = (width - label - FIGURE) // COLUMNS
@@ -122,11 +92,9 @@ def _is_drawn_in_the_terminal(found: ChartSpec, width: int, colored: bool) -> No
 
 def test_each_metric_has_a_picture_and_each_axis_a_name(store: Store) -> None:
     for seq in (1, 2):
-        made = Measurement()
-        made.add(progress(1, stream("reader", read=counts([7] * 30))))
+        made = measured(progress(1, stream("reader", read=counts([7] * 30))))
         store.add(record(seq), made.detail)
-    runs = points({"A": list(store.records(ID))})
-    found = drawn_rows(store, runs, P99, Metric(name="iops", direction="read"))
+    found = charts(store, "heatmap", P99, "read.iops", by="time")
     assert [one.title for one in found] == [
         "p99 latency of reader over time",
         "Read IOPS over time",

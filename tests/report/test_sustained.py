@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from run_data import record
+from figures import record
 
 from ioplan.records import EventMade
 from ioplan.results.measure.levels import levels
@@ -99,13 +99,7 @@ EVENT = EventMade(name="e", start_s=1, end_s=2, host="", exit_code=0, output="")
 def test_the_rate_of_a_trace_and_an_event_of_the_lab_are_the_plans(
     of_stream: dict[str, Any], of_run: dict[str, Any], steered: bool
 ) -> None:
-    one = record(1)
-    (stream,) = one.asked.workload.streams
-    changed = stream.model_copy(update=of_stream)
-    workload = one.asked.workload.model_copy(update={"streams": (changed,)})
-    asked = one.asked.model_copy(update={"workload": workload})
-    run = one.model_copy(update={"asked": asked, **of_run})
-    assert is_steered([run]) is steered
+    assert is_steered([record(1, load=of_stream, **of_run)]) is steered
 
 
 @pytest.mark.parametrize("count", [0, 1, 5, 9])

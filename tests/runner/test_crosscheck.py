@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
+from figures import record
 from fio_jobs import NEEDS_FIO
-from run_data import record
 from synthetic_crosscheck import verdicts
 
 from ioplan.cli.commands import crosscheck

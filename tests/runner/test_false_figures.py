@@ -26,7 +26,7 @@ from lies import (
     told,
 )
 from plans import checked
-from run_data import session
+from sessions import session
 from wrapped import Wrapped, WrappedDrive
 
 from ioplan.backends import TargetRequest

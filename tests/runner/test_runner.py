@@ -19,8 +19,8 @@ from bench import (
     played,
     steady_at,
 )
+from figures import SECOND_NS, counts, stream
 from msgspec.structs import replace
-from run_data import SECOND_NS, counts, stream
 
 from ioplan.backends import (
     BackendError,

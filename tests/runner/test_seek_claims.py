@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from figures import counts, progress, stream
 from hypothesis import given
 from hypothesis import strategies as st
-from run_data import counts, progress, stream
 
 from ioplan import JobStream
 from ioplan.job import Job, Progress

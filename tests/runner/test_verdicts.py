@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from figures import SECOND_NS, counts, record, stream
 from plans import checked
-from run_data import SECOND_NS, counts, record, session, stream
+from sessions import session
 
 from ioplan.job import Result
 from ioplan.language import Expectation, parse_metric

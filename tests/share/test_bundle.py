@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
+from figures import run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from packed import unpacked_in
-from run_data import run, session
+from sessions import session
 
 from ioplan.records import Resolved, RunRequest, SessionEvent, StoredHistogram
 from ioplan.results import (

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 from command import ioplan
+from figures import run
 from packed import unpacked_in
-from run_data import run, session
+from sessions import session
 
 from ioplan.records import (
     Drive,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from figures import measurement, record
 from paths import ROOT
 from postgres import needs_postgres, postgres, psql
-from run_data import measurement, record, session
+from sessions import session
 
 from ioplan.results.store import Store, push
 

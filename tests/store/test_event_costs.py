@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from figures import interval, record
 from plans import checked
-from run_data import record, session
+from sessions import put
 
-from ioplan.planner.places import places_of
-from ioplan.records import EventMade, Interval, RunDetail, RunRecord
+from ioplan.records import EventMade, RunDetail, RunRecord, Verdict
 from ioplan.results import export
+from ioplan.results.measure import Sample
 from ioplan.results.store import Store
-from ioplan.runner.session.expectations import ExpectationTracker
+from ioplan.runner import judge
 
 PLAN = """test "demo" {
   run random 4KiB 100/0, qd 4 for 30s, event "down" at 10s
@@ -27,13 +28,6 @@ PLAN = """test "demo" {
 """
 
 
-def interval(second: int, ios: int, p99_ns: float) -> Interval:
-    latency = {"mean_ns": p99_ns, "p50_ns": p99_ns, "p99_ns": p99_ns}
-    parts = {"ios": {"read": ios}, "bytes": {"read": 4096 * ios}, "errors": 0}
-    last = {"p99_9_ns": p99_ns, "max_ns": int(p99_ns)}
-    return Interval(t_s=second, length_s=1.0, **parts, **latency, **last)
-
-
 def of_event(slow_until_s: int, seq: int = 1) -> tuple[RunRecord, RunDetail]:
     """1,000 IOPS at 1 ms; from the event at 10 s on 400 at 5 ms, for that long."""
     made = EventMade(
@@ -41,8 +35,8 @@ def of_event(slow_until_s: int, seq: int = 1) -> tuple[RunRecord, RunDetail]:
     )
     slow = range(11, slow_until_s + 1)
     series = [
-        interval(second, *((400, 5e6) if second in slow else (1000, 1e6)))
-        for second in range(1, 31)
+        interval(n, 400 if n in slow else 1000, 1.0, "read", 5e6 if n in slow else 1e6)
+        for n in range(1, 31)
     ]
     return record(seq, events=(made,), cell={}), RunDetail(series=series)
 
@@ -50,18 +44,16 @@ def of_event(slow_until_s: int, seq: int = 1) -> tuple[RunRecord, RunDetail]:
 def exported(folder: Path, *made: tuple[RunRecord, RunDetail]) -> list[dict[str, Any]]:
     out = io.BytesIO()
     with Store.open(folder / "results.db") as store:
-        store.begin(session())
-        for one in made:
-            store.add(*one)
+        put(store, *made)
         export(store, "last", "csv", out, plan=checked(PLAN))
     rows = csv.DictReader(io.StringIO(out.getvalue().decode(), newline=""))
     return [row for row in rows if row["scope"] == "total"]
 
 
-def judged(made: tuple[RunRecord, RunDetail]) -> list[Any]:
-    plan = checked(PLAN)
-    (run,) = places_of(plan).values()
-    return list(ExpectationTracker(run.test, None).add(run, *made))
+def judged(made: tuple[RunRecord, RunDetail]) -> list[Verdict]:
+    (test,) = checked(PLAN).tests
+    sample = Sample(*made)
+    return [judge(one, [sample]) for one in test.expectations]
 
 
 @pytest.mark.parametrize("slow_s", [3, 6])

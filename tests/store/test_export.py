@@ -12,30 +12,26 @@ from typing import Any
 
 import pyarrow.parquet
 import pytest
-from run_data import record, run, session
+from figures import SESSION_ID as ID
+from figures import measurement, record, run, without_io
+from sessions import put
 
-from ioplan.core.formats import FormatError
+from ioplan import ExplainedError
 from ioplan.language import SteadyRule, parse_metric
 from ioplan.records import RunDetail, RunRecord
 from ioplan.results import export
-from ioplan.results.exports.columns import counted_of, run_rows, series_rows
-from ioplan.results.exports.tabular import ExportError
 from ioplan.results.measure import Figure, assess
 from ioplan.results.report import document
 from ioplan.results.store import Store
 
-ID = session().id
 NASTY = 'a,"b"\nc\rd; =1+1 é'
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store.open(tmp_path / "results.db") as opened:
-        opened.begin(session())
-        opened.add(*run(1))
-        opened.add(*run(2, cell={"qd": "8", "note": NASTY}))
-        empty = record(3).total.model_copy(update={"ios": 0, "latency": None})
-        opened.add(record(3, status="failed", total=empty, directions={}), RunDetail())
+        other = run(2, cell={"qd": "8", "note": NASTY})
+        put(opened, run(1), other, without_io(3, cell={"qd": "16"}))
         yield opened
 
 
@@ -65,39 +61,36 @@ def as_csv(row: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def expected_runs(store: Store) -> list[dict[str, Any]]:
-    counted = counted_of(list(store.records(ID)))
-    return [row for r in store.records(ID) for row in run_rows(r, counted)]
-
-
-def expected_series(store: Store) -> list[dict[str, Any]]:
-    counted = counted_of(list(store.records(ID)))
-    return [
-        row
-        for r in store.records(ID)
-        for row in series_rows(r, counted, store.detail(ID, r.seq).series)
+@pytest.mark.parametrize("series", [False, True])
+@pytest.mark.promise("figures.export")
+def test_csv_and_parquet_have_the_same_rows(store: Store, series: bool) -> None:
+    found = from_csv(exported(store, "csv", series=series))
+    wanted = [
+        as_csv(row) for row in from_parquet(exported(store, "parquet", series=series))
     ]
-
-
-EXPECTED = {False: expected_runs, True: expected_series}
-
-
-@pytest.mark.parametrize("series", [False, True])
-@pytest.mark.promise("figures.export")
-def test_csv_agrees_with_the_store(store: Store, series: bool) -> None:
-    got = from_csv(exported(store, "csv", series=series))
-    expected = [as_csv(row) for row in EXPECTED[series](store)]
     assert [
-        {k: row[k] for k in want} for row, want in zip(got, expected, strict=True)
-    ] == expected
-    assert all(len(row) == len(got[0]) and None not in row for row in got)
+        {k: row[k] for k in want} for row, want in zip(found, wanted, strict=True)
+    ] == wanted
+    assert all(len(row) == len(found[0]) and None not in row for row in found)
 
 
-@pytest.mark.parametrize("series", [False, True])
 @pytest.mark.promise("figures.export")
-def test_parquet_agrees_with_the_store(store: Store, series: bool) -> None:
-    got = from_parquet(exported(store, "parquet", series=series))
-    assert got == EXPECTED[series](store)
+def test_a_series_has_what_the_intervals_have(store: Store) -> None:
+    rows = from_parquet(exported(store, "parquet", series=True))
+    points = [
+        (seq, point) for seq in (1, 2, 3) for point in store.detail(ID, seq).series
+    ]
+    assert len(rows) == 6
+    for row, (seq, point) in zip(rows, points, strict=True):
+        assert (row["seq"], row["t_s"], row["length_s"]) == (seq, point.t_s, 1.0)
+        for direction in ("read", "write"):
+            assert row[f"{direction}_ios"] == point.ios[direction]
+            assert row[f"{direction}_bytes"] == point.bytes[direction]
+        for name in ("mean_ns", "p50_ns", "p99_ns", "p99_9_ns", "max_ns"):
+            assert row[name.replace("p99_9", "p99.9")] == getattr(point, name)
+    lines = exported(store, "jsonl", series=True).splitlines()
+    document = json.loads(exported(store, "json", series=True))
+    assert [json.loads(line) for line in lines] == document["series"] == rows
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
@@ -122,7 +115,7 @@ def test_streams_add_up_to_the_runs(store: Store, format: str) -> None:
 
 
 def test_streams_without_series_are_refused(store: Store) -> None:
-    with pytest.raises(ExportError, match="add --series"):
+    with pytest.raises(ExplainedError, match="add --series"):
         exported(store, "csv", streams=True)
 
 
@@ -152,18 +145,17 @@ STEADY = SteadyRule(metric=parse_metric("iops"), window=3, range_percent=1000)
 def rounds(tmp_path: Path) -> Iterator[Store]:
     """Five rounds of two cells, and round 4 of one of them done once more."""
     with Store.open(tmp_path / "rounds.db") as store:
-        store.begin(session())
         values: list[Figure] = []
         turns = [(n, qd) for n in range(1, 6) for qd in ("4", "8")]
+        made = [record(20, cell={}, test="alone")]
         for seq, (number, qd) in enumerate([*turns, (4, "8")], start=1):
-            made = record(seq, cell={"qd": qd}, run_id=f"{number} {qd}")
-            update = {"asked": made.asked.model_copy(update={"round": number})}
+            asked = {"cell": {"qd": qd}, "run_id": f"{number} {qd}", "round": number}
+            one = record(seq, measurement(seq), **asked)
             if qd == "4":
-                values.append(Figure(made.total.iops))
-                update["steady"] = assess(STEADY, values)  # type: ignore[assignment]
-            store.add(made.model_copy(update=update), RunDetail())
-        made = record(20, cell={}, test="alone")
-        store.add(made, RunDetail())
+                values.append(Figure(one.total.iops))
+                one = one.model_copy(update={"steady": assess(STEADY, values)})
+            made.append(one)
+        put(store, *made)
         yield store
 
 
@@ -251,21 +243,13 @@ def test_jsonl_is_a_record_a_line(store: Store) -> None:
     assert runs == list(store.records(ID))
 
 
-def test_series_as_json_and_jsonl(store: Store) -> None:
-    expected = expected_series(store)
-    lines = exported(store, "jsonl", series=True).splitlines()
-    document = json.loads(exported(store, "json", series=True))
-    assert len(expected) == 6
-    assert [json.loads(line) for line in lines] == document["series"] == expected
-
-
 @pytest.mark.parametrize("format", ["json", "jsonl", "csv", "parquet"])
 @pytest.mark.parametrize("series", [False, True])
 def test_an_empty_session_can_be_exported(
     tmp_path: Path, format: str, series: bool
 ) -> None:
     with Store.open(tmp_path / "empty.db") as store:
-        store.begin(session())
+        put(store)
         data = exported(store, format, series=series)
     assert data or format == "jsonl"
     if format == "parquet":
@@ -273,9 +257,9 @@ def test_an_empty_session_can_be_exported(
 
 
 def test_an_unknown_format_is_named(store: Store) -> None:
-    with pytest.raises(FormatError, match="did you mean 'parquet'"):
+    with pytest.raises(ExplainedError, match="did you mean 'parquet'"):
         exported(store, "parket")
-    with pytest.raises(ExportError, match="json only"):
+    with pytest.raises(ExplainedError, match="json only"):
         exported(store, "csv", detail=True)
 
 
@@ -283,5 +267,5 @@ def test_without_pyarrow_the_extra_is_named(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ExportError, match=r"pip install 'ioplan\[parquet\]'"):
+    with pytest.raises(ExplainedError, match=r"pip install 'ioplan\[parquet\]'"):
         exported(store, "parquet")

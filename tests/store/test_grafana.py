@@ -9,8 +9,9 @@ from typing import Any
 
 import paths
 import pytest
+from figures import run
 from postgres import needs_postgres, postgres
-from run_data import run, session
+from sessions import session
 
 from ioplan.records import Drive, Verdict
 from ioplan.results.store import Store

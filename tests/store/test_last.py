@@ -15,12 +15,10 @@ from types import SimpleNamespace
 
 import pytest
 from command import ioplan, plan_file
-from run_data import session
+from sessions import session
 
-from ioplan.core.state_folder import state_folder
 from ioplan.records import new_session_id
-from ioplan.results import Bundled, bundle_bytes, read_bundle
-from ioplan.results.share.contents import restore
+from ioplan.results import Bundled, bundle_bytes
 from ioplan.results.store import Store
 from ioplan_lab import Job, Jobs, lane_folders
 
@@ -106,8 +104,9 @@ def test_of_a_bundle_the_last_is_what_was_started_last(
     sessions = [Bundled(session(id=id, status="ok"), (), ()) for id in shuffled(ten)]
     bundle = tmp_path / "x.ioplan-bundle"
     bundle.write_bytes(bundle_bytes(tuple(sessions), b"report"))
-    with Store.open(tmp_path / "results.db") as store:
-        restore(read_bundle(bundle).sessions, store)
+    path = tmp_path / "results.db"
+    assert ioplan("unbundle", bundle, "--store", path).code == 0
+    with Store.open(path) as store:
         assert store.session("last").id == ten[-1]
         own = new_session_id()
         store.begin(session(id=own))
@@ -197,9 +196,12 @@ def test_without_a_place_for_it_the_time_alone_decides(
 
 
 @pytest.mark.parametrize("content", [b"", b"what", b"-1", b"9" * 24])
-def test_a_damaged_counter_is_left(clock: Clock, content: bytes) -> None:
+def test_a_damaged_counter_is_left(
+    clock: Clock, content: bytes, tmp_path: Path
+) -> None:
     clock(INSTANT_NS)
-    state_folder().mkdir(parents=True)
-    (state_folder() / "last-id").write_bytes(content)
+    new_session_id()
+    (kept,) = (tmp_path / "state").rglob("last-id")
+    kept.write_bytes(content)
     first = new_session_id()
     assert first.startswith("2026") and first < new_session_id()

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 from command import plan_file
+from figures import record
 from refused import refused
-from run_data import record, session
+from sessions import session
 from started import started
 
 from ioplan import StoreFault

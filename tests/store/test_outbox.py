@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 from command import ioplan
-from run_data import measurement, record, session
+from figures import measurement, run
+from sessions import put, session
 
 from ioplan.results.store import (
     Delivery,
@@ -27,16 +29,22 @@ IDS = [f"20261121-05000{number}-aaaa" for number in range(3)]
 NOWHERE = "postgresql://lab:secret@127.0.0.1:1/ioplan"
 
 
-@pytest.fixture
-def outbox(tmp_path: Path) -> Outbox:
-    """Of a store with three sessions of two runs, all of them to be sent to b.db."""
-    found = Outbox(tmp_path / "a.db")
-    with Store.open(found.store) as store:
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with three sessions of two runs."""
+    path = tmp_path_factory.mktemp("three") / "a.db"
+    with Store.open(path) as store:
         for id in IDS:
-            found.add(id, str(tmp_path / "b.db"))
-            store.begin(session().model_copy(update={"id": id}))
-            for seq in (1, 2):
-                store.add(record(seq, session=id, made=MADE), MADE.detail)
+            put(store, run(1, MADE), run(2, MADE), id=id)
+    return path
+
+
+@pytest.fixture
+def outbox(three: Path, tmp_path: Path) -> Outbox:
+    """Of a copy of that store, all of whose sessions are to be sent to b.db."""
+    found = Outbox(shutil.copy(three, tmp_path / "a.db"))
+    for id in IDS:
+        found.add(id, str(tmp_path / "b.db"))
     return found
 
 
@@ -75,7 +83,7 @@ def test_a_session_that_goes_on_is_sent_when_it_has_ended(outbox: Outbox) -> Non
 def test_a_refused_session_is_told_and_holds_up_no_other(outbox: Outbox) -> None:
     with Store.open(outbox.store.with_name("b.db")) as shared:
         other = {"id": IDS[0], "target": "another drive"}
-        shared.begin(session().model_copy(update=other))
+        shared.begin(session(**other))
     send_all(outbox.store, 0)
     assert there(outbox) == {IDS[0]: 0, IDS[1]: 2, IDS[2]: 2}
     assert outbox.due() == [], "it is not tried again and again"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from figures import run
 from pydantic import ValidationError
-from run_data import run, session
+from sessions import session
 
 from ioplan.records import Drive, RunDetail, Session, Verdict
 from ioplan.results.store import SessionFilter, Store

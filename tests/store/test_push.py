@@ -14,9 +14,10 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
+from figures import measurement, record
 from postgres import Server, needs_postgres
 from postgres import server as running_server
-from run_data import measurement, record, session
+from sessions import session
 
 from ioplan.records import Drive, SessionEvent, Verdict
 from ioplan.results.history import Question, history

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from figures import measurement, record, run
 from pydantic import ValidationError
-from run_data import measurement, record, run, session
+from sessions import session
 
 from ioplan.records import RunRecord, Steady, Verdict, record_schema
 from ioplan.results import export

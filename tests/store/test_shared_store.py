@@ -13,8 +13,9 @@ from typing import Any
 import paths
 import pytest
 from command import ioplan, plan_file
+from figures import record, run
 from postgres import needs_postgres, postgres
-from run_data import record, run, session
+from sessions import session
 
 from ioplan.records import Drive
 from ioplan.results.store import COLUMNS, Store

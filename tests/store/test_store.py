@@ -21,10 +21,11 @@ from typing import Any
 import paths
 import pytest
 from command import ioplan
+from figures import HOST, measurement, record, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refused import refused
-from run_data import HOST, measurement, record, run, session
+from sessions import session
 
 from ioplan import CommandFault, Session, StoreFault
 from ioplan.core.state_folder import state_folder
@@ -92,19 +93,19 @@ series = st.lists(
 ).map(tuple)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(histograms)
 def test_histograms_survive_the_codec(given: tuple[StoredHistogram, ...]) -> None:
     assert decode_histograms(encode_histograms(given)) == given
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(series)
 def test_series_survive_the_codec(given: tuple[Interval, ...]) -> None:
     assert decode_series(encode_series(given)) == given
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(st.binary(max_size=60), st.integers(0, 200))
 def test_damaged_bytes_are_a_codec_error(noise: bytes, cut: int) -> None:
     sound = encode_series(run(1)[1].series)
@@ -644,7 +645,8 @@ def test_a_damaged_store(store: Store, path: Path) -> None:
 
 WRITER = """
 import sys
-from run_data import run, session
+from figures import run
+from sessions import session
 from ioplan.results.store.store import Store
 path, name, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 pair = run(1)

@@ -7,7 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from run_data import record, run, session
+from figures import record, run
+from sessions import session
 
 from ioplan.records import RunRecord
 from ioplan.results.store import COLUMNS, VIEWS, Store, StoreError

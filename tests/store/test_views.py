@@ -13,7 +13,8 @@ from typing import Any
 
 import paths
 import pytest
-from run_data import record, run, session
+from figures import record, run
+from sessions import session
 
 from ioplan.records import PERCENTILES, Drive, RunRecord
 from ioplan.results.store import VIEWS, Store

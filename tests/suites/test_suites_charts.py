@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from command import ioplan
-from run_data import record, session
+from figures import record
+from sessions import session
 from suite_rows import PLANS, plan_of
 
 from ioplan import metric_text

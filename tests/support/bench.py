@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
 
+from figures import SECOND_NS, counts, stream
 from plans import checked
-from run_data import SECOND_NS, counts, session, stream
+from sessions import session
 
 from ioplan.backends import (
     Availability,

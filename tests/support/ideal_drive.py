@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from run_data import session
+from sessions import session
 
 from ioplan import JobStream
 from ioplan.backends import (

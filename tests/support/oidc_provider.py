@@ -26,8 +26,15 @@ Changed = Callable[[dict[str, Any]], dict[str, Any]]
 class Provider:
     """`change` alters the claims, `sign` the whole token."""
 
+    issuer = ""
+
     def __init__(self) -> None:
-        self.key = RSAKey.generate_key(2048, {"kid": "one", "use": "sig"})
+        self.first_key = RSAKey.generate_key(2048, {"kid": "one", "use": "sig"})
+        self.reset()
+
+    def reset(self) -> None:
+        """As it is started: it knows ada, and is honest."""
+        self.key = self.first_key
         self.other_keys: list[dict[str, str]] = []
         self.codes: dict[str, dict[str, str]] = {}
         self.person: dict[str, Any] = {
@@ -37,7 +44,6 @@ class Provider:
         }
         self.change: Changed = lambda claims: claims
         self.sign: Callable[[dict[str, Any]], str] = self.signed
-        self.issuer = ""
         self.named = ""
         self.asked: list[str] = []
 

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from io import StringIO
 from typing import Any
 
-from run_data import (
-    session,
-)
+from figures import SESSION_ID
+from msgspec.structs import replace
+from rich.console import Console
 
-from ioplan.language import Test
-from ioplan.language.plan import Chart
-from ioplan.records import Interval
-from ioplan.results.report import (
-    ChartSpec,
-    Document,
-    Reader,
-    Request,
-    chart,
-    document,
-    pictures,
-    points,
-    renderer,
-)
+from ioplan.language import Metric, Test, parse_metric
+from ioplan.results import report
+from ioplan.results.report import ChartSpec, Document, Reader, document, points
 from ioplan.results.store import Store
 
-ID = session().id
+ID = SESSION_ID
 
 
-def drawn(store: Store, kind: str, by: tuple[str, ...] = (), **more: Any) -> ChartSpec:
-    """The first picture of a chart of all runs."""
-    runs = points({"A": list(store.records(ID))})
-    request = Request(
-        chart(kind, more.get("metrics", ("iops",)), by), runs, Reader(store)
-    )
-    return next(iter(renderer(request.chart)(request)))
+def charts(
+    store: Store,
+    kind: str,
+    *metrics: str | Metric,
+    by: str = "",
+    of: Mapping[str, str] = {"A": ID},  # it is not changed
+) -> list[ChartSpec]:
+    """What a chart line draws of all runs; `by` are its axes, `of` sessions by label."""
+    line = report.chart(kind, (), by.split())
+    parsed = [parse_metric(one) if isinstance(one, str) else one for one in metrics]
+    test = Test(title="demo", charts=(replace(line, metrics=tuple(parsed)),), axes=())
+    runs = points({label: list(store.records(id)) for label, id in of.items()})
+    return list(report.pictures(test, runs, Reader(store)))
 
 
 def column(picture: ChartSpec, key: str) -> list[Any]:
@@ -41,28 +38,23 @@ def column(picture: ChartSpec, key: str) -> list[Any]:
     return [row[at] for row in picture.frame.rows]
 
 
-def interval(t_s: float, ios: int, length_s: float = 1.0) -> Interval:
-    return Interval(
-        t_s=t_s,
-        length_s=length_s,
-        ios={"write": ios},
-        bytes={"write": ios * 4096},
-        errors=0,
-        mean_ns=100.0,
-        p50_ns=90.0,
-        p99_ns=200.0,
-        p99_9_ns=300.0,
-        max_ns=400,
-    )
-
-
-def asked_for(store: Store, one: Chart) -> list[ChartSpec]:
-    """The pictures of one chart of all runs."""
-    test = Test(title="demo", charts=(one,), axes=())
-    runs = points({"A": list(store.records(ID))})
-    return list(pictures(test, runs, Reader(store)))
-
-
-def composed(store: Store) -> Document:
-    sessions = [store.session(ID)]
+def composed(store: Store, *ids: str) -> Document:
+    sessions = [store.session(id) for id in ids or (ID,)]
     return document(store, sessions, {}, "Made in a test")
+
+
+def printed(picture: ChartSpec, width: int = 80, colors: Any = None) -> str:
+    """As a terminal shows it, which has colours where a system of them is given."""
+    console = Console(
+        file=StringIO(),
+        width=width,
+        force_terminal=bool(colors),
+        color_system=colors,
+        no_color=not colors,
+    )
+    for part in report.drawn(picture, console):
+        console.print(part)
+    text: str = console.file.getvalue()  # type: ignore[attr-defined]
+    assert colors or ("\x1b" not in text)
+    assert colors or max(map(len, text.splitlines())) <= width
+    return text

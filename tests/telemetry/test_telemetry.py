@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import pytest
 from command import Done, ioplan, plan_file
 from cpu_witness import Moment, check_cpu, ended_s, watching
+from figures import SECOND_NS, record, run, workload
 from hypothesis import given
 from hypothesis import strategies as st
 from made_machine import CPU, heat, nvme, put, rapl, stat
-from run_data import SECOND_NS, record, run, session, workload
+from sessions import session
 
 from ioplan.backends import TargetFacts
 from ioplan.job import Progress, Result, Started

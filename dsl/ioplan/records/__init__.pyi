@@ -6,6 +6,8 @@ from ioplan.records.record import BackendFacts as BackendFacts
 from ioplan.records.record import DirectionResult as DirectionResult
 from ioplan.records.record import EventMade as EventMade
 from ioplan.records.record import Interval as Interval
+from ioplan.records.record import PhaseResult as PhaseResult
+from ioplan.records.record import PowerCutMade as PowerCutMade
 from ioplan.records.record import RunDetail as RunDetail
 from ioplan.records.record import RunRecord as RunRecord
 from ioplan.records.record import Steady as Steady

@@ -1,5 +1,6 @@
 from ioplan_importer.findings import Findings as Findings
 from ioplan_importer.findings import ImportFault as ImportFault
+from ioplan_importer.fio_results.log_file import log_of as log_of
 from ioplan_importer.fio_results.sessions import SUMMARY_ONLY as SUMMARY_ONLY
 from ioplan_importer.fio_results.sessions import ImportedSession as ImportedSession
 from ioplan_importer.fio_results.sessions import import_results as import_results

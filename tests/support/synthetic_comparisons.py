@@ -1,23 +1,18 @@
-"""Sessions of figures of known noise, for the tests and benchmarks of `compare`."""
+"""Sessions of figures of known noise, for the judge of `compare`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
-from math import exp, log1p, sqrt
+from math import log1p, sqrt
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
-from run_data import measurement, record, session
 
 from ioplan.language import Metric
-from ioplan.records import RunDetail, RunRecord
 from ioplan.results.compare.call import Calls, calls
 from ioplan.results.compare.estimate import MetricPair, MetricSide, MetricTable
 from ioplan.results.compare.noise import Group, Logs, learned
-from ioplan.results.measure import Measurement
-from ioplan.results.store import Store
 
 Floats = npt.NDArray[np.float64]
 METRICS = (Metric(name="iops"), Metric(name="mean"), Metric(name="p99"))
@@ -145,67 +140,3 @@ def alarms(found: list[Calls]) -> bool:
         for metric in found
         for one in (*metric.cells, *([metric.all] if metric.all else []))
     )
-
-
-def store_session(
-    store: Store, number: int, change: Mapping[str, float] | None = None, **more: object
-) -> str:
-    """A session, the `number`th of its day, of three runs at each of some queue depths.
-
-    Sessions differ by 0.5 % and runs by 0.1 %, beside `change`, by depth. Returns its id.
-    """
-    rng = np.random.default_rng(number)
-    id = f"20260101-{number:06}-aaaa"
-    moment = {"started_at": f"2026-01-01T00:{number:02}:00Z"}
-    store.begin(session(id, status="ok", **moment))
-    for at, qd in enumerate(DEPTHS):
-        level = (1 + (change or {}).get(qd, 0.0)) * exp(0.005 * rng.normal())
-        for turn in range(3):
-            faster = level * exp(0.001 * rng.normal())
-            seq = 3 * at + turn + 1
-            store.add(_scaled(_run(seq, id, qd, turn, more), faster), RunDetail())
-    return id
-
-
-DEPTHS = ("1", "2", "4", "8")
-
-
-def _run(
-    seq: int, id: str, qd: str, turn: int, more: Mapping[str, object]
-) -> RunRecord:
-    cell = {"qd": qd}
-    one = record(
-        seq,
-        session=id,
-        test="Reads",
-        cell=cell,
-        run_id=f"run-{qd}",
-        made=_made(),
-        **more,
-    )
-    return one.model_copy(
-        update={"asked": one.asked.model_copy(update={"iteration": turn + 1})}
-    )
-
-
-@cache
-def _made() -> Measurement:
-    return measurement(ios=400)
-
-
-def _scaled(one: RunRecord, faster: float) -> RunRecord:
-    """With more I/Os, each of them shorter."""
-    total = one.total
-    assert total.latency
-    kept = [
-        each.model_copy(update={"latency_ns": each.latency_ns / faster})
-        for each in total.latency.percentiles
-    ]
-    latency = total.latency.model_copy(
-        update={"mean_ns": total.latency.mean_ns / faster, "percentiles": tuple(kept)}
-    )
-    ios = round(1000 * total.ios * faster)
-    done = total.model_copy(
-        update={"ios": ios, "iops": ios / one.run_s, "latency": latency}
-    )
-    return one.model_copy(update={"total": done, "directions": {"read": done}})
