@@ -67,11 +67,10 @@ class Drawn:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
+        usual = hypothesis.settings.get_profile("ioplan")
         phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
-        always: dict[str, Any] = {"derandomize": True, "database": None}
-        hypothesis.settings.register_profile(
-            "mutants", deadline=None, phases=phases, max_examples=25, **always
-        )
+        few = hypothesis.settings(usual, max_examples=25, phases=phases)
+        hypothesis.settings.register_profile("mutants", few)
         hypothesis.settings.load_profile("mutants")
 
 
@@ -96,7 +95,7 @@ def apart(work: Callable[[Path], object], most_s: float) -> Note:
             _be_apart(work, note, int(most_s))
         until_s = time.monotonic() + 5 * most_s
         while not (ended := os.waitpid(child, os.WNOHANG))[0]:
-            time.sleep(0.005)
+            time.sleep(0.02)
             if time.monotonic() > until_s:
                 os.kill(child, signal.SIGKILL)
         with suppress(ProcessLookupError):
@@ -105,11 +104,16 @@ def apart(work: Callable[[Path], object], most_s: float) -> Note:
     return {"code": ended[1], **json.loads(text or "{}")}
 
 
+def end_with_parent() -> None:
+    """Whatever ends that."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
 def _be_apart(work: Callable[[Path], object], note: Path, cpu_s: int) -> None:
     code = 70
     try:
         os.setpgid(0, 0)
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # when its parent ends
+        end_with_parent()
         resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
         os.environ["TMPDIR"] = str(note.parent)
@@ -136,7 +140,7 @@ class Reach:
         self.modules = [mutation.module_of(file) for file in mutation.files_of(code)]
         self.costs: dict[str, float] = {}
         self.left_out: dict[str, bool] = {}
-        self.blocks: dict[str, list[str]] = defaultdict(list)
+        self.blocks: dict[str, list[int]] = defaultdict(list)
         file = note.with_name("map")
         file.write_bytes(bytes(LINES * len(self.modules)))
         mutation.install(os.pathsep.join(map(str, ["", file, *code])))
@@ -168,7 +172,7 @@ class Reach:
         finally:
             self.costs[item.nodeid] = round(self.tests.clock() - before_s, 3)
             for block in self._blocks():
-                self.blocks[block].append(item.nodeid)
+                self.blocks[block].append(len(self.costs) - 1)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if not report.passed:
@@ -203,8 +207,9 @@ class Reached(NamedTuple):
     def of(cls, notes: list[Note]) -> Reached:
         reached = cls({}, defaultdict(list), set())
         for note in notes:
-            for block, tests in note["blocks"].items():
-                reached.blocks[block] += [t for t in tests if t not in note["left_out"]]
+            names = list(note["costs"])
+            for block, numbers in note["blocks"].items():
+                reached.blocks[block] += [names[number] for number in numbers]
             for test in note["costs"].keys() - note["left_out"].keys():
                 reached.costs[test] = note["costs"][test]
             reached.on_import.update(note["on_import"])
@@ -218,15 +223,15 @@ class Reached(NamedTuple):
 
         What the tests of a file share is made by the first of them, and seen in all.
         """
+        blocks, beside = [block_of(mutant)], {*self.costs}
         if self.is_on_import(mutant):
             module = f"{mutation.module_of(mutant.file)}:"
             blocks = [block for block in self.blocks if block.startswith(module)]
-            direct = {test for block in blocks for test in self.blocks[block]}
-            beside = {*self.costs}
-        else:
-            direct = {*self.blocks.get(block_of(mutant), ())}
+        direct = {test for block in blocks for test in self.blocks.get(block, ())}
+        direct &= self.costs.keys()
+        if not self.is_on_import(mutant):
             files = {file_of(test) for test in direct}
-            beside = {test for test in self.costs if file_of(test) in files}
+            beside = {test for test in beside if file_of(test) in files}
         return self._ordered(direct) + self._ordered(beside - direct)
 
     def _ordered(self, tests: set[str]) -> list[str]:
@@ -243,20 +248,17 @@ class Trial:
 
     def __init__(self, tests: Tests, reached: Reached) -> None:
         self.tests, self.reached, self.failed = tests, reached, ""
-        self.never: set[str] = set()
-        """What fails without any mutant."""
 
     def outcome(self, mutant: Mutant) -> Note:
         """`found` and by which test, or `survived`; what fails anyway finds nothing."""
         begun_s = time.monotonic()
         while True:
-            every = self.reached.tests(mutant)
-            tests = [test for test in every if test not in self.never]
+            tests = self.reached.tests(mutant)
             note = self.attempt(mutant, tests)
             by = note["by"]
             if by not in tests or not self.attempt(None, [by])["by"]:
                 break
-            self.never.add(by)
+            del self.reached.costs[by]
         seconds = round(time.monotonic() - begun_s, 2)
         counts = {"ran": note["ran"], "of": len(tests), "seconds": seconds}
         return {"end": "found" if by else "survived", "by": by, **counts}
@@ -319,11 +321,8 @@ class Served(Trial):
         assert not done["code"], "the process that serves has ended early"
 
     def work(self) -> None:
-        self.functions: dict[str, list[FunctionType]] = defaultdict(list)
         gc.unfreeze()
-        for thing in gc.get_objects():
-            if type(thing) is FunctionType:
-                self.functions[thing.__code__.co_filename].append(thing)
+        self.functions = [f for f in gc.get_objects() if type(f) is FunctionType]
         gc.freeze()
         self.judge(self)
 
@@ -342,7 +341,8 @@ class Served(Trial):
             mutation.install(f"{mutant.node}{os.pathsep}{mutant.file}")
             if mutation.module_of(mutant.file) in sys.modules:
                 codes = mutation.changed_codes(mutant)
-                made = self.functions[str(mutant.file)]
+                name = str(mutant.file)
+                made = (f for f in self.functions if f.__code__.co_filename == name)
                 changed = [function for function in made if function.__code__ in codes]
                 assert changed
                 for function in changed:

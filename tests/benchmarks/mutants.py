@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import mutation
-from mutant_tests import Reached, Served, Tests, Trial, reach
+from mutant_tests import Reached, Served, Tests, Trial, end_with_parent, reach
 from mutation import Mutant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -200,8 +200,13 @@ def queue(numbers: list[int]) -> Iterator[int]:
 
 def side_by_side(workers: int, work: Callable[[int], None]) -> None:
     """The same in several processes, by number."""
+
+    def end_with_these(number: int) -> None:
+        end_with_parent()
+        work(number)
+
     fork = multiprocessing.get_context("fork")
-    children = [fork.Process(target=work, args=(n,)) for n in range(workers)]
+    children = [fork.Process(target=end_with_these, args=(n,)) for n in range(workers)]
     for child in children:
         child.start()
     for child in children:
