@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 from chromium import Browser
 from command import ioplan
-from figures import record, run
-from sessions import session
-
-from ioplan.results.store import Store
+from figures import run
+from sessions import put
 
 pytestmark = pytest.mark.slow
 
@@ -20,29 +18,29 @@ EVIL = (
 )
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Path:
+IDENTITY = {"model": EVIL, "firmware": EVIL, "serial": EVIL}
+HOSTILE = {
+    "target": {"path": EVIL, "capacity_bytes": 1 << 30, "identity": IDENTITY},
+    "warnings": (EVIL,),
+    "substitutions": (EVIL,),
+}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of a session whose every text is hostile."""
+    tmp_path = tmp_path_factory.mktemp("hostile")
     store = tmp_path / "results.db"
-    with Store.open(store) as opened:
-        opened.begin(session(plan=EVIL, plan_file=EVIL, backend=EVIL, target=EVIL))
-        for seq, qd in enumerate(("1", "2", EVIL), start=1):
-            made, detail = run(seq, test=EVIL, cell={"qd": qd, EVIL: EVIL + qd})
-            opened.add(made.model_copy(update=hostile(made.target)), detail)
-        lost = record(4, test=EVIL, status="failed", message=EVIL)
-        opened.add(lost, run(4)[1])
+    runs = [
+        run(seq, test=EVIL, cell={"qd": qd, EVIL: EVIL + qd}, **HOSTILE)
+        for seq, qd in enumerate(("1", "2", EVIL), start=1)
+    ]
+    lost = run(4, test=EVIL, status="failed", message=EVIL)
+    about = {"plan": EVIL, "plan_file": EVIL, "backend": EVIL, "target": EVIL}
+    put(store, *runs, lost, **about)
     done = ioplan("report", "last", "--store", store, "-o", tmp_path / "report.html")
     assert done.code == 0, done.err
     return tmp_path / "report.html"
-
-
-def hostile(target: dict[str, object]) -> dict[str, object]:
-    identity = {"model": EVIL, "firmware": EVIL, "serial": EVIL}
-    return {
-        "target": {**target, "identity": identity},
-        "warnings": (EVIL,),
-        "substitutions": (EVIL,),
-    }
 
 
 def test_no_script_of_theirs_runs(chromium: Browser, page: Path) -> None:

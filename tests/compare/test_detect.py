@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from command import Done, ioplan, plan_file
+from figures import run
+from sessions import put
 from synthetic_comparisons import World, alternating, judged
 
 from ioplan.results.history import log_limit, signals
-from ioplan.results.history.detect import On, detection
-from ioplan.results.store import Store
 
 PLAN = """test "Reads" {
   repeat 3 { run random 4KiB 100/0 for 1s }
@@ -64,41 +65,47 @@ def test_what_is_no_change_to_find(tmp_path: Path, change: str) -> None:
     assert done.code == 2 and "--detect" in done.err
 
 
-def test_so_many_sessions_do_find_it() -> None:
-    """Of the noise that is assumed: a loss of 5 % in all of ten cells."""
-    cells = 10
-    needs = detection(None, [f"run-{at}" for at in range(cells)], 5.0, On()).metrics[0]
-    assert needs.all_cells
-    loss = dict.fromkeys(range(cells), -0.05)
-    world = World(cells=cells)
-    found = [
-        judged(world, alternating(needs.all_cells), seed, loss)[0].all
-        for seed in range(30)
-    ]
+CELLS = 6
+
+
+def needs_of(tmp_path: Path, change: str) -> dict[str, Any]:
+    """What is answered of IOPS, in words of its JSON."""
+    metrics = json.loads(asked(tmp_path, change, "--json").out)["metrics"]
+    return dict(metrics[0])
+
+
+@pytest.mark.usefixtures("store_path")
+def test_so_many_sessions_do_find_it(tmp_path: Path) -> None:
+    """Of the noise that is assumed: a loss of 5 % in all cells."""
+    loss = dict.fromkeys(range(CELLS), -0.05)
+    design = alternating(needs_of(tmp_path, "5%")["all_cells"])
+    world = World(cells=CELLS)
+    found = [judged(world, design, seed, loss)[0].all for seed in range(30)]
     assert sum(one is not None and one.word == "different" for one in found) >= 27
 
 
-def test_it_answers_in_nights_which_grow_as_the_change_shrinks() -> None:
+@pytest.mark.usefixtures("store_path")
+def test_it_answers_in_nights_which_grow_as_the_change_shrinks(tmp_path: Path) -> None:
     """Of 2 % of noise; what the monitor takes for as large a step is about the same."""
-    ids = [f"run-{at}" for at in range(10)]
-    nights = [
-        detection(None, ids, size, On()).metrics[0].nights for size in (20, 10, 5)
-    ]
-    assert all(nights) and nights == sorted(nights, key=lambda one: one or 99)
-    assert nights[0] and nights[0] <= 3 and nights[2] and nights[2] <= 30
+    few, more, most = (
+        needs_of(tmp_path, one)["nights"] for one in ("20%", "10%", "5%")
+    )
+    assert few <= 3 and few <= more <= most <= 30
     rows = 0.02 * np.random.default_rng(5).normal(size=(12, 90))
     rows[:, 30:] += np.log(1 - 0.05)
-    limits = [log_limit(11)] * 90
+    limits = [log_limit(CELLS + 1)] * 90
     seen = [
         next(
             (s.seen - 29 for s in signals(row, limits)[0] if s.state == "confirmed"), 60
         )
         for row in rows.tolist()
     ]
-    assert abs(float(np.median(seen)) - nights[2]) <= 8
+    assert abs(float(np.median(seen)) - most) <= 8
 
 
-def test_a_database_without_these_runs_tells_nothing(store_path: Path) -> None:
-    with Store.open(store_path) as store:
-        (one, *_) = detection(store, ["never"], 10.0, On()).metrics
-    assert "assumed" in one.source and one.all_cells is None
+def test_a_database_without_these_runs_tells_nothing(
+    store_path: Path, tmp_path: Path
+) -> None:
+    """Of its drive, beside that of others."""
+    put(store_path, run(1))
+    assert "assumed" in needs_of(tmp_path, "10%")["source"]

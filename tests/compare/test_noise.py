@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, log1p, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +12,13 @@ import pytest
 from figures import HOST, measurement, record
 from sessions import session
 
-from ioplan.core.statistics.shared_variance import Variance
 from ioplan.language import Metric
 from ioplan.records import BackendFacts
 from ioplan.records.setup import setup_of
 from ioplan.results.compare import MetricNoise, side_of
 from ioplan.results.compare.earlier import Peers, RunFigures, noise_of, others
 from ioplan.results.compare.judge import learned_from, peers_of
-from ioplan.results.compare.noise import Group, added, learned, percent
+from ioplan.results.compare.noise import Group, learned, percent
 from ioplan.results.report import Reader
 from ioplan.results.store import Store
 
@@ -113,13 +112,6 @@ def test_figures_that_never_differ_have_the_floor() -> None:
     assert found and sqrt(found.value) == pytest.approx(0.012, abs=0.002)
 
 
-def test_degrees_of_a_sum_by_hand() -> None:
-    """(1 + 3)^2 / (1 / 2 + 9 / 6) is 8; what is exactly known adds none."""
-    assert added(Variance(1, 2), Variance(3, 6)) == (4, 8)
-    assert added(Variance(0, inf), Variance(2, 5)) == (2, 5)
-    assert percent(Variance(log1p(0.02) ** 2, 9)) == pytest.approx(2)
-
-
 # from a store
 
 
@@ -181,18 +173,6 @@ def test_noise_of_a_store(store: Store) -> None:
     p95 = noise_of(RunFigures(reader, Metric(name="p95")), like(store))
     coarse = p95.session(("run-1", 0))
     assert coarse and coarse.value >= (1 / 128) ** 2 / 12
-
-
-def test_of_large_plans_few_sessions_are_read(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(1, 8):
-        add(store, number)
-    assert [len(one.sessions) for one in like(store)] == [7]
-    monkeypatch.setattr("ioplan.results.compare.earlier.MOST_RUNS", 9)
-    assert [len(one.sessions) for one in like(store)] == [4]
-    monkeypatch.setattr("ioplan.results.compare.earlier.MOST_RUNS", 1)
-    assert [len(one.sessions) for one in like(store)] == [3]
 
 
 FILE = {"path": "/srv/a", "kind": "file", "capacity_bytes": 1 << 30, "block_bytes": 512}

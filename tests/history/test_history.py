@@ -14,27 +14,14 @@ import jsonschema
 import numpy as np
 import pytest
 from command import ioplan
-from figures import record
+from figures import measurement, record, without_io
 from paths import ROOT
-from sessions import nightly_id, put_nights
+from sessions import nightly_id, put, put_nights
 
-from ioplan.language import Metric, parse_metric
-from ioplan.records import Steady
-from ioplan.records.record import Decided
-from ioplan.results.compare.side import needs_parts, outlined
-from ioplan.results.history import History, Question, Series, history, summary_text
-from ioplan.results.history.analysis import TOO_FEW
-from ioplan.results.history.model import SignalEntry
-from ioplan.results.history.visits import CONDITIONS, changed, conditions_of
-from ioplan.results.report import Reader
-from ioplan.results.report.reader import is_plain
-from ioplan.results.store import Store, StoreError, pages
-from ioplan.results.store.briefs import (
-    brief_of,
-    brief_row,
-    results_of,
-    setting_of,
-)
+from ioplan.language import SteadyRule, parse_metric
+from ioplan.results.history import History, Question, history
+from ioplan.results.measure import Figure, assess
+from ioplan.results.store import Store
 
 SESSIONS, CELLS, AT = 24, 4, 18
 RUNS = [f"run-{cell + 1}" for cell in range(CELLS)]
@@ -113,111 +100,77 @@ def test_series_are_parted_and_narrowed(made: Path) -> None:
     assert {len(one.points) for one in only.series} == {SESSIONS - AT}
 
 
-def test_one_query_reads_a_page_of_sessions(
-    made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[int] = []
-    query = pages._page
-    monkeypatch.setattr(
-        pages, "_page", lambda *size: (asked.append(size[0]), query(*size))[1]
-    )
-    monkeypatch.setattr(pages, "PAGE_RUNS", 10 * CELLS)
-    with Store.open(made) as store:
-        whole = history(store, "demo", RUNS, Question())
-    assert asked == [10, 10, 4]
-    assert {len(one.points) for one in whole.series} == {SESSIONS}
+def rounds(path: Path) -> list[str]:
+    """Sessions of a cell in rounds, of which the last three count, and one without I/O."""
+    rule = SteadyRule(metric=parse_metric("iops"), window=3, range_percent=1000)
+    with Store.open(path) as store:
+        for night in range(4):
+            values, runs = [], []
+            for number in range(1, 6):
+                made = measurement(10 * night + number)
+                values.append(Figure(made.total.iops))
+                steady = assess(rule, values)
+                asked = {"round": number, "cell": {}, "run_id": "r"}
+                runs.append(record(number, made, steady=steady, **asked))
+            none = without_io(6, status="ok", run_id="none", cell={"qd": "none"})
+            put(store, *runs, none, id=nightly_id(night), ended="ok")
+    return ["r", "none"]
 
 
-@pytest.mark.parametrize("name", ["iops", "p99", "read.mean", "mean", "stddev"])
-def test_figures_are_those_of_whole_records(made: Path, name: str) -> None:
-    metric = parse_metric(name)
-    with Store.open(made) as store:
-        (page,) = pages.pages_of_runs(store, [nightly_id(3)], RUNS, whole=True)
-        outlines = [outlined(row, needs_parts(metric)) for row in page]
-        briefs = [brief_of(row) for row in page]
-        whole = list(store.records(nightly_id(3)))
-        reader = Reader(store)
-        for short, brief, full in zip(outlines, briefs, whole, strict=True):
-            figure = reader.figure(metric, [full])
-            assert figure == reader.figure(metric, [short])
-            assert figure == reader.figure(metric, [brief])
-            assert figure == reader.of_single(metric)(brief)
-        if is_plain(metric):
-            each = map(reader.of_single(metric), map(results_of, page))
-            assert [*each] == [reader.figure(metric, [full]) for full in whole]
-        settings = pages.whole_runs(store, [(one.session, one.seq) for one in whole])
-        for row, full in zip(settings, whole, strict=True):
-            assert conditions_of(setting_of(row)) == conditions_of(full)
-
-
-def test_columns_and_records_tell_the_same(made: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("of", ["sweep", "rounds"])
+def test_columns_and_records_tell_the_same(of: str, made: Path, tmp_path: Path) -> None:
     """Of the columns no record is read; of a store without them, all are."""
-    path = shutil.copy(made, tmp_path / "without.db")
-    with closing(sqlite3.connect(path)) as connection:
+    path, ids = made, RUNS
+    if of == "rounds":
+        path = tmp_path / "rounds.db"
+        ids = rounds(path)
+    other = shutil.copy(path, tmp_path / "without.db")
+    with closing(sqlite3.connect(other)) as connection:
         connection.execute("UPDATE run SET place = NULL, figures = NULL")
         connection.commit()
-    question = Question(metrics=tuple(map(parse_metric, ("iops", "p99", "read.mean"))))
-    with Store.open(made) as store, Store.open(path) as without:
-        (page,) = pages.pages_of_runs(store, [nightly_id(3)], RUNS, whole=False)
-        assert {row["record"] for row in page} == {None}
-        (page,) = pages.pages_of_runs(without, [nightly_id(3)], RUNS, whole=False)
-        assert None not in {row["record"] for row in page}
-        told = history(store, "demo", RUNS, question)
-        assert told == history(without, "demo", RUNS, question)
-    assert told.changes
+    names = ("iops", "p99", "read.mean", "stddev", "cpu")
+    question = Question(metrics=tuple(map(parse_metric, names)))
+    with Store.open(path) as store, Store.open(other) as without:
+        told = history(store, "demo", ids, question)
+        assert told == history(without, "demo", ids, question)
+    assert bool(told.changes) == (of == "sweep") and told.series
 
 
-@pytest.mark.parametrize("figures", ["", "[]", "[1,2,3,4]", '["a",null,{},null]'])
-def test_damaged_columns_are_said_so(figures: str) -> None:
-    row = brief_row(record(1)) | {"figures": figures}
-    row |= {"session": "20260101-060000-aaaa", "seq": 1, "run_id": "r", "status": "ok"}
-    with pytest.raises(StoreError, match=r"run 1 of session '2026.* is damaged"):
-        brief_of(row)
-    with pytest.raises(StoreError, match="is damaged"):
-        _ = results_of(row).total
+@pytest.mark.parametrize(
+    ("column", "text"),
+    [
+        *(("figures", text) for text in ("", "[]", "[1,2,3,4]", '["a",null,{},null]')),
+        *(("record", text) for text in ("{}", "no JSON", '{"schema_version": 99}')),
+    ],
+)
+def test_what_is_damaged_is_said_so(
+    column: str, text: str, made: Path, tmp_path: Path
+) -> None:
+    path = shutil.copy(made, tmp_path / "damaged.db")
+    with closing(sqlite3.connect(path)) as connection:
+        if column == "record":
+            connection.execute("UPDATE run SET place = NULL, figures = NULL")
+        connection.execute(f"UPDATE run SET {column} = ? WHERE seq = 1", (text,))
+        connection.commit()
+    done = ioplan("history", "--store", path)
+    assert done.code in (2, 3) and done.err.startswith("error: ")
 
 
-def test_a_run_without_io_has_no_figure_and_ends_no_history(tmp_path: Path) -> None:
-    """Neither of its columns, nor of its whole record."""
-    one = record(1)
-    nothing = one.total.model_copy(
-        update={"ios": 0, "bytes": 0, "iops": 0.0, "latency": None}
-    )
-    idle = one.model_copy(update={"total": nothing, "directions": {"read": nothing}})
-    row = {"session": one.session, "seq": 1, "run_id": one.run_id, "status": "ok"}
-    row |= brief_row(idle)
-    with Store.open(tmp_path / "s.db") as store:
-        for name in ("iops", "mean", "p99"):
-            figures = Reader(store).of_single(parse_metric(name))
-            assert figures(idle).value is figures(brief_of(row)).value is None
-    assert Reader(store).of_single(Metric(name="iops"))(results_of(row)).value is None
-
-
-def test_rounds_keep_their_windows_in_the_columns() -> None:
-    steady = Steady.model_construct(window=4, reached=True)
-    decided = Decided.model_construct(values=(1.0, 2.0, 3.0), reached=False)
-    update = {"steady": steady, "decided": decided}
-    one = record(1).model_copy(update=update)
-    row = {"session": one.session, "seq": 1, "run_id": one.run_id, "status": "ok"}
-    brief = brief_of(row | brief_row(one))
-    assert brief.steady and (brief.steady.window, brief.steady.reached) == (4, True)
-    assert brief.decided and len(brief.decided.values) == 3
-    assert not brief.decided.reached
-    assert brief.asked.cell == one.asked.cell and brief.asked.after == one.asked.after
-
-
-def test_metrics_of_the_host_and_of_wear_need_more_of_a_record() -> None:
-    assert all(needs_parts(Metric(name=name)) for name in ("watts", "waf", "cpu"))
-    assert needs_parts(parse_metric("a.iops", ["a"]))
-    assert not any(needs_parts(Metric(name=name)) for name in ("iops", "p99", "max"))
-
-
-def test_what_changed_is_told_once_and_only_if_it_is_known() -> None:
-    one = conditions_of(record(1))
-    two = {**one, "backend": "fio", "backend version": "fio 3.36", "governor": ""}
-    assert not changed(one, one) and not changed({**two, "governor": "x"}, two)
-    assert changed(one, two) == ("backend version sim 1 -> fio 3.36",)
-    assert set(one) == set(CONDITIONS)
+@pytest.mark.parametrize(
+    ("nights", "said"),
+    [
+        (3, "2 series of 3 sessions: fewer than 4 sessions: no change can be called"),
+        (8, "no change confirmed in 2 series of 8 sessions;"),
+    ],
+)
+def test_no_change_is_said_of_what_was_long_enough_only(
+    nights: int, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.db"
+    with Store.open(path) as store:
+        put_nights(store, nights, 2, lambda number, cell: 1 + 0.001 * (number % 3))
+    done = ioplan("history", "--store", path)
+    assert said in " ".join(done.out.split()), done.out
 
 
 def test_the_terminal(asked: Callable[..., Any]) -> None:
@@ -234,45 +187,10 @@ def test_the_terminal(asked: Callable[..., Any]) -> None:
     assert single.count(nightly_id(AT)) == 2
 
 
-def summary(*states: str | None, short: int = 0) -> str:
-    """Of series without a change: the state of the newest signal of each."""
-    about = {"group": {}, "test": "t", "cell": {}, "run_id": "r", "metric": "iops"}
-    named: dict[str, Any] = {**about, "unit": "1/s", "points": ()}
-    entry = SignalEntry.model_construct
-    series = [
-        Series(**named, signals=(entry(state=state),) if state else ())
-        for state in states
-    ]
-    series += [Series(**named, why=TOO_FEW) for _ in range(short)]
-    found = History(plan="p", by=(), sessions=5, series=tuple(series), watched=2)
-    return summary_text(found).partition(";")[0]
-
-
-def test_no_change_is_said_of_what_was_long_enough_only() -> None:
-    assert summary(None) == "no change confirmed in 1 series of 5 sessions"
-    assert summary("suspected", None, "withdrawn") == (
-        "no change confirmed, 1 suspected in 3 series of 5 sessions"
-    )
-    assert summary(None, short=2) == (
-        "no change confirmed in 3 series of 5 sessions, 2 of them too short to call one"
-    )
-    assert summary(short=2) == (
-        "2 series of 5 sessions: fewer than 4 sessions: no change can be called"
-    )
-    assert summary() == "0 series of 5 sessions: nothing was measured"
-
-
 def test_the_document_shows_what_the_program_says(asked: Callable[..., Any]) -> None:
     _, shown = (ROOT / "docs/history.md").read_text("utf-8").split("```text\n")
     rows = [row.rstrip() for row in asked().out.splitlines() if row.strip()]
     assert shown.partition("```")[0].splitlines() == rows
-
-
-@pytest.mark.parametrize("record", ["{}", "no JSON", '{"schema_version": 99}'])
-def test_a_damaged_record_is_said_so(record: str) -> None:
-    row = {"session": "s", "seq": 1, "record": record, "facts": "{}"}
-    with pytest.raises(StoreError):
-        outlined(row, parts=False)
 
 
 def test_json_has_a_schema(asked: Callable[..., Any], found: History) -> None:

@@ -200,14 +200,6 @@ def test_what_may_be_unwritten_changes_no_rate_by_a_tenth(spare: float) -> None:
     assert steady_waf(spare) / steady_waf(spare + 100 * MOST_BLANK) < 1.04
 
 
-def test_data_that_compresses_limits_what_a_figure_is_of() -> None:
-    soft = stream(data={"kind": "compressible", "percent": 50.0})
-    account = DriveAccount.begun(CAPACITY, "purge").after(
-        soft, Moved(written=8 * CAPACITY)
-    )
-    assert standing(account, [soft]).limits == "50 % of its data compressible"
-
-
 @pytest.mark.promise("steady.unknown")
 def test_what_nobody_knows_is_no_evidence() -> None:
     account = DriveAccount.begun(CAPACITY)

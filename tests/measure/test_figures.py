@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from figures import SECOND_NS, counts, flat, record, stream
+from figures import SECOND_NS, counts, flat, measured, record, stream
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ioplan.job import Counts, Cpu, Result
 from ioplan.language import parse_metric
-from ioplan.results.measure import Figure, Measurement, Sample, figure
+from ioplan.results.measure import Figure, Sample, figure
 
 STREAMS = ("reader", "writer")
 PARTS = (
@@ -50,11 +50,10 @@ def sample(
             if owner == name and (values or errors.get(direction))
         }
 
-    made = Measurement()
     streams = tuple(stream(name, **part(name)) for name in STREAMS)
     cpu = Cpu(user_ns=cpu_ns // 2, system_ns=cpu_ns - cpu_ns // 2)
-    made.add(Result(run_ns=run_ns, streams=streams, cpu=cpu))
-    return Sample(record(1, made=made), made.detail)
+    made = measured(Result(run_ns=run_ns, streams=streams, cpu=cpu))
+    return Sample(record(1, made), made.detail)
 
 
 def value(name: str, *samples: Sample) -> float | None:
@@ -204,9 +203,8 @@ def test_verified_is_of_what_verifying_streams_read() -> None:
     read = counts([100] * 4)
     some, none = stream("reader", read=read), stream("writer", read=read)
     some = some.model_copy(update={"verified_bytes": read.bytes * 3 // 4})
-    made = Measurement()
-    made.add(Result(run_ns=SECOND_NS, streams=(some, none)))
-    run = Sample(record(1, made=made), made.detail)
+    made = measured(Result(run_ns=SECOND_NS, streams=(some, none)))
+    run = Sample(record(1, made), made.detail)
     assert value("verified", run) == value("verified", run, run) == 75
     assert value("reader.verified", run) == 75
     assert value("writer.verified", run) is value("write.verified", run) is None

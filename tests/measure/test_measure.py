@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from ioplan.job import Counts, Failure, Progress, Started
 from ioplan.language import Metric
 from ioplan.records import DirectionResult
-from ioplan.results.measure import Histogram, Measurement, Sample, figure
+from ioplan.results.measure import Histogram, Sample, figure
 
 latency_lists = st.lists(st.integers(1, 10**10), min_size=1, max_size=60)
 
@@ -95,10 +95,9 @@ def test_without_a_histogram_there_are_no_percentiles() -> None:
 
 
 def test_warm_up_is_left_out() -> None:
-    made = Measurement()
-    assert made.add(progress(1, stream(read=counts([1])), warmup=True)) is None
-    point = made.add(progress(1, stream(read=counts([7]))))
-    assert made.series == (point,)
+    warm = progress(1, stream(read=counts([1])), warmup=True)
+    made = measured(warm, progress(1, stream(read=counts([7]))))
+    assert [point.max_ns for point in made.series] == [7]
     assert made.total.ios == 1
 
 
@@ -114,10 +113,9 @@ def test_trims_are_beside_the_total() -> None:
 
 def test_an_interval_merges_reads_and_writes_of_all_streams() -> None:
     a, b, c = (latencies_ns(seed, 3000) for seed in (1, 2, 3))
-    made = Measurement()
     one = stream("one", read=counts(a), write=counts(b, errors=2))
-    point = made.add(progress(1, one, stream("two", read=counts(c))))
-    assert point is not None and point.ios == {"read": 6000, "write": 3000}
+    (point,) = measured(progress(1, one, stream("two", read=counts(c)))).series
+    assert point.ios == {"read": 6000, "write": 3000}
     ordered = sorted(a + b + c)
     assert point.p50_ns == pytest.approx(ordered[4499], rel=0.01)
     assert point.p99_ns == pytest.approx(ordered[8909], rel=0.01)
@@ -135,14 +133,13 @@ def test_a_streams_rate_is_over_its_own_time() -> None:
     assert (one.run_s, one.total.iops, one.directions["read"].iops) == (0.1, 500, 500)
     assert (other.run_s, other.total.iops) == (None, 50)
     assert made.total.iops == 100
-    sample = Sample(record(1, made=made), made.detail)
+    sample = Sample(record(1, made), made.detail)
     for name, iops in (("fast", 500), ("slow", 50), (None, 100)):
         assert figure(Metric(name="iops", stream=name), [sample]).value == iops
 
 
 def test_an_interval_in_which_nothing_completed() -> None:
-    point = Measurement().add(progress(1, stream(read=Counts())))
-    assert point is not None
+    (point,) = measured(progress(1, stream(read=Counts()))).series
     assert (point.mean_ns, point.p50_ns, point.max_ns) == (None, None, 0)
 
 
@@ -174,9 +171,8 @@ def test_an_hour_of_intervals_takes_seconds_at_most() -> None:
     base = [counts(latencies_ns(seed, 3000)) for seed in range(4)]
     assert min(len(part.bins) // 2 for part in base) >= 200
     events = [_hour(second, base) for second in range(1, 3601)]
-    made, begin_s = Measurement(), time.process_time()
-    for event in events:
-        made.add(event)
+    begin_s = time.process_time()
+    made = measured(*events)
     assert made.total.ios == 3600 * 6000 and len(made.detail.series) == 3600
     assert time.process_time() - begin_s < 10
 

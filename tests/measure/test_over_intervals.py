@@ -6,7 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from figures import SECOND_NS, counts, latencies_ns, record, result, stream
+from figures import (
+    SECOND_NS,
+    counts,
+    flat,
+    latencies_ns,
+    measured,
+    record,
+    result,
+    stream,
+)
 
 from ioplan.job import Progress
 from ioplan.language import parse_metric
@@ -28,16 +37,13 @@ STALLED = 23
 
 
 def intervals(length_ns: int, parts: Sequence[Sequence[int]]) -> Measurement:
-    made = Measurement()
+    events: list[Progress] = []
     for number, some in enumerate(parts, 1):
         streams = (stream("a", read=counts(some)), stream("b", write=counts([5_000])))
         end_ns = number * length_ns
-        made.add(Progress(t_ns=end_ns, interval_ns=length_ns, streams=streams))
-    whole = [one for some in parts for one in some]
-    total_s = len(parts) * length_ns / SECOND_NS
-    ended = result(1, stream("a", read=counts(whole)))
-    made.add(ended.model_copy(update={"run_ns": round(total_s * SECOND_NS)}))
-    return made
+        events.append(Progress(t_ns=end_ns, interval_ns=length_ns, streams=streams))
+    whole = stream("a", read=counts(flat(parts)))
+    return measured(*events, result(len(parts) * length_ns / SECOND_NS, whole))
 
 
 def tenths() -> list[list[int]]:
@@ -69,9 +75,7 @@ def test_the_worst_second_is_of_all_its_latencies() -> None:
 
 
 def of_step(name: str, made: Measurement) -> Sample:
-    found = record(1, made=made)
-    asked = found.asked.model_copy(update={"name": name})
-    return Sample(found.model_copy(update={"asked": asked}), made.detail)
+    return Sample(record(1, made, name=name), made.detail)
 
 
 @pytest.mark.parametrize(

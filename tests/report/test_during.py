@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from figures import SECOND_NS, counts, flat, latencies_ns, progress, record, stream
+from figures import counts, flat, latencies_ns, measured, progress, record, stream
 
 from ioplan.language import Metric, parse_metric
 from ioplan.results.measure import (
@@ -39,10 +39,11 @@ def stalled() -> tuple[Measurement, list[list[int]], list[list[int]]]:
     reads = [latencies_ns(second, 3000) for second in range(SECONDS)]
     writes = [latencies_ns(second + 50, 2000) for second in range(SECONDS)]
     reads[STALLED - 1] += [STALL_NS] * 100
-    made = Measurement()
-    for second, (r, w) in enumerate(zip(reads, writes, strict=True), 1):
-        parts = (stream("a", read=counts(r)), stream("b", write=counts(w)))
-        made.add(progress(second, *parts))
+    parts = [
+        (stream("a", read=counts(r)), stream("b", write=counts(w)))
+        for r, w in zip(reads, writes, strict=True)
+    ]
+    made = measured(*(progress(n, *both) for n, both in enumerate(parts, 1)))
     return made, reads, writes
 
 
@@ -89,23 +90,15 @@ def test_percentiles_are_of_all_latencies_and_not_of_percentiles(
 def test_all_of_a_run_is_the_run() -> None:
     made, *_ = stalled()
     whole = between(made, -inf, inf)
-    told = Sample(record(1).model_copy(update=vars_of(made)), made.detail)
+    told = Sample(record(1, made), made.detail)
     for name in ("iops", "bandwidth", "mean", "min", "max", "stddev", "p50", "p99.9"):
         for prefix in ("", "a.", "b.", "read.", "b.write."):
             metric = parse_metric(prefix + name, ("a", "b"))
             assert whole.figure(metric) == figure(metric, [told]), metric
 
 
-def vars_of(made: Measurement) -> dict[str, object]:
-    names = ("streams", "directions", "total")
-    return {name: getattr(made, name) for name in names} | {
-        "run_s": made.run_ns / SECOND_NS
-    }
-
-
 def test_few_latencies_have_no_percentile_but_a_point_in_a_chart() -> None:
-    made = Measurement()
-    made.add(progress(1, stream(read=counts([5, 7, 9]))))
+    made = measured(progress(1, stream(read=counts([5, 7, 9]))))
     found, p99 = between(made, 0, 1), Metric(name="p99")
     assert found.figure(p99).value is None and "needs 1_000" in found.figure(p99).why
     assert found.value(p99) == 9

@@ -30,9 +30,15 @@ ALIKE = {
     *("pts/pts_cross_stimulus", "quick/health", "quick/laptop", "reviews/p4800x"),
 }
 """What they have, others have too."""
+FIRST = {"pts/pts_iops", "quick/datasheet", "quick/capacity", "durability/flush"}
+"""Rounds, steps and streams, a search, and flushes."""
+SUITES = [
+    pytest.param(name, marks=[pytest.mark.long] * (name not in FIRST))
+    for name in sorted({*PLANS} - {CUTS} - ALIKE)
+]
 
 
-@pytest.fixture(scope="module", params=sorted({*PLANS} - {CUTS} - ALIKE))
+@pytest.fixture(scope="module", params=SUITES)
 def shown(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Shown:

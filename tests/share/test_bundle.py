@@ -15,6 +15,7 @@ from command import ioplan, plan_file
 from figures import run
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from packed import unpacked_in
 from sessions import session
 
@@ -414,6 +415,21 @@ def test_the_gate_is_before_the_file(tmp_path: Path, store_path: Path) -> None:
     assert ioplan("bundle", "last", "-o", store_path, "--force").code == 2
     assert ioplan("bundle", "last", "-o", out, "--force").code == 0
     assert len(read_bundle(out).sessions[0].runs) == 1
+
+
+@pytest.mark.parametrize("name", [".envrc", "a/.git/config", "lab.toml", "ioplan.toml"])
+def test_settings_of_programs_are_not_unpacked(
+    name: str, tmp_path: Path, store_path: Path
+) -> None:
+    files = Resolved(files={name: "workload w = random 4KiB 100/0\n"})
+    one = CONTENT[0]
+    update = {"resolved": files}
+    hostile = replace(one, session=one.session.model_copy(update=update))
+    bundle, out = tmp_path / "x.ioplan-bundle", tmp_path / "out"
+    bundle.write_bytes(bundle_bytes((hostile,), b""))
+    done = ioplan("unbundle", bundle, "-o", out)
+    assert done.code == 2 and "uses a file" in done.err
+    assert not list(tmp_path.rglob(Path(name).name))
 
 
 def refigured(change: dict[str, Any], total: dict[str, Any]) -> Bundled:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from figures import measurement, record
+from figures import run
 from paths import ROOT
 from postgres import needs_postgres, postgres, psql
-from sessions import session
+from sessions import put
 
 from ioplan.results.store import Store, push
 
@@ -31,10 +31,7 @@ def test_roles_and_retention_do_what_they_say(tmp_path: Path) -> None:
         with Store.open(tmp_path / "a.db") as local, Store.at(lab) as shared:
             for id, end in ended.items():
                 tags = ("keep",) if "kept" in id else ()
-                begun = session().model_copy(update={"id": id, "tags": tags})
-                local.begin(begun)
-                made = measurement()
-                local.add(record(1, session=id, made=made), made.detail)
+                put(local, run(1), id=id, tags=tags)
                 local.finish(id, "ok", end)
             list(push(local, shared))
         psql(lab, SQL / "retention.sql", "-v", "days=730")

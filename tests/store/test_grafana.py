@@ -11,7 +11,7 @@ import paths
 import pytest
 from figures import run
 from postgres import needs_postgres, postgres
-from sessions import session
+from sessions import put
 
 from ioplan.records import Drive, Verdict
 from ioplan.results.store import Store
@@ -49,15 +49,13 @@ def filled() -> Iterator[Any]:
         with Store.at(address) as store:
             for number in (1, 2):
                 id = f"{JOB}-{number:03}"
-                store.begin(session(id, tags=("nightly",), note="why", **more))
-                for seq in (1, 2):
-                    store.add(*run(seq, session=id))
+                told = {"tags": ("nightly",), "note": "why", **more}
+                put(store, run(1), run(2), id=id, **told)
                 store.add_verdicts(
                     id, 1, [Verdict(outcome="failed", actual=2.0, **missed)]
                 )
                 store.finish(id, "ok", "2026-11-21T06:45:12Z")
-            store.begin(session("20261121-070000-abcd"))
-            store.finish("20261121-070000-abcd", "failed", "2026-11-21T07:00:10Z")
+            put(store, id="20261121-070000-abcd", ended="failed")
         with psycopg.connect(address) as connection:
             yield connection
 

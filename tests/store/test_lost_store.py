@@ -12,7 +12,7 @@ import pytest
 from command import plan_file
 from figures import record
 from refused import refused
-from sessions import session
+from sessions import put, session
 from started import started
 
 from ioplan import StoreFault
@@ -55,8 +55,7 @@ def test_what_it_held_is_written_anew(
 ) -> None:
     path = tmp_path / "results.db"
     with Store.open(path) as store:
-        store.begin(session())
-        store.add(record(1), RunDetail())
+        put(store, record(1))
         lose(path)
         with refused(StoreFault.STORE_LOST, "was removed or replaced") as caught:
             store.add(record(2), RunDetail())

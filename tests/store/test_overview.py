@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from figures import run
+from figures import record
 from pydantic import ValidationError
 from sessions import session
 
@@ -49,10 +49,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         for one, verdicts in zip(SESSIONS, outcomes, strict=True):
             opened.begin(one)
             for seq, outcome in enumerate(verdicts, 1):
-                record = run(seq)[0]
                 judged = HELD.model_copy(update={"outcome": outcome})
-                update = {"session": one.id, "verdicts": (judged,)}
-                opened.add(record.model_copy(update=update), RunDetail())
+                made = record(seq, session=one.id, verdicts=(judged,))
+                opened.add(made, RunDetail())
         yield opened
 
 

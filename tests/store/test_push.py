@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
-from figures import measurement, record
+from figures import SESSION_ID, measurement, run
 from postgres import Server, needs_postgres
 from postgres import server as running_server
-from sessions import session
+from sessions import put, session
 
 from ioplan.records import Drive, SessionEvent, Verdict
 from ioplan.results.history import Question, history
@@ -68,18 +68,11 @@ def details(store: Store, id: str) -> list[object]:
     return [store.detail(id, one.seq) for one in store.records(id)]
 
 
-def filled(path: Path, runs: int, id: str | None = None) -> Store:
+def filled(path: Path, runs: int, id: str = SESSION_ID) -> Store:
     """A store with one session that goes on."""
     store = Store.open(path)
-    begun = session() if id is None else session().model_copy(update={"id": id})
-    store.begin(begun)
-    for seq in range(1, runs + 1):
-        add(store, begun.id, seq)
+    put(store, *(run(seq, MADE) for seq in range(1, runs + 1)), id=id)
     return store
-
-
-def add(store: Store, id: str, seq: int) -> None:
-    store.add(record(seq, session=id, made=MADE), MADE.detail)
 
 
 def tables_walked(file: Path, statement: str) -> list[str]:
@@ -131,7 +124,7 @@ def test_what_comes_later_is_sent_later(tmp_path: Path, database: str) -> None:
     with filled(tmp_path / "a.db", 3) as local, Store.at(database) as shared:
         id = session().id
         list(push(local, shared))
-        add(local, id, 4)
+        local.add(*run(4, MADE))
         local.add_verdicts(id, 2, [HELD])
         local.finish(id, "ok", NOW)
         assert [one.runs for one in push(local, shared)] == [1]

@@ -257,7 +257,7 @@ def _parts(text: str) -> dict[str, Any]:
     return {
         "asked": Asked.complete(asked),
         "steady": steady
-        and Steady.complete({"window": steady[0], "reached": steady[1]}),
+        and Steady.complete({"window": steady[0], "reached": steady[1], "limits": ""}),
         "decided": decided
         and Decided.complete({"values": (0.0,) * decided[0], "reached": decided[1]}),
     }
