@@ -50,12 +50,6 @@ def test_run_ends_with_table_chart_and_place_of_the_record(
     assert f"4 runs kept in {store_path}" in done.out
 
 
-def test_a_run_fits_80_columns(store_path: Path) -> None:
-    done = ioplan("run", ROOT / "examples/demo.ioplan", *SIM)
-    lines = [line for line in done.out.splitlines() if str(store_path) not in line]
-    assert max(map(len, lines)) <= 80 and len(lines) > 60
-
-
 def test_json_lines_are_json_and_nothing_else(reads: Path, store_path: Path) -> None:
     done = ioplan("run", reads, *SIM, "--json")
     kinds = [line["type"] for line in done.lines]

@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
 
-from ioplan.cli.commands import compare, history
-from ioplan.core import formats
-from ioplan.core.formats import ENDINGS, FormatError, writer_of
-from ioplan.results.exports import tabular
-
 READS = 'test "T" { run random 4KiB 100/0, qd 4 for 1s }'
 
 
 @pytest.mark.parametrize(
-    ("named", "writers"),
-    [
-        (formats.RECORDS, tabular.WRITERS),
-        (formats.COMPARISON, compare.WRITERS),
-        (formats.HISTORY, history.WRITERS),
-    ],
-)
-def test_each_format_that_is_offered_has_a_writer(
-    named: tuple[str, ...], writers: Collection[str]
-) -> None:
-    assert named == (*writers,)
-
-
-def test_endings_are_of_formats_that_there_are() -> None:
-    known = {*formats.RECORDS, *formats.COMPARISON, *formats.HISTORY}
-    assert {one for some in ENDINGS.values() for one in some} <= known
-
-
-@pytest.mark.parametrize(
-    ("format", "output", "fits"),
+    ("format", "name", "fits"),
     [
         ("text", "x.html", False),
         ("json", "x.HTM", False),
@@ -50,13 +26,34 @@ def test_endings_are_of_formats_that_there_are() -> None:
     ],
 )
 def test_a_name_that_is_of_another_format_is_refused(
-    format: str, output: str, fits: bool
+    format: str,
+    name: str,
+    fits: bool,
+    titled: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if fits:
-        assert writer_of(format, history.WRITERS, Path(output))
-        return
-    with pytest.raises(FormatError, match=f"the format is {format}: add --format"):
-        writer_of(format, history.WRITERS, Path(output))
+    monkeypatch.chdir(tmp_path)
+    done = ioplan("history", "--format", format, "-o", name, "--store", titled)
+    assert done.code == (0 if fits else 2), done.err
+    said = f"the format is {format}: add --format"
+    assert (said in " ".join(done.err.split())) is not fits
+
+
+@pytest.mark.parametrize("command", ["export", "compare", "history"])
+def test_each_format_that_is_offered_is_written(
+    command: str, titled: Path, tmp_path: Path
+) -> None:
+    store = ("--store", titled)
+    rows = ioplan("ls", "--format", "jsonl", *store).lines
+    words = (command, *([one["id"] for one in rows] if command == "compare" else ()))
+    near = " ".join(ioplan(*words, "--format", "jsn", *store).err.split())
+    offered = re.findall(r"[a-z]+", near.partition("it is one of")[2])
+    assert "json" in offered
+    for format in offered:
+        out = tmp_path / format
+        done = ioplan(*words, "--format", format, "-o", out, *store)
+        assert done.code in (0, 1) and out.stat().st_size, (format, done)
 
 
 def test_commands_name_the_format_that_is_meant(

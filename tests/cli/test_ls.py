@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import paths
@@ -15,7 +15,6 @@ from command import ioplan
 from figures import run
 from sessions import session
 
-from ioplan.cli.sessions.session_filter import since_of
 from ioplan.records import Drive, Verdict
 from ioplan.results.store import Store
 
@@ -99,6 +98,7 @@ def test_it_has_a_line_for_each_in_80_columns(store_path: Path) -> None:
         ("--status interrupted", ["20261130-060000-bbbb"]),
         ("--verdict failed", ["20261130-050000-aaaa", "20261122-155026-52c4"]),
         ("--since 2026-11-30 --limit 1", ["20261130-060000-bbbb"]),
+        ("--since 2026-11-30T05:30", ["20261130-060000-bbbb"]),
         ("--plan q", ["20261122-155026-52c4"]),
         ("--plan q --verdict held", []),
     ],
@@ -138,12 +138,14 @@ def test_a_list_for_programs_has_all_of_it(store_path: Path) -> None:
     assert [one["lab_name"] for one in whole] == ["fast2", "fast1"]
 
 
-def test_since_is_a_day_a_time_or_an_age() -> None:
-    now = datetime(2026, 11, 30, 12, tzinfo=UTC)
-    assert since_of("2026-11-21") == "2026-11-21T00:00:00"
-    assert since_of("2026-11-21 05:00") == "2026-11-21T05:00:00"
-    assert since_of("7d", now) == "2026-11-23T12:00:00"
-    assert since_of("30min", now) == "2026-11-30T11:30:00"
+@pytest.mark.parametrize(
+    ("age", "shown"), [("2d", True), ("26h", True), ("90min", False)]
+)
+def test_since_is_also_an_age(age: str, shown: bool, store_path: Path) -> None:
+    began = datetime.now(UTC) - timedelta(hours=25)
+    with Store.open(store_path) as store:
+        store.begin(session("20261201-000000-cccc", started_at=began.isoformat()))
+    assert ("20261201-000000-cccc" in ids("--since", age)) is shown
 
 
 def test_a_job_stands_for_its_lanes(store_path: Path, tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from command import ioplan, plan_file
 from paths import ROOT
 
 from ioplan.cli import IOPLAN, Command, Group
-from ioplan.cli.shell import shell_scripts
 from ioplan.runner.guard import SCRATCH_MARK
 from ioplan.trace import Prepared
 from ioplan_witness import device
@@ -422,7 +421,7 @@ def test_a_linked_start_file_of_a_shell_stays_a_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setattr(shell_scripts, "_shell", lambda: "bash")
+    monkeypatch.setattr("ioplan.cli.shell.shell_scripts._shell", lambda: "bash")
     kept = tmp_path / "dotfiles"
     kept.write_text("export A=1")
     (tmp_path / ".bashrc").symlink_to(kept)

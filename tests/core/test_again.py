@@ -76,35 +76,25 @@ def test_a_defect_fails_and_so_do_many(tmp_path: Path) -> None:
     assert "and 3 more; 6 of 6 tests, in 0 min " in text.splitlines()[-1]
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "1")])
-def test_a_file_that_cannot_be_collected_fails(
-    tmp_path: Path, options: tuple[str, ...]
-) -> None:
+def test_a_file_that_cannot_be_collected_fails(tmp_path: Path) -> None:
     """Beside a test that passes when it runs alone."""
     (tmp_path / "test_broken.py").write_text("import nothing_that_there_is\n")
-    more = ("--again", "--continue-on-collection-errors", *options)
+    more = ("--again", "--continue-on-collection-errors", "-n", "1")
     code, text = pytest_of(tmp_path, DISTURBED, *more)
     assert code == 1, text
     assert text.splitlines()[-1].startswith("FAILED: test_broken.py, ")
     assert "2 of 2 tests" in text.splitlines()[-1]
 
 
-def test_the_last_line_says_what_was_left_out(tmp_path: Path) -> None:
-    code, text = pytest_of(tmp_path, LEFT_OUT, "--again", "-n", "1")
-    assert code == 0, text
-    last = text.splitlines()[-1]
-    assert last.startswith("PASSED: 1 tests, in 0 min ")
-    assert last.endswith(
-        "; 1 left out that need SPDK, built by hand"
-        "; 2 left out: `make test-tools` installs what they need."
-    )
-    assert "LEFT OUT: 2 tests: there is no nvm" in text
-
-
-def test_the_last_line_says_which_part_was_run(tmp_path: Path) -> None:
+def test_the_last_line_says_what_was_left_out_and_which_part_was_run(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "test_other.py").write_text(DEFECT)
     code, text = pytest_of(tmp_path, LEFT_OUT, "--again", "--part", "1/2", "-n", "1")
     assert code == 0, text
     last = text.splitlines()[-1]
-    assert last.startswith("PASSED: 1 tests")
+    assert last.startswith("PASSED: 1 tests, in 0 min ")
+    assert "; 1 left out that need SPDK, built by hand" in last
+    assert "; 2 left out: `make test-tools` installs what they need." in last
     assert last.endswith("Part 1/2 of the files: the others were not run.")
+    assert "LEFT OUT: 2 tests: there is no nvm" in text

@@ -12,11 +12,12 @@ from plans import checked
 from written import offered
 
 from ioplan.language import format_text
-from ioplan.language.statement_table import HOLE
 from ioplan.planner import Run, Step, unfold
-from ioplan_editor.complete.keywords import Completion
+from ioplan_editor import Completion
 
 DEMO = paths.ROOT / "examples/demo.ioplan"
+HOLE = re.compile(r"\$\{\d+:([^}]*)\}|\$0")
+"""As editors have it: a hole with what stands in it, or where the author goes on."""
 FREE = re.compile(r"[\s,]*|[\w ?:]*")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from written import written
 
-from ioplan_editor.fix.fixes import applied, fixes, formatting
+from ioplan_editor import applied, fixes, formatting
 
 RUN = 'test "T" {{ run {} }}\n'
 
@@ -13,42 +13,32 @@ RUN = 'test "T" {{ run {} }}\n'
 @pytest.mark.parametrize(
     ("wrong", "right"),
     [
-        (RUN.format("random 4kb 100/0 for 1s"), RUN.format("random 4KiB 100/0 for 1s")),
+        ("random 4kb 100/0 for 1s", "random 4KiB 100/0 for 1s"),
+        ("random 4KiB 70/40 for 1s", "random 4KiB 70/30 for 1s"),
+        ("random 4KiB 100/0", "random 4KiB 100/0 for 1min"),
+        ("random 100/0 for 1s", "random 4KiB 100/0 for 1s"),
+        ("random 4KiB 100/0, iodepth 8 for 1s", "random 4KiB 100/0, qd 8 for 1s"),
+        ("random 4KiB 100/0, qd 8, qd 9 for 1s", "random 4KiB 100/0, qd 8 for 1s"),
+        ("random 4KiB 100/0 qd 8 for 1s", "random 4KiB 100/0, qd 8 for 1s"),
         (
-            RUN.format("random 4KiB 70/40 for 1s"),
-            RUN.format("random 4KiB 70/30 for 1s"),
-        ),
-        (RUN.format("random 4KiB 100/0"), RUN.format("random 4KiB 100/0 for 1min")),
-        (RUN.format("random 100/0 for 1s"), RUN.format("random 4KiB 100/0 for 1s")),
-        (
-            RUN.format("random 4KiB 100/0, iodepth 8 for 1s"),
-            RUN.format("random 4KiB 100/0, qd 8 for 1s"),
-        ),
-        (
-            RUN.format("random 4KiB 100/0, qd 8, qd 9 for 1s"),
-            RUN.format("random 4KiB 100/0, qd 8 for 1s"),
+            "random 4KiB 100/0, threads 2, qd 8 for 1s",
+            "random 4KiB 100/0, threads 2, qd 8 each for 1s",
         ),
         (
-            RUN.format("random 4KiB 100/0 qd 8 for 1s"),
-            RUN.format("random 4KiB 100/0, qd 8 for 1s"),
+            "random 4KiB 100/0 for 1s expect p99 < 2",
+            "random 4KiB 100/0 for 1s expect p99 < 2us",
         ),
         (
-            RUN.format("random 4KiB 100/0, threads 2, qd 8 for 1s"),
-            RUN.format("random 4KiB 100/0, threads 2, qd 8 each for 1s"),
-        ),
-        (
-            RUN.format("random 4KiB 100/0 for 1s expect p99 < 2"),
-            RUN.format("random 4KiB 100/0 for 1s expect p99 < 2us"),
-        ),
-        (
-            RUN.format("random 4KiB 100/0, qd n for 1s vary n in 8..1 doubling"),
-            RUN.format("random 4KiB 100/0, qd n for 1s vary n in 1..8 doubling"),
+            "random 4KiB 100/0, qd n for 1s vary n in 8..1 doubling",
+            "random 4KiB 100/0, qd n for 1s vary n in 1..8 doubling",
         ),
         ("on failure halt\n", "on failure stop\n"),
         (RUN.format("random 4KiB 100/0 for 1s")[:-3], "}"),
     ],
 )
 def test_a_correction(wrong: str, right: str) -> None:
+    if wrong.startswith("random"):
+        wrong, right = RUN.format(wrong), RUN.format(right)
     document, _ = written(wrong)
     found = list(fixes(document, 0, len(wrong)))
     results = [applied(wrong, [*fix.edits]) for fix in found]

@@ -17,10 +17,12 @@ def framed(**message: object) -> bytes:
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
 
 
-@pytest.mark.parametrize("length", ["99999999999", "9" * 5000, "-1", "many"])
-def test_a_length_that_no_message_has_gets_an_error(length: str) -> None:
+LENGTHS = ("99999999999", "9" * 5000, "-1", "many")
+
+
+def test_a_length_that_no_message_has_gets_an_error() -> None:
     asked: dict[str, Any] = {"processId": None, "rootUri": None, "capabilities": {}}
-    sent = f"Content-Length: {length}\r\n\r\n".encode()
+    sent = "".join(f"Content-Length: {one}\r\n\r\n" for one in LENGTHS).encode()
     sent += framed(id=1, method="initialize", params=asked)
     sent += framed(id=2, method="shutdown") + framed(method="exit")
     command = [sys.executable, "-m", "ioplan.cli", "lsp"]
@@ -29,5 +31,6 @@ def test_a_length_that_no_message_has_gets_an_error(length: str) -> None:
     assert done.returncode == 0, done.stderr
     texts = done.stdout.split(b"Content-Length: ")[1:]
     found = [json.loads(one.partition(b"\r\n\r\n")[2]) for one in texts]
-    assert (found[0]["id"], found[0]["error"]["code"]) == (None, -32600)
+    errors = [one["error"]["code"] for one in found if one.get("id", 0) is None]
+    assert errors == [-32600] * len(LENGTHS)
     assert "capabilities" in next(one for one in found if one.get("id") == 1)["result"]

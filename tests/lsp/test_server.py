@@ -12,8 +12,6 @@ import pytest_lsp
 from lsprotocol import types as lsp
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
-from ioplan_editor.serve.wire import uri_of
-
 pytestmark = [pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
 
 LIBRARY = "workload mixed = random 8KiB 70/30\n"
@@ -45,13 +43,13 @@ async def client(lsp_client: LanguageClient, plan: Path) -> AsyncIterator[None]:
     await lsp_client.initialize_session(
         lsp.InitializeParams(
             capabilities=client_capabilities("visual-studio-code"),
-            root_uri=uri_of(plan.parent),
+            root_uri=plan.parent.as_uri(),
             initialization_options=options,
         )
     )
     lsp_client.text_document_did_open(
         lsp.DidOpenTextDocumentParams(
-            lsp.TextDocumentItem(uri_of(plan), "ioplan", 1, PLAN)
+            lsp.TextDocumentItem(plan.as_uri(), "ioplan", 1, PLAN)
         )
     )
     await lsp_client.wait_for_notification(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
@@ -64,13 +62,13 @@ def at(plan: Path, word: str) -> dict[str, Any]:
     before = PLAN[: PLAN.index(word)]
     column = len(before.rpartition("\n")[2].encode("utf-16-le")) // 2
     return {
-        "text_document": lsp.TextDocumentIdentifier(uri_of(plan)),
+        "text_document": lsp.TextDocumentIdentifier(plan.as_uri()),
         "position": lsp.Position(before.count("\n"), column),
     }
 
 
 async def test_diagnostics_as_one_types(client: LanguageClient, plan: Path) -> None:
-    (found,) = client.diagnostics[uri_of(plan)]
+    (found,) = client.diagnostics[plan.as_uri()]
     assert found.message.startswith("unknown unit 'kb'")
     assert found.range.start == lsp.Position(7, 22)
 
@@ -100,7 +98,7 @@ async def test_definition_and_rename(client: LanguageClient, plan: Path) -> None
 
 async def test_formatting(client: LanguageClient, plan: Path) -> None:
     params = lsp.DocumentFormattingParams(
-        lsp.TextDocumentIdentifier(uri_of(plan)), lsp.FormattingOptions(2, True)
+        lsp.TextDocumentIdentifier(plan.as_uri()), lsp.FormattingOptions(2, True)
     )
     edits = await client.text_document_formatting_async(params)
     assert edits and any("run    lib.mixed, qd 8" in one.new_text for one in edits)
@@ -109,8 +107,8 @@ async def test_formatting(client: LanguageClient, plan: Path) -> None:
 async def test_an_action_does_what_the_help_says(
     client: LanguageClient, plan: Path
 ) -> None:
-    document = lsp.TextDocumentIdentifier(uri_of(plan))
-    (wrong,) = client.diagnostics[uri_of(plan)]
+    document = lsp.TextDocumentIdentifier(plan.as_uri())
+    (wrong,) = client.diagnostics[plan.as_uri()]
     context = lsp.CodeActionContext([wrong])
     params = lsp.CodeActionParams(document, wrong.range, context)
     found = await client.text_document_code_action_async(params)
@@ -118,7 +116,7 @@ async def test_an_action_does_what_the_help_says(
 
 
 async def test_colours_symbols_and_folds(client: LanguageClient, plan: Path) -> None:
-    document = lsp.TextDocumentIdentifier(uri_of(plan))
+    document = lsp.TextDocumentIdentifier(plan.as_uri())
     tokens = await client.text_document_semantic_tokens_full_async(
         lsp.SemanticTokensParams(document)
     )
@@ -136,7 +134,7 @@ async def test_colours_symbols_and_folds(client: LanguageClient, plan: Path) -> 
 async def test_an_edit_is_checked_and_a_closed_text_is_silent(
     client: LanguageClient, plan: Path
 ) -> None:
-    uri = uri_of(plan)
+    uri = plan.as_uri()
     change = lsp.TextDocumentContentChangeWholeDocument(PLAN.replace("4kb", "4KiB"))
     client.text_document_did_change(
         lsp.DidChangeTextDocumentParams(

@@ -145,8 +145,8 @@ def test_a_checker_finds_no_fault(name: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.long
+@pytest.mark.parametrize("name", CHECKS)
 def test_a_checker_finds_the_fault_that_is_there(name: str, tmp_path: Path) -> None:
     has_its_checker(name)
     check = CHECKS[name]

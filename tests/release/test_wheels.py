@@ -111,7 +111,7 @@ sys.meta_path.insert(0, Absent())
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_the_build_needs_makes_the_tables(tmp_path: Path) -> None:
     """pip builds with that alone; tables of the first use would outlive the package."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())

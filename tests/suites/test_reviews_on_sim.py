@@ -63,6 +63,7 @@ def report(folder: Path, suite: str, drive: str, size: str, *more: str) -> Repor
     return Report(done.out, figures)
 
 
+@pytest.mark.long
 def test_p3700_reads_fast_and_writes_a_third_of_that(tmp_path: Path) -> None:
     """Published: 8,900 random reads at QD 1, 77,000 at QD 8, 450,000 at most, against
     150,000 steady random writes; sequential writes of 1.3 and 1.9 GB/s at QD 1 and 4.
@@ -102,6 +103,7 @@ def test_p4800x_is_fast_at_once_and_saturates_at_4(tmp_path: Path) -> None:
         assert told.headline(test, 64) <= 2400
 
 
+@pytest.mark.long
 def test_m9100_slows_with_each_write_of_a_mix(tmp_path: Path) -> None:
     """Published: saturated IOPS fall from reads to writes in the steady state, and
     sequential reads need far more than QD 8."""

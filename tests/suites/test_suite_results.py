@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from command import ioplan
 
+from ioplan.cli import plan_of
 from ioplan.records import current_records
 from ioplan.results.report import Headline, by_test
-from ioplan.results.share.recorded_plan import recorded_plan
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
@@ -22,6 +22,10 @@ pytestmark = pytest.mark.slow
 DRIVES = Path(__file__).parents[2] / "examples" / "sim"
 Rule = tuple[str, str, dict[str, str]]
 RESULTS: dict[str, list[Rule]] = {
+    "quick/laptop": [
+        ("Small reads", "mean", {"qd": "1"}),
+        ("Small reads", "iops", {"qd": "8"}),
+    ],
     # Tom's Hardware, 2017: what the drive does at low queue depths is the message.
     "reviews/p4800x": [
         ("B1 random read", "iops", {"qd": "1"}),
@@ -73,10 +77,6 @@ RESULTS: dict[str, list[Rule]] = {
         ("Random I/O in steady state", "iops", {"qd": "32", "read": "0%"}),
         ("Random I/O in steady state", "mean", {"qd": "1", "read": "100%"}),
     ],
-    "quick/laptop": [
-        ("Small reads", "mean", {"qd": "1"}),
-        ("Small reads", "iops", {"qd": "8"}),
-    ],
 }
 
 
@@ -125,7 +125,7 @@ def headlines(folder: Path) -> dict[str, tuple[Headline, ...]]:
     with Store.open(folder / "s.db") as store:
         session = store.session("last")
         records = current_records(list(store.records(session.id)))
-        return by_test(store, records, recorded_plan(session))
+        return by_test(store, records, plan_of(session))
 
 
 def at_last(rows: list[dict[str, Any]], test: str, cell: dict[str, str]) -> Any:

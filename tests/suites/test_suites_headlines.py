@@ -11,7 +11,7 @@ SUITES = [name for name in PLANS if not name.startswith("std/")]
 
 
 @pytest.mark.parametrize("suite", SUITES)
-@pytest.mark.parametrize("profile", ["full", "short", "smoke"])
+@pytest.mark.parametrize("profile", ["full", "smoke"])
 def test_each_test_says_what_it_is_told_by(suite: str, profile: str) -> None:
     for test in plan_of(PLANS[suite], profile).tests:
         assert test.headlines, (suite, test.title)

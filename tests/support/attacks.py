@@ -206,12 +206,13 @@ ATTACKS = (
         "an ID token with `alg: none`, by another key, or signed with the public key as "
         "a secret",
         "nobody is signed in",
-        DESK + "desk_oidc.py::test_signatures_that_prove_nothing",
+        DESK + "desk_oidc.py::test_signatures_and_texts_that_prove_nothing",
     ),
     Attack(
         "the link to somebody else's OIDC sign-in, and one that is used twice",
         "nobody is signed in",
-        DESK + "desk_oidc.py::test_another_browser_cannot_end_it",
+        DESK
+        + "desk_oidc.py::test_a_sign_in_is_of_its_browser_and_its_code_and_ends_once",
     ),
     Attack(
         "an OIDC person with the name of an admin",
@@ -226,7 +227,7 @@ ATTACKS = (
     Attack(
         "a web hook to loopback, link-local or metadata addresses, however spelt",
         "refused, unless an admin adds it with `--inside`",
-        DESK + "hooks.py::test_other_spellings_of_a_host_are_seen_through",
+        DESK + "hooks.py::test_where_a_hook_may_go",
     ),
     Attack(
         "the name of a web hook leads inside after the hook was added",

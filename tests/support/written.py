@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ioplan_editor.complete.completion import completions
-from ioplan_editor.complete.keywords import Completion
-from ioplan_editor.document import Document, Workspace
-from ioplan_editor.look.hover import hover
+from ioplan_editor import Completion, Document, Workspace, completions, hover
 
 FOLDER = Path("/plans")
 

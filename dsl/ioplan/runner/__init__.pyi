@@ -24,6 +24,7 @@ from ioplan.runner.session.baseline import BaselineSession as BaselineSession
 from ioplan.runner.session.context import SessionContext as SessionContext
 from ioplan.runner.session.expectations import judge as judge
 from ioplan.runner.session.session import SessionRunner as SessionRunner
+from ioplan.runner.session.signature import is_signed as is_signed
 from ioplan.runner.session.signature import login_name as login_name
 from ioplan.runner.session.signature import signed as signed
 from ioplan.runner.state.state_ledger import proven as proven

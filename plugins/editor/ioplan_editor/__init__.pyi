@@ -1,0 +1,14 @@
+from ioplan_editor.complete.completion import completions as completions
+from ioplan_editor.complete.keywords import Completion as Completion
+from ioplan_editor.complete.signature import signature as signature
+from ioplan_editor.document import Document as Document
+from ioplan_editor.document import Workspace as Workspace
+from ioplan_editor.fix.fixes import applied as applied
+from ioplan_editor.fix.fixes import fixes as fixes
+from ioplan_editor.fix.fixes import formatting as formatting
+from ioplan_editor.look.hover import hover as hover
+from ioplan_editor.look.outline import folds as folds
+from ioplan_editor.look.outline import outline as outline
+from ioplan_editor.look.references import definition as definition
+from ioplan_editor.look.references import references as references
+from ioplan_editor.look.tokens import tokens as tokens
