@@ -294,7 +294,7 @@ ATTACKS = (
     Attack(
         "flushes and blocks that fio leaves out",
         "gaps of the backend, refused without `--allow` or `--allow-approximate`",
-        "backends/test_fio_jobfile.py::test_threads_that_leave_blocks_out_say_so",
+        "backends/test_fio_jobfile.py::test_every_golden_has_a_job",
     ),
     Attack(
         "job files of fio with programs to run, endless words, NULs, cycles, odd numbers",
