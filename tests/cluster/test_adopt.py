@@ -10,7 +10,9 @@ import csv
 import fcntl
 import io
 import json
+import os
 import platform
+import subprocess
 import sys
 import zipfile
 from hashlib import sha256
@@ -25,7 +27,7 @@ from ioplan import ClusterFault
 from ioplan.runner import Identity, Lab, LabHost, read_lab
 from ioplan.runner.guard import Surveyed
 from ioplan_lab import PROGRAMS
-from ioplan_lab.cluster.adopt.adoption import host_of
+from ioplan_lab.cluster.adopt.adoption import LINK, host_of
 from ioplan_lab.cluster.adopt.lab_entries import (
     drive_entries,
     host_entries,
@@ -195,3 +197,31 @@ def test_nothing_is_done_that_nobody_agreed_to(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists() and path.read_text() == text
     none = ioplan("lab", "adopt", "x", "--lab", path, "--wheels", tmp_path, "--yes")
     assert none.code == 3 and path.read_text() == text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("root", [True, False])
+def test_the_program_is_on_the_path(tmp_path: Path, root: bool) -> None:
+    """Linked once, renewed where it leads nowhere; what an admin put there is kept."""
+    folder, link = tmp_path / "opt", tmp_path / ".local/bin/ioplan"
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin/ioplan").touch()
+    script = LINK.format(folder=folder).replace("$(id -u)", "0" if root else "1")
+    script = script.replace("/usr/local/bin", str(tmp_path / "bin"))
+    link = tmp_path / "bin/ioplan" if root else link
+
+    def install() -> None:
+        call = ["sh", "-eu", "-c", script]
+        subprocess.run(call, check=True, env={**os.environ, "HOME": str(tmp_path)})
+
+    install()
+    install()
+    assert link.readlink() == folder / "bin/ioplan"
+    link.unlink()
+    link.symlink_to(tmp_path / "nowhere")
+    install()
+    assert link.readlink() == folder / "bin/ioplan"
+    link.unlink()
+    link.write_text("an admin's")
+    install()
+    assert link.read_text() == "an admin's"

@@ -23,7 +23,6 @@ from refused import refused
 from ioplan import ClusterFault
 from ioplan.cli.commands import doctor
 from ioplan.runner import LabHost
-from ioplan.runner.lab.lab import WORKER_PORT
 from ioplan_lab import PROGRAMS
 from ioplan_lab.cluster.keys import enrolment, issued
 from ioplan_lab.cluster.keys.authority import Authority
@@ -33,7 +32,6 @@ from ioplan_lab.cluster.keys.host_rights import NotItsRightError, check
 from ioplan_lab.cluster.keys.identity import FILES, OWN, SERVERS, Identity, keys_folder
 from ioplan_lab.cluster.keys.issued import notice
 from ioplan_lab.cluster.keys.tls import to_listen
-from ioplan_lab.interface.lab import WORKER_PORT as CLI_PORT
 
 HERE = "127.0.0.1"
 NEEDS_OPENSSL = pytest.mark.skipif(
@@ -93,17 +91,12 @@ def between(client: str, server: str) -> Handshake:
         return shake_hands(address, Identity(client))
 
 
-@pytest.mark.parametrize(
-    ("client", "server"),
-    [
-        *(("desk", "scheduler"), ("desk", "h1")),
-        *(("scheduler", "h1"), ("h1", "scheduler")),
-    ],
-)
-def test_who_needs_each_other_believes_each_other(client: str, server: str) -> None:
-    found = between(client, server)
-    assert found.accepted and found.peer
-    assert found.peer.name == server
+def test_who_needs_each_other_believes_each_other() -> None:
+    pairs = (("desk", "scheduler"), ("desk", "h1"), ("scheduler", "h1"))
+    for client, server in (*pairs, ("h1", "scheduler")):
+        found = between(client, server)
+        assert found.accepted and found.peer
+        assert found.peer.name == server
 
 
 @pytest.mark.promise("labs.keys")
@@ -162,18 +155,18 @@ def test_other_keys_of_the_same_name_are_refused(
     assert "its authority is not the one" in between("h1", "scheduler").reason
 
 
-@pytest.mark.parametrize(
-    "message",
-    [
-        {"op": "register-client", "client": "c"},
-        {"op": "broadcast", "msg": {"op": "run"}},
-        {"op": "register-worker", "name": "h2"},
-        {"op": "update-graph"},
-    ],
+NOT_A_WORKERS = (
+    {"op": "register-client", "client": "c"},
+    {"op": "broadcast", "msg": {"op": "run"}},
+    {"op": "register-worker", "name": "h2"},
+    {"op": "update-graph"},
 )
-def test_a_host_asks_for_no_more_than_to_be_a_worker(message: dict[str, Any]) -> None:
-    with pytest.raises(NotItsRightError, match="the host h1"):
-        check(message, "h1")
+
+
+def test_a_host_asks_for_no_more_than_to_be_a_worker() -> None:
+    for message in NOT_A_WORKERS:
+        with pytest.raises(NotItsRightError, match="the host h1"):
+            check(message, "h1")
     for fine in ({"op": "register-worker", "name": "h1"}, {"op": "heartbeat_worker"}):
         check(fine, "h1")
 
@@ -296,10 +289,6 @@ def _doctor_rows() -> list[dict[str, Any]]:
         patch.setattr(doctor, "findings", lambda machine: ())
         rows = json.loads(ioplan("doctor", "--json").out)
     return [one for one in rows if one["name"] == "lab keys"]
-
-
-def test_the_port_has_one_value() -> None:
-    assert str(WORKER_PORT) == CLI_PORT
 
 
 # ---- as openssl sees it

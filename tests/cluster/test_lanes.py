@@ -130,6 +130,12 @@ def test_what_a_plan_uses_goes_with_it(tmp_path: Path) -> None:
     plan.unlink()
     (tmp_path / "lib/w.ioplan").unlink()
     assert ioplan("attach", job).code == 0
+    folder = lane(job)
+    assert folder.state_file.stat().st_size == STATE_BYTES, "also on a full disk"
+    long = folder.state().model_copy(update={"message": "ö" * 5000})
+    folder.write_state(long)
+    assert folder.state_file.stat().st_size == STATE_BYTES
+    assert folder.state().message.startswith("ö")
 
 
 @pytest.mark.promise("exit_codes.lanes")
@@ -186,11 +192,19 @@ def test_another_store_has_all_of_a_job(
     assert (told.code, told.err) == (0, "note: the certificate ends\n")
 
 
-def test_a_path_must_hold_from_every_folder(tmp_path: Path) -> None:
-    lab = lab_file(tmp_path, "a", backend="sim")
-    lab.write_text(lab.read_text().replace(str(tmp_path / "a"), "a.bin"))
-    done = run_all(lab, plan_file(tmp_path, SIM))
+def test_what_is_refused(tmp_path: Path) -> None:
+    lab, plan = lab_file(tmp_path, "a", backend="sim"), plan_file(tmp_path, SIM)
+    assert "for one target" in run_all(lab, plan, "--json").err
+    done = ioplan("run", plan, "--lab", lab, "--target", "b", "--detach")
+    assert "--detach is for targets and groups" in done.err
+    assert "no job 'x'" in ioplan("attach", "x").err
+    text = lab.read_text()
+    lab.write_text(text.replace(str(tmp_path / "a"), "a.bin"))
+    done = run_all(lab, plan)
     assert (done.code, done.err.count("write the absolute path")) == (2, 1)
+    on_host = text.replace("[targets.a]", '[hosts.h1]\n[targets.a]\nhost = "h1"')
+    lab.write_text(on_host)
+    assert "the lab has hosts but no scheduler" in run_all(lab, plan).err
 
 
 @pytest.mark.long_but_first
@@ -342,34 +356,6 @@ def test_a_job_that_another_user_may_change_is_not_believed(
     for done in refused:
         assert done.code == 2, done.err
         assert f"others may write to {folder}; keep the store in" in done.err
-
-
-def test_a_state_has_a_place_even_on_a_full_disk(tmp_path: Path) -> None:
-    job = begun(lab_file(tmp_path, "a", backend="sim"), plan_file(tmp_path, SIM))
-    ioplan("attach", job)
-    folder = lane(job)
-    assert folder.state_file.stat().st_size == STATE_BYTES
-    long = folder.state().model_copy(update={"message": "ö" * 5000})
-    folder.write_state(long)
-    assert folder.state_file.stat().st_size == STATE_BYTES
-    assert folder.state().message.startswith("ö")
-
-
-def test_what_is_only_for_one_target_or_for_a_group(tmp_path: Path) -> None:
-    lab = lab_file(tmp_path, "a", backend="sim")
-    plan = plan_file(tmp_path, SIM)
-    assert "for one target" in run_all(lab, plan, "--json").err
-    done = ioplan("run", plan, "--lab", lab, "--target", "b", "--detach")
-    assert "--detach is for targets and groups" in done.err
-    assert "no job 'x'" in ioplan("attach", "x").err
-
-
-def test_a_target_on_a_host_needs_a_scheduler(tmp_path: Path) -> None:
-    lab = lab_file(tmp_path, "a")
-    text = lab.read_text().replace("[targets.a]", '[targets.a]\nhost = "h1"')
-    lab.write_text("[hosts.h1]\n" + text)
-    done = run_all(lab, plan_file(tmp_path, SIM))
-    assert "the lab has hosts but no scheduler" in done.err
 
 
 @pytest.mark.parametrize(
