@@ -109,7 +109,7 @@ def plans(draw: st.DrawFn) -> str:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     plans(),
     st.sampled_from([1 << 20, 3 << 20, 64 << 20, 1 << 30, 10**9 // 512 * 512]),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,15 +11,15 @@ from msgspec.structs import replace
 from plans import checked
 
 from ioplan.planner import Estimator, RoundsOf, Run, unfold, with_repetitions
-from ioplan.planner.estimate import Assumptions, Cost
 from ioplan.workload import Replay
 
 CAPACITY = 100 * 10**9
 FILLED = "precondition filled { purge write sequential 128KiB, qd 32, 2 passes }\n"
-DRIVE = Assumptions()
+BANDWIDTH_BYTES_PER_S, LATENCY_S = 1e9, 80e-6
+"""Of the drive that is assumed; it does 200,000 IOPS."""
 
 
-def cost_of(body: str, before: str = "", scale: float = 1.0) -> Cost:
+def cost_of(body: str, before: str = "", scale: float = 1.0) -> Any:
     plan = checked(f'{before}test "T" {{ {body} }}', scale)
     return Estimator(CAPACITY).total(unfold(plan))
 
@@ -41,41 +43,94 @@ def test_timed_reads_are_exact(
     assert cost.written_bytes == 0
 
 
-def test_a_precondition_writes_its_passes() -> None:
-    cost = cost_of("after filled\n run random 4KiB 100/0 for 10s", FILLED)
-    assert cost.written_bytes == pytest.approx(2 * CAPACITY, rel=1e-12)
-    assert cost.run_s == pytest.approx(
-        10 + 2 * CAPACITY / DRIVE.bandwidth_bytes_per_s, rel=1e-12
-    )
+READ = "after p\nrun random 4KiB 100/0 for 1s"
+SMALL = "run random 4KiB 0/100, qd 32, "
+DUO = """workload duo { a = random 4KiB 100/0, rate 10 iops
+  b = random 4KiB 0/100, rate 1_000 iops, starts after 2s, ends after 6s }
+"""
+SHARED = """workload w { a = sequential 1MiB 0/100, qd 64
+  b = sequential 1MiB 100/0, qd 64 }
+"""
+BURST = "burst 2s of 1_000 iops, then 3s of 500 iops"
+DEEP = "run random 4KiB 0/100, qd 64, burst "
+WRITTEN = {
+    "passes": (FILLED.replace("filled", "p"), READ, 2 * CAPACITY),
+    "a part of each": (
+        "precondition p { write random 4KiB, region 10%..35%, 3 passes }\n",
+        READ,
+        0.75 * CAPACITY,
+    ),
+    "a part in bytes": (
+        "precondition p { write random 4KiB, region 1GiB..+2GiB, 3 passes }\n",
+        READ,
+        3 * (2 << 30),
+    ),
+    "in its part of the run": (DUO, "run duo for 8s", 4 * 1000 * 4096),
+    "bursts": ("", f"{SMALL}{BURST} for 10s", 2 * 3_500 * 4096),
+    "a ramp": ("", f"{SMALL}ramp 100 iops..900 iops for 10s", 5_000 * 4096),
+    "a rate in bytes": (
+        "",
+        "run sequential 128KiB 0/100, qd 32, rate 200MiB/s for 10s",
+        10 * 200 * 2**20,
+    ),
+    "a rate": (
+        "",
+        "run random 4KiB 50/50, qd 32, rate 1_000 iops for 10s",
+        10 * 500 * 4096,
+    ),
+    "a rate beyond it": (
+        "",
+        "run random 4KiB 0/100, qd 1, rate 10_000_000 iops for 10s",
+        10 * 4096 / LATENCY_S,
+    ),
+    "trims write nothing": (
+        "",
+        "run random 4KiB 50/50, qd 32, trim 20%, rate 1_000 iops for 10s",
+        10 * 400 * 4096,
+    ),
+    "sizes by their share": (
+        "",
+        "run random sizes { 4KiB 75%, 64KiB 25% } 0/100, qd 32, rate 1_000 iops for 10s",
+        10_000 * 19 * 1024,
+    ),
+    "streams share it": (SHARED, "run w for 10s", 5 * BANDWIDTH_BYTES_PER_S),
+    "one burst": ("", f"{DEEP}5s of 50_000 iops, then 55s of 500 iops for 5s", 1.024e9),
+    "a second burst": (
+        "",
+        f"{DEEP}5s of 50_000 iops, then 55s of 500 iops for 65s",
+        527_500 * 4096,
+    ),
+    "in a pause": ("", f"{DEEP}30s of 0 iops, then 1s of 10_000 iops for 20s", 0),
+    "after a pause": (
+        "",
+        f"{DEEP}30s of 0 iops, then 1s of 10_000 iops for 31s",
+        10_000 * 4096,
+    ),
+    "a burst beyond it": (
+        "",
+        f"{DEEP}1s of 900_000 iops, then 1s of 0 iops for 4s",
+        400_000 * 4096,
+    ),
+    "a burst of bytes": ("", f"{DEEP}1s of 40MB/s, then 3s of 0B/s for 2s", 40e6),
+}
 
 
-def test_a_region_is_a_part_of_a_pass() -> None:
-    state = "precondition p { write random 4KiB, region 10%..35%, 3 passes }\n"
-    cost = cost_of("after p\n run random 4KiB 100/0 for 1s", state)
-    assert cost.written_bytes == pytest.approx(0.75 * CAPACITY, rel=1e-9)
+@pytest.mark.parametrize("what", WRITTEN)
+def test_what_is_written(what: str) -> None:
+    before, body, written_bytes = WRITTEN[what]
+    cost = cost_of(body, before)
+    assert cost.written_bytes == pytest.approx(written_bytes, rel=1e-9)
 
 
-def test_a_stream_writes_in_its_part_of_the_run() -> None:
-    """Times within a run go with the run's, so that a short try has all parts."""
-    duo = (
-        "workload duo { a = random 4KiB 100/0, rate 10 iops "
-        "b = random 4KiB 0/100, rate 1_000 iops, starts after 2s, ends after 6s }\n"
-    )
-    found = cost_of("run duo for 8s", duo)
-    assert found.written_bytes == pytest.approx(4 * 1000 * 4096)
-    tenth = cost_of("run duo for 8s", duo, 0.1)
-    assert tenth.written_bytes == pytest.approx(found.written_bytes / 10)
-
-
-def test_a_rate_that_changes_writes_its_mean() -> None:
-    burst = "burst 2s of 1_000 iops, then 3s of 500 iops"
-    found = cost_of(f"run random 4KiB 0/100, qd 32, {burst} for 10s")
-    assert found.written_bytes == pytest.approx(2 * 3_500 * 4096)
-    assert cost_of(
-        f"run random 4KiB 0/100, qd 32, {burst} for 10s", "", 0.1
-    ).written_bytes == (pytest.approx(found.written_bytes / 10))
-    ramp = cost_of("run random 4KiB 0/100, qd 32, ramp 100 iops..900 iops for 10s")
-    assert ramp.written_bytes == pytest.approx(5_000 * 4096)
+def test_a_short_try_has_all_parts() -> None:
+    """Times within a run go with the run's."""
+    for body, before in ((f"{SMALL}{BURST} for 10s", ""), ("run duo for 8s", DUO)):
+        whole, tenth = cost_of(body, before), cost_of(body, before, 0.1)
+        assert tenth.written_bytes == pytest.approx(whole.written_bytes / 10)
+    body = "run random 4KiB 100/0 for 100s, warmup 10s\n idle 20s"
+    assert cost_of(body, scale=0.01).run_s == pytest.approx(1.3)
+    filled = cost_of("after filled\n run random 4KiB 100/0 for 10s", FILLED)
+    assert filled.run_s == pytest.approx(10 + 2 * CAPACITY / BANDWIDTH_BYTES_PER_S)
 
 
 def test_until_steady_is_counted_as_if_it_never_were() -> None:
@@ -86,43 +141,13 @@ def test_until_steady_is_counted_as_if_it_never_were() -> None:
     assert cost_of(body, state.format("30min")).run_s == pytest.approx(1801)
 
 
-def test_a_rate_bounds_what_is_written() -> None:
-    by_bytes = cost_of("run sequential 128KiB 0/100, qd 32, rate 200MiB/s for 10s")
-    assert by_bytes.written_bytes == pytest.approx(10 * 200 * 2**20)
-    by_ios = cost_of("run random 4KiB 50/50, qd 32, rate 1_000 iops for 10s")
-    assert by_ios.written_bytes == pytest.approx(10 * 500 * 4096)
-    slow = cost_of("run random 4KiB 0/100, qd 1, rate 10_000_000 iops for 10s")
-    assert slow.written_bytes == pytest.approx(10 * 4096 / DRIVE.latency_s)
-
-
-def test_a_trim_writes_nothing() -> None:
-    cost = cost_of("run random 4KiB 50/50, qd 32, trim 20%, rate 1_000 iops for 10s")
-    assert cost.written_bytes == pytest.approx(10 * 400 * 4096)
-
-
-def test_sizes_count_by_their_share() -> None:
-    sizes = "sizes { 4KiB 75%, 64KiB 25% }"
-    cost = cost_of(f"run random {sizes} 0/100, qd 32, rate 1_000 iops for 10s")
-    assert cost.written_bytes == pytest.approx(10_000 * 19 * 1024)
-
-
-def test_streams_share_the_drive() -> None:
-    streams = """workload w {
-      a = sequential 1MiB 0/100, qd 64
-      b = sequential 1MiB 100/0, qd 64
-    }
-    """
-    cost = cost_of("run w for 10s", streams)
-    assert cost.written_bytes == pytest.approx(5 * DRIVE.bandwidth_bytes_per_s)
-
-
 ROUNDS = "run random 4KiB 0/100 for 60s\n rounds until steady iops, at most 25\n after "
 
 
 def test_rounds_are_prepared_as_often_as_the_plan_says() -> None:
     """Not with every round, unless the plan asks for it."""
     once = cost_of(f"{ROUNDS} filled", FILLED)
-    fill_s = 2 * CAPACITY / DRIVE.bandwidth_bytes_per_s
+    fill_s = 2 * CAPACITY / BANDWIDTH_BYTES_PER_S
     assert once.run_s == pytest.approx(fill_s + 25 * 60)
     each = cost_of(f"{ROUNDS} filled before each round", FILLED)
     assert each.run_s == pytest.approx(25 * (fill_s + 60))
@@ -161,35 +186,6 @@ def test_estimates_do_not_disturb_the_steps() -> None:
     Estimator(CAPACITY).cost(rounds)
     kinds = [[type(s).__name__ for s in rounds.round(n)] for n in (1, 2)]
     assert kinds == [["Prepare", "Prepare", "Run"], ["Run"]]
-
-
-def test_times_scale() -> None:
-    body = "run random 4KiB 100/0 for 100s, warmup 10s\n idle 20s"
-    assert cost_of(body, scale=0.01).run_s == pytest.approx(1.3)
-
-
-def test_a_region_in_bytes_is_as_many_of_a_pass() -> None:
-    state = "precondition p { write random 4KiB, region 1GiB..+2GiB, 3 passes }\n"
-    cost = cost_of("after p\n run random 4KiB 100/0 for 1s", state)
-    assert cost.written_bytes == pytest.approx(3 * (2 << 30), rel=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("burst", "seconds", "ios"),
-    [
-        ("5s of 50_000 iops, then 55s of 500 iops", 5, 250_000),
-        ("5s of 50_000 iops, then 55s of 500 iops", 65, 527_500),
-        ("30s of 0 iops, then 1s of 10_000 iops", 20, 0),
-        ("30s of 0 iops, then 1s of 10_000 iops", 31, 10_000),
-        ("1s of 900_000 iops, then 1s of 0 iops", 4, 400_000),  # DRIVE does 200,000
-        ("1s of 40MB/s, then 3s of 0B/s", 2, 40e6 / 4096),
-    ],
-)
-def test_bursts_count_as_far_as_a_run_goes(
-    burst: str, seconds: int, ios: float
-) -> None:
-    cost = cost_of(f"run random 4KiB 0/100, qd 64, burst {burst} for {seconds}s")
-    assert cost.written_bytes == pytest.approx(4096 * ios)
 
 
 def test_flushes_of_a_trace_take_its_time_and_move_nothing() -> None:

@@ -4,6 +4,7 @@ profile, the capacity and the simulated drive that will run."""
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,15 @@ SUITES = (
 Figures = dict[str, float]
 
 
+def on_drives(names: Iterable[str]) -> list[Any]:
+    """Each on one drive, in turn; on the others it takes long."""
+    return [
+        pytest.param(name, drive, marks=[pytest.mark.long] * ((n + m) % 3 > 0))
+        for n, name in enumerate(names)
+        for m, drive in enumerate(DRIVES)
+    ]
+
+
 def drive(name: str) -> tuple[str, str]:
     return "--sim", str(ROOT / f"examples/sim/{name}.toml")
 
@@ -88,8 +98,7 @@ def refute(bounds: dict[str, Figures], done: Figures) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("name", DRIVES)
-@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize(("plan", "name"), on_drives(PLANS))
 @pytest.mark.promise("plans.bounds")
 def test_what_is_done_lies_within_the_bounds(
     tmp_path: Path, plan: str, name: str
@@ -99,13 +108,13 @@ def test_what_is_done_lies_within_the_bounds(
     assert not refute(total(*call), total(*call, "--rehearse"))
 
 
-@pytest.mark.parametrize("name", DRIVES)
-@pytest.mark.parametrize("suite", SUITES)
+@pytest.mark.parametrize(("suite", "name"), on_drives(SUITES))
 def test_of_suites_too(suite: str, name: str) -> None:
     call = suite, "--profile", "smoke", *drive(name), *SMALL
     assert not refute(total(*call), total(*call, "--rehearse"))
 
 
+@pytest.mark.long_but_first
 @pytest.mark.parametrize("plan", ["mixed", "rests", "duo"])
 def test_the_drive_itself_has_written_no_more_and_no_less(
     tmp_path: Path, plan: str

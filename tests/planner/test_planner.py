@@ -15,12 +15,15 @@ from plans import checked
 
 from ioplan.backends import TargetFacts
 from ioplan.language import CheckedPlan
-from ioplan.language.plan import PurgeStep
-from ioplan.planner import Idle, Prepare, RoundsOf, Run, Step, unfold, with_repetitions
-from ioplan.planner.jobs import (
-    run_job,
-    seed_of,
-    subinterval_of,
+from ioplan.planner import (
+    Idle,
+    Prepare,
+    RoundsOf,
+    Run,
+    Step,
+    all_jobs,
+    unfold,
+    with_repetitions,
 )
 from ioplan.workload import MIN_INTERVAL_NS
 
@@ -163,7 +166,7 @@ def said(step: Step) -> Iterator[tuple[Any, ...]]:
             for inner in step.round(number):
                 yield from said(inner)
     elif isinstance(step, Prepare):
-        purge = isinstance(step.step, PurgeStep)
+        purge = type(step.step).__name__ == "PurgeStep"
         texts = {text: atom for atom, text in ATOMS.items()}
         yield "prepare", "purge" if purge else texts[step.step.text]
     elif isinstance(step, Idle):
@@ -268,18 +271,27 @@ FACTS = TargetFacts(path="x", kind="file", capacity_bytes=1 << 30, block_bytes=4
 
 def test_seeds_differ_in_rounds_and_iterations() -> None:
     plan = checked('test "A" { repeat 300 { run random 4KiB 100/0 for 1s } }')
-    jobs = [run_job(s, FACTS, True) for s in unfold(plan) if isinstance(s, Run)]
+    jobs = [job for _, job in all_jobs(unfold(plan), FACTS, True)]
     assert len({job.seed for job in jobs}) == 300
-    places = product((0, 1, 2, 256), (0, 1, 256, 65_536))
-    seeds = {seed_of(run_id, *place) for place in places for run_id in ("ab", "cd")}
-    assert len(seeds) == 32
     assert len({job.model_copy(update={"seed": 1}) for job in jobs}) == 1
+    plan = checked(
+        'test "A" { run random 4KiB for 1s vary read in 100% vary qd in 1, 2\n'
+        "rounds until steady iops when qd == 1, at most 25 }"
+    )
+    (rounds,) = unfold(plan)
+    assert isinstance(rounds, RoundsOf)
+    every = [step for number in range(1, 26) for step in rounds.round(number)]
+    assert len({job.seed for _, job in all_jobs(every, FACTS, True)}) == 50
 
 
 @given(st.integers(1, 10**13))
 def test_intervals_of_a_window_fill_it(every_ns: int) -> None:
-    part_ns = subinterval_of(every_ns)
-    parts = -(-every_ns // part_ns)
-    assert MIN_INTERVAL_NS <= part_ns <= 10**9
+    steady = f"until steady iops every {every_ns}ns, at most 4h"
+    plan = checked(
+        f'accept "fresh state"\ntest "T" {{ run random 4KiB 0/100, {steady} }}'
+    )
+    ((_, job),) = all_jobs(unfold(plan), FACTS, False)
+    parts = -(-every_ns // job.interval_ns)
+    assert MIN_INTERVAL_NS <= job.interval_ns <= 10**9
     if every_ns > MIN_INTERVAL_NS:
-        assert 0 <= parts * part_ns - every_ns < parts
+        assert 0 <= parts * job.interval_ns - every_ns < parts

@@ -1,22 +1,11 @@
-"""What is asked of a plan as a whole, and that it is unfolded once for it."""
+"""What is asked of a plan as a whole."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
-from command import ioplan, plan_file
+from plans import checked
 
-from ioplan.language import CheckedPlan, Source, check
 from ioplan.planner import Estimator, summary_of, unfold
-from ioplan.planner.steps import SingleStep
-from ioplan.planner.unfolding import Unfolding
-
-
-def checked(text: str) -> CheckedPlan:
-    return check(Source("plan", text))
 
 
 @pytest.mark.parametrize(("mix", "writing"), [("100/0", False), ("99/1", True)])
@@ -57,20 +46,3 @@ def test_the_cost_is_that_of_all_steps() -> None:
     plan, estimator = checked(ROUNDS % "0/100"), Estimator(1 << 40)
     found = estimator.total_of(summary_of(plan).steps)
     assert found == estimator.total(unfold(plan))
-
-
-def test_a_run_unfolds_its_plan_once_to_ask_and_once_to_do(
-    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    walks: list[int] = []
-    matrix = Unfolding.matrix
-
-    def counted(self: Unfolding, number: int) -> Iterator[SingleStep]:
-        walks.append(number)
-        return matrix(self, number)
-
-    monkeypatch.setattr(Unfolding, "matrix", counted)
-    plan = plan_file(tmp_path, 'test "A" { run random 4KiB 50/50 for 100ms }')
-    done: Any = ioplan("run", plan, "--backend", "sim", "--create", "1GiB")
-    assert done.code == 0, done.err
-    assert walks == [0, 0]
