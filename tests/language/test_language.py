@@ -1,14 +1,14 @@
-"""The language bit by bit: quantities, ranges, metrics, parameters, recovery."""
+"""The language bit by bit: ranges, metrics, parameters, recovery."""
 
 from __future__ import annotations
 
 import os
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from ioplan import PlanError
 from ioplan.language import (
@@ -22,19 +22,9 @@ from ioplan.language import (
     check_file,
     parse,
     parse_metric,
-    quantity,
     workload_of,
 )
-from ioplan.language.bind.bind import scaled_ns
-from ioplan.language.checker.modules import MOST_BYTES, read_text
-from ioplan.language.quantity import (
-    EXAMPLES,
-    MOST_VALUE,
-    UNITS,
-    Quantity,
-    QuantityError,
-    make,
-)
+from ioplan.planner import Run, unfold
 
 RUN = "run random 4KiB 100/0 for 1min"
 
@@ -57,78 +47,6 @@ def values_of(vary: str) -> list[str]:
     """The values of an axis, as a plan writes them."""
     (axis,) = plan_of(f"run random 4KiB 100/0, qd 1 each for 1min {vary}").tests[0].axes
     return [row[0].text for row in axis.values]
-
-
-# quantities
-
-numbers = st.decimals(0, 10**9, places=3, allow_nan=False)
-
-
-@given(numbers, st.sampled_from(sorted(UNITS)))
-def test_quantity_round_trip(number: Decimal, unit: str) -> None:
-    """Text to value is exact, and value to text to value changes nothing."""
-    kind, factor = UNITS[unit]
-    exact = number * factor
-    whole = exact == exact.to_integral_value()
-    if (kind in ("size", "time") and not whole) or exact > MOST_VALUE:
-        with pytest.raises(QuantityError):
-            quantity.parse(f"{number:f}{unit}")
-        return
-    parsed = quantity.parse(f"{number:f}{unit}")
-    assert (parsed.kind, parsed.value) == (kind, int(exact) if whole else float(exact))
-    assert quantity.parse(parsed.text) == parsed
-
-
-@given(st.decimals(0, 100, places=3))
-def test_mix_round_trip(reads: Decimal) -> None:
-    parsed = quantity.parse(f"{reads:f}/{100 - reads:f}")
-    assert parsed.value == float(reads)
-    assert quantity.parse(parsed.text) == parsed
-
-
-@given(st.text(max_size=12))
-def test_any_text_is_a_quantity_or_an_error(text: str) -> None:
-    try:
-        parsed = quantity.parse(text)
-    except QuantityError:
-        return
-    assert quantity.parse(parsed.text) == parsed
-
-
-@pytest.mark.parametrize("kind", EXAMPLES)
-def test_examples_are_of_their_kind(kind: quantity.Kind) -> None:
-    parsed = quantity.parse(EXAMPLES[kind])
-    assert parsed.kind == kind
-    assert parsed.text == EXAMPLES[kind]
-
-
-@pytest.mark.parametrize(
-    ("text", "value", "written"),
-    [
-        ("4 KiB", 4096, "4KiB"),
-        ("4096B", 4096, "4KiB"),
-        ("1.6TB", 1_600_000_000_000, "1.6TB"),
-        ("1500B", 1500, "1500B"),
-        ("0B", 0, "0B"),
-        ("90s", 90_000_000_000, "90s"),
-        ("120s", 120_000_000_000, "2min"),
-        ("0.5us", 500, "500ns"),
-        ("12.50%", 12.5, "12.5%"),
-        ("50000 iops", 50000, "50_000 iops"),
-        ("1 passes", 1, "1 pass"),
-        ("0.5 passes", 0.5, "0.5 passes"),
-    ],
-)
-def test_quantity_is_written(text: str, value: float, written: str) -> None:
-    parsed = quantity.parse(text)
-    assert (parsed.value, parsed.text) == (value, written)
-
-
-@pytest.mark.parametrize("text", ["8EiB", "٣", "1e9", "-1", "", "1__", "1.", "9" * 19])
-def test_no_quantity(text: str) -> None:
-    with pytest.raises(QuantityError):
-        found = quantity.parse(text)
-        raise AssertionError(found)
 
 
 # ranges
@@ -208,8 +126,9 @@ def run_of(plan: CheckedPlan) -> RunTemplate:
 
 def test_setting_reaches_what_depends_on_it() -> None:
     body = "param a = 1s param b = a param c = b | run random 4KiB 100/0 for c"
-    assert run_of(plan_of(body)).run == make("time", 10**9)
-    assert run_of(plan_of(body, a="2s")).run == make("time", 2 * 10**9)
+    for plan, text in ((plan_of(body), "1s"), (plan_of(body, a="2s"), "2s")):
+        length = run_of(plan).run
+        assert isinstance(length, Struct) and length.text == text  # type: ignore[attr-defined]
     both = plan_of(body, c="9s", a="2s")
     assert both.parameters == {"a": "2s", "b": "2s", "c": "9s"}
 
@@ -235,10 +154,11 @@ def test_varied_param_is_varied_everywhere() -> None:
 
 
 def test_time_scale() -> None:
-    assert scaled_ns(make("time", 10**9), 0.01) == 10**7
-    assert scaled_ns(make("time", 5), 0.01) == 1
     short = f"{RUN} expect p99.99999 < 1ms"
     text = f'test "T" {{ {short} }}'
+    for scale, run_ns in ((0.5, 30 * 10**9), (0.01, 6 * 10**8)):
+        (step,) = unfold(check(Source("t", f'test "T" {{ {RUN} }}'), time_scale=scale))
+        assert isinstance(step, Run) and step.length.run_ns == run_ns
     assert check(Source("t", text), time_scale=0.5).time_scale == 0.5
     with pytest.raises(PlanError, match="needs 100_000_000 I/Os"):
         check(Source("t", text))
@@ -280,6 +200,30 @@ def test_a_new_rate_says_its_arrivals_anew() -> None:
 
 def test_a_workload_that_says_its_data_may_be_read() -> None:
     assert plan_of("workload w = random 4KiB 70/30, data zeros | run w, 100/0 for 1s")
+
+
+ALLOWED = (
+    'workload a = random 4KiB 100/0, errors allowed{}\ntest "T" {{ run a{} for 1s }}'
+)
+
+
+@pytest.mark.parametrize(
+    ("workload", "run", "count", "percent"),
+    [
+        ("", "", None, 100),
+        (" up to 5", "", 5, None),
+        (" up to 5", ", errors allowed", None, 100),
+        (" up to 5", ", errors allowed up to 1%", None, 1),
+        (" up to 1%", ", errors allowed up to 7", 7, None),
+    ],
+)
+def test_errors_allowed_by_a_run_replace_those_of_its_workload(
+    workload: str, run: str, count: int | None, percent: float | None
+) -> None:
+    (step,) = unfold(check(Source("p", ALLOWED.format(workload, run))))
+    assert isinstance(step, Run)
+    (stream,) = step.workload.streams
+    assert (stream.errors_allowed, stream.errors_allowed_percent) == (count, percent)
 
 
 # recovery
@@ -355,10 +299,6 @@ def test_an_error_leaves_the_brace_of_its_block(line: str) -> None:
     assert len(found) == 2 and "'bar'" in found[1].message, found
 
 
-def test_seeded_text_is_right() -> None:
-    assert len(check(Source("t.ioplan", SEEDED)).tests) == 2
-
-
 def test_too_deep() -> None:
     deep = f'test "T" {{ {"repeat 2 { " * 3000 + RUN + "}" * 3000} }}'
     with pytest.raises(PlanError, match="nested too deeply"):
@@ -382,7 +322,7 @@ def test_files(tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
     big, binary = tmp_path / "big.ioplan", tmp_path / "binary.ioplan"
-    big.write_bytes(b"#" * (MOST_BYTES + 1))
+    big.write_bytes(b"#" * ((8 << 20) + 1))
     binary.write_bytes(b"\x7fELF\xff\xff")
     pipe = tmp_path / "pipe.ioplan"
     os.mkfifo(pipe)
@@ -392,7 +332,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
         (pipe, "not a regular file"),
     ):
         with pytest.raises(ValueError, match=why):
-            read_text(path)
+            check_file(path)
 
 
 def test_many_files(tmp_path: Path) -> None:
@@ -403,51 +343,8 @@ def test_many_files(tmp_path: Path) -> None:
         check_file(tmp_path / "f0.ioplan")
 
 
-# the language's own page: every snippet of its tables
-
-SNIPPETS = (
-    *("random 4KiB 70/30", "sequential 1MiB 0/100"),
-    "random sizes { 512B 10%, 4KiB 60%, 64KiB 30% } 70/30",
-    *("random 4KiB 70/30, qd 8 each", "random 4KiB 70/30, threads 2, qd 8 total"),
-    *("random 4KiB 70/30, rate 50_000 iops", "random 4KiB 70/30, rate 200MiB/s"),
-    *("random 4KiB 70/30, rate 20_000 iops poisson", "random 4KiB 70/30, zipf 1.1"),
-    *("random 4KiB 70/30, region 0%..50%", "random 4KiB 70/30, pareto 0.2"),
-    "random 4KiB 70/30, hotspots { 50% in 5%, 30% in 15%, 20% in 80% }",
-    *("random 4KiB 70/30, normal 10%", "random 4KiB 70/30, align 512B"),
-    *("random 4KiB 70/30, align size", "random 4KiB 70/30, data random"),
-    *("random 4KiB 70/30, data zeros", "random 4KiB 70/30, data compressible 50%"),
-    *("random 4KiB 70/30, trim 10%", "random 4KiB 70/30, sync every 32"),
-    *("random 4KiB 70/30, verify", "random 4KiB, read 70%"),
-)
-TIMES = ("100us", "5ms", "10s", "3min", "2h", "512B", "4KiB", "1TiB", "1.6TB")
-STATEMENTS = (
-    "vary (size, qd) in (4KiB, 32), (128KiB, 8)",
-    "vary size in 4KiB, 128KiB vary qd in 32, 64 skip when size > 64KiB and qd > 32",
-    "rounds until steady iops, at most 25, over 5, range 20%, slope 10%",
-    "expect iops >= 95% of baseline",
-    *(f"chart {kind} iops" for kind in ("bars", "scatter", "table", "percentiles")),
-    "vary qd in 1, 2 chart lines iops by qd, log x, log y",
-)
-
-
-@pytest.mark.parametrize("spec", SNIPPETS)
-def test_clause_of_the_page(spec: str) -> None:
-    assert plan_of(f"workload w = {spec} | run w for 1s run {spec} for 1s")
-
-
-@pytest.mark.parametrize("amount", TIMES)
-def test_quantity_of_the_page(amount: str) -> None:
-    assert plan_of(f"run random 4KiB 100/0 for {amount}")
-
-
-@pytest.mark.parametrize("statement", STATEMENTS)
-def test_statement_of_the_page(statement: str) -> None:
-    assert plan_of(f"{RUN} {statement}")
-
-
 def test_spans_are_those_of_the_text() -> None:
     source = Source("t", 'test "T" {  # c\n  run random 4KiB  100/0 for 1min\n}')
     file, found = parse(source)
     assert not found
     assert file.items[0].span.text == source.text
-    assert isinstance(make("size", 5), Quantity)
