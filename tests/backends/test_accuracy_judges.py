@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, count
 from typing import Any
@@ -78,21 +78,24 @@ def test_any_stalls_of_the_machine_are_no_defect(services_ns: list[int]) -> None
     check_due(seen(ends_ns, dues(len(ends_ns))), GAP_NS)
 
 
-def test_coordinated_omission_is_refused() -> None:
+def starts_of(share: float) -> list[int]:
+    """Where each latency is that share of what it was."""
+    rows = zip(WITH_STALL, dues(200), strict=True)
+    return [end - int((end - due) * share) for end, due in rows]
+
+
+WRONG_STARTS = {
+    "coordinated omission": issues(WITH_STALL),
+    "10 ms of 200 less": starts_of(0.95),
+    "20 ms of 200 more": starts_of(1.1),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_STARTS)
+def test_another_start_is_refused(name: str) -> None:
     check_due(seen(WITH_STALL, dues(200)), GAP_NS)
     with pytest.raises(AssertionError, match="beside the due time"):
-        check_due(seen(WITH_STALL, issues(WITH_STALL)), GAP_NS)
-
-
-@pytest.mark.parametrize("share", [0.95, 1.1])
-def test_a_latency_that_is_off_is_refused(share: float) -> None:
-    """By 10 ms of 200 at the stall's end."""
-    starts = [
-        end - int((end - due) * share)
-        for end, due in zip(WITH_STALL, dues(200), strict=True)
-    ]
-    with pytest.raises(AssertionError, match="beside the due time"):
-        check_due(seen(WITH_STALL, starts), GAP_NS)
+        check_due(seen(WITH_STALL, WRONG_STARTS[name]), GAP_NS)
 
 
 def test_another_rate_is_refused() -> None:
@@ -116,29 +119,61 @@ def counts(latencies_ns: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def test_a_stall_of_one_io_only_is_refused() -> None:
-    def latencies(starts_ns: Sequence[int]) -> list[int]:
-        return [end - start for end, start in zip(WITH_STALL, starts_ns, strict=True)]
-
-    check_stalled(counts(latencies(dues(200))), 200, RATE_IOPS)
-    with pytest.raises(AssertionError, match="1 I/Os saw the stall"):
-        check_stalled(counts(latencies(issues(WITH_STALL))), 200, RATE_IOPS)
+def stream_of(ios: int, backlog: int) -> dict[str, Any]:
+    reads = {"read": {"ios": ios}}
+    return {"run_ns": RUN_NS, "directions": reads, "backlog_ios": backlog}
 
 
-@pytest.mark.parametrize("stalled", [1, 7, 9])
-def test_a_stall_is_of_what_is_under_way(stalled: int) -> None:
-    check_under_way(counts([MS] * 500 + [200 * MS] * 8), 200, 8)
-    with pytest.raises(AssertionError, match=f"{stalled} I/Os saw the stall"):
-        check_under_way(counts([MS] * 500 + [200 * MS] * stalled), 200, 8)
+def with_slow(count: int) -> dict[str, Any]:
+    return counts([MS] * 500 + [200 * MS] * count)
 
 
-@pytest.mark.parametrize(("ios", "backlog"), [(199, 0), (201, 0), (150, 49)])
-def test_an_io_that_is_lost_is_refused(ios: int, backlog: int) -> None:
-    stream = {"run_ns": RUN_NS, "directions": {"read": {"ios": 150}}, "backlog_ios": 50}
-    check_arrived(stream, RATE_IOPS)
-    wrong = stream | {"directions": {"read": {"ios": ios}}, "backlog_ios": backlog}
-    with pytest.raises(AssertionError, match="I/Os arrived"):
-        check_arrived(wrong, RATE_IOPS)
+def latencies(starts_ns: Sequence[int]) -> dict[str, Any]:
+    rows = zip(WITH_STALL, starts_ns, strict=True)
+    return counts([end - start for end, start in rows])
+
+
+JUDGES: dict[str, tuple[Callable[..., None], tuple[Any, ...], list[tuple[Any, ...]], str]] = {
+    "a stall of one I/O only": (
+        check_stalled, (latencies(dues(200)), 200, RATE_IOPS),
+        [(latencies(issues(WITH_STALL)), 200, RATE_IOPS)], "1 I/Os saw the stall",
+    ),
+    "a stall of another number than is under way": (
+        check_under_way, (with_slow(8), 200, 8),
+        [(with_slow(n), 200, 8) for n in (1, 7, 9)], "I/Os saw the stall",
+    ),
+    "an I/O that is lost": (
+        check_arrived, (stream_of(150, 50), RATE_IOPS),
+        [(stream_of(*n), RATE_IOPS) for n in ((199, 0), (201, 0), (150, 49))], "I/Os arrived",
+    ),
+    "a warm-up that is counted, or a tenth that is lost": (
+        check_warm_up, (262, 530 * MS, 500 * MS, 500),
+        [(500, 500 * MS, 500 * MS, 500), (225, 500 * MS, 500 * MS, 500)], "other I/Os",
+    ),
+    "another time": (
+        check_warm_up, (262, 530 * MS, 500 * MS, 500),
+        [(500, 1000 * MS, 500 * MS, 500), (0, 0, 500 * MS, 500)], "another time",
+    ),
+    "a depth or a latency that is off by 12 %": (
+        check_littles_law, (80_000, 16 * 12_500, 16),
+        [(80_000, 16 * 12_500 * off, 16) for off in (0.5, 0.88, 1.12, 1.5)], "under way",
+    ),
+    "another latency than the device's": (
+        check_known_latency, (1.2 * MS, 1.05 * MS, MS),
+        [(a * MS, b * MS, MS) for a, b in ((0.5, 0.5), (2, 2), (1.01, 1.3), (1.01, 0.7), (0.8, 1))],
+        "the me",
+    ),
+}  # fmt: skip
+"""A judge, what it takes, and what it refuses."""
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_what_is_off_is_refused(name: str) -> None:
+    judge, right, wrongs, said = JUDGES[name]
+    judge(*right)
+    for wrong in wrongs:
+        with pytest.raises(AssertionError, match=said):
+            judge(*wrong)
 
 
 @dataclass(frozen=True)
@@ -229,30 +264,6 @@ def test_a_need_that_is_not_met_is_named(
     assert ("a thread waited 10.0 ms" in notes) == (late_ms > 0)
 
 
-@pytest.mark.parametrize(
-    ("ios", "run_ns", "said"),
-    [
-        (500, 500 * MS, "other I/Os"),  # the warm-up's too
-        (225, 500 * MS, "other I/Os"),  # a tenth lost
-        (500, 1000 * MS, "another time"),
-        (0, 0, "another time"),
-    ],
-)
-def test_a_warm_up_that_is_counted_is_refused(ios: int, run_ns: int, said: str) -> None:
-    check_warm_up(262, 530 * MS, 500 * MS, 500)
-    with pytest.raises(AssertionError, match=said):
-        check_warm_up(ios, run_ns, 500 * MS, 500)
-
-
-@pytest.mark.parametrize("off", [0.5, 0.88, 1.12, 1.5])
-@pytest.mark.parametrize("qd", [1, 16])
-def test_a_queue_depth_or_a_latency_that_is_off_is_refused(qd: int, off: float) -> None:
-    """By 12 % and more."""
-    check_littles_law(80_000, qd * 12_500, qd)
-    with pytest.raises(AssertionError, match="under way"):
-        check_littles_law(80_000, qd * 12_500 * off, qd)
-
-
 @pytest.mark.parametrize(("qd", "every"), [(1, 1), (8, 32), (32, 8)])
 @pytest.mark.parametrize(("off", "latency_ms"), [(0.75, 0), (2, 0), (1, 5)])
 def test_wrong_pauses_are_refused(
@@ -265,12 +276,3 @@ def test_wrong_pauses_are_refused(
     with pytest.raises(AssertionError):
         told_ns = mean_ns + latency_ms * MS
         check_groups(group_ns * off, told_ns, pause_ns, qd, every)
-
-
-@pytest.mark.parametrize(
-    ("mean", "p50"), [(0.5, 0.5), (2, 2), (1.01, 1.3), (1.01, 0.7), (0.8, 1)]
-)
-def test_another_latency_than_the_devices_is_refused(mean: float, p50: float) -> None:
-    check_known_latency(1.2 * MS, 1.05 * MS, MS)
-    with pytest.raises(AssertionError, match="the me"):
-        check_known_latency(mean * MS, p50 * MS, MS)

@@ -51,10 +51,19 @@ class FileDevice:
 
 
 class FileBackend(BlockingBackend):
+    """Of files, or of devices of another kind."""
+
     name, version = "file", "1"
+    device: type[FileDevice] = FileDevice
 
     def connect(self, path: str, options: dict[str, Any]) -> FileDevice:
-        return FileDevice(path)
+        return self.device(path)
+
+
+def with_device(device: type[FileDevice]) -> FileBackend:
+    backend = FileBackend()
+    backend.device = device
+    return backend
 
 
 def named(folder: Path) -> TargetRequest:
@@ -84,29 +93,6 @@ def taken(backend: BlockingBackend, folder: Path, asked: Job) -> list[Event]:
         return list(execution)
 
 
-class Broken(FileDevice):
-    """Fails in the way that its path's options say."""
-
-    error: Exception = OSError("broken")
-
-    def read(self, offset: int, size: int) -> None:
-        raise self.error
-
-    write = read  # type: ignore[assignment]
-
-
-def broken(error: Exception) -> BlockingBackend:
-    class BrokenDevice(Broken):
-        pass
-
-    class BrokenBackend(FileBackend):
-        def connect(self, path: str, options: dict[str, Any]) -> FileDevice:
-            return BrokenDevice(path)
-
-    BrokenDevice.error = error
-    return BrokenBackend()
-
-
 @pytest.mark.parametrize(
     ("error", "cause"),
     [
@@ -116,7 +102,13 @@ def broken(error: Exception) -> BlockingBackend:
     ],
 )
 def test_a_device_that_fails(error: Exception, cause: str, tmp_path: Path) -> None:
-    last = events(broken(error), tmp_path, run_ns=20_000 * MS_NS)[-1]
+    class Broken(FileDevice):
+        def read(self, offset: int, size: int) -> None:
+            raise error
+
+        write = read  # type: ignore[assignment]
+
+    last = events(with_device(Broken), tmp_path, run_ns=20_000 * MS_NS)[-1]
     assert isinstance(last, Failure) and last.cause == cause
 
 
@@ -129,11 +121,7 @@ def test_single_errors_are_counted(tmp_path: Path) -> None:
             if Sometimes.count % 10 == 0:
                 raise OSError("bad sector")
 
-    class SometimesBackend(FileBackend):
-        def connect(self, path: str, options: dict[str, Any]) -> FileDevice:
-            return Sometimes(path)
-
-    result = events(SometimesBackend(), tmp_path)[-1]
+    result = events(with_device(Sometimes), tmp_path)[-1]
     assert isinstance(result, Result)
     done = result.streams[0].directions["read"]
     assert done.errors == pytest.approx(Sometimes.count / 10, abs=1) and done.ios > 0
@@ -154,11 +142,7 @@ def test_what_hangs_does_not_outlast_stop(tmp_path: Path) -> None:
             freed.set()
             super().close()
 
-    class HangingBackend(FileBackend):
-        def connect(self, path: str, options: dict[str, Any]) -> FileDevice:
-            return Hanging(path)
-
-    drive = HangingBackend().open(named(tmp_path))
+    drive = with_device(Hanging).open(named(tmp_path))
     freed.clear()
     with drive.start(job(drive.facts)) as execution:
         threading.Timer(0.1, execution.stop).start()
@@ -178,11 +162,7 @@ def test_random_offsets_reach_the_whole_region(tmp_path: Path) -> None:
         def read(self, offset: int, size: int) -> None:
             seen.add(offset)
 
-    class NotingBackend(FileBackend):
-        def connect(self, path: str, options: dict[str, Any]) -> FileDevice:
-            return Noting(path)
-
-    backend = NotingBackend()
+    backend = with_device(Noting)
     facts = backend.open(named(tmp_path)).facts
     part = {"region_start_bytes": 512, "region_end_bytes": 512 * 41}
     one = stream(facts, read_sizes=sizes(b2048=100), align_bytes=1024, **part)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import paths
 import pytest
+from examples import call, conforms, installed
 
 pytestmark = pytest.mark.slow
 
@@ -28,23 +27,8 @@ test "Mixed" { after filled run random 4KiB 70/30, qd 8 for 300ms }
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package, as pip installs it."""
-    folder, copy = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("source")
-    shutil.copytree(EXAMPLE, copy / "nbd", ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    command += ["--no-build-isolation", "--target", folder, copy / "nbd"]
-    subprocess.run(command, check=True)
-    return folder
-
-
-def call(site: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
-    """Python with the example on its path."""
-    environment = {**os.environ, "PYTHONPATH": str(site), "COLUMNS": "200"}
-    return subprocess.run(
-        [sys.executable, "-m", *command],
-        env=environment, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed("nbd_backend", tmp_path_factory)
 
 
 @pytest.fixture
@@ -66,8 +50,8 @@ def test_it_is_short() -> None:
 
 
 @pytest.mark.long
-def test_it_is_listed(installed: Path) -> None:
-    done = call(installed, "ioplan.cli", "backends")
+def test_it_is_listed(site: Path) -> None:
+    done = call(site, "ioplan.cli", "backends")
     assert done.returncode == 0, done.stderr
     (line,) = (line for line in done.stdout.splitlines() if line.split()[:1] == ["nbd"])
     assert line.split() == ["nbd", "0.1", "yes"]
@@ -75,14 +59,14 @@ def test_it_is_listed(installed: Path) -> None:
 
 @pytest.mark.long
 @NEEDS_NBDKIT
-def test_a_plan_runs_on_a_server(installed: Path, server: str, tmp_path: Path) -> None:
+def test_a_plan_runs_on_a_server(site: Path, server: str, tmp_path: Path) -> None:
     plan = tmp_path / "p.ioplan"
     plan.write_text(PLAN)
     arguments = ["run", plan, "--backend", "nbd", "--target", server, "--json"]
     arguments += ["--store", tmp_path / "r.db"]
-    refused = call(installed, "ioplan.cli", *arguments)
+    refused = call(site, "ioplan.cli", *arguments)
     assert refused.returncode == 2 and "--overwrite" in refused.stderr, refused
-    done = call(installed, "ioplan.cli", *arguments, "--overwrite", server)
+    done = call(site, "ioplan.cli", *arguments, "--overwrite", server)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     filled, mixed = (one["record"] for one in lines if one["type"] == "record")
@@ -93,12 +77,12 @@ def test_a_plan_runs_on_a_server(installed: Path, server: str, tmp_path: Path) -
 @NEEDS_NBDKIT
 @pytest.mark.long
 def test_what_it_cannot_do_is_refused_before(
-    installed: Path, server: str, tmp_path: Path
+    site: Path, server: str, tmp_path: Path
 ) -> None:
     plan = tmp_path / "p.ioplan"
     plan.write_text('test "R" { run random 4KiB 100/0, rate 100 iops for 1s }')
     arguments = ["--backend", "nbd", "--target", server, "--store", tmp_path / "r.db"]
-    done = call(installed, "ioplan.cli", "run", plan, *arguments)
+    done = call(site, "ioplan.cli", "run", plan, *arguments)
     assert done.returncode == 2 and "does not support 'rate'" in done.stderr, done
 
 
@@ -113,19 +97,16 @@ def test_what_it_cannot_do_is_refused_before(
     ],
 )
 def test_a_uri_that_leads_nowhere(
-    uri: str, said: str, installed: Path, tmp_path: Path
+    uri: str, said: str, site: Path, tmp_path: Path
 ) -> None:
     plan = tmp_path / "p.ioplan"
     plan.write_text('test "R" { run random 4KiB 100/0 for 1s }')
     arguments = ["--backend", "nbd", "--target", uri, "--store", tmp_path / "r.db"]
-    done = call(installed, "ioplan.cli", "run", plan, *arguments)
+    done = call(site, "ioplan.cli", "run", plan, *arguments)
     assert done.returncode == 2 and said in done.stderr, done
 
 
 @pytest.mark.long
 @NEEDS_NBDKIT
-def test_it_conforms(installed: Path, tmp_path: Path) -> None:
-    copy = shutil.copy(EXAMPLE / "test_nbd.py", tmp_path)
-    done = call(installed, "pytest", "-q", "-p", "no:cacheprovider", copy)
-    assert done.returncode == 0, done.stdout
-    assert " passed" in done.stdout
+def test_it_conforms(site: Path, tmp_path: Path) -> None:
+    conforms(site, tmp_path, EXAMPLE / "test_nbd.py")

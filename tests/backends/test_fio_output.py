@@ -223,13 +223,6 @@ def test_a_run_that_is_stopped_gives_what_was_done(
     assert 300_000_000 < last.run_ns < 900_000_000
 
 
-def test_an_error_of_an_io(tmp_path: Path, target: Path) -> None:
-    told = failure(played(tmp_path, target, "ended-psync"))
-    assert told.cause == "device-error" and "err=5" in told.message
-    told = failure(played(tmp_path, target, "trim"))
-    assert told.cause == "device-error" and "err=25" in told.message
-
-
 @pytest.mark.parametrize(
     ("number", "cause"), [(61, "device-error"), (28, "device-error")]
 )
@@ -246,28 +239,6 @@ def test_the_first_error_ends_the_run_whatever_the_exit_code(
     assert told.cause == cause and f"err={number}" in told.message
     assert "offset=4096" in told.message
     assert any(isinstance(event, Progress) for event in found)
-
-
-def test_reads_beyond_the_end_are_no_ios(tmp_path: Path, target: Path) -> None:
-    kept = Recording.of("ended")
-    assert kept.code == 0 and '"error" : 0' in kept.out
-    told = failure(played(tmp_path, target, "ended"))
-    assert told.cause == "device-error" and "ended early" in told.message
-
-
-def test_a_failure_with_an_error_of_zero(tmp_path: Path, target: Path) -> None:
-    kept = Recording.of("missing")
-    assert '"error" : 0' in kept.out and kept.code == 1
-    told = failure(played(tmp_path, target, "missing"))
-    assert told.cause == "missing-target" and "file creation" in told.message
-
-
-@pytest.mark.parametrize("code", [1, 2, 77])
-def test_an_exit_code_alone_is_a_failure(
-    code: int, tmp_path: Path, target: Path
-) -> None:
-    told = failure(played(tmp_path, target, "mixed", code=code))
-    assert told.cause == "backend-error" and f"code {code}" in told.message
 
 
 def test_a_death(tmp_path: Path, target: Path) -> None:
@@ -287,85 +258,70 @@ def test_a_flood_without_a_result(
     assert "it printed 32 MiB without a result" in told.message
 
 
-@pytest.mark.parametrize("said", ["", "fio: no such engine: foo\n"])
-def test_no_document_at_all(said: str, tmp_path: Path, target: Path) -> None:
-    told = failure(
-        played(tmp_path, target, "mixed", out="Segmentation fault\n", said=said)
-    )
-    assert told.cause == "backend-garbage"
-    assert (said.strip() or "Segmentation fault") in told.message
+def in_mixed(pattern: str, new: str) -> dict[str, Any]:
+    return {"out": altered(Recording.of("mixed").out, pattern, new)}
 
 
-@pytest.mark.parametrize("field", ["jobname", "lat_ns", "read", "N", "fio version"])
-def test_a_version_without_a_field(field: str, tmp_path: Path, target: Path) -> None:
-    out = Recording.of("mixed").out.replace(f'"{field}" :', '"other" :')
-    told = failure(played(tmp_path, target, "mixed", out=out))
-    assert told.cause == "backend-garbage" and field in told.message
-    assert "fio 3.33" in told.message
+MIXED = Recording.of("mixed").out
+SPOILT: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "an error of an I/O": ("ended-psync", {}, "device-error", "err=5"),
+    "a discard of a file": ("trim", {}, "device-error", "err=25"),
+    "reads beyond the end, with the exit code 0": ("ended", {}, "device-error", "ended early"),
+    "an error of zero": ("missing", {}, "missing-target", "file creation"),
+    **{
+        f"an exit code alone: {code}": ("mixed", {"code": code}, "backend-error", f"code {code}")
+        for code in (1, 2, 77)
+    },
+    "no document": (
+        "mixed", {"out": "Segmentation fault\n", "said": ""}, "backend-garbage", "Segmentation fault"
+    ),
+    "no document, but a reason": (
+        "mixed", {"out": "Segmentation fault\n", "said": "fio: no such engine: foo\n"},
+        "backend-garbage", "fio: no such engine: foo",
+    ),
+    **{
+        f"without {field}": (
+            "mixed", in_mixed(f'"{field}" :', '"other" :'), "backend-garbage", f"{field}.*fio 3.33|fio 3.33.*{field}"
+        )
+        for field in ("jobname", "lat_ns", "read", "N", "fio version")
+    },
+    "without bins": ("mixed", in_mixed('"bins" :', '"other" :'), "inconsistent", "bins"),
+    **{
+        f"garbage: {new}": ("mixed", in_mixed(pattern, new), "backend-garbage", "")
+        for pattern, new in (
+            (r'"job_runtime" : \d+', '"job_runtime" : -1'),
+            (r'"job_runtime" : \d+', '"job_runtime" : "long"'),
+            (r'"mean" : [\d.]+', '"mean" : -nan'),
+            (r'"mean" : [\d.]+', '"mean" : NaN'),
+            (r'"N" : \d+', '"N" : 1e400'),
+            (r'"jobs" : \[', '"jobs" : [ {},'),
+            (r'"jobname" : "main"', '"jobname" : "other"'),
+            (r'"bins" : \{', '"bins" : { "much" : 1,'),
+        )
+    },
+    "threads as a group, whose percentiles cannot be merged": (
+        "streams", {"out": altered(Recording.of("streams").out, '"jobname" : "reader"', '"jobname" : "all"')},
+        "backend-garbage", "3 were asked for",
+    ),
+    "cut off at the end": ("mixed", {"out": MIXED[: int(len(MIXED) * 0.99)]}, "backend-garbage", "cut off"),
+    "cut off before": ("mixed", {"out": MIXED[: int(len(MIXED) * 0.7)]}, "backend-garbage", "cut off"),
+    "a completion longer than the whole, as 3.33 has it with sqthread_poll": (
+        "mixed", in_mixed(r'("clat_ns" : \{[^}]*"mean" : )[1-9][\d.]*', r"\g<1>9e9"),
+        "inconsistent", "completion",
+    ),
+    "an I/O longer than the run": (
+        "mixed", in_mixed(r'("lat_ns" : \{[^}]*"max" : )[1-9]\d*', r"\g<1>9000000000"),
+        "inconsistent", "longer than the run",
+    ),
+}  # fmt: skip
+"""A recording, what of it is spoilt, and the cause and words of the failure."""
 
 
-def test_a_version_without_bins(tmp_path: Path, target: Path) -> None:
-    out = Recording.of("mixed").out.replace('"bins" :', '"other" :')
-    told = failure(played(tmp_path, target, "mixed", out=out))
-    assert told.cause == "inconsistent" and "bins" in told.message
-
-
-@pytest.mark.parametrize(
-    ("pattern", "new"),
-    [
-        (r'"job_runtime" : \d+', '"job_runtime" : -1'),
-        (r'"job_runtime" : \d+', '"job_runtime" : "long"'),
-        (r'"mean" : [\d.]+', '"mean" : -nan'),
-        (r'"mean" : [\d.]+', '"mean" : NaN'),
-        (r'"N" : \d+', '"N" : 1e400'),
-        (r'"jobs" : \[', '"jobs" : [ {},'),
-        (r'"jobname" : "main"', '"jobname" : "other"'),
-        (r'"bins" : \{', '"bins" : { "much" : 1,'),
-    ],
-)
-def test_garbage_in_a_document(
-    pattern: str, new: str, tmp_path: Path, target: Path
-) -> None:
-    out = altered(Recording.of("mixed").out, pattern, new)
-    assert (
-        failure(played(tmp_path, target, "mixed", out=out)).cause == "backend-garbage"
-    )
-
-
-def test_threads_that_were_reported_as_a_group(tmp_path: Path, target: Path) -> None:
-    """With group_reporting fio merges threads, and percentiles cannot be."""
-    out = altered(
-        Recording.of("streams").out, r'"jobname" : "reader"', '"jobname" : "all"'
-    )
-    told = failure(played(tmp_path, target, "streams", out=out))
-    assert told.cause == "backend-garbage" and "3 were asked for" in told.message
-
-
-@pytest.mark.parametrize("share", [0.99, 0.7])
-def test_output_that_is_cut_off(share: float, tmp_path: Path, target: Path) -> None:
-    out = Recording.of("mixed").out
-    told = failure(played(tmp_path, target, "mixed", out=out[: int(len(out) * share)]))
-    assert told.cause == "backend-garbage" and "cut off" in told.message
-
-
-def test_a_completion_that_takes_longer_than_the_whole_is_rejected(
-    tmp_path: Path, target: Path
-) -> None:
-    """As fio 3.33 reports it with sqthread_poll."""
-    out = altered(
-        Recording.of("mixed").out,
-        r'("clat_ns" : \{[^}]*"mean" : )[1-9][\d.]*',
-        r"\g<1>9e9",
-    )
-    told = failure(played(tmp_path, target, "mixed", out=out))
-    assert told.cause == "inconsistent" and "completion" in told.message
-
-
-def test_an_io_longer_than_the_run_is_rejected(tmp_path: Path, target: Path) -> None:
-    pattern = r'("lat_ns" : \{[^}]*"max" : )[1-9]\d*'
-    out = altered(Recording.of("mixed").out, pattern, r"\g<1>9000000000")
-    told = failure(played(tmp_path, target, "mixed", out=out))
-    assert told.cause == "inconsistent" and "longer than the run" in told.message
+@pytest.mark.parametrize("name", SPOILT)
+def test_what_is_spoilt_is_a_failure(name: str, tmp_path: Path, target: Path) -> None:
+    recording, changes, cause, says = SPOILT[name]
+    told = failure(played(tmp_path, target, recording, **changes))
+    assert told.cause == cause and re.search(says, told.message), told
 
 
 def reads(*counters: tuple[int, int]) -> bool:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import paths
 import pytest
+from examples import call, conforms, installed
 
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import PROTOCOL, Event, Failure, Started
@@ -179,27 +178,13 @@ def test_a_job_names_its_protocol(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the example's package, and its program."""
-    folder, copy = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("source")
-    shutil.copytree(EXAMPLE, copy / "x", ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
-    command += ["--no-build-isolation", "--target", folder, copy / "x"]
-    subprocess.run(command, check=True)
+    folder = installed("process_backend", tmp_path_factory)
     program, source = folder / "ioplan-pthreads", EXAMPLE / "pthreads.c"
     flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-pthread"]
     subprocess.run(["cc", *flags, "-o", program, source], check=True)
     return folder
-
-
-def call(site: Path, *command: str | Path) -> subprocess.CompletedProcess[str]:
-    """Python with the example on its path."""
-    path = f"{site}:{os.environ['PATH']}"
-    environment = {**os.environ, "PYTHONPATH": str(site), "PATH": path}
-    return subprocess.run(
-        [sys.executable, "-m", *command],
-        env=environment, capture_output=True, text=True, timeout=250, check=False,
-    )  # fmt: skip
 
 
 def test_the_example_is_short() -> None:
@@ -209,7 +194,7 @@ def test_the_example_is_short() -> None:
 
 @pytest.mark.long
 @NEEDS_CC
-def test_a_plan_runs_with_the_example(installed: Path, tmp_path: Path) -> None:
+def test_a_plan_runs_with_the_example(site: Path, tmp_path: Path) -> None:
     plan, target = tmp_path / "p.ioplan", tmp_path / "disk"
     plan.write_text(
         "precondition filled { write sequential 64KiB, qd 4, 1 pass }\n"
@@ -217,7 +202,7 @@ def test_a_plan_runs_with_the_example(installed: Path, tmp_path: Path) -> None:
     )
     arguments = ["--backend", "pthreads", "--target", target, "--create", "8MiB"]
     arguments += ["--store", tmp_path / "r.db", "--json"]
-    done = call(installed, "ioplan.cli", "run", plan, *arguments)
+    done = call(site, "ioplan.cli", "run", plan, *arguments)
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     filled, mixed = (one["record"] for one in lines if one["type"] == "record")
@@ -226,9 +211,6 @@ def test_a_plan_runs_with_the_example(installed: Path, tmp_path: Path) -> None:
 
 @pytest.mark.long
 @NEEDS_CC
-def test_the_example_conforms(installed: Path, tmp_path: Path) -> None:
-    for name in ("test_pthreads.py", "pthreads.c", "json.h"):
-        shutil.copy(EXAMPLE / name, tmp_path)
-    done = call(installed, "pytest", "-q", "-p", "no:cacheprovider", tmp_path)
-    assert done.returncode == 0, done.stdout
-    assert " passed" in done.stdout
+def test_the_example_conforms(site: Path, tmp_path: Path) -> None:
+    names = ("test_pthreads.py", "pthreads.c", "json.h")
+    conforms(site, tmp_path, *(EXAMPLE / name for name in names))

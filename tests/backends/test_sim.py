@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -166,28 +165,6 @@ def test_a_read_of_nothing_is_fast() -> None:
     assert mean_ns(run(filled(), stream())) > 60_000
 
 
-@pytest.mark.long
-def test_write_cliff_recovery_and_purge() -> None:
-    on = drive(16)
-    _, *series, _ = events(on, WRITE, run_ns=500 * SECOND_NS)
-    speed = np.array([iops(one) for one in series])
-    written = np.cumsum([moved_bytes(one) for one in series])
-    cliff = int(np.argmax(speed < speed[0] * 0.9))
-    fresh, steady = speed[:cliff].mean(), speed[-200:].mean()
-    assert 1.0 < written[cliff] / on.facts.capacity_bytes < 1.35
-    assert 3 < fresh / steady < 6
-    assert np.ptp(speed[:cliff]) / fresh < 0.05
-    assert np.ptp(speed[-200:]) / steady < 0.2
-
-    on.idle(30 * SECOND_NS)
-    rested = [iops(one) for one in events(on, WRITE, run_ns=10 * SECOND_NS)[1:-1]]
-    assert rested[0] > 1.5 * steady
-    assert rested[-1] < 1.5 * steady
-
-    assert "erased" in on.purge()
-    assert iops(run(on, WRITE)) == pytest.approx(fresh, rel=0.05)
-
-
 @made_once
 def aged() -> Any:
     """A drive in the steady state of random writes."""
@@ -210,6 +187,13 @@ def test_a_drive_recovers_while_it_only_reads() -> None:
     steady = iops(run(on, WRITE, **short))
     run(on, stream(), run_ns=60 * SECOND_NS)
     assert iops(run(on, WRITE, **short)) > 1.5 * steady
+
+
+def test_a_purge_makes_it_new() -> None:
+    on = aged()
+    assert "erased" in on.purge()
+    fresh = iops(run(drive(4), WRITE))
+    assert iops(run(on, WRITE)) == pytest.approx(fresh, rel=0.05)
 
 
 def test_sequential_writes_stay_faster_than_random_ones() -> None:

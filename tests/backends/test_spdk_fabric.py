@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -13,44 +14,44 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from spdk_jobs import LEFT_OUT, RECORDINGS, job, real
+from spdk_jobs import LEFT_OUT, job, opened, real, stand_in
 
 from ioplan import Cause
 from ioplan.backends import TargetRequest
 from ioplan.job import SECOND_NS, Event, Failure, Progress, Result
 from ioplan.runner.guard import TargetError
-from ioplan_spdk import SpdkBackend, SpdkOptions
-from ioplan_spdk.driver import plugin_fault
-from ioplan_spdk.rpc.client import Client
-from ioplan_spdk.target_spec import fabric_fault, target_spec
+from ioplan_spdk import SpdkBackend
 
 NQN = "nqn.2016-06.io.spdk:cnode1"
-FABRIC = target_spec(f"nvme:tcp:127.0.0.1:4420:{NQN}")
+FABRIC = f"nvme:tcp:127.0.0.1:4420:{NQN}"
 TOLD = {
-    "fabric_wrong_nqn": (Cause.MISSING_TARGET, f"answers, and has no subsystem {NQN}"),
-    "fabric_no_host": (Cause.MISSING_TARGET, "Name or service not known"),
-    "bdevperf_nvme_no_target": (Cause.MISSING_TARGET, "Connection refused"),
-    "target_dies_bdevperf_nvme_default": (
-        Cause.TARGET_LOST,
-        "does not answer any more",
-    ),
+    "fabric_wrong_nqn": f"answers, and has no subsystem {NQN}",
+    "fabric_no_host": "Name or service not known",
+    "bdevperf_nvme_no_target": "Connection refused",
+    "target_dies_bdevperf_nvme_default": "does not answer any more",
 }
+NOT_LET_IN = "Connect command completed with error: sct 1, sc 132"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TOLD)
-def test_a_dead_target_is_called_that(name: str) -> None:
-    messages = RECORDINGS[f"err/{name}"].input["stderr"]
-    found = fabric_fault(FABRIC, messages)
-    cause, words = TOLD[name]
-    assert found and found.cause == cause and words in found.message
-    assert fabric_fault(target_spec("malloc:64MiB"), messages) is None
+def test_a_dead_target_is_called_that(name: str, tmp_path: Path) -> None:
+    with pytest.raises(TargetError) as refused:
+        opened(stand_in(tmp_path, f"err/{name}", "start"), FABRIC)
+    assert TOLD[name] in str(refused.value)
 
 
-def test_a_host_that_is_not_let_in_is_told() -> None:
-    messages = "Connect command completed with error: sct 1, sc 132"
-    found = fabric_fault(FABRIC, messages)
-    assert found and found.cause == Cause.PERMISSION and NQN in found.message
-    assert fabric_fault(FABRIC, "Reactor started on core 1") is None
+@pytest.mark.slow
+def test_a_host_that_is_not_let_in_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "bdevperf"
+    program.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo SPDK v24.09.1-pre && exit\n'
+        f"echo '{NOT_LET_IN}' >&2; exit 1\n"
+    )
+    program.chmod(0o755)
+    with pytest.raises(TargetError, match=NQN) as refused:
+        opened(program, FABRIC)
+    assert "host" in str(refused.value)
 
 
 def nvmf_tgt() -> Path | None:
@@ -73,22 +74,22 @@ def served(folder: Path) -> Iterator[tuple[str, int]]:
         )
     try:
         with _connected(path) as client:
-            for method, params in _subsystem(port):
-                client.call(method, params)
+            for number, (method, params) in enumerate(_subsystem(port)):
+                call = {"jsonrpc": "2.0", "id": number, "method": method}
+                client.sendall(json.dumps({**call, "params": params}).encode())
+                assert "error" not in json.loads(client.recv(1 << 16))
             yield port, process.pid
     finally:
         process.kill()
         process.wait()
 
 
-def _connected(path: Path) -> Client:
-    deadline = time.monotonic() + 20
-    while True:
-        try:
-            return Client(path)
-        except OSError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+def _connected(path: Path) -> socket.socket:
+    client, deadline = socket.socket(socket.AF_UNIX), time.monotonic() + 20
+    while client.connect_ex(str(path)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return client
 
 
 def _subsystem(port: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -130,8 +131,8 @@ def test_a_real_target(tmp_path: Path) -> None:
             SpdkBackend().open(asks.model_copy(update={"path": path}))
         return str(caught.value)
 
-    has_plugin = not plugin_fault(job(), SpdkOptions())
-    drivers = ("bdevperf", "fio") if has_plugin else ("bdevperf",)
+    plugin = SpdkBackend().availability({"no_huge": True, "driver": "fio"})
+    drivers = ("bdevperf", "fio") if plugin.usable else ("bdevperf",)
     for driver in drivers:
         with served(tmp_path) as (port, pid):
             path = f"nvme:tcp:127.0.0.1:{port}:{NQN}"

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
-from plans import checked
-
-from ioplan.planner import summary_of
-from ioplan.runner import shortfalls
-from ioplan.runner.prepare.fit import EXACT_ONLY, SAMPLE_TARGET, Shortfall
-from ioplan_fio.backend import FioBackend
-from ioplan_io_uring.backend import IoUringBackend
-from ioplan_sim import SimBackend
-from ioplan_spdk.backend import SpdkBackend
+from command import ioplan, plan_file
 
 PLAN = """
 workload database {{
@@ -26,65 +20,56 @@ test "T" {{
 }}
 """
 READS = 'test "T" {{ run random 4KiB 100/0 for 20s {line} }}'
+INTERVAL = READS.replace("100/0", "100/0, interval 1s")
 HEATMAP = "chart heatmap latency over time"
+COMMIT, ABOUT = "does not measure the latency of a commit", "to about 0.1 s"
+NO_COUNTS = "does not count the I/Os of each interval"
+ROWS: list[tuple[str, str, str, str, str]] = [
+    # an expected commit that nobody measures is refused, one that is shown is warned of
+    ("fio", PLAN, "expect log.commit.p99 < 2s", "impossible", COMMIT),
+    ("fio", PLAN, "expect log.p99 <= 90% of log.commit.p99", "impossible", COMMIT),
+    ("fio", PLAN, "headline commit.p99", "near", COMMIT),
+    ("fio", PLAN, "chart table log.commit.mean", "near", COMMIT),
+    ("fio", PLAN, "expect log.flush.p99 < 2s", "exact", ""),
+    # what is measured is exact
+    *(
+        (backend, PLAN, line, "exact", "")
+        for backend in ("io_uring", "sim")
+        for line in ("expect log.commit.p99 < 2s", HEATMAP)
+    ),
+    # charts of the counts of intervals, and others
+    *(
+        (backend, READS, line, "near", says)
+        for backend, says in (("fio", ABOUT), ("spdk", NO_COUNTS))
+        for line in (
+            *(HEATMAP, "chart heatmap p99 over time", "chart lines p95 over time"),
+            *("chart lines read.p99 over time", "chart scatter read.mean"),
+        )
+    ),
+    *(
+        (backend, READS, line, "exact", "")
+        for backend in ("fio", "spdk")
+        for line in ("chart lines iops, p99 over time", "chart table p95, read.p99")
+    ),
+    # a chart is drawn all the same; who writes `interval` wants it so
+    ("fio", INTERVAL, HEATMAP, "approximate", ABOUT),
+]
 
 
-def found(line: str, backend: Any, plan: str = PLAN) -> list[Shortfall]:
-    summary = summary_of(checked(plan.format(line=line)))
-    return shortfalls(summary, backend, SAMPLE_TARGET, {})
+def gaps_of(backend: str, text: str, folder: Path) -> tuple[str, list[dict[str, Any]]]:
+    """How the test fits, and what is not exact."""
+    done = ioplan("plan", plan_file(folder, text), "--backend", backend, "--json")
+    (test,) = json.loads(done.out)["fit"]["tests"]
+    return test["fit"], test["gaps"]
 
 
-@pytest.mark.parametrize(
-    "line", ["expect log.commit.p99 < 2s", "expect log.p99 <= 90% of log.commit.p99"]
-)
-def test_an_expected_commit_that_nobody_measures_is_refused(line: str) -> None:
-    (one,) = found(line, FioBackend())
-    assert "does not measure the latency of a commit" in one.text
-    assert not EXACT_ONLY.takes(one.gap) and not one.gap.instead
-
-
-@pytest.mark.parametrize("line", ["headline commit.p99", "chart table log.commit.mean"])
-def test_a_commit_that_is_only_shown_is_warned_of(line: str) -> None:
-    (one,) = found(line, FioBackend())
-    assert EXACT_ONLY.takes(one.gap) and "stays empty" in one.warning
-
-
-@pytest.mark.parametrize("backend", [IoUringBackend(), SimBackend()])
-@pytest.mark.parametrize("line", ["expect log.commit.p99 < 2s", HEATMAP])
-def test_what_is_measured_is_exact(line: str, backend: Any) -> None:
-    assert not found(line, backend)
-
-
-def test_a_flush_of_fio_is_measured() -> None:
-    assert not found("expect log.flush.p99 < 2s", FioBackend())
-
-
-OF_COUNTS = (
-    *(HEATMAP, "chart heatmap p99 over time", "chart lines read.p99 over time"),
-    *("chart lines p95 over time", "chart scatter read.mean"),
-)
-
-
-@pytest.mark.parametrize("line", OF_COUNTS)
-def test_charts_of_counts_of_intervals_are_warned_of(line: str) -> None:
-    (fio,) = found(line, FioBackend(), READS)
-    assert fio.gap.field == "interval" and "to about 0.1 s" in fio.warning
-    (spdk,) = found(line, SpdkBackend(), READS)
-    assert "does not count the I/Os of each interval" in spdk.warning
-    assert "stay empty" in spdk.warning
-    assert all(EXACT_ONLY.takes(one.gap) for one in (fio, spdk))
-
-
-@pytest.mark.parametrize("backend", [FioBackend(), SpdkBackend()])
-@pytest.mark.parametrize(
-    "line", ["chart lines iops, p99 over time", "chart table p95, read.p99"]
-)
-def test_other_charts_are_exact(line: str, backend: Any) -> None:
-    assert not found(line, backend, READS)
-
-
-def test_the_clause_says_the_same_and_is_refused() -> None:
-    """A chart is drawn all the same; who writes `interval` wants it so."""
-    clause = READS.replace("100/0", "100/0, interval 1s")
-    (one,) = found(HEATMAP, FioBackend(), clause)
-    assert not EXACT_ONLY.takes(one.gap)
+@pytest.mark.slow
+@pytest.mark.parametrize(("backend", "plan", "line", "fit", "says"), ROWS)
+def test_what_is_not_measured_is_told(
+    backend: str, plan: str, line: str, fit: str, says: str, tmp_path: Path
+) -> None:
+    found, gaps = gaps_of(backend, plan.format(line=line), tmp_path)
+    assert found == fit
+    assert [says in gap["reason"] for gap in gaps] == [True] * bool(says)
+    if fit == "near":
+        assert "stay" in gaps[0]["instead"] or "earlier or later" in gaps[0]["instead"]

@@ -71,7 +71,7 @@ def opened(
     usual = {"path": str(program), "driver": "bdevperf", "no_huge": True}
     said = {**usual, "patience_s": 5, **options}
     kept = str(folder) if folder else None
-    request = TargetRequest(path=target, writes=True, options=said, folder=kept)
+    request = TargetRequest(path=target, options=said, folder=kept)
     return SpdkBackend().open(request)
 
 

@@ -8,61 +8,46 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import Done, ioplan, plan_file
+from started import Started, ends, started
 
 from ioplan.results.store import Store
 from ioplan_witness import Device, seen
+from targets import wait_for
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 Starts = Callable[..., Device]
 READ = "run sequential 64KiB 100/0, region 0%..50%, verify, 1 pass"
 WRITES = f"""test "W" {{
-  run random 4KiB 0/100, qd 4, region 0%..50%, flush every 16, verify for 24MiB
+  run random 4KiB 0/100, qd 4, region 0%..50%, flush every 16, verify for 48MiB
   {READ}
 }}
 """
 READS = f'test "R" {{ {READ} }}\n'
 WRONG = ("lost_fua", "older_than_durable", "torn", "misdirected", "foreign")
-BEGUN, ALL = 1000, (24 << 20) // 4096
+BEGUN, ALL = 1000, (48 << 20) // 4096
 WITHIN_S = 60
 
 
-def words(one: Device, folder: Path) -> list[Any]:
-    target = ("--target", one.disk, "--overwrite", one.disk, "--json")
-    return ["run", plan_file(folder, WRITES), *target, "--store", folder / "store"]
-
-
 @pytest.fixture
-def writer(device: Starts, tmp_path: Path) -> Iterator[Callable[[Device], int]]:
-    """Starts the writes, and returns the number of ioplan's process."""
-    started: list[subprocess.Popen[bytes]] = []
+def writer(device: Starts, tmp_path: Path) -> Iterator[Callable[[Device], Started]]:
+    """Starts the writes."""
+    with ExitStack() as stack:
 
-    def begin(one: Device) -> int:
-        call = [sys.executable, "-m", "ioplan.cli", *map(str, words(one, tmp_path))]
-        nowhere = subprocess.DEVNULL
-        started.append(subprocess.Popen(call, stdout=nowhere, stderr=nowhere))
-        until(lambda: written(one) >= BEGUN)
-        return started[0].pid
+        def begin(one: Device) -> Started:
+            target = ("--target", one.disk, "--overwrite", one.disk)
+            plan, store = plan_file(tmp_path, WRITES), ("--store", tmp_path / "store")
+            made = stack.enter_context(started(plan, *target, *store))
+            wait_for(lambda: written(one) >= BEGUN, WITHIN_S)
+            return made
 
-    yield begin
-    for one in started:
-        one.kill()
-        one.wait()
-
-
-def until(reached: Callable[[], bool]) -> None:
-    end_s = time.monotonic() + WITHIN_S
-    while not reached():
-        assert time.monotonic() < end_s, "it takes too long"
-        time.sleep(0.01)
+        yield begin
 
 
 def written(one: Device) -> int:
@@ -70,43 +55,25 @@ def written(one: Device) -> int:
     return int((seen(one)["kind"] == 1).sum())
 
 
-def engine_of(pid: int) -> int:
-    """The engine's process, below ioplan's."""
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for child in map(int, (task / "children").read_text().split()):
-            if Path(f"/proc/{child}/comm").read_text().startswith("ioplan-engine"):
-                return child
-    raise AssertionError("there is no engine")
+def kill_engine(session: Started) -> None:
+    engine = session.backend
+    os.kill(engine, signal.SIGKILL)
+    assert ends(engine, WITHIN_S)
 
 
-def gone(pid: int) -> bool:
-    """It has ended, whether or not its parent knows."""
-    try:
-        return (
-            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-        )
-    except OSError:
-        return True
-
-
-def kill_engine(pid: int) -> None:
-    os.kill(engine_of(pid), signal.SIGKILL)
-    until(lambda: gone(pid))
-
-
-def kill_ioplan(pid: int) -> None:
+def kill_ioplan(session: Started) -> None:
     """The engine is told by the kernel, and dies as well."""
-    engine = engine_of(pid)
-    os.kill(pid, signal.SIGKILL)
-    until(lambda: gone(engine))
+    engine = session.backend
+    session.process.kill()
+    assert ends(engine, WITHIN_S)
 
 
-def engine_ends_alone(pid: int) -> None:
+def engine_ends_alone(session: Started) -> None:
     """ioplan is not at work any more when the engine ends, and hears of nothing."""
-    engine = engine_of(pid)
-    os.kill(pid, signal.SIGSTOP)
-    until(lambda: gone(engine))
-    os.kill(pid, signal.SIGKILL)
+    engine = session.backend
+    session.process.send_signal(signal.SIGSTOP)
+    assert ends(engine, WITHIN_S)
+    session.process.kill()
 
 
 DEATHS = {
@@ -138,7 +105,7 @@ def test_no_promise_is_lost_with_the_process_that_noted_it(
     name: str,
     mode: str,
     device: Starts,
-    writer: Callable[[Device], int],
+    writer: Callable[[Device], Started],
     tmp_path: Path,
 ) -> None:
     one = device(cache={"mode": mode})
