@@ -19,7 +19,8 @@ TESTS = Path(__file__).parents[1]
 sys.path[:0] = [str(TESTS / "support"), str(TESTS / "cluster")]
 
 from fault_rows.rows import FAULTS, row  # noqa: E402
-from fault_rows.scene import Fault, fault_lab  # noqa: E402
+from fault_rows.scene import fault_lab  # noqa: E402
+from faults import Fault  # noqa: E402
 from netlab import MISSING, NetLab  # noqa: E402
 from test_netlab import up  # noqa: E402
 

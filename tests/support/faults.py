@@ -42,14 +42,19 @@ PAGE_BYTES = 4096
 
 
 class Fault(Struct, frozen=True):
-    """A row: what happens, and when."""
+    """A row: what happens, when, and what ends it."""
 
     strike: Strike
     moment: Moment
+    then: Strike | None = None
+    by_hand: str = ""
+    """The commands that a person has to call in the end."""
 
     def happen(self, scene: Any) -> None:
-        """Begin what the scene is, and strike at its moment."""
+        """Begin what the scene is, strike at its moment, and mend it."""
         self.moment(scene, self.strike)
+        if self.then:
+            self.then(scene)
 
 
 # what dies or is cut

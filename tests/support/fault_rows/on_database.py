@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import psycopg
+from faults import Fault, Strike
 from netlab import wait_for
 from postgres import Server, runs
 
-from fault_rows.scene import Fault, Scene, kill, pause
+from fault_rows.scene import (
+    Scene,
+    alone,
+    before_the_job,
+    kill,
+    once_stored,
+    pause,
+)
 
 AWAY_S, PAGE_BYTES = 10, 4096
 BLOCKED = """
@@ -24,15 +31,15 @@ def server(scene: Scene) -> Server:
     return scene.lab.database
 
 
-@contextmanager
-def in_the_middle(scene: Scene) -> Iterator[None]:
-    """Every sender waits within its transaction, until the end of the block."""
+def amid_a_push(scene: Scene, strike: Strike) -> None:
+    """Every sender waits within its transaction while it happens."""
+    scene.begin()
     locking = psycopg.connect(server(scene).local)
     try:
         locking.execute("LOCK TABLE run IN SHARE MODE")
         with psycopg.connect(server(scene).local, autocommit=True) as looking:
             wait_for(lambda: blocked(looking) >= len(scene.hosts), 120)
-        yield
+        strike(scene)
     finally:
         locking.close()
 
@@ -42,56 +49,50 @@ def blocked(connection: psycopg.Connection) -> int:
     return int(found)
 
 
-def stopped_briefly(scene: Scene) -> str:
-    scene.begun()
+def stop(scene: Scene) -> None:
     server(scene).stop()
+
+
+def stopped_briefly(scene: Scene) -> None:
+    stop(scene)
     pause(AWAY_S)
+
+
+def start(scene: Scene) -> None:
     server(scene).start()
-    return ""
 
 
-def stopped_for_the_whole_job(scene: Scene) -> str:
-    server(scene).stop()
-    scene.begin()
-    scene.until_ended()
-    server(scene).start()
-    return ""
+def killed(scene: Scene) -> None:
+    server(scene).kill()
 
 
-def killed(scene: Scene) -> str:
-    scene.begin()
-    with in_the_middle(scene):
-        server(scene).kill()
+def start_later(scene: Scene) -> None:
     pause(AWAY_S)
-    server(scene).start()
-    return ""
+    start(scene)
 
 
-def senders_killed(scene: Scene) -> str:
-    scene.begin()
-    with in_the_middle(scene):
-        for host in scene.hosts:
-            kill(host.sender())
-    return ""
+def senders_killed(scene: Scene) -> None:
+    for host in scene.hosts:
+        kill(host.sender())
 
 
-def disk_full(scene: Scene) -> str:
+def disk_filled(scene: Scene) -> None:
     filler = server(scene).folder / "filler"
     with filler.open("wb", buffering=0) as file, suppress(OSError):
         while True:
             file.write(bytes(PAGE_BYTES))
-    scene.begin()
-    scene.until_ended()
+
+
+def disk_freed(scene: Scene) -> None:
     wait_for(lambda: scene.moments.look().says_why, 120)
-    filler.unlink()
+    (server(scene).folder / "filler").unlink()
     first = server(scene).data / "postmaster.pid"
     if not first.exists() or not runs(int(first.read_text().split()[0])):
         first.unlink(missing_ok=True)
-        server(scene).start()
-    return ""
+        start(scene)
 
 
-def read_only(scene: Scene) -> str:
+def read_only(scene: Scene) -> None:
     set_read_only(scene, "on")
     try:
         scene.begin()
@@ -99,7 +100,6 @@ def read_only(scene: Scene) -> str:
         wait_for(lambda: scene.moments.look().why, 120)
     finally:  # or no later row could store anything
         set_read_only(scene, "off")
-    return ""
 
 
 def set_read_only(scene: Scene, on: str) -> None:
@@ -107,16 +107,17 @@ def set_read_only(scene: Scene, on: str) -> None:
     scene.sql(setting, "SELECT pg_reload_conf()")
 
 
-def password_changed(scene: Scene) -> str:
-    scene.begun()
+def password_changed(scene: Scene) -> None:
     scene.set_password("second")
     scene.until_ended()
     wait_for(lambda: scene.moments.look().says_why, 120)
+
+
+def password_told(scene: Scene) -> None:
     scene.tell_password("second")
-    return "~/.pgpass"
 
 
-def restored_from_an_older_backup(scene: Scene) -> str:
+def restored_from_an_older_backup(scene: Scene) -> None:
     """Of before the job, once all of it was there; nobody says so to anybody.
 
     The hosts may find out before `status` is asked: what counts is what it said since.
@@ -135,16 +136,21 @@ def restored_from_an_older_backup(scene: Scene) -> str:
     assert scene.moments.count() == 0
     asked = len(scene.moments.found)
     wait_for(lambda: len(scene.moments.found) > asked + 1)
-    return ""
 
 
 FAULTS: dict[str, Fault] = {
-    f"PostgreSQL stopped, {AWAY_S} s": stopped_briefly,
-    "PostgreSQL stopped for the whole job": stopped_for_the_whole_job,
-    f"PostgreSQL killed amid a push, {AWAY_S} s": killed,
-    "senders killed amid a push": senders_killed,
-    "PostgreSQL's disk full": disk_full,
-    "PostgreSQL read-only": read_only,
-    "PostgreSQL's password changed": password_changed,
-    "PostgreSQL restored from before the job": restored_from_an_older_backup,
+    f"PostgreSQL stopped, {AWAY_S} s": Fault(stopped_briefly, once_stored, start),
+    "PostgreSQL stopped for the whole job": Fault(stop, before_the_job, start),
+    f"PostgreSQL killed amid a push, {AWAY_S} s": Fault(
+        killed, amid_a_push, start_later
+    ),
+    "senders killed amid a push": Fault(senders_killed, amid_a_push),
+    "PostgreSQL's disk full": Fault(disk_filled, before_the_job, disk_freed),
+    "PostgreSQL read-only": Fault(read_only, alone),
+    "PostgreSQL's password changed": Fault(
+        password_changed, once_stored, password_told, "~/.pgpass"
+    ),
+    "PostgreSQL restored from before the job": Fault(
+        restored_from_an_older_backup, alone
+    ),
 }

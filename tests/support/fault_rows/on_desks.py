@@ -9,10 +9,11 @@ from subprocess import Popen
 
 import psycopg
 from command import plan_file
+from faults import Fault
 from msgspec.structs import replace
 from netlab import Place, wait_for
 
-from fault_rows.scene import CELLS, Fault, Scene
+from fault_rows.scene import CELLS, Scene, alone
 
 PLANS = 4
 READS = """test "T" {{
@@ -24,7 +25,7 @@ READS = """test "T" {{
 """A plan that writes would need a signed list."""
 
 
-def two_desks(scene: Scene) -> str:
+def two_desks(scene: Scene) -> None:
     first, second = scene.lab.coordinator, other_desk(scene)
     cells = ", ".join(map(str, range(1, CELLS + 1)))
     plan = plan_file(scene.folder, READS.format(cells=cells))
@@ -43,7 +44,6 @@ def two_desks(scene: Scene) -> str:
                 wait_for(lambda: len(jobs(scene, "ended")) == PLANS, 300)
     scene.jobs[:] = jobs(scene, "ended")
     assert len(set(scene.jobs)) == PLANS
-    return "start it again"
 
 
 def other_desk(scene: Scene) -> Place:
@@ -74,4 +74,8 @@ def jobs(scene: Scene, state: str) -> list[str]:
         return [row[0] for row in there.execute(query, (state,))]
 
 
-FAULTS: dict[str, Fault] = {"two desks, one killed and started again": two_desks}
+FAULTS: dict[str, Fault] = {
+    "two desks, one killed and started again": Fault(
+        two_desks, alone, by_hand="start it again"
+    )
+}

@@ -5,46 +5,36 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
+from faults import Fault, Strike
 from netlab import Place, wait_for
 from test_netlab import pids_of, stored
 
-from fault_rows.scene import Fault, Scene, kill, pause
+from fault_rows.scene import Scene, kill, once_stored, pause
 from targets import MIB
 
 LONG_CUT_CELLS = 8
 FAILED = "failed"
 
 
-def worker_killed(scene: Scene) -> str:
-    scene.begun()
+def workers_killed(scene: Scene) -> None:
     for host in scene.hosts:
         host.kill("worker")
-    scene.up()
-    return "lab up"
 
 
-def scheduler_killed(scene: Scene) -> str:
-    scene.begun()
+def scheduler_killed(scene: Scene) -> None:
     scene.lab.coordinator.kill("scheduler")
-    scene.up()
-    return "lab up"
 
 
-def drive_job_killed(scene: Scene) -> str:
-    job = scene.begun()
+def drive_jobs_killed(scene: Scene) -> None:
     for host in scene.hosts:
-        (lock,) = host.folder.glob(f"data/lanes/{job}/*/lock")
+        (lock,) = host.folder.glob(f"data/lanes/{scene.jobs[-1]}/*/lock")
         kill(int(lock.read_text()))
-    scene.attach()
-    return "attach"
 
 
-def engine_killed(scene: Scene) -> str:
-    scene.begun()
+def engines_killed(scene: Scene) -> None:
     for host in scene.hosts:
         for pid in engines_of(host):
             kill(pid)
-    return resumed(scene)
 
 
 def engines_of(host: Place) -> list[int]:
@@ -58,76 +48,84 @@ def is_engine(pid: int) -> bool:
     return False
 
 
-def resumed(scene: Scene) -> str:
+def resumed_once_failed(scene: Scene) -> None:
     """Once the lane has said that it failed, a person goes on with it."""
     wait_for(lambda: scene.moments.found and FAILED in scene.moments.found[-1].text, 90)
     scene.resume()
-    return "resume"
 
 
-def host_killed(scene: Scene) -> str:
-    scene.begun()
+def hosts_killed(scene: Scene) -> None:
     for host in scene.hosts:
         for pid in pids_of(host) - {host.sshd}:
             with suppress(ProcessLookupError):
                 kill(pid)
+
+
+def up(scene: Scene) -> None:
+    scene.up()
+
+
+def attached(scene: Scene) -> None:
+    scene.attach()
+
+
+def up_and_attached(scene: Scene) -> None:
     scene.up()
     scene.attach()
-    return "lab up, attach"
 
 
 def link_cut(seconds: float) -> Fault:
-    def cut(scene: Scene) -> str:
-        scene.cells = LONG_CUT_CELLS
-        job = scene.begun()
+    def cut(scene: Scene) -> None:
         scene.lab.cut("h2")
-        before = stored(scene.lab.hosts["h2"], job)
+        before = stored(scene.lab.hosts["h2"], scene.jobs[-1])
         pause(seconds)
-        assert stored(scene.lab.hosts["h2"], job) > before
-        scene.lab.mend("h2")
-        return ""
+        assert stored(scene.lab.hosts["h2"], scene.jobs[-1]) > before
 
-    return cut
+    return Fault(cut, with_many_cells, lambda scene: scene.lab.mend("h2"))
 
 
-def cut_from_the_database(scene: Scene) -> str:
-    scene.begun()
+def with_many_cells(scene: Scene, strike: Strike) -> None:
+    scene.cells = LONG_CUT_CELLS
+    once_stored(scene, strike)
+
+
+def cut_from_the_database(scene: Scene) -> None:
     scene.lab.cut_from_database("h2")
     pause(40)
     scene.lab.mend_to_database("h2")
-    return ""
 
 
-def disk_full(scene: Scene) -> str:
-    scene.begun()
+def disk_full(scene: Scene) -> None:
     filler = scene.lab.hosts["h2"].store.parent / "filler"
     with filler.open("wb", buffering=0) as file, suppress(OSError):
         while True:
             file.write(bytes(MIB))
     wait_for(lambda: FAILED in scene.moments.look().text, 90)
     filler.unlink()
+
+
+def resumed(scene: Scene) -> None:
     scene.resume()
-    return "resume"
 
 
-def clock_ahead(scene: Scene) -> str:
-    scene.begun()
+def clock_ahead(scene: Scene) -> None:
     scene.set_clock_ahead(True)
     scene.until_ended()
     scene.moments.until_complete(120)
     scene.set_clock_ahead(False)
-    return ""
 
 
 FAULTS: dict[str, Fault] = {
-    "workers killed": worker_killed,
-    "scheduler killed": scheduler_killed,
-    "drive jobs killed": drive_job_killed,
-    "engines killed": engine_killed,
-    "hosts killed, all processes": host_killed,
+    "workers killed": Fault(workers_killed, once_stored, up, "lab up"),
+    "scheduler killed": Fault(scheduler_killed, once_stored, up, "lab up"),
+    "drive jobs killed": Fault(drive_jobs_killed, once_stored, attached, "attach"),
+    "engines killed": Fault(engines_killed, once_stored, resumed_once_failed, "resume"),
+    "hosts killed, all processes": Fault(
+        hosts_killed, once_stored, up_and_attached, "lab up, attach"
+    ),
     "link of a host cut, 10 s": link_cut(10),
     "link of a host cut, 5 min": link_cut(300),
-    "link to PostgreSQL cut, 40 s": cut_from_the_database,
-    "disk of a host full": disk_full,
-    "clock of a host + 1 h and back": clock_ahead,
+    "link to PostgreSQL cut, 40 s": Fault(cut_from_the_database, once_stored),
+    "disk of a host full": Fault(disk_full, once_stored, resumed, "resume"),
+    "clock of a host + 1 h and back": Fault(clock_ahead, once_stored),
 }

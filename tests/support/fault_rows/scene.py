@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+from faults import Strike
 from hour_ahead import hour_ahead
 from msgspec import Struct
 from netlab import NetLab, netlab, wait_for
@@ -96,8 +97,22 @@ class Scene(Struct):
         file.touch() if on else file.unlink()
 
 
-Fault = Callable[[Scene], str]
-"""Does a job and the fault, until that has ended; returns what a person did."""
+def once_stored(scene: Scene, strike: Strike) -> None:
+    """Each host has stored a run."""
+    scene.begun()
+    strike(scene)
+
+
+def before_the_job(scene: Scene, strike: Strike) -> None:
+    """What was struck is away until the job has ended."""
+    strike(scene)
+    scene.begin()
+    scene.until_ended()
+
+
+def alone(scene: Scene, strike: Strike) -> None:
+    """The strike itself begins its jobs."""
+    strike(scene)
 
 
 def tell_password(folder: Path, word: str) -> None:

@@ -1,0 +1,157 @@
+"""A session on a drive that plays a script: what is told when, and how runs are judged."""
+
+from __future__ import annotations
+
+import pytest
+from bench import FILLED, READS, Bench, Script, steady_at
+from figures import SECOND_NS
+
+from ioplan.results.store import Store
+from ioplan.runner import BaselineSession
+
+# order
+
+
+def test_everything_is_told_in_order(bench: Bench) -> None:
+    text = FILLED + 'test "T" { after filled\n run random 4KiB 100/0 for 2s\n'
+    text += "idle 3s\n expect iops > 1 }"
+    assert bench.go(text).status == "ok"
+    assert bench.log == [
+        ("session_started",),
+        ("step", 1, "filled: purge"),
+        ("purged", 0.5),
+        ("purge",),
+        ("note", "purge: wiped"),
+        ("step", 2, "filled: write random 4KiB, 1 pass"),
+        ("start", 1),
+        *[("progress", pytest.approx(i * 100 / 255, abs=1e-6)) for i in (1, 2)],
+        ("progress", 1.0),
+        ("left", 1),
+        ("add", 1),
+        ("record", 1, "ok"),
+        ("step", 3, "run random 4KiB 100/0 for 2s"),
+        ("start", 2),
+        ("progress", 0.5),
+        ("progress", 1.0),
+        ("left", 2),
+        ("add", 2),
+        ("record", 2, "ok"),
+        ("verdict", 2, "held"),
+        ("step", 4, "idle 3s"),
+        ("idle", 3 * SECOND_NS),
+        ("finish", "ok"),
+        ("session_finished", "ok"),
+    ]
+    asked = [record.asked for record in bench.records]
+    assert [(a.kind, a.test) for a in asked] == [("prepare", "T"), ("run", "T")]
+    assert asked[1].after and asked[1].after.name == "filled"
+
+
+@pytest.mark.promise("resume.once")
+def test_each_run_is_durable_before_the_next_begins(bench: Bench) -> None:
+    """Read from a connection of its own, as after a crash."""
+    kept: list[int] = []
+
+    def moment(name: str) -> None:
+        if name == "start":
+            with Store.open(bench.store.where) as other:
+                kept.append(other.count("s1"))
+
+    bench.drive.moment = moment
+    bench.go(READS % "")
+    assert kept == [0, 1, 2]
+
+
+def test_runs_that_only_read_cannot_write(bench: Bench) -> None:
+    bench.go(READS % "")
+    assert all(record.asked.job.read_only for record in bench.records)
+    bench.go('test "T" { run random 4KiB 100/0 for 1s\n run random 4KiB 0/100 for 1s }')
+    assert not any(record.asked.job.read_only for record in bench.records)
+
+
+# the time that is left
+
+
+@pytest.mark.parametrize("script", [steady_at(100), steady_at(*range(10, 5000, 100))])
+def test_the_time_left_sinks_to_nothing(bench: Bench, script: Script) -> None:
+    text = FILLED + (
+        'test "A" { after filled before each round\n run random 4KiB for 2s\n'
+        "vary read in 100%, 0%\n rounds until steady iops when read == 0%, at most 9 }\n"
+        'test "B" { after filled\n repeat 3 { idle 1s\n run random 4KiB 100/0 for 2s } }'
+    )
+    bench.go(text, script)
+    lefts = bench.spy.lefts
+    assert all(left >= 0 for left in lefts)
+    assert lefts == sorted(lefts, reverse=True)
+    assert lefts[-1] == pytest.approx(0, abs=1e-6 * lefts[0])
+    assert lefts[-2] > 1
+
+
+# verdicts
+
+
+def verdicts(bench: Bench) -> dict[int, list[tuple[str, float | None]]]:
+    return {
+        record.seq: [(v.outcome, v.actual) for v in record.verdicts]
+        for record in bench.records
+        if record.verdicts
+    }
+
+
+def test_a_run_is_judged_at_once(bench: Bench) -> None:
+    bench.go(READS % "expect iops > 150\n expect errors == 0", steady_at(100, 200))
+    assert verdicts(bench) == {
+        1: [("failed", 100), ("held", 0)],
+        2: [("held", 200), ("held", 0)],
+        3: [("held", 200), ("held", 0)],
+    }
+    assert bench.outcomes == {"failed": 1, "held": 5}
+    assert bench.log.index(("verdict", 1, "failed")) < bench.log.index(("start", 2))
+    assert not bench.told("add_verdicts")
+
+
+def test_only_the_cells_that_are_meant_are_judged(bench: Bench) -> None:
+    bench.go(READS % "expect iops > 150 when qd == 2")
+    assert verdicts(bench) == {2: [("failed", 100)]}
+
+
+def test_repeats_are_judged_together_at_the_end(bench: Bench) -> None:
+    text = 'test "T" { vary qd in 1, 2\n repeat 2 { run random 4KiB 100/0 for 1s }\n'
+    bench.go(text + "expect iops >= 300 }", steady_at(100, 300, 300, 400))
+    assert verdicts(bench) == {2: [("failed", 200)], 4: [("held", 350)]}
+    assert bench.told("add_verdicts") == [("add_verdicts", 2), ("add_verdicts", 4)]
+    assert bench.log.index(("add", 4)) < bench.log.index(("add_verdicts", 2))
+
+
+def test_steps_of_a_test_are_judged_apart(bench: Bench) -> None:
+    """Also one that stands before a repeat and one that stands in it."""
+    text = 'test "T" { run random 8KiB 100/0 for 1s\n'
+    text += "repeat 2 { run random 4KiB 100/0 for 1s }\n expect iops >= 200 }"
+    bench.go(text, steady_at(100, 200, 400))
+    assert verdicts(bench) == {1: [("failed", 100)], 3: [("held", 300)]}
+
+
+def test_rounds_are_judged_on_the_last_window(bench: Bench) -> None:
+    """All of each round counts, also where a round repeats a run."""
+    rates = [1000, 1000, 100, 102, 100, 98, 100, 104, 100, 96, 110, 90]
+    text = 'test "T" { repeat 2 { run random 4KiB 100/0 for 1s }\n'
+    text += "rounds until steady iops, at most 9\n expect iops >= 100 }"
+    bench.go(text, steady_at(*rates))
+    assert verdicts(bench) == {12: [("held", 100)]}
+    assert [row[0] for row in bench.log[-4:]] == [
+        *("add_verdicts", "verdict"),
+        *("finish", "session_finished"),
+    ]
+
+
+def test_against_an_earlier_session(bench: Bench) -> None:
+    text = READS % "expect iops >= 95% of baseline"
+    bench.go(text, steady_at(100, 200, 300))
+    assert bench.outcomes == {"no baseline": 3}
+    baseline = BaselineSession(bench.store, "s1")
+    bench.drive.started = 0
+    bench.go(text, steady_at(95, 189, 400), baseline=baseline)
+    assert bench.outcomes == {"held": 2, "failed": 1}
+    longer = text.replace("for 2s", "for 3s")
+    bench.go(longer, baseline=baseline)
+    assert bench.outcomes == {"no baseline": 3}
