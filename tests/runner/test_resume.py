@@ -116,15 +116,37 @@ def test_a_restart_of_the_host_ends_it(
     assert kinds(store_path) == ["prepare", "run"]
 
 
-def test_a_longer_way_to_a_state_goes_on_from_it(
-    tmp_path: Path, store_path: Path, file: Path
+STATES = """precondition filled { purge write sequential 128KiB, qd 8, 1 pass }
+precondition twice { purge write sequential 128KiB, qd 8, 2 passes }
+precondition scrambled { filled write random 4KiB, qd 32, 1 pass }
+precondition same { idle 1ms scrambled }
+precondition unpurged { write sequential 128KiB, qd 8, 1 pass }
+"""
+
+
+@pytest.mark.parametrize(
+    ("there", "wanted", "steps"),
+    [
+        ("filled", "filled", []),
+        ("same", "scrambled", []),
+        ("filled", "scrambled", [2]),  # it goes on from where it is
+        ("scrambled", "filled", [1]),
+        ("filled", "twice", [1]),
+        ("unpurged", "filled", [1]),
+    ],
+)
+@pytest.mark.promise("resume.state_kept")
+def test_only_what_is_missing_to_a_state_is_done(
+    there: str, wanted: str, steps: list[int], store_path: Path, tmp_path: Path
 ) -> None:
-    run(plan_file(tmp_path, reads("1")), file)
-    longer = "precondition more { filled write random 4KiB, qd 8, 1 pass }\n"
-    text = FILLED + longer + 'test "T" { after more run random 4KiB 100/0 for 1MiB }'
-    run(plan_file(tmp_path, text, "longer.ioplan"), file)
-    steps = [(one.asked.kind, one.asked.step) for one in records(store_path)]
-    assert steps == [("prepare", 1), ("run", 0)]
+    file = tmp_path / "scratch"
+    for name in (there, wanted):
+        body = f'test "T" {{ after {name} run random 4KiB 100/0 for 64KiB }}'
+        plan = plan_file(tmp_path, STATES + body, f"{name}.ioplan")
+        done = ioplan("run", plan, "--target", file, "--create", "1MiB")
+        assert done.code == 0, done.err
+    made = [one.asked for one in records(store_path) if one.asked.kind == "prepare"]
+    assert [one.step for one in made] == steps
 
 
 @pytest.mark.long

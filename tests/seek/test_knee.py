@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, tanh
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ioplan.planner import most_probes
-from ioplan.planner.seek.grid import Bounds, grid
-from ioplan.planner.seek.knee import Knee, KneeSearch
+from ioplan.planner import Bounds, KneeSearch, grid, most_probes
 
 DEPTHS = Bounds(1.0, 512.0, 0.0, 1.0)
 
 
-def run(throughput: Callable[[float], float], bounds: Bounds = DEPTHS) -> Knee:
+def run(throughput: Callable[[float], float], bounds: Bounds = DEPTHS) -> Any:
     search = KneeSearch(bounds)
     while probe := search.next_probe():
         search.answer(throughput(probe.value))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -12,9 +13,7 @@ from hypothesis import strategies as st
 from seek_targets import Credit, seek
 
 from ioplan.language import Expectation, Metric
-from ioplan.planner import most_probes
-from ioplan.planner.seek.grid import Bounds, at_or_below, grid
-from ioplan.planner.seek.search import Answer, Finding, Search, finding
+from ioplan.planner import Bounds, Search, grid, most_probes
 from ioplan.records import Found
 from ioplan.results.measure import Sample
 from ioplan.runner import judge
@@ -22,7 +21,7 @@ from ioplan.runner import judge
 
 def run(
     bounds: Bounds, holds: Callable[[float], bool], start: float | None = None
-) -> Finding:
+) -> Any:
     """A search whose probes are never wrong."""
     search = Search(bounds, start)
     while probe := search.next_probe():
@@ -73,7 +72,7 @@ ANSWERS = st.lists(st.sampled_from(("yes", "no", "undecided")), min_size=60)
 
 @given(bounds(), ANSWERS, st.integers(0, 60))
 def test_any_answers_end_within_the_bound_and_can_be_replayed(
-    asked: Bounds, answers: list[Answer], broken_off: int
+    asked: Bounds, answers: list[Any], broken_off: int
 ) -> None:
     first = Search(asked)
     for answer in answers:
@@ -92,19 +91,19 @@ def test_any_answers_end_within_the_bound_and_can_be_replayed(
 
 @given(bounds(), ANSWERS)
 def test_nothing_is_tried_beyond_twice_of_what_was_seen(
-    asked: Bounds, answers: list[Answer]
+    asked: Bounds, answers: list[Any]
 ) -> None:
     search, seen, values = Search(asked), -1, grid(asked)
     for answer in answers:
         if probe := search.next_probe():
-            index = at_or_below(values, probe.value)
+            index = bisect_right(values, probe.value) - 1
             double = 2 * values[max(seen, 0)] * (1 + 1e-6)
             assert index <= seen + 1 or probe.value <= double
             seen = max(seen, index)
             search.answer(answer)
 
 
-def misled(asked: Bounds, short: float, long: float) -> tuple[Finding, list[float]]:
+def misled(asked: Bounds, short: float, long: float) -> tuple[Any, list[float]]:
     """A search on a target that is good to another value in short runs than in long
     ones, and the values of these."""
     search, confirmed = Search(asked), list[float]()
@@ -164,7 +163,7 @@ def test_an_undecided_probe_ends_nothing(unlucky: int, start: float | None) -> N
     while probe := search.next_probe():
         lucky = probe.value != unlucky or probe.value in seen
         seen.add(probe.value)
-        answer: Answer = "yes" if probe.value <= 20 else "no"
+        answer: Any = "yes" if probe.value <= 20 else "no"
         search.answer(answer if lucky else "undecided")
     found = search.finding()
     assert (found.value, found.upper, found.confirmed) == (20, 21, True)
@@ -184,11 +183,14 @@ def test_a_no_by_chance_is_asked_again(unlucky: int) -> None:
 def test_a_yes_above_a_no_is_told() -> None:
     """As old answers that a search is resumed with may have it."""
     asked = Bounds(1.0, 64.0, 0.0, 1.0)
-    probes = run(asked, lambda value: value <= 20).probes
-    turned = [
-        type(one)(one.probe, "no") if one.probe.value == 8 else one for one in probes
+    search = Search(asked)
+    while probe := search.next_probe():
+        search.answer("yes" if probe.value <= 20 else "no")
+    search.answered[:] = [
+        type(one)(one.probe, "no") if one.probe.value == 8 else one
+        for one in search.answered
     ]
-    found = finding(asked, turned)
+    found = search.finding()
     assert not found.monotone
     assert (found.value, found.upper) == (4, 8)
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import exp, inf, log, log10, sqrt
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
 
-from ioplan.planner import most_probes
-from ioplan.planner.seek.decide import Claim, Decider, Point
-from ioplan.planner.seek.grid import Bounds, grid
-from ioplan.planner.seek.search import Finding, Search
+from ioplan.planner import Bounds, Claim, Decider, Point, Search, grid, most_probes
 
 SHARE = 0.01
 CLAIM = Claim("p99 <= limit", "share", SHARE)
@@ -139,7 +137,7 @@ class StallingCredit(Credit):
 class Sought(Struct, frozen=True):
     """A seek, and what it cost."""
 
-    finding: Finding
+    finding: Any
     cost_s: float
     bound: int
     sweep_s: float

@@ -1,6 +1,13 @@
 from ioplan.planner.estimate import Estimator as Estimator
 from ioplan.planner.estimate import with_repetitions as with_repetitions
 from ioplan.planner.jobs import all_jobs as all_jobs
+from ioplan.planner.seek.decide import Claim as Claim
+from ioplan.planner.seek.decide import Decider as Decider
+from ioplan.planner.seek.decide import Point as Point
+from ioplan.planner.seek.grid import Bounds as Bounds
+from ioplan.planner.seek.grid import grid as grid
+from ioplan.planner.seek.knee import KneeSearch as KneeSearch
+from ioplan.planner.seek.search import Search as Search
 from ioplan.planner.seek.search import most_probes as most_probes
 from ioplan.planner.steps import Idle as Idle
 from ioplan.planner.steps import Prepare as Prepare
