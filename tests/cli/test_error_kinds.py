@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
 from itertools import chain
@@ -13,21 +12,16 @@ from command import ioplan, plan_file
 from generated import check_part
 from paths import ROOT
 
-from ioplan import Cause, CommandFault, StoreFault
+from ioplan import Cause
 from ioplan.core.error_kinds import KINDS
 from ioplan.job import Failure
 from ioplan.records import Session
 from ioplan.results.store import Store, StoreError
-from ioplan.results.store.errors import ReserveUsedError, StoreFullError
-from ioplan.runner.guard import TargetError
 
 DOCUMENT = ROOT / "docs" / "errors.md"
 ALL = list(chain.from_iterable(KINDS))
 CODE = ROOT / "dsl" / "ioplan"
 PLUGINS = ROOT / "plugins"
-LITERAL = re.compile(
-    r'\bcause\s*=\s*"([^"]+)"|\b(?:BdevperfError|UnsoundTest)\(\s*"([^"]+)"'
-)
 ENGINE = PLUGINS / "io_uring" / "engine" / "src" / "job" / "failure.rs"
 
 
@@ -65,31 +59,6 @@ def test_each_name_is_used() -> None:
         if f"{type(kind).__name__}.{kind.name}" not in text and f'"{kind}"' not in text
     ]
     assert not unused
-
-
-def test_backends_here_have_no_causes_of_their_own() -> None:
-    found = {name for pair in LITERAL.findall(sources()) for name in pair if name}
-    found |= set(re.findall(r'Self::\w+ => "([a-z-]+)"', ENGINE.read_text()))
-    assert len(found) > 10
-    assert found <= set(Cause)
-
-
-@pytest.mark.parametrize("room", ["store", "runner"])
-def test_each_refusal_of_the_store_says_which(room: str) -> None:
-    for file in (CODE / room).rglob("*.py"):
-        for node in ast.walk(ast.parse(file.read_text())):
-            if (
-                isinstance(node, ast.Call)
-                and getattr(node.func, "id", "") == "StoreError"
-            ):
-                assert len(node.args) == 2, f"{file.name}:{node.lineno}"
-
-
-def test_errors_have_their_names() -> None:
-    assert TargetError("x").kind is CommandFault.TARGET
-    assert StoreFullError("x").kind is StoreFault.STORE_FULL
-    assert ReserveUsedError("x").kind is StoreFault.STORE_RESERVE_USED
-    assert StoreError("x", StoreFault.NO_RUN).kind is StoreFault.NO_RUN
 
 
 # what programs see

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -102,58 +103,69 @@ def differing(one: RunRequest, other: RunRequest) -> set[str]:
     return {name for name in FIELDS if getattr(one, name) != getattr(other, name)}
 
 
-def test_the_full_request_says_something_of_each_field() -> None:
-    assert differing(FULL, RunRequest()) == FIELDS
-
-
-def test_run_has_an_option_for_each_field() -> None:
-    run = next(one for one in RUN_COMMANDS if one.name == "run")
-    assert {one.key for one in run.parameters} >= FIELDS
-
-
-def test_a_store_and_json_keep_each_field(tmp_path: Path) -> None:
+def in_a_store(folder: Path) -> RunRequest:
     made = session(request=FULL)
-    with Store.open(tmp_path / "s.db") as store:
+    with Store.open(folder / "s.db") as store:
         store.begin(made)
-        assert store.session(made.id).request == FULL
-    assert RunRequest.model_validate_json(FULL.model_dump_json()) == FULL
+        return store.session(made.id).request
 
 
-def test_resume_takes_each_field_up(tmp_path: Path) -> None:
-    plan = tmp_path / "p.ioplan"
+def in_resume(folder: Path) -> RunRequest:
+    plan = folder / "p.ioplan"
     plan.write_text("test")
     known = Resolved(plan=str(plan), target_key="k")
     made = signed(session(request=FULL, resolved=known, backend=FULL.backend))
-    call = _call(made, ResumeOptions(session=made.id, store=tmp_path / "s.db"))
-    assert differing(call.request, FULL) == {*ONCE}
+    call = _call(made, ResumeOptions(session=made.id, store=folder / "s.db"))
+    return call.request
 
 
-def test_a_lane_is_told_each_field() -> None:
-    told = _common(FULL)
-    assert differing(told, FULL) == {*LANES_OWN}
+def in_a_lane(folder: Path) -> RunRequest:
     texts: dict[str, Any] = {"plan": "p", "files": {}, "lab": "", "target": "t"}
-    made = LaneCall(job="j", session="j-1", request=told, **texts)
-    assert LaneCall.model_validate_json(made.model_dump_json()).request == told
+    made = LaneCall(job="j", session="j-1", request=_common(FULL), **texts)
+    return LaneCall.model_validate_json(made.model_dump_json()).request
 
 
-def test_the_queue_and_schedules_take_each_field() -> None:
-    assert differing(queueable(FULL), FULL) == {*NOT_QUEUED}
-    assert {*OWN_WORDS} == {"targets", *NOT_QUEUED}
-    assert {one.key for one in RUN_WORDS} == FIELDS - {*OWN_WORDS}
-
-
-def test_the_form_has_each_field() -> None:
-    assert {*IN_FORM} == FIELDS - {"targets", *NOT_QUEUED}
+def in_the_form(folder: Path) -> RunRequest:
     texts = {one.name: [one.text] for one in form_fields(FULL)}
-    found = start_form_of(texts, Lab()).request
-    assert differing(found, FULL) == {"targets", *NOT_QUEUED}
-    assert form_fields(found) == form_fields(FULL)
+    return start_form_of(texts, Lab()).request
 
 
-def test_a_bundle_tells_what_is_not_its_host_s() -> None:
+def in_a_bundle(folder: Path) -> RunRequest:
     made = Bundled(session(request=FULL, plan_text="", backend="fio"), (), ())
     (found,) = sessions_of(members_of((made,)))
-    assert differing(found.session.request, FULL) == {*LOCAL}
+    return found.session.request
+
+
+PLACES: dict[Callable[[Path], RunRequest], set[str]] = {
+    lambda _: RunRequest(): FIELDS,
+    in_a_store: set(),
+    in_resume: {*ONCE},
+    in_a_lane: {*LANES_OWN},
+    lambda _: queueable(FULL): {*NOT_QUEUED},
+    in_the_form: {"targets", *NOT_QUEUED},
+    in_a_bundle: {*LOCAL},
+}
+"""Where a request is kept or told, and what is not that place's."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_each_field_is_there(
+    place: Callable[[Path], RunRequest], tmp_path: Path
+) -> None:
+    assert differing(place(tmp_path), FULL) == PLACES[place]
+
+
+def test_each_field_has_its_words() -> None:
+    run = next(one for one in RUN_COMMANDS if one.name == "run")
+    assert {one.key for one in run.parameters} >= FIELDS
+    assert {one.key for one in RUN_WORDS} == FIELDS - {*OWN_WORDS}
+    assert {*OWN_WORDS} == {"targets", *NOT_QUEUED}
+    assert {*IN_FORM} == FIELDS - {"targets", *NOT_QUEUED}
+
+
+def test_a_run_of_a_bundle_takes_up_what_is_not_its_host_s() -> None:
+    made = Bundled(session(request=FULL, plan_text="", backend="fio"), (), ())
+    (found,) = sessions_of(members_of((made,)))
     again = _with_values(RunRequest(), found, Path("p.ioplan"))
     taken = FIELDS - ONLY_HERE - {"settings"}  # those are its params, by name
     assert differing(again, RunRequest()) == taken

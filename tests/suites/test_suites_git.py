@@ -16,23 +16,15 @@ import paths
 import pytest
 from command import ioplan, plan_file
 from git_servers import SSHD, Repository, http_server, ssh_server
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ioplan import PlanError
 from ioplan.cli.commands.share import add as adding
 from ioplan.language import check_file
-from ioplan.language.search.file_name import goes_down
 from ioplan.language.search.packages import SuiteError
-from ioplan.language.search.search_path import Locked, locked_suites
-from ioplan.planner.suites.git.address import (
-    EXAMPLE,
-    GitAddress,
-    address_of,
-    git_address,
-)
+from ioplan.language.search.search_path import locked_suites
+from ioplan.planner.suites.git.address import GitAddress, git_address
 from ioplan.planner.suites.git.fetch import fetched
-from ioplan.planner.suites.git.project import lock_text, wanted, with_wanted
+from ioplan.planner.suites.git.project import wanted, with_wanted
 
 OLTP = """use "depths.ioplan"
 test "OLTP" { run random 8KiB 70/30 for 100ms vary qd in 1, most }
@@ -45,17 +37,6 @@ slow = pytest.mark.slow
 
 
 # ---- addresses
-
-
-def test_an_address_has_four_parts() -> None:
-    assert git_address(EXAMPLE) == GitAddress(
-        "https", "https://host/path.git", "v1.2", "plans"
-    )
-    found = git_address("git+ssh://git@host:2222/~me/x@feature/a//a/b")
-    assert found == GitAddress("ssh", "ssh://git@host:2222/~me/x", "feature/a", "a/b")
-    assert git_address("git+file:///srv/x.git@0f") == GitAddress(
-        "file", "file:///srv/x.git", "0f", ""
-    )
 
 
 @pytest.mark.parametrize(
@@ -73,42 +54,15 @@ def test_an_address_has_four_parts() -> None:
         "git+https:///x@v1", "git+https://host/x@v1//a//b", "git+https://höst/x@v1",
     ],
 )  # fmt: skip
-def test_what_is_no_address_is_refused(text: str) -> None:
-    with pytest.raises(SuiteError) as caught:
-        git_address(text)
-    assert "secret" not in str(caught.value)
-
-
-WORDS = st.text(st.sampled_from("-+@:/.~ \n\0aZ0_{}^*$`'\"\\"), max_size=12)
-
-
-@given(WORDS, WORDS, WORDS)
-def test_no_word_of_an_address_is_an_option(host: str, ref: str, folder: str) -> None:
-    for scheme in ("https", "ssh"):
-        try:
-            found = address_of(f"{scheme}://{host}/x", ref, folder)
-        except SuiteError:
-            continue
-        name = found.url.removeprefix(f"{scheme}://").split("@")[-1]
-        words = (name, found.ref, found.folder, host.split("@", maxsplit=1)[0])
-        assert not any(word.startswith(("-", ":")) for word in words)
-        assert not set(f"{host}{ref}{folder}") & set("\n\0`$'\"\\^*")
-        assert ".." not in ref and ".." not in folder.split("/")
-
-
-@given(
-    st.dictionaries(
-        st.text(min_size=1).filter(lambda t: t.isprintable() and goes_down(t)),
-        st.just("a" * 64),
-    )
-)
-def test_a_lock_is_read_as_it_was_written(
-    tmp_path_factory: pytest.TempPathFactory, files: dict[str, str]
+def test_what_is_no_address_is_refused(
+    text: str, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path_factory.mktemp("lock")
-    one = Locked("acme", 'https://h/"x', "v1", "", "0" * 40, files)
-    (folder / "ioplan.lock").write_text(lock_text([one]), "utf-8")
-    assert locked_suites(folder) == {"acme": one}
+    """Before git is called with any word of it."""
+    monkeypatch.setenv("PATH", "")
+    done = ioplan("add", text, "as", "acme")
+    assert done.code == 2 and "secret" not in done.err
+    assert "need the program git" not in done.err, done.err
+    assert not list(project.iterdir())
 
 
 def test_what_else_a_project_says_stays(tmp_path: Path) -> None:
@@ -391,8 +345,8 @@ def test_git_starts_nothing_else(
     repository.commit({
         ".gitmodules": '[submodule "x"]\npath = plans/x\nurl = ext::sh -c "touch /tmp/x"\n',
         ".gitattributes": "* filter=x\n",
-    }, "v1")  # fmt: skip
-    add(repository)
+    }, "feature/a")  # fmt: skip
+    add(repository, "feature/a")
     refused = ioplan("add", "git+https://elsewhere/x@v1", "as", "x")
     assert refused.code == 2 and "transport 'ext' not allowed" in refused.err
 

@@ -294,7 +294,7 @@ ATTACKS = (
     Attack(
         "flushes and blocks that fio leaves out",
         "gaps of the backend, refused without `--allow` or `--allow-approximate`",
-        "backends/test_fio_jobfile.py::test_every_golden_has_a_job",
+        "backends/test_fio_jobfile.py::test_what_differs_by_engine_and_version",
     ),
     Attack(
         "job files of fio with programs to run, endless words, NULs, cycles, odd numbers",
