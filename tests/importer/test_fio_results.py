@@ -213,7 +213,7 @@ def test_what_is_no_result(text: str, message: str, line: int) -> None:
     ],
 )
 def test_other_output_of_fio_is_known(text: str, help: str) -> None:
-    with pytest.raises(ImportFault, match="" if help else "or its terse one") as fault:
+    with pytest.raises(ImportFault, match="." if help else "or its terse one") as fault:
         kind_of(Source("out.txt", text))
     assert help in (fault.value.diagnostic.help or "")
 
