@@ -22,7 +22,6 @@ from accuracy import (
     check_run_time,
     check_stalled,
     check_under_way,
-    check_warm_up,
     waited_ns,
 )
 from hypothesis import given, settings
@@ -145,14 +144,6 @@ JUDGES: dict[str, tuple[Callable[..., None], tuple[Any, ...], list[tuple[Any, ..
     "an I/O that is lost": (
         check_arrived, (stream_of(150, 50), RATE_IOPS),
         [(stream_of(*n), RATE_IOPS) for n in ((199, 0), (201, 0), (150, 49))], "I/Os arrived",
-    ),
-    "a warm-up that is counted, or a tenth that is lost": (
-        check_warm_up, (262, 530 * MS, 500 * MS, 500),
-        [(500, 500 * MS, 500 * MS, 500), (225, 500 * MS, 500 * MS, 500)], "other I/Os",
-    ),
-    "another time": (
-        check_warm_up, (262, 530 * MS, 500 * MS, 500),
-        [(500, 1000 * MS, 500 * MS, 500), (0, 0, 500 * MS, 500)], "another time",
     ),
     "a depth or a latency that is off by 12 %": (
         check_littles_law, (80_000, 16 * 12_500, 16),

@@ -11,6 +11,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -91,17 +93,25 @@ def test_a_known_latency_is_reported(qd: int, tmp_path: Path) -> None:
     check_latencies(result, qd, 5 * MS, after.less(before))
 
 
+@contextmanager
+def running(asked: dict[str, Any]) -> Iterator[subprocess.Popen[str]]:
+    """An engine that has been given its job."""
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        [engine_path(), "run", "-"], stdin=pipe, stdout=pipe, text=True
+    ) as engine:
+        assert engine.stdin and engine.stdout
+        engine.stdin.write(json.dumps(asked))
+        engine.stdin.close()
+        yield engine
+
+
 def stalled(
     device: Faulty, asked: dict[str, Any]
 ) -> tuple[list[dict[str, Any]], float]:
     """All lines of a run whose device stands still for a while; for how many ms."""
-    with subprocess.Popen(
-        [engine_path(), "run", "-"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as engine:  # fmt: skip
-        assert engine.stdin and engine.stdout
-        engine.stdin.write(json.dumps(asked))
-        engine.stdin.close()
+    with running(asked) as engine:
+        assert engine.stdout
         lines = [json.loads(engine.stdout.readline()) for _ in range(3)]
         stall_ms = stand_still(device)
         assert engine.poll() is None, "the stall came too late"
@@ -194,15 +204,9 @@ def resident_kib(pid: int) -> int:
 
 @pytest.mark.long
 def test_an_engine_with_short_intervals_does_not_grow() -> None:
-    asked = {**zero(4000, qd=32), "interval_ns": MS}
-    with subprocess.Popen(
-        [engine_path(), "run", "-"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as engine:  # fmt: skip
-        assert engine.stdin and engine.stdout
-        engine.stdin.write(json.dumps(asked))
-        engine.stdin.close()
-        sizes, last = [], ""
+    sizes, last = [], ""
+    with running({**zero(4000, qd=32), "interval_ns": MS}) as engine:
+        assert engine.stdout
         for number, line in enumerate(engine.stdout):
             if number in (1000, 3500):
                 sizes.append(resident_kib(engine.pid))
@@ -241,13 +245,8 @@ def test_a_drive_at_its_limit_is_none_of_the_generator(tmp_path: Path) -> None:
 
 def test_a_core_that_others_use_is_named() -> None:
     last = max(os.sched_getaffinity(0))
-    beside = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            f"import os; os.sched_setaffinity(0, [{last}])\nwhile 1: 0",
-        ]
-    )
+    code = f"import os; os.sched_setaffinity(0, [{last}])\nwhile 1: 0"
+    beside = subprocess.Popen([sys.executable, "-c", code])
     try:
         assert "waited for a CPU" in warnings(run(zero(500, qd=32)))
     finally:

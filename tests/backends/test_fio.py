@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accuracy import check_groups, check_littles_law, check_warm_up
+from accuracy import check_groups, check_littles_law
 from calm import needs_idle_cpu
 from command import ioplan, plan_file
 from fio_jobs import (
@@ -101,18 +101,6 @@ def test_a_pause_does_not_lengthen_the_run(data: Path) -> None:
     assert result.streams[0].directions["read"].ios == 2 and not result.stopped
 
 
-@needs_idle_cpu(ms=50)
-@pytest.mark.long
-def test_a_warm_up_is_told_and_not_counted(data: Path) -> None:
-    wanted = job(stream(qd=4, rate={"iops": 500}, threads=2), run_ns=SECOND_NS // 2,
-                 warmup_ns=SECOND_NS // 2)  # fmt: skip
-    found = events(wanted, None, data)
-    warm = [e for e in found if isinstance(e, Progress) and e.warmup]
-    assert len(warm) >= 3 and isinstance(found[-1], Result)
-    ios = found[-1].streams[0].directions["read"].ios
-    check_warm_up(ios, found[-1].run_ns, SECOND_NS // 2, 500)
-
-
 PASSES: dict[str, tuple[dict[str, Any], dict[str, Any], int]] = {
     "permuted twice": ({"read_percent": 0, "threads": 2, "permuted": True}, {"passes": 2}, 128),
     "permuted and a half": ({"read_percent": 0, "permuted": True}, {"passes": 1.5}, 96),
@@ -164,28 +152,6 @@ def test_threads_are_apart_and_a_region_is_kept_to(tmp_path: Path) -> None:
     one = stream(pattern="sequential", read_percent=0, threads=3, qd=2, **region)
     found = written(tmp_path / "zeros.bin", 8, one, passes=1)
     assert not any(found[:256]) and all(found[256:1792]) and not any(found[1792:])
-
-
-@pytest.mark.parametrize(
-    ("data_kind", "zeros"),
-    [({"kind": "random"}, 0.0), ({"kind": "zeros"}, 1.0),
-     ({"kind": "compressible", "percent": 60}, 0.6)],
-)  # fmt: skip
-def test_what_is_written(
-    data_kind: dict[str, Any], zeros: float, tmp_path: Path
-) -> None:
-    target = filled(tmp_path / "data.bin", 2 * MIB)
-    fields = {"read_percent": 0, "data": data_kind, "permuted": True}
-    one = stream(**fields, region_end_bytes=2 * MIB)
-    done(job(one, capacity_bytes=2 * MIB, passes=1), target)
-    assert target.read_bytes().count(0) / (2 * MIB) == pytest.approx(zeros, abs=0.02)
-
-
-def test_a_size_distribution(data: Path) -> None:
-    sizes = split((4096, 70), (65536, 30))
-    result, _ = done(job(stream(read_sizes=sizes, qd=4), run_ns=SECOND_NS // 2), data)
-    counts = result.streams[0].directions["read"]
-    assert counts.bytes / counts.ios == pytest.approx(0.7 * 4096 + 0.3 * 65536, rel=0.1)
 
 
 @pytest.mark.long_but_first

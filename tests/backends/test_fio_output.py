@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from fio_jobs import events, replay, stand_in
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Struct
 
@@ -351,6 +351,7 @@ def test_bytes_older_than_latencies_are_no_dead_drive() -> None:
     assert reads((1000, 4_096_000), (5000, 4_096_000), (9000, 4_096_000))
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_whatever_is_printed_ends_in_an_event(data: st.DataObject) -> None:
     """Spoilt anywhere, a recording is never an exception."""

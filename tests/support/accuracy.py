@@ -147,12 +147,6 @@ def waited_ns(result: dict[str, Any]) -> float:
     return float(thread["waited_percent"] / 100 * result["run_ns"])
 
 
-def check_warm_up(ios: int, run_ns: int, asked_ns: int, rate_iops: float) -> None:
-    """A program on a busy machine ends a little late; the warm-up's I/Os are not in."""
-    assert 0.8 * asked_ns <= run_ns <= 1.2 * asked_ns, "another time was measured"
-    assert abs(ios - rate_iops * run_ns / SECOND_NS) <= 15, "other I/Os were counted"
-
-
 def check_littles_law(iops: float, mean_ns: float, qd: int) -> None:
     """So many I/Os were under way, within a tenth."""
     held = iops * mean_ns / 1e9

@@ -13,15 +13,9 @@ from typing import Any, Self
 from figures import SECOND_NS, counts, stream
 from plans import checked
 from sessions import session
+from virtual import VirtualBackend
 
-from ioplan.backends import (
-    Availability,
-    Gap,
-    ProgressCallback,
-    TargetFacts,
-    TargetRequest,
-    ignore_progress,
-)
+from ioplan.backends import ProgressCallback, TargetFacts, ignore_progress
 from ioplan.job import Counts, Event, Job, Progress, Result, Started
 from ioplan.planner import Step, summary_of
 from ioplan.records import Interval, RunDetail, RunRecord, Session, Steady, Verdict
@@ -101,22 +95,9 @@ class ScriptedDrive:
         pass
 
 
-class ScriptedBackend:
+class ScriptedBackend(VirtualBackend):
     name = "scripted"
-    virtual_time = True
     speaks = SimBackend.speaks
-
-    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
-        return []
-
-    def native(self, job: Job, options: dict[str, Any]) -> str:
-        return ""
-
-    def availability(self, options: dict[str, Any]) -> Availability:
-        return Availability(usable=True, version="1")
-
-    def open(self, request: TargetRequest) -> ScriptedDrive:
-        raise NotImplementedError
 
 
 def done_of(job: Job, ios: int, per_s: float) -> Any:

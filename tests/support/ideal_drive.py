@@ -10,17 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from sessions import session
+from virtual import VirtualBackend, VirtualDrive, VirtualExecution
 
 from ioplan import JobStream
-from ioplan.backends import (
-    Availability,
-    Gap,
-    ProgressCallback,
-    TargetFacts,
-    TargetRequest,
-    ignore_progress,
-)
-from ioplan.core.context import Closing
 from ioplan.job import (
     SECOND_NS,
     Counts,
@@ -32,7 +24,6 @@ from ioplan.job import (
     StreamCounts,
 )
 from ioplan.language import CheckedPlan
-from ioplan.language.spoken import VOCABULARY
 from ioplan.planner import summary_of
 from ioplan.records import Session
 from ioplan.results.measure import bucket_index
@@ -45,13 +36,11 @@ LONGEST_NS = 60 * SECOND_NS
 """Of an interval."""
 
 
-class IdealExecution(Closing):
+class IdealExecution(VirtualExecution):
     """A run, in intervals of a minute at most."""
 
-    never_waits = True
-
     def __init__(self, job: Job) -> None:
-        (self.stream,), self.job, self.stopped = job.streams, job, False
+        (self.stream,), self.job = job.streams, job
         oio = self.stream.qd * self.stream.threads
         self.iops = min(oio / LATENCY_S, BYTES_PER_S / _mean(self.stream.write_sizes))
         self.latency_ns = round(oio / self.iops * SECOND_NS)
@@ -107,11 +96,6 @@ class IdealExecution(Closing):
             bins=(bucket_index(at), ios),
         )
 
-    def stop(self) -> None:
-        self.stopped = True
-
-    kill = close = stop
-
 
 def _mean(sizes: tuple[SizeShare, ...]) -> float:
     return sum(share.size_bytes * share.percent for share in sizes) / 100
@@ -121,44 +105,9 @@ def _region_bytes(stream: JobStream) -> int:
     return stream.region_end_bytes - stream.region_start_bytes
 
 
-class IdealDrive:
-    """Nothing is held."""
-
-    facts = TargetFacts(
-        path="ideal", kind="simulated", capacity_bytes=CAPACITY_BYTES, block_bytes=512
-    )
-
+class IdealDrive(VirtualDrive):
     def start(self, job: Job) -> IdealExecution:
         return IdealExecution(job)
-
-    def purge(self, on_progress: ProgressCallback = ignore_progress) -> str:
-        return "every block erased"
-
-    def idle(self, pause_ns: int) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-class IdealBackend:
-    """Speaks all words."""
-
-    name = "ideal"
-    virtual_time = True
-    speaks = VOCABULARY
-
-    def availability(self, options: dict[str, Any]) -> Availability:
-        return Availability(usable=True, version="1")
-
-    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
-        return []
-
-    def native(self, job: Job, options: dict[str, Any]) -> str:
-        return ""
-
-    def open(self, request: TargetRequest) -> IdealDrive:
-        return IdealDrive()
 
 
 def performed(
@@ -173,8 +122,8 @@ def performed(
     made = session(id, plan=plan.title, plan_text=plan.text, host={"target": {**host}})
     context = SessionContext(
         plan=plan,
-        backend=IdealBackend(),
-        drive=IdealDrive(),
+        backend=VirtualBackend(),
+        drive=IdealDrive("ideal", CAPACITY_BYTES),
         store=store,
         session=made,
         summary=summary_of(plan),

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from seek_targets import CREDITS, TARGETS
+from virtual import VirtualBackend, VirtualDrive, VirtualExecution
 
-from ioplan.backends import Availability, Gap, TargetFacts, TargetRequest
-from ioplan.core.context import Closing
+from ioplan.backends import TargetRequest
 from ioplan.job import SECOND_NS, Event, Job, JobStream, Progress, Result, Started
 from ioplan.results.measure import bucket_index
 from ioplan.results.measure.tally import StreamCountsBuilder
@@ -22,40 +22,24 @@ FAST_NS, SLOW_NS = 500_000, 2_000_000
 CAPACITY_BYTES = 1 << 30
 
 
-class ScriptedBackend:
+class ScriptedBackend(VirtualBackend):
     """Has one rated stream of reads."""
 
     name = "scripted"
-    virtual_time = True
     speaks = frozenset(("random", "size", "mix", "qd", "rate", "for", "warmup"))
-
-    def availability(self, options: dict[str, Any]) -> Availability:
-        return Availability(usable=True, version="1")
-
-    def gaps(self, job: Job, options: dict[str, Any]) -> list[Gap]:
-        return []
-
-    def native(self, job: Job, options: dict[str, Any]) -> str:
-        return job.model_dump_json()
 
     def open(self, request: TargetRequest) -> ScriptedDrive:
         return ScriptedDrive(request.path or "scripted", request.options)
 
 
-class ScriptedDrive:
-    """Nothing is held."""
+class ScriptedDrive(VirtualDrive):
+    """Of a target whose truth is known."""
 
     def __init__(self, path: str, options: dict[str, Any]) -> None:
+        super().__init__(path, CAPACITY_BYTES, serial="SCRIPTED")
         name = options["target"]
         self.target = CREDITS[name] if name in CREDITS else TARGETS[name][0]
         self.seed, self.runs = int(options["seed"]), 0
-        self.facts = TargetFacts(
-            path=path,
-            kind="simulated",
-            capacity_bytes=CAPACITY_BYTES,
-            block_bytes=512,
-            identity={"serial": "SCRIPTED"},
-        )
 
     def start(self, job: Job) -> ScriptedExecution:
         self.runs += 1
@@ -65,23 +49,12 @@ class ScriptedDrive:
         length_s = job.interval_ns / SECOND_NS
         return ScriptedExecution(job, self.target.run(rate.iops, rng, length_s))
 
-    def purge(self, *args: Any) -> str:
-        return "nothing to purge"
 
-    def idle(self, pause_ns: int) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
-class ScriptedExecution(Closing):
+class ScriptedExecution(VirtualExecution):
     """A run: interval after interval, until its time is over or it is stopped."""
 
-    never_waits = True
-
     def __init__(self, job: Job, intervals: Iterator[tuple[int, int]]) -> None:
-        self.job, self.intervals, self.stopped = job, intervals, False
+        self.job, self.intervals = job, intervals
 
     def __iter__(self) -> Iterator[Event]:
         job, t_ns = self.job, 0
@@ -96,11 +69,6 @@ class ScriptedExecution(Closing):
                 t_ns=t_ns, interval_ns=job.interval_ns, streams=(part.counts(),)
             )
         yield Result(run_ns=t_ns, stopped=self.stopped, streams=(whole.counts(),))
-
-    def stop(self) -> None:
-        self.stopped = True
-
-    kill = close = stop
 
 
 def counted(stream: JobStream, above: int, total: int) -> StreamCountsBuilder:

@@ -9,14 +9,13 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from calm import needs_idle_cpu
 from command import ioplan, plan_file
 
 from ioplan_witness import Device
-from targets import loop_device
+from targets import loop_device, sparse
 
 pytestmark = pytest.mark.slow
 Starts = Callable[..., Device]
@@ -85,16 +84,8 @@ def number(text: str) -> float:
 @pytest.mark.long
 def test_a_promise_that_is_not_kept_fails(device: Starts, tmp_path: Path) -> None:
     one = device(size="64MiB", throttle={"iops": "400 iops", "burst_ios": 800})
-    sets: list[Any] = [
-        "--set",
-        "rest=1s",
-        "--set",
-        "again=4s",
-        "--set",
-        "promised_iops=1000iops",
-        "--set",
-        "drain=6s",
-    ]
+    values = ("rest=1s", "again=4s", "promised_iops=1000iops", "drain=6s")
+    sets = [word for value in values for word in ("--set", value)]
     done = ioplan(
         *("run", "cloud/limits", "--target", one.disk, "--test", "L1*", *sets),
         *("--interval", "250ms", "--store", tmp_path / "store"),
@@ -132,9 +123,9 @@ def throttled_by_kernel(device: Path) -> Iterator[list[str]]:
 @needs_idle_cpu(50)
 def test_the_kernels_own_throttle_is_found(tmp_path: Path) -> None:
     """It gives no burst: what was not used of a tenth of a second is lost."""
-    (tmp_path / "disk").write_bytes(bytes(64 << 20))
+    disk = sparse(tmp_path / "disk", 64 << 20)
     with (
-        loop_device(tmp_path / "disk", "--direct-io=on") as device,
+        loop_device(disk, "--direct-io=on") as device,
         throttled_by_kernel(device) as within,
     ):
         words = ["run", "cloud/limits", "--target", device, "--test", "L1 IOPS"]

@@ -25,30 +25,31 @@ test "Shared" {{
 """
 
 
+def run_on(folder: Path, devices: dict[str, Device], plan: str) -> Done:
+    lab, rows = folder / "lab.toml", devices.items()
+    tables = [f'[targets.{name}]\npath = "{one.disk}"\n' for name, one in rows]
+    lab.write_text("\n".join(tables))
+    targets = [word for name in devices for word in ("--target", name)]
+    return ioplan("run", plan_file(folder, plan), "--lab", lab, *targets, "--json")
+
+
 @pytest.mark.long
 def test_devices_see_the_shared_rate_in_turn(
     device: Callable[..., Device], tmp_path: Path, store_path: Path
 ) -> None:
-    devices = [device(), device(), device()]
-    names = [f"{one.folder.name}" for one in devices]
-    lab = tmp_path / "lab.toml"
-    entries = zip(names, devices, strict=True)
-    lab.write_text(
-        "\n".join(f'[targets.{n}]\npath = "{one.disk}"\n' for n, one in entries)
-    )
-    targets = [word for name in names for word in ("--target", name)]
-    plan = plan_file(tmp_path, PLAN)
-    before = [len(read_log(one.log)) for one in devices]
-    done = ioplan("run", plan, "--lab", lab, *targets)
+    devices = {name: device() for name in ("one", "two", "three")}
+    before = [len(read_log(one.log)) for one in devices.values()]
+    done = run_on(tmp_path, devices, PLAN)
     assert done.code == 0, done.err
     with Store.open(store_path) as store:
         (session,) = store.sessions()
         (record,) = store.records(session.id)
-    for one in devices:
+    for one in devices.values():
         one.tell("flush-log")
-    logs = [read_log(d.log)[at:] for d, at in zip(devices, before, strict=True)]
+    rows = zip(devices.values(), before, strict=True)
+    logs = [read_log(one.log)[at:] for one, at in rows]
     whole = [log[(log["size"] == 4096) & (log["kind"] == 0)] for log in logs]
-    told = [record.targets[name].total.ios for name in names]
+    told = [record.targets[name].total.ios for name in devices]
     assert [len(log) for log in whole] == told
     assert sum(told) == record.total.ios
     assert arrivals(record) == pytest.approx(RATE * LENGTH_S, rel=0.01)
@@ -56,16 +57,6 @@ def test_devices_see_the_shared_rate_in_turn(
     due_ns = np.sort(np.concatenate([log["arrived_ns"] for log in whole]))
     rate = (len(due_ns) - 1) * 1e9 / float(due_ns[-1] - due_ns[0])
     assert rate == pytest.approx(RATE, rel=0.01)
-
-
-def run_on(folder: Path, devices: dict[str, Device], plan: str) -> Done:
-    lab = folder / "lab.toml"
-    entries = devices.items()
-    lab.write_text(
-        "\n".join(f'[targets.{n}]\npath = "{one.disk}"\n' for n, one in entries)
-    )
-    targets = [word for name in devices for word in ("--target", name)]
-    return ioplan("run", plan_file(folder, plan), "--lab", lab, *targets, "--json")
 
 
 def test_failed_ios_are_those_of_their_target(
