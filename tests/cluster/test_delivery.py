@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from run_data import run, session
 
 from ioplan.cli import Terminal
-from ioplan.results.store import Delivery
+from ioplan.results.store import Delivery, Store
 from ioplan_lab import Job, LaneCall
 from ioplan_lab.cluster.jobs.executors import LocalExecutor
 from ioplan_lab.cluster.jobs.lane import initial_state
@@ -100,6 +101,18 @@ def test_what_was_once_delivered_is_asked_for_again(job: Job, tmp_path: Path) ->
     assert ask_deliveries(Hosts({H1.session: ALL}), job)
     assert stored_text(job).startswith("12 of 24 runs stored")
     assert said_of_delivery(Terminal(quiet=True), job) == 4
+
+
+def test_of_a_lane_that_nothing_was_heard_of_the_database_is_asked(
+    job: Job, tmp_path: Path
+) -> None:
+    job = job.model_copy(update={"results": str(tmp_path / "shared.db")})
+    with Store.at(str(job.results)) as shared:
+        shared.begin(session(H2.session))
+        shared.add(*run(1, session=H2.session))
+    del job.known[H2.session]
+    assert ask_deliveries(Hosts({H1.session: ALL}), job), "its host may have more"
+    assert stored_text(job).startswith("13 of 13 runs stored")
 
 
 def test_a_host_that_cannot_ask_is_asked_for(job: Job, tmp_path: Path) -> None:

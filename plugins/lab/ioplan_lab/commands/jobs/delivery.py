@@ -80,7 +80,8 @@ def ask_deliveries(executor: Executor, job: Job) -> bool:
     """Ask what the shared database has now; whether anything is missing.
 
     Each host compares it with its own store. For one that does not answer, or cannot
-    ask, this one asks the database, and compares with what was heard of it last.
+    ask, this one asks the database, and compares with what was heard of it last. A lane
+    of which nothing is there and nothing was heard has nothing to send.
     """
     if not job.results:
         return False
@@ -90,11 +91,12 @@ def ask_deliveries(executor: Executor, job: Job) -> bool:
     unsure = {
         call.session: _runs(job, call)
         for call in job.calls
-        if (call.session not in found or found[call.session].error) and _runs(job, call)
+        if call.session not in found or found[call.session].error
     }
     if unsure:
         for session, one in stored_now(job.results, unsure, unsure).items():
-            job.deliveries[session] = _both(found.get(session), one)
+            if one.runs:
+                job.deliveries[session] = _both(found.get(session), one)
     return not all(_is_there(job, call) for call in job.calls)
 
 
