@@ -1,7 +1,4 @@
-"""Adopting hosts: what is looked at, what is sent, and what the lab file gets.
-
-The installation itself takes minutes: tests/benchmarks/adopt_hosts.py does it, over ssh.
-"""
+"""Adopting hosts: what is looked at, what is sent, and what the lab file gets."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Some rows of the table of faults in docs/labs.md.
 
-`python tests/benchmarks/lab_faults.py` does all of them.
+`python tests/cluster/lab_faults.py` does all of them.
 """
 
 from __future__ import annotations

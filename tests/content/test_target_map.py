@@ -68,7 +68,7 @@ def made(image: Path, kind: str, at: int) -> Path:
     ("kind", "at"),
     [
         *(("ext4", 0), ("xfs", 0), ("btrfs", 0), ("ext4", 63 * 512), ("xfs", 63 * 512)),
-        *(("btrfs", MIB), ("xfs", 7 * MIB), ("ext4", 20 * MIB)),
+        *(("btrfs", MIB), ("xfs", 7 * MIB), ("ext4", 20 * MIB), ("ext4", 200 * MIB)),
     ],
 )
 def test_a_file_system_is_found_where_it_begins(

@@ -214,7 +214,7 @@ def test_a_promise_is_made_of_what_it_holds_for_only() -> None:
 def test_150_looks_confirm_hardly_anything_in_series_that_do_not_change(
     kind: str,
 ) -> None:
-    """5 % of 20 are one. A whole year is the benchmark's."""
+    """5 % of 40 are two."""
     rng = np.random.default_rng(len(kind))
     rows = NOISE * noise(rng, kind, 20, 150)
     assert sum(ever(row) for row in rows) <= 2

@@ -1,7 +1,4 @@
-"""What the profile `short` of suites that wait for steady state says on simulated drives.
-
-All suites on all drives: benchmarks/short_profiles.py.
-"""
+"""What the profile `short` of suites that wait for steady state says on simulated drives."""
 
 from __future__ import annotations
 

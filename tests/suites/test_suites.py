@@ -377,7 +377,7 @@ SMOKED = [
     ),
     *(pytest.param(f"app/{name}", marks=pytest.mark.long) for name in ("oltp", "web")),
 ]
-"""What a test has time for; benchmarks/suites.py runs them all."""
+"""What takes little time where it is real."""
 
 
 @pytest.mark.long_but_first
@@ -408,6 +408,16 @@ def test_full_on_the_simulated_drive(name: str, store_path: Path) -> None:
     done = ioplan("run", name, "--backend", "sim", "--create", "4GiB", "--json")
     assert done.code == 0, done.err
     check_session(PLANS[name], "full", 4 << 30, records_of(done, store_path))
+
+
+@pytest.mark.long_but_first
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in PLANS if name != CUTS])
+def test_smoke_on_the_simulated_drive(name: str, store_path: Path) -> None:
+    sim = ("--backend", "sim", "--create", "256MiB", "--json")
+    done = ioplan("run", name, "--profile", "smoke", *sim)
+    assert done.code in (0, 1), done.err  # too short to become steady, maybe
+    check_session(PLANS[name], "smoke", SMOKE_BYTES, records_of(done, store_path))
 
 
 # SNIA's report format

@@ -1,4 +1,4 @@
-"""Runs on simulated drives, for tests and benchmarks of the model."""
+"""Runs on simulated drives, for tests of the model."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The methods' rows and the suites that are them: what each is to do and costs.
-
-Shared by test_suites.py, which does what is quick, and benchmarks/suites.py, which
-runs all of it.
-"""
+"""The methods' rows and the suites that are them: what each is to do and costs."""
 
 from __future__ import annotations
 

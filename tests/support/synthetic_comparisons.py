@@ -1,4 +1,4 @@
-"""Sessions of figures of known noise, for the judge of `compare`."""
+"""Sessions of figures of known noise, for the tests of `compare`."""
 
 from __future__ import annotations
 

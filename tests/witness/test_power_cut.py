@@ -23,6 +23,7 @@ CACHES: dict[str, dict[str, Any]] = {
     "reordered": {"mode": "volatile", "reordered": True},
     "torn 4KiB": {"mode": "volatile", "torn": "4KiB"},
     "torn 16KiB": {"mode": "volatile", "torn": "16KiB"},
+    "torn 256B": {"mode": "volatile", "torn": "256B"},
     "lying, reordered": {"mode": "lying", "reordered": True},
     "capacitor": {"mode": "capacitor"},
     "flushes later": {"mode": "volatile", "flush_delay": "1min"},
@@ -97,6 +98,7 @@ def test_who_keeps_its_promise_is_not_accused(
         ("lying", FLUSH, {"lost_flushed"}),
         ("flushes later", FLUSH, {"lost_flushed"}),
         ("FUA ignored", FUA, {"lost_fua"}),
+        ("torn 256B", NEITHER, {"torn"}),
     ],
 )
 @pytest.mark.promise("durability.broken")
@@ -105,7 +107,18 @@ def test_a_broken_promise_is_named_and_fails_the_run(
 ) -> None:
     found = survived(tmp_path, device(cache=CACHES[cache]), promise)
     assert lost(found) == broken and found["status"] == "failed", found
-    assert "was written last" in found["first"][0]["what"]
+    assert "was written last" in found["first"][0]["what"] or broken == {"torn"}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("cache", ["honest", "reordered", "torn 4KiB"])
+def test_no_seed_of_a_device_has_it_accused(
+    cache: str, device: Starts, tmp_path: Path
+) -> None:
+    for seed in range(2, 12):
+        one = device(cache=CACHES[cache], seed=seed)
+        found = survived(tmp_path, one, FLUSH, block="16KiB")
+        assert lost(found) == set() and found["promised_by_flush"] > 0, (seed, found)
 
 
 @pytest.mark.long_but_first

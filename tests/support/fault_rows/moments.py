@@ -44,10 +44,9 @@ class Moment(Struct, frozen=True):
         """Whether it said that the database, or what leads there, does not answer."""
         return bool(self.why) or (self.stored is None and "error: " in self.text)
 
-    @property
-    def is_complete(self) -> bool:
+    def is_complete(self, runs: int) -> bool:
         """Whether all was there when it was asked."""
-        return self.is_equal and self.stored == self.runs > 0
+        return self.is_equal and self.stored == self.runs == runs
 
 
 class Moments:
@@ -97,10 +96,10 @@ class Moments:
             return None
         return int(row[0]) if row else None
 
-    def until_complete(self, seconds: float) -> None:
+    def until_complete(self, runs: int, seconds: float) -> None:
         """Wait until `status` says that all is there. Raises AssertionError."""
         deadline_s = time.monotonic() + seconds
-        while not (self.found and self.found[-1].is_complete):
+        while not (self.found and self.found[-1].is_complete(runs)):
             last = self.found[-1].text if self.found else ""
             assert time.monotonic() < deadline_s, last
             time.sleep(0.1)

@@ -128,7 +128,7 @@ def restored_from_an_older_backup(scene: Scene) -> None:
     subprocess.run(["cp", "-a", database.data, older], check=True)
     database.start()
     scene.begin()
-    scene.moments.until_complete(180)
+    scene.until_complete(180)
     database.stop()
     shutil.rmtree(database.data)
     older.rename(database.data)

@@ -24,7 +24,7 @@ def row(lab: NetLab, folder: Path, fault: Fault) -> str:
         scene = Scene(lab, folder, moments)
         fault.happen(scene)
         ended_s = time.monotonic()
-        moments.until_complete(COMPLETE_S)
+        scene.until_complete(COMPLETE_S)
         took_s = time.monotonic() - ended_s
     for job in scene.jobs:
         audit(lab, job, scene.cells)

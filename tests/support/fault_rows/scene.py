@@ -61,6 +61,10 @@ class Scene(Struct):
     def until_ended(self) -> None:
         wait_for(lambda: self.has_ended, 180)
 
+    def until_complete(self, seconds: float) -> None:
+        """Wait until `status` says that all is there. Raises AssertionError."""
+        self.moments.until_complete(len(self.hosts) * self.cells, seconds)
+
     def resume(self) -> None:
         """What a person does after lanes have failed."""
         done = self.lab.coordinator.ioplan("resume", self.jobs[-1])

@@ -1,4 +1,4 @@
-"""The table of faults in docs/labs.md: `sudo python tests/benchmarks/lab_faults.py [WORD]`.
+"""The table of faults in docs/labs.md: `sudo python tests/cluster/lab_faults.py [WORD]`.
 
 Coordinator, two hosts with sshd and a drive each, and PostgreSQL are four network
 namespaces of this machine. In each row a job runs and a fault happens. Afterwards each
