@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from msgspec import Struct, field
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-GIB = 1 << 30
-FIO_ALONE: dict[str, float | None] = {"fio": None, "engine": None}
+from labs import loop_device
+from msgspec import Struct
+
+GIB, MIB = 1 << 30, 1 << 20
+CONTROL = Path("/sys/class/zram-control")
 
 
 class Setting(Struct, frozen=True):
@@ -25,71 +34,85 @@ class Cell(Struct, frozen=True):
     target: str
     qd: int
     programs: dict[str, float | None]
-    read_percent: int = 100
-    sizes: dict[int, int] = field(default_factory=lambda: {4096: 100})
-    zipf: float | None = None
-    bytes: int = GIB
-    instructions: int | None = None
-    """How many an I/O of the engine should cost at most, outside the kernel."""
-    holds_depth: bool = False
-    """Whether a device's time outweighs the engine's own, so that the depth is held."""
+    writes: bool = False
+    size_bytes: int = 4096
 
     @property
     def title(self) -> str:
         """As a row of a document has it."""
-        sizes = f"{min(self.sizes)} B to " if len(self.sizes) > 1 else ""
-        kinds = {100: "reads", 0: "writes"}
-        kind = kinds.get(self.read_percent, f"I/Os, {self.read_percent} % reads")
-        skew = f", Zipf {self.zipf}" if self.zipf else ""
-        return f"{sizes}{max(self.sizes) >> 10} KiB {kind}{skew}, {self.target}, QD {self.qd}"
+        kind = "writes" if self.writes else "reads"
+        return f"{self.size_bytes >> 10} KiB {kind}, {self.target}, QD {self.qd}"
+
+    @property
+    def bytes(self) -> int:
+        return GIB if self.target == "/dev/zero" else GIB // 4
+
+    @property
+    def holds_depth(self) -> bool:
+        """Whether a device's time outweighs the engine's own, so that the depth is held."""
+        return self.target in {"file", "loop"}
 
 
+ZERO, NO_AIM = "/dev/zero", {"fio": None, "t/io_uring": None, "engine": None}
+WRITERS = {"fio refilling": 5.0, "fio": None, "engine": None}
 CELLS = (
     Cell(
-        "zero-32", "/dev/zero", 32,
+        "zero-32", ZERO, 32,
         {"fio": 4.0, "fio tuned": 2.0, "t/io_uring": 0.98, "engine": None},
-        instructions=165,
     ),
     Cell(
-        "zero-1", "/dev/zero", 1,
+        "zero-1", ZERO, 1,
         {"fio": 2.0, "fio tuned": None, "t/io_uring": 0.97, "engine": None},
-        instructions=340,
     ),
-    Cell("zero-4", "/dev/zero", 4, {"t/io_uring": 0.97, "engine": None}),
-    Cell("zero-128", "/dev/zero", 128, {"t/io_uring": 0.97, "engine": None}),
-    Cell(
-        "write", "/dev/zero", 32, {"fio refilling": 5.0, "fio": None, "engine": None},
-        read_percent=0,
-    ),
-    Cell(
-        "write-128k", "/dev/zero", 8, {"fio refilling": 5.0, "fio": None, "engine": None},
-        read_percent=0, sizes={128 << 10: 100},
-    ),
-    Cell("mixed", "/dev/zero", 32, {"fio": 4.0, "engine": None}, read_percent=70),
-    Cell(
-        "sizes", "/dev/zero", 32, {"fio": 4.0, "engine": None},
-        # Beyond a page, /dev/zero answers short when another process wants the CPU.
-        sizes={512: 20, 1024: 20, 2048: 20, 4096: 40},
-    ),
-    Cell("zipf", "/dev/zero", 32, {"fio": 4.0, "engine": None}, zipf=1.1),
-    Cell(
-        "zram-1", "zram", 1, {"fio": 4.0, "fio psync": 1.3, "engine": None},
-        bytes=GIB // 4,
-    ),
-    Cell(
-        "loop-1", "loop", 1, {"fio": None, "t/io_uring": None, "engine": None},
-        bytes=GIB // 4, holds_depth=True,
-    ),
-    Cell(
-        "loop-32", "loop", 32, {"fio": None, "t/io_uring": None, "engine": None},
-        bytes=GIB // 4, holds_depth=True,
-    ),
-    Cell(
-        "file-1", "file", 1, {"fio": 1.5, "t/io_uring": None, "engine": None},
-        bytes=GIB // 4, holds_depth=True,
-    ),
-    Cell(
-        "file-32", "file", 32, {"fio": 1.5, "t/io_uring": None, "engine": None},
-        bytes=GIB // 4, holds_depth=True,
-    ),
+    Cell("zero-4", ZERO, 4, {"t/io_uring": 0.97, "engine": None}),
+    Cell("zero-128", ZERO, 128, {"t/io_uring": 0.97, "engine": None}),
+    Cell("write", ZERO, 32, WRITERS, writes=True),
+    Cell("write-128k", ZERO, 8, WRITERS, writes=True, size_bytes=128 << 10),
+    Cell("zram-1", "zram", 1, {"fio": 4.0, "fio psync": 1.3, "engine": None}),
+    Cell("loop-1", "loop", 1, NO_AIM),
+    Cell("loop-32", "loop", 32, NO_AIM),
+    Cell("file-32", "file", 32, {"fio": 1.5, "t/io_uring": None, "engine": None}),
 )  # fmt: skip
+
+
+@contextmanager
+def targets(place: Path) -> Iterator[dict[str, str | None]]:
+    """A file of random bytes in that folder, a loop device past its page cache, and an
+    unwritten device in memory; the devices are None without root."""
+    with tempfile.NamedTemporaryFile(dir=place) as file:
+        for _ in range(GIB // 4 // MIB):
+            file.write(os.urandom(MIB))
+        file.flush()
+        os.fsync(file.fileno())
+        found = {ZERO: ZERO, "file": file.name, "loop": None, "zram": None}
+        if os.geteuid():
+            yield found
+            return
+        with loop_device(Path(file.name), "--direct-io=on") as loop, zram() as memory:
+            yield found | {"loop": str(loop), "zram": memory}
+
+
+@contextmanager
+def zram() -> Iterator[str | None]:
+    """An unwritten device in memory, whose reads cost the least; None without any."""
+    try:
+        number = (CONTROL / "hot_add").read_text().strip()
+    except OSError:
+        yield None
+        return
+    try:
+        Path(f"/sys/block/zram{number}/disksize").write_text(f"{GIB // 4}")
+        yield f"/dev/zram{number}"
+    finally:
+        remove_zram(number)
+
+
+def remove_zram(number: str, patience: int = 50) -> None:
+    """It is busy while any program looks at the disks of the machine."""
+    try:
+        (CONTROL / "hot_remove").write_text(number)
+    except OSError:
+        if not patience:
+            raise
+        time.sleep(0.1)
+        remove_zram(number, patience - 1)

@@ -5,24 +5,20 @@ from __future__ import annotations
 import json
 import os
 import re
-import resource
 import statistics
 import subprocess
-import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from engine_cells import Cell, Setting
 from msgspec import Struct
 from msgspec.structs import replace
+from used import Used, used
 
 from ioplan_io_uring import engine_path
 
 CPU = max(os.sched_getaffinity(0))
-COUNTED_IOS = (20_000, 120_000)
-COUNTED_NS = (300_000_000, 1_500_000_000)
 
 
 class Measured(Struct, frozen=True):
@@ -56,91 +52,40 @@ class Program(Protocol):
     def start_up_s(self, cell: Cell, setting: Setting) -> float:
         """CPU time of a run of one I/O."""
 
-    def instructions_per_io(self, cell: Cell, setting: Setting) -> float | None:
-        """Outside the kernel; None where it cannot be told how many I/Os to do."""
+
+def pinned(*command: str, given: str = "") -> Used:
+    """A process on the one CPU."""
+    return used("taskset", "-c", str(CPU), *command, given=given)
 
 
-def timed(command: list[str], stdin: str = "") -> tuple[str, float]:
-    """Output and CPU time, kernel workers included, of a process on the one CPU."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        ["taskset", "-c", str(CPU), *command],
-        input=stdin, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
-    return done.stdout, spent
+class Engine:
+    """ioplan-engine: the one that ioplan would use."""
 
-
-def slope(ios: Sequence[int], counts: Sequence[int]) -> float:
-    """Per I/O, between a short run and a long one: start-up cancels out."""
-    return (counts[1] - counts[0]) / (ios[1] - ios[0])
-
-
-def counted(command: list[str], stdin: str = "") -> tuple[int, str]:
-    """Instructions outside the kernel, by callgrind, and the output."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "out"
-        grind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
-        done = subprocess.run(
-            [*grind, *command], input=stdin, capture_output=True, text=True, check=True
-        )
-        total = re.search(r"^totals: (\d+)", out.read_text(), re.M)
-        assert total, "callgrind writes its total"
-        return int(total[1]), done.stdout
-
-
-class Engine(Struct, frozen=True):
-    """ioplan-engine: the one that ioplan would use, or the one named."""
-
-    program: Path | None = None
-
-    def job(self, cell: Cell, setting: Setting, **limits: int) -> str:
-        """The cell as the engine reads it."""
-        sizes = [{"size_bytes": b, "percent": p} for b, p in cell.sizes.items()]
-        stream: dict[str, Any] = {
-            "pattern": "random", "read_percent": cell.read_percent, "qd": cell.qd,
-            "read_sizes": sizes, "write_sizes": sizes, "region_start_bytes": 0,
-            "region_end_bytes": cell.bytes,
+    def call(self, cell: Cell, setting: Setting, **limits: int) -> Used:
+        """A run of the cell."""
+        sizes = [{"size_bytes": cell.size_bytes, "percent": 100}]
+        stream = {
+            "pattern": "random", "read_percent": 0 if cell.writes else 100,
+            "qd": cell.qd, "read_sizes": sizes, "write_sizes": sizes,
+            "region_start_bytes": 0, "region_end_bytes": cell.bytes,
         }  # fmt: skip
-        if cell.zipf:
-            stream["distribution"] = {"kind": "zipf", "theta": cell.zipf}
         job = {
             "target": setting.targets[cell.target], "capacity_bytes": cell.bytes,
             "block_bytes": 4096 if cell.target == "zram" else 512,
-            "streams": [stream], "read_only": cell.read_percent == 100, **limits,
+            "streams": [stream], "read_only": not cell.writes, **limits,
         }  # fmt: skip
-        return json.dumps(job)
-
-    def command(self) -> list[str]:
-        return [str(self.program or engine_path()), "run", "-"]
+        return pinned(str(engine_path()), "run", "-", given=json.dumps(job))
 
     def run(self, cell: Cell, setting: Setting) -> Measured:
-        job = self.job(cell, setting, run_ns=int(setting.seconds * 1e9))
-        output, cpu_s = timed(self.command(), job)
-        return replace(self.read(output), cpu_s=cpu_s)
-
-    def read(self, output: str) -> Measured:
-        """The result, without the CPU time."""
-        result = json.loads(output.splitlines()[-1])
-        parts = result["streams"][0]["directions"].values()
-        ios = sum(part["ios"] for part in parts)
-        mean_ns = sum(part["sum_ns"] for part in parts) / ios
-        return Measured(ios, 0.0, ios / result["run_ns"] * 1e9, mean_ns)
+        done = self.call(cell, setting, run_ns=int(setting.seconds * 1e9))
+        result = json.loads(done.out.splitlines()[-1])
+        (part,) = result["streams"][0]["directions"].values()
+        iops = part["ios"] / result["run_ns"] * 1e9
+        return Measured(part["ios"], done.cpu_s, iops, part["sum_ns"] / part["ios"])
 
     def start_up_s(self, cell: Cell, setting: Setting) -> float:
-        job = self.job(cell, setting, limit_bytes=1)
-        return statistics.median(timed(self.command(), job)[1] for _ in range(3))
-
-    def instructions_per_io(self, cell: Cell, setting: Setting) -> float | None:
-        counts, ios = [], []
-        for run_ns in COUNTED_NS:  # a limit in bytes would be looked at for each I/O
-            count, output = counted(
-                self.command(), self.job(cell, setting, run_ns=run_ns)
-            )
-            counts.append(count)
-            ios.append(self.read(output).ios)
-        return slope(ios, counts)
+        calls = (self.call(cell, setting, limit_bytes=1) for _ in range(3))
+        return statistics.median(one.cpu_s for one in calls)
 
 
 class Fio(Struct, frozen=True):
@@ -148,45 +93,27 @@ class Fio(Struct, frozen=True):
 
     extra: tuple[str, ...] = ("--ioengine=io_uring",)
 
-    def command(self, cell: Cell, setting: Setting, *limits: str) -> list[str]:
-        """The cell as a command line."""
-        direct = cell.target != "/dev/zero"
-        command = [
+    def call(self, cell: Cell, setting: Setting, *limits: str) -> Used:
+        """A run of the cell."""
+        return pinned(
             "fio", "--name=cell", f"--filename={setting.targets[cell.target]}",
-            f"--direct={int(direct)}", f"--iodepth={cell.qd}", f"--size={cell.bytes}",
-            "--output-format=json", "--norandommap", *limits, *self.extra,
-        ]  # fmt: skip
-        modes = {100: ["--rw=randread"], 0: ["--rw=randwrite"]}
-        mixed = ["--rw=randrw", f"--rwmixread={cell.read_percent}"]
-        command += modes.get(cell.read_percent, mixed)
-        split = ":".join(f"{size}/{share}" for size, share in cell.sizes.items())
-        one = len(cell.sizes) == 1
-        command += [f"--bs={next(iter(cell.sizes))}" if one else f"--bssplit={split}"]
-        if cell.zipf:
-            command.append(f"--random_distribution=zipf:{cell.zipf}")
-        return command
+            f"--direct={int(cell.target != '/dev/zero')}", f"--iodepth={cell.qd}",
+            f"--size={cell.bytes}", "--output-format=json", "--norandommap",
+            f"--rw=rand{'write' if cell.writes else 'read'}", f"--bs={cell.size_bytes}",
+            *limits, *self.extra,
+        )  # fmt: skip
 
     def run(self, cell: Cell, setting: Setting) -> Measured:
         length = ("--time_based", f"--runtime={int(setting.seconds * 1000)}ms")
-        output, cpu_s = timed(self.command(cell, setting, *length))
-        job = json.loads(output[output.index("{") :])["jobs"][0]
-        parts = [job[name] for name in ("read", "write") if job[name]["total_ios"]]
-        ios = sum(part["total_ios"] for part in parts)
-        total_ns = sum(part["lat_ns"]["mean"] * part["total_ios"] for part in parts)
-        return Measured(ios, cpu_s, sum(part["iops"] for part in parts), total_ns / ios)
+        done = self.call(cell, setting, *length)
+        (job,) = json.loads(done.out[done.out.index("{") :])["jobs"]
+        part: dict[str, Any] = job["write" if cell.writes else "read"]
+        mean_ns = part["lat_ns"]["mean"]
+        return Measured(part["total_ios"], done.cpu_s, part["iops"], mean_ns)
 
     def start_up_s(self, cell: Cell, setting: Setting) -> float:
-        command = self.command(cell, setting, "--number_ios=1")
-        return statistics.median(timed(command)[1] for _ in range(3))
-
-    def instructions_per_io(self, cell: Cell, setting: Setting) -> float | None:
-        # A thread, not a process, so that callgrind sees it; no end by size.
-        always = ("--thread=1", "--io_size=1t")
-        counts = [
-            counted(self.command(cell, setting, f"--number_ios={ios}", *always))[0]
-            for ios in COUNTED_IOS
-        ]
-        return slope(COUNTED_IOS, counts)
+        calls = (self.call(cell, setting, "--number_ios=1") for _ in range(3))
+        return statistics.median(one.cpu_s for one in calls)
 
 
 class TIoUring:
@@ -223,9 +150,6 @@ class TIoUring:
 
     def start_up_s(self, cell: Cell, setting: Setting) -> float:
         return 0.0
-
-    def instructions_per_io(self, cell: Cell, setting: Setting) -> float | None:
-        return None
 
 
 def cpu_of(pid: int) -> float:

@@ -1,37 +1,36 @@
-"""What do the counts of each interval cost? Their size, CPU time, and in a large store.
+"""What do the counts of each interval cost? Their size and CPU time.
 
-    .venv/bin/python tests/benchmarks/interval_counts.py [--seconds 60] [--runs 1000]
+    .venv/bin/python tests/benchmarks/interval_counts.py [--seconds 60]
 
 Two streams run on a scratch file, in intervals of 1 s. Their events are then taken with
 and without the counts, in turn; what the counts take is compared with the CPU time that
 the load itself used. An hour is as many intervals, each of them one of the run of which
-every count is drawn anew, so that no interval comes twice. A store gets as many runs as
-asked, each with such an hour.
+every count is drawn anew, so that no interval comes twice.
 """
 
 from __future__ import annotations
 
 import argparse
-import resource
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from benchmark_row import tell
+from used import in_turn
 
 from ioplan.backends import TargetRequest, find
 from ioplan.job import Event, Progress, Result, StreamCounts
-from ioplan.language import Source, check
-from ioplan.planner import all_jobs, unfold
-from ioplan.results.measure import Histogram, IntervalCounts, Measurement
-from ioplan.results.measure.histogram import bucket_count, bucket_ranges
-from ioplan.results.measure.interval_counts import Cell, IntervalPacker
-from ioplan.results.store import Store
-from ioplan.runner.guard import make_scratch
+from ioplan.language.check.check import check
+from ioplan.language.syntax.source import Source
+from ioplan.planner.jobs import all_jobs
+from ioplan.planner.unfold import unfold
+from ioplan.results.measure.histogram import Histogram, bucket_count, bucket_ranges
+from ioplan.results.measure.interval_counts import Cell, IntervalCounts, IntervalPacker
+from ioplan.results.measure.measurement import Measurement
+from ioplan.runner.guard.target import make_scratch
 
 PLAN = """workload two {{
   reader = random 8KiB 100/0, qd 16
@@ -40,7 +39,6 @@ PLAN = """workload two {{
 test "Two streams" {{ run two for {seconds}s }}"""
 ROUNDS, HOUR, SECOND_NS = 5, 3600, 10**9
 SIZE_BYTES = 256 << 20
-COMMANDS = {"ls": (("ls",), 1.0), "show": (("show", "last"), 2.0)}
 
 
 class NoCounts(IntervalPacker):
@@ -72,11 +70,10 @@ def taken_s(found: list[Event], packer: type[IntervalPacker]) -> tuple[float, by
     return time.process_time() - begin_s, packed
 
 
-def cost(found: list[Event]) -> bytes:
-    """Two rows; returns the packed counts."""
-    pairs = [
-        (taken_s(found, IntervalPacker), taken_s(found, NoCounts)) for _ in "12345"
-    ]
+def cost(found: list[Event]) -> None:
+    """Two rows."""
+    packers = (partial(taken_s, found, one) for one in (IntervalPacker, NoCounts))
+    pairs = in_turn(ROUNDS, *packers)
     more_s = statistics.median(a[0] - b[0] for a, b in pairs)
     packed, (result,) = pairs[0][0][1], [e for e in found if isinstance(e, Result)]
     assert result.cpu
@@ -99,7 +96,6 @@ def cost(found: list[Event]) -> bytes:
         "at most 2 MB",
         held=len(hour) <= 2e6,
     )
-    return hour
 
 
 def hour_like(packed: bytes) -> bytes:
@@ -142,52 +138,13 @@ def dense(histogram: Histogram) -> np.ndarray:
     return found
 
 
-def store_with(path: Path, folder: Path, hour: bytes, runs: int) -> None:
-    """As many copies of a run on sim, in sessions of one, each with an hour of counts."""
-    sim = folder / "sim.ioplan"
-    sim.write_text('test "T" { run random 4KiB 100/0 for 1s }')
-    used_s(path, "run", str(sim), "--backend", "sim", "--create", "64MiB", "-q")
-    with Store.open(path) as store:
-        session = store.session("last")
-        (record,) = store.records(session.id)
-        detail = store.detail(session.id, 1).model_copy(update={"intervals": hour})
-        for number in range(runs):
-            id = f"20270101-{number:06}-aaaa"
-            store.begin(session.model_copy(update={"id": id}))
-            store.add(record.model_copy(update={"session": id}), detail)
-            store.finish(id, "ok", session.started_at)
-
-
-def used_s(store: Path, *words: str) -> float:
-    """The CPU time of a command."""
-    ioplan = Path(sys.executable).parent / "ioplan"
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [ioplan, *words, "--store", store]
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--runs", type=int, default=1000)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        hour = cost(events(folder, asked.seconds))
-        store = folder / "results.db"
-        store_with(store, folder, hour, asked.runs)
-        size_gb = store.stat().st_size / 1e9
-        for title, (words, limit_s) in COMMANDS.items():
-            took_s = statistics.median(used_s(store, *words) for _ in range(ROUNDS))
-            tell(
-                f"`ioplan {title}` of {asked.runs:,} runs with an hour of counts each",
-                f"{took_s:.2f} s of CPU time ({size_gb:.1f} GB)",
-                f"at most {limit_s:g} s",
-                held=took_s <= limit_s,
-            )
+    with tempfile.TemporaryDirectory() as folder:
+        cost(events(Path(folder), asked.seconds))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ WRAPPED = {
     "ioplan.cli.commands.run": ("run_command",),
     "ioplan.cli.inputs": ("checked_plan",),
     "ioplan.cli.targets.choose": ("chosen_backend", "open_drive"),
-    "ioplan.runner.session.session": ("SessionRunner.run",),
     "ioplan.runner.execute.execute": ("execute", "_Run._measured"),
     "ioplan.runner.execute.watchdog": ("Watchdog.__init__", "Watchdog.__exit__"),
     "ioplan.runner.session.recorder": ("Recorder.record",),

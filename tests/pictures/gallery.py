@@ -1,6 +1,6 @@
 """Makes all pictures of the documents again: reports and the desk, in Chromium.
 
-    .venv/bin/python tests/benchmarks/gallery.py [NAME…] [--work FOLDER]
+    .venv/bin/python tests/pictures/gallery.py [NAME…] [--work FOLDER]
 
 Needs chromium, chromedriver and pngquant. The sessions stay in FOLDER for the next
 call; without it they are run again.
@@ -18,20 +18,19 @@ from pathlib import Path
 
 from msgspec import Struct
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
+
+from chromium import Browser, browser, left_out
+from command import ioplan
+
+import desk
+from ioplan.results.store.store import Store
+
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "tests" / part) for part in ("support", "browser")]
-
-import desk_pictures  # noqa: E402
-from chromium import Browser, browser, left_out  # noqa: E402
-from command import ioplan  # noqa: E402
-
-from ioplan.results.store import Store  # noqa: E402
-
 FOLDER = ROOT / "docs" / "gallery"
 DRIVES = ROOT / "examples" / "sim"
-WIDTH = 1000
-MOST_BYTES = 100_000
-COLOURS = "32"
+WIDTH, MOST_BYTES = 1000, 100_000
 
 SHOWN = """
 const [test, titles] = arguments;
@@ -65,16 +64,11 @@ const top = Math.min(...boxes.map((box) => box.top)) + scrollY;
 const bottom = Math.max(...boxes.map((box) => box.bottom)) + scrollY;
 return [Math.floor(top), Math.ceil(bottom)];
 """
-
-
-HOW = {
-    "pts/pts_write_saturation": ("--profile", "full"),
-    "pts/pts_cross_stimulus": ("--profile", "full"),
-}
+FULL = {"pts/pts_write_saturation", "pts/pts_cross_stimulus"}
 """What tells little in the short profile, which is that of the others."""
 
 
-class ChartSpec(Struct, frozen=True):
+class Picture(Struct, frozen=True):
     """Some charts of a test, or without a test the head of a report."""
 
     name: str
@@ -84,80 +78,74 @@ class ChartSpec(Struct, frozen=True):
     charts: tuple[str, ...] = ()
 
 
-IOPS, LATENCY = "IOPS by queue depth", "Mean latency by queue depth"
-TAILS = "Mean, p50, p99, p99.999 latency by queue depth"
-SIZES = ("Throughput by block size", "IOPS by block size")
-SHARES = ("Cumulative latency", "Latency percentiles")
-MAP, ROUNDS = "IOPS by block size and read share", "IOPS by round (read == 0%)"
-TLC = ("datacentre",)
-A, B, C = "reviews/p3700", "reviews/p4800x", "reviews/m9100"
-A_DRIVES, B_DRIVES = ("datacentre", "client"), ("crosspoint", "datacentre")
-C_DRIVES = ("client", "datacentre")
-PTS = "pts/pts_"
+TLC, A_DRIVES = ("datacentre",), ("datacentre", "client")
+B, B_DRIVES = "reviews/p4800x", ("crosspoint", "datacentre")
+C, C_DRIVES = "reviews/m9100", ("client", "datacentre")
+A, PTS, BY_DEPTH = "reviews/p3700", "pts/pts_", "by queue depth"
 PICTURES = (
-    ChartSpec("first_screen", "quick/datasheet", TLC),
-    ChartSpec("a3_random_read", A, A_DRIVES, "A3 random read", (IOPS, LATENCY)),
-    ChartSpec("a6_consistency", A, A_DRIVES, "A6 IO consistency", ("IOPS over time",)),
-    ChartSpec("b1_random_read", B, B_DRIVES, "B1 random read", (IOPS, TAILS)),
-    ChartSpec("b5_transfer_size", B, B_DRIVES, "B5 random read over size", SIZES),
-    ChartSpec(
-        "c1_read_share",
-        C,
-        C_DRIVES,
-        "C1 saturated IOPS, random 4 KiB",
+    Picture("first_screen", "quick/datasheet", TLC),
+    Picture(
+        "a3_random_read", A, A_DRIVES, "A3 random read",
+        (f"IOPS {BY_DEPTH}", f"Mean latency {BY_DEPTH}"),
+    ),
+    Picture("a6_consistency", A, A_DRIVES, "A6 IO consistency", ("IOPS over time",)),
+    Picture(
+        "b1_random_read", B, B_DRIVES, "B1 random read",
+        (f"IOPS {BY_DEPTH}", f"Mean, p50, p99, p99.999 latency {BY_DEPTH}"),
+    ),
+    Picture(
+        "b5_transfer_size", B, B_DRIVES, "B5 random read over size",
+        ("Throughput by block size", "IOPS by block size"),
+    ),
+    Picture(
+        "c1_read_share", C, C_DRIVES, "C1 saturated IOPS, random 4 KiB",
         ("IOPS by read share",),
     ),
-    ChartSpec("c8_percentiles", C, C_DRIVES, "C8 latency percentiles", SHARES),
-    ChartSpec("d1_iops", f"{PTS}iops", TLC, "D1 IOPS", (MAP, ROUNDS)),
-    ChartSpec(
-        "d4_write_saturation",
-        f"{PTS}write_saturation",
-        A_DRIVES,
-        "D4 write saturation",
+    Picture(
+        "c8_percentiles", C, C_DRIVES, "C8 latency percentiles",
+        ("Cumulative latency", "Latency percentiles"),
+    ),
+    Picture(
+        "d1_iops", f"{PTS}iops", TLC, "D1 IOPS",
+        ("IOPS by block size and read share", "IOPS by round (read == 0%)"),
+    ),
+    Picture(
+        "d4_write_saturation", f"{PTS}write_saturation", A_DRIVES, "D4 write saturation",
         ("IOPS over time", "Mean latency over time", "IOPS over bytes written"),
     ),
-    ChartSpec(
-        "d6_cross_stimulus",
-        f"{PTS}cross_stimulus",
-        TLC,
-        "D6 cross stimulus recovery",
+    Picture(
+        "d6_cross_stimulus", f"{PTS}cross_stimulus", TLC, "D6 cross stimulus recovery",
         ("Throughput over time", "Mean latency over time"),
     ),
-    ChartSpec(
-        "d8_demand_intensity",
-        f"{PTS}demand_intensity",
-        TLC,
-        "D8 demand intensity",
+    Picture(
+        "d8_demand_intensity", f"{PTS}demand_intensity", TLC, "D8 demand intensity",
         ("Mean latency against IOPS",),
     ),
-)
+)  # fmt: skip
 
 
 def main() -> int:
     """Make the pictures that were asked for; 1 if one could not be made."""
-    asked = arguments()
+    parser = argparse.ArgumentParser(description=__doc__)
+    names = ["desk", *(one.name for one in PICTURES)]
+    parser.add_argument("name", nargs="*", choices=names, default=names)
+    parser.add_argument("--work", type=Path)
+    asked = parser.parse_args()
     if why := missing():
         print(why)
         return 1
-    if not asked.name or "desk" in asked.name:
-        desk_pictures.main()
-    wanted = [p for p in PICTURES if not asked.name or p.name in asked.name]
     with tempfile.TemporaryDirectory() as scratch:
         work = asked.work or Path(scratch)
         work.mkdir(parents=True, exist_ok=True)
         with browser(work) as chromium:
-            for picture in wanted:
-                taken(chromium, picture, report(picture, work))
+            if "desk" in asked.name:
+                for name, shot in desk.pictures(chromium):
+                    write(name, shot, colours=64)
+            for picture in PICTURES:
+                if picture.name in asked.name:
+                    page = report(picture, work)
+                    write(picture.name, taken(chromium, picture, page), colours=32)
     return 0
-
-
-def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "name", nargs="*", help="`desk` or another; all, if none is named"
-    )
-    parser.add_argument("--work", type=Path)
-    return parser.parse_args()
 
 
 def missing() -> str:
@@ -167,7 +155,7 @@ def missing() -> str:
     return "" if shutil.which("pngquant") else "LEFT OUT: no pngquant: apt install it"
 
 
-def report(picture: ChartSpec, work: Path) -> Path:
+def report(picture: Picture, work: Path) -> Path:
     """The page of a suite on its drives."""
     slug = picture.suite.replace("/", "-")
     store = work / f"{slug}.db"
@@ -182,17 +170,17 @@ def session(store: Path, suite: str, drive: str) -> str:
     """The session of a suite on a simulated drive: an old one, or a new one."""
     named = store.with_name(f"{store.stem}-{drive}.session")
     if not named.exists():
-        how = HOW.get(suite, ("--profile", "short"))
-        sim = ("--backend", "sim", "--sim", DRIVES / f"{drive}.toml")
-        done = ioplan("run", suite, *how, *sim, "--store", store, "-q")
+        profile = "full" if suite in FULL else "short"
+        sim = ("--backend", "sim", "--sim", DRIVES / f"{drive}.toml", "--store", store)
+        done = ioplan("run", suite, "--profile", profile, *sim, "-q")
         assert done.code in (0, 1), done.err  # 1: an expectation did not hold
         with Store.open(store) as opened:
             named.write_text(opened.session("last").id)
     return named.read_text()
 
 
-def taken(chromium: Browser, picture: ChartSpec, page: Path) -> None:
-    """Take one picture."""
+def taken(chromium: Browser, picture: Picture, page: Path) -> bytes:
+    """A picture of the charts, as PNG."""
     chromium.open(page, WIDTH)
     chromium.run(FORGET)
     place = "header.top, main > .card"
@@ -204,19 +192,18 @@ def taken(chromium: Browser, picture: ChartSpec, page: Path) -> None:
     shot = chromium.tell(
         "Page.captureScreenshot", clip={**clip, "scale": 1}, captureBeyondViewport=True
     )
-    size = squeezed(shot["data"], FOLDER / f"{picture.name}.png")
-    print(f"{picture.name}: {WIDTH} x {clip['height']}, {size / 1e3:.0f} kB")
+    return base64.b64decode(shot["data"])
 
 
-def squeezed(data: str, file: Path) -> int:
-    """Write a picture in as few colours as it needs; its size in bytes."""
-    FOLDER.mkdir(exist_ok=True)
-    file.write_bytes(base64.b64decode(data))
+def write(name: str, shot: bytes, colours: int) -> None:
+    """In as few colours as it needs."""
+    file = FOLDER / f"{name}.png"
+    file.write_bytes(shot)
     squeeze = ("pngquant", "--force", "--strip", "--nofs", "--output", file)
-    subprocess.run([*squeeze, COLOURS, file], check=True)
+    subprocess.run([*squeeze, str(colours), file], check=True)
     size = file.stat().st_size
+    print(f"{file.relative_to(ROOT)}: {size / 1e3:.0f} kB")
     assert size < MOST_BYTES, f"{file} is too large: show fewer charts"
-    return size
 
 
 if __name__ == "__main__":
