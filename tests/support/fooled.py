@@ -18,7 +18,6 @@ from ioplan.results.store import Store
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sim"
 DRIVES = ("client", "datacentre", "crosspoint")
-PURGED = "precondition p { purge }\n"
 FILL = "write sequential 128KiB, qd 32, 1 pass"
 RANDOM = "run random 4KiB 0/100, qd 32"
 IN_ORDER = "run sequential 128KiB 0/100, qd 32"

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 from pathlib import Path
 
-HOUR_NS = 3600 * 1_000_000_000
 HOUR_AHEAD = """
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-"""Series whose truth is known: of one cell, or of a plan whose cells share noise."""
+"""Series whose truth is known."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from ioplan.results.history.visits import CONDITIONS, Cell, Visit, Visits
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 NOISE = 0.02
 """The standard deviation from one session to the next, as a share."""
-SHARED = 0.3
-"""The part of its variance that all cells of a session share."""
 RESEMBLES = {"resembling": 0.3, "wandering": 0.92}
 """The correlation of a session with the next."""
 KINDS = ("independent", "heavy-tailed", "resembling", "wandering", "two-state")
@@ -43,26 +41,8 @@ def noise(rng: np.random.Generator, kind: str, rows: int, count: int) -> Values:
     return correlated(rng, rows, count, RESEMBLES.get(kind, 0.0))
 
 
-def plan_values(
-    rng: np.random.Generator, kind: str, cells: int, sessions: int
-) -> Values:
-    """Logarithms: a row for each cell."""
-    own = noise(rng, kind, cells, sessions)
-    if cells == 1:
-        return NOISE * own
-    shared = noise(rng, kind, 1, sessions)
-    return NOISE * ((1 - SHARED) ** 0.5 * own + SHARED**0.5 * shared)
-
-
-def with_step(values: Values, share: float, sessions: int) -> Values:
-    """The first row, as many times as much in its last sessions."""
-    changed = values.copy()
-    changed[0, -sessions:] += np.log(1 + share)
-    return changed
-
-
-def series_of(values: Values, first: bool = False) -> list[Series]:
-    """What is said of the cells, without the summary; or of the first alone."""
+def series_of(values: Values) -> list[Series]:
+    """What is said of the cells, without the summary."""
     keys = [(f"run-{row}", 0) for row in range(len(values))]
     visits = [
         Visit(
@@ -80,6 +60,5 @@ def series_of(values: Values, first: bool = False) -> list[Series]:
         for number, column in enumerate(values.T)
     ]
     cells = [Cell(key, key[0], "T", (("qd", key[0]),)) for key in keys]
-    chosen = cells[:1] if first else cells
-    found = analysed_all("p", Visits(tuple(visits), tuple(cells)), chosen, Question())
+    found = analysed_all("p", Visits(tuple(visits), tuple(cells)), cells, Question())
     return [series for series in found.series if series.run_id]
