@@ -17,13 +17,11 @@ from datetime import UTC, datetime, timedelta
 from benchmark_row import tell
 from large_store import add_copies, add_session
 from postgres import PATH, postgres
-from run_data import session
+from sessions import session
 from used import IOPLAN, used
 
-from ioplan.records.drive import Drive
-from ioplan.records.record import Verdict
-from ioplan.records.session import Session
-from ioplan.results.store.store import Store
+from ioplan.records import Drive, Session, Verdict
+from ioplan.results.store import Store
 
 SESSIONS, RUNS, DRIVES, HOSTS = 10_000, 100, 2000, 100
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)

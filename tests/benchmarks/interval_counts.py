@@ -23,14 +23,12 @@ from used import in_turn
 
 from ioplan.backends import TargetRequest, find
 from ioplan.job import Event, Progress, Result, StreamCounts
-from ioplan.language.check.check import check
-from ioplan.language.syntax.source import Source
-from ioplan.planner.jobs import all_jobs
-from ioplan.planner.unfold import unfold
-from ioplan.results.measure.histogram import Histogram, bucket_count, bucket_ranges
-from ioplan.results.measure.interval_counts import Cell, IntervalCounts, IntervalPacker
-from ioplan.results.measure.measurement import Measurement
-from ioplan.runner.guard.target import make_scratch
+from ioplan.language import Source, check
+from ioplan.planner import all_jobs, unfold
+from ioplan.results.measure import Histogram, IntervalCounts, Measurement
+from ioplan.results.measure.histogram import bucket_count, bucket_ranges
+from ioplan.results.measure.interval_counts import Cell, IntervalPacker
+from ioplan.runner.guard import make_scratch
 
 PLAN = """workload two {{
   reader = random 8KiB 100/0, qd 16

@@ -10,17 +10,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from run_data import measurement, record
+from figures import measurement, record
 
-from ioplan.language.check.check import check
-from ioplan.language.syntax.source import Source
-from ioplan.records.record import Verdict
-from ioplan.records.session import Session
-from ioplan.results.measure.measurement import Measurement
+from ioplan.language import Source, check
+from ioplan.records import Session, Verdict
+from ioplan.results.measure import Measurement
+from ioplan.results.store import COLUMNS, Store
 from ioplan.results.store.connection import Connection
-from ioplan.results.store.layout.tables import COLUMNS, insert, insert_missing
+from ioplan.results.store.layout.tables import insert, insert_missing
 from ioplan.results.store.rows import drive_row, env_row, session_row
-from ioplan.results.store.store import Store
 
 KINDS, PAGE = 64, 500
 COPY = """

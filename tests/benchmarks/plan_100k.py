@@ -30,11 +30,8 @@ test "Matrix" {
 def planned_s() -> float:
     """One check and one plan, in this process."""
     start_s = time.perf_counter()
-    from ioplan.language.check.check import check
-    from ioplan.language.syntax.source import Source
-    from ioplan.planner.estimate import Estimator
-    from ioplan.planner.steps import Run
-    from ioplan.planner.unfold import unfold
+    from ioplan.language import Source, check
+    from ioplan.planner import Estimator, Run, unfold
 
     estimator, runs, total_s = Estimator(10**12), 0, 0.0
     for step in unfold(check(Source("matrix", PLAN))):

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from benchmark_row import tell
 from large_store import add_session
-from run_data import session
+from sessions import session
 from used import IOPLAN, in_turn, used
 
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 ROUNDS, LIMIT_S = 3, 3.0
 PAGE = str(Path(tempfile.gettempdir()) / "session_10k.html")

@@ -11,8 +11,8 @@ from command import plan_file
 from netlab import NEEDS_NETNS, PORT, NetLab, netlab
 from paths import ROOT
 
-from ioplan.runner.lab.lab_file import read_lab
-from ioplan_lab.cluster.adopt.wheels import make_wheels
+from ioplan.runner import read_lab
+from ioplan_lab import make_wheels
 
 pytestmark = [*NEEDS_NETNS, pytest.mark.long, pytest.mark.timeout(900)]
 

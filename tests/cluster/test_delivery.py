@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from run_data import run, session
+from figures import run
+from sessions import session
 
 from ioplan.cli import Terminal
 from ioplan.results.store import Delivery, Store

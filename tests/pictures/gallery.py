@@ -25,7 +25,7 @@ from chromium import Browser, browser, left_out
 from command import ioplan
 
 import desk
-from ioplan.results.store.store import Store
+from ioplan.results.store import Store
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "gallery"

@@ -1,3 +1,4 @@
+from ioplan_lab.cluster.adopt.wheels import make_wheels as make_wheels
 from ioplan_lab.cluster.jobs.job import Job as Job
 from ioplan_lab.cluster.jobs.job import Jobs as Jobs
 from ioplan_lab.cluster.jobs.lane import LaneCall as LaneCall
