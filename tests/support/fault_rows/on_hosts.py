@@ -123,7 +123,7 @@ FAULTS: dict[str, Fault] = {
     "drive jobs killed": Fault(drive_jobs_killed, once_stored, attached, "attach"),
     "engines killed": Fault(engines_killed, once_stored, resumed_once_failed, "resume"),
     "hosts killed, all processes": Fault(
-        hosts_killed, once_stored, up_and_resumed, "lab up, attach"
+        hosts_killed, once_stored, up_and_resumed, "lab up, resume on each host"
     ),
     "link of a host cut, 10 s": link_cut(10),
     "link of a host cut, 5 min": link_cut(300),
