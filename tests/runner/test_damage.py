@@ -20,10 +20,14 @@ from msgspec import Struct
 from started import started
 from survived import last_run
 
-from ioplan.backends import TargetFacts
-from ioplan.runner.guard.purge.kernel import punch_hole
-from ioplan.runner.state.stamps import StampFile
-from targets import lab_of_file, needs_faulty, unfaithful
+from targets import (
+    lab_of_file,
+    loop_device,
+    needs_faulty,
+    needs_root,
+    tell,
+    unfaithful,
+)
 
 MIB, BLOCK = 1 << 20, 512
 SIZE, BLOCKS = 4 * MIB, 4 * MIB // BLOCK
@@ -65,8 +69,8 @@ def zeroed(disk: Disk) -> None:
 
 
 def trimmed(disk: Disk) -> None:
-    with disk.path.open("r+b") as file:
-        punch_hole(file.fileno(), MIB, MIB)
+    hole = ("--offset", str(MIB), "--length", str(MIB))
+    tell("fallocate", "--punch-hole", *hole, disk.path)
 
 
 def foreign(disk: Disk) -> None:
@@ -374,21 +378,26 @@ def test_after_a_kill_either_generation_is_right_and_no_other(place: Place) -> N
     assert place.message().startswith(f"8 of {BLOCKS} blocks carry no stamp")
 
 
+@pytest.mark.slow
+@needs_root
 def test_a_later_file_behind_a_loop_device_has_other_stamps(tmp_path: Path) -> None:
+    """What was written on the first is not expected of the second."""
     image = tmp_path / "image"
-    facts = TargetFacts(
-        path="/dev/loop0",
-        kind="block",
-        capacity_bytes=MIB,
-        block_bytes=512,
-        identity={"backing_file": str(image)},
-    )
-    image.touch()
-    first = StampFile(facts).path
-    assert StampFile(facts).path == first
-    image.rename(tmp_path / "kept")
-    image.touch()
-    assert StampFile(facts).path != first
+    for text, code in ((FILL, 0), (CHECK, 3)):
+        image.unlink(missing_ok=True)
+        image.touch()
+        os.truncate(image, MIB)
+        allowed = (
+            "--lab",
+            str(lab_of_file(tmp_path, image)),
+            "--overwrite",
+            str(image),
+        )
+        with loop_device(image) as device:
+            place = Place(tmp_path, device)
+            assert place.run(text, *allowed).code == code
+    said = "verified 0 of 2048 blocks: nothing that was read had been written"
+    assert place.message().startswith(said)
 
 
 def test_the_table_is_that_of_the_document(renew: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from bench import FILLED, Bench, Script, ScriptedExecution, done_of, played
@@ -10,11 +11,8 @@ from bench import FILLED, Bench, Script, ScriptedExecution, done_of, played
 from ioplan.job import Event, Failure, Progress, Result, Started
 from ioplan.planner import unfold, with_repetitions
 from ioplan.records import Found, RunRecord
-from ioplan.records.seek import Probed
 from ioplan.results.compare import Question, compare, side_of
 from ioplan.results.report import Reader
-from ioplan.results.report.sentences import found_line
-from ioplan.runner.session.context import FinishedRuns
 
 SEEK = """test "T" {
   run    random 4KiB 100/0 for 2s
@@ -59,7 +57,7 @@ def by_depth(iops: int, fails: int = 0, most: int = 10_000) -> Script:
     return script
 
 
-def probes(bench: Bench) -> list[Probed]:
+def probes(bench: Bench) -> list[Any]:
     return [one.asked.seek for one in bench.records if one.asked.seek]
 
 
@@ -139,7 +137,7 @@ def test_what_ends_with_its_range_is_a_bound(bench: Bench) -> None:
     bench.go(HIGHEST, by_depth(100))
     last = bench.records[-1]
     assert (found(last).value, found(last).censored) == (64, True)
-    assert found_line(found(last)).startswith("qd ≥ 64: yes to the end of the range")
+    assert found(last).beyond == "≥"
     outcomes = ["held", "undecided", "failed", "undecided"]
     assert [one.outcome for one in last.verdicts] == outcomes
     assert "the truth may lie beyond" in last.verdicts[1].why
@@ -218,7 +216,9 @@ def test_what_failed_is_tried_again_and_nothing_else(bench: Bench) -> None:
     before = bench.records
     assert [one.status for one in before] == ["ok"] * 4 + ["failed"]
     bench.drive.started = 0
-    outcome = bench.go(CELLS, by_depth(100), finished_runs=FinishedRuns(before))
+    assert bench.context
+    finished = type(bench.context.finished_runs)(before)
+    outcome = bench.go(CELLS, by_depth(100), finished_runs=finished)
     assert outcome.reused == 4
     assert values(bench)[0] == (16, "bracket", "yes")
     whole = [*before[:4], *bench.records]

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
-from refused import refused
 from started import Started, started
 
-from ioplan import Cause, TargetFault
-from ioplan.backends import TargetRequest
+from ioplan import Cause
 from ioplan.results.store import Store, default_path
-from ioplan.runner.execute.processes import descendants
-from ioplan.runner.guard import make_scratch, open_target
-from ioplan.runner.guard.shared_lock import NO_PARTICIPANTS
+from ioplan.runner.guard import make_scratch
 from targets import (
     MIB,
     lab_of_file,
@@ -270,32 +264,13 @@ def test_who_only_reads_or_looks_for_a_moment_ends_nothing(
             one.communicate()
 
 
-@pytest.mark.long
+@pytest.mark.long_but_first
 @needs_root
 @BACKENDS
 def test_a_session_does_not_take_its_own_programs_for_others(
     backend: str, device: Path, plan: Path, tmp_path: Path
 ) -> None:
+    plan.write_text(RUNS.replace("300ms", "50ms").replace("1..32 doubling", "1, 2"))
     words = (*allowed(device, tmp_path), "--backend", backend)
     with started(plan, *words) as run:
         assert run.end() == 0, run.said
-
-
-def test_a_descendant_is_no_other_program(scratch: Path) -> None:
-    target = open_target(TargetRequest(path=str(scratch), writes=True))
-    words = [sys.executable, "-c", HOLD, str(scratch), "O_RDWR", "", "60"]
-    inner = f"import subprocess; subprocess.run({words!r})"
-    holder = subprocess.Popen(
-        [sys.executable, "-c", inner], stdout=subprocess.PIPE, text=True
-    )
-    with closing(target), holder:
-        assert holder.stdout and holder.stdout.readline() == "ready\n"
-        try:
-            target.check_use()
-            assert target.watch
-            target.watch.participants = NO_PARTICIPANTS
-            with refused(TargetFault.OPEN_ELSEWHERE, "is open for writing by"):
-                target.check_use()
-        finally:
-            for pid in descendants():
-                os.kill(pid.pid, signal.SIGKILL)

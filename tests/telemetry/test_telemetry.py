@@ -28,11 +28,9 @@ from ioplan.backends import TargetFacts
 from ioplan.job import Progress, Result, Started
 from ioplan.language import parse_metric
 from ioplan.records import RunDetail, RunRecord, Telemetry, TelemetryPoint
-from ioplan.records.telemetry import Readings
 from ioplan.results import export
 from ioplan.results.measure import Figure, Sample, figure
 from ioplan.results.store import Store
-from ioplan.results.store.codec import decode_telemetry, encode_telemetry
 from ioplan.runner import (
     TICKS_PER_S,
     Disk,
@@ -261,17 +259,6 @@ def test_samples_lie_beside_the_series(tmp_path: Path) -> None:
     assert taken(Sampler(made.sensors, warm), STARTED) == []
 
 
-def test_everything_is_read_where_it_is_there(tmp_path: Path) -> None:
-    made = Sampler(sensors(tmp_path), JOB)
-    taken(made, STARTED)
-    (found,) = made.samples
-    assert found.machine and found.disk and found.frequencies_mhz == (2000.0,)
-    assert found.temperature_celsius == pytest.approx(41.85)
-    assert found.watts == {"power_meter power1": 250.0}
-    assert found.energy_uj == {"package-0": 1_000_000, "package-0 dram": 0}
-    assert not made.sensors.unavailable()
-
-
 @pytest.mark.promise("figures.unmeasured")
 def test_what_is_absent_is_said_with_a_reason(tmp_path: Path) -> None:
     absent = Sensors(Tree(tmp_path), None).unavailable()
@@ -329,32 +316,17 @@ def test_a_run_on_a_made_up_machine(tmp_path: Path) -> None:
         while len(made.samples) <= second:
             assert made.thread.is_alive()
     made.close()
+    assert not made.sensors.unavailable()
     found = summary(made.samples, made.sensors.readable)
     assert found and found.temperature_max_celsius == 75.0
     assert found.temperature_celsius == pytest.approx((50.0 + 75.0) / 2)
     assert found.frequency_mhz == 2000.0 and found.core_frequency_mhz == (2000.0,)
     assert (found.watts, found.watts_source) == (250.0, "power_meter power1")
     assert found.watts_by_source["rapl package-0"] > 0
+    assert "rapl package-0 dram" in found.watts_by_source
 
 
 # the store
-
-
-numbers = st.none() | st.floats(allow_nan=False, allow_infinity=False)
-made_points = st.lists(
-    st.builds(
-        TelemetryPoint,
-        t_s=st.floats(0, 1e6),
-        length_s=st.floats(0, 1e3),
-        **dict.fromkeys(Readings.model_fields, numbers),
-    )
-)
-
-
-@given(made_points)
-@pytest.mark.long
-def test_points_come_back_as_they_were(found: list[TelemetryPoint]) -> None:
-    assert decode_telemetry(encode_telemetry(found)) == tuple(found)
 
 
 TELEMETRY = Telemetry(covered_s=3.0, intervals=3, watts=42.5, stack_cpu_percent=12.0)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from made_machine import CPU, heat, nvme, put, rapl, stat
+from made_machine import CPU, heat, nvme, put, rapl
 
 from ioplan.records import Telemetry
 from ioplan.runner import TICKS_PER_S, Disk, Tree, disk_of, domains, machine_times
@@ -20,7 +20,6 @@ from ioplan.runner.telemetry.cpu_facts import (
     frequencies_mhz,
     frequency_files,
     governor,
-    listed,
     mitigations,
 )
 from ioplan.runner.telemetry.disk import mount_of
@@ -31,20 +30,6 @@ from ioplan.runner.telemetry.sensors import KERNEL_THREAD, OtherPrograms
 from ioplan.runner.telemetry.topology import topology
 
 HERE = Tree()
-
-
-def test_busy_is_what_is_neither_idle_nor_waiting_nor_stolen(
-    tmp_path: Path,
-) -> None:
-    put(tmp_path, **{"proc/stat": stat(100)})
-    before = machine_times(Tree(tmp_path))
-    put(tmp_path, **{"proc/stat": stat(200)})
-    found = machine_times(Tree(tmp_path))
-    assert before and found
-    assert found.steal_s - before.steal_s == pytest.approx(200 / TICKS_PER_S)
-    length_s, busy_s = 2000 / TICKS_PER_S, pytest.approx(1000 / TICKS_PER_S)
-    assert found.busy_s(before, length_s) == {0: busy_s, 1: busy_s}
-    assert (found.interrupts, found.switches) == (1000, 2000)
 
 
 def _process(root: Path, pid: int, *times: int, flags: int = 0) -> None:
@@ -279,11 +264,6 @@ def test_what_distorts_is_said(more: dict[str, object], said: str) -> None:
     found = list(distortions(_host(**more)))
     assert len(found) == bool(said)
     assert said in "".join(found)
-
-
-def test_lists_of_the_kernel() -> None:
-    assert listed("8,0-2,10-11") == [8, 0, 1, 2, 10, 11]
-    assert listed("") == []
 
 
 def _telemetry(**more: object) -> Telemetry:
