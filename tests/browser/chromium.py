@@ -54,6 +54,11 @@ class Browser:
         """Run a function's body in the page; a promise is waited for."""
         return self.driver.execute_script(script, *arguments)
 
+    def chart(self, id: str, expression: str) -> Any:
+        """What an expression says of `chart`, that of a figure."""
+        script = "const chart = chartOf(document.getElementById(arguments[0])); return "
+        return self.run(script + expression, id)
+
     def tell(self, command: str, **options: Any) -> Any:
         """A command of Chromium's own protocol."""
         return self.driver.execute_cdp_cmd(command, options)

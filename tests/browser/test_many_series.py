@@ -15,9 +15,8 @@ from sessions import LEAST_IOPS, SLOW, SWEPT, drive_iops
 pytestmark = pytest.mark.slow
 TITLE = "IOPS by queue depth"
 DRAWN = """
-const chart = chartOf(document.getElementById(arguments[0]));
-return { mode: chart.mode, rows: drawnRows(chart), named: chart.named ?? [],
-  note: chart.figure.querySelector(".made").textContent };
+{ mode: chart.mode, rows: drawnRows(chart), named: chart.named ?? [],
+  note: chart.figure.querySelector(".made").textContent }
 """
 CHOOSE = """
 const select = document.querySelector(`#${arguments[0]} [aria-label="${arguments[1]}"]`);
@@ -35,7 +34,7 @@ WAYS = "How to draw many series"
 
 
 def shown(chromium: Browser, id: str) -> Any:
-    return chromium.run(DRAWN, id)
+    return chromium.chart(id, DRAWN.strip())
 
 
 @pytest.mark.long
@@ -102,9 +101,7 @@ def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
         False,
         True,
     ]
-    assert chromium.run(
-        "return chartOf(document.getElementById(arguments[0])).lit", id
-    ) == ("Drive 01")
+    assert chromium.chart(id, "chart.lit") == ("Drive 01")
 
 
 @pytest.mark.long
@@ -148,12 +145,9 @@ def test_arrows_go_along_a_series_and_to_the_next(
     ring = f"#{id} .plot path[aria-roledescription='point'][stroke='#888888']"
     assert len(chromium.driver.find_elements(By.CSS_SELECTOR, ring)) == 1
     pressed("+")
-    assert chromium.run(
-        "return chartOf(document.getElementById(arguments[0])).zoom[0] > 2", id
-    )
+    assert chromium.chart(id, "chart.zoom[0] > 2")
     pressed(Keys.ESCAPE)
-    state = "const c = chartOf(document.getElementById(arguments[0])); return [c.lit, c.zoom]"
-    assert chromium.run(state, id) == ["", None]
+    assert chromium.chart(id, "[chart.lit, chart.zoom]") == ["", None]
     assert chromium.said() == []
 
 

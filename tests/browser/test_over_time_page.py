@@ -48,11 +48,8 @@ TABLE = """return [...document.querySelectorAll(`#${arguments[0]} .stretch tr`)]
 CAPTION = (
     "return document.querySelector(`#${arguments[0]} .stretch caption`)?.textContent"
 )
-FOUND = """const chart = chartOf(document.getElementById(arguments[0]));
-  return curvesOf(chart).then((curves) => stretchOf(curves, chart.zoom));"""
-SETTLED = (
-    "return curvesOf(chartOf(document.getElementById(arguments[0]))).then(() => 0)"
-)
+FOUND = "curvesOf(chart).then((curves) => stretchOf(curves, chart.zoom))"
+SETTLED = "curvesOf(chart).then(() => 0)"
 MARKS = """const chart = chartOf(document.getElementById(arguments[0]));
   const found = [];
   const walk = (item) => {
@@ -110,7 +107,7 @@ def dragged(chromium: Browser, id: str) -> None:
     drag = ActionChains(chromium.driver).move_to_element_with_offset(plot, 0, 0)
     width = plot.size["width"]
     drag.click_and_hold().move_by_offset(int(width / 4), 5).release().perform()
-    chromium.run(SETTLED, id)
+    chromium.chart(id, SETTLED)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +127,9 @@ def test_a_stretch_has_the_figures_of_the_terminal(
     id = figure(chromium, title)
     assert chromium.run(CAPTION, id) is None
     dragged(chromium, id)
-    begin_s, end_s = chromium.run(
-        "return chartOf(document.getElementById(arguments[0])).zoom", id
-    )
+    begin_s, end_s = chromium.chart(id, "chart.zoom")
     assert 2 < end_s - begin_s < 12
-    told: dict[str, Any] = chromium.run(FOUND, id)
+    told: dict[str, Any] = chromium.chart(id, FOUND)
     by_hand = stored(burst, begin_s, end_s)
     assert told["begin"] == pytest.approx(by_hand.begin_ns / 1e9)
     assert told["end"] == pytest.approx(by_hand.end_ns / 1e9)
@@ -155,7 +150,7 @@ def test_a_stretch_has_the_figures_of_the_terminal(
         p99_us, line = float(cells[5].replace(",", "")), " ".join(line.split())
         assert f"{p99_us:.1f} µs" in line or f"{p99_us:.0f} µs" in line, (cells, line)
     click(chromium, id, "whole range")
-    chromium.run(SETTLED, id)
+    chromium.chart(id, SETTLED)
     assert chromium.run(CAPTION, id) is None
     assert chromium.said() == []
 
@@ -183,12 +178,9 @@ def test_a_heat_map_has_a_row_for_each_cell(chromium: Browser, burst: Report) ->
     ids = chromium.run("""return figures.filter((f) => f.dataset.kind === "heatmap")
       .map((f) => f.id)""")
     (id,) = ids
-    chart = "const chart = chartOf(document.getElementById(arguments[0]));"
-    texts = chromium.run(f"{chart} return texts(chart, 'row')", id)
+    texts = chromium.chart(id, "texts(chart, 'row')")
     assert len(texts) == 3 and all("qd" in text for text in texts)
-    rows = chromium.run(
-        f"{chart} return shownRows(chart).map((r) => [r.row, r.x, r.y])", id
-    )
+    rows = chromium.chart(id, "shownRows(chart).map((r) => [r.row, r.x, r.y])")
     assert len(rows) == 3 * SECONDS
     with Store.open(burst.store) as store:
         session = store.session("last").id

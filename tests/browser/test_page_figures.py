@@ -77,8 +77,7 @@ def test_downloads(chromium: Browser, single: Report, title: str, test: str) -> 
     assert any(text.endswith(f", {date}, session {session}") for text in texts)
     assert any(text.startswith("plan Every chart · ioplan ") for text in texts)
     rows = list(csv.reader(io.StringIO(downloaded(chromium, f"{name}.csv").decode())))
-    count = "return chartOf(document.getElementById(arguments[0])).rows.length"
-    assert len(rows) == 1 + chromium.run(count, id)
+    assert len(rows) == 1 + chromium.chart(id, "chart.rows.length")
     for file in chromium.downloads.iterdir():
         file.unlink()
 
@@ -140,9 +139,7 @@ def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -
 def test_the_points_are_those_of_the_store(chromium: Browser, single: Report) -> None:
     """Rounds: each point of the heatmap is the figure over the last window."""
     id = drawn_one(chromium, single.page, "IOPS by block size and read share")
-    rows = chromium.run(
-        "return chartOf(document.getElementById(arguments[0])).rows", id
-    )
+    rows = chromium.chart(id, "chart.rows")
     with Store.open(single.store) as store:
         records = [r for r in store.records(single.sessions[0]) if r.asked.round]
         last = max(r.asked.round for r in records)
@@ -232,9 +229,7 @@ def test_a_point_tells_its_figures(chromium: Browser, single: Report) -> None:
     chromium.run("arguments[0].scrollIntoView({block: 'center'})", found[3])
     ActionChains(chromium.driver).move_to_element(found[3]).perform()
     hint = chromium.run("return box.hidden ? '' : box.innerText")
-    row = chromium.run(
-        "return chartOf(document.getElementById(arguments[0])).rows[3]", id
-    )
+    row = chromium.chart(id, "chart.rows[3]")
     assert f"{row['y'] / 1e6:,.3f}".rstrip("0") in hint
     assert "queue depth" in hint
 

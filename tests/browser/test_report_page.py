@@ -31,10 +31,7 @@ return chartOf(figure).view.toCanvas().then((canvas) => {
   return found;
 });
 """
-SHOWN = """
-const { view, figure } = chartOf(document.getElementById(arguments[0]));
-return view.toSVG();
-"""
+SHOWN = "chart.view.toSVG()"
 CUT = """
 return [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
   const frame = svg.getBoundingClientRect();
@@ -98,9 +95,9 @@ def test_each_switch_changes_its_chart(chromium: Browser, single: Report) -> Non
         for text in chromium.run(script, id):
             if ": " not in text:
                 continue
-            before = chromium.run(SHOWN, id)
+            before = chromium.chart(id, SHOWN)
             click(chromium, id, text)
-            assert chromium.run(SHOWN, id) != before, (id, text)
+            assert chromium.chart(id, SHOWN) != before, (id, text)
             assert chromium.run(COLORED, id) > 40, (id, text)
             switched.add(text.partition(":")[0])
     assert switched == {"x", "y", "color"}
@@ -192,10 +189,9 @@ def test_it_fits_and_no_label_is_cut(
 @pytest.mark.long
 def test_a_session_can_be_left_out(chromium: Browser, simulated: Report) -> None:
     id = drawn_one(chromium, simulated.page, "Throughput by queue depth")
-    count = "return shownRows(chartOf(document.getElementById(arguments[0]))).length"
-    both = chromium.run(count, id)
+    both = chromium.chart(id, "shownRows(chart).length")
     chromium.run("document.querySelector('#sessions input').click()")
-    assert chromium.run(count, id) == both / 2
+    assert chromium.chart(id, "shownRows(chart).length") == both / 2
     assert chromium.run(COLORED, id) > 40
 
 
@@ -207,7 +203,7 @@ def test_dark_and_light(chromium: Browser, single: Report) -> None:
     for theme in ("light", "dark"):
         feature = {"name": "prefers-color-scheme", "value": theme}
         chromium.tell("Emulation.setEmulatedMedia", features=[feature])
-        seen.append((chromium.run(ground), chromium.run(SHOWN, id)))
+        seen.append((chromium.run(ground), chromium.chart(id, SHOWN)))
     assert seen[0][0] != seen[1][0]
     assert seen[0][1] != seen[1][1]
     chromium.run("document.getElementById('theme').click()")  # auto, then light

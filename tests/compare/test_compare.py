@@ -11,7 +11,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from calm import needs_idle_cpu
 from command import Done, ioplan, plan_file
 from figures import changed, measurement, record, run
 from sessions import SWEPT, Made, put, put_alike
@@ -135,31 +134,6 @@ def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
     assert words(large) == {"equal"}
     other = {*found["only_base"], *found["only_new"]}  # the time before is its own
     assert other == {"Before"} and back.code == large.code == 1
-
-
-@pytest.mark.long
-@needs_idle_cpu(ms=50)
-def test_a_file_beside_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A/A on a real disk, whose sessions differ by more than their runs."""
-    monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "results.db"))
-    text = """test "R" {
-      repeat 3 { run random 4KiB 100/0 for 100ms }
-      vary qd in 1, 4
-    }"""
-    options = ("--target", tmp_path / "s.bin", "--create", "32MiB", "--quiet")
-    ids: list[str] = []
-    for _ in range(12):  # on a busy machine a run may begin too late to count
-        ioplan("run", plan_file(tmp_path, text), "--backend", "io_uring", *options)
-        lines = ioplan("ls", "--format", "jsonl").lines
-        ids = [line["id"] for line in lines if line["status"] == "ok"]
-        if len(ids) == 6:
-            break
-    assert len(ids) == 6
-    codes = [
-        words(compared(a, b)) & {"better", "worse"}
-        for a, b in zip(ids[::2], ids[1::2], strict=True)
-    ]
-    assert sum(map(bool, codes)) <= 1
 
 
 @pytest.mark.slow

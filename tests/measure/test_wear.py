@@ -20,7 +20,6 @@ from ioplan.results.store import Store
 from ioplan.runner.telemetry.smart import Logs
 from ioplan.runner.telemetry.wear import DATA_UNIT_BYTES, wear_between
 from ioplan_sim import DriveSpec
-from ioplan_sim.spec import LogSpec
 
 UNIT = DATA_UNIT_BYTES
 HALF = 1 << 64
@@ -129,21 +128,6 @@ def test_what_was_not_measured_is_no_figure() -> None:
     assert value("waf", few).why == "too little was written: the log needs 51.2 MB"
     enough = few.model_copy(update={"host_written_bytes": 100 * UNIT})
     assert value("waf", enough).value == pytest.approx(10**9 / (100 * UNIT))
-
-
-@pytest.mark.long
-def test_the_log_of_a_simulated_drive_can_be_coarse_and_late() -> None:
-    log = LogSpec.model_validate({"step": "32MiB", "every": "10s"})
-    bench = Bench(DriveSpec(log=log), 1 << 30)
-    told = []
-    for _ in range(12):
-        result, _ = bench.run(WRITES, run_ns=SECOND_NS)
-        assert result.wear
-        told.append(result.wear.host_written_bytes)
-    assert [n for n, one in enumerate(told) if one] == [9]
-    assert told[9] % log.step == 0
-    written = 0.1 * float(bench.device.facts()["host_written_bytes"])
-    assert told[9] > 5 * written
 
 
 def test_the_simulated_drive_tells_its_truth() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
-from figures import SESSION_ID, changed, interval, measurement, record
+from figures import SESSION_ID, at_rate, changed, interval, measurement, record
 from hypothesis import given
 from hypothesis import strategies as st
 from report_charts import composed
@@ -412,12 +412,13 @@ def test_a_league_fits_a_terminal(
 ) -> None:
     """A few sessions side by side, more below one another, the best first."""
     path, ids = tmp_path / "s.db", []
+    one, detail = made_run(1, {"qd": "1"})
     with Store.open(path) as store:
         for number in range(count):
             name = backends[min(number, len(backends) - 1)]
             target = {"identity": {"model": f"drive {number:02}"}}
             how = {"backend": BackendFacts(name=name, version="1"), "target": target}
-            made = made_run(1, {"qd": "1"}, ios=1000 * (number + 1), **how)
+            made = (at_rate(one, 1000.0 * (number + 1), **how), detail)
             id = f"{JOB}-{number:03}"
             ids.append(put(store, made, id=id, job=JOB, backend=name))
         league = composed(store, *ids).league
@@ -459,16 +460,24 @@ COMMITS = {
 
 
 @pytest.mark.usefixtures("rough_sim")
-def test_what_flushes_is_told_by_its_commit(tmp_path: Path, store_path: Path) -> None:
+@pytest.mark.parametrize(
+    "names",
+    [("log", "mix", "named"), pytest.param(tuple(COMMITS), marks=pytest.mark.long)],
+    ids=["some", "all"],
+)
+def test_what_flushes_is_told_by_its_commit(
+    names: tuple[str, ...], tmp_path: Path, store_path: Path
+) -> None:
     """And the figure is that which `show --metric` has."""
-    tests = "".join(f'test "{name}" {{\n{b}\n}}\n' for name, (b, _) in COMMITS.items())
+    tests = "".join(f'test "{name}" {{\n{COMMITS[name][0]}\n}}\n' for name in names)
     plan = plan_file(tmp_path, f"{BOTH}{tests}")
     call = ("run", plan, "--backend", "sim", "--create", "64MiB", "--quiet")
     assert ioplan(*call).code == 0
     with Store.to_read(store_path) as store:
         last = store.session("last")
         found = by_test(store, list(store.records(last.id)), plan_of(last))
-    for name, (_, expected) in COMMITS.items():
+    for name in names:
+        expected = COMMITS[name][1]
         assert [one.metric for one in found[name]] == expected, name
         latency = next(one for one in found[name] if one.unit == "ns")
         shown = ioplan("show", "--metric", latency.metric).out

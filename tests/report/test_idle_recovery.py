@@ -55,7 +55,10 @@ def test_the_run_before_may_be_one_of_many(tmp_path: Path, store_path: Path) -> 
         (f"{WRITE} for 5s", "idle 30s", f"{WRITE} for 40s"),
         (f"{WRITE} for 40s", "idle 30s", f"{WRITE} for 2s"),
         (f"{WRITE} for 40s", "idle 30s", f"{WRITE} for 38s, warmup 2s"),
-        ("run random 4KiB 0/100, qd 32 for 9min", "idle 30s", f"{WRITE} for 40s"),
+        pytest.param(
+            *("run random 4KiB 0/100, qd 32 for 9min", "idle 30s", f"{WRITE} for 40s"),
+            marks=pytest.mark.long,
+        ),
         ("run random 4KiB 100/0, qd 32 for 1s", "idle 30s", f"{WRITE} for 40s"),
     ],
     ids=["no pause", "not used up", "not seen", "warm", "other writes", "reads"],

@@ -58,10 +58,10 @@ POINTS = {
 }
 """Of the ideal drive: its highest IOPS, and about half of that."""
 FULL: dict[str, tuple[str, dict[str, str]]] = {
+    "D4": ("pts_write_saturation", {}),
     "D1": ("pts_iops", {}),
     "D2": ("pts_throughput", {}),
     "D3": ("pts_latency", {}),
-    "D4": ("pts_write_saturation", {}),
     "D5": ("pts_host_idle_recovery", {"repeats": "10"}),
     "D6": ("pts_cross_stimulus", {}),
     "D8": ("pts_demand_intensity", POINTS),
@@ -194,7 +194,7 @@ def own(**changed: Any) -> str:
     return OWN % tuple(({**dict(zip(names, RIGHT, strict=True)), **changed}).values())
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changed", "clause", "said"),
     [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command import Done, ioplan, plan_file
 from figures import SECOND_NS, counts, measured, record, result, stream
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import checked
 
@@ -91,7 +91,13 @@ def shown(metric: str) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("rough_sim")
-@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(one, marks=[pytest.mark.long] * (one == "until steady"))
+        for one in PLANS
+    ],
+)
 def test_each_headline_is_what_show_has_of_its_text(
     name: str, tmp_path: Path, store_path: Path
 ) -> None:
@@ -166,6 +172,7 @@ def outcome(text: str, sample: Sample) -> str:
     return judge(plan.tests[0].expectations[0], [sample]).outcome
 
 
+@settings(max_examples=20)
 @given(
     st.integers(2, 30),
     st.integers(1, 30),
@@ -192,6 +199,7 @@ def test_what_held_before_a_fall_does_not_hold(
         assert found in ("undecided", "failed")
 
 
+@settings(max_examples=20)
 @given(st.lists(st.integers(9_000, 11_000), min_size=2, max_size=60))
 def test_noise_is_no_fall(rates: list[int]) -> None:
     sample = series(rates)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan
 from sessions import session
 
 from ioplan.records import new_session_id
@@ -22,7 +22,6 @@ from ioplan.results import Bundled, bundle_bytes
 from ioplan.results.store import Store
 from ioplan_lab import Job, Jobs, lane_folders
 
-PLAN = 'test "T" { run random 4KiB 100/0 for 20ms }'
 INSTANT_NS = 1_795_000_000_123_456_789
 HOUR_NS = 3600 * 10**9
 MORE_IDS = """
@@ -135,26 +134,6 @@ def fio_results(ended_ms: int) -> dict[str, object]:
         "global options": {"runtime": "1"},
         "jobs": [job | none | {"trim": none["write"], "groupid": 0, "error": 0}],
     }
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("rough_sim")
-@pytest.mark.long
-def test_each_command_takes_the_run_that_was_started_last(
-    tmp_path: Path, store_path: Path, clock: Clock
-) -> None:
-    """In one instant."""
-    clock(INSTANT_NS)
-    for number in range(10):
-        plan = plan_file(tmp_path, PLAN, f"number{number}.ioplan")
-        done = ioplan("run", plan, "--backend", "sim", "--create", "1GiB", "-q")
-        assert done.code == 0, done.err
-        assert f"number{number}" in ioplan("show").out
-    assert listed("plan") == [f"number{number}" for number in range(9, -1, -1)]
-    with Store.open(store_path) as store:
-        last = store.session("last").id
-    assert last in ioplan("export", "last", "--format", "csv").out
-    assert last in ioplan("resume").out
 
 
 def test_a_clock_that_is_set_back_changes_no_order(clock: Clock) -> None:

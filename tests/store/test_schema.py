@@ -57,21 +57,7 @@ def test_exported_records_are_valid(tmp_path: Path) -> None:
     assert not validator.is_valid(lines[0] | {"surprise": 1})
 
 
-def test_json_keeps_everything() -> None:
-    one = record(1, steady=STEADY, verdicts=(UNDECIDED,))
-    assert RunRecord.model_validate_json(one.model_dump_json()) == one
-
-
 def test_figures_are_finite() -> None:
     fields = STEADY.model_dump() | {"mean": float("nan")}
     with pytest.raises(ValidationError, match="finite"):
         Steady(**fields)
-
-
-def test_the_runs_on_a_host_share_its_facts(tmp_path: Path) -> None:
-    with Store.open(tmp_path / "results.db") as store:
-        store.begin(session())
-        store.add(*run(1))
-        store.add(*run(2))
-        one, two = store.records(session().id)
-    assert one.host == record(1).host and one.host is two.host

@@ -19,7 +19,6 @@ from sessions import session
 
 from ioplan.records import Drive
 from ioplan.results.store import COLUMNS, Store
-from ioplan.results.store.layout.tables import META, TABLES
 
 JOB = "20261122-155027-ru5q"
 DRIVE = Drive(serial="S4EV", model="ACME", firmware="1.0", capacity_bytes=10**13)
@@ -50,7 +49,7 @@ def shared(server: str, file: Path, request: pytest.FixtureRequest) -> str:
     address = server.replace("/postgres?", f"/{name}?")
     Store.at(address).close()
     with psycopg.connect(address) as there, closing(sqlite3.connect(file)) as here:
-        for table in TABLES.keys() - {META}:
+        for table in COLUMNS.keys() - {"meta"}:
             names = COLUMNS[table]
             rows = here.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
             marks = ", ".join(["%s"] * len(names))

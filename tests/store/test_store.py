@@ -25,7 +25,7 @@ from figures import HOST, measurement, record, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refused import refused
-from sessions import session
+from sessions import put, session
 
 from ioplan import CommandFault, Session, StoreFault
 from ioplan.core.state_folder import state_folder
@@ -149,11 +149,6 @@ def test_what_is_added_comes_back(store: Store) -> None:
     assert store.session(ID) == session()
 
 
-def test_a_run_without_detail(store: Store) -> None:
-    store.add(record(1), RunDetail())
-    assert store.detail(ID, 1) == RunDetail()
-
-
 def test_records_of_one_test_and_in_pages(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -166,18 +161,14 @@ def test_records_of_one_test_and_in_pages(
 
 
 def test_adding_again_changes_nothing(store: Store) -> None:
+    """Another run under the same number is refused."""
     one, detail = run(1)
     assert store.add(one, detail)
     assert not store.add(one, detail)
     assert list(store.records(ID)) == [one]
-
-
-def test_another_run_under_the_same_number_is_refused(store: Store) -> None:
-    store.add(*run(1))
-    with pytest.raises(StoreError, match="has another run 1 already"):
-        store.add(record(1, status="failed"), RunDetail())
-    with pytest.raises(StoreError, match="has another run 1 already"):
-        store.add(record(1, host={"name": "host-b"}), RunDetail())
+    for other in ({"status": "failed"}, {"host": {"name": "host-b"}}):
+        with pytest.raises(StoreError, match="has another run 1 already"):
+            store.add(record(1, **other), RunDetail())
 
 
 def test_a_host_is_kept_once_and_each_run_has_its_own(store: Store, path: Path) -> None:
@@ -185,6 +176,7 @@ def test_a_host_is_kept_once_and_each_run_has_its_own(store: Store, path: Path) 
     other = record(2, host={"name": "host-b"})
     store.add(other, RunDetail())
     assert [r.host for r in store.records(ID)] == [HOST, other.host]
+    assert store.detail(ID, 2) == RunDetail()
     assert rows(path, "select count(*) from env") == [(2,)]
     assert "host-a" not in rows(path, "select record from run where seq = 1")[0][0]
 
@@ -230,7 +222,7 @@ def test_words_that_are_given_at_once_are_all_kept(store: Store, path: Path) -> 
     assert store.session(ID) == after
 
 
-def test_sessions_are_found_by_last_id_and_prefix(store: Store) -> None:
+def test_sessions_are_found_by_last_id_and_prefix(store: Store, path: Path) -> None:
     for day in ("20261122-000000-aaaa", "20261122-000000-abbb"):
         store.begin(session(day, started_at="2026-11-22T00:00:00Z"))
     assert store.session("last").id == "20261122-000000-abbb"
@@ -243,6 +235,9 @@ def test_sessions_are_found_by_last_id_and_prefix(store: Store) -> None:
         store.session("20261121-054512-k3f8")
     with pytest.raises(StoreError, match="no session ''"):
         store.session("")
+    empty = Store.open(path.with_name("empty.db"))
+    with empty, pytest.raises(StoreError, match="no session yet"):
+        empty.session("last")
 
 
 def test_unknown_sessions_and_runs(store: Store) -> None:
@@ -255,11 +250,6 @@ def test_unknown_sessions_and_runs(store: Store) -> None:
             missing()
     with pytest.raises(StoreError, match="has no run 1"):
         store.detail(ID, 1)
-
-
-def test_an_empty_store_has_no_last_session(path: Path) -> None:
-    with Store.open(path) as empty, pytest.raises(StoreError, match="no session yet"):
-        empty.session("last")
 
 
 def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -447,19 +437,11 @@ def locked_file(store: Store, path: Path, open_folder: Path) -> Iterator[Path]:
     open_folder.chmod(0o755)
 
 
-def test_a_file_without_the_right_to_write(
-    locked_file: Path, ordinary_user: None
-) -> None:
-    with (
-        pytest.raises(StoreError, match="is read-only"),
-        Store.open(locked_file) as locked,
-    ):
-        locked.begin(session("20261123-other"))
-
-
 def test_what_cannot_be_written_can_be_read(
     locked_file: Path, ordinary_user: None
 ) -> None:
+    with pytest.raises(StoreError, match="is read-only"):
+        Store.open(locked_file).begin(session("20261123-other"))
     with Store.to_read(locked_file) as locked:
         assert locked.session("last") == session()
         with pytest.raises(StoreError, match="is read-only: give yourself the right"):
@@ -500,8 +482,7 @@ def test_commands_that_read_do_so_on_a_read_only_mount(
     with tmpfs(place):
         with Store.open(place / "results.db") as store:
             for id in (ID, "20261122-000000-aaaa"):
-                store.begin(session(id))
-                store.add(record(1, session=id, made=MADE), MADE.detail)
+                put(store, run(1, MADE), id=id)
         tell("mount", "-o", "remount,ro", place)
         said = [word.replace("REPORT", str(tmp_path / "r.html")) for word in words]
         done = ioplan(*said, "--store", place / "results.db")
@@ -615,7 +596,7 @@ def test_a_damaged_store(store: Store, path: Path) -> None:
 WRITER = """
 import sys
 from figures import run
-from sessions import session
+from sessions import put, session
 from ioplan.results.store.store import Store
 path, name, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 pair = run(1)
