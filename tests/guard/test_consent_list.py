@@ -17,15 +17,12 @@ from refused import refused
 from ioplan import TargetFault
 from ioplan.cli.inputs import checked_plan
 from ioplan.cli.targets.consents import listed_words
-from ioplan.core.state_folder import state_folder
 from ioplan.runner import Lab
 from ioplan.runner.guard import drives_of, make_key, sign
-from ioplan.runner.guard.consent_list.drives import ConsentedDrive
 from ioplan.runner.guard.consent_list.read import read_list, signed_list
 from ioplan.runner.guard.consent_list.signed import (
     consented_plan,
     is_signed_by,
-    key_path,
     public_text,
     read_key,
     verified,
@@ -42,10 +39,6 @@ def row(serial: str = "S1", **more: Any) -> dict[str, Any]:
     identity = {"kernel": "nvme0n1", "serial": serial, "model": "M"}
     plain = {"name": "", "id": serial, "identity": identity, "verdict": "writable"}
     return {**plain, "path": "/dev/nvme0n1", "size_bytes": 1, **more}
-
-
-def test_the_key_of_an_admin_is_in_the_state_folder() -> None:
-    assert key_path() == state_folder() / "admin.key"
 
 
 class Desk:
@@ -254,7 +247,10 @@ def test_a_target_gets_the_words_of_its_own_drive_only() -> None:
 
 
 def test_what_is_signed_has_no_value_that_is_the_default(desk: Desk) -> None:
-    """Nor parts of a second: the text is the same for who reads and writes it again."""
+    """Nor parts of a second: the text is the same for who reads and writes it again.
+
+    Nor is the kernel's name of a drive, which is another one's later.
+    """
     document = desk.signed(any_plan=True)
     said = document["consent"]
     assert "." not in said["signed_at"]
@@ -270,11 +266,6 @@ def test_what_is_signed_has_no_value_that_is_the_default(desk: Desk) -> None:
     data = f"ioplan-consent-1\n{json.dumps(signed)}".encode()
     public = public_text(read_key(desk.key))
     assert is_signed_by(public, document["signature"], data)
-
-
-def test_the_kernels_name_is_not_signed(desk: Desk) -> None:
-    drive = ConsentedDrive.model_validate(desk.signed()["consent"]["drives"][0])
-    assert drive.identity.kernel == ""
 
 
 @needs_root

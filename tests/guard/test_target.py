@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import pty
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,6 @@ from ioplan.results.store import Store
 from ioplan.runner.devices.open_files import Opener
 from ioplan.runner.guard import SCRATCH_MARK, make_scratch, open_target
 from ioplan.runner.guard.guard import UseWatch
-from ioplan.runner.guard.purge.purge import purge
 from ioplan.runner.guard.shared_lock import (
     NO_PARTICIPANTS,
     Participants,
@@ -32,7 +33,6 @@ from ioplan.runner.guard.shared_lock import (
     share_lock,
     unrelated_openers,
 )
-from ioplan.runner.guard.size import capacity_of
 from targets import (
     MIB,
     asked,
@@ -74,6 +74,9 @@ def test_a_scratch_file_is_written_random_and_marked(scratch: Path) -> None:
     assert len(data) == 4 * MIB and os.getxattr(scratch, SCRATCH_MARK)
     blocks = {data[i : i + 4096] for i in range(0, len(data), MIB)}
     assert len(blocks) == 4 and scratch.stat().st_blocks * 512 >= 4 * MIB
+    target = open_target(request(scratch))
+    assert (target.facts.kind, target.facts.capacity_bytes) == ("file", 4 * MIB)
+    target.close()
 
 
 def test_a_scratch_file_that_cannot_be_finished_is_removed(tmp_path: Path) -> None:
@@ -90,12 +93,6 @@ def test_making_never_replaces_a_file(foreign: Path) -> None:
     with refused(TargetFault.NOT_CREATED, "File exists"):
         make_scratch(foreign, MIB, lambda _: None)
     assert foreign.read_bytes() == before
-
-
-def test_a_scratch_file_may_be_written(scratch: Path) -> None:
-    target = open_target(request(scratch))
-    assert (target.facts.kind, target.facts.capacity_bytes) == ("file", 4 * MIB)
-    target.close()
 
 
 @pytest.mark.promise("safety.file")
@@ -164,6 +161,7 @@ def test_who_waits_for_a_target_does_not_end_the_session_on_it(scratch: Path) ->
             assert first.poll() is None
         finally:
             first.kill()
+    open_target(request(scratch)).close()  # the lock ends with the process
 
 
 @pytest.mark.parametrize(
@@ -252,20 +250,6 @@ def test_a_participant_is_known_by_its_program_and_its_session() -> None:
             assert unrelated_openers([opener], Participants(*other)) == [opener]
         process.communicate(b"\n")
     assert unrelated_openers([opener], session) == [opener]  # it has ended
-
-
-def test_purge_leaves_zeros_and_the_size(scratch: Path) -> None:
-    target = open_target(request(scratch))
-    assert "read back as zeros" in purge(target)
-    target.close()
-    assert scratch.read_bytes() == bytes(4 * MIB)
-    assert scratch.stat().st_blocks == 0
-
-
-def test_capacity_of(scratch: Path) -> None:
-    assert capacity_of(str(scratch)) == 4 * MIB
-    with refused(TargetFault.NOT_FOUND, "there is no target"):
-        capacity_of(str(scratch) + "x")
 
 
 @pytest.mark.slow
@@ -376,23 +360,10 @@ class TestLoopDevice:
     def test_crosscheck_takes_a_name_of_the_lab(
         self, loop: Path, lab: Path, backing: Path, store_path: Path, tmp_path: Path
     ) -> None:
-        words = (
-            "crosscheck",
-            plan_file(tmp_path, WRITES),
-            "--backends",
-            "io_uring,sim",
-        )
-        done = ioplan(
-            *words,
-            "--rounds",
-            "2",
-            "--lab",
-            lab,
-            "--target",
-            "fast",
-            "--create",
-            "16MiB",
-        )
+        plan = plan_file(tmp_path, WRITES)
+        words = ("--backends", "io_uring,sim", "--rounds", "2", "--lab", lab)
+        target = ("--target", "fast", "--create", "16MiB")
+        done = ioplan("crosscheck", plan, *words, *target)
         assert done.code == 2 and f"--overwrite {backing}" in done.err
 
 
@@ -431,24 +402,21 @@ def at_terminal(command: list[str], answer: str) -> int:
         os.close(theirs)
 
 
-@pytest.mark.slow
-def test_the_lock_ends_with_the_process(scratch: Path) -> None:
-    code = (
-        "import sys,os;from ioplan.backends import TargetRequest;"
-        "from ioplan.runner.guard.target import open_target;"
-        f"t=open_target(TargetRequest(path={str(scratch)!r},writes=True));os._exit(0)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-    open_target(request(scratch)).close()
-
-
-@pytest.mark.parametrize("size", [0, 100])
-@pytest.mark.parametrize("word", ["overwrite", "overwrite_data"])
-def test_a_file_of_less_than_a_block_is_named_so(
-    size: int, word: str, tmp_path: Path
-) -> None:
+def test_a_file_of_less_than_a_block_is_named_so(tmp_path: Path) -> None:
     path = tmp_path / "f"
-    path.write_bytes(bytes(size))
     request = TargetRequest(path=str(path), folder=str(tmp_path / "s"), writes=True)
-    with refused(TargetFault.BELOW_BLOCK, "is smaller than a block"):
-        open_target(request.model_copy(update={word: (str(path),)}))
+    for size, word in product((0, 100), ("overwrite", "overwrite_data")):
+        path.write_bytes(bytes(size))
+        with refused(TargetFault.BELOW_BLOCK, "is smaller than a block"):
+            open_target(request.model_copy(update={word: (str(path),)}))
+
+
+@pytest.mark.slow
+def test_a_plan_is_shown_for_the_size_of_its_target(
+    scratch: Path, tmp_path: Path
+) -> None:
+    plan = plan_file(tmp_path, READS)
+    done = ioplan("plan", plan, "--target", scratch, "--json")
+    assert json.loads(done.out)["total"]["capacity_bytes"] == 4 * MIB
+    done = ioplan("plan", plan, "--target", f"{scratch}x")
+    assert done.code == 2 and "there is no target" in done.err
