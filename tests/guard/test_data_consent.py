@@ -15,12 +15,8 @@ from refused import refused
 
 from ioplan import TargetFault
 from ioplan.backends import TargetRequest
-from ioplan.cli.targets.choose import confirmed
-from ioplan.runner import read_lab
 from ioplan.runner.guard import Target, open_target
-from ioplan.runner.guard.errors import ConsentError
-from ioplan.runner.guard.resolve import resolve_target
-from targets import MIB, lab_of_file, loop_device, needs_root, sparse, tell
+from targets import MIB, asked, lab_of_file, loop_device, needs_root, sparse, tell
 
 LONG = 'test "Long" { run random 4KiB 0/100 for 60s }'
 SHORT = 'test "Short" { run random 4KiB 0/100 for 100ms }'
@@ -59,23 +55,16 @@ def test_it_is_kept_for_the_data_that_was_there(file: Path) -> None:
         opened(file)
 
 
-def test_data_elsewhere_needs_another(file: Path, tmp_path: Path) -> None:
-    opened(file, data=True).close()
-    put(file, 31 * MIB, database(tmp_path))
-    with refused(TargetFault.DATA, "sqlite database"):
-        opened(file)
-
-
-def test_what_ioplan_left_there_may_go(file: Path) -> None:
+@pytest.mark.parametrize("how", ["elsewhere", "longer"])
+def test_other_data_needs_another(how: str, file: Path, tmp_path: Path) -> None:
+    """Also that in a file of another size; but what ioplan left there may go."""
     target = opened(file, data=True)
     os.pwrite(target.fd, b"a counter that a load generator writes".ljust(MIB, b"."), 0)
     target.close()
     opened(file).close()
-
-
-def test_a_file_of_another_size_has_another_content(file: Path) -> None:
-    opened(file, data=True).close()
-    os.truncate(file, 40 * MIB)
+    if how == "longer":
+        os.truncate(file, 40 * MIB)
+    put(file, 31 * MIB, database(tmp_path))
     with refused(TargetFault.DATA, "sqlite database"):
         opened(file)
 
@@ -114,9 +103,9 @@ def test_a_device_is_asked_for_once(tmp_path: Path, store_path: Path) -> None:
         put(device, 4 * MIB, database(tmp_path) * 100)
         tell("blockdev", "--flushbufs", device)
         words = ("run", plan, "--lab", lab_of_file(tmp_path, disk), "--target", device)
-        asked = ioplan(*words)
-        assert asked.code == 2
-        assert f"to allow this, add --overwrite-data {disk}" in asked.err
+        done = ioplan(*words)
+        assert done.code == 2
+        assert f"to allow this, add --overwrite-data {disk}" in done.err
         assert ioplan(*words, "--overwrite", disk).code == 2
         done = ioplan(*words, "--overwrite-data", disk)
         assert done.code == 0, done.err
@@ -142,35 +131,8 @@ def test_an_image_under_a_part_of_it_is_asked_for(tmp_path: Path) -> None:
     put(disk, 0, database(tmp_path))
     lab = lab_of_file(tmp_path, disk)
     with loop_device(disk, "--offset", str(16 * MIB)) as device:
-        path, entry = resolve_target(str(device), read_lab(lab))
-        request = TargetRequest(path=path, entry=entry, writes=True)
-        words = (str(disk),)
+        request, words = asked(lab, device), (str(disk),)
         with refused(TargetFault.DATA, f"is a part of {disk}"):
             open_target(request.model_copy(update={"overwrite": words}))
         assert str(disk) not in held_open()
         open_target(request.model_copy(update={"overwrite_data": words})).close()
-
-
-def test_the_words_for_data_are_not_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal:
-        typed = ""
-
-        def isatty(self) -> bool:
-            return True
-
-        def readline(self) -> str:
-            return f"{self.typed}\n"
-
-        def write(self, text: str) -> int:
-            return len(text)
-
-        def flush(self) -> None:
-            pass
-
-    for stream in ("stdin", "stderr"):
-        monkeypatch.setattr(f"sys.{stream}", Terminal())
-    error = ConsentError("x", "S1", data=True)
-    Terminal.typed = "S1"
-    assert not confirmed(error)
-    Terminal.typed = "destroy the data on S1"
-    assert confirmed(error)

@@ -23,7 +23,6 @@ from test_target import request
 
 from ioplan import TargetFault
 from ioplan.backends import TargetRequest
-from ioplan.core.state_folder import state_folder
 from ioplan.runner.guard import KILLED, SCRATCH, make_scratch, open_target
 from targets import MIB, loop_device, mounted, needs_root, tell
 
@@ -191,8 +190,15 @@ def check_kept(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "put"),
-    ATTACKS,
-    ids=[f"{end.__name__}-{put.__name__}" for end, put in ATTACKS],
+    [
+        pytest.param(
+            end,
+            put,
+            id=f"{end.__name__}-{put.__name__}",
+            marks=[pytest.mark.long] * (end in KILLS and put is not one_block),
+        )
+        for end, put in ATTACKS
+    ],
 )
 @pytest.mark.promise("safety.scratch_content")
 def test_what_its_owner_keeps_in_it_is_not_overwritten(
@@ -204,7 +210,11 @@ def test_what_its_owner_keeps_in_it_is_not_overwritten(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("end", KNOWN, ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "end",
+    [*KNOWN[:-1], pytest.param(killed_twice, marks=pytest.mark.long)],
+    ids=lambda one: one.__name__,
+)
 @pytest.mark.promise("safety.scratch_content")
 def test_untouched_it_is_free(end: Act, scratch: Path) -> None:
     end(scratch)
@@ -233,7 +243,7 @@ def test_without_evidence_a_word_is_needed_once(scratch: Path) -> None:
 
 
 def newest_state() -> Path:
-    states = (state_folder() / "content").glob("*.json")
+    states = Path(os.environ["XDG_STATE_HOME"]).glob("ioplan/content/*.json")
     return max(states, key=lambda one: one.stat().st_mtime_ns)
 
 
@@ -329,6 +339,7 @@ test "R" { run random 4KiB 100/0 for 60s }"""
 WHILE_WRITING = 'test "W" { run random 4KiB 0/100 for 60s }'
 
 
+@pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "steps"),

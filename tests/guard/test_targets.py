@@ -53,24 +53,24 @@ def test_the_id_is_the_shortest_that_no_other_device_has() -> None:
     assert id_of(FIRST, [FIRST, other]) == "eui.0025385b71b01"
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"serial": "S1", "nsid": 1},
-        {"serial": "S1", "nsid": 1, "model": "SSD  980 "},
-        {"wwid": "0x0025385B71B01"},
-        {"wwid": "eui.0025385b71b01"},
-    ],
-)
+ENTRIES: list[dict[str, Any]] = [
+    {"serial": "S1", "nsid": 1},
+    {"serial": "S1", "nsid": 1, "model": "SSD  980 "},
+    {"wwid": "0x0025385B71B01"},
+    {"wwid": "eui.0025385b71b01"},
+]
+
+
 @pytest.mark.promise("safety.all_keys")
-def test_an_entry_fits_one_namespace_and_not_the_next(said: dict[str, Any]) -> None:
-    entry = LabTarget(**said)
-    assert differences(FIRST, entry) == []
-    assert differences(SECOND, entry) and differences(BARE, entry)
-    assert differences(PART, entry) == [
-        "its partition is 3, in the lab file the whole disk"
-    ]
-    assert differences(PART, entry.model_copy(update={"partition": 3})) == []
+def test_an_entry_fits_one_namespace_and_not_the_next() -> None:
+    for said in ENTRIES:
+        entry = LabTarget(**said)
+        assert differences(FIRST, entry) == []
+        assert differences(SECOND, entry) and differences(BARE, entry)
+        text = "its partition is 3, in the lab file the whole disk"
+        assert differences(PART, entry) == [text]
+        assert differences(PART, entry.model_copy(update={"partition": 3})) == []
+    assert differences(BARE, LabTarget(wwid="eui.")), "without a digit it is nobody's"
 
 
 @pytest.mark.promise("safety.all_keys")
@@ -86,22 +86,20 @@ def test_each_key_that_is_given_must_fit() -> None:
 @pytest.mark.promise("safety.kernel_name")
 def test_a_path_that_names_no_device_for_good_is_refused() -> None:
     both, link = [FIRST, SECOND], "/dev/disk/by-id/nvme-SSD_980_S1"
-    assert "/dev/nvme0n1 may be another" in (
-        unstable_reason(FIRST, LabTarget(path="/dev/nvme0n1"), both) or ""
-    )
-    assert 'serial = "S1"' in (
-        unstable_reason(FIRST, LabTarget(path="/dev/sda"), both) or ""
-    )
-    assert "by-path" in (
-        unstable_reason(FIRST, LabTarget(path="/dev/disk/by-path/pci-1"), both) or ""
-    )
-    assert "several namespaces" in (
-        unstable_reason(FIRST, LabTarget(path=link), both) or ""
-    )
-    assert unstable_reason(FIRST, LabTarget(path=link), [FIRST]) is None
-    assert unstable_reason(FIRST, LabTarget(path=f"{link}_1"), both) is None
-    assert unstable_reason(FIRST, LabTarget(path=link, serial="S1"), both) is None
-    assert unstable_reason(BARE, LabTarget(path="/dev/zram0"), [BARE]) is None
+    for path, said in (
+        ("/dev/nvme0n1", "/dev/nvme0n1 may be another"),
+        ("/dev/sda", 'serial = "S1"'),
+        ("/dev/disk/by-path/pci-1", "by-path"),
+        (link, "several namespaces"),
+    ):
+        assert said in (unstable_reason(FIRST, LabTarget(path=path), both) or "")
+    for identity, entry, devices in (
+        (FIRST, LabTarget(path=link), [FIRST]),
+        (FIRST, LabTarget(path=f"{link}_1"), both),
+        (FIRST, LabTarget(path=link, serial="S1"), both),
+        (BARE, LabTarget(path="/dev/zram0"), [BARE]),
+    ):
+        assert unstable_reason(identity, entry, devices) is None
 
 
 @pytest.mark.parametrize("identity", [FIRST, PART, BARE], ids=lambda one: one.kernel)
@@ -335,10 +333,6 @@ def test_a_partition_that_is_removed_meanwhile_is_no_obstacle(tmp_path: Path) ->
     (disk / "sdz1" / "partition").write_text("1")
     (disk / "dev").write_text("8:400")
     assert list(Device(disk).partitions) and not list(Host().obstacles(Device(disk)))
-
-
-def test_a_world_wide_name_without_a_digit_is_nobodys() -> None:
-    assert differences(BARE, LabTarget(wwid="eui."))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

@@ -13,7 +13,6 @@ from plans import checked
 from ioplan import DriveAccount, PlanError
 from ioplan.backends import TargetFacts
 from ioplan.language.lints.lints import CACHE, FRESH, KINDS, RATE, UNWRITTEN, lints
-from ioplan.language.lints.warnings import warnings_of
 from ioplan.planner import suite_file, suite_names
 from ioplan.results.store import Store
 from ioplan.runner.session.recorder import empty_share, lints_on
@@ -46,12 +45,20 @@ WRITE = "run random 4KiB 0/100 for 1s"
         (f'test "T" {{ {READ}, qd 2, rate 4GiB/s }}', [RATE]),
     ],
 )
-def test_a_mistake_is_told_of(text: str, found: list[str]) -> None:
-    (one,) = warnings_of(checked(text))
-    assert one.severity == "warning"
-    assert [kind for kind in KINDS if f'accept "{kind}"' in one.help] == found
-    assert one.help.partition("; or accept it")[0]
-    assert warnings_of(checked(f'accept "{found[0]}"\n{text}')) == []
+def test_a_mistake_is_told_of(text: str, found: list[str], tmp_path: Path) -> None:
+    (one,) = warned(tmp_path, text)
+    assert one["severity"] == "warning"
+    assert [kind for kind in KINDS if f'accept "{kind}"' in one["help"]] == found
+    assert one["help"].partition("; or accept it")[0]
+    assert warned(tmp_path, f'accept "{found[0]}"\n{text}') == []
+
+
+def warned(folder: Path, text: str) -> list[dict[str, str]]:
+    """What `check` says of a plan."""
+    done = ioplan("check", "--format", "json", plan_file(folder, text))
+    assert done.code == 0, done.err
+    found: list[dict[str, str]] = json.loads(done.out)
+    return found
 
 
 @pytest.mark.parametrize(
@@ -71,8 +78,8 @@ def test_a_mistake_is_told_of(text: str, found: list[str]) -> None:
         f'test "T" {{ {READ}, threads 4, qd 32 each, rate 2_000_000 iops total }}',
     ],
 )
-def test_what_is_right_is_not(text: str) -> None:
-    assert warnings_of(checked(text)) == []
+def test_what_is_right_is_not(text: str, tmp_path: Path) -> None:
+    assert warned(tmp_path, text) == []
 
 
 @pytest.mark.long
@@ -85,14 +92,13 @@ def test_no_suite_makes_one() -> None:
 
 
 def test_check_warns_and_does_not_fail(tmp_path: Path) -> None:
-    path = plan_file(tmp_path, NEW + f'test "T" {{ after new {READ} }}')
-    done = ioplan("check", path)
+    text = NEW + f'test "T" {{ after new {READ} }}'
+    done = ioplan("check", plan_file(tmp_path, text))
     assert done.code == 0
     assert "warning: 100 % of what it reads was never written" in done.err
     assert "write sequential 128KiB, 1 pass" in done.err
     assert done.err.rstrip().endswith("1 warning")
-    (found,) = json.loads(ioplan("check", "--format", "json", path).out)
-    assert (found["severity"], found["line"]) == ("warning", 2)
+    assert [one["line"] for one in warned(tmp_path, text)] == [2]
 
 
 # on a target
