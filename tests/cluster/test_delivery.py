@@ -55,27 +55,22 @@ def said(job: Job, found: dict[str, Delivery]) -> tuple[str, int]:
     return stored_text(job), said_of_delivery(Terminal(quiet=True), job)
 
 
-ALL = Delivery(done=True, runs=12, stored=12)
+ALL, MORE = (Delivery(done=True, runs=n, stored=n) for n in (12, 15))
+LEFT = Delivery(runs=12, stored=10, error="Connection refused")
+TOLD = [
+    # by all parts of a lane: the last one of a lane had twelve runs, all had 15
+    (ALL, MORE, "27 of 27 runs stored in {}", 0),
+    (ALL, LEFT, "22 of 24 runs stored in {}: h2: Connection refused", 4),
+    (ALL, None, "12 of 24 runs stored in {}", 4),  # nobody has asked h2
+]
 
 
-def test_what_the_database_has_is_counted(job: Job) -> None:
-    """By all parts of a lane: the last one of a lane had twelve runs, all had 15."""
-    more = Delivery(done=True, runs=15, stored=15)
-    both = {H1.session: ALL, H2.session: more}
-    assert said(job, both) == (f"27 of 27 runs stored in {SHOWN}", 0)
-
-
-def test_the_host_that_lacks_something_is_named_with_its_reason(job: Job) -> None:
-    left = Delivery(runs=12, stored=10, error="Connection refused")
-    text, code = said(job, {H1.session: ALL, H2.session: left})
-    assert (text, code) == (
-        f"22 of 24 runs stored in {SHOWN}: h2: Connection refused",
-        4,
-    )
-
-
-def test_what_nobody_has_asked_for_is_not_delivered(job: Job) -> None:
-    assert said(job, {H1.session: ALL}) == (f"12 of 24 runs stored in {SHOWN}", 4)
+@pytest.mark.parametrize(("first", "second", "text", "code"), TOLD)
+def test_what_the_database_has_is_counted(
+    first: Delivery, second: Delivery | None, text: str, code: int, job: Job
+) -> None:
+    found = {H1.session: first} | ({H2.session: second} if second else {})
+    assert said(job, found) == (text.format(SHOWN), code)
 
 
 def test_a_lane_that_was_never_begun_has_nothing_to_deliver(job: Job) -> None:

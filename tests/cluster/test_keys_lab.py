@@ -32,7 +32,8 @@ from ioplan_lab.cluster.keys.enrolment import enrol
 from ioplan_lab.cluster.keys.handshake import Handshake, shake_hands
 from ioplan_lab.cluster.keys.identity import Identity
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+"""A lab is up for all of them, which takes half a minute."""
 HERE = "127.0.0.1"
 
 
@@ -104,7 +105,6 @@ def desk(made: Desk, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return made
 
 
-@pytest.mark.long
 def test_no_port_is_random(desk: Desk) -> None:
     for service, address in (("scheduler", desk.address), ("worker", desk.worker)):
         held = psutil.Process(desk.pid(service)).net_connections()
@@ -127,20 +127,15 @@ async def asked(
     return answers
 
 
-@pytest.mark.long_but_first
-@pytest.mark.parametrize(
-    "message",
-    [
+@pytest.mark.promise("labs.keys")
+def test_the_key_of_a_host_is_no_clients(desk: Desk) -> None:
+    for message in (
         {"op": "identity"},
         {"op": "register-client", "client": "c", "versions": {}},
         {"op": "broadcast", "msg": {"op": "identity"}},
-    ],
-    ids=lambda one: str(one["op"]),
-)
-@pytest.mark.promise("labs.keys")
-def test_the_key_of_a_host_is_no_clients(message: dict[str, Any], desk: Desk) -> None:
-    with pytest.raises(OSError, match="losed"):
-        asyncio.run(asked(desk.address, desk.as_host(), message))
+    ):
+        with pytest.raises(OSError, match="losed"):
+            asyncio.run(asked(desk.address, desk.as_host(), message))
     (answer,) = asyncio.run(asked(desk.address, Identity("desk"), {"op": "identity"}))
     assert answer["type"] == "LabScheduler", "the desk may"
 
@@ -174,7 +169,6 @@ def test_a_host_that_is_back_is_taken_for_what_it_is(desk: Desk) -> None:
     assert [one["status"] for one in answers] == ["OK", "OK"]
 
 
-@pytest.mark.long
 def test_another_desk_does_not_get_the_host(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,7 +183,6 @@ def test_another_desk_does_not_get_the_host(
     assert desk.says("worker").accepted and desk.serial("worker") == before
 
 
-@pytest.mark.long
 def test_a_worker_with_new_keys_starts_anew(desk: Desk) -> None:
     before, pid = desk.serial("worker"), desk.pid("worker")
     made = enrol("h1", desk.lab.hosts["h1"], PROGRAMS, renew=True)
@@ -198,7 +191,6 @@ def test_a_worker_with_new_keys_starts_anew(desk: Desk) -> None:
     assert desk.pid("worker") == pid, "it is the same service"
 
 
-@pytest.mark.long
 def test_who_is_revoked_is_refused_from_then_on(desk: Desk) -> None:
     assert shake_hands(desk.address, desk.as_host()).accepted
     Authority.open().revoke("h1")
@@ -213,7 +205,6 @@ def test_who_is_revoked_is_refused_from_then_on(desk: Desk) -> None:
     wait_for(lambda: desk.serial("worker") == made.issued.serial)
 
 
-@pytest.mark.long
 def test_a_second_service_waits_for_the_end_of_the_first(desk: Desk) -> None:
     """As when systemd starts a unit where `lab up` has started the scheduler."""
     words = [sys.executable, "-m", "ioplan.cli", "lab", "scheduler"]
@@ -285,7 +276,6 @@ for number in range(50_000):
 """
 
 
-@pytest.mark.long
 def test_a_log_does_not_fill_a_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
