@@ -44,7 +44,8 @@ def rows(*states: LaneState, terminal: bool, width: int = 80) -> list[str]:
 
 def test_each_lane_has_one_line_and_is_whole_in_a_pipe() -> None:
     heading, first, second = rows(RUNNING, OTHER, terminal=False)
-    assert heading.split() == ["lane", "host", "status", "step", "done", "IOPS", "p99", "left"]
+    names = ["lane", "host", "status", "step", "done", "IOPS", "p99", "left"]
+    assert heading.split() == names
     for state, shown in ((RUNNING, first), (OTHER, second)):
         assert all(one in shown for one in (state.target, state.host, state.step))
     away = OTHER.unheard(180)
