@@ -90,7 +90,7 @@ from pathlib import Path
 
 import pytest
 
-from ioplan.cli.app import run
+from ioplan.cli import run
 
 ROOT = Path(__file__).parents[1]
 FILES = sorted((ROOT / "{module}").rglob("*.ioplan"))
