@@ -83,36 +83,32 @@ def test_a_person_queues_reserves_and_sees_results(
     assert lab_call("drives").out.split().count("free") == 2
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (("queue", "add", "PLAN", "--target", "d3"), "the lab has no target 'd3'"),
-        (("queue", "add", "PLAN", "--target", "d1", "--priority", "x"), "priority 'x'"),
-        (("queue", "add", "PLAN", "--target", "d1", "--after", "x"), "is no moment"),
-        (
-            ("queue", "add", "PLAN", "--target", "d1", "--overwrite-from", "LIST"),
-            "is not signed",
-        ),
-        (("queue", "cancel", "7"), "the queue has no #7"),
-        (("queue", "cancel", "x"), "'x' is not a number"),
-        (("queue", "move", "7"), "add --priority"),
-        (("reserve", "d1"), "add --until"),
-        (("drive", "d1", "--out-of-service", ""), "give the reason"),
-        (("drive", "d1", "--in-service"), "d1 is not out of service"),
-        (("drive", "d1"), "add --out-of-service REASON"),
-        (("drive", "d1", "--tag", "x", "--in-service"), "add --out-of-service REASON"),
-        (("drive", "d1", "--tag", "a b"), "'a b' is no tag"),
-        (("people", "quota", "ada", "--drives", "0"), "more than 0"),
-    ],
-)
-def test_what_is_refused(
-    words: tuple[str, ...], text: str, lab: Path, plan: Path, tmp_path: Path
-) -> None:
+ADD = ("queue", "add", "PLAN", "--target")
+REFUSED = {
+    (*ADD, "d3"): "the lab has no target 'd3'",
+    (*ADD, "d1", "--priority", "x"): "priority 'x'",
+    (*ADD, "d1", "--after", "x"): "is no moment",
+    (*ADD, "d1", "--overwrite-from", "LIST"): "is not signed",
+    ("queue", "cancel", "7"): "the queue has no #7",
+    ("queue", "cancel", "x"): "'x' is not a number",
+    ("queue", "move", "7"): "add --priority",
+    ("reserve", "d1"): "add --until",
+    ("drive", "d1", "--out-of-service", ""): "give the reason",
+    ("drive", "d1", "--in-service"): "d1 is not out of service",
+    ("drive", "d1"): "add --out-of-service REASON",
+    ("drive", "d1", "--tag", "x", "--in-service"): "add --out-of-service REASON",
+    ("drive", "d1", "--tag", "a b"): "'a b' is no tag",
+    ("people", "quota", "ada", "--drives", "0"): "more than 0",
+}
+
+
+def test_what_is_refused(lab: Path, plan: Path, tmp_path: Path) -> None:
     row = {"verdict": "writable", "id": "S", "identity": {"kernel": "", "serial": "S"}}
     listed = plan_file(tmp_path, json.dumps([row]), "list.json")
     known = {"PLAN": plan, "LIST": listed}
-    done = ioplan("lab", *(known.get(word, word) for word in words))
-    assert done.code == 2 and text in done.err, done.err
+    for words, text in REFUSED.items():
+        done = ioplan("lab", *(known.get(word, word) for word in words))
+        assert done.code == 2 and text in done.err, (words, done.err)
 
 
 def test_drives_are_chosen_by_tags_and_people_have_quotas(

@@ -82,8 +82,18 @@ def test_what_a_link_leads_to(tmp_path: Path, leads_to: str) -> None:
     assert not other.exists() or other.read_bytes() == OLD
 
 
-def test_a_results_store_and_its_side_files(tmp_path: Path) -> None:
-    store = tmp_path / "results.db"
+def test_stores_scratch_files_and_what_is_no_file(tmp_path: Path) -> None:
+    store, scratch = tmp_path / "results.db", tmp_path / "scratch.bin"
+    make_scratch(scratch, 1 * MIB, lambda _: None)
+    before = scratch.read_bytes()
+    refused(scratch, "scratch file")
+    assert scratch.read_bytes() == before
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+        for name in ("pipe", "folder", "socket"):
+            refused(tmp_path / name, "not a regular file")
     with sqlite3.connect(store) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("CREATE TABLE run (seq)")
@@ -91,23 +101,6 @@ def test_a_results_store_and_its_side_files(tmp_path: Path) -> None:
         refused(tmp_path / "results.db-wal", "database")
     connection.close()
     assert sqlite3.connect(store).execute("SELECT * FROM run").fetchall() == []
-
-
-def test_a_scratch_file(tmp_path: Path) -> None:
-    path = tmp_path / "scratch.bin"
-    make_scratch(path, 1 * MIB, lambda _: None)
-    before = path.read_bytes()
-    refused(path, "scratch file")
-    assert path.read_bytes() == before
-
-
-def test_no_regular_files(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "folder").mkdir()
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(tmp_path / "socket"))
-        for name in ("pipe", "folder", "socket"):
-            refused(tmp_path / name, "not a regular file")
 
 
 @needs_root

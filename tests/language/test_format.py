@@ -60,23 +60,23 @@ def test_shipped_plans_are_formatted(text: str) -> None:
     assert format_text(text) == text
 
 
+LINES = 'test "T" {\r\n  # c\r\n\r\n\r\n  idle 5s # d\r\n}\r\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        *(("", ""), ("\n\n  \n", ""), ("  # alone", "# alone\n")),
+        (LINES, 'test "T" {\n  # c\n\n  idle   5s  # d\n}\n'),
+    ],
+)
+def test_blanks_and_line_ends(text: str, written: str) -> None:
+    assert format_text(text) == written
+
+
 def test_broken_text_is_not_rewritten() -> None:
     with pytest.raises(PlanError, match="unexpected"):
         format_text("workload w = random 4KiB 70/30,, qd 4")
-
-
-def test_empty() -> None:
-    assert format_text("") == ""
-    assert format_text("\n\n  \n") == ""
-    assert format_text("  # alone") == "# alone\n"
-
-
-def test_line_ends() -> None:
-    text = 'test "T" {\r\n  # c\r\n\r\n\r\n  idle 5s # d\r\n}\r\n'
-    assert format_text(text) == 'test "T" {\n  # c\n\n  idle   5s  # d\n}\n'
-
-
-def test_name_is_shown() -> None:
     with pytest.raises(PlanError, match=r"mine\.ioplan:1:1"):
         format_text("nonsense", "mine.ioplan")
 
