@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command import Done, ioplan, plan_file
+from faults import KILLED, Fault, Session, said
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from verdict_truths import Truths, truths_of
@@ -13,6 +14,7 @@ from verdict_truths import Truths, truths_of
 from ioplan.results.store import Store, push
 
 pytestmark = pytest.mark.slow
+SIM = ("--backend", "sim", "--create", "1GiB")
 
 LINES = (
     "expect errors == 0",
@@ -35,7 +37,7 @@ def plan(*tests: tuple[str, str, tuple[str, ...]]) -> str:
 
 
 def run(path: Path) -> Done:
-    return ioplan("run", path, "--backend", "sim", "--create", "1GiB")
+    return ioplan("run", path, *SIM)
 
 
 def fresh(path: Path, store: Path) -> Truths:
@@ -147,27 +149,6 @@ def test_a_kill_after_an_edit_leaves_nothing_held(
         assert store.verdict(session.id) == "not measured"
 
 
-def kill(store: Path, above: int) -> None:
-    """As if the process had been killed before more runs than these were stored."""
-    with Store.open(store) as opened:
-        id = opened.session("last").id
-        seqs = [one.seq for one in opened.records(id)]
-        key = {"session": id, "seq": seqs[min(above, len(seqs)) - 1] if above else 0}
-        with opened.writing() as connection:
-            for table in ("verdict", "run_blob", "run_telemetry", "run_intervals"):
-                connection.change(
-                    f"DELETE FROM {table} WHERE session = :session AND seq > :seq", key
-                )
-            connection.change(
-                "DELETE FROM run WHERE session = :session AND seq > :seq", key
-            )
-            connection.change(
-                "UPDATE session SET status = 'running', ended_at = NULL "
-                "WHERE id = :session",
-                key,
-            )
-
-
 TESTS = st.lists(
     st.tuples(
         st.sampled_from("tuv"),
@@ -180,27 +161,26 @@ TESTS = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(
     max_examples=25,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-@given(steps=st.lists(st.tuples(TESTS, st.integers(0, 3)), min_size=2, max_size=4))
+@given(steps=st.lists(st.tuples(TESTS, st.integers(1, 3)), min_size=2, max_size=4))
 @pytest.mark.promise("verdicts.edited")
 def test_edits_kills_and_resumes(
     steps: list[tuple[list[tuple[str, str, tuple[str, ...]]], int]],
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """Killed at the n-th record of a call; the last one is left in peace."""
     folder = tmp_path_factory.mktemp("edited")
-    store = folder / "results.db"
+    store, path = folder / "results.db", folder / "plan.ioplan"
     monkeypatch.setenv("IOPLAN_STORE", str(store))
-    path = plan_file(folder, plan(*steps[0][0]))
-    truths = truths_of(run(path), store)
-    for tests, kept in steps[1:]:
-        kill(store, kept)
+    session = Session(path, store, SIM)
+    for tests, number in steps[:-1]:
         path.write_text(plan(*tests))
-        done = ioplan("resume")
-        assert "nothing to resume" not in done.out
-        truths = truths_of(done, store)
-    assert truths == fresh(path, store)
+        Fault(KILLED, said("record", number)).happen(session)
+    path.write_text(plan(*steps[-1][0]))
+    assert truths_of(ioplan("resume"), store) == fresh(path, store)
