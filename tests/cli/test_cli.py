@@ -184,25 +184,6 @@ def test_export_in_each_format(reads: Path, store_path: Path, tmp_path: Path) ->
     assert out.read_bytes()[:4] == b"PAR1"
 
 
-def test_ls_and_show_in_each_format(
-    reads: Path, store_path: Path, tmp_path: Path
-) -> None:
-    ioplan("run", reads, *SIM, "--quiet")
-    (session,) = json.loads(ioplan("ls", "--format", "json").out)["sessions"]
-    assert (session["plan"], session["runs"]) == ("Reads", 4)
-    (row,) = csv.DictReader(io.StringIO(ioplan("ls", "--format", "csv").out))
-    assert row["id"] == session["id"]
-    out = tmp_path / "sessions.parquet"
-    assert ioplan("ls", "--format", "parquet", "-o", out).code == 0
-    assert out.read_bytes()[:4] == b"PAR1"
-    assert (
-        ioplan("show", "--format", "csv").out == ioplan("export", "--format", "csv").out
-    )
-    assert ioplan("ls", "--format", "xml").code == 2
-    nowhere = ioplan("ls", "--format", "csv", "-o", tmp_path / "no/where.csv")
-    assert nowhere.code == 2 and "cannot write" in nowhere.err
-
-
 def test_store_option_beats_environment_beats_xdg(
     reads: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,7 +51,6 @@ FILES = {
     ),
     "options repeated": (JOB + "bs=4k\n" * 5_000, "bs is said twice"),
     "a base of 7": (with_lines("kb_base=7"), "7 is neither 1000 nor 1024"),
-    "a size below zero": (with_lines("size=-1"), "size is below zero"),
     "a size of 80 bits": (with_lines(f"size={10**24}"), "is no number of 64 bits"),
     "more than the disk": (with_lines("size=8191p"), "do not fit"),
     "a program before": (f"{JOB}exec_prerun=touch PWNED\n", "exec_prerun=touch"),
@@ -93,11 +92,9 @@ def test_a_job_file_is_refused_in_a_message(name: str, folder: Path) -> None:
 
 
 INCLUDES = {
-    "itself": ("include a.inc\n", "files include each other without end"),
     "a cycle": ("include b.inc\ninclude b.inc\n", "include each other without end"),
     "a tree": (f"; {'x' * 60_000}\n", "more than 1 MiB in all"),
     "a device": ("include /dev/zero\n", "not a regular file"),
-    "sections": ("[b]\nexec_prerun=touch PWNED\n", "may hold no sections"),
 }
 
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError
+from typing import Any
 
 import paths
 import pytest
@@ -18,13 +19,8 @@ from command import ioplan, plan_file
 from git_servers import SSHD, Repository, http_server, ssh_server
 
 from ioplan import PlanError
-from ioplan.cli.commands.share import add as adding
+from ioplan.cli import run
 from ioplan.language import check_file
-from ioplan.language.search.packages import SuiteError
-from ioplan.language.search.search_path import locked_suites
-from ioplan.planner.suites.git.address import GitAddress, git_address
-from ioplan.planner.suites.git.fetch import fetched
-from ioplan.planner.suites.git.project import wanted, with_wanted
 
 OLTP = """use "depths.ioplan"
 test "OLTP" { run random 8KiB 70/30 for 100ms vary qd in 1, most }
@@ -34,6 +30,7 @@ PLANS = {"plans/oltp.ioplan": OLTP, "plans/depths.ioplan": DEPTHS, "LICENSE": "f
 USES = 'use "acme/depths.ioplan" as acme\ntest "T" { run random 4KiB 100/0, qd acme.most for 1s }\n'
 
 slow = pytest.mark.slow
+REWRITE = "ioplan.cli.commands.share.add.rewrite"
 
 
 # ---- addresses
@@ -63,38 +60,6 @@ def test_what_is_no_address_is_refused(
     assert done.code == 2 and "secret" not in done.err
     assert "need the program git" not in done.err, done.err
     assert not list(project.iterdir())
-
-
-def test_what_else_a_project_says_stays(tmp_path: Path) -> None:
-    before = "# mine\n[tool]\nx = 1\n\n[suites.acme]\nref = 'old'\nnote = \"kept\"\n[more]\ny = 2\n"
-    address = GitAddress("https", "https://h/x", "v2", "plans")
-    text = with_wanted(before, "acme", address)
-    (tmp_path / "ioplan.toml").write_text(text)
-    assert wanted(tmp_path) == {"acme": address}
-    found = tomllib.loads(text)
-    assert (
-        text.startswith("# mine\n")
-        and found["tool"] == {"x": 1}
-        and found["more"] == {"y": 2}
-    )
-    assert found["suites"]["acme"]["note"] == "kept"
-
-
-@pytest.mark.parametrize(
-    "before",
-    [
-        "[suites.acme] # theirs\nref = 'old'\n",
-        "[suites]\nacme = { git = 'x' }\n",
-        'suites.acme.git = "x"\n',
-        'note = """\n[suites.acme]\n"""\n',
-        "x = " + "[" * 9999,
-    ],
-)
-def test_a_project_file_is_changed_only_where_it_is_understood(before: str) -> None:
-    """Else the next call would find a file that is wrong."""
-    address = GitAddress("https", "https://h/x", "v2", "")
-    with pytest.raises(SuiteError, match="cannot be edited automatically"):
-        with_wanted(before, "acme", address)
 
 
 LOCKED = f"[acme]\ngit='x'\nref='v'\nfolder=''\ncommit='{'0' * 40}'\nfiles={{{{'{{}}'='{'a' * 64}'}}}}\n"
@@ -137,6 +102,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def locked(project: Path) -> dict[str, Any]:
+    return tomllib.loads((project / "ioplan.lock").read_text())
+
+
+def wanted(project: Path) -> dict[str, Any]:
+    return dict(tomllib.loads((project / "ioplan.toml").read_text())["suites"])
+
+
 def add(repository: Repository, ref: str = "v1", name: str = "acme") -> None:
     done = ioplan("add", f"git+file://{repository.bare}@{ref}//plans", "as", name)
     assert done.code == 0, done.err
@@ -164,7 +137,7 @@ def test_it_is_pinned_used_and_needs_no_network(
         == 0
     )
     listed = ioplan("suites").out
-    assert f"acme v1 ({locked_suites(project)['acme'].commit[:7]})" in listed
+    assert f"acme v1 ({locked(project)['acme']['commit'][:7]})" in listed
     assert "acme/oltp" in listed
     again = ioplan("add", f"git+file://{repository.bare}@v1//plans", "as", "acme")
     assert again.code == 2 and "was added already" in again.err
@@ -196,32 +169,32 @@ def test_two_adds_at_once_lose_nothing_and_one_that_was_killed_is_finished(
     repository: Repository, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = ("one", "two", "three")
-    writes, at_once = adding.rewrite, Barrier(len(names))
+    at_once = Barrier(len(names))
 
     def slow(path: Path, content: bytes) -> None:
         if path == project / "ioplan.toml":  # all have read by now, if none waits
             with suppress(BrokenBarrierError):
                 at_once.wait(0.2)
-        writes(path, content)
+        path.write_bytes(content)
 
     def added(name: str) -> None:
-        adding.add_suite(source, "as", name)
+        assert run(["add", source, "as", name]) == 0
 
     source = f"git+file://{repository.bare}@v1//plans"
     with monkeypatch.context() as patch:
-        patch.setattr(adding, "rewrite", slow)
+        patch.setattr(REWRITE, slow)
         with ThreadPoolExecutor() as pool:
             list(pool.map(added, names))
-    assert {*names} == locked_suites(project).keys() == wanted(project).keys()
+    assert {*names} == locked(project).keys() == wanted(project).keys()
 
     def killed(path: Path, content: bytes) -> None:
         if path == project / "ioplan.lock":
             raise KeyboardInterrupt
-        writes(path, content)
+        path.write_bytes(content)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(adding, "rewrite", killed)
-        added("acme")
+    with monkeypatch.context() as patch:
+        patch.setattr(REWRITE, killed)
+        assert ioplan("add", source, "as", "acme").code == 130
     refused = ioplan("add", source, "as", "acme")
     assert refused.code == 2 and "ioplan update acme --take" in refused.err
     assert ioplan("update", "acme", "--take").code == 0
@@ -268,7 +241,7 @@ def test_an_update_is_shown_before_it_is_taken(
     } == before
     taken = ioplan("update", "acme", "--to", "v2", "--take")
     assert taken.code == 0 and taken.out.endswith("installed\n")
-    assert wanted(project)["acme"].ref == "v2" == locked_suites(project)["acme"].ref
+    assert wanted(project)["acme"]["ref"] == "v2" == locked(project)["acme"]["ref"]
     assert "up to date" in ioplan("update").out
     repository.commit({"plans/new.ioplan": None}, "v2")
     moved = ioplan("update", "--take")
@@ -290,9 +263,14 @@ def test_over_http_by_tag_branch_and_commit(
             assert done.code == 0, done.err
         missing = ioplan("add", f"git+{url}/disks.git@v9//plans", "as", "x")
         assert missing.code == 2 and "no tag and no branch 'v9'" in missing.err
-    found = locked_suites(project)
-    assert found["s1"].commit == found["s2"].commit == commit != found["s0"].commit
-    assert found["s1"].files == found["s2"].files != found["s0"].files
+    found = locked(project)
+    assert (
+        found["s1"]["commit"]
+        == found["s2"]["commit"]
+        == commit
+        != found["s0"]["commit"]
+    )
+    assert found["s1"]["files"] == found["s2"]["files"] != found["s0"]["files"]
     gone = ioplan("update")
     assert gone.code == 2 and "git ls-remote" in gone.err
 
@@ -391,17 +369,49 @@ def test_what_is_no_suite_is_refused(
     ):
         refused = ioplan("add", *words)
         assert refused.code == 2 and said in refused.err, refused.err
-    with monkeypatch.context() as patch:
-        patch.setattr("ioplan.planner.suites.git.fetch.MOST_SAID_BYTES", 150)
-        with pytest.raises(SuiteError, match="printed more than 150 B"):
-            fetched(git_address(source))
-    monkeypatch.setattr("ioplan.planner.suites.git.fetch.MOST_TOTAL_BYTES", 10)
-    with pytest.raises(SuiteError, match="the most are"):
-        fetched(git_address(source))
-    monkeypatch.setattr("ioplan.planner.suites.git.fetch.MOST_BYTES", 10)
-    monkeypatch.setattr("ioplan.planner.suites.git.fetch.MOST_TOTAL_BYTES", 10_000)
-    with pytest.raises(SuiteError, match="is it a plan"):
-        fetched(git_address(source))
+    for name, limit, said in (
+        ("MOST_SAID_BYTES", 150, "printed more than 150 B"),
+        ("MOST_TOTAL_BYTES", 10, "the most are"),
+        ("MOST_BYTES", 10, "is it a plan"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"ioplan.planner.suites.git.fetch.{name}", limit)
+            refused = ioplan("add", f"{source}//plans", "as", "acme")
+        assert refused.code == 2 and said in refused.err, refused
+
+
+@slow
+def test_what_else_a_project_says_stays(repository: Repository, project: Path) -> None:
+    add(repository)
+    file = project / "ioplan.toml"
+    own = file.read_text().rstrip() + '\nnote = "kept"\n[more]\ny = 2\n'
+    file.write_text(f"# mine\n[tool]\nx = 1\n\n{own}")
+    repository.commit({"plans/depths.ioplan": "param most = 4\n"}, "v2")
+    assert ioplan("update", "acme", "--to", "v2", "--take").code == 0
+    text = file.read_text()
+    found = tomllib.loads(text)
+    assert text.startswith("# mine\n") and found["tool"] == {"x": 1}
+    assert found["more"] == {"y": 2} and found["suites"]["acme"]["note"] == "kept"
+    assert found["suites"]["acme"]["ref"] == "v2"
+
+
+@slow
+def test_a_project_file_is_changed_only_where_it_is_understood(
+    repository: Repository, project: Path
+) -> None:
+    """Else the next call would find a file that is wrong."""
+    for before in (
+        "[suites.acme] # theirs\nref = 'old'\n",
+        "[suites]\nacme = { git = 'x' }\n",
+        'suites.acme.git = "x"\n',
+        'note = """\n[suites.acme]\n"""\n',
+        "x = " + "[" * 9999,
+    ):
+        (project / "ioplan.toml").write_text(before)
+        done = ioplan("add", f"git+file://{repository.bare}@v1//plans", "as", "acme")
+        assert done.code == 2, before
+        assert (project / "ioplan.toml").read_text() == before
+    assert not (project / "ioplan.lock").exists()
 
 
 @slow
@@ -438,8 +448,8 @@ def test_a_tag_that_is_called_as_a_commit_is_not_taken(
     refs = repository.bare / "refs"
     (refs / "tags" / asked).write_text(f"{other}\n")
     (refs / "heads" / asked).write_text(f"{other}\n")
-    source = git_address(f"git+file://{repository.bare}@{asked}//plans")
-    assert fetched(source).commit == asked
+    add(repository, asked)
+    assert locked(project)["acme"]["commit"] == asked
 
 
 @slow

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import pytest
 from suite_rows import PLANS, TB, plan_of
 
-from ioplan.language import CheckedPlan, RunTemplate, Test, WriteStep
-from ioplan.language.bind.bind import amount_of
-from ioplan.language.checker.run_steps import flat
+from ioplan.language import CheckedPlan, WriteStep
+from ioplan.planner import Prepare, Run, unfold
 
 SLOW, FAST = 180e6, 3.2e9
 """Bytes per second: what a slow drive sustains, what a fast one fills with at most."""
@@ -20,32 +19,22 @@ def rooms(plan: CheckedPlan) -> Iterator[tuple[str, float]]:
     for test in plan.tests:
         if test.rounds:
             yield test.title, test.rounds.at_most / test.rounds.rule.window
-        yield from _runs(test)
-        after = (test.after.precondition, test.after.then) if test.after else ()
-        for step in (step for one in after if one for step in one.steps):
-            if isinstance(step, WriteStep) and step.rule:
-                every_s = (step.every_ns or 0) / 1e9
-                most = step.passes if step.passes is not None else float("inf")
-                left_s = (most - step.rule.least_passes) * TB / FAST
-                yield f"{test.title}: {step.text}", left_s / every_s / step.rule.window
-
-
-def _runs(test: Test) -> Iterator[tuple[str, float]]:
-    for run in flat(test.steps):
-        if not isinstance(run, RunTemplate) or not run.rule or not run.every:
-            continue
-        every_s = float(run.every.value) / 1e9
-        least = run.rule.least_passes
-        left_s = []
-        if run.limit is not None or run.run is not None:
-            limit = run.limit if run.limit is not None else run.run
-            assert limit is not None
-            longest_s = float(amount_of(limit, {}).value) / 1e9
-            left_s.append(longest_s - least * TB / SLOW)
-        if run.passes is not None:
-            most = float(amount_of(run.passes, {}).value)
-            left_s.append((most - least) * TB / FAST)
-        yield f"{test.title}: {run.text}", min(left_s) / every_s / run.rule.window
+    for step in unfold(plan):
+        if isinstance(step, Run) and step.template.rule and step.every_ns:
+            rule, length = step.template.rule, step.length
+            left_s = []
+            if length.run_ns is not None:
+                left_s.append(length.run_ns / 1e9 - rule.least_passes * TB / SLOW)
+            if length.passes is not None:
+                left_s.append((length.passes - rule.least_passes) * TB / FAST)
+            windows = min(left_s) / (step.every_ns / 1e9) / rule.window
+            yield f"{step.test.title}: {step.template.text}", windows
+        one = step.step if isinstance(step, Prepare) else None
+        if isinstance(one, WriteStep) and one.rule:
+            every_s = (one.every_ns or 0) / 1e9
+            most = one.passes if one.passes is not None else float("inf")
+            left = (most - one.rule.least_passes) * TB / FAST
+            yield f"{step.test.title}: {one.text}", left / every_s / one.rule.window
 
 
 @pytest.mark.parametrize("profile", ["full", "short"])
