@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from imported import imported, told
 
 from golden import Golden
 from ioplan.language import Diagnostic
+from ioplan_importer import ImportFault
 
 VERSIONS = ("3.33", "3.42")
 
@@ -175,9 +177,11 @@ def test_the_table_is_that_of_the_installed_fio() -> None:
     engines = shown.stdout.split()[3:]
     found = listed("--cmdhelp=all").union(*(listed(f"--enghelp={e}") for e in engines))
     assert len(found) > 200
-    lines = "\n".join(f"{one}=1" for one in sorted(found))
-    made = imported(f"{HEAD}{lines}\n")
-    assert not [one for one in told(made) if "is no option that is known" in one]
+    messages = []
+    for name in found - {*NAMES}:
+        with suppress(ImportFault):
+            messages += asked(TIMED, f"{name}=1").told
+    assert not [one for one in messages if "is no option that is known" in one]
 
 
 ZERO = (

@@ -96,7 +96,7 @@ def test_by_completion_real_fio_has_the_groups_of_issued_ios(
             int(line.split(",")[0]) for line in (tmp_path / "j_lat.1.log").open()
         ]
         as_issued = alike or counted == "issue"
-        losses = [one for one in told(imported(text)) if "thinktime_blocks" in one]
+        losses = [one for one in told(imported(text)) if "fio pauses when" in one]
         assert (not losses) == as_issued
         assert are_groups_of(every, group_sizes(ends_ms, 20)) == as_issued
 
