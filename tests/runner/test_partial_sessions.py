@@ -26,8 +26,6 @@ from ioplan.results.report import (
     show_records,
     worst,
 )
-from ioplan.results.report.html.page import summed
-from ioplan.results.report.terminal.parts import curves
 
 CELLS = """test "A" {
   run random 4KiB 100/0 for 2s
@@ -70,7 +68,7 @@ def test_held_in_one_of_five(bench: Bench, policy: str) -> None:
     assert found.verdict.outcome == "failed"
     (section,) = found.sections
     assert [line.text.partition(": 100")[0] for line in section.judged] == [HELD]
-    assert summed(section).startswith("1 held, 4 not measured; ")
+    assert "1 held, 4 not measured; " in page(found)
     assert HELD in printed(bench, CELLS)
 
 
@@ -83,9 +81,10 @@ def test_cells_that_never_began_have_rows_and_places_on_the_axis(bench: Bench) -
     assert [row["status"] for row in rows] == ["ok", "failed", *["not measured"] * 3]
     assert [row["errors"] for row in rows if "errors" in row] == []
     picture = section.pictures[0]
-    (curve,) = curves(picture, parts(picture)[0])
-    assert curve.xs == [1.0, 2.0, 4.0, 8.0, 16.0]
-    assert [y is None for y in curve.ys] == [False, True, True, True, True]
+    (part,) = parts(picture)
+    assert [float(row[picture.x]) for row in part.rows] == [1, 2, 4, 8, 16]
+    drawn = [row[picture.y] is not None for row in part.rows]
+    assert drawn == [True, False, False, False, False]
     assert f"{FAILED} not measured: 3 cells" in picture.notes
     text = printed(bench, CELLS)
     assert text.count("✕ not measured\n") + text.count("✕ not measured ") >= 3
@@ -140,9 +139,9 @@ def test_judgements_are_counted_and_not_lines(bench: Bench) -> None:
     }"""
     bench.go(text)
     (section,) = reported(bench, text).sections
-    assert summed(section) == "132 failed"
     assert len(section.judgements) == 132
     shown = page(reported(bench, text))
+    assert "132 failed" in shown
     assert shown.count('<li class="failed">failed') == 1
     assert "failed in 132 of 132 cells: expect iops &gt; 1000000" in shown
     assert "132 of 132 expectations did not hold" in shown
