@@ -240,7 +240,7 @@ def plain_run(folder: Path, plan: str, target: str) -> Iterator[PlainRun]:
             yield PlainRun(run, lab, other, lane)
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @needs_postgres
 def test_a_plain_run_is_in_the_inventory_until_it_ends(
     tmp_path: Path, store_path: Path

@@ -53,7 +53,7 @@ def test_half_of_the_tables_is_made_again(kept: Path, cut: int) -> None:
     assert kept.stat().st_size == pytest.approx(whole, rel=0.01)
 
 
-@pytest.mark.long_but_first
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["WORD_END", "grammar_text", "lark"])
 def test_tables_of_another_grammar_are_made_again(
     kept: Path, monkeypatch: pytest.MonkeyPatch, name: str
