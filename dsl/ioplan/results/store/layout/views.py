@@ -19,12 +19,14 @@ VERDICT = f"""CASE
     WHEN session.status <> 'ok' AND {HELD} < session.expected THEN 'not measured'
     WHEN EXISTS (SELECT 1 FROM verdict AS v
       WHERE v.session = session.id AND v.outcome = 'no baseline') THEN 'no baseline'
+    WHEN {HELD} > 0 AND session.status <> 'ok' THEN 'undecided'
     WHEN {HELD} > 0 THEN 'held'
     ELSE 'none' END"""
 """The gravest of a session: it has held if all has that could be judged.
 
-What a session that ended early did not measure has not held. The exit code of a
-session is that of its verdict.
+What a session that ended early did not measure has not held, and not all of its plan
+has run where all that it measured held. The exit code of a session is that of its
+verdict.
 """
 DRIVE = """COALESCE(NULLIF(drive.serial, ''), NULLIF(drive.wwid, ''),
     NULLIF(drive.lab_name, ''), NULLIF(drive.model, ''), session.target)"""
