@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from labs import loop_device
 from msgspec import Struct
 
+from targets import ZRAM_CONTROL, loop_device, zram
+
 GIB, MIB = 1 << 30, 1 << 20
-CONTROL = Path("/sys/class/zram-control")
 
 
 class Setting(Struct, frozen=True):
@@ -76,43 +75,19 @@ CELLS = (
 
 
 @contextmanager
-def targets(place: Path) -> Iterator[dict[str, str | None]]:
+def made_targets(place: Path) -> Iterator[dict[str, str | None]]:
     """A file of random bytes in that folder, a loop device past its page cache, and an
-    unwritten device in memory; the devices are None without root."""
-    with tempfile.NamedTemporaryFile(dir=place) as file:
+    unwritten device in memory, whose reads cost the least; these are None without root."""
+    with ExitStack() as stack:
+        file = stack.enter_context(tempfile.NamedTemporaryFile(dir=place))
         for _ in range(GIB // 4 // MIB):
             file.write(os.urandom(MIB))
         file.flush()
         os.fsync(file.fileno())
         found = {ZERO: ZERO, "file": file.name, "loop": None, "zram": None}
-        if os.geteuid():
-            yield found
-            return
-        with loop_device(Path(file.name), "--direct-io=on") as loop, zram() as memory:
-            yield found | {"loop": str(loop), "zram": memory}
-
-
-@contextmanager
-def zram() -> Iterator[str | None]:
-    """An unwritten device in memory, whose reads cost the least; None without any."""
-    try:
-        number = (CONTROL / "hot_add").read_text().strip()
-    except OSError:
-        yield None
-        return
-    try:
-        Path(f"/sys/block/zram{number}/disksize").write_text(f"{GIB // 4}")
-        yield f"/dev/zram{number}"
-    finally:
-        remove_zram(number)
-
-
-def remove_zram(number: str, patience: int = 50) -> None:
-    """It is busy while any program looks at the disks of the machine."""
-    try:
-        (CONTROL / "hot_remove").write_text(number)
-    except OSError:
-        if not patience:
-            raise
-        time.sleep(0.1)
-        remove_zram(number, patience - 1)
+        if not os.geteuid():
+            loop = stack.enter_context(loop_device(Path(file.name), "--direct-io=on"))
+            found["loop"] = str(loop)
+            if ZRAM_CONTROL.exists():
+                found["zram"] = str(stack.enter_context(zram(GIB // 4)))
+        yield found

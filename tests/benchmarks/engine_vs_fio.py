@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmark_row import tell
-from engine_cells import CELLS, Cell, Setting, targets
+from engine_cells import CELLS, Cell, Setting, made_targets
 from engine_programs import PROGRAMS, Measured
 from used import in_turn
 
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--t-io-uring", type=Path)
     parser.add_argument("--place", type=Path, default=Path(tempfile.gettempdir()))
     options = parser.parse_args()
-    with targets(options.place) as made:
+    with made_targets(options.place) as made:
         setting = Setting(made, options.seconds, options.t_io_uring)
         for cell in (cell for cell in CELLS if cell.name in options.cells):
             if setting.targets[cell.target] is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from types import ModuleType
 
 import pytest
@@ -28,5 +29,6 @@ def test_the_table_is_short_and_of_rows(performance: ModuleType) -> None:
 
 def test_each_row_is_of_a_script_that_tells_it(performance: ModuleType) -> None:
     rows = performance.rows_of(performance.part())
-    for script in {row.command.split()[0] for row in rows}:
-        assert re.search(r"\btell\(.*?held=", (ROOT / script).read_text(), re.S), script
+    for script in {ROOT / row.command.split()[0] for row in rows}:
+        assert re.search(r"\btell\(.*?held=", script.read_text(), re.S), script
+        import_module(script.stem)

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from ioplan.results.measure import bucket_index, bucket_range
 
-SECOND_NS = 1_000_000_000
 MS = 1_000_000
 OWN_NS = MS // 2
 """What the engine may add to an I/O."""

@@ -148,18 +148,20 @@ def fill_up(folder: Path) -> None:
     (folder / "filler").write_bytes(bytes(room.f_bavail * room.f_frsize))
 
 
+ZRAM_CONTROL = Path("/sys/class/zram-control")
+
+
 @contextmanager
 def zram(size_bytes: int) -> Iterator[Path]:
     """A block device in memory, which merges and has no scheduler."""
-    control = Path("/sys/class/zram-control")
-    if not control.exists():
+    if not ZRAM_CONTROL.exists():
         pytest.skip("LEFT OUT: this kernel has no zram")
-    number = (control / "hot_add").read_text().strip()
+    number = (ZRAM_CONTROL / "hot_add").read_text().strip()
     try:
         Path(f"/sys/block/zram{number}/disksize").write_text(str(size_bytes))
         yield Path(f"/dev/zram{number}")
     finally:
-        _patiently(lambda: (control / "hot_remove").write_text(number))
+        _patiently(lambda: (ZRAM_CONTROL / "hot_remove").write_text(number))
 
 
 def _patiently(act: Callable[[], object], patience_s: float = 10) -> None:

@@ -19,6 +19,7 @@ from netlab import NetLab
 COUNT = "SELECT count(*) FROM run WHERE session LIKE %s"
 STORED = re.compile(r"(\d+) of (\d+) runs stored in \S+?(: .*)?$", re.MULTILINE)
 PAUSE_S = 0.5
+AWAY = (None, None)
 
 
 class Moment(Struct, frozen=True):
@@ -41,12 +42,14 @@ class Moment(Struct, frozen=True):
 
     @property
     def says_why(self) -> bool:
-        """Whether it said that the database, or what leads there, does not answer."""
-        return bool(self.why) or (self.stored is None and "error: " in self.text)
+        """Whether it said that the database, or what leads there, does not answer, of
+        which there is nothing to say before the first run."""
+        is_error = self.stored is None and "error: " in self.text
+        return bool(self.why) or is_error or (self.counted, self.runs) == (AWAY, 0)
 
     def is_complete(self, runs: int) -> bool:
-        """Whether all was there when it was asked."""
-        return self.is_equal and self.stored == self.runs == runs
+        """Whether all was there when it was asked; with those that failed it is more."""
+        return self.is_equal and self.stored == self.runs >= runs
 
 
 class Moments:
