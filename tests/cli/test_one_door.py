@@ -5,10 +5,10 @@ The command table says which they are, so that a new one is tried here, or fails
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import json
 import os
-import re
 import resource
 import shutil
 import signal
@@ -171,6 +171,10 @@ def link_to_stdout(path: Path) -> None:
     path.symlink_to("/proc/self/fd/1")
 
 
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
 def character_device(path: Path) -> None:
     os.mknod(path, 0o600 | 0o020000, os.makedev(1, 3))
 
@@ -210,11 +214,19 @@ def locked_file(path: Path) -> None:
 
 
 NEVER: dict[Callable[[Path], None], str] = {
-    **dict.fromkeys((store, link_to_a_store, other_name_of_a_store), "out"),
-    **dict.fromkeys((link_to_a_file, link_to_nothing, link_to_stdout), "out"),
-    **dict.fromkeys((os.mkfifo, open_socket, folder, scratch_file), "out"),
-    **{locked_file: "out", side_of_a_store: "out-wal"},
+    store: "out",
+    side_of_a_store: "out-wal",
     new_side_of_a_store: "out-journal",
+    link_to_a_store: "out",
+    link_to_a_file: "out",
+    link_to_nothing: "out",
+    link_to_stdout: "out",
+    fifo: "out",
+    open_socket: "out",
+    folder: "out",
+    other_name_of_a_store: "out",
+    scratch_file: "out",
+    locked_file: "out",
 }
 """Each with the name that it needs."""
 if os.geteuid() == 0:
@@ -250,17 +262,13 @@ def needs(key: tuple[str, str]) -> None:
         pytest.skip("needs root")
 
 
-OF_ALL = (store, link_to_a_file, os.mkfifo)
-"""What each command is tried with: who opens the file by itself fails one of them."""
-
-
 def names_for(words: str) -> Iterator[tuple[Callable[[Path], None], str]]:
     """`new` gives a plan its ending, so that it is never beside a store."""
     for build, name in NEVER.items():
-        if words == "new" and name == "out":
-            yield build, "out.ioplan"
-        elif words == "ls" or (words != "new" and build in OF_ALL):
+        if words != "new":
             yield build, name
+        elif name == "out":
+            yield build, "out.ioplan"
 
 
 @pytest.mark.parametrize("key", [*CALLS, *FOREIGN], ids="-".join)
@@ -435,15 +443,54 @@ def test_a_linked_start_file_of_a_shell_stays_a_link(
     assert ioplan("--install-completion").code == 2
 
 
-# Nothing else that is a command's opens a file for writing, or gives one another name.
+# Nothing else opens a file for writing, or gives one another name.
 
-WRITES = re.compile(
-    r"""open\([^()]*["'][wax]b?["']|O_(?:CREAT|WRONLY|RDWR|TRUNC|APPEND)
-    |\.(?:write_text|write_bytes|touch|mkfifo|mknod|tofile|renames?|hardlink_to)\(
-    |\.symlink_to\(|\bos\.(?:replace|link|symlink|truncate|sendfile)\(
-    |shutil\.(?:copy\w*|move)\(|NamedTemporaryFile|TemporaryFile|mkstemp""",
-    re.VERBOSE,
-)
+
+def flags_of(call: ast.Call) -> set[str]:
+    """Names and texts in the arguments of a call."""
+    parts = [node for one in call.args for node in ast.walk(one)]
+    parts += [node for one in call.keywords for node in ast.walk(one.value)]
+    names = {one.attr for one in parts if isinstance(one, ast.Attribute)}
+    names |= {one.id for one in parts if isinstance(one, ast.Name)}
+    return names | {str(one.value) for one in parts if isinstance(one, ast.Constant)}
+
+
+MODES = {a + b + c for a in "wax" for b in ("", "b", "t") for c in ("", "+")}
+MODES |= {"r+", "r+b", "rb+"}
+OPENING = {"O_CREAT", "O_WRONLY", "O_RDWR", "O_TRUNC", "O_APPEND"}
+RENAMES = {"rename", "renames", "hardlink_to", "symlink_to"}
+WRITES = {"write_text", "write_bytes", "touch", "mkfifo", "mknod", "tofile"}
+OF_MODULES = {
+    "os": {"replace", "link", "symlink", "truncate", "ftruncate", "sendfile"},
+    "shutil": {"copy", "copy2", "copyfile", "copytree", "copyfileobj", "move"},
+}
+MAKERS = {"NamedTemporaryFile", "TemporaryFile", "mkstemp"}
+
+
+def writes(node: ast.AST) -> bool:
+    """Whether a call opens a file for writing, or gives a file another name."""
+    if not isinstance(node, ast.Call):
+        return isinstance(node, ast.Attribute) and node.attr in OPENING
+    called = node.func
+    name = getattr(called, "attr", getattr(called, "id", ""))
+    module = getattr(getattr(called, "value", None), "id", "")
+    if name in ("open", "fdopen", "FileIO"):
+        return bool(flags_of(node) & MODES)
+    if name in MAKERS | OF_MODULES.get(module, set()):
+        return True
+    if name == "replace" and isinstance(called, ast.Attribute):
+        return len(node.args) == 1 and not node.keywords  # of texts it has two
+    return isinstance(called, ast.Attribute) and name in RENAMES | WRITES
+
+
+def places(path: Path) -> Iterator[str]:
+    """The functions of a file in which something is written, outermost first."""
+    tree = ast.parse(path.read_text("utf-8"))
+    for top in tree.body:
+        if any(map(writes, ast.walk(top))):
+            yield getattr(top, "name", "")
+
+
 COMMANDS = (
     *("dsl/ioplan/cli", "dsl/ioplan/api", "dsl/ioplan/pytest_plugin.py"),
     *("dsl/ioplan/results/report", "dsl/ioplan/results/exports"),
@@ -453,22 +500,129 @@ COMMANDS = (
 )
 """Where commands are, and what writes for them."""
 APART = {
-    "dsl/ioplan/cli/commands/trace/traces.py": "a temporary folder",
-    "plugins/importer/ioplan_importer/proof/prove.py": "the same",
-    "plugins/importer/ioplan_importer/trace_model/simulated.py": "the same",
-    "dsl/ioplan/results/report/html/browser.py": "the same",
-    "plugins/witness/ioplan_witness/device.py": "a device's control file",
+    ("dsl/ioplan/cli/commands/trace/traces.py", "record_trace"): "a temporary folder",
+    ("plugins/importer/ioplan_importer/proof/prove.py", "trace_of"): "the same",
+    (
+        "plugins/importer/ioplan_importer/trace_model/simulated.py",
+        "_figures",
+    ): "the same",
+    ("dsl/ioplan/results/report/html/browser.py", "picture"): "the same",
+    ("plugins/witness/ioplan_witness/device.py", "Device"): "a device's control file",
 }
-"""The files of commands that write without the door, and what."""
+"""The functions of commands that write without the door, and what."""
+
+
+def files_of(folders: tuple[str, ...]) -> Iterator[Path]:
+    for folder in folders:
+        at = ROOT / folder
+        yield from [at] if at.is_file() else sorted(at.rglob("*.py"))
 
 
 def test_commands_write_by_the_door_alone() -> None:
-    files = (
-        file
-        for at in (ROOT / one for one in COMMANDS)
-        for file in ([at] if at.is_file() else at.rglob("*.py"))
-    )
     found = {
-        str(file.relative_to(ROOT)) for file in files if WRITES.search(file.read_text())
+        (str(path.relative_to(ROOT)), name)
+        for path in files_of(COMMANDS)
+        for name in places(path)
     }
     assert found == set(APART)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'path.open("wb")',
+        'open(path, "a")',
+        "path.write_text(x)",
+        "made.replace(output)",
+        "os.replace(a, b)",
+        "path.rename(other)",
+        "os.open(path, os.O_WRONLY | os.O_CREAT)",
+        "path.open(mode='x')",
+        "shutil.copyfile(a, b)",
+        "NamedTemporaryFile(delete=False)",
+        "array.tofile(path)",
+        "path.symlink_to(x)",
+    ],
+)
+def test_the_scan_finds(text: str) -> None:
+    assert any(map(writes, ast.walk(ast.parse(text))))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'text.replace("a", "b")',
+        "replace(made, value=1)",
+        "path.open()",
+        'path.open("rb")',
+        "when.replace(tzinfo=UTC)",
+        "os.open(path, os.O_RDONLY)",
+    ],
+)
+def test_and_nothing_else(text: str) -> None:
+    assert not any(map(writes, ast.walk(ast.parse(text))))
+
+
+OWN = {
+    "dsl/ioplan/runner/guard/output.py": "the gate",
+    "dsl/ioplan/runner/guard/target.py": "targets, behind the guard",
+    "dsl/ioplan/runner/guard/survivor.py": "memory of its own; a pipe",
+    "dsl/ioplan/runner/prepare/witnessed.py": "what was witnessed, in the state folder",
+    "dsl/ioplan/runner/guard/scratch_file.py": "scratch files",
+    "dsl/ioplan/runner/guard/purge/purge.py": "the target, to prove a purge; a pipe to a purge's program",
+    "dsl/ioplan/results/store/session_folder.py": "the lock of a session's own folder",
+    "dsl/ioplan/results/store/sqlite.py": "a new file for a store that was removed",
+    "plugins/lab/ioplan_lab/desk/queue/runner.py": "the lock of the desk's own folder",
+    "plugins/lab/ioplan_lab/desk/start/consents.py": "the desk's own folder",
+    "plugins/lab/ioplan_lab/desk/database.py": "the desk's own database",
+    "dsl/ioplan/results/store/delivery/outbox.py": "the outbox, beside the store",
+    "dsl/ioplan/results/store/delivery/sender.py": "the outbox, beside the store",
+    "dsl/ioplan/results/store/database.py": "the store's reserve, beside it",
+    "dsl/ioplan/runner/state/stamps.py": "what is known of stamps, in the state folder",
+    "dsl/ioplan/records/session_id.py": "the last id, in the state folder",
+    "dsl/ioplan/runner/session/signature.py": "the user's key, in the state folder",
+    "dsl/ioplan/runner/host/ledger.py": "the known settings of the kernel; the lock of what was set, in the state folder",
+    "plugins/lab/ioplan_lab/cluster/adopt/adoption.py": "a tar in memory",
+    "plugins/lab/ioplan_lab/cluster/jobs/locks.py": "locks in the folder of lanes",
+    "plugins/lab/ioplan_lab/cluster/jobs/clock_file.py": "beside the lanes",
+    "plugins/lab/ioplan_lab/workers/lane.py": "a temporary folder, for a rehearsal",
+    "plugins/lab/ioplan_lab/cluster/jobs/lane_folder.py": "a lane's own folder",
+    "plugins/lab/ioplan_lab/cluster/jobs/job.py": "a job's own folder",
+    "plugins/lab/ioplan_lab/cluster/jobs/reporting.py": "in the folder of lanes",
+    "plugins/lab/ioplan_lab/cluster/hosts/own_postgres.py": "its own data folder",
+    "plugins/lab/ioplan_lab/cluster/hosts/service.py": "lock and log of a service",
+    "dsl/ioplan/runner/guard/consent_list/signed.py": "an admin's key, made once",
+    "plugins/lab/ioplan_lab/cluster/sync/messages.py": "a pipe",
+    "plugins/lab/ioplan_lab/cluster/sync/participant.py": "the session's own folder",
+    "plugins/testing/ioplan_testing/test_words.py": "the kit's own temporary folder",
+    "plugins/importer/ioplan_importer/proof/prove.py": "a temporary folder, for fio",
+    "plugins/importer/ioplan_importer/trace_model/simulated.py": "a temporary folder",
+    "dsl/ioplan/trace/record.py": "the kernel's tracer, and a temporary folder",
+    "dsl/ioplan/cli/commands/trace/traces.py": "a temporary folder",
+    "dsl/ioplan/trace/prepared.py": "the file that the door gives, or a temporary one",
+    "dsl/ioplan/trace/convert.py": "the same",
+    "dsl/ioplan/runner/guard/kept_ends.py": "a file in memory",
+    "plugins/testing/ioplan_testing/subject.py": "the kit's own temporary folder",
+    "dsl/ioplan/results/report/html/browser.py": "a temporary folder, for Chromium",
+    "dsl/ioplan/planner/suites/git/fetch.py": "temporary files without a name, for git",
+    "plugins/io_uring/engine/stamp.py": "beside an engine that was built",
+    "plugins/witness/ioplan_witness/device.py": "the control file of a device",
+    "plugins/fio/ioplan_fio/run_files.py": "the session's own folder",
+    "plugins/fio/ioplan_fio/replayed.py": "the session's own folder",
+    "plugins/lab/ioplan_lab/cluster/jobs/traces.py": "a lane's own folder",
+    "plugins/fio/ioplan_fio/execution.py": "a temporary file without a name",
+    "plugins/spdk/ioplan_spdk/bdevperf/execution.py": "the session's own folder",
+    "plugins/spdk/ioplan_spdk/bdevperf/session.py": "the session's own folder",
+    "dsl/ioplan/core/child.py": "a temporary file without a name",
+    "dsl/ioplan/language/syntax/reader.py": "the parser's tables, beside it",
+}
+"""All that opens for writing, and what. A new place goes by the door, or here."""
+
+
+def test_every_place_that_opens_for_writing_is_known() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for path in files_of(("dsl/ioplan", "plugins"))
+        if any(places(path))
+    }
+    assert found == set(OWN)
