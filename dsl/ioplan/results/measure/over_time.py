@@ -6,8 +6,8 @@ that is asked for by name, and an expectation all take `stated`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from math import sqrt
 from statistics import fmean, median, pstdev
 
@@ -239,19 +239,22 @@ class Stated(Struct, frozen=True):
 
 
 def stated(
-    metric: Metric, samples: Sequence[Sample], known: Figure | None = None
+    metric: Metric,
+    samples: Sequence[Sample],
+    known: Figure | None = None,
+    rates: Callable[[Metric], OverTime] | None = None,
 ) -> Stated:
     """The metric over the runs of one cell: of a rate the steady window's or what it
-    sustains. `known` is that over all of their time, where it is known."""
+    sustains. `known` is that over all of their time, where it is known; `rates` gives
+    what a rate did in their intervals, where that has been read already."""
     found = known or figure(metric, samples)
+    rates = rates or partial(over_time, samples=samples)
     if found.value is None or not _is_of_all_time(metric, samples):
         return Stated(found)
     if metric.name not in RATES or not in_series(metric):
         direction = None if metric.direction in SYNCS else metric.direction
-        return Stated(
-            found, over_time(Metric(name="iops", direction=direction), samples)
-        )
-    over = over_time(metric, samples)
+        return Stated(found, rates(Metric(name="iops", direction=direction)))
+    over = rates(metric)
     if steady := _steady_of(metric, samples):
         value = Figure(steady.mean)
         word = "settled" if steady.limits else "steady"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
+from ioplan.job import SECOND_NS
 from ioplan.language.metric import OF_SERIES, Metric
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.record import (
@@ -25,7 +27,7 @@ from ioplan.results.measure.metrics import (
     figure,
     figure_of,
 )
-from ioplan.results.measure.over_time import Stated, stated
+from ioplan.results.measure.over_time import OverTime, Stated, over_time, stated
 from ioplan.results.store.store import Store
 
 
@@ -34,6 +36,7 @@ class Reader:
 
     def __init__(self, store: Store) -> None:
         self.store = store
+        self.rates: dict[tuple[Metric, Runs], OverTime] = {}
 
     def figure(self, metric: Metric, records: Sequence[RunRecord]) -> Figure:
         """The metric over runs of one cell, as expectations are judged."""
@@ -84,7 +87,22 @@ class Reader:
 
     def stated(self, metric: Metric, records: Sequence[RunRecord]) -> Stated:
         """The metric as it is told and judged: of a rate what the runs sustain."""
-        return stated(metric, self.samples(records), self.figure(metric, records))
+        bare = [Sample(one, NO_DETAIL) for one in records]
+        rates = partial(self.over_time, records=records)
+        return stated(metric, bare, self.figure(metric, records), rates)
+
+    def over_time(self, metric: Metric, records: Sequence[RunRecord]) -> OverTime:
+        """A rate in the intervals of the runs of a cell, read once for all figures."""
+        key = metric, tuple((one.session, one.seq) for one in records)
+        if key not in self.rates:
+            self.rates[key] = over_time(metric, self._with_series(records))
+        return self.rates[key]
+
+    def _with_series(self, records: Sequence[RunRecord]) -> list[Sample]:
+        """The samples of runs; a single interval tells no change, and is not read."""
+        if len(records) == 1 and _is_one_interval(records[0]):
+            return [Sample(records[0], NO_DETAIL)]
+        return self.samples(records)
 
     def samples(self, records: Sequence[RunRecord]) -> list[Sample]:
         """Runs with their histograms."""
@@ -107,6 +125,14 @@ class Reader:
         Raises IntervalsDamaged.
         """
         return IntervalCounts(self.store.intervals(record.session, record.seq))
+
+
+Runs = tuple[tuple[str, int], ...]
+"""Runs by session and number."""
+
+
+def _is_one_interval(record: RunRecord) -> bool:
+    return record.run_s * SECOND_NS <= record.asked.job.interval_ns
 
 
 def is_plain(metric: Metric) -> bool:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ioplan.language.metric import RATES, Metric, parse_metric
 from ioplan.records.record import RunRecord
-from ioplan.results.measure.over_time import Burst, OverTime, over_time
+from ioplan.results.measure.over_time import Burst, OverTime
 from ioplan.results.measure.zero_losses import BOUNDED, cuts_read, zero_text
 from ioplan.results.report.charts.request import MEANINGS as HOST_MEANINGS
 from ioplan.results.report.charts.request import metric_name, unit_of
@@ -75,7 +75,6 @@ class Figures(Struct, frozen=True, dict=True):
     points: Sequence[Point]
     reader: Reader
     doubts: Doubts
-    series: dict[tuple[Metric, int], OverTime] = {}
     known: dict[tuple[Metric, int], Value] = {}
     """By metric and point: several headlines look at the same."""
     limits: Mapping[str, Metric] = {}
@@ -182,22 +181,18 @@ class Figures(Struct, frozen=True, dict=True):
         return {run.seq: run for point in points for run in point.counted}
 
     def _over_run(self, metric: Metric, run: RunRecord) -> OverTime:
-        return over_time(metric, self.reader.samples([run]))
+        return self.reader.over_time(metric, [run])
 
     def _falls(self, point: Point) -> bool:
-        return self._over_time(Metric(name="iops"), point).falls
-
-    def _over_time(self, metric: Metric, point: Point) -> OverTime:
-        key = metric, id(point)
-        if key not in self.series:
-            self.series[key] = over_time(metric, self.reader.samples(point.counted))
-        return self.series[key]
+        return self.reader.over_time(Metric(name="iops"), point.counted).falls
 
     def worst_interval(self, name: str, points: Sequence[Point]) -> Iterator[Headline]:
         """The lowest rate in any interval of some cells."""
         metric = self.metric(name, points)
         found = [
-            (self._over_time(metric, one), one) for one in points if not one.failed
+            (self.reader.over_time(metric, one.counted), one)
+            for one in points
+            if not one.failed
         ]
         known = [
             (one.worst, one, point) for one, point in found if one.worst is not None
