@@ -21,6 +21,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import sys
 import sysconfig
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -266,6 +267,7 @@ def main() -> None:
         hook = Path(sysconfig.get_path("purelib")) / "ioplan_mutants.pth"
         hook.write_text(mutation.HOOK)
         os.chdir(asked.tests.parent)
+        sys.path[0] = str(asked.tests.parent)  # as `python -m pytest` has it
         for room in rooms:
             for is_slow in (False, True) if asked.slow else (False,):
                 Run(room, asked, is_slow).try_all()
