@@ -1,7 +1,7 @@
 """Which share of small defects the tests of a room find, by mutation.
 
     .venv/bin/python tests/benchmarks/mutants.py [ROOM ...] [--seed 27] [--took 150]
-        [--slow] [--label NAME] [--tests FOLDER] [--workers 2] [--seconds 60]
+        [--slow] [--label NAME] [--tests FOLDER] [--workers 2] [--seconds 120]
         [--rows FOLDER] [--compare BEFORE AFTER]
 
 Each mutant is one change of an expression or a statement in a room (`mutation.py`). The
@@ -256,7 +256,7 @@ def main() -> None:
     parser.add_argument("--tests", type=Path, default=ROOT / "tests")
     parser.add_argument("--slow", action="store_true", help="slow tests, too")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--rows", type=Path, default=ROOT / "build/mutants")
     parser.add_argument("--compare", nargs=2, metavar=("BEFORE", "AFTER"))
     asked = parser.parse_args()
