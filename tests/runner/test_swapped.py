@@ -17,7 +17,6 @@ from ioplan.runner.guard import make_scratch, open_target
 
 pytestmark = pytest.mark.slow
 
-pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
 RUNS = 'test "W" { run random 4KiB 0/100, pause 2ms every 8 for 300ms vary qd in 1..8 doubling }'

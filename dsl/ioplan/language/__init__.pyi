@@ -6,7 +6,6 @@ from ioplan.language.checker.check import check_recorded as check_recorded
 from ioplan.language.checker.modules import installed_plans as installed_plans
 from ioplan.language.clause_table import CLAUSES as CLAUSES
 from ioplan.language.errors.diagnostic import Diagnostic as Diagnostic
-from ioplan.language.errors.diagnostic import PlanError as PlanError
 from ioplan.language.metric import METRICS as METRICS
 from ioplan.language.metric import Metric as Metric
 from ioplan.language.metric import MetricError as MetricError

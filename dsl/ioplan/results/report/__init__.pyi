@@ -1,12 +1,10 @@
 from ioplan.results.report.build import document as document
 from ioplan.results.report.build import session_sections as session_sections
 from ioplan.results.report.charts.charts import pictures as pictures
-from ioplan.results.report.charts.charts import renderer as renderer
 from ioplan.results.report.charts.convergence import convergence as convergence
 from ioplan.results.report.charts.defaults import chart as chart
 from ioplan.results.report.charts.encoding import Datum as Datum
 from ioplan.results.report.charts.encoding import framed as framed
-from ioplan.results.report.charts.request import Request as Request
 from ioplan.results.report.documents import FAILED as FAILED
 from ioplan.results.report.documents import PICTURE_KINDS as PICTURE_KINDS
 from ioplan.results.report.documents import ChartSpec as ChartSpec
@@ -25,11 +23,9 @@ from ioplan.results.report.html.payload import safe as safe
 from ioplan.results.report.html.spec import spec as spec
 from ioplan.results.report.judgements import Judgement as Judgement
 from ioplan.results.report.judgements import verdict_lines as verdict_lines
-from ioplan.results.report.point import Point as Point
 from ioplan.results.report.point import points as points
 from ioplan.results.report.reader import Reader as Reader
 from ioplan.results.report.terminal.league import session_lines as session_lines
 from ioplan.results.report.terminal.parts import MOST_PARTS as MOST_PARTS
 from ioplan.results.report.terminal.parts import parts as parts
-from ioplan.results.report.terminal.show import drawn as drawn
 from ioplan.results.report.terminal.show import show_records as show_records
