@@ -4,7 +4,8 @@
 
 Tests reach the product at the faces of its packages, so that what is behind a face can
 change. `tests/below_seams.txt` lists the files that still import something else; the list
-may only become shorter. `--renew` leaves out what no longer belongs there.
+may only become shorter. `--renew` leaves out what no longer belongs there. What tests use
+of a face, its package must export.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
@@ -60,6 +62,22 @@ def imported_modules(file: Path) -> Iterator[str]:
             yield from (name.name for name in node.names)
 
 
+def unexported(file: Path) -> Iterator[str]:
+    """What a file uses of faces that they do not export."""
+    tree = ast.parse(file.read_text())
+    faces: dict[str, str] = {}
+    for node in ast.walk(tree):
+        for name in node.names if isinstance(node, ast.ImportFrom) else ():
+            module = f"{node.module}.{name.name}"
+            if module in FACES:
+                faces[name.asname or name.name] = module
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            face = faces.get(node.value.id)
+            if face and not hasattr(import_module(face), node.attr):
+                yield f"{face}.{node.attr}"
+
+
 def below_seams() -> dict[str, list[str]]:
     """Test files by their path, each with the modules behind a face that it imports."""
     modules = {
@@ -87,7 +105,13 @@ def main() -> int:
     for file in sorted(set(listed) - below.keys()):
         print(f"tests/{file}: needs no place in {LIST.name} any more; take it out:")
         print("  python tests/support/check_seams.py --renew")
-    return int(sorted(listed) != sorted(below))
+    missing = [
+        f"tests/{file.relative_to(TESTS)}: {name} is not exported"
+        for file in sorted(TESTS.rglob("*.py"))
+        for name in unexported(file)
+    ]
+    print("\n".join(missing), end="\n" * bool(missing))
+    return int(sorted(listed) != sorted(below) or bool(missing))
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
-"""The CPU time of this process and its children by the kernel's clocks of processes.
+"""The CPU time of a run and its children by the kernel's clocks of processes.
 
 These are no part of /proc, and count in ns. Each time that telemetry reads ticks, they
-are read before and after it.
+are read before and after it. The run has a process of its own, as what a child of this
+one has waited for (a browser, a database) has no clock any more and is not yet ours.
 """
 
 from __future__ import annotations
 
+import json
 import resource
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from command import Done, ioplan
 from started import is_running
 
 from ioplan.runner import TICKS_PER_S
@@ -61,6 +66,22 @@ def ended_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
+class Witnessed(NamedTuple):
+    """A run, and the CPU time of its process and all that it started meanwhile."""
+
+    done: Done
+    moments: list[Moment]
+    children_s: float
+
+
+def witnessed(*arguments: str | Path) -> Witnessed:
+    """Call ioplan in a process of its own."""
+    own = [sys.executable, __file__, *map(str, arguments)]
+    answer = subprocess.run(own, check=True, stdout=subprocess.PIPE).stdout
+    done, moments, children_s = json.loads(answer)
+    return Witnessed(Done(*done), [Moment(*one) for one in moments], children_s)
+
+
 @contextmanager
 def watching() -> Iterator[list[Moment]]:
     """At the end, a moment for each sample that was taken meanwhile."""
@@ -96,3 +117,10 @@ def check_cpu(percent: float, covered_s: float, moments: list[Moment]) -> None:
     assert least_s <= used_s <= most_s, (
         f"{least_s:.2f} <= {used_s:.2f} <= {most_s:.2f} s"
     )
+
+
+if __name__ == "__main__":
+    with watching() as seen:
+        called = ioplan(*sys.argv[1:])
+    done = (called.code, called.out, called.err)
+    print(json.dumps([done, seen, ended_s()]))

@@ -16,8 +16,8 @@ from threading import Event
 from typing import Any, NamedTuple
 
 import pytest
-from command import Done, ioplan, plan_file
-from cpu_witness import Moment, check_cpu, ended_s, watching
+from command import ioplan, plan_file
+from cpu_witness import Moment, Witnessed, check_cpu, witnessed
 from figures import SECOND_NS, record, run, workload
 from hypothesis import given
 from hypothesis import strategies as st
@@ -442,10 +442,10 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def ran(folder: Path, *more: str | Path) -> Done:
+def arguments(folder: Path, *more: str | Path) -> tuple[str | Path, ...]:
     plan = plan_file(folder, PLAN)
     target = ("--target", folder / "scratch", "--create", "32MiB")
-    return ioplan("run", plan, *target, *more, "--json")
+    return ("run", plan, *target, *more, "--json")
 
 
 BUSY = """
@@ -470,35 +470,29 @@ def _busy_program() -> Iterator[None]:
 
 
 class Measured(NamedTuple):
-    """A run, and the CPU time of this process and all that it started meanwhile."""
-
-    done: Done
+    witnessed: Witnessed
     record: RunRecord
     detail: RunDetail
-    moments: list[Moment]
-    children_s: float
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory, lab: Path) -> Iterator[Measured]:
+def measured(tmp_path_factory: pytest.TempPathFactory, lab: Path) -> Measured:
     """A run of the engine, with the lab's meter, while another program is busy."""
     folder = tmp_path_factory.mktemp("measured")
     path = folder / "results.db"
-    with _busy_program(), watching() as moments:
-        before_s = ended_s()
-        done = ran(folder, "--lab", lab, "--store", path)
-        children_s = ended_s() - before_s
-    assert done.code == 0, done.err
+    with _busy_program():
+        run = witnessed(*arguments(folder, "--lab", lab, "--store", path))
+    assert run.done.code == 0, run.done.err
     with Store.open(path) as store:
         (found,) = store.records(store.session("last").id)
         detail = store.detail(found.session, found.seq)
-    yield Measured(done, found, detail, moments, children_s)
+    return Measured(run, found, detail)
 
 
 @pytest.mark.slow
 def test_a_real_run(measured: Measured) -> None:
     """Its figures agree with the engine's own, and with other clocks of the kernel."""
-    _, found, detail, moments, children_s = measured
+    (_, moments, children_s), found, detail = measured
     made = found.telemetry
     gap_s = max(after.at_s - before.at_s for before, after in pairwise(moments))
     # a first interval that was told late is left out, and a stall is waited for
@@ -559,7 +553,7 @@ def test_the_kernel_counts_the_same_reads(measured: Measured) -> None:
 
 @pytest.mark.slow
 def test_the_host_is_described(measured: Measured) -> None:
-    done, found, *_ = measured
+    found, done = measured.record, measured.witnessed.done
     assert {"mitigations", "cpus_allowed", "numa_nodes"} <= set(found.host)
     assert found.host["target"]["file_system"]
     assert not any(text.startswith("power") for text in found.host["not_measured"])
@@ -573,7 +567,7 @@ def test_the_host_is_described(measured: Measured) -> None:
 def test_a_broken_meter_is_a_warning(tmp_path: Path, store_path: Path) -> None:
     lab = tmp_path / "lab.toml"
     lab.write_text('power = { command = ["/no/such/meter"] }\n')
-    (found,) = ran(tmp_path, "--lab", lab).of("record")
+    (found,) = ioplan(*arguments(tmp_path, "--lab", lab)).of("record")
     assert any("/no/such/meter" in text for text in found["record"]["warnings"])
 
 

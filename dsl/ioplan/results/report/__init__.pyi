@@ -28,4 +28,5 @@ from ioplan.results.report.reader import Reader as Reader
 from ioplan.results.report.terminal.league import session_lines as session_lines
 from ioplan.results.report.terminal.parts import MOST_PARTS as MOST_PARTS
 from ioplan.results.report.terminal.parts import parts as parts
+from ioplan.results.report.terminal.show import drawn as drawn
 from ioplan.results.report.terminal.show import show_records as show_records
