@@ -14,16 +14,7 @@ import pytest
 from accuracy import check_groups, check_littles_law
 from calm import needs_idle_cpu
 from command import ioplan, plan_file
-from fio_jobs import (
-    MIB,
-    NEEDS_FIO,
-    events,
-    job,
-    one_size,
-    split,
-    stand_in,
-    stream,
-)
+from fio_jobs import MIB, NEEDS_FIO, events, job, one_size, split, stand_in, stream
 from started import is_running
 
 from ioplan.backends import TargetRequest

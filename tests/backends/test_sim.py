@@ -11,21 +11,9 @@ from sim_drive import made_once
 
 from ioplan import job_streams
 from ioplan.backends import Backend, BackendError, TargetRequest
-from ioplan.job import (
-    Counts,
-    Job,
-    Progress,
-    Result,
-)
+from ioplan.job import Counts, Job, Progress, Result
 from ioplan.results.measure import Histogram
-from ioplan.workload import (
-    DIRECTIONS,
-    Rate,
-    Region,
-    SizeShare,
-    Stream,
-    Workload,
-)
+from ioplan.workload import DIRECTIONS, Rate, Region, SizeShare, Stream, Workload
 from ioplan_sim import SimBackend
 
 SECOND_NS = 10**9

@@ -164,11 +164,7 @@ def test_where_writes_fall_changes_what_they_cost() -> None:
 
 @pytest.mark.parametrize(
     ("distribution", "share"),
-    [
-        (Pareto(h=0.2), 0.2),
-        (Zipf(theta=1.0), 0.2),
-        (Normal(deviation_percent=5), 0.1),
-    ],
+    [(Pareto(h=0.2), 0.2), (Zipf(theta=1.0), 0.2), (Normal(deviation_percent=5), 0.1)],
     ids=lambda one: getattr(one, "kind", ""),
 )
 def test_draws_fall_as_the_distribution_says(distribution: Any, share: float) -> None:

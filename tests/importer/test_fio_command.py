@@ -411,8 +411,7 @@ def test_words_without_a_value_are_those_of_fio() -> None:
         one
         for one in listed
         if not re.search(
-            "needs a value|is for fio itself",
-            ioplan("fio", "--name=a", f"--{one}").err,
+            "needs a value|is for fio itself", ioplan("fio", "--name=a", f"--{one}").err
         )
     }
 

@@ -53,10 +53,7 @@ log_hist_msec=500
 
 
 def series(
-    *logs: tuple[str, str],
-    ios: dict[str, int],
-    run_s: float = 2,
-    **options: str,
+    *logs: tuple[str, str], ios: dict[str, int], run_s: float = 2, **options: str
 ) -> tuple[tuple[Interval, ...], list[str]]:
     """The intervals of a run with these logs, and what is told of them.
 

@@ -16,43 +16,11 @@ from ioplan_importer import Findings, ImportFault, import_plan, import_results, 
 
 VALUES = st.sampled_from(
     (
-        *(
-            "",
-            "0",
-            "1",
-            "4k",
-            "64k-4k",
-            "4k/60:64k/40",
-        ),
-        *(
-            "4k/:8k/",
-            ",8k",
-            "50%",
-            "101%",
-            "-1",
-            "randrw",
-        ),
-        *(
-            "read:8",
-            "zipf:1.2",
-            "zoned:50/5:50/",
-            "normal:",
-            "1d",
-            "30sec",
-        ),
-        *(
-            "0x1",
-            "9" * 30,
-            "libaio",
-            "psync",
-            "net",
-            "${X}",
-        ),
-        *(
-            "a b;c",
-            "$ncpus*2",
-            "2*$pagesize",
-        ),
+        *("", "0", "1", "4k", "64k-4k", "4k/60:64k/40"),
+        *("4k/:8k/", ",8k", "50%", "101%", "-1", "randrw"),
+        *("read:8", "zipf:1.2", "zoned:50/5:50/", "normal:", "1d", "30sec"),
+        *("0x1", "9" * 30, "libaio", "psync", "net", "${X}"),
+        *("a b;c", "$ncpus*2", "2*$pagesize"),
     )
 )
 NAMES = [
@@ -91,14 +59,7 @@ def test_job_files(sections: list[Any], bare: bool) -> None:
 
 WORDS = st.sampled_from(
     (
-        *(
-            "sd=s",
-            "wd=w",
-            "rd=r",
-            "wd=default",
-            "sd=s*",
-            "wd=(w,x)",
-        ),
+        *("sd=s", "wd=w", "rd=r", "wd=default", "sd=s*", "wd=(w,x)"),
         *(
             "xfersize=4k",
             "elapsed=",
@@ -115,18 +76,8 @@ WORDS = st.sampled_from(
             "range=(1)",
             "range=(50,40)",
         ),
-        *(
-            "(",
-            "threads=0",
-            "fsd=f",
-            "skew=3",
-            "lun=/dev/x",
-            "warmup=9h",
-        ),
-        *(
-            "nonsense",
-            "",
-        ),
+        *("(", "threads=0", "fsd=f", "skew=3", "lun=/dev/x", "warmup=9h"),
+        *("nonsense", ""),
     )
 )
 

@@ -20,14 +20,7 @@ from msgspec import Struct
 from started import started
 from survived import last_run
 
-from targets import (
-    lab_of_file,
-    loop_device,
-    needs_faulty,
-    needs_root,
-    tell,
-    unfaithful,
-)
+from targets import lab_of_file, loop_device, needs_faulty, needs_root, tell, unfaithful
 
 MIB, BLOCK = 1 << 20, 512
 SIZE, BLOCKS = 4 * MIB, 4 * MIB // BLOCK

@@ -153,11 +153,7 @@ TCP = "nvme:tcp:192.0.2.1:4420:nqn.2016-06.io.spdk:cnode1"
     ],
 )
 def test_an_address_that_only_the_backend_knows(
-    target: str,
-    words: tuple[str, ...],
-    size_bytes: int,
-    assumed: bool,
-    tmp_path: Path,
+    target: str, words: tuple[str, ...], size_bytes: int, assumed: bool, tmp_path: Path
 ) -> None:
     plan = plan_file(tmp_path, READS)
     spdk = ("--backend", "spdk", "--target", target, *words)

@@ -8,26 +8,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from bench import (
-    CAPACITY,
-    READS,
-    Bench,
-    Script,
-    ScriptedExecution,
-    done_of,
-    played,
-)
+from bench import CAPACITY, READS, Bench, Script, ScriptedExecution, done_of, played
 from figures import SECOND_NS, counts, stream
 from msgspec.structs import replace
 
-from ioplan.backends import (
-    BackendError,
-    TargetFacts,
-)
+from ioplan.backends import BackendError, TargetFacts
 from ioplan.job import Counts, Event, Failure, Job, Progress, Result, Started
-from ioplan.runner import (
-    Limits,
-)
+from ioplan.runner import Limits
 from ioplan.runner.execute.watchdog import least_silence_s
 from ioplan.workload import Rate, RatePhase, Replay
 from ioplan_testing import job as one_job
@@ -183,11 +170,7 @@ def test_a_purge_or_a_rest_that_fails_ends_the_session(
 
 
 @pytest.mark.parametrize(
-    ("body", "share"),
-    [
-        ("0/100, 2 passes", "50.2%"),
-        ("100/0 for 2MiB", "50.0%"),
-    ],
+    ("body", "share"), [("0/100, 2 passes", "50.2%"), ("100/0 for 2MiB", "50.0%")]
 )
 def test_a_run_by_bytes_may_be_short_as_well(
     bench: Bench, body: str, share: str

@@ -7,14 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from seek_targets import (
-    CLAIM,
-    SHARE,
-    TARGETS,
-    NoisyCliff,
-    contains,
-    seek,
-)
+from seek_targets import CLAIM, SHARE, TARGETS, NoisyCliff, contains, seek
 
 from ioplan.planner import Claim, Decider, Point
 

@@ -524,9 +524,7 @@ def test_a_wrong_cpu_time_is_refused(percent: float) -> None:
 
 
 @pytest.mark.slow
-def test_another_program_is_no_part_of_the_storage_stack(
-    measured: Measured,
-) -> None:
+def test_another_program_is_no_part_of_the_storage_stack(measured: Measured) -> None:
     made = measured.record.telemetry
     assert made and made.system_cpu_percent and made.generator_user_percent is not None
     assert made.others_cpu_percent is not None and made.stack_cpu_percent is not None

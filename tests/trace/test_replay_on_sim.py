@@ -226,10 +226,7 @@ def test_a_time_ends_it_before(tmp_path: Path) -> None:
             "replay answered after completion",
             "does not support 'replay after completion'",
         ),
-        (
-            "replay web for 1s\n expect p99 during 0s..0.5s < 1s",
-            "by phases",
-        ),
+        ("replay web for 1s\n expect p99 during 0s..0.5s < 1s", "by phases"),
     ],
 )
 def test_other_replays_are_refused(tmp_path: Path, body: str, why: str) -> None:
