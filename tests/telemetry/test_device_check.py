@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,14 @@ from wrapped import Wrapped, WrappedDrive
 
 from ioplan.backends import Drive, TargetFacts, find
 from ioplan.job import Event, Job, Result, StreamCounts
-from ioplan.runner import Disk, Instruments, Interrupt, Tree, device_counts, disk_of
-from ioplan.runner.execute.execute import execute
+from ioplan.runner import (
+    Disk,
+    InstrumentedRun,
+    Instruments,
+    Tree,
+    device_counts,
+    disk_of,
+)
 from ioplan_testing import job, stream
 from targets import asked as asked_target
 from targets import (
@@ -93,13 +99,14 @@ def asked_of(facts: TargetFacts, fields: dict[str, Any], **more: Any) -> Job:
 
 
 def warnings_of(drive: Any, asked: Job) -> tuple[str, ...]:
-    instruments = Instruments(drive.facts)
-    with Interrupt() as interrupt:
-        outcome = execute(
-            drive, asked, interrupt, lambda *_: False, instruments=instruments
-        )
-    assert outcome.measurement.result, outcome
-    return not_of_the_host(outcome.telemetry.warnings)
+    with (
+        InstrumentedRun(Instruments(drive.facts), asked) as run,
+        drive.start(asked) as execution,
+    ):
+        for event in execution:
+            run.on_event(event)
+    assert isinstance(event, Result), event
+    return not_of_the_host(run.telemetry.warnings)
 
 
 @pytest.mark.long
@@ -117,21 +124,19 @@ def test_true_backends_are_not_doubted(backend: str, kind: str, tmp_path: Path) 
         assert warnings_of(drive, warm) == ()
 
 
-def half(told: StreamCounts) -> StreamCounts:
-    """All directions with half of what they did."""
-    parts = {
-        way: one.model_copy(update={"ios": one.ios // 2, "bytes": one.bytes // 2})
-        for way, one in told.directions.items()
-    }
-    return told.model_copy(update={"directions": parts})
+def times(factor: float) -> Callable[[StreamCounts], StreamCounts]:
+    """All directions with so many times what they did."""
 
+    def told(stream: StreamCounts) -> StreamCounts:
+        parts = {
+            way: one.model_copy(
+                update={"ios": int(one.ios * factor), "bytes": int(one.bytes * factor)}
+            )
+            for way, one in stream.directions.items()
+        }
+        return stream.model_copy(update={"directions": parts})
 
-def double(told: StreamCounts) -> StreamCounts:
-    parts = {
-        way: one.model_copy(update={"ios": one.ios * 2, "bytes": one.bytes * 2})
-        for way, one in told.directions.items()
-    }
-    return told.model_copy(update={"directions": parts})
+    return told
 
 
 def as_trims(told: StreamCounts) -> StreamCounts:
@@ -144,14 +149,10 @@ def flushed(told: StreamCounts) -> StreamCounts:
     return told.model_copy(update={"sync_ios": 500})
 
 
-def no_change(told: StreamCounts) -> StreamCounts:
-    return told
-
-
 WRITES = {"read_percent": 0, "qd": 8}
 LIES = {
-    "half as much is told": (WRITES, half, ("writes",)),
-    "twice as much is told": (MIX, double, ("reads", "writes")),
+    "half as much is told": (WRITES, times(0.5), ("writes",)),
+    "twice as much is told": (MIX, times(2), ("reads", "writes")),
     "flushes are told": (WRITES, flushed, ("500 flushes",)),
     "writes are told as discards": (WRITES, as_trims, ("writes", "discards")),
 }
@@ -165,7 +166,7 @@ def test_a_lie_is_told_with_both_figures(lie: str, tmp_path: Path) -> None:
     with loop(tmp_path) as device, opened("io_uring", device, tmp_path) as drive:
         asked = asked_of(drive.facts, fields, limit_bytes=32 << 20)
         found = warnings_of(lying(drive, asked, told), asked)
-        assert warnings_of(lying(drive, asked, no_change), asked) == ()
+        assert warnings_of(lying(drive, asked, times(1)), asked) == ()
     assert len(found) == len(words), found
     for text, word in zip(found, words, strict=True):
         assert word in text and f"on {device.name}" in text, text
@@ -176,7 +177,7 @@ def test_a_lie_is_told_with_both_figures(lie: str, tmp_path: Path) -> None:
 def test_on_zram_a_lie_is_found_too(tmp_path: Path) -> None:
     with zram(BYTES) as device, opened("io_uring", device, tmp_path) as drive:
         asked = asked_of(drive.facts, WRITES, limit_bytes=32 << 20)
-        (found,) = warnings_of(lying(drive, asked, double), asked)
+        (found,) = warnings_of(lying(drive, asked, times(2)), asked)
     assert found.startswith("the backend tells 16384 writes of 67108864 bytes"), found
     assert "kernel counted 8192 of 33554432 bytes" in found
 

@@ -20,6 +20,7 @@ from ioplan.runner.lab.lab_file import read_lab as read_lab
 from ioplan.runner.prepare.fit import FEATURES as FEATURES
 from ioplan.runner.prepare.fit import misfits as misfits
 from ioplan.runner.prepare.fit import shortfalls as shortfalls
+from ioplan.runner.prepare.host_facts import host_facts as host_facts
 from ioplan.runner.session.baseline import BaselineSession as BaselineSession
 from ioplan.runner.session.context import SessionContext as SessionContext
 from ioplan.runner.session.expectations import judge as judge
@@ -32,8 +33,7 @@ from ioplan.runner.state.state_ledger import target_key as target_key
 from ioplan.runner.telemetry.device_check import device_counts as device_counts
 from ioplan.runner.telemetry.disk import Disk as Disk
 from ioplan.runner.telemetry.disk import disk_of as disk_of
+from ioplan.runner.telemetry.instruments import InstrumentedRun as InstrumentedRun
 from ioplan.runner.telemetry.instruments import Instruments as Instruments
-from ioplan.runner.telemetry.power import domains as domains
 from ioplan.runner.telemetry.procfs import Tree as Tree
 from ioplan.runner.telemetry.sample import TICKS_PER_S as TICKS_PER_S
-from ioplan.runner.telemetry.sample import machine_times as machine_times

@@ -16,18 +16,20 @@ from ioplan.runner.telemetry.topology import topology
 
 
 def host_facts(
-    target: TargetFacts | None = None, meter: tuple[str, ...] = ()
+    target: TargetFacts | None = None,
+    meter: tuple[str, ...] = (),
+    tree: Tree | None = None,
 ) -> dict[str, Any]:
     """What machine this is, and what bears on its figures.
 
     With a target, also how that is attached, `warnings` of what distorts, and what
     is `not_measured` here. A target in virtual time is on no host.
     """
-    tree = Tree()
+    tree = tree or Tree()
     facts = _machine(tree) | cpu_facts(tree)
     if target is None:
         return facts
-    instruments = Instruments(target, meter)
+    instruments = Instruments(target, meter, tree)
     facts["target"] = topology(tree, target.path, instruments.disk)
     cache = volatile_write_cache(tree, instruments.disk, instruments.smart)
     facts["target"] |= {"volatile_write_cache": cache} if cache else {}
