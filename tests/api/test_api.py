@@ -1,4 +1,4 @@
-"""ioplan from Python: the same as the commands give, and the same refusals."""
+"""ioplan from Python: what the commands give, the same refusals, and plans as tests of pytest."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ test "W" {
   expect iops < 1
 }
 """
+
 DOCUMENT = (ROOT / "docs" / "python.md").read_text()
+
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", DOCUMENT, re.S | re.M)
 
 
@@ -207,3 +209,61 @@ def test_a_user_s_checker_sees_the_types(tmp_path: Path) -> None:
     )
     assert 'use.py:2: note: Revealed type is "ioplan.api.calls.Plan"' in done.stdout
     assert 'use.py:3: error: "Session" has no attribute "helt"' in done.stdout
+
+
+pytest_plugins = ["pytester"]
+
+
+HOLDS = 'test "T" { run random 4KiB 100/0 for 1s expect p99 < 1s }'
+
+FAILS = 'test "T" { run random 4KiB 100/0 for 1s expect p99 < 1ns }'
+
+
+TESTS = """
+import pytest
+
+@pytest.mark.ioplan_plan("holds.ioplan", backend="sim")
+def test_holds(ioplan_session):
+    assert ioplan_session.records[0].total.errors == 0
+
+@pytest.mark.ioplan_plan("fails.ioplan", backend="sim")
+def test_fails():
+    pass
+
+@pytest.mark.ioplan_plan('test "T" {')
+def test_no_plan(ioplan_session):
+    pass
+
+def test_no_marker(ioplan_session):
+    pass
+
+def test_other():
+    pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.promise("python.pytest")
+def test_it_fails_with_the_verdict_s_text(pytester: pytest.Pytester) -> None:
+    pytester.makefile(".ioplan", holds=HOLDS, fails=FAILS)
+    pytester.makepyfile(TESTS)
+    done = pytester.runpytest_subprocess("--strict-markers")
+    done.assert_outcomes(passed=2, errors=3)
+    done.stdout.re_match_lines_random(
+        [
+            r"failed: expect p99 < 1ns: [\d.]+ µs, limit 1.00 ns",
+            r".*error: a block is not closed",
+            r".*needs a marker: @pytest.mark.ioplan_plan.*",
+        ]
+    )
+    assert "Traceback" not in done.stdout.str()
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_the_document_s_example_is_collected(pytester: pytest.Pytester) -> None:
+    text = (ROOT / "docs" / "python.md").read_text().split("```python\n")[2]
+    pytester.makefile(".ioplan", nightly=HOLDS)
+    pytester.makepyfile("import pytest\n\n" + text.split("```")[0])
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)

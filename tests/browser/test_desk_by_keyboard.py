@@ -1,4 +1,4 @@
-"""A person at the desk in Chromium, by keyboard; and one who may only look."""
+"""A person at the desk in Chromium, by keyboard; one who may only look; charts that grow."""
 
 from __future__ import annotations
 
@@ -7,17 +7,32 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
-from chromium import Browser
+import uvicorn
+from chromium import Browser, browser, left_out
 from command import ioplan, plan_file
+from desks import desk_in, token_of
 from person import Person
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from ioplan_lab import TABLES, DeskDatabase, People, Role
+from ioplan_lab import (
+    TABLES,
+    Desk,
+    DeskDatabase,
+    LaneCall,
+    LaneState,
+    People,
+    Role,
+    create_app,
+)
 
 pytestmark = pytest.mark.long
 
@@ -80,7 +95,7 @@ def token(served: tuple[str, Path], name: str, role: Role) -> str:
         return People(database).add(name, role)
 
 
-def test_a_plan_is_started_watched_reported_and_compared_by_keyboard(
+def test_a_plan_is_started_and_compared(
     person: Person, served: tuple[str, Path]
 ) -> None:
     person.sign_in(token(served, "ada", Role.OPERATOR))
@@ -112,9 +127,7 @@ def test_a_plan_is_started_watched_reported_and_compared_by_keyboard(
     assert person.browser.said() == []
 
 
-def test_a_viewer_finds_no_way_to_start_anything(
-    person: Person, served: tuple[str, Path]
-) -> None:
+def test_a_viewer_can_start_nothing(person: Person, served: tuple[str, Path]) -> None:
     person.sign_in(token(served, "eve", Role.VIEWER))
     for page in ("", "sessions", "drives"):
         person.driver.get(person.url + page)
@@ -144,3 +157,78 @@ def test_pages_fit_and_have_a_heading_and_names(person: Person, width: int) -> N
           .map((e) => e.outerHTML)"""
         assert person.driver.execute_script(nameless) == []
         assert len(person.driver.find_elements(By.TAG_NAME, "h1")) == 1
+
+
+JOB = "20261125-120000-abcdef"
+
+SIGN_IN = """document.getElementById("token").value = arguments[0];
+  document.querySelector("button.main").click()"""
+
+POINTS = """return [...document.querySelectorAll("#live svg")].map((chart) =>
+  [...chart.querySelectorAll("polyline")].map((line) =>
+    line.getAttribute("points").split(" ").length))"""
+
+
+@contextmanager
+def pages_of(desk: Desk) -> Iterator[str]:
+    """Where the pages are."""
+    server = uvicorn.Server(uvicorn.Config(create_app(desk), port=0, log_level="error"))
+    thread = Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join(20)
+
+
+def report(desk: Desk, at_s: float) -> None:
+    """Two lanes as their hosts tell of them."""
+    found = []
+    for number in (1, 2):
+        same: dict[str, Any] = {
+            "job": JOB,
+            "session": f"{JOB}-{number}",
+            "target": f"d{number}",
+        }
+        call = LaneCall(
+            **same, title="P", where="all", host="h1", plan="p", files={}, lab=""
+        )
+        state = LaneState(
+            **same, host="h1", status="running", iops=1e5, p99_ns=9e4, at_s=at_s
+        )
+        found.append((call, state))
+    desk.inventory.report(found)
+
+
+def until(browser: Browser, wanted: list[list[int]]) -> None:
+    """The charts have lines of so many points."""
+    end_s = time.monotonic() + 60
+    while (seen := browser.run(POINTS)) != wanted:
+        assert time.monotonic() < end_s, seen
+        time.sleep(0.2)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(bool(left_out()), reason=left_out())
+def test_charts_grow_without_a_reload(tmp_path: Path) -> None:
+    now_s = time.time()
+    with (
+        desk_in(tmp_path) as desk,
+        pages_of(desk) as url,
+        browser(tmp_path / "downloads") as chromium,
+    ):
+        report(desk, now_s)
+        chromium.size(400)
+        chromium.driver.get(f"{url}/sign-in")
+        chromium.run(SIGN_IN, token_of(desk, "viewer"))
+        chromium.driver.get(f"{url}/jobs/{JOB}")
+        until(chromium, [[2, 2], [2, 2]])  # a point is a line to itself
+        chromium.run("window.mark = 1")
+        for at in (2, 4):
+            report(desk, now_s + at)
+        until(chromium, [[3, 3], [3, 3]])
+        assert chromium.run("return window.mark") == 1
+        assert chromium.run("return document.documentElement.scrollWidth") <= 400
+        assert chromium.said() == []

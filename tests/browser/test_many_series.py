@@ -38,9 +38,7 @@ def shown(chromium: Browser, id: str) -> Any:
 
 
 @pytest.mark.long
-def test_many_drives_are_a_median_a_band_and_named_outliers(
-    chromium: Browser, drives: Report
-) -> None:
+def test_many_are_a_median_and_outliers(chromium: Browser, drives: Report) -> None:
     id = drawn_one(chromium, drives.page, TITLE)
     found = shown(chromium, id)
     assert found["mode"] == "spread"
@@ -64,9 +62,7 @@ def test_many_drives_are_a_median_a_band_and_named_outliers(
 
 
 @pytest.mark.long
-def test_fewer_take_a_panel_each_and_few_share_one(
-    chromium: Browser, drives: Report
-) -> None:
+def test_fewer_have_panels_and_few_share_one(chromium: Browser, drives: Report) -> None:
     """As many as are shown decide, until the reader does."""
     id = drawn_one(chromium, drives.page, TITLE)
     chromium.run(SHOW_ONLY, 12)
@@ -105,9 +101,7 @@ def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
 
 
 @pytest.mark.long
-def test_names_at_ends_do_not_cover_one_another(
-    chromium: Browser, drives: Report
-) -> None:
+def test_names_at_ends_stand_apart(chromium: Browser, drives: Report) -> None:
     """Drives that are as fast as one another end at one point."""
     id = drawn_one(chromium, drives.page, TITLE)
     chromium.run(SHOW_ONLY, 8)
@@ -122,9 +116,7 @@ def test_names_at_ends_do_not_cover_one_another(
 
 
 @pytest.mark.long
-def test_arrows_go_along_a_series_and_to_the_next(
-    chromium: Browser, drives: Report
-) -> None:
+def test_arrows_go_along_and_between_series(chromium: Browser, drives: Report) -> None:
     """What is told is the point; a series that is not drawn yet is drawn then."""
     id = drawn_one(chromium, drives.page, TITLE)
     plot = chromium.driver.find_element(By.CSS_SELECTOR, f"#{id} .plot")
@@ -152,9 +144,7 @@ def test_arrows_go_along_a_series_and_to_the_next(
 
 
 @pytest.mark.long
-def test_a_screen_reader_gets_a_summary_and_not_the_drawing(
-    chromium: Browser, drives: Report
-) -> None:
+def test_a_screen_reader_gets_a_summary(chromium: Browser, drives: Report) -> None:
     id = drawn_one(chromium, drives.page, TITLE)
     chromium.run(SHOW_ONLY, SLOW + 1)
     told = chromium.run(

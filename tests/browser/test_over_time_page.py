@@ -120,7 +120,7 @@ def dragged(chromium: Browser, id: str) -> None:
 )
 @pytest.mark.long
 @pytest.mark.promise("figures.stretch")
-def test_a_stretch_has_the_figures_of_the_terminal(
+def test_a_stretch_is_the_terminals(
     title: str, chromium: Browser, burst: Report
 ) -> None:
     looked_at(chromium, burst.page)
@@ -212,9 +212,7 @@ CHOSEN = """const [id, span] = arguments;
 
 
 @pytest.mark.long
-def test_a_stream_s_rate_is_over_its_part_of_a_stretch(
-    chromium: Browser, tmp_path: Path
-) -> None:
+def test_a_stream_s_rate_is_over_its_part(chromium: Browser, tmp_path: Path) -> None:
     page, store = tmp_path / "parted.html", ("--store", tmp_path / "results.db")
     plan = plan_file(tmp_path, PARTED)
     with rough():

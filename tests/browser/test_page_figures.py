@@ -82,7 +82,7 @@ def test_downloads(chromium: Browser, single: Report, title: str, test: str) -> 
         file.unlink()
 
 
-def test_each_file_has_a_name_of_its_own(
+def test_files_have_own_names(
     chromium: Browser, simulated: Report, single: Report
 ) -> None:
     """On a page, and on pages of other sessions."""
@@ -188,9 +188,7 @@ def test_the_table_of_runs_is_seen_whole(chromium: Browser, single: Report) -> N
     assert chromium.run(script) == 0
 
 
-def test_a_failed_cell_is_a_mark_and_no_point(
-    chromium: Browser, failed: Report
-) -> None:
+def test_a_failed_cell_is_a_mark_no_point(chromium: Browser, failed: Report) -> None:
     """Of four queue depths two failed, the last one too: the axis has it."""
     id = drawn_one(chromium, failed.page, "IOPS by queue depth")
     script = """
@@ -261,17 +259,13 @@ return [...document.querySelectorAll(".scroll")]
 """
 
 
-def test_landmarks_have_names_of_their_own(
-    chromium: Browser, simulated: Report
-) -> None:
+def test_landmarks_have_own_names(chromium: Browser, simulated: Report) -> None:
     chromium.open(simulated.page)
     found = chromium.run(LANDMARKS)
     assert len(found) > 3 and len(set(found)) == len(found)
 
 
-def test_what_scrolls_sideways_is_reached_by_keyboard(
-    chromium: Browser, simulated: Report
-) -> None:
+def test_what_scrolls_has_the_keyboard(chromium: Browser, simulated: Report) -> None:
     drawn(chromium, simulated.page)
     chromium.size(390, 844)
     chromium.run(

@@ -1,4 +1,4 @@
-"""The report in a real browser: every chart, switch, size and theme."""
+"""The report in a real browser: every chart, switch, size and theme; no script of others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from chromium import Browser, Report, click, drawn, drawn_one, figure, looked_at
 from command import ioplan
-from sessions import put_nights
+from figures import run
+from sessions import put, put_nights
 
 from ioplan.results.report import PICTURE_KINDS
 from ioplan.results.store import Store
@@ -31,7 +32,9 @@ return chartOf(figure).view.toCanvas().then((canvas) => {
   return found;
 });
 """
+
 SHOWN = "chart.view.toSVG()"
+
 CUT = """
 return [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
   const frame = svg.getBoundingClientRect();
@@ -46,9 +49,7 @@ return [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
 
 
 @pytest.mark.long
-def test_every_chart_is_drawn_and_nothing_is_said_or_fetched(
-    chromium: Browser, simulated: Report
-) -> None:
+def test_every_chart_is_drawn_in_silence(chromium: Browser, simulated: Report) -> None:
     chromium.said(), chromium.asked_for()
     ids = looked_at(chromium, simulated.page)
     kinds = chromium.run("return figures.map((f) => f.dataset.kind)")
@@ -60,9 +61,7 @@ def test_every_chart_is_drawn_and_nothing_is_said_or_fetched(
     assert chromium.run("return performance.getEntriesByType('resource').length") == 0
 
 
-def test_a_history_is_drawn_with_the_bands_of_its_levels(
-    chromium: Browser, tmp_path: Path
-) -> None:
+def test_a_history_is_drawn_with_its_bands(chromium: Browser, tmp_path: Path) -> None:
     store, page = tmp_path / "results.db", tmp_path / "history.html"
     with Store.open(store) as opened:
         put_nights(opened, 20, 1, lambda number, _: 0.9 if number >= 12 else 1.0)
@@ -130,9 +129,7 @@ def test_bars_stand_side_by_side(chromium: Browser, simulated: Report) -> None:
     assert all(bars == places for bars, places in found)
 
 
-def test_panels_stand_in_the_order_of_the_sessions(
-    chromium: Browser, simulated: Report
-) -> None:
+def test_panels_are_in_the_sessions_order(chromium: Browser, simulated: Report) -> None:
     looked_at(chromium, simulated.page)
     names = chromium.run(
         "return [...document.querySelectorAll('#sessions input')].map((i) => i.value)"
@@ -145,9 +142,7 @@ def test_panels_stand_in_the_order_of_the_sessions(
     assert shown == names
 
 
-def test_names_of_panels_stand_in_one_line(
-    chromium: Browser, simulated: Report
-) -> None:
+def test_names_of_panels_are_in_line(chromium: Browser, simulated: Report) -> None:
     """However far the marks below reach up."""
     looked_at(chromium, simulated.page)
     script = """
@@ -178,7 +173,7 @@ def test_everything_has_a_name(chromium: Browser, simulated: Report) -> None:
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("width", [390, 1280])
-def test_it_fits_and_no_label_is_cut(
+def test_it_fits_with_all_labels(
     chromium: Browser, simulated: Report, width: int
 ) -> None:
     drawn(chromium, simulated.page, width)
@@ -222,7 +217,7 @@ def test_it_prints_with_all_its_charts(chromium: Browser, single: Report) -> Non
 
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["svg", "png"])
-def test_a_chart_alone_is_the_picture_that_the_page_saves(
+def test_a_chart_alone_is_what_the_page_saves(
     kind: str, chromium: Browser, single: Report, tmp_path: Path
 ) -> None:
     out = tmp_path / f"chart.{kind}"
@@ -247,3 +242,70 @@ def test_a_chart_alone_is_the_picture_that_the_page_saves(
     assert done.code == 2 and "-o x.svg" in done.err
     done = ioplan(*call, "--chart", "throughput by", "--badge")
     assert done.code == 2 and "choose one" in done.err
+
+
+EVIL = (
+    "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=2'>"
+    "<!--<script>{{ 7 * 7 }}&amp;\u2028\"'`${window.hacked=3}"
+)
+
+IDENTITY = {"model": EVIL, "firmware": EVIL, "serial": EVIL}
+
+HOSTILE = {
+    "target": {"path": EVIL, "capacity_bytes": 1 << 30, "identity": IDENTITY},
+    "warnings": (EVIL,),
+    "substitutions": (EVIL,),
+}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report of a session whose every text is hostile."""
+    tmp_path = tmp_path_factory.mktemp("hostile")
+    store = tmp_path / "results.db"
+    runs = [
+        run(seq, test=EVIL, cell={"qd": qd, EVIL: EVIL + qd}, **HOSTILE)
+        for seq, qd in enumerate(("1", "2", EVIL), start=1)
+    ]
+    lost = run(4, test=EVIL, status="failed", message=EVIL)
+    about = {"plan": EVIL, "plan_file": EVIL, "backend": EVIL, "target": EVIL}
+    put(store, *runs, lost, **about)
+    done = ioplan("report", "last", "--store", store, "-o", tmp_path / "report.html")
+    assert done.code == 0, done.err
+    return tmp_path / "report.html"
+
+
+def test_no_script_of_theirs_runs(chromium: Browser, page: Path) -> None:
+    chromium.said()
+    chromium.open(page)
+    chromium.run("figures.forEach(come)")
+    chromium.run(
+        "document.querySelectorAll('details').forEach((d) => { d.open = true })"
+    )
+    assert chromium.run("return window.hacked") is None
+    assert chromium.run("return document.images.length") == 0
+    kinds = chromium.run("return [...document.scripts].map((s) => s.type)")
+    assert kinds.count("") == 2
+    assert chromium.said() == []
+
+
+def test_their_words_are_seen(chromium: Browser, page: Path) -> None:
+    chromium.open(page)
+    heading = chromium.run("return document.querySelector('h1').textContent")
+    assert heading == f"SIMULATED {EVIL}"
+    shown = chromium.run("return document.body.innerText")
+    assert shown.count("window.hacked=1") > 8
+
+
+@pytest.mark.long
+def test_a_script_that_is_put_in_cannot_run(chromium: Browser, page: Path) -> None:
+    """The policy holds even where the escaping would not."""
+    broken = page.with_name("broken.html")
+    text = page.read_text()
+    assert "<main id=" in text
+    broken.write_text(
+        text.replace("<main id=", "<script>window.hacked=4</script><main id=", 1)
+    )
+    chromium.open(broken)
+    assert chromium.run("return window.hacked") is None
+    assert any("Content Security Policy" in line for line in chromium.said())

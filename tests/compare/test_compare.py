@@ -139,7 +139,7 @@ def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.promise("compare.simulated")
-def test_the_simulated_drive_tells_nothing_of_a_file(
+def test_a_simulated_drive_is_no_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two sessions of a file compare alike before and after three simulated ones."""
@@ -377,7 +377,7 @@ def cut_session(store: Store, number: int, cells: int, status: str = "ok") -> st
 
 @pytest.mark.parametrize(("base", "new"), [(4, 1), (1, 4)])
 @pytest.mark.promise("exit_codes.compare", "compare.missing")
-def test_a_killed_session_is_not_green(
+def test_a_killed_one_is_not_green(
     store_path: Path, tmp_path: Path, base: int, new: int
 ) -> None:
     """On either side: three of four cells were not compared."""
@@ -481,9 +481,7 @@ def pair(
     return sides[0], sides[1]
 
 
-def test_text_fits_80_columns_and_is_plain(
-    pair: tuple[str, str], tmp_path: Path
-) -> None:
+def test_text_is_plain_in_80_columns(pair: tuple[str, str], tmp_path: Path) -> None:
     """NEW is the last session by itself, and all of it may be written to a file."""
     done = ioplan("compare", *pair, "--all")
     assert all(len(line) <= 80 for line in done.out.splitlines() if "BASE" not in line)
@@ -559,7 +557,7 @@ def test_a_cell_that_failed_is_worse(store_path: Path) -> None:
     assert ioplan("compare", *sides[::-1]).code == 0
 
 
-def test_the_terminal_gets_what_is_decided_and_no_thousand_rows(
+def test_a_terminal_gets_what_is_decided_no_thousand_rows(
     store_path: Path,
 ) -> None:
     """All of them are in --all, and in the other formats."""

@@ -137,9 +137,7 @@ def test_ranks_are_as_all_orders_say() -> None:
     ("order", "counted"),
     [("AB", (1, 1)), ("ABABAB", (3, 3)), ("AAABBB", (1, 1)), ("ABBA", (2, 1))],
 )
-def test_a_stretch_of_one_side_counts_once(
-    order: str, counted: tuple[int, int]
-) -> None:
+def test_a_stretch_of_a_side_counts_once(order: str, counted: tuple[int, int]) -> None:
     sides: dict[str, list[Session]] = {"A": [], "B": []}
     for at, name in enumerate(order):
         sides[name].append(session(f"s{at}", started_at=f"2026-01-01T00:00:{at:02}Z"))
@@ -191,9 +189,7 @@ MOST_FALSE = 9
     ],
 )
 @pytest.mark.promise("compare.alarms")
-def test_no_difference_is_called_on_noise(
-    kind: str, design: Design, shared: float
-) -> None:
+def test_noise_is_no_difference(kind: str, design: Design, shared: float) -> None:
     """A/A, though nothing counts as equal: whole comparisons with any call."""
     world = World(kind, cells=8, runs=1, shared=shared, uneven=3.0, metrics=2)
     found = [judged(world, design, seed, threshold=0.0) for seed in range(COMPARISONS)]

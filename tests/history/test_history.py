@@ -143,9 +143,7 @@ def test_columns_and_records_tell_the_same(of: str, made: Path, tmp_path: Path) 
         *(("record", text) for text in ("{}", "no JSON", '{"schema_version": 99}')),
     ],
 )
-def test_what_is_damaged_is_said_so(
-    column: str, text: str, made: Path, tmp_path: Path
-) -> None:
+def test_damage_is_an_error(column: str, text: str, made: Path, tmp_path: Path) -> None:
     path = shutil.copy(made, tmp_path / "damaged.db")
     with closing(sqlite3.connect(path)) as connection:
         if column == "record":
@@ -163,9 +161,7 @@ def test_what_is_damaged_is_said_so(
         (8, "no change confirmed in 2 series of 8 sessions;"),
     ],
 )
-def test_no_change_is_said_of_what_was_long_enough_only(
-    nights: int, said: str, tmp_path: Path
-) -> None:
+def test_no_change_needs_enough_nights(nights: int, said: str, tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Store.open(path) as store:
         put_nights(store, nights, 2, lambda number, cell: 1 + 0.001 * (number % 3))
@@ -235,7 +231,7 @@ def test_the_page(asked: Callable[..., Any], tmp_path: Path) -> None:
         (("--format", "yaml"), "unknown format"),
     ],
 )
-def test_what_cannot_be_answered(
+def test_no_answer(
     asked: Callable[..., Any], words: tuple[str, ...], said: str
 ) -> None:
     done = asked(*words)
@@ -251,9 +247,7 @@ test "W" {
 """
 
 
-def test_real_sessions_of_the_simulated_drive(
-    tmp_path: Path, store_path: Path, rough_sim: None
-) -> None:
+def test_sessions_of_a_drive(tmp_path: Path, store_path: Path, rough_sim: None) -> None:
     """Wear of runs and of preparations; figures that are all the same."""
     plan, target = tmp_path / "w.ioplan", tmp_path / "scratch"
     plan.write_text(PLAN)

@@ -72,9 +72,7 @@ def by_definition(
 @pytest.mark.parametrize("drifts", [False, True])
 @pytest.mark.parametrize("place", [3, 9, 14])
 @pytest.mark.parametrize("kind", [0, 1])
-def test_evidence_is_that_of_the_definition(
-    drifts: bool, place: int, kind: int
-) -> None:
+def test_evidence_is_as_defined(drifts: bool, place: int, kind: int) -> None:
     values, least = np.random.default_rng(3).normal(size=20), 0.3
     degrees = 20 - 1 - drifts - (kind == 0)
     none, some = [], []
@@ -120,9 +118,7 @@ def test_a_large_step_is_confirmed_within_a_few_sessions() -> None:
 
 @given(st.lists(st.floats(-5, 5, allow_nan=False), max_size=30), st.integers(0, 30))
 @settings(max_examples=20, deadline=None)
-def test_a_look_says_the_same_whatever_comes_later(
-    values: list[float], count: int
-) -> None:
+def test_a_look_does_not_depend_on_later_ones(values: list[float], count: int) -> None:
     whole = looks(values)
     assert looks(values[:count]) == [one for one in whole if one.seen < count]
     assert all(one.at < one.seen for one in whole)
@@ -211,7 +207,7 @@ def test_a_promise_is_made_of_what_it_holds_for_only() -> None:
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.promise("history.alarms")
-def test_150_looks_confirm_hardly_anything_in_series_that_do_not_change(
+def test_150_looks_at_series_without_a_change_confirm_few(
     kind: str,
 ) -> None:
     """5 % of 40 are two."""

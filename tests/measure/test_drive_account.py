@@ -79,9 +79,7 @@ EACH = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EACH)
 @pytest.mark.promise("steady.account_exact")
-def test_the_account_is_that_of_the_blocks_of_a_file(
-    name: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_the_account_is_of_a_file(name: str, tmp_path: Path, store_path: Path) -> None:
     target = tmp_path / "file"
     path = plan_file(tmp_path, f'test "T" {{ run {WORKLOADS[name]} }}')
     target.touch()
@@ -96,9 +94,7 @@ def test_the_account_is_that_of_the_blocks_of_a_file(
 
 @pytest.mark.parametrize("name", WORKLOADS)
 @pytest.mark.promise("steady.account_exact")
-def test_the_account_is_that_of_the_map_of_a_simulated_drive(
-    name: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_the_account_is_of_a_map(name: str, tmp_path: Path, store_path: Path) -> None:
     """The simulated drive does the reads and the writes of a mix in stretches: how those
     of two passes overlap is chance, of few stretches."""
     drive = tmp_path / "drive.toml"
@@ -219,9 +215,7 @@ FILL = "precondition full { write sequential 64KiB, qd 4, 1 pass }\n"
 
 @pytest.mark.slow
 @pytest.mark.promise("steady.unknown")
-def test_it_holds_over_sessions_until_somebody_else_writes(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_it_holds_until_somebody_else_writes(tmp_path: Path, store_path: Path) -> None:
     target = tmp_path / "file"
     fill = plan_file(tmp_path, f'{FILL}test "T" {{ after full run random 4KiB 100/0 }}')
     fill.write_text(fill.read_text().replace("100/0", "100/0 for 100ms"))

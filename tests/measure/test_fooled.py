@@ -43,9 +43,7 @@ def test_nothing_is_called_steady_that_does_not_last(
     assert not claim.is_steady or claim.mean <= MOST * truth
 
 
-def test_reads_of_nothing_are_told_in_a_sentence(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_reads_of_nothing_are_told(tmp_path: Path, store_path: Path) -> None:
     file = drive_file(tmp_path, "client")
     (claim,) = claims(on_drive(tmp_path, file, WAYS["a part unwritten"], store_path))
     told = "over 5 values, but 40 % of what it reads was never written"
@@ -54,9 +52,7 @@ def test_reads_of_nothing_are_told_in_a_sentence(
 
 
 @pytest.mark.promise("steady.settled")
-def test_a_drive_that_is_half_empty_settles_and_is_no_failure(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_a_half_empty_drive_settles(tmp_path: Path, store_path: Path) -> None:
     file = drive_file(tmp_path, "client")
     plan = plan_file(tmp_path, WAYS["half full"].replace("on unsteady continue\n", ""))
     done = ioplan("run", plan, "--backend", "sim", "--sim", file, "--quiet")
@@ -68,7 +64,7 @@ def test_a_drive_that_is_half_empty_settles_and_is_no_failure(
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("drive", DRIVES)
 @pytest.mark.parametrize("way", STEADY)
-def test_a_steady_drive_is_not_refused(
+def test_steady_is_no_refusal(
     way: str, drive: str, tmp_path: Path, store_path: Path
 ) -> None:
     file, (precondition, rule) = drive_file(tmp_path, drive), STEADY[way]
@@ -98,7 +94,7 @@ def test_a_drive_that_compresses_is_steady_of_other_data_only(
 @pytest.mark.long
 @pytest.mark.parametrize("drive", DRIVES)
 @pytest.mark.promise("steady.account")
-def test_a_resumed_session_claims_no_more(
+def test_a_resumed_one_claims_no_more(
     drive: str, tmp_path: Path, store_path: Path
 ) -> None:
     file, text = drive_file(tmp_path, drive), WAYS["erased, at random"]

@@ -1,22 +1,39 @@
-"""Histograms: error, order, addition."""
+"""Histograms: error, order, addition; what is counted in each interval, packed."""
 
 from __future__ import annotations
 
 import math
 from itertools import pairwise
+from math import inf
+from pathlib import Path
+from typing import Any
 
 import pytest
-from figures import flat
-from hypothesis import given
+from command import ioplan, plan_file
+from figures import SECOND_NS, counts, flat, measured, progress, stream
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioplan.records import PERCENTILES
-from ioplan.results.measure import Histogram, bucket_index, bucket_range
+from ioplan.job import Counts, Progress
+from ioplan.records import PERCENTILES, RunDetail
+from ioplan.results.measure import (
+    CountsBuilder,
+    Histogram,
+    IntervalCounts,
+    bucket_index,
+    bucket_range,
+    counts_of,
+    interval_counts,
+)
+from ioplan.results.store import Store
+from ioplan.workload import COUNTED
 
 LAST = 2**64 - 1
+
 BUCKETS = bucket_index(LAST) + 1
 
 values = st.integers(0, 2**62)
+
 samples = st.lists(
     st.one_of(values, st.integers(0, 300), st.integers(10_000, 10_000_000)),
     min_size=1,
@@ -47,7 +64,7 @@ def test_buckets_leave_no_gap() -> None:
 
 
 @given(samples)
-def test_percentiles_are_within_1_percent_of_the_sorted_samples(
+def test_percentiles_are_within_1_percent_of_samples(
     latencies: list[int],
 ) -> None:
     histogram, ordered = Histogram.of_values(latencies), sorted(latencies)
@@ -106,3 +123,173 @@ def test_nothing_has_no_percentile_and_no_second_resolution() -> None:
         Histogram.of([]).percentile_ns(50)
     with pytest.raises(ValueError, match="resolution"):
         Histogram.of([1, 1]) + Histogram.of([1, 1], bits=6)
+
+
+latencies = st.lists(st.integers(0, 2**40) | st.integers(0, 300), max_size=30)
+
+cells = latencies.map(lambda values: counts(values, errors=len(values) % 3))
+
+directions = st.dictionaries(st.sampled_from(COUNTED), cells, max_size=3)
+
+intervals = st.lists(
+    st.dictionaries(st.sampled_from(["a", "b\u00e4", ""]), directions, max_size=3),
+    max_size=9,
+)
+
+
+def events(found: list[dict[str, Any]]) -> list[Progress]:
+    return [
+        progress(second, *(stream(name, **by) for name, by in streams.items()))
+        for second, streams in enumerate(found, 1)
+    ]
+
+
+def packed(found: list[Progress]) -> bytes:
+    return measured(*found).detail.intervals
+
+
+@settings(max_examples=60)
+@given(intervals, st.integers(1, 4))
+@pytest.mark.long
+def test_each_interval_comes_back(found: list[dict[str, Any]], chunk: int) -> None:
+    made = events(found)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interval_counts, "MOST_INTERVALS", chunk)
+        read = IntervalCounts(packed(made))
+        slices = list(read.between(-inf, inf))
+    assert len(read) == len(slices) == len(made)
+    for one, event in zip(slices, made, strict=True):
+        assert one.end_ns == event.t_ns
+        assert one.begin_ns == event.t_ns - event.interval_ns
+        cells = {
+            key: cell.model_copy(update={"bins": histogram.bins()})
+            for key, (cell, histogram) in one.cells.items()
+        }
+        assert cells == {
+            (part.name, direction): cell
+            for part in event.streams
+            for direction, cell in part.directions.items()
+            if cell.ios or cell.errors
+        }
+
+
+@pytest.mark.parametrize(
+    ("begin_s", "end_s", "ends"),
+    [
+        (0, 10, [1, 2, 3, 4, 5, 6, 7]),
+        (2, 4, [3, 4]),
+        (2.1, 4.1, [4, 5]),
+        (6, 7, [7]),
+        (7, 9, []),
+        (3, 3, []),
+    ],
+)
+def test_a_stretch_has_the_intervals_that_begin_in_it(
+    begin_s: float, end_s: float, ends: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(interval_counts, "MOST_INTERVALS", 3)
+    made = [progress(second, stream(read=counts([second]))) for second in range(1, 8)]
+    found = IntervalCounts(packed(made)).between(begin_s * 1e9, end_s * 1e9)
+    assert [one.end_ns // SECOND_NS for one in found] == ends
+
+
+SOUND = packed([progress(s, stream(read=counts([10, 2**33 * s]))) for s in (1, 2)])
+
+
+@settings(max_examples=60)
+@given(st.binary(max_size=60), st.integers(0, len(SOUND) - 1), st.integers(1, 255))
+def test_damaged_bytes_are_told(noise: bytes, at: int, flip: int) -> None:
+    flipped = bytes([*SOUND[:at], SOUND[at] ^ flip, *SOUND[at + 1 :]])
+    body = interval_counts.HEAD.size + 1
+    for damaged in (SOUND[: max(1, at)], b"\x01" + noise, flipped):
+        if len(damaged) == 1 or (damaged == flipped and at < body):
+            continue  # nothing at all, or another time: of those nobody can tell
+        with pytest.raises(ValueError):
+            list(IntervalCounts(damaged).between(-inf, inf))
+    with pytest.raises(ValueError, match="layout 9"):
+        IntervalCounts(b"\x09" + SOUND[1:])
+
+
+def test_numbers_of_a_backend_that_cannot_be_do_no_harm() -> None:
+    wrong = Counts(ios=1, sum_ns=2**70, min_ns=-(2**70), max_ns=2**64, bins=(5, 1))
+    (found,) = IntervalCounts(packed([progress(1, stream(read=wrong))])).between(0, 1)
+    (cell, histogram) = found.cells["main", "read"]
+    assert (cell.ios, cell.sum_ns) == (1, 2**63 - 1)
+    assert histogram.flat() == (5, 1)
+
+
+def test_a_warm_up_is_in_none() -> None:
+    cold = stream(read=counts([5]))
+    warm = progress(1, stream(read=counts([7])), warmup=True)
+    (only,) = IntervalCounts(packed([warm, progress(1, cold)])).between(-inf, inf)
+    assert only.cells["main", "read"][1].flat() == (5, 1)
+
+
+PLAN = """
+workload mixed {
+  reader = random 4KiB 70/30, qd 4
+  log    = sequential 16KiB 0/100, sync every 8
+}
+test "T" { run mixed for 1s, warmup 100ms }
+"""
+
+ROUNDED: Any = {"iops", "bandwidth_bytes_per_s", "latency"}
+"""Rates are over a stream's own time, and a deviation of floats."""
+
+INEXACT: Any = {"stddev_ns"}
+
+
+@pytest.mark.parametrize(
+    "backend", ["sim", pytest.param("io_uring", marks=pytest.mark.slow)]
+)
+@pytest.mark.long
+@pytest.mark.promise("figures.intervals")
+def test_intervals_add_up_to_runs(
+    tmp_path: Path, store_path: Path, backend: str
+) -> None:
+    """Bin by bin, for each stream and direction, and each sum to its last digit."""
+    plan, target = plan_file(tmp_path, PLAN), tmp_path / "scratch.bin"
+    asked = ("--backend", backend, "--create", "64MiB", "--interval", "100ms")
+    target_words = () if backend == "sim" else ("--target", target)
+    done = ioplan("run", plan, *target_words, *asked)
+    assert done.code == 0, done.err
+    with Store.open(store_path) as store:
+        record, *_ = store.records(store.session("last").id)
+        detail = store.whole_detail(record.session, record.seq)
+        assert store.detail(record.session, record.seq).intervals == b""
+    found = IntervalCounts(detail.intervals)
+    assert len(found) == len(detail.series) >= 10
+    builders = counts_of(list(found.between(-inf, inf)))
+    assert histograms(detail) == {
+        (name, direction): part.histogram().flat()
+        for name, builder in builders.items()
+        for direction, part in builder.directions.items()
+    }
+    run_ns = round(record.run_s * SECOND_NS)
+    for one in record.streams:
+        assert one.directions.keys() == builders[one.name].directions.keys()
+        for direction, told in one.directions.items():
+            summed = builders[one.name].directions[direction].result(run_ns)
+            assert summed.model_dump(exclude=ROUNDED) == told.model_dump(
+                exclude=ROUNDED
+            )
+            assert summed.latency and told.latency
+            exact = [x.latency.model_dump(exclude=INEXACT) for x in (summed, told)]
+            assert exact[0] == exact[1]
+            deviations_ns = (summed.latency.stddev_ns, told.latency.stddev_ns)
+            assert deviations_ns[0] == pytest.approx(deviations_ns[1], rel=1e-6)
+    assert {"flush", "commit", "write"} <= builders["log"].directions.keys()
+
+
+def histograms(detail: RunDetail) -> dict[tuple[str, str], tuple[int, ...]]:
+    return {(one.stream, one.direction): one.bins for one in detail.histograms}
+
+
+def test_sums_of_intervals_are_those_of_one() -> None:
+    parts = [[5, 9, 12], [2**30], []]
+    made = [progress(s, stream(read=counts(p))) for s, p in enumerate(parts, 1)]
+    summed = counts_of(list(IntervalCounts(packed(made)).between(-inf, inf)))
+    whole = CountsBuilder()
+    together = counts([one for part in parts for one in part])
+    whole.add(together, Histogram.of(together.bins))
+    assert summed["main"].directions["read"].counts() == whole.counts()

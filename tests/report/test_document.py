@@ -1,19 +1,35 @@
-"""A report's first screen, its sections, and many sessions in it."""
+"""A report: its first screen and sections, its lines of judgements, its badge, its page."""
 
 from __future__ import annotations
 
+import json
+import re
+from itertools import product
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
+import paths
 import pytest
-from command import ioplan
+from command import Done, ioplan
 from figures import changed, run
-from report_charts import ID, column, composed
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_charts import ID, column, composed, luminance
 from sessions import put
 
 from ioplan.language import Metric
 from ioplan.records import Verdict
-from ioplan.results.report import Document, Reader, page, worst
+from ioplan.results.report import (
+    Document,
+    Judgement,
+    Reader,
+    page,
+    safe,
+    spec,
+    verdict_lines,
+    worst,
+)
 from ioplan.results.store import Store
 
 
@@ -25,22 +41,18 @@ def verdict(outcome: Any, number: int = 0) -> Verdict:
 @pytest.mark.parametrize(
     ("outcomes", "ended", "sentence"),
     [
-        ((), True, "Measured; the plan has no expectations"),
-        (("held",), True, "The expectation held"),
-        (("held", "held"), True, "All 2 expectations held"),
-        (
-            ("held", "undecided"),
-            True,
-            "1 of 2 expectations could not be judged; the rest held",
-        ),
-        (("failed", "undecided"), True, "1 of 2 expectations did not hold"),
-        (("held",), False, "The expectation held, but not all of the plan has run"),
+        ("", True, "Measured; the plan has no expectations"),
+        ("held", True, "The expectation held"),
+        ("held held", True, "All 2 expectations held"),
+        ("held undecided", True, "1 of 2 expectations could not be judged; the rest held"),
+        ("failed undecided", True, "1 of 2 expectations did not hold"),
+        ("held", False, "The expectation held, but not all of the plan has run"),
     ],
-)
+)  # fmt: skip
 def test_the_first_screen(
-    store: Store, outcomes: tuple[str, ...], ended: bool, sentence: str
+    store: Store, outcomes: str, ended: bool, sentence: str
 ) -> None:
-    judged = tuple(verdict(one, number) for number, one in enumerate(outcomes))
+    judged = tuple(verdict(one, number) for number, one in enumerate(outcomes.split()))
     store.add(*run(1, verdicts=judged))
     if ended:
         store.finish(ID, "ok", "2026-11-21T05:46:12Z")
@@ -71,20 +83,18 @@ def many(store: Store, count: int, bad: int = -1) -> Document:
 
 
 def test_what_fails_in_one_of_many_sessions_is_seen(store: Store) -> None:
+    """And what all of them share stands once."""
     found = many(store, 20, bad=15)
     (section,) = found.sections
     assert found.verdict.sentence == "1 of 20 expectations did not hold"
     assert worst(section) == "failed"
-    assert [line.outcome for line in section.judged] == ["failed", "held"]
-    assert section.judged[0].text.startswith("sim0, b015: failed: expect p99")
-    assert "held in 19 of 20 cells: expect p99" in section.judged[1].text
+    failed, held = section.judged
+    assert failed.outcome == "failed" and held.outcome == "held"
+    assert failed.text.startswith("sim0, b015: failed: expect p99")
+    assert "held in 19 of 20 cells: expect p99" in held.text
     assert section.counted == "20 runs of 1 cell in 20 sessions"
-
-
-def test_many_sessions_share_one_card(store: Store) -> None:
-    found = many(store, 9)
-    assert page(found).count("<dd>sim 1</dd>") == 1
-    assert "What all 9 sessions share" in page(found)
+    html = page(found)
+    assert html.count("<dd>sim 1</dd>") == 1 and "What all 20 sessions share" in html
 
 
 def test_several_sessions_share_their_charts(store: Store) -> None:
@@ -105,40 +115,200 @@ def test_several_sessions_share_their_charts(store: Store) -> None:
 @pytest.mark.parametrize(
     ("drives", "headings"),
     [
-        (["F1"], ["M"]),
-        (["F1", "F2"], ["M, F1", "M, F2"]),
-        (["F1", "F2", "N"], ["M, F1", "M, F2", "N"]),
-        (["F1", "F1"], ["M, aaa0", "M, aaa1"]),
+        ("F1", ["M"]),
+        ("F1 F2", ["M, F1", "M, F2"]),
+        ("F1 F2 N", ["M, F1", "M, F2", "N"]),
+        ("F1 F1", ["M, aaa0", "M, aaa1"]),
     ],
 )
-def test_a_session_is_called_what_tells_it_from_the_others(
-    store: Store, drives: list[str], headings: list[str]
+def test_a_session_is_called_by_its_differences(
+    store: Store, drives: str, headings: list[str]
 ) -> None:
     ids = []
-    for number, firmware in enumerate(drives):
+    for number, firmware in enumerate(drives.split()):
         model = "N" if firmware == "N" else "M"
         target = {"identity": {"model": model, "firmware": firmware}}
-        one = run(1, target=target)
-        ids.append(put(store, one, id=f"20261122-054512-aaa{number}"))
-    found = composed(store, *ids)
-    assert [one.heading for one in found.sessions] == headings
+        id = f"20261122-054512-aaa{number}"
+        ids.append(put(store, run(1, target=target), id=id))
+    assert [one.heading for one in composed(store, *ids).sessions] == headings
 
 
-def test_a_report_of_the_last_session(tmp_path: Path, store: Store) -> None:
+def test_it_is_written_or_an_error_says_what_to_do(
+    tmp_path: Path, store: Store
+) -> None:
+    def reported(*words: str | Path) -> Done:
+        return ioplan("report", *words, "--store", store.where)
+
+    out, nowhere = tmp_path / "report.html", tmp_path / "missing" / "report.html"
+    refused = [(reported("last", "-o", out), "has no run to report")]
     store.add(*run(1))
-    out = tmp_path / "report.html"
-    done = ioplan("report", "--store", store.where, "-o", out)
-    assert done.code == 0
-    assert str(out) in done.out.replace("\n", "")
+    refused += [(reported("2027"), "no session '2027'")]
+    refused += [(reported("last", "-o", nowhere), "cannot write")]
+    for done, said in refused:
+        assert done.code == 2 and said in done.err
+    done = reported("-o", out)
+    assert done.code == 0 and str(out) in done.out.replace("\n", "")
     assert out.read_text().startswith("<!doctype html>")
 
 
-def test_errors_say_what_to_do(tmp_path: Path, store: Store) -> None:
-    out = tmp_path / "missing" / "report.html"
-    empty = ioplan("report", "last", "--store", store.where, "-o", out)
-    assert (empty.code, "has no run to report" in empty.err) == (2, True)
-    store.add(*run(1))
-    unknown = ioplan("report", "2027", "--store", store.where)
-    assert (unknown.code, "no session '2027'" in unknown.err) == (2, True)
-    nowhere = ioplan("report", "last", "--store", store.where, "-o", out)
-    assert (nowhere.code, "cannot write" in nowhere.err) == (2, True)
+QDS, READS = ("1", "2", "4", "8", "16"), ("100%", "0%")
+
+EXPECTED = "expect p99 <= 1ms"
+
+
+def failed_lines(failing: set[tuple[str, str]]) -> list[str]:
+    """Of a matrix in which p99 is the queue depth in milliseconds where it failed."""
+    made = []
+    for qd, read in product(QDS, READS):
+        outcome: Any = "failed" if (qd, read) in failing else "held"
+        actual = 1e6 * int(qd) + 5e5 if outcome == "failed" else 5e5
+        verdict = Verdict(
+            expectation=EXPECTED, outcome=outcome, actual=actual, limit=1e6, unit="ns"
+        )
+        made.append(Judgement(EXPECTED, outcome, {"qd": qd, "read": read}, verdict))
+    found = verdict_lines(made, limits=True)
+    return [text for outcome, text in found if outcome == "failed"]
+
+
+@pytest.mark.parametrize(
+    ("failing", "line"),
+    [
+        (
+            set(product(QDS, READS)),
+            f"10 of 10 cells: {EXPECTED}: 1.50 ms to 16.5 ms, limit 1.00 ms, "
+            "worst at qd=16 read=100%",
+        ),
+        (set(product(QDS[-2:], READS)), f"4 of 10 cells [qd=8, 16]: {EXPECTED}: "),
+        (set(product(QDS, READS[1:])), f"5 of 10 cells [read=0%]: {EXPECTED}: "),
+        (
+            set(product(QDS[:4], READS[1:])),
+            f"4 of 10 cells [qd=1, 2, 4, 8 read=0%]: {EXPECTED}: ",
+        ),
+        ({*product(QDS[-2:], READS), ("1", "0%")}, f"5 of 10 cells: {EXPECTED}: "),
+    ],
+)
+def test_the_values_that_tell_them_from_others(
+    failing: set[tuple[str, str]], line: str
+) -> None:
+    """Of many cells, which have a line together."""
+    (found,) = failed_lines(failing)
+    assert found.startswith(f"failed in {line}")
+
+
+def test_a_few_cells_have_a_line_each() -> None:
+    lines = failed_lines({("4", "0%"), ("8", "0%"), ("16", "0%")})
+    assert lines == [
+        f"failed: {EXPECTED} [qd={qd} read=0%]: {qd}.5{'0' * (len(qd) < 2)} ms, "
+        "limit 1.00 ms"
+        for qd in ("4", "8", "16")
+    ]
+
+
+HELD = "\n  expect errors == 0"
+
+FAILS = "\n  expect p99 < 1ns"
+
+OPEN = "\n  expect p99.9 < 1s"
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.promise("verdicts.everywhere")
+def test_a_badge_tells_the_first_screen(tmp_path: Path, store_path: Path) -> None:
+    plan, out, colors = tmp_path / "a.ioplan", tmp_path / "badge.svg", set()
+    for lines, text in (
+        (HELD, "1 held, simulated"),
+        (HELD + FAILS, "1 failed, 1 held, simulated"),
+        (HELD + OPEN, "1 undecided, 1 held, simulated"),
+        ("", "measured, simulated"),
+    ):
+        plan.write_text(f'test "A" {{\n  run random 4KiB 100/0 for 20ms{lines}\n}}\n')
+        ioplan("run", plan, "--backend", "sim", "--create", "16MiB")
+        done = ioplan("report", "last", "--badge", "-o", out)
+        assert done.code == 0, done.err
+        badge = ElementTree.parse(out).getroot()
+        assert badge.get("aria-label") == f"ioplan: {text}"
+        assert [one.text for one in badge.iter(f"{SVG}text")] == ["ioplan", text]
+        colors.add([one.get("fill") for one in badge.iter(f"{SVG}rect")][1])
+    assert len(colors) == 4, "each outcome has a colour of its own"
+    for words, said in (
+        (("-o", "x.png"), "a badge is an SVG"),
+        (("--chart", "x"), "choose"),
+    ):
+        done = ioplan("report", "last", "--badge", *words)
+        assert done.code == 2 and said in done.err
+
+
+HTML = paths.ROOT / "dsl/ioplan/results/report/html"
+
+TEXTS = st.text(max_size=12) | st.sampled_from(["</script>", "<!--", "\u2028"])
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+VALUES = st.recursive(
+    st.none() | NUMBERS | TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3)
+    ),
+)
+
+
+@settings(max_examples=25)
+@given(VALUES)
+def test_json_cannot_leave_its_script(value: Any) -> None:
+    text = safe(value)
+    assert json.loads(text) == value
+    assert not re.search("[<>&\u2028\u2029]", text)
+
+
+def expressions(node: Any) -> list[str]:
+    """All that Vega would read as a program."""
+    names = {"labelExpr", "filter", "calculate", "test", "expr", "signal"}
+    if isinstance(node, list):
+        return [found for one in node for found in expressions(one)]
+    if not isinstance(node, dict):
+        return []
+    assert not isinstance(node.get("sort"), list), "Vega-Lite makes a program of it"
+    own = [node[name] for name in names & node.keys() if isinstance(node[name], str)]
+    return own + expressions(list(node.values()))
+
+
+def test_no_text_of_a_plan_becomes_a_program(store: Store) -> None:
+    evil = "'); alert(1) //"
+    for seq in range(1, 6):
+        cell = {evil: f"{evil}{seq % 2}", "x": f"{evil}{seq}", "y": f"{evil}{seq % 3}"}
+        store.add(*run(seq, test=evil, cell=cell))
+    found = composed(store)
+    made = [spec(p) for section in found.sections for p in section.pictures]
+    assert made
+    assert not any(evil in text for one in made for text in expressions(one))
+
+
+def contrast(*colors: str) -> float:
+    """Of two of #rrggbb."""
+    found = (
+        luminance([int(color[i : i + 2], 16) for i in (1, 3, 5)]) for color in colors
+    )
+    low, high = sorted(found)
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", [0, 1])
+def test_colours_can_be_read(theme: int) -> None:
+    """WCAG's 4.5 for text, 3 for marks."""
+    css = (HTML / "palette.css").read_text()
+    blocks = re.findall(r"\{([^{}]*--page:[^{}]*)\}", css)
+    colors = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", blocks[theme]))
+    for name in ("ink", "soft", "accent", "held", "failed", "warning"):
+        assert contrast(colors[name], colors["card"]) >= 4.5, name
+        assert contrast(colors[name], colors["page"]) >= 4.5, name
+    script = (HTML / "script/theme.js").read_text()
+    palettes = re.findall(r"(?:light|dark): \[((?:\"#[0-9A-F]{6}\"(?:, )?)+)\]", script)
+    palette = re.findall(r"#[0-9A-F]{6}", palettes[theme])
+    assert len(palette) == 8
+    assert all(contrast(color.lower(), colors["card"]) >= 3 for color in palette)
+
+
+def test_the_licences_are_of_the_versions_that_are_bundled() -> None:
+    versions = json.loads((HTML / "vendor/package.json").read_text())["dependencies"]
+    licences = (HTML / "vendor/LICENSES.txt").read_text()
+    for name, version in versions.items():
+        assert f"{name} {version}" in licences

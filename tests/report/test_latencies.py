@@ -1,7 +1,9 @@
-"""The heat map of latencies over time: every I/O has its place, at any width."""
+"""Latencies over time: heat maps in which every I/O has its place, and stretches of a run."""
 
 from __future__ import annotations
 
+from itertools import product
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -17,16 +19,29 @@ from figures import (
     stream,
 )
 from report_charts import charts, column, printed
+from rich.text import Text
+from sessions import put as put_session
 
-from ioplan.language import Metric
+from ioplan.language import Metric, parse_metric
 from ioplan.records import RunDetail
-from ioplan.results.measure import Histogram
+from ioplan.results.measure import (
+    Histogram,
+    IntervalCounts,
+    Measurement,
+    Sample,
+    Stretch,
+    figure,
+    stretch,
+)
 from ioplan.results.report import ChartSpec, spec
 from ioplan.results.store import Store
 
 LATENCY = "latency"
+
 MOST_COLUMNS, MOST_ROWS = 120, 48
+
 STALL_NS = 10**9
+
 PLAN = """
 workload mixed {{
   reader = random 8KiB 100/0, qd 4
@@ -125,3 +140,229 @@ def test_it_is_drawn_from_a_plan(tmp_path: Path, store_path: Path) -> None:
     page = tmp_path / "report.html"
     assert ioplan("report", "last", "-o", page).code == 0
     assert 'data-kind="latencies"' in page.read_text()
+
+
+DRIVES, SECONDS = 100, 40
+
+COLUMNS = 20
+
+SLOW, STALLED = 37, 25
+"""The drive that stalls, and in which second."""
+
+P99 = Metric(name="p99", stream="reader")
+
+FIGURE, USUAL_ROW = 10, 34
+"""Columns for the figure in a terminal, and the height of a row of few on the page."""
+
+
+def reads(drive: int, second: int) -> list[int]:
+    found = latencies_ns(SECONDS * drive + second, 30)
+    return found + [STALL_NS] * 5 * ((drive, second) == (SLOW, STALLED))
+
+
+def put_hundred(store: Store) -> dict[str, str]:
+    """A run of each drive; their sessions by the drives' names."""
+    found = {}
+    for drive in range(DRIVES):
+        parts = (
+            progress(second + 1, stream("reader", read=counts(reads(drive, second))))
+            for second in range(SECONDS)
+        )
+        one = (record(1), measured(*parts).detail)
+        found[f"Drive {drive:03}"] = put_session(
+            store, one, id=f"20270101-{drive:06}-aaaa"
+        )
+    return found
+
+
+@pytest.mark.long
+def test_each_figure_is_of_all_latencies_of_its_time(store: Store) -> None:
+    (found,) = charts(store, "heatmap", P99, by="time", of=put_hundred(store))
+    assert found.frame.column("row").order == tuple(
+        f"Drive {drive:03}" for drive in range(DRIVES)
+    )
+    times = found.frame.column("x").order
+    assert len(times) == COLUMNS and times[1] == "2.00 s"
+    values = column(found, "y")
+    assert len(values) == DRIVES * len(times)
+    for drive in (0, SLOW, 99):
+        for at in (0, STALLED // 2, 19):
+            some = flat([reads(drive, 2 * at), reads(drive, 2 * at + 1)])
+            expected = min(Histogram.of_values(some).percentile_ns(99), max(some))
+            assert values[drive * len(times) + at] == expected
+    slow = [at for at, value in enumerate(values) if value > STALL_NS / 2]
+    assert slow == [SLOW * len(times) + STALLED // 2]
+
+    _is_drawn_on_the_page(found)
+    for width, colors in product((60, 80, 200), (None, "truecolor")):
+        _is_drawn_in_the_terminal(found, width, colors)
+
+
+def _is_drawn_on_the_page(found: ChartSpec) -> None:
+    """A low row for each."""
+    made = spec(found)
+    assert made
+    assert made["height"] < USUAL_ROW * DRIVES / 2
+    assert made["encoding"]["y"]["scale"]["domain"][0] == "Drive 099"
+    assert made["encoding"]["x"]["axis"]["labelOverlap"] == "greedy"
+
+
+def _is_drawn_in_the_terminal(found: ChartSpec, width: int, colors: str | None) -> None:
+    """A line for each."""
+    rows = Text.from_ansi(printed(found, width, colors)).plain.splitlines()
+    assert max(map(len, rows)) <= width
+    lines = [row for row in rows if row.startswith("Drive ")]
+    assert len(lines) == DRIVES
+    assert lines[SLOW].endswith(" s") and not lines[SLOW - 1].endswith(" s")
+    if not colors:
+        assert [line for line in lines if "█" in line] == [lines[SLOW]]
+        at, label = lines[SLOW].index("█"), len("Drive 000 ")
+        wide = (width - label - FIGURE) // COLUMNS
+        assert (at - label) // wide == STALLED // 2
+        assert lines[SLOW].count("█") == wide
+
+
+def test_each_metric_has_a_picture_and_each_axis_a_name(store: Store) -> None:
+    for seq in (1, 2):
+        made = measured(progress(1, stream("reader", read=counts([7] * 30))))
+        store.add(record(seq), made.detail)
+    found = charts(store, "heatmap", P99, "read.iops", by="time")
+    assert [one.title for one in found] == [
+        "p99 latency of reader over time",
+        "Read IOPS over time",
+    ]
+    assert column(found[0], "y") == [7, 7] and column(found[1], "y") == [30, 30]
+    assert found[0].frame.column("row").order == ("qd 2", "qd 4")
+
+
+STALL_NS = 200_000_000
+
+LASTING = 6
+
+STALLED_AT = 4
+"""The interval, from 1, in which one read of a stream takes long."""
+
+BURSTS = """
+workload mixed {
+  reader = random 8KiB 100/0, qd 4
+  writer = random 8KiB 0/100, qd 4, burst 1s of 2_000 iops, then 4s of 100 iops
+}
+test "Burst" { run mixed for 5s }
+"""
+
+
+def stalled() -> tuple[Measurement, list[list[int]], list[list[int]]]:
+    """Two streams, of which one stalls in one interval."""
+    reads = [latencies_ns(second, 3000) for second in range(LASTING)]
+    writes = [latencies_ns(second + 50, 2000) for second in range(LASTING)]
+    reads[STALLED_AT - 1] += [STALL_NS] * 100
+    parts = [
+        (stream("a", read=counts(r)), stream("b", write=counts(w)))
+        for r, w in zip(reads, writes, strict=True)
+    ]
+    made = measured(*(progress(n, *both) for n, both in enumerate(parts, 1)))
+    return made, reads, writes
+
+
+def between(made: Measurement, begin_s: float, end_s: float) -> Stretch:
+    found = stretch(IntervalCounts(made.detail.intervals), begin_s * 1e9, end_s * 1e9)
+    assert found
+    return found
+
+
+def test_a_stall_is_in_its_interval_and_stream_only() -> None:
+    made, *_ = stalled()
+    for second in range(LASTING):
+        found = between(made, second, second + 1)
+        for name in ("a", "b"):
+            p99_ns = found.figure(Metric(name="p99", stream=name)).value
+            max_ns = found.figure(Metric(name="max", stream=name)).value
+            assert p99_ns and max_ns
+            is_there = (second, name) == (STALLED_AT - 1, "a")
+            assert (p99_ns > STALL_NS / 2) == (max_ns >= STALL_NS) == is_there
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0, 2), (2, 5), (3, 4), (0, LASTING)])
+@pytest.mark.promise("figures.stretch")
+def test_percentiles_are_of_latencies_not_of_percentiles(begin: int, end: int) -> None:
+    made, reads, writes = stalled()
+    found = between(made, begin, end)
+    values = {"a.read": flat(reads[begin:end]), "b.write": flat(writes[begin:end])}
+    for name, some in values.items():
+        whole = Histogram.of_values(some)
+        for percent in (50, 99, 99.9):
+            if whole.beyond(percent) >= 10:
+                metric = parse_metric(f"{name}.p{percent:g}", ("a", "b"))
+                value = found.figure(metric).value
+                assert value == pytest.approx(whole.percentile_ns(percent), rel=1e-9)
+                assert found.value(metric) == value
+        mean = found.figure(parse_metric(f"{name}.mean", ("a", "b"))).value
+        assert mean == pytest.approx(sum(some) / len(some))
+        iops = found.figure(parse_metric(f"{name}.iops", ("a", "b"))).value
+        assert iops == pytest.approx(len(some) / (end - begin))
+
+
+def test_all_of_a_run_is_the_run() -> None:
+    made, *_ = stalled()
+    whole = between(made, -inf, inf)
+    told = Sample(record(1, made), made.detail)
+    for name in ("iops", "bandwidth", "mean", "min", "max", "stddev", "p50", "p99.9"):
+        for prefix in ("", "a.", "b.", "read.", "b.write."):
+            metric = parse_metric(prefix + name, ("a", "b"))
+            assert whole.figure(metric) == figure(metric, [told]), metric
+
+
+def test_few_latencies_have_no_percentile_but_a_point_in_a_chart() -> None:
+    made = measured(progress(1, stream(read=counts([5, 7, 9]))))
+    found, p99 = between(made, 0, 1), Metric(name="p99")
+    assert found.figure(p99).value is None and "needs 1_000" in found.figure(p99).why
+    assert found.value(p99) == 9
+    assert found.value(Metric(name="p99", direction="write")) is None
+
+
+def test_what_is_of_a_whole_run_says_so() -> None:
+    made, *_ = stalled()
+    found = between(made, 0, 2)
+    assert found.figure(Metric(name="sustained")).why == "sustained is of a whole run"
+    assert found.figure(Metric(name="watts")).value is None
+
+
+@pytest.mark.long
+def test_it_is_shown(tmp_path: Path, store_path: Path) -> None:
+    plan = plan_file(tmp_path, BURSTS)
+    done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "-q")
+    assert done.code == 0, done.err
+    burst, calm = (ioplan("show", "--during", t) for t in ("0s..1s", "1s..5s"))
+    rows = {
+        name: next(line.split() for line in told.out.splitlines() if " writer" in line)
+        for name, told in (("burst", burst), ("calm", calm))
+    }
+    assert rows["burst"][2] == "2.00k" and rows["calm"][2] == "100"
+    assert "of 0 s to 1.00 s of the run, 2 whole intervals" in burst.out
+    assert "8 whole intervals" in calm.out
+    assert "expect" not in calm.out
+    with Store.open(store_path) as store:
+        (run,) = store.records(store.session("last").id)
+    everything = ioplan("show", "--during", "0s..1h").out
+    total = next(line for line in everything.splitlines() if " all " in line)
+    assert total.split()[1] == f"{run.total.iops / 1000:.3g}k"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "5s", "5s..", "..5s", "5s..3s", "5s..5s", "1..2", "1s..2s..3s", "x..y"]
+)
+def test_what_is_no_part_of_a_run_is_refused(text: str, store_path: Path) -> None:
+    done = ioplan("show", "--during", text)
+    assert done.code == 2 and "is no part of a run" in done.err
+
+
+def test_a_part_without_intervals_says_so(tmp_path: Path, store_path: Path) -> None:
+    plan = plan_file(tmp_path, 'test "T" { run random 4KiB 100/0 for 2s }')
+    ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "-q")
+    done = ioplan("show", "--during", "9s..10s")
+    assert done.code == 0
+    assert "1 run without intervals that begin in 9 s to 10 s" in (
+        " ".join(done.out.replace(".00", "").split())
+    )
+    wrong = ioplan("show", "--during", "1s..2s", "--format", "csv")
+    assert wrong.code == 2 and "--during is of what is shown" in wrong.err

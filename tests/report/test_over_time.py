@@ -1,11 +1,13 @@
-"""Charts over time: each interval has its place, and the last fifth its mean."""
+"""Charts over time: each interval has its place, phases are bands, writes are told over bytes, too."""
 
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 from statistics import fmean
 
 import pytest
+from command import ioplan, plan_file
 from figures import (
     counts,
     flat,
@@ -18,15 +20,17 @@ from figures import (
     stream,
 )
 from plans import checked
-from report_charts import charts, column
+from report_charts import ID, charts, column, printed
+from sessions import put as put_session
 
 from ioplan import PlanError
+from ioplan.job import SECOND_NS
 from ioplan.language import METRICS, Metric, parse_metric
-from ioplan.records import Interval, RunDetail, TelemetryPoint
+from ioplan.records import Interval, PhaseResult, RunDetail, TelemetryPoint
 from ioplan.results.measure import Sample, figure
-from ioplan.results.report import ChartSpec, modes
+from ioplan.results.report import ChartSpec, document, modes, spec
 from ioplan.results.store import Store
-from ioplan.workload import COUNTED, DIRECTIONS, Rate
+from ioplan.workload import COUNTED, DIRECTIONS, Phase, Rate
 
 
 def over_time(store: Store, *metrics: str | Metric, kind: str = "lines") -> ChartSpec:
@@ -120,6 +124,7 @@ def test_iops_over_time_add_up_to_those_of_the_record(store: Store) -> None:
 
 
 SCOPES = ("", *(f"{one}." for one in COUNTED), "log.", "log.read.", "log.commit.")
+
 LOADS = """workload both {
   log = random 4KiB 50/50, trim 10%, sync every 8
   main = random 4KiB 50/50, trim 10%, sync every 8
@@ -224,7 +229,7 @@ def test_a_rate_that_the_plan_changes_has_no_levels(store: Store) -> None:
         (22 * 3600, [0, 14400, 28800, 43200, 57600, 72000, 86400]),
     ],
 )
-def test_long_times_have_whole_minutes_or_hours(
+def test_long_times_have_round_ticks(
     store: Store, end_s: int, ticks: list[int]
 ) -> None:
     put(store, *(interval(n, 1, 60) for n in range(60, end_s + 1, 60)))
@@ -235,7 +240,7 @@ def test_long_times_have_whole_minutes_or_hours(
 
 
 @pytest.mark.parametrize(("p50_ns", "scale"), [(90.0, "log"), (150.0, "linear")])
-def test_bands_that_lie_close_have_a_linear_axis(
+def test_close_bands_have_a_linear_axis(
     store: Store, p50_ns: float, scale: str
 ) -> None:
     put(store, *(interval(n, 9, p50_ns=p50_ns) for n in (1, 2)))
@@ -265,3 +270,177 @@ def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -
     assert found.overlay
     assert found.overlay.rows[0][2] == 2200.0
     assert found.notes[-1].endswith("2.20 µs, deviation 81.8 %")
+
+
+def drawn_of(folder: Path, store_path: Path, text: str) -> list[ChartSpec]:
+    """Those over time or bytes."""
+    plan = plan_file(folder, f'accept "fresh state"\ntest "T" {{ {text} }}')
+    done = ioplan("run", plan, "--backend", "sim", "--create", "1GiB")
+    assert done.code == 0, done.err
+    with Store.open(store_path) as store:
+        session = store.session("last")
+        plans = {session.id: checked(plan.read_text())}
+        made = document(store, [session], plans, "")
+    found = [one for section in made.sections for one in section.pictures]
+    return [one for one in found if one.frame.column(one.x).unit in ("s", "B")]
+
+
+WRITES = "run random 4KiB 0/100, qd 8, rate 10_000 iops for 5s"
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        (WRITES, ["IOPS over time", "IOPS over bytes written"]),
+        (
+            f"{WRITES} chart lines iops, mean over time",
+            [
+                *("IOPS over time", "Mean latency over time"),
+                *("IOPS over bytes written", "Mean latency over bytes written"),
+            ],
+        ),
+        (
+            f"{WRITES} chart lines iops over time chart lines mean over bytes",
+            ["IOPS over time", "Mean latency over bytes written"],
+        ),
+        (WRITES.replace("0/100", "70/30"), ["IOPS over time"]),
+        (WRITES.replace("0/100", "100/0"), ["IOPS over time"]),
+        (WRITES.replace("0/100", "0/100, trim 10%"), ["IOPS over time"]),
+    ],
+    ids=["no chart", "lines", "named", "mixed", "reads", "trims"],
+)
+def test_writes_alone_are_drawn_over_bytes(
+    text: str, titles: list[str], tmp_path: Path, store_path: Path
+) -> None:
+    found = drawn_of(tmp_path, store_path, text)
+    told = [one.title for one in found if "percentiles" not in one.title]
+    assert told == titles
+    for one in found:
+        if one.frame.column(one.x).unit == "B":
+            written = column(one, "x")
+            assert written == sorted(written)
+            assert written[-1] == pytest.approx(5 * 10_000 * 4096, rel=0.01)
+
+
+SECONDS = 20
+
+BUSY = Phase(name="busy", start_ns=2 * SECOND_NS, length_ns=SECOND_NS)
+
+BUSY = BUSY.model_copy(update={"every_ns": 5 * SECOND_NS})
+
+CALM = Phase(name="calm", start_ns=3 * SECOND_NS, length_ns=4 * SECOND_NS)
+
+CALM = CALM.model_copy(update={"every_ns": 5 * SECOND_NS})
+
+LATE = Phase(name="late", start_ns=8 * SECOND_NS, length_ns=1 << 62)
+
+BY_HAND = {
+    "busy": [(2, 3), (7, 8), (12, 13), (17, 18)],
+    "calm": [(3, 7), (8, 12), (13, 17), (18, 20)],
+    "late": [(8, 20)],
+}
+
+KINDS = [("lines", "p99"), ("bands", "p99"), ("heatmap", "p99"), ("heatmap", "latency")]
+
+
+def add(store: Store, seq: int, *phases: Phase, qd: str = "1") -> None:
+    """A run of reads of 20 s with these phases."""
+    reads = (latencies_ns(100 * seq + second, 50) for second in range(SECONDS))
+    parts = (stream(read=counts(some)) for some in reads)
+    made = measured(*(progress(n, part) for n, part in enumerate(parts, 1)))
+    plain = record(seq, cell={"qd": qd}, run_s=float(SECONDS))
+    found = {
+        one.name: PhaseResult(
+            run_s=1, streams=(), directions={}, total=plain.total, when=one
+        )
+        for one in phases
+    }
+    store.add(plain.model_copy(update={"phases": found}), made.detail)
+
+
+def asked(store: Store, kind: str, name: str, by: str = "time") -> ChartSpec:
+    return charts(store, kind, Metric(name=name), by=by)[0]
+
+
+def windows(picture: ChartSpec) -> dict[str, list[tuple[float, float]]]:
+    found: dict[str, list[tuple[float, float]]] = {}
+    assert picture.phases
+    for row in picture.phases.records():
+        at, end = float(row["x"] or 0), float(row["x2"] or 0)
+        found.setdefault(str(row["phase"]), []).append((at, end))
+    return found
+
+
+@pytest.mark.parametrize(("kind", "name"), KINDS)
+def test_every_picture_over_time_has_them(kind: str, name: str, store: Store) -> None:
+    """In the terminal each begins where its time is on the axis, to a column."""
+    add(store, 1, BUSY, CALM, LATE)
+    picture = asked(store, kind, name)
+    assert picture.phases
+    if kind == "heatmap" and name == "p99":
+        columns = {
+            (str(row["x"]), str(row["phase"])) for row in picture.phases.records()
+        }
+        assert len(picture.frame.column("x").order) == SECONDS
+        for phase, times in BY_HAND.items():
+            told = {float(x.split()[0]) for x, p in columns if p == phase}
+            assert told == {at for a, b in times for at in range(a, b)}
+    else:
+        assert windows(picture) == BY_HAND
+    layers = str(spec(picture))
+    assert all(f"'equal': '{phase}'" in layers for phase in BY_HAND)
+    for width in (60, 80, 200):
+        check_marks_above(printed(picture, width).splitlines(), kind)
+
+
+def check_marks_above(rows: list[str], kind: str) -> None:
+    (late,) = [n for n, row in enumerate(rows) if "├late" in row]
+    above, both = rows[late], rows[late + 1]
+    assert "phases: busy, calm, late" in rows
+    first = 1 if kind in ("lines", "bands") else 0  # an interval is drawn at its end
+    begins = [at for at, sign in enumerate(both) if sign == "├"]
+    times_s = sorted(a for name in ("busy", "calm") for a, _ in BY_HAND[name])
+    assert len(begins) == len(times_s)
+    per_s = (begins[-1] - begins[0]) / (times_s[-1] - times_s[0])
+    for at, time_s in zip(begins, times_s, strict=True):
+        assert at == pytest.approx(begins[0] + per_s * (time_s - times_s[0]), abs=1.01)
+    assert above.index("├late") == pytest.approx(begins[0] + 6 * per_s, abs=1.01)
+    left = begins[0] - per_s * (2 - first)
+    frame = next(row for row in rows if "└" in row or "A ░" in row or "A ▒" in row)
+    edge = frame.index("└") + 1 if "└" in frame else frame.index("A ") + 2
+    assert left == pytest.approx(edge, abs=1.5)
+
+
+def test_curves_whose_phases_differ_have_none(store: Store) -> None:
+    add(store, 1, BUSY, qd="1")
+    add(store, 2, CALM, qd="2")
+    for kind, name in KINDS:
+        picture = asked(store, kind, name)
+        assert picture.phases is None
+        assert "at different times, and are not marked" in picture.notes[-1]
+
+
+def test_a_run_that_ended_early_shares_those_that_it_had(store: Store) -> None:
+    """Cells one after the other, of which each has its own time."""
+    add(store, 1, BUSY, qd="1")
+    add(store, 2, BUSY, qd="2")
+    assert windows(asked(store, "lines", "p99")) == {"busy": BY_HAND["busy"]}
+
+
+def test_too_many_are_not_drawn(store: Store) -> None:
+    often = BUSY.model_copy(update={"length_ns": 10**6, "every_ns": 5 * 10**7})
+    often = often.model_copy(update={"start_ns": 0})
+    add(store, 1, often, often.model_copy(update={"name": "other"}))
+    picture = asked(store, "lines", "p99")
+    assert picture.phases is None
+    assert any("its phases come more than" in note for note in picture.notes)
+
+
+def test_none_are_over_bytes_nor_of_older_records(store: Store, tmp_path: Path) -> None:
+    add(store, 1, BUSY)
+    assert asked(store, "lines", "iops", "bytes").phases is None
+    (one,), whole = store.records(ID), store.whole_detail(ID, 1)
+    phases = {n: p.model_copy(update={"when": None}) for n, p in one.phases.items()}
+    with Store.open(tmp_path / "old.db") as old:
+        put_session(old, (one.model_copy(update={"phases": phases}), whole))
+        assert asked(old, "lines", "p99").phases is None

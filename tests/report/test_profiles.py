@@ -82,9 +82,7 @@ def test_its_name_stands_everywhere(profile: str, store: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("profile", "filled"), [("smoke", False), ("short", True), ("full", True)]
 )
-def test_without_preconditioning_there_is_no_tick(
-    profile: str, filled: bool, store: Path
-) -> None:
+def test_unconditioned_has_no_tick(profile: str, filled: bool, store: Path) -> None:
     found = document(store, profile)
     assert found.verdict.outcome == ("held" if filled else "undecided")
     left_out = "leaves out the preconditioning" in found.verdict.sentence

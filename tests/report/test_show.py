@@ -1,21 +1,33 @@
-"""`ioplan show` in a terminal: tables, sparklines, and what went wrong."""
+"""`ioplan show` in a terminal: tables, sparklines, what went wrong; a row for each stream."""
 
 from __future__ import annotations
 
+import csv
 import io
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
+from command import ioplan, plan_file
 from figures import changed, interval, measurement, record
 from report_charts import ID, composed
 from rich.console import Console
 from sessions import overview, put
 from shown import shown
 
+from ioplan import iops_text
+from ioplan.cli import plan_of
+from ioplan.language import parse_metric
 from ioplan.records import RunDetail, RunRecord
-from ioplan.results.report import FAILED, session_lines, show_records
+from ioplan.results.report import (
+    FAILED,
+    Reader,
+    session_lines,
+    session_sections,
+    show_records,
+)
 from ioplan.results.store import Store
 
 BUSY = "stream main: the load generator waited for a CPU {} % of the time"
@@ -65,9 +77,7 @@ def test_each_row_has_its_series(store: Store, ios: list[int], line: str) -> Non
 
 
 @pytest.mark.long
-def test_where_there_is_no_room_there_is_no_series(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_without_room_there_is_no_series(tmp_path: Path, store_path: Path) -> None:
     text = """test "T" {
   run random 4KiB 70/30, qd 1 each for 1s
   vary qd in 1, 2
@@ -115,9 +125,7 @@ def test_a_narrow_table_leaves_figures_out_and_breaks_no_word(
     assert len({line.index("µs") for line in table if "µs" in line}) == 1
 
 
-def test_warnings_of_one_kind_are_one_line_with_the_worst(
-    store: Store, three: list[RunRecord]
-) -> None:
+def test_warnings_of_a_kind_are_one_line(store: Store, three: list[RunRecord]) -> None:
     shares = (46, 50.5, 9)
     found = told(
         store,
@@ -135,9 +143,7 @@ def test_a_warning_names_its_cell(store: Store, three: list[RunRecord]) -> None:
     assert "warning at qd=2 round 2: hot" in printed(store, [three[0], hot])
 
 
-def test_other_kinds_and_failures_stay_apart(
-    store: Store, three: list[RunRecord]
-) -> None:
+def test_kinds_and_failures_stay_apart(store: Store, three: list[RunRecord]) -> None:
     texts = ("hot", "lost 3 I/Os", "hot")
     found = printed(
         store,
@@ -156,9 +162,7 @@ def test_other_kinds_and_failures_stay_apart(
     ]
 
 
-def test_a_stopped_run_names_its_cell_and_the_mark_is_explained(
-    store: Store, three: list[RunRecord]
-) -> None:
+def test_a_stopped_run_names_its_cell(store: Store, three: list[RunRecord]) -> None:
     stopped = changed(three[2], status="interrupted", message="stopped by the user")
     found = printed(store, [*three[:2], stopped])
     assert "interrupted at qd=4: stopped by the user" in found
@@ -180,3 +184,120 @@ def test_a_report_folds_them_alike(tmp_path: Path, three: list[RunRecord]) -> No
     assert [found.text.partition(": ")[2] for found in two.remarks].count(line) == 2
     (whole,) = [found for found in many.remarks if "warning" in found.text]
     assert whole.text.startswith("warning in 60 of 60 runs, worst at qd=4: stream main")
+
+
+TEXT = """workload db {
+  data = random 8KiB 70/30, qd 32
+  log = sequential 4KiB 0/100, qd 1, rate 500 iops
+}
+test "Streams" { run db for 1s  vary data.qd in 4, 32 }
+test "Mixes" { run random 4KiB, qd 8 for 1s  vary read in 100%, 70%, 0% }
+test "Trims" { run random 4KiB 70/30, trim 10% for 1s }
+workload duo {
+  a = random 4KiB 100/0, rate 1_000 iops
+  b = random 4KiB 100/0, rate 1_000 iops, starts after 500ms
+}
+test "Parts" { run duo for 2s }
+test "One" { run random 4KiB 100/0 for 1s }
+"""
+
+SCOPES = ("data read", "data write", "log write")
+
+SECTIONS = {
+    "Streams": ["all", *SCOPES, "all", *SCOPES],
+    "Mixes": ["read", "all", "read", "write", "write"],
+    "Trims": ["reads, writes", "read", "write", "trim"],
+    "Parts": ["all", "a read", "b read (500ms to the end)"],
+    "One": [""],
+}
+
+
+@pytest.fixture
+def done(tmp_path: Path, store_path: Path) -> str:
+    """What the run printed."""
+    found = ioplan("run", plan_file(tmp_path, TEXT), "--backend", "sim")
+    assert found.code == 0, found.err
+    return found.out
+
+
+def rows_and_records(
+    store_path: Path,
+) -> tuple[dict[str, list[dict[str, Any]]], list[RunRecord]]:
+    with Store.open(store_path) as store:
+        session = store.session("last")
+        records = list(store.records(session.id))
+        found = list(session_sections(store, session, records, plan_of(session)))
+        rows = {one.title: list(one.runs.records()) for one in found}
+        first = rows["Streams"][3]
+        figure = Reader(store).figure(parse_metric("log.write.iops", ["log"]), records)
+        assert figure.value and first["iops"] == records[0].streams[1].total.iops
+    return rows, records
+
+
+@pytest.mark.long
+def test_the_page_has_a_row_for_each(done: str, store_path: Path) -> None:
+    rows, records = rows_and_records(store_path)
+    scopes = {t: [row.get("scope", "") for row in found] for t, found in rows.items()}
+    assert scopes == SECTIONS
+    parts_iops = [row["iops"] for row in rows["Parts"]]
+    assert parts_iops == pytest.approx([1750, 1000, 1000], rel=0.02)
+    whole, data_read, data_write, log = rows["Streams"][:4]
+    parts = data_read["iops"] + data_write["iops"] + log["iops"]
+    assert whole["iops"] == pytest.approx(parts)
+    assert log["iops"] == pytest.approx(500, rel=0.05)
+    assert data_read["iops"] == records[0].streams[0].directions["read"].iops
+    assert data_read["p99"] == pytest.approx(
+        next(
+            p.latency_ns
+            for p in records[0].streams[0].directions["read"].latency.percentiles  # type: ignore[union-attr]
+            if p.percent == 99
+        )
+    )
+
+
+@pytest.mark.long
+def test_the_terminal_has_the_same_rows(done: str, store_path: Path) -> None:
+    rows, _ = rows_and_records(store_path)
+    table = [line.split() for line in ioplan("show").out.splitlines()]
+    for found in rows.values():
+        for row in found:
+            expected = [row.get("d0", ""), *row.get("scope", "").split()]
+            expected = [*filter(None, expected), iops_text(row["iops"])]
+            assert any(line[: len(expected)] == expected for line in table), expected
+    assert max(map(len, ioplan("show").out.splitlines()[1:])) <= 80
+
+
+def test_the_live_lines_tell_of_streams(done: str) -> None:
+    lines = [" ".join(line.split()) for line in done.splitlines()]
+    assert sum(line.startswith("log write 500 IOPS") for line in lines) == 2
+
+
+@pytest.mark.long
+def test_the_export_has_a_row_for_each(done: str, store_path: Path) -> None:
+    text = ioplan("export", "--format", "csv").out
+    found = list(csv.DictReader(io.StringIO(text, newline="")))
+    first = [(r["stream"], r["scope"]) for r in found if r["seq"] == "1"]
+    assert first == [
+        *[("", "total"), ("", "read"), ("", "write")],
+        *[("data", "read"), ("data", "write"), ("log", "write")],
+    ]
+    mixed = [(r["stream"], r["scope"]) for r in found if r["seq"] == "4"]
+    assert mixed == [("", "total"), ("", "read"), ("", "write")]
+    rows, _ = rows_and_records(store_path)
+    log = next(r for r in found if r["stream"] == "log")
+    assert float(log["iops"]) == rows["Streams"][3]["iops"]
+
+
+@pytest.mark.long
+def test_cells_are_cut_off_and_not_rows(tmp_path: Path, store_path: Path) -> None:
+    text = """test "T" {
+      run random 4KiB 50/50 for 100ms
+      vary qd in 1..13 step 1
+      vary threads in 1, 2, 3, 4, 5
+      skip when threads > 1 and qd == 13
+    }"""
+    text = text.replace("50/50 for", "50/50, qd 1 each for")
+    assert ioplan("run", plan_file(tmp_path, text), "--backend", "sim", "-q").code == 0
+    out = ioplan("show").out
+    table = out.partition("IOPS by")[0]
+    assert table.count(" all ") == 61 and "more:" not in table

@@ -1,13 +1,15 @@
-"""SNIA's specification clause by clause, judged by what sessions did."""
+"""SNIA's specification clause by clause, and its form of the measurement window."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command import ioplan, plan_file
+from figures import run
 from generated import check_part
 from ideal_drive import performed
 from msgspec.structs import replace
@@ -16,7 +18,7 @@ from plans import checked
 from suite_rows import PLANS
 
 from ioplan.language import CheckedPlan, check_file
-from ioplan.records import current_records
+from ioplan.records import Steady, current_records
 from ioplan.results.report import document, page
 from ioplan.results.report.conformance import single
 from ioplan.results.report.conformance.conformance import (
@@ -57,6 +59,7 @@ POINTS = {
     "middle_qd": "2",
 }
 """Of the ideal drive: its highest IOPS, and about half of that."""
+
 FULL: dict[str, tuple[str, dict[str, str]]] = {
     "D4": ("pts_write_saturation", {}),
     "D1": ("pts_iops", {}),
@@ -66,6 +69,7 @@ FULL: dict[str, tuple[str, dict[str, str]]] = {
     "D6": ("pts_cross_stimulus", {}),
     "D8": ("pts_demand_intensity", POINTS),
 }
+
 SHORT: dict[str, tuple[str, set[str]]] = {
     "pts_iops": ("smoke", {"preconditioning", "matrix", "run time", "steady state"}),
     "pts_throughput": ("short", {"run time"}),
@@ -81,8 +85,8 @@ SHORT: dict[str, tuple[str, set[str]]] = {
 }
 """What must deviate where a profile makes tests shorter."""
 
-
 SLOW = ("D1", "D8")  # of some 250 runs each
+
 EACH = [pytest.param(t, marks=[pytest.mark.slow] * (t in SLOW)) for t in FULL]
 
 
@@ -186,6 +190,7 @@ test "Ours" {
 }
 test "Histogram" { run random 4KiB 0/100 %s for 20min }
 """
+
 RIGHT = ("purge", "2 passes", 1, "", 5, "")
 
 
@@ -272,3 +277,81 @@ def test_the_page_and_the_command_have_it(tmp_path: Path, store_path: Path) -> N
     assert ioplan("run", other, *run[2:]).code == 0
     done = ioplan("report", "last", "--conformance")
     assert done.code == 2 and "no test claims conformance" in done.err
+
+
+VALUES = (100.0, 110.0, 105.0, 115.0, 120.0)
+"""On a line of slope 4.5 through 110 in the middle, but for what is left."""
+
+
+def steady(store: Store) -> None:
+    """Rounds 3 to 7 are the window."""
+    for number in range(1, 8):
+        last = VALUES[: max(1, number - 2)]
+        found = Steady(
+            metric="iops",
+            unit="1/s",
+            values=VALUES if number == 7 else last,
+            mean=110.0,
+            slope=4.5,
+            range_percent=18.2,
+            slope_percent=16.4,
+            range_limit_percent=20.0,
+            slope_limit_percent=10.0,
+            window=5,
+            reached=number == 7,
+            why="" if number == 7 else "too few",
+        )
+        store.add(*run(number, round=number, cell={}, steady=found))
+
+
+def reported(folder: Path, *words: str) -> str:
+    out = folder / "report.html"
+    store = ("--store", folder / "results.db")
+    assert ioplan("report", *store, "-o", out, *words).code == 0
+    return out.read_text()
+
+
+def test_the_window_is_a_table_with_its_line(store: Store, tmp_path: Path) -> None:
+    steady(store)
+    text = reported(tmp_path)
+    rows = re.findall(r"<tr>(.*?)</tr>", text, re.DOTALL)
+    cells = [re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row) for row in rows]
+    at = cells.index(["round", "IOPS", "fit", "from mean"])
+    assert [row[0] for row in cells[at + 1 : at + 6]] == ["3", "4", "5", "6", "7"]
+    assert cells[at + 1][2] == "101"
+    assert cells[at + 5][1:] == ["120", "119", "+9.09 %"]
+    assert text.count("IOPS = 4.5 x round + 87.5 IOPS") == 1
+    assert "mean 110 IOPS; permitted range 99 to 121 IOPS" in text
+
+
+def test_a_sheet_names_plan_and_sponsor_safely(store: Store, tmp_path: Path) -> None:
+    """No text leaves its string of CSS, or the style."""
+    steady(store)
+    text = reported(tmp_path, "--sponsor", 'A"; } </style><script>', "--vendor", "V")
+    style = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert len(style) == 1
+    (right,) = re.findall(r'@top-right \{ content: "([^"]*)"', style[0])
+    assert re.sub(r"\\([0-9a-f]+) ", lambda m: chr(int(m[1], 16)), right) == (
+        'Test sponsor: A"; } </style><script>, Vendor: V'
+    )
+    assert "<dt>Vendor</dt><dd>V</dd>" in text
+
+
+def test_no_browser(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steady(store)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    out = tmp_path / "x.svg"
+    done = ioplan(
+        "report",
+        "--chart",
+        "IOPS over time",
+        "-o",
+        out,
+        "--store",
+        tmp_path / "results.db",
+    )
+    assert done.code == 2
+    assert "apt install chromium" in " ".join(done.err.split())
+    assert not out.exists()

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import product
 from math import log10
+from pathlib import Path
 from typing import Any
 
 import plotext
 import pytest
-import report_charts
+from command import ioplan
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
+from report_charts import luminance, printed
 from rich.text import Text
+from shown import shown
 
+from ioplan import iops_text
 from ioplan.results.report import (
+    FAILED,
     MOST_PARTS,
     PICTURE_KINDS,
     ChartSpec,
@@ -24,6 +33,7 @@ from ioplan.results.report import (
 )
 
 ELSEWHERE = ("bars", "latencies")
+
 PLOTS = [
     kind
     for kind, one in PICTURE_KINDS.items()
@@ -32,13 +42,14 @@ PLOTS = [
 """What has curves; test_latencies.py has what is drawn of cells."""
 
 QD = Column("x", "queue depth", "")
+
 IOPS = Column("y", "IOPS", "1/s")
 
 Calls = list[tuple[Sequence[float], Sequence[float], str]]
 
 
-def printed(picture: ChartSpec) -> list[str]:
-    return report_charts.printed(picture).splitlines()
+def lines_of(picture: ChartSpec) -> list[str]:
+    return printed(picture).splitlines()
 
 
 def picture(
@@ -60,31 +71,25 @@ def picture(
 def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
     """What is drawn: places across, places up, marker."""
     found: Calls = []
-
-    def keep(xs: Sequence[float], ys: Sequence[float], marker: str = "") -> None:
-        found.append((xs, ys, marker))
-
     for name in ("plot", "scatter"):
-        kept = getattr(plotext, name)
+        draws = getattr(plotext, name)
 
-        def both(
-            *at: Any, marker: str = "", kept: Any = kept, color: Any = None
+        def noted(
+            xs: Any, ys: Any, marker: str = "", d: Any = draws, **how: Any
         ) -> None:
-            keep(*at, marker=marker)
-            kept(*at, marker=marker, color=color)
+            found.append((xs, ys, marker))
+            d(xs, ys, marker=marker, **how)
 
-        monkeypatch.setattr(plotext, name, both)
+        monkeypatch.setattr(plotext, name, noted)
     return found
 
 
 # curves and points
-
-
 @pytest.mark.parametrize("y_scale", ["linear", "log"])
 def test_points_lie_where_their_values_are(calls: Calls, y_scale: Any) -> None:
     values = {1: 10_000.0, 2: 20_000.0, 8: 65_000.0}
     points = [({"size": "4KiB"}, (float(qd), iops)) for qd, iops in values.items()]
-    lines = printed(picture(points, x_scale="log", y_scale=y_scale))
+    lines = lines_of(picture(points, x_scale="log", y_scale=y_scale))
     ((xs, ys, _),) = calls
     assert xs == [log10(qd) for qd in values]
     at = log10 if y_scale == "log" else float
@@ -98,26 +103,20 @@ def test_each_curve_is_drawn_and_named(calls: Calls, count: int) -> None:
     """The ninth is not the last."""
     points = [
         ({"size": f"{n + 1}"}, (float(qd), 1000.0 * (n + qd)))
-        for n in range(count)
-        for qd in (1, 2)
+        for n, qd in product(range(count), (1, 2))
     ]
     one = picture(points)
-    if count > 1:
-        one = replace(
-            one, channels=replace(one.channels, color="d0", pick="", panel="")
-        )
-    text = "\n".join(printed(one))
-    assert sorted(ys[0] for _, ys, _ in calls) == [
-        1000.0 * (n + 1) for n in range(count)
-    ]
+    named = replace(one.channels, color="d0", pick="", panel="")
+    text = printed(replace(one, channels=named) if count > 1 else one)
+    firsts = sorted(ys[0] for _, ys, _ in calls)
+    assert firsts == [1000.0 * (n + 1) for n in range(count)]
     letters = [marker for _, _, marker in calls]
     if count == 1:
         assert letters == ["braille"]
-    else:
-        assert letters[:9] == list("abcdefghi")
-        assert len(set(letters)) == count
-        entries = [f"{letter} block size {n + 1}" for n, letter in enumerate(letters)]
-        assert all(entry in text for entry in entries)
+        return
+    assert letters[:9] == list("abcdefghi") and len(set(letters)) == count
+    entries = [f"{letter} block size {n + 1}" for n, letter in enumerate(letters)]
+    assert all(entry in text for entry in entries)
 
 
 def test_the_runs_of_all_cells_are_drawn_over_time(calls: Calls) -> None:
@@ -127,7 +126,7 @@ def test_the_runs_of_all_cells_are_drawn_over_time(calls: Calls) -> None:
         for t in (1, 2, 3)
     ]
     elapsed = Column("x", "time", "s")
-    printed(picture(points, "scatter", elapsed, per=("qd",)))
+    lines_of(picture(points, "scatter", elapsed, per=("qd",)))
     assert [list(ys) for _, ys, _ in calls] == [
         [100.0 * qd + t for t in (1, 2, 3)] for qd in (1, 2, 4)
     ]
@@ -135,7 +134,7 @@ def test_the_runs_of_all_cells_are_drawn_over_time(calls: Calls) -> None:
 
 def test_a_line_is_broken_where_a_point_failed(calls: Calls) -> None:
     points = [({}, (float(qd), None if qd == 3 else 100.0 * qd)) for qd in range(1, 6)]
-    printed(picture(points))
+    lines_of(picture(points))
     assert [(list(xs), marker) for xs, _, marker in calls] == [
         ([1.0, 2.0], "braille"),
         ([4.0, 5.0], "braille"),
@@ -146,7 +145,7 @@ def test_a_line_is_broken_where_a_point_failed(calls: Calls) -> None:
 def test_what_is_0_has_no_place_on_a_logarithmic_axis(calls: Calls) -> None:
     """As in the page, where its table has it all the same."""
     points = [({}, (float(qd), 100.0 * (qd - 1))) for qd in (1, 2, 3)]
-    printed(picture(points, y_scale="log"))
+    lines_of(picture(points, y_scale="log"))
     assert [(list(xs), list(ys)) for xs, ys, _ in calls] == [
         ([2.0, 3.0], [2.0, pytest.approx(log10(200))])
     ]
@@ -154,9 +153,8 @@ def test_what_is_0_has_no_place_on_a_logarithmic_axis(calls: Calls) -> None:
 
 @pytest.mark.parametrize("kind", PLOTS)
 def test_each_kind_that_has_curves_is_drawn(kind: str) -> None:
-    columns: tuple[Column, ...] = ()
+    columns, overlay = (), None
     rows: list[tuple[Any, ...]] = [(float(n), 100.0 * n) for n in (1, 2, 3)]
-    overlay = None
     if kind == "bands":
         columns = tuple(Column(f"y{n}", f"p{n}", "ns") for n in (1, 2, 3))
         rows = [(*row, 200.0 * row[0], 300.0 * row[0], 400.0) for row in rows]
@@ -171,23 +169,20 @@ def test_each_kind_that_has_curves_is_drawn(kind: str) -> None:
         window = (1.0, 3.0, 200.0, 180.0, 220.0, 100.0, 300.0, 100.0, 300.0)
         overlay = Frame(tuple(Column(key, key) for key in keys), [window])
     y = Column("y0" if kind == "bands" else "y", "latency", "ns")
-    one = picture(
-        [({}, row) for row in rows], kind, y=y, columns=columns, overlay=overlay
-    )
-    lines = printed(one)
+    data = [({}, row) for row in rows]
+    lines = lines_of(picture(data, kind, y=y, columns=columns, overlay=overlay))
     assert lines[1] == "A title"
     assert len([line for line in lines if "│" in line or "┤" in line]) >= 10
     assert ("q2" in "\n".join(lines)) == (kind == "hockey")
-    last = lines[-1]
-    assert ("a latency   b p1" in last) == (kind == "bands")
-    assert ("─ mean   ╌ limits" in last) == (kind == "convergence")
+    assert ("a latency   b p1" in lines[-1]) == (kind == "bands")
+    assert ("─ mean   ╌ limits" in lines[-1]) == (kind == "convergence")
 
 
 def test_what_has_one_place_only_is_a_line_of_text() -> None:
     points = [
         ({"metric": name}, (4.0, y)) for name, y in (("mean", 80.0), ("p99", 320.0))
     ]
-    lines = printed(picture(points, y=Column("y", "latency", "ns")))
+    lines = lines_of(picture(points, y=Column("y", "latency", "ns")))
     bars = [line.split() for line in lines[2:]]
     assert [(bar[0], bar[-2]) for bar in bars] == [("4", "80.0"), ("p99", "320")]
     assert bars[1][1] == "█" * 40 and bars[0][2] == "█" * 10
@@ -197,55 +192,44 @@ def test_bars_on_a_logarithmic_axis_stand_on_a_power_of_ten() -> None:
     names = Column("x", "workload", "text", ("a", "b", "c"))
     points = [({}, (name, y)) for name, y in (("a", 10.0), ("b", 100.0), ("c", 1000.0))]
     one = picture(points, "bars", names, x_scale="names", y_scale="log")
-    lengths = [line.count("█") for line in printed(one)[2:]]
+    lengths = [line.count("█") for line in lines_of(one)[2:]]
     assert lengths == [13, 26, 40]
-
-
-# parts
 
 
 def test_each_panel_and_each_choice_is_a_part() -> None:
     """The page has a panel for each session, and a choice among the rest."""
+    reads, sizes = ("0%", "100%"), ("4KiB", "8KiB")
+    every = product("AB", ("1", "2", "4", "8", "16"), reads, sizes, (1, 2))
     points = [
         ({"session": s, "qd": qd, "read": read, "size": size}, (float(x), 1.0 + x))
-        for s in ("A", "B")
-        for qd in ("1", "2", "4", "8", "16")
-        for read in ("0%", "100%")
-        for size in ("4KiB", "8KiB")
-        for x in (1, 2)
+        for s, qd, read, size, x in every
     ]
     one = picture(points, per=("qd",))
-    found = parts(one)
-    assert [part.name for part in found] == [
+    names = [part.name for part in parts(one)]
+    assert names == [
         f"read {read}, size {size}, {s}"
-        for read in ("0%", "100%")
-        for size in ("4KiB", "8KiB")
-        for s in ("A", "B")
+        for read, size, s in product(reads, sizes, "AB")
     ]
-    text = printed(one)
-    assert all(part.name in text for part in found)
+    assert {*names} <= {*lines_of(one)}
 
 
 def test_parts_that_are_too_many_are_counted() -> None:
-    points = [
-        ({"a": f"a{n}", "b": f"b{m}"}, (float(x), 1.0))
-        for n in range(25)
-        for m in range(2)
-        for x in (1, 2)
-    ]
-    one = picture(points)
-    count = len(parts(one))
-    assert count > MOST_PARTS
-    assert f"… and {count - MOST_PARTS} parts more: ioplan report" in printed(one)
+    one = picture(
+        [
+            ({"a": f"a{n}", "b": f"b{m}"}, (float(x), 1.0))
+            for n, m, x in product(range(25), range(2), (1, 2))
+        ]
+    )
+    more = len(parts(one)) - MOST_PARTS
+    assert more > 0
+    assert f"… and {more} parts more: ioplan report" in lines_of(one)
 
 
 # ticks
-
-
 def test_values_of_few_are_ticks_themselves() -> None:
     size, values = Column("x", "block size", "size"), (512.0, 1024.0, 4096.0, 65536.0)
     one = picture([({}, (v, v)) for v in values], x=size, x_scale="log")
-    assert printed(one)[-1].split() == ["512B", "1KiB", "4KiB", "64KiB"]
+    assert lines_of(one)[-1].split() == ["512B", "1KiB", "4KiB", "64KiB"]
 
 
 @pytest.mark.parametrize(
@@ -264,22 +248,19 @@ def test_ticks_are_round_figures_around_the_values(
     unit: str, low: float, high: float, texts: list[str]
 ) -> None:
     one = picture([({}, (1.0, low)), ({}, (2.0, high))], y=Column("y", "y", unit))
-    ticks = [line.partition("┤")[0].strip() for line in printed(one) if "┤" in line]
+    ticks = [line.partition("┤")[0].strip() for line in lines_of(one) if "┤" in line]
     assert ticks[::-1] == texts
 
 
 def curves_of(count: int) -> ChartSpec:
-    rows = [
-        ({"size": f"{n}KiB"}, (float(qd), n * qd))
-        for n in range(1, count + 1)
-        for qd in (1, 2, 4)
-    ]
+    places = product(range(1, count + 1), (1, 2, 4))
+    rows = [({"size": f"{n}KiB"}, (float(qd), n * qd)) for n, qd in places]
     return picture(rows, x_scale="log")
 
 
 @pytest.mark.parametrize(("count", "fine"), [(2, True), (6, True), (7, False)])
 def test_few_curves_have_colours_and_more_have_letters(count: int, fine: bool) -> None:
-    text = Text.from_ansi(report_charts.printed(curves_of(count), colors="256"))
+    text = Text.from_ansi(printed(curves_of(count), colors="256"))
     colors = {str(span.style) for span in text.spans} - {"bold", "none"}
     assert (len(colors) == count) == fine == ("aaaa" not in text.plain)
     assert all(f"{n}KiB" in text.plain for n in range(1, count + 1))
@@ -287,4 +268,106 @@ def test_few_curves_have_colours_and_more_have_letters(count: int, fine: bool) -
 
 
 def test_without_colours_curves_have_letters() -> None:
-    assert any("aaaa" in line for line in printed(curves_of(2)))
+    assert any("aaaa" in line for line in lines_of(curves_of(2)))
+
+
+TWO = """test "Two axes" {
+  run random 4KiB 100/0, qd 4 for 1s
+  vary qd in 1, 2, 16
+  vary size in 4KiB, 64KiB, 8KiB
+}
+"""
+
+
+def heatmap(cells: dict[tuple[str, str], float | None], unit: str = "1/s") -> ChartSpec:
+    """Values by their place across and down; one without a value has failed."""
+    across, down = (tuple(dict.fromkeys(place[n] for place in cells)) for n in (0, 1))
+    columns = (
+        Column("x", "queue depth", "text", across),
+        Column("row", "name", "text", down),
+        Column("y", "IOPS", unit),
+        Column("status", "status"),
+    )
+    rows = [(*p, v, "failed" if v is None else "ok") for p, v in cells.items()]
+    frame = Frame(columns, rows)
+    return ChartSpec("heatmap", "IOPS", "", frame, "x", "row")
+
+
+def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
+    """In numeric order, upwards as in the page; what `when` excludes is in none."""
+    lines = """
+  skip when qd == 2 and size == 8KiB
+  chart heatmap read.p99, bandwidth by qd, size
+  chart heatmap iops by size, qd
+  chart bars iops by qd when size == 64KiB
+}"""
+    found = shown(tmp_path, TWO.replace("\n}", lines))
+    cells = {
+        (row["asked"]["cell"]["qd"], row["asked"]["cell"]["size"]): row["total"]["iops"]
+        for row in ioplan("export", "--format", "jsonl").lines
+    }
+    assert "Read p99 latency by queue depth and block size" in found
+    _, after = found.split("Throughput by queue depth and block size, MB/s")
+    grid, rest = after.split("IOPS by block size and queue depth")
+    assert "MB/s" not in grid
+    _, _, across, heads, _, *rows = rest.splitlines()[:8]
+    assert across.strip() == "block size →"
+    sizes = ["4KiB", "8KiB", "64KiB"]
+    assert re.split(r" {2,}", heads.strip()) == ["queue depth ↓", *sizes]
+    table = [row.split() for row in rows]
+    assert [row[0] for row in table] == ["16", "2", "1"]
+    for qd, *texts in table:
+        assert texts == [iops_text(cells[qd, s]) for s in sizes if (qd, s) in cells]
+    bars_of = rest[rest.index("IOPS by queue depth (size == 64KiB)") :]
+    bars = [line.split() for line in bars_of.splitlines() if "█" in line]
+    assert {words[0]: words[-1] for words in bars} == {
+        qd: iops_text(iops) for (qd, size), iops in cells.items() if size == "64KiB"
+    }
+
+
+def test_one_that_is_too_wide_is_turned() -> None:
+    """Twenty columns have no room; as twenty rows they have."""
+    cells = {(f"{n}", name): float(n) for n in range(1, 21) for name in "ab"}
+    found = lines_of(heatmap(cells))
+    assert "name →" in found[3] and "queue depth ↓" in found[4]
+    assert [int(line.split()[0]) for line in found[6:26]] == [*range(20, 0, -1)]
+
+
+def test_one_that_has_no_room_at_all_goes_on_below() -> None:
+    places = product(range(15), range(14))
+    cells = {(f"{n}", f"row{m}"): 1000.0 * (20 * n + m) for n, m in places}
+    lines = [line.split() for line in lines_of(heatmap(cells))]
+    heads = [words[2:] for words in lines if words[:2] == ["name", "↓"]]
+    assert len(heads) > 1
+    assert [name for head in heads for name in head] == [str(n) for n in range(15)]
+    rows = [words[1:] for words in lines if words[:1] == ["row13"]]
+    texts = [iops_text(1000.0 * (20 * n + 13)) for n in range(15)]
+    assert [text for row in rows for text in row] == texts
+
+
+def test_colours_are_in_a_terminal_only() -> None:
+    values = {("1", "a"): 1.0, ("2", "a"): 50.0, ("1", "b"): 100.0, ("2", "b"): None}
+    styled, bare = (
+        printed(heatmap(values), colors="truecolor"),
+        printed(heatmap(values)),
+    )
+    assert len({*re.findall(r"48;2;\d+;\d+;\d+", styled)}) == 3
+    assert "\x1b" not in bare and FAILED in bare
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", styled)
+    assert [o.rstrip() for o in plain.splitlines()] == [
+        o.rstrip() for o in bare.splitlines()
+    ]
+
+
+@given(st.floats(0, 1))
+def test_letters_can_be_read_on_every_colour(share: float) -> None:
+    """A contrast of 4.5 is what WCAG asks of text; brighter is more, for any eye."""
+    values = {("1", "a"): 0.0, ("2", "a"): share, ("3", "a"): 1.0}
+    styled = printed(heatmap(values, ""), colors="truecolor")
+    found = re.findall(r"\x1b\[38;2;(\d+);\d+;\d+;48;2;(\d+);(\d+);(\d+)m", styled)
+    assert len(found) == 3
+    grounds = [luminance(list(map(int, rgb))) for _, *rgb in found]
+    for (letters, *_), ground in zip(found, grounds, strict=True):
+        low, high = sorted((ground, 0.0 if letters == "0" else 1.0))
+        assert (high + 0.05) / (low + 0.05) >= 4.5
+    assert grounds[0] <= grounds[1] + 1e-9 and grounds[1] <= grounds[2] + 1e-9

@@ -170,7 +170,7 @@ def bomb(size: int) -> bytes:
     return b"".join(packer.compress(part) for _ in range(size >> 20)) + packer.flush()
 
 
-def test_a_bomb_is_refused_before_it_is_unpacked(
+def test_a_bomb_is_refused_unopened(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("ioplan.results.share.container.MOST_BYTES", 1 << 20)
@@ -274,7 +274,7 @@ def test_contents_that_cannot_be_are_refused(made: Callable[[], bytes]) -> None:
     assert len(str(caught.value)) < 400
 
 
-def test_many_small_bombs_are_refused_before_they_are_decoded(
+def test_small_bombs_are_refused_together(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Each series is as large as one may be, and packed once more by the archive."""
@@ -418,9 +418,7 @@ def test_the_gate_is_before_the_file(tmp_path: Path, store_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [".envrc", "a/.git/config", "lab.toml", "ioplan.toml"])
-def test_settings_of_programs_are_not_unpacked(
-    name: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_settings_are_not_unpacked(name: str, tmp_path: Path, store_path: Path) -> None:
     files = Resolved(files={name: "workload w = random 4KiB 100/0\n"})
     one = CONTENT[0]
     update = {"resolved": files}
@@ -454,7 +452,7 @@ def refigured(change: dict[str, Any], total: dict[str, Any]) -> Bundled:
         ({"streams": ()}, {}),
     ],
 )
-def test_figures_that_contradict_the_counts_are_refused(
+def test_figures_against_the_counts_are_refused(
     change: dict[str, Any], total: dict[str, Any]
 ) -> None:
     with pytest.raises(BundleError, match="the results are inconsistent"):

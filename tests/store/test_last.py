@@ -1,4 +1,4 @@
-"""`last` is what was started last, however short the time between two starts."""
+"""Sessions: which is the last, all in few words, and the filters of what is listed."""
 
 from __future__ import annotations
 
@@ -7,23 +7,28 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from command import ioplan
+from figures import record
+from pydantic import ValidationError
 from sessions import session
 
-from ioplan.records import new_session_id
+from ioplan.records import Drive, RunDetail, Session, Verdict, new_session_id
 from ioplan.results import Bundled, bundle_bytes
-from ioplan.results.store import Store
+from ioplan.results.store import SessionFilter, Store
 from ioplan_lab import Job, Jobs, lane_folders
 
 INSTANT_NS = 1_795_000_000_123_456_789
+
 HOUR_NS = 3600 * 10**9
+
 MORE_IDS = """
 from ioplan.records.session_id import new_session_id
 print(*(new_session_id() for _ in range(200)))"""
@@ -56,12 +61,6 @@ def ten(clock: Clock, request: pytest.FixtureRequest) -> list[str]:
 
 def shuffled(ids: list[str]) -> list[str]:
     return random.Random(7).sample(ids, len(ids))
-
-
-def listed(column: str) -> list[str]:
-    """Of all sessions, in the order of `ioplan ls`."""
-    lines = ioplan("ls", "--format", "jsonl").out.splitlines()
-    return [Path(json.loads(line)[column]).name for line in lines]
 
 
 def test_ids_tell_their_time_to_a_microsecond(clock: Clock) -> None:
@@ -97,9 +96,7 @@ def test_the_last_job_has_the_greatest_id(ten: list[str], tmp_path: Path) -> Non
     assert lanes == ten[::-1]
 
 
-def test_of_a_bundle_the_last_is_what_was_started_last(
-    ten: list[str], tmp_path: Path
-) -> None:
+def test_of_a_bundle_the_last_began_last(ten: list[str], tmp_path: Path) -> None:
     sessions = [Bundled(session(id=id, status="ok"), (), ()) for id in shuffled(ten)]
     bundle = tmp_path / "x.ioplan-bundle"
     bundle.write_bytes(bundle_bytes(tuple(sessions), b"report"))
@@ -119,32 +116,29 @@ def test_of_imports_the_last_is_what_fio_ended_last(tmp_path: Path) -> None:
         made = tmp_path / f"r{at}.json"
         made.write_text(json.dumps(fio_results(int(f"1700000000{at}"))))
         assert ioplan("import", made).code in (0, 1)
-    assert listed("plan_file") == [f"r{at}00.json" for at in range(9, -1, -1)]
+    listed = ioplan("ls", "--format", "jsonl").lines
+    names = [Path(str(one["plan_file"])).name for one in listed]
+    assert names == [f"r{at}00.json" for at in range(9, -1, -1)]
     assert "r900.json" in ioplan("show", "last").out
 
 
 def fio_results(ended_ms: int) -> dict[str, object]:
     part = {"io_bytes": 4096, "total_ios": 1, "runtime": 1000}
-    job = {"jobname": "a", "job options": {"rw": "randread"}, "read": part}
-    none = {"write": part | {"io_bytes": 0, "total_ios": 0}}
-    return {
-        "fio version": "fio-3.36",
-        "timestamp": ended_ms // 1000,
-        "timestamp_ms": ended_ms,
-        "global options": {"runtime": "1"},
-        "jobs": [job | none | {"trim": none["write"], "groupid": 0, "error": 0}],
-    }
+    none = part | {"io_bytes": 0, "total_ios": 0}
+    job = {"jobname": "a", "job options": {"rw": "randread"}, "groupid": 0, "error": 0}
+    times = {"timestamp": ended_ms // 1000, "timestamp_ms": ended_ms}
+    jobs = [job | {"read": part, "write": none, "trim": none}]
+    head = {"fio version": "fio-3.36", "global options": {"runtime": "1"}}
+    return head | times | {"jobs": jobs}
 
 
 def test_a_clock_that_is_set_back_changes_no_order(clock: Clock) -> None:
+    """But one that was years ahead does not lead ids for ever."""
     ids = []
     for time_ns in (INSTANT_NS, INSTANT_NS - HOUR_NS, INSTANT_NS - HOUR_NS + 1000):
         clock(time_ns)
         ids.append(new_session_id())
     assert ids == sorted(ids)
-
-
-def test_a_clock_that_was_years_ahead_does_not_lead_ids_for_ever(clock: Clock) -> None:
     clock(INSTANT_NS + 24 * 365 * HOUR_NS)
     ahead = new_session_id()
     clock(INSTANT_NS)
@@ -164,7 +158,7 @@ def test_processes_that_start_at_once_differ_and_have_an_order(clock: Clock) -> 
     assert len(every) == 800 and before < every[0] and every[-1] < new_session_id()
 
 
-def test_without_a_place_for_it_the_time_alone_decides(
+def test_without_a_counter_time_decides(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -175,7 +169,7 @@ def test_without_a_place_for_it_the_time_alone_decides(
 
 
 @pytest.mark.parametrize("content", [b"", b"what", b"-1", b"9" * 24])
-def test_a_damaged_counter_is_left(
+def test_a_damaged_counter_is_none(
     clock: Clock, content: bytes, tmp_path: Path
 ) -> None:
     clock(INSTANT_NS)
@@ -184,3 +178,101 @@ def test_a_damaged_counter_is_left(
     kept.write_bytes(content)
     first = new_session_id()
     assert first.startswith("2026") and first < new_session_id()
+
+
+FAST = Drive(serial="S4EV_1", model="ACME 9", firmware="1.0", lab_name="fast1")
+
+SLOW = Drive(serial="S4EVX2", model="ACME 9", wwid="eui.0011")
+
+HELD = Verdict(expectation="e", outcome="held", actual=2, limit=1, unit="1/s")
+
+
+def made(number: int, **more: object) -> Session:
+    at = f"2026-11-21T05:00:0{number}.000+00:00"
+    return session(f"20261121-05000{number}-aaaa", **{"started_at": at, **more})
+
+
+SESSIONS = (
+    made(
+        1, drive=FAST, host_name="alpha", job="J1", tags=("nightly", "lab_2"),
+        note="new cable", person="ada", status="ok",
+        ended_at="2026-11-21T06:00:01.500+00:00",
+    ),
+    made(2, drive=SLOW, host_name="beta", job="J1", tags=("labx2",), plan="Other one"),
+    made(3, target="/srv/a.bin", host_name="beta", status="failed"),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    path = tmp_path_factory.mktemp("overview") / "results.db"
+    outcomes = (("held", "failed", "undecided"), ("held", "undecided"), ("held",))
+    with Store.open(path) as opened:
+        for one, verdicts in zip(SESSIONS, outcomes, strict=True):
+            opened.begin(one)
+            for seq, outcome in enumerate(verdicts, 1):
+                judged = HELD.model_copy(update={"outcome": outcome})
+                made = record(seq, session=one.id, verdicts=(judged,))
+                opened.add(made, RunDetail())
+        yield opened
+
+
+def test_a_session_comes_back_with_all_of_it(store: Store) -> None:
+    assert store.sessions() == [*reversed(SESSIONS)]
+    assert [store.session(one.id) for one in SESSIONS] == [*SESSIONS]
+
+
+def test_an_overview_says_what_the_session_and_its_records_say(store: Store) -> None:
+    found = store.overview()
+    for one, whole in zip(found, store.sessions(), strict=True):
+        same = ("plan", "plan_file", "status", "started_at", "ended_at", "backend")
+        same += ("target", "host_name", "person", "job", "drive", "tags", "note")
+        for name in ("id", "ioplan", *same):
+            assert getattr(one, name) == getattr(whole, name)
+        assert one.runs == store.count(one.id)
+    assert [one.verdict for one in found] == ["undecided", "undecided", "failed"]
+    assert found[-1].duration_s == 3600.5
+    assert [one.drive_name for one in found] == ["/srv/a.bin", "S4EVX2", "fast1"]
+
+
+FILTERS: list[tuple[dict[str, Any], str]] = [
+    *(({}, "321"), ({"limit": 2}, "32"), ({"limit": 0}, "")),
+    *(({"drive": "FAST1"}, "1"), ({"drive": "s4ev*"}, "21"), ({"drive": "s4ev"}, "")),
+    ({"drive": "S4EV_*"}, "1"),  # `_` and `%` stand for themselves
+    *(({"drive": "eui.0011"}, "2"), ({"drive": "/srv/a.bin"}, "3")),
+    *(({"host": "beta"}, "32"), ({"host": "beta", "status": "failed"}, "3")),
+    *(({"plan": "other*"}, "2"), ({"job": "j1"}, "21"), ({"tag": "nightly"}, "1")),
+    *(({"tag": ("nightly", "lab_2")}, "1"), ({"tag": ("nightly", "labx2")}, "")),
+    *(({"tag": "lab_2"}, "1"), ({"tag": "ab_2"}, ""), ({"tag": "lab*"}, "21")),
+    *(({"verdict": "failed"}, "1"), ({"verdict": "undecided"}, "32")),
+    *(({"status": "running"}, "2"), ({"since": "2026-11-21T05:00:02"}, "32")),
+    *(({"text": "cable"}, "1"), ({"text": "OTHER"}, "2"), ({"text": "100%"}, "")),
+]
+
+
+def test_filters(store: Store) -> None:
+    for wanted, numbers in FILTERS:
+        found = [one.id for one in store.overview(SessionFilter(**wanted))]
+        assert found == [made(int(n)).id for n in numbers], wanted
+
+
+def test_it_is_one_query_for_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    with store.reading() as connection:
+        kind = type(connection)
+    rows = kind.rows
+
+    def noted(self: Any, query: str, **values: Any) -> Any:
+        asked.append(query)
+        return rows(self, query, **values)
+
+    monkeypatch.setattr(kind, "rows", noted)
+    store.overview(SessionFilter(drive="fast1", tag="nightly", verdict="failed"))
+    assert len(asked) == 1
+
+
+def test_tags_are_a_set_of_words() -> None:
+    assert made(1, tags=("b", "a", "b")).tags == ("a", "b")
+    for tag in ("", "two words", "a,b", 'a"b', "-x", "x" * 65):
+        with pytest.raises(ValidationError, match="tags"):
+            made(1, tags=(tag,))

@@ -1,16 +1,22 @@
-"""What a host has not delivered yet is kept, and sent until it has arrived."""
+"""What a host has not delivered is kept and sent; a store that is lost is written anew."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import ioplan
-from figures import measurement, run
+from command import ioplan, plan_file
+from figures import measurement, record, run
+from refused import refused
 from sessions import put, session
+from started import started
 
+from ioplan import StoreFault
+from ioplan.records import RunDetail
 from ioplan.results.store import (
     Delivery,
     Outbox,
@@ -25,7 +31,9 @@ from ioplan.results.store.delivery.reasons import shown
 from ioplan.results.store.session_folder import session_folder
 
 MADE = measurement()
+
 IDS = [f"20261121-05000{number}-aaaa" for number in range(3)]
+
 NOWHERE = "postgresql://lab:secret@127.0.0.1:1/ioplan"
 
 
@@ -95,31 +103,27 @@ def test_a_refused_session_is_told_and_holds_up_no_other(outbox: Outbox) -> None
 
 
 def test_a_session_that_is_dropped_is_not_sent(outbox: Outbox) -> None:
-    for words, text in (
-        ([IDS[1]], "is no longer to be sent"),
-        ([IDS[1]], "was not to be sent"),
-    ):
-        done = ioplan("push", *words, "--drop", "--store", outbox.store)
+    for text in ("is no longer to be sent", "was not to be sent"):
+        done = ioplan("push", IDS[1], "--drop", "--store", outbox.store)
         assert done.code == 0 and text in done.out
     assert ioplan("push", "--drop", "--store", outbox.store).code == 2
     send_all(outbox.store, 0)
     assert list(there(outbox)) == [IDS[0], IDS[2]]
 
 
-def test_a_server_that_does_not_answer_is_named_and_tried_again(
+def test_a_silent_server_is_tried_again(
     outbox: Outbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address(outbox, IDS[:2], NOWHERE)
-    answers = [outbox.store.with_name("b.db"), NOWHERE]
+    waits: list[float] = []
 
     def wait(outbox: Outbox, seconds: float) -> None:
         """The server is there again after the second failure."""
         waits.append(seconds)
         assert outbox.report()[IDS[0]].error == "Connection refused"
         if len(waits) == 2:
-            address(outbox, IDS, str(answers[0]))
+            address(outbox, IDS, str(outbox.store.with_name("b.db")))
 
-    waits: list[float] = []
     monkeypatch.setattr(sender, "_wait", wait)
     send_all(outbox.store, 60)
     assert there(outbox) == dict.fromkeys(IDS, 2) and outbox.entries() == []
@@ -165,65 +169,38 @@ def test_a_password_is_not_shown_with_what_is_missing() -> None:
     assert shown(NOWHERE) == "postgresql://lab:***@127.0.0.1:1/ioplan"
 
 
-# what was delivered is asked for again
+LOST = ("verdict", "run_blob", "run_telemetry", "run_intervals", "event", "run")
+LOSSES_THERE = (LOST, (*LOST, "session"))
 
 
-def shared_of(outbox: Outbox) -> Store:
-    return Store.open(outbox.store.with_name("b.db"))
-
-
-def lose(outbox: Outbox, *tables: str) -> None:
-    """As after restoring an older backup: all is gone, or what these tables had."""
-    with shared_of(outbox) as shared, shared.writing() as connection:
-        for table in tables:
-            connection.change(f"DELETE FROM {table}", {})
-
-
-LOST = (
-    ("verdict", "run_blob", "run_telemetry", "run_intervals", "event", "run"),
-    (
-        "verdict",
-        "run_blob",
-        "run_telemetry",
-        "run_intervals",
-        "event",
-        "run",
-        "session",
-    ),
-)
-
-
-@pytest.mark.parametrize("tables", LOST)
-def test_delivered_is_what_the_shared_store_has_now(
+@pytest.mark.parametrize("tables", LOSSES_THERE)
+def test_a_restored_backup_is_noticed_and_filled(
     outbox: Outbox, tables: tuple[str, ...]
 ) -> None:
+    """As after restoring an older backup: all is gone, or what these tables had."""
     place = str(outbox.store.with_name("b.db"))
     send_all(outbox.store, 0)
-    now = delivered_now(outbox.store, IDS, place)
-    assert {(one.done, one.stored, one.runs) for one in now.values()} == {(True, 2, 2)}
-    lose(outbox, *tables)
-    now = delivered_now(outbox.store, IDS, place)
-    assert {(one.done, one.stored, one.runs) for one in now.values()} == {(False, 0, 2)}
-
-
-@pytest.mark.parametrize("tables", LOST)
-def test_a_restored_backup_is_noticed_and_filled_again(
-    outbox: Outbox, tables: tuple[str, ...]
-) -> None:
-    send_all(outbox.store, 0)
-    lose(outbox, *tables)
+    assert now_there(outbox, place) == {(True, 2, 2)}
+    with Store.open(Path(place)) as shared, shared.writing() as connection:
+        for table in tables:
+            connection.change(f"DELETE FROM {table}", {})
+    assert now_there(outbox, place) == {(False, 0, 2)}
     assert outbox.due() == [] and outbox.is_check_due()
     sender.main(str(outbox.store), "0")
     assert there(outbox) == dict.fromkeys(IDS, 2)
     assert outbox.entries() == [] and not outbox.is_check_due()
 
 
+def now_there(outbox: Outbox, place: str) -> set[tuple[bool, int, int]]:
+    """Whether sessions are delivered, with how many runs of how many."""
+    now = delivered_now(outbox.store, IDS, place).values()
+    return {(one.done, one.stored, one.runs) for one in now}
+
+
 def test_a_shared_store_that_is_away_has_nothing_for_sure(outbox: Outbox) -> None:
     send_all(outbox.store, 0)
-    now = delivered_now(outbox.store, IDS, NOWHERE)
-    assert {(one.done, one.stored, one.error) for one in now.values()} == {
-        (False, 0, "Connection refused")
-    }
+    for one in delivered_now(outbox.store, IDS, NOWHERE).values():
+        assert (one.done, one.stored, one.error) == (False, 0, "Connection refused")
 
 
 def test_what_was_dropped_is_not_entered_again(outbox: Outbox) -> None:
@@ -234,17 +211,14 @@ def test_what_was_dropped_is_not_entered_again(outbox: Outbox) -> None:
 
 def test_of_a_host_that_is_away_the_shared_store_is_asked(outbox: Outbox) -> None:
     """What is known of it is how many runs it had."""
-    place = str(outbox.store.with_name("b.db"))
     with Store.open(outbox.store) as local:
         for id in IDS:
             local.finish(id, "ok", "2026-11-21T06:00:00+00:00")
     send_all(outbox.store, 0)
-    now = stored_now(place, IDS, {IDS[0]: 2, IDS[1]: 3, "none": 1})
-    assert [(now[id].done, now[id].stored) for id in (IDS[0], IDS[1], "none")] == [
-        (True, 2),
-        (False, 2),
-        (False, 0),
-    ]
+    asked = {IDS[0]: 2, IDS[1]: 3, "none": 1}
+    now = stored_now(str(outbox.store.with_name("b.db")), IDS, asked)
+    found = [(now[id].done, now[id].stored) for id in asked]
+    assert found == [(True, 2), (False, 2), (False, 0)]
 
 
 def test_a_store_that_was_moved_away_is_not_created_again(outbox: Outbox) -> None:
@@ -252,3 +226,72 @@ def test_a_store_that_was_moved_away_is_not_created_again(outbox: Outbox) -> Non
     outbox.store.rename(outbox.store.with_name("away.db"))
     sender.main(str(outbox.store), "0")
     assert not outbox.store.exists()
+
+
+RUNS = """test "Reads" {
+  vary qd in 1, 2, 4, 8
+  run random 4KiB 100/0 for 400ms
+}"""
+
+
+def remove(path: Path) -> None:
+    for one in path.parent.glob(f"{path.name}*"):
+        one.unlink()
+
+
+def replace_it(path: Path) -> None:
+    other = path.with_name("other.db")
+    Store.open(other).close()
+    other.replace(path)
+
+
+def restore_a_copy(path: Path) -> None:
+    shutil.copyfile(path, path.with_name("copy.db")).replace(path)
+
+
+LOSSES = [remove, Path.unlink, replace_it, restore_a_copy]
+
+
+@pytest.mark.parametrize("lose", LOSSES)
+def test_all_of_it_is_written_anew(
+    tmp_path: Path, lose: Callable[[Path], None]
+) -> None:
+    path = tmp_path / "results.db"
+    with Store.open(path) as store:
+        put(store, record(1))
+        lose(path)
+        with refused(StoreFault.STORE_LOST, "was removed or replaced") as caught:
+            store.add(record(2), RunDetail())
+        store.finish(record(1).session, "failed", "2026-01-01T00:00:00Z")
+    found = re.search(r"\S+-rescued-\S+\.db", str(caught.value))
+    assert found
+    with Store.open(found[0]) as copy:
+        assert [one.seq for one in copy.records(record(1).session)] == [1, 2]
+        assert copy.session("last").status == "failed"
+
+
+def test_a_file_that_was_emptied_is_noticed(tmp_path: Path) -> None:
+    path = tmp_path / "results.db"
+    with Store.open(path) as store:
+        store.begin(session())
+        os.truncate(path, 0)
+        with pytest.raises(StoreError):
+            store.add(record(1), RunDetail())
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_a_session_ends_with_3_and_says_where_they_are(tmp_path: Path) -> None:
+    path, scratch = tmp_path / "results.db", tmp_path / "scratch"
+    plan = plan_file(tmp_path, RUNS)
+    words = (plan, "--store", path, "--target", scratch, "--create", "8MiB")
+    with started(*words) as run:
+        run.until("record")
+        remove(path)
+        code = run.end()
+    assert code == 3, run.said
+    found = re.search(r"\S+-rescued-\S+\.db", run.said)
+    assert found, run.said
+    with Store.open(found[0]) as copy:
+        kept = list(copy.records(copy.session("last").id))
+    assert len(kept) == 2 and all(one.status == "ok" for one in kept)

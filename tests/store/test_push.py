@@ -96,7 +96,7 @@ def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None
 
 @needs_postgres
 @pytest.mark.long
-def test_a_session_looks_complete_only_when_all_its_runs_are_there(
+def test_a_session_is_complete_with_its_runs(
     tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where the database's disk is full once the session's row is there."""
@@ -134,7 +134,7 @@ def test_what_comes_later_is_sent_later(tmp_path: Path, database: str) -> None:
         assert contents(shared) == contents(local)
 
 
-def test_pushing_a_session_looks_at_that_one_only(
+def test_pushing_looks_at_one_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No statement on either side walks through a table, however many rows it has."""
@@ -200,9 +200,7 @@ def test_another_session_of_that_id_is_refused(tmp_path: Path, database: str) ->
         ("meta AS SELECT 'layout' AS name, '9' AS value", "has layout 9"),
     ],
 )
-def test_a_database_of_something_else_gets_no_tables(
-    database: str, made: str, said: str
-) -> None:
+def test_a_foreign_database_gets_no_tables(database: str, made: str, said: str) -> None:
     import psycopg
 
     tables = "SELECT table_name FROM information_schema.tables"
@@ -290,7 +288,7 @@ def test_tags_join_those_that_are_there(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @needs_postgres
-def test_a_server_that_is_killed_in_the_middle_gets_the_rest(
+def test_a_killed_server_gets_the_rest(
     tmp_path: Path, database: str, server: Server
 ) -> None:
     """And no row of what it had committed is sent again."""
@@ -318,9 +316,7 @@ def test_a_server_that_is_killed_in_the_middle_gets_the_rest(
 @pytest.mark.slow
 @needs_postgres
 @pytest.mark.long
-def test_a_lab_shares_what_its_hosts_run(
-    tmp_path: Path, database: str, store_path: Path
-) -> None:
+def test_a_lab_shares_its_runs(tmp_path: Path, database: str, store_path: Path) -> None:
     """`run` pushes by itself; ls, show, report and export read from there."""
     lab = tmp_path / "lab.toml"
     lab.write_text(f'backend = "sim"\nresults = "{database}"\n')
@@ -339,9 +335,7 @@ def test_a_lab_shares_what_its_hosts_run(
 
 @pytest.mark.long
 @needs_postgres
-def test_each_lane_of_a_group_is_shared(
-    tmp_path: Path, database: str, store_path: Path
-) -> None:
+def test_each_lane_is_shared(tmp_path: Path, database: str, store_path: Path) -> None:
     lab = tmp_path / "lab.toml"
     targets = "".join(f'[targets.{name}]\npath = "/x/{name}"\n' for name in "ab")
     away = database.replace("host=", "host=/nowhere")
@@ -366,7 +360,7 @@ def test_each_lane_of_a_group_is_shared(
 @needs_postgres
 @pytest.mark.long
 @pytest.mark.promise("exit_codes.undelivered")
-def test_a_run_does_not_need_the_database(
+def test_a_run_needs_no_database(
     tmp_path: Path, database: str, store_path: Path
 ) -> None:
     lab = tmp_path / "lab.toml"
@@ -384,7 +378,7 @@ def test_a_run_does_not_need_the_database(
 
 @pytest.mark.slow
 @needs_postgres
-def test_the_next_command_sends_what_an_earlier_one_could_not(
+def test_the_next_command_sends(
     tmp_path: Path, database: str, store_path: Path
 ) -> None:
     filled(store_path, 3).close()

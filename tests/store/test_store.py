@@ -149,9 +149,7 @@ def test_what_is_added_comes_back(store: Store) -> None:
     assert store.session(ID) == session()
 
 
-def test_records_of_one_test_and_in_pages(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_come_in_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ioplan.results.store.pages.PAGE", 2)
     for seq in range(1, 8):
         store.add(record(seq, test="odd" if seq % 2 else "even"), RunDetail())
@@ -309,7 +307,7 @@ def test_threads_share_a_store(path: Path) -> None:
 
 @pytest.mark.parametrize("other", [0, 7])
 @pytest.mark.promise("store.layout")
-def test_a_record_of_another_schema_is_refused(
+def test_records_of_another_schema_are_refused(
     store: Store, path: Path, other: int
 ) -> None:
     store.add(*run(1))
@@ -386,9 +384,7 @@ def test_tags_that_are_none_are_refused(store: Store, path: Path, tags: str) -> 
             reads()
 
 
-def test_reading_leaves_a_store_s_mode_and_writing_sets_it(
-    store: Store, path: Path
-) -> None:
+def test_reading_leaves_the_mode_and_writing_sets_it(store: Store, path: Path) -> None:
     """Also while somebody else reads, which is waited for."""
     store.close()
     change(path, "pragma journal_mode = delete")
@@ -437,9 +433,7 @@ def locked_file(store: Store, path: Path, open_folder: Path) -> Iterator[Path]:
     open_folder.chmod(0o755)
 
 
-def test_what_cannot_be_written_can_be_read(
-    locked_file: Path, ordinary_user: None
-) -> None:
+def test_what_is_read_only_can_be_read(locked_file: Path, ordinary_user: None) -> None:
     with pytest.raises(StoreError, match="is read-only"):
         Store.open(locked_file).begin(session("20261123-other"))
     with Store.to_read(locked_file) as locked:
@@ -457,7 +451,7 @@ def copied_log(locked_file: Path) -> None:
     locked_file.parent.chmod(0o555)
 
 
-def test_what_is_not_all_in_the_file_is_not_read_in_part(
+def test_half_a_store_is_not_read(
     locked_file: Path, copied_log: None, ordinary_user: None
 ) -> None:
     with pytest.raises(StoreError, match=r"see that .* you may write|is read-only"):
@@ -475,7 +469,7 @@ def test_what_is_not_all_in_the_file_is_not_read_in_part(
         ("compare", "20261121", "20261122"),
     ],
 )
-def test_commands_that_read_do_so_on_a_read_only_mount(
+def test_readers_work_on_a_read_only_mount(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     place = tmp_path / "50% #1?"
@@ -674,7 +668,7 @@ def change(path: Path, statement: str) -> None:
 
 
 @pytest.mark.parametrize("is_at_work", [True, False])
-def test_every_reader_says_that_a_session_was_left_behind(
+def test_every_reader_tells_of_a_session_left_behind(
     path: Path, is_at_work: bool
 ) -> None:
     """Its process holds the lock of its folder for as long as it lives."""

@@ -249,7 +249,7 @@ ATTACKS = (
     Attack(
         "the store is removed, replaced or emptied while a session writes to it",
         "exit code 3; its content is in a new file, which the message names",
-        "store/test_lost_store.py::test_a_session_ends_with_3_and_says_where_they_are",
+        "store/test_outbox.py::test_a_session_ends_with_3_and_says_where_they_are",
     ),
     Attack(
         "`data random` is compressed, by zstd over windows of 4 KiB to 1 MiB",
@@ -274,7 +274,7 @@ ATTACKS = (
     Attack(
         "a slow stream beside a fast one",
         "a row for each direction of each stream",
-        "report/test_streams.py::test_the_page_has_a_row_for_each",
+        "report/test_show.py::test_the_page_has_a_row_for_each",
     ),
     Attack(
         "reads of space that was never written",

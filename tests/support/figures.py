@@ -17,15 +17,17 @@ from ioplan.job import (
     Result,
     StreamCounts,
 )
+from ioplan.language import SteadyRule, parse_metric
 from ioplan.records import (
     BackendFacts,
     DirectionResult,
     Interval,
     RunDetail,
     RunRecord,
+    Steady,
 )
 from ioplan.records.record import Asked
-from ioplan.results.measure import Histogram, Measurement
+from ioplan.results.measure import Figure, Histogram, Measurement, assess
 from ioplan.workload import Direction, SizeShare, Stream, Workload
 
 SECOND_NS = 10**9
@@ -239,3 +241,9 @@ def without_io(seq: int, **more: Any) -> RunRecord:
     total = measurement(seq).total.model_copy(update=nothing)
     fields = {"status": "failed", "directions": {}, "streams": ()}
     return record(seq, **{"total": total, **fields, **more})
+
+
+def assessed(*values: float, metric: str = "iops", **rule: Any) -> Steady:
+    """What is said of rounds with these values, by the usual rule but for `rule`."""
+    asked = SteadyRule(metric=parse_metric(metric), **rule)
+    return assess(asked, [Figure(value) for value in values])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from typing import Any
 
@@ -12,7 +12,14 @@ from rich.console import Console
 
 from ioplan.language import Metric, Test, parse_metric
 from ioplan.results import report
-from ioplan.results.report import ChartSpec, Document, Reader, document, points
+from ioplan.results.report import (
+    ChartSpec,
+    Document,
+    Headline,
+    Reader,
+    document,
+    points,
+)
 from ioplan.results.store import Store
 
 ID = SESSION_ID
@@ -58,3 +65,20 @@ def printed(picture: ChartSpec, width: int = 80, colors: Any = None) -> str:
     assert colors or ("\x1b" not in text)
     assert colors or max(map(len, text.splitlines())) <= width
     return text
+
+
+def headline(value: float | None, **more: Any) -> Headline:
+    """Of the IOPS of random reads at queue depth 1, without any cells."""
+    fields: dict[str, Any] = {"name": "IOPS", "metric": "iops", "unit": "1/s"}
+    fields |= {"kind": "", "where": "QD 1", "definition": "", "cell": {}, "load": 1}
+    fields |= {"among": frozenset(), "access": "random reads"}
+    return Headline(value=value, **fields | more)
+
+
+def luminance(rgb: Sequence[float]) -> float:
+    """The relative luminance of a colour in parts of 255, as WCAG 2 defines it."""
+    parts = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in (part / 255 for part in rgb)
+    ]
+    return sum(w * p for w, p in zip((0.2126, 0.7152, 0.0722), parts, strict=True))

@@ -15,6 +15,7 @@ from ioplan.results.report.documents import Section as Section
 from ioplan.results.report.headlines.headline import Headline as Headline
 from ioplan.results.report.headlines.headlines import by_test as by_test
 from ioplan.results.report.headlines.league import overall as overall
+from ioplan.results.report.headlines.sentence import sentence as sentence
 from ioplan.results.report.headlines.session_league import league_of as league_of
 from ioplan.results.report.html.page import page as page
 from ioplan.results.report.html.page import worst as worst
