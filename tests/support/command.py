@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from ioplan.cli import run
+from ioplan.cli import IOPLAN, Command, Group, run
 
 
 class Done(Struct, frozen=True):
@@ -30,6 +30,17 @@ class Done(Struct, frozen=True):
         """The JSON lines of one type."""
         return [line for line in self.lines if line["type"] == kind]
 
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """Those of the runs."""
+        return [line["record"] for line in self.of("record")]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """That of the only run."""
+        (found,) = self.records or pytest.fail(self.err)
+        return found
+
 
 def ioplan(*arguments: str | Path, stdin: str = "") -> Done:
     """Call it; an exception that reaches the caller fails the test."""
@@ -44,6 +55,15 @@ def ioplan(*arguments: str | Path, stdin: str = "") -> Done:
 def _text(stream: TextIOWrapper) -> str:
     stream.seek(0)
     return stream.read()
+
+
+def commands(group: Group = IOPLAN, path: str = "") -> dict[str, Command]:
+    """All commands of ioplan by the words that call them."""
+    found: dict[str, Command] = {}
+    for entry in group.entries:
+        words = f"{path} {entry.name}".strip()
+        found |= commands(entry, words) if isinstance(entry, Group) else {words: entry}
+    return found
 
 
 def plan_file(folder: Path, text: str, name: str = "plan.ioplan") -> Path:

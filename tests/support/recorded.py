@@ -55,10 +55,8 @@ def run(
 
 def record_of(done: Done) -> dict[str, Any]:
     """The record of a run that went well."""
-    assert done.of("record"), done.err
-    found: dict[str, Any] = done.of("record")[0]["record"]
-    assert found["status"] == "ok", found["message"]
-    return found
+    assert done.record["status"] == "ok", done.record["message"]
+    return done.record
 
 
 def keys(ios: Any, *kinds: int) -> list[tuple[int, ...]]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import Done, ioplan, plan_file
-from without_io_uring import engine_without_io_uring
 
 from ioplan.results.store import Store
 from ioplan_witness import Device
@@ -37,7 +35,7 @@ def test_more_errors_than_allowed_fail_the_run(
     clause: str, says: str, device: Callable[..., Device], tmp_path: Path
 ) -> None:
     done = run(device(fault=EVERY_TENTH), tmp_path, clause)
-    record = done.of("record")[0]["record"]
+    record = done.record
     assert done.code != 0 and record["status"] == "failed"
     assert says in record["message"], record["message"]
 
@@ -54,7 +52,7 @@ def test_allowed_errors_are_counted_by_errno(
     made = device(fault=EVERY_TENTH, latency=slow)
     done = run(made, tmp_path, f", errors allowed{clause}")
     assert done.code == 0, done.out
-    record: dict[str, Any] = done.of("record")[0]["record"]
+    record = done.record
     read = record["directions"]["read"]
     errors = record["backend"]["facts"]["errors"]
     assert errors["main"]["EIO"]["ios"] == read["errors"]
@@ -72,7 +70,7 @@ def test_what_failed_is_issued_again(
     made = device(fault=EVERY_TENTH, latency=slow)
     done = run(made, tmp_path, ", retry 2")
     assert done.code == 0, done.out
-    record: dict[str, Any] = done.of("record")[0]["record"]
+    record = done.record
     read = record["directions"]["read"]
     attempts = record["backend"]["facts"]["retried"]["main"]["EIO"]
     assert not read["errors"] and "errors" not in record["backend"]["facts"]
@@ -91,7 +89,7 @@ def test_what_fails_each_time_has_failed(
 ) -> None:
     made = device(fault=[{"error": "EIO", "range": ["0B", "1MiB"], "every": 1}])
     done = run(made, tmp_path, f", errors allowed, retry {retries}")
-    record: dict[str, Any] = done.of("record")[0]["record"]
+    record = done.record
     facts, errors = record["backend"]["facts"], record["directions"]["read"]["errors"]
     assert errors and facts["errors"]["main"]["EIO"]["ios"] == errors
     assert facts["retried"]["main"]["EIO"] == pytest.approx(retries * errors, abs=12)
@@ -99,26 +97,19 @@ def test_what_fails_each_time_has_failed(
 
 @pytest.mark.long_but_first
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["io_uring", "sync"])
 @pytest.mark.parametrize(
     "clause", [", qd 4, rate 500 iops", ", qd 4, pause 1ms", ", qd 2 each, threads 2"]
 )
 def test_a_repeated_io_leaves_the_rest_as_it_was(
-    clause: str,
-    mode: str,
-    device: Callable[..., Device],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    clause: str, mode: str, device: Callable[..., Device], tmp_path: Path
 ) -> None:
     """No arrival, pause or I/O of a limit is lost by it, in either mode."""
-    if mode == "sync":
-        monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
     made = device(fault=EVERY_TENTH)
     plan = f'test "A" {{ run random 4KiB 100/0{clause}, retry 3 for 4MiB }}'
     target = ("--target", made.disk, "--backend", "io_uring", "--json")
     done = ioplan("run", plan_file(tmp_path, plan), *target)
     assert done.code == 0, done.out + done.err
-    record = done.of("record")[0]["record"]
+    record = done.record
     read = record["directions"]["read"]
     assert record["backend"]["mode"] == mode
     assert (read["ios"], read["errors"]) == (1024, 0)
@@ -143,7 +134,7 @@ def test_an_io_is_waited_for_as_long_as_the_plan_says(
     stall.thread.start()
     done = run(made, tmp_path, f", rate 200 iops{clause}", f"{stall_s + 4}s")
     stall.thread.join()
-    record: dict[str, Any] = done.of("record")[0]["record"]
+    record = done.record
     assert (record["status"] == "ok") is waited, record["message"]
     if waited:
         assert record["streams"][0]["gap_ns"] / 1e9 > stall_s - 1

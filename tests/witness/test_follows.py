@@ -39,7 +39,7 @@ def run(folder: Path, one: Device, text: str) -> list[dict[str, Any]]:
     words = ("--target", one.disk, "--overwrite", one.disk, "--json")
     done = ioplan("run", plan, *words, "--store", folder / "store")
     assert done.code != 2, done.err
-    return [line["record"] for line in done.of("record")]
+    return done.records
 
 
 def wal(log: str, data: str = FOLLOWS, verify: str = "") -> str:

@@ -7,6 +7,7 @@ done in it, and each latency is the device's, and what lies between the two.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from math import inf
 from pathlib import Path
@@ -19,7 +20,6 @@ from device_parts import Case, Part, histogram_longer, parts_of, plan_of, short_
 from fio_jobs import NEEDS_FIO
 from without_io_uring import engine_without_io_uring
 
-from ioplan.job import Counts
 from ioplan.results.measure import Histogram, IntervalCounts, Slice
 from ioplan.results.store import Store
 from ioplan_testing import calmly
@@ -198,27 +198,66 @@ def test_fio_counts_each_io_in_one_interval(
             assert FIO_BIN * seen_ns <= told_ns <= seen_ns + near_ns, (key, percent)
 
 
+# the worst second and the share of intervals above a limit
+
+RATE, SECONDS, BLOCK = 200, 5, 4096
+SLOW = range(2 * RATE + 20, 2 * RATE + 60)
+"""The I/Os by number that take long: all of them in the third second."""
+SLOW_MS, FAST_MS = 100, 1
+SECONDS_PLAN = """test "Seconds" {
+  run sequential 4KiB 0/100, qd 64, rate 200 iops for 5s, interval 100ms
+  expect worst_second.p90 < 5ms
+  expect intervals of max above 90ms <= 1%
+  expect p50 < 90ms
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.machine
 @pytest.mark.long
-def test_an_interval_off_is_found() -> None:
-    """What the judge is for: the same counts, each an interval late or short of one."""
-    done_ns = np.arange(5, 2000, 10) * 10**6
-    took_ns = np.full(len(done_ns), 10**6)
-    part = Part(done_ns, took_ns, np.full(len(done_ns), 4096))
+def test_one_bad_second_is_told(
+    device: Callable[..., Device], tmp_path: Path, store_path: Path
+) -> None:
+    """The median of the run hides it."""
+    place = [f"{SLOW.start * BLOCK}B", f"{SLOW.stop * BLOCK}B"]
+    # a bucket of the histogram is 0.8 % wide, and counts as its middle
+    slow = [{"range": place, "value": f"{SLOW_MS + 1}ms"}, {"value": f"{FAST_MS}ms"}]
+    one = device(size="64MiB", latency=slow)
+    target = ("--target", one.disk, "--overwrite-data", one.disk)
+    plan = plan_file(tmp_path, SECONDS_PLAN)
+    done = ioplan("run", plan, "--backend", "io_uring", *target)
+    assert done.code == 1, done
+    told = json.loads(ioplan("export", "last", "--format", "json").out)
+    verdicts = told["runs"][0]["verdicts"]
+    assert [v["outcome"] for v in verdicts] == ["failed", "failed", "held"]
+    worst_ns, share = (one["actual"] for one in verdicts[:2])
+    log = seen(one)
+    log = np.sort(log[log["kind"] == 1], order="done_ns")
+    took_ns = (log["done_ns"] - log["arrived_ns"]).astype(np.int64)
+    number = (log["offset"] // BLOCK).astype(np.int64)
+    in_slow = np.isin(number, SLOW)
+    assert in_slow.sum() == len(SLOW) and len(log) >= (SECONDS - 1) * RATE
+    assert np.percentile(took_ns[in_slow], 50) == pytest.approx(SLOW_MS * 1e6, rel=0.2)
+    # 40 of the 200 of a second: its 90th percentile is a slow one
+    assert SLOW_MS * 1e6 <= worst_ns <= took_ns.max() + 90e6
+    # they are due within 200 ms, and done 100 ms later
+    assert 2 * 2 <= share <= 2 * 6
 
-    def slices(moved: int = 0, lost: int = 0, slower_ns: int = 0) -> list[Slice]:
-        found = []
-        for at in range(10):
-            begin_ns, ios = at * 2 * 10**8, 20 - (lost if at == 7 else 0)
-            ios += moved * ((at == 6) - (at == 5))
-            latencies = Histogram.of_values([10**6 + slower_ns] * ios)
-            counts = Counts(ios=ios, bytes=4096 * ios)
-            cells: Any = {("a", "read"): (counts, latencies)}
-            found.append(Slice(begin_ns, begin_ns + 2 * 10**8, cells))
-        return found
 
-    parts = {("a", "read"): part}
-    check(slices(), parts, 0, True)
-    check(slices(moved=2), parts, 0, True)
-    for wrong in (slices(moved=4), slices(lost=1), slices(slower_ns=NEAR_NS + 10**6)):
-        with pytest.raises(AssertionError):
-            check(wrong, parts, 0, True)
+@NEEDS_FIO
+@pytest.mark.slow
+@pytest.mark.machine
+@pytest.mark.long
+def test_fio_is_refused_unless_its_intervals_are_allowed(
+    device: Callable[..., Device], tmp_path: Path, store_path: Path
+) -> None:
+    one = device(size="64MiB", latency=[{"value": "1ms"}])
+    target = ("--target", one.disk, "--overwrite-data", one.disk)
+    text = (
+        'test "T" { run random 4KiB 100/0, qd 4 for 3s expect worst_second.p50 < 1s }'
+    )
+    call = ("run", plan_file(tmp_path, text), "--backend", "fio", *target)
+    done = ioplan(*call)
+    assert done.code == 2 and "to about 0.1 s" in done.err, done
+    done = ioplan(*call, "--allow", "interval")
+    assert done.code == 0, done

@@ -68,14 +68,14 @@ def test_failed_ios_are_those_of_their_target(
     plan = f'test "T" {{ run random 4KiB 100/0, {rate}, errors allowed for 2s }}'
     done = run_on(tmp_path, devices, plan)
     assert done.code == 0, done.out
-    record = done.of("record")[0]["record"]
+    record = done.record
     of = {n: one["directions"]["read"] for n, one in record["targets"].items()}
     assert of["sound"]["errors"] == 0
     assert of["fails"]["errors"] == record["directions"]["read"]["errors"] > 0
     assert of["fails"]["errors"] == pytest.approx(of["fails"]["ios"] / 9, abs=2)
     assert record["backend"]["facts"]["first_error"]["target"] == "fails"
     plan = plan.replace(", errors allowed", "")
-    message = run_on(tmp_path, devices, plan).of("record")[0]["record"]["message"]
+    message = run_on(tmp_path, devices, plan).record["message"]
     assert "of fails" in message
 
 
@@ -93,8 +93,8 @@ def test_a_slow_target_takes_the_shared_depth(
     done = run_on(tmp_path, devices, plan)
     assert done.code == 0, done.out
     shared, each = (
-        {n: t["total"]["ios"] for n, t in one["record"]["targets"].items()}
-        for one in done.of("record")
+        {n: t["total"]["ios"] for n, t in one["targets"].items()}
+        for one in done.records
     )
     assert abs(shared["fast"] - shared["slow"]) <= 4
     assert shared["slow"] <= 4 * 1000 / 20 + 4  # four at a time, each of 20 ms
@@ -117,7 +117,7 @@ def test_a_gap_is_that_of_the_target_that_stalls(
     )
     stall.thread.join()
     assert done.code == 0, done.out
-    record = done.of("record")[0]["record"]
+    record = done.record
     gaps_s = {
         name: one["streams"][0]["gap_ns"] / 1e9
         for name, one in record["targets"].items()

@@ -86,9 +86,7 @@ DEATHS = {
 def judged(one: Device, folder: Path) -> dict[str, Any]:
     plan = plan_file(folder, READS, "reads.ioplan")
     target = ("--target", one.disk, "--json", "--store", folder / "store")
-    (line,) = ioplan("run", plan, *target).of("record")
-    found: dict[str, Any] = line["record"]["backend"]["facts"]["verify"]
-    return found
+    return dict(ioplan("run", plan, *target).record["backend"]["facts"]["verify"])
 
 
 def resumed(one: Device, folder: Path) -> Done:
@@ -119,5 +117,5 @@ def test_no_promise_is_lost_with_the_process_that_noted_it(
     assert not any(found[kind] for kind in WRONG), found
     done = resumed(one, tmp_path)
     assert done.code == 0, done.err
-    read = done.of("record")[-1]["record"]["backend"]["facts"]["verify"]
+    read = done.records[-1]["backend"]["facts"]["verify"]
     assert read["verified"] > 0 and not any(read[kind] for kind in WRONG), read

@@ -37,6 +37,15 @@ def instead(**fields: Any) -> Callable[[Job], Job]:
     return changed
 
 
+def with_rate(**fields: Any) -> Callable[[Job], Job]:
+    def changed(job: Job) -> Job:
+        rate = job.streams[0].rate
+        assert rate
+        return instead(rate=rate.model_copy(update=fields))(job)
+
+    return changed
+
+
 def with_syncs(stream: StreamCounts) -> StreamCounts:
     writes = stream.directions.get("write", Counts()).ios
     return stream.model_copy(update={"sync_ios": writes // 8})
@@ -86,54 +95,30 @@ LIES = {
     "random reads in sequence": Lie("reads", "order", instead(pattern="sequential")),
     "zipf reads uniform": Lie("zipf", "distribution", instead(distribution=Uniform())),
     "hotspots uniform": Lie("hotspots", "distribution", instead(distribution=Uniform())),
-    "Poisson at a fixed rate": Lie(
-        "rate poisson", "arrivals", lambda job: with_arrivals(job, "fixed")
-    ),
-    "a fixed rate as Poisson": Lie(
-        "rate", "arrivals", lambda job: with_arrivals(job, "poisson")
-    ),
-    "gamma arrivals as Poisson": Lie(
-        "rate gamma", "arrivals", lambda job: with_arrivals(job, "poisson")
-    ),
-    "half the rate": Lie("rate", "rate", lambda job: with_rate(job, 200)),
+    "Poisson at a fixed rate": Lie("rate poisson", "arrivals", with_rate(arrivals="fixed")),
+    "a fixed rate as Poisson": Lie("rate", "arrivals", with_rate(arrivals="poisson")),
+    "gamma arrivals as Poisson": Lie("rate gamma", "arrivals", with_rate(arrivals="poisson")),
+    "half the rate": Lie("rate", "rate", with_rate(iops=200)),
     "zeros written random": Lie("data zeros", "data", instead(data=Data(kind="random"))),
     "noise written as zeros": Lie("data random", "data", instead(data=Data(kind="zeros"))),
     "compressible data random": Lie("data compressible", "data", instead(data=Data())),
     "no data repeats": Lie("dedup", "dedup", instead(dedup_percent=0)),
     "syncs counted, not done": Lie("sync", "sync", instead(sync_every=None), with_syncs),
     "syncs seldom": Lie("sync", "sync", instead(sync_every=16), with_syncs),
-    "verifies counted, not done": Lie(
-        "verify", "verify wrong data", instead(verify=False), with_verified
-    ),
-    "verify errors hidden": Lie(
-        "verify", "verify wrong data", lambda job: job, without_errors
-    ),
+    "verifies counted, not done": Lie("verify", "verify wrong data", instead(verify=False), with_verified),
+    "verify errors hidden": Lie("verify", "verify wrong data", instead(), without_errors),
     "two threads as one": Lie("threads", "threads", instead(threads=1, qd=8)),
     "two threads as one, shallow": Lie("threads", "depth", instead(threads=1)),
     "half the depth": Lie("reads", "depth", instead(qd=8)),
     "35 % in place of 30 %": Lie("reads 30 %", "read share", instead(read_percent=35)),
-    "35 % told as 30 %": Lie(
-        "reads 30 %", "read share", instead(read_percent=35), told_30_percent
-    ),
+    "35 % told as 30 %": Lie("reads 30 %", "read share", instead(read_percent=35), told_30_percent),
     "reads of a larger region": Lie("region", "region", instead(**EVERYWHERE)),
     "reads of half the region": Lie("region", "distribution", instead(**BELOW)),
     "one size of three": Lie("sizes", "read size", instead(read_sizes=sizes(b4096=100))),
     "no trims": Lie("trim", "trim share", instead(trim_percent=0)),
-    "half the latency": Lie("reads", "read latency", lambda job: job, scaled(0.5, "sum_ns")),
-    "twice the I/Os": Lie("reads", "read count", lambda job: job, scaled(2, "ios", "bytes")),
+    "half the latency": Lie("reads", "read latency", instead(), scaled(0.5, "sum_ns")),
+    "twice the I/Os": Lie("reads", "read count", instead(), scaled(2, "ios", "bytes")),
 }  # fmt: skip
-
-
-def with_arrivals(job: Job, arrivals: str) -> Job:
-    rate = job.streams[0].rate
-    assert rate
-    return instead(rate=rate.model_copy(update={"arrivals": arrivals}))(job)
-
-
-def with_rate(job: Job, iops: float) -> Job:
-    rate = job.streams[0].rate
-    assert rate
-    return instead(rate=rate.model_copy(update={"iops": iops}))(job)
 
 
 class LyingExecution(Wrapped):

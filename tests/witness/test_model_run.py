@@ -79,8 +79,7 @@ def test_a_models_run_has_the_load_of_its_trace(
     made = device(size="32MiB")
     target = ("--target", made.disk, "--overwrite-data", made.disk)
     done = ioplan("run", str(plan), *target, "--backend", "io_uring", "--json")
-    assert done.of("record"), (done.err, plan.read_text())
-    assert done.of("record")[0]["record"]["status"] == "ok", done.err
+    assert done.record["status"] == "ok", (done.err, plan.read_text())
     found = modelled(tmp_path / "issued.iotrace", issued(made))
     assert asked.rate and found.rate and asked.rate.iops and found.rate.iops
     assert found.rate.iops == pytest.approx(asked.rate.iops, rel=0.06)

@@ -202,35 +202,3 @@ def test_a_phase_has_what_was_to_start_in_it(
         assert result.when
         check_phase(result.when, parts, counted[phase])
     check_whole(counted.pop(""), parts, counted, case.depth)
-
-
-WRONG: dict[str, Callable[[Any, Any], tuple[Any, int]]] = {
-    "80 ms late": lambda due_ns, _: (due_ns - 80 * MS, MS),
-    "80 ms early": lambda due_ns, _: (due_ns + 80 * MS, MS),
-    "by completion": lambda due_ns, took_ns: (due_ns + took_ns, MS),
-    "30 ms slower": lambda due_ns, _: (due_ns, 30 * MS),
-    "faster than the device": lambda due_ns, _: (due_ns, -MS),
-    "empty": lambda due_ns, _: (due_ns + LENGTH_NS, MS),
-}
-"""By when an I/O is counted, and how much longer than the device it takes."""
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_a_phase_off_is_found(name: str) -> None:
-    """What the judge is for; 300 I/Os a second, as the workloads have."""
-    generator = np.random.default_rng(2)
-    due_ns = np.sort(generator.integers(0, LENGTH_NS, 600))
-    took_ns = TOOK_MS[due_ns // (STEP_MS * MS)] * MS
-    arrived_ns = due_ns + generator.integers(0, MS, len(due_ns))
-    part = Part(arrived_ns + took_ns, took_ns, np.full(len(due_ns), 4096))
-    phase = Phase(name="p", start_ns=250 * MS, length_ns=700 * MS)
-
-    def counted(at_ns: Any, more_ns: int) -> Counted:
-        inside = (at_ns >= phase.start_ns) & (at_ns < phase.start_ns + phase.length_ns)
-        latencies = Histogram.of_values((took_ns[inside] + more_ns).tolist())
-        return {("a", "read"): (latencies.total, latencies)}
-
-    parts = {("a", "read"): part}
-    check_phase(phase, parts, counted(due_ns, MS))
-    with pytest.raises(AssertionError):
-        check_phase(phase, parts, counted(*WRONG[name](due_ns, took_ns)))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from command import Done, ioplan, plan_file
+from device_parts import short_first
 
 from ioplan_witness import Device
 
@@ -17,44 +18,38 @@ Starts = Callable[..., Device]
 
 WRITES = "0/100, qd 4, region 0%..50%"
 READS = 'plan "R"\ntest "R" { run sequential 64KiB 100/0, verify, 1 pass }\n'
-CACHES: dict[str, dict[str, Any]] = {
-    "none": {},
-    "honest": {"mode": "volatile"},
-    "reordered": {"mode": "volatile", "reordered": True},
-    "torn 4KiB": {"mode": "volatile", "torn": "4KiB"},
-    "torn 16KiB": {"mode": "volatile", "torn": "16KiB"},
-    "torn 256B": {"mode": "volatile", "torn": "256B"},
-    "lying, reordered": {"mode": "lying", "reordered": True},
-    "capacitor": {"mode": "capacitor"},
-    "flushes later": {"mode": "volatile", "flush_delay": "1min"},
-    "lying": {"mode": "lying"},
-    "FUA ignored": {"mode": "volatile", "fua_ignored": True},
-}
 FLUSH, FUA, NEITHER = "flush every 16", "fua", "data random"
+HONEST: dict[str, Any] = {"mode": "volatile"}
+LYING: dict[str, Any] = {"mode": "lying"}
+REORDERED, TORN = {**HONEST, "reordered": True}, {**HONEST, "torn": "4KiB"}
 
 
-def survived(
+def verified(
     folder: Path, disk: Device, promise: str, block: str = "4KiB"
 ) -> dict[str, Any]:
-    """The fact `verify` of reads after a cut."""
-    (line,) = read_after_cut(folder, disk, promise, READS, block).of("record")
-    record = line["record"]
+    """The fact `verify` of a pass of reads after writes and a cut."""
+    write(folder, disk, promise, block)
+    return fact_of(read_after_cut(folder, disk))
+
+
+def fact_of(done: Done) -> dict[str, Any]:
+    record = done.record
     return {"status": record["status"], **record["backend"]["facts"]["verify"]}
 
 
-def read_after_cut(
-    folder: Path, disk: Device, promise: str, reads: str, block: str = "4KiB"
-) -> Done:
-    """Writes, a cut, and a pass of reads."""
-    run = f"random {block} {WRITES}, {promise}, verify for 4MiB"
-    writes = f'plan "W"\ntest "W" {{ run {run} }}\n'
-    for name, text in (("w", writes), ("r", reads)):
-        if name == "r":
-            assert ioplan("device", "cut", disk.folder).code == 0
-        plan = plan_file(folder, text, f"{name}.ioplan")
-        words = ("--overwrite", disk.disk, "--json", "--store", folder / "store")
-        done = ioplan("run", plan, "--target", disk.disk, *words)
-    return done
+def write(folder: Path, disk: Device, promise: str, block: str = "4KiB") -> None:
+    step = f"random {block} {WRITES}, {promise}, verify for 4MiB"
+    run(folder, disk, f'plan "W"\ntest "W" {{ run {step} }}\n')
+
+
+def read_after_cut(folder: Path, disk: Device, reads: str = READS) -> Done:
+    assert ioplan("device", "cut", disk.folder).code == 0
+    return run(folder, disk, reads)
+
+
+def run(folder: Path, disk: Device, text: str) -> Done:
+    words = ("--overwrite", disk.disk, "--json", "--store", folder / "store")
+    return ioplan("run", plan_file(folder, text), "--target", disk.disk, *words)
 
 
 def lost(found: dict[str, Any]) -> set[str]:
@@ -64,104 +59,85 @@ def lost(found: dict[str, Any]) -> set[str]:
     return {name for name in (*names, *more) if found[name]}
 
 
-@pytest.mark.long_but_first
-@pytest.mark.parametrize(
-    ("cache", "promise"),
-    [
-        ("honest", FLUSH),
-        ("honest", FUA),
-        ("honest", NEITHER),
-        ("none", NEITHER),
-        ("reordered", FLUSH),
-        ("torn 4KiB", FUA),
-        ("capacitor", NEITHER),
-    ],
-)
-@pytest.mark.promise("durability.not_accused")
-def test_who_keeps_its_promise_is_not_accused(
-    cache: str, promise: str, device: Starts, tmp_path: Path
-) -> None:
-    found = survived(tmp_path, device(cache=CACHES[cache]), promise)
-    assert lost(found) == set() and found["status"] == "ok", found
-    if cache in ("none", "capacitor"):
-        assert found["kept"] > 0 and found["rolled_back"] == 0
-    if cache == "honest" and promise == FUA:
-        assert found["kept"] > 0 and found["rolled_back"] == 0
-    if cache == "honest" and promise == NEITHER:
-        assert found["rolled_back"] > 0
+class Told(NamedTuple):
+    """What is asked of a cache, and what is found: lost, more than none, and none."""
+
+    cache: dict[str, Any]
+    promise: str
+    lost: str = ""
+    some: str = ""
+    none: str = ""
 
 
-@pytest.mark.long_but_first
-@pytest.mark.parametrize(
-    ("cache", "promise", "broken"),
-    [
-        ("lying", FLUSH, {"lost_flushed"}),
-        ("flushes later", FLUSH, {"lost_flushed"}),
-        ("FUA ignored", FUA, {"lost_fua"}),
-        ("torn 256B", NEITHER, {"torn"}),
-    ],
-)
-@pytest.mark.promise("durability.broken")
-def test_a_broken_promise_is_named_and_fails_the_run(
-    cache: str, promise: str, broken: set[str], device: Starts, tmp_path: Path
+CACHES = {
+    "honest, flushed": Told(HONEST, FLUSH),
+    "honest, FUA": Told(HONEST, FUA, some="kept", none="rolled_back"),
+    "honest": Told(HONEST, NEITHER, some="rolled_back"),
+    "no cache": Told({}, NEITHER, some="kept", none="rolled_back"),
+    "capacitor": Told({"mode": "capacitor"}, NEITHER, some="kept", none="rolled_back"),
+    "reordered": Told(REORDERED, FLUSH),
+    "torn in whole blocks": Told(TORN, FUA),
+    "FUA ignored, flushed": Told({**HONEST, "fua_ignored": True}, FLUSH),
+    "FUA ignored": Told({**HONEST, "fua_ignored": True}, FUA, "lost_fua"),
+    "lying": Told(LYING, FLUSH, "lost_flushed", none="reordered"),
+    "lying, reordered": Told(
+        {**LYING, "reordered": True}, FLUSH, "lost_flushed", some="reordered"
+    ),
+    "flushes later": Told({**HONEST, "flush_delay": "1min"}, FLUSH, "lost_flushed"),
+    "torn": Told({**HONEST, "torn": "256B"}, NEITHER, "torn"),
+}
+SHORT = ("honest, flushed", "lying", "lying, reordered")
+
+
+@pytest.mark.parametrize("name", short_first(CACHES, SHORT))
+@pytest.mark.promise("durability.not_accused", "durability.broken")
+def test_a_broken_promise_and_no_other_is_named_and_fails_the_run(
+    name: str, device: Starts, tmp_path: Path
 ) -> None:
-    found = survived(tmp_path, device(cache=CACHES[cache]), promise)
-    assert lost(found) == broken and found["status"] == "failed", found
-    assert "was written last" in found["first"][0]["what"] or broken == {"torn"}
+    told = CACHES[name]
+    found = verified(tmp_path, device(cache=told.cache), told.promise)
+    assert lost(found) == {*filter(None, [told.lost])}, found
+    assert found["status"] == ("failed" if told.lost else "ok"), found
+    assert found["reordered"] <= found["lost_flushed"]
+    assert not told.some or found[told.some] > 0, found
+    assert not told.none or found[told.none] == 0, found
+    if told.lost.startswith("lost"):
+        assert "was written last" in found["first"][0]["what"]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("cache", ["honest", "reordered", "torn 4KiB"])
+@pytest.mark.parametrize("cache", [HONEST, REORDERED, TORN], ids=str)
 def test_no_seed_of_a_device_has_it_accused(
-    cache: str, device: Starts, tmp_path: Path
+    cache: dict[str, Any], device: Starts, tmp_path: Path
 ) -> None:
     for seed in range(2, 12):
-        one = device(cache=CACHES[cache], seed=seed)
-        found = survived(tmp_path, one, FLUSH, block="16KiB")
+        one = device(cache=cache, seed=seed)
+        found = verified(tmp_path, one, FLUSH, block="16KiB")
         assert lost(found) == set() and found["promised_by_flush"] > 0, (seed, found)
 
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize(
-    ("cache", "reordered"), [("lying, reordered", True), ("lying", False)]
-)
-def test_an_earlier_state_is_told_from_a_mixture(
-    cache: str, reordered: bool, device: Starts, tmp_path: Path
-) -> None:
-    found = survived(tmp_path, device(cache=CACHES[cache]), FLUSH)
-    assert lost(found) == {"lost_flushed"}
-    assert (found["reordered"] > 0) is reordered, found
-    assert found["reordered"] <= found["lost_flushed"]
-
-
-@pytest.mark.long_but_first
-@pytest.mark.parametrize(
-    ("cache", "unit_bytes"), [("torn 4KiB", 4096), ("torn 16KiB", 0), ("reordered", 0)]
+    ("cache", "unit_bytes"),
+    [(TORN, 4096), ({**HONEST, "torn": "16KiB"}, 0), (REORDERED, 0)],
+    ids=str,
 )
 def test_torn_writes_are_counted_with_their_unit_and_no_error(
-    cache: str, unit_bytes: int, device: Starts, tmp_path: Path
+    cache: dict[str, Any], unit_bytes: int, device: Starts, tmp_path: Path
 ) -> None:
-    one = device(cache=CACHES[cache])
-    found = survived(tmp_path, one, NEITHER, block="16KiB")
+    found = verified(tmp_path, device(cache=cache), NEITHER, block="16KiB")
     assert lost(found) == set() and found["status"] == "ok", found
     assert (found["torn_writes"] > 0) is (unit_bytes > 0), found
     assert found["torn_unit_bytes"] == unit_bytes
 
 
-@pytest.mark.long
-def test_a_lie_about_flushes_is_no_lie_about_fua(
-    device: Starts, tmp_path: Path
-) -> None:
-    found = survived(tmp_path, device(cache=CACHES["FUA ignored"]), FLUSH)
-    assert lost(found) == set(), found
-
-
 def test_what_survived_can_be_expected(device: Starts, tmp_path: Path) -> None:
     expects = "expect lost_flushed == 0 expect rolled_back > 0 expect kept == 1"
     reads = READS.replace("1 pass }", f"1 pass {expects} }}")
-    one = device(cache=CACHES["honest"])
-    done = read_after_cut(tmp_path, one, NEITHER, reads)
-    verdicts = [v["outcome"] for v in done.of("record")[0]["record"]["verdicts"]]
+    one = device(cache=HONEST)
+    write(tmp_path, one, NEITHER)
+    done = read_after_cut(tmp_path, one, reads)
+    verdicts = [v["outcome"] for v in done.record["verdicts"]]
     assert verdicts == ["undecided", "held", "failed"], "nothing was promised"
     assert done.code == 1, done.out[-2000:]
     calm = plan_file(tmp_path, reads.replace("verify, ", ""), "calm.ioplan")
@@ -170,7 +146,7 @@ def test_what_survived_can_be_expected(device: Starts, tmp_path: Path) -> None:
 
 
 def test_without_the_journal_nothing_is_accused(device: Starts, tmp_path: Path) -> None:
-    one = device(cache=CACHES["lying"])
-    survived(tmp_path, one, NEITHER)
+    one = device(cache=LYING)
+    write(tmp_path, one, FLUSH)
     shutil.rmtree(tmp_path / "state/ioplan/stamps")
-    assert ioplan("device", "cut", one.folder).code == 0
+    assert lost(fact_of(read_after_cut(tmp_path, one))) == set()

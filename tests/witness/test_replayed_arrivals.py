@@ -10,9 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 from recorded import FIELDS, MS_NS, keys, record_of, recorded, run
-from without_io_uring import engine_without_io_uring
 
-from ioplan.trace import ANSWERED, DISCARD, DTYPE, FLUSH, READ, WRITE, Ios, write
+from ioplan.trace import (
+    ANSWERED,
+    DISCARD,
+    DTYPE,
+    FLUSH,
+    NO_RESPONSE,
+    READ,
+    WRITE,
+    Ios,
+    write,
+)
 from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
@@ -20,14 +29,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.machine]
 Starts = Callable[..., Device]
 
 
-@pytest.mark.parametrize("mode", ["io_uring", "sync"])
 @pytest.mark.promise("traces.arrives")
-def test_what_arrives_is_the_trace(
-    mode: str, device: Starts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_arrives_is_the_trace(mode: str, device: Starts, tmp_path: Path) -> None:
     """Each I/O once: its kind, its place, its size, and whether it has FUA."""
-    if mode == "sync":
-        monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
     trace, made = recorded(tmp_path, mean_gap_ns=MS_NS / 2), device()
     record = record_of(run(made, tmp_path, "run replay web"))
     entries = seen(made)
@@ -42,7 +46,7 @@ def test_what_arrives_is_the_trace(
 
 
 @pytest.mark.parametrize(
-    ("clauses", "mode"),
+    ("clauses", "done_by"),
     [
         (", qd 1", "sync"),
         (" as fast as possible, qd 1", "sync"),
@@ -51,7 +55,7 @@ def test_what_arrives_is_the_trace(
 )
 @pytest.mark.promise("traces.arrives")
 def test_what_arrives_is_the_trace_in_its_order(
-    clauses: str, mode: str, device: Starts, tmp_path: Path
+    clauses: str, done_by: str, device: Starts, tmp_path: Path
 ) -> None:
     """All of it, reads and flushes too: one stretch of the device's log is the trace.
 
@@ -69,7 +73,7 @@ def test_what_arrives_is_the_trace_in_its_order(
     write(tmp_path / "web.iotrace", [trace])
     record = record_of(run(made, tmp_path, f"run replay web{clauses}"))
     entries = seen(made)
-    assert record["backend"]["mode"] == mode
+    assert record["backend"]["mode"] == done_by
     arrived, wanted = every(entries, "fua"), every(trace, "flags")
     assert {kind for kind, *_ in wanted} == {READ, WRITE, FLUSH, DISCARD}
     starts = range(len(arrived) - len(wanted) + 1)
@@ -195,3 +199,62 @@ def test_what_a_stall_delays_counts_from_its_recorded_time(
     share = (lateness_ns(trace, seen(made), 1, READ) > MS_NS).mean()
     assert share > (500 - qd) / 1000 - 0.06
     assert 1 - late["within_1ms"] == pytest.approx(share, abs=0.15)
+
+
+# after completions
+
+
+def written(folder: Path) -> Ios:
+    """Writes, each at a place of its own, of which those that overlap vary; the
+    completion of each twentieth is not known."""
+    random, count = np.random.default_rng(3), 400
+    made = np.zeros(count, ANSWERED)
+    made["time_ns"] = np.cumsum(random.exponential(0.5 * MS_NS, count)).astype("u8")
+    made["time_ns"] -= made["time_ns"][0]
+    made["response_ns"] = random.gamma(2, 1.5 * MS_NS, count).astype("u8")
+    made["response_ns"][::20] = NO_RESPONSE
+    made["kind"], made["size"] = WRITE, 4096
+    made["offset"] = random.permutation(count) * 4096
+    write(folder / "web.iotrace", [made])
+    return made
+
+
+def waited_for(trace: Ios, number: int) -> Any:
+    """Which I/Os were complete before it began, by the recording."""
+    known = trace["response_ns"] != NO_RESPONSE
+    ends = np.where(known, trace["time_ns"] + trace["response_ns"] * known, 2**63)
+    return ends[:number] <= trace["time_ns"][number], ends
+
+
+@pytest.mark.parametrize("speed", [1, 4])
+@pytest.mark.usefixtures("mode")
+def test_each_begins_when_what_had_completed_before_it_has(
+    speed: int, device: Starts, tmp_path: Path
+) -> None:
+    """On a device that is slower than the recorded one: every I/O, to the nanosecond."""
+    trace = written(tmp_path)
+    made = device(latency=[{"direction": "write", "value": "9ms"}])
+    step = f"run replay web after completion, qd 64, speed {speed}"
+    record = record_of(run(made, tmp_path, step))
+    entries = seen(made)
+    some = entries[entries["kind"] == WRITE]
+    order = np.argsort(trace["offset"])
+    assert sorted(some["offset"].tolist()) == trace["offset"][order].tolist()
+    arrived, done = (np.zeros(len(trace), np.int64) for _ in range(2))
+    by_place = np.argsort(some["offset"])
+    arrived[order] = some["arrived_ns"][by_place]
+    done[order] = some["done_ns"][by_place]
+    chained = 0
+    for number in range(len(trace)):
+        before, ends = waited_for(trace, number)
+        if before.any():
+            thought_ns = trace["time_ns"][number] - ends[:number][before].max()
+            last_ns = done[:number][before].max()
+            assert arrived[number] >= last_ns + thought_ns / speed - 1
+            chained += 1
+    assert chained > 380
+    assert (arrived[1:] < done[:-1]).sum() > 200  # those that overlapped do so again
+    late = record["backend"]["facts"]["lateness"]["main"]
+    begins = [waited_for(trace, n)[0].sum() for n in range(len(trace))]
+    assert late["waited"] == pytest.approx((np.diff(begins) > 0).sum() / len(trace))
+    assert record["run_s"] > 2 * int(trace["time_ns"][-1]) / speed / 1e9

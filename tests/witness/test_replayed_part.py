@@ -1,4 +1,4 @@
-"""Some of a trace, or all of it as fast as possible, by what arrived at a test device."""
+"""Some of a trace, as fast as possible, or by fio, by what arrived at a test device."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import ioplan
+from command import ioplan, plan_file
+from fio_jobs import NEEDS_FIO
 from recorded import keys, record_of, recorded, run
-from without_io_uring import engine_without_io_uring
 
-from ioplan.trace import DISCARD, READ, WRITE, Ios
+from ioplan.trace import DISCARD, FLUSH, READ, WRITE, Ios
 from ioplan_witness import Device, seen
 
 pytestmark = [pytest.mark.slow, pytest.mark.machine]
@@ -34,7 +34,6 @@ def as_reads(trace: Ios) -> Ios:
 
 
 @pytest.mark.long_but_first
-@pytest.mark.parametrize("mode", ["io_uring", "sync"])
 @pytest.mark.parametrize(
     ("clause", "meant"),
     [
@@ -51,10 +50,7 @@ def test_what_is_chosen_arrives_and_nothing_else_changes_the_device(
     meant: Callable[[Ios], Ios],
     device: Starts,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if mode == "sync":
-        monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
     wanted = meant(recorded(tmp_path, mean_gap_ns=MS_NS / 4))
     made = device()
     record = record_of(run(made, tmp_path, f"run replay web, {clause}"))
@@ -122,3 +118,119 @@ def furthest_moved(wanted: list[Any], arrived: list[Any]) -> list[int]:
     for number, key in enumerate(wanted):
         places.setdefault(key, []).append(number)
     return [abs(n - places[key].pop(0)) for n, key in enumerate(arrived)]
+
+
+# what a trace touches, written before it
+
+WRITTEN = """
+trace web = "web.iotrace"
+precondition written { write footprint of web }
+test "A" { after written run replay web, only reads }
+"""
+
+
+def test_what_it_reads_or_writes_was_written_before_and_nothing_else(
+    device: Starts, tmp_path: Path
+) -> None:
+    trace, made = recorded(tmp_path, mean_gap_ns=MS_NS / 4), device()
+    target = ("--target", made.disk, "--overwrite-data", made.disk)
+    words = (*target, "--backend", "io_uring", "--json")
+    done = ioplan("run", plan_file(tmp_path, WRITTEN), *words)
+    assert [one["status"] for one in done.records] == ["ok", "ok"]
+    assert done.records[0]["directions"]["write"]["ios"] > 0
+    touched, written = np.zeros(1024, int), np.zeros(1024, int)
+    for io in trace[np.isin(trace["kind"], (READ, WRITE))]:
+        touched[blocks(io)] = 1
+    entries = seen(made)
+    for io in entries[entries["kind"] == WRITE]:
+        written[blocks(io)] += 1
+    assert (written == touched).all() and 100 < touched.sum() < 1024
+
+
+def blocks(io: np.void) -> slice:
+    start = int(io["offset"]) // 4096
+    return slice(start, start + int(io["size"]) // 4096)
+
+
+# by fio: refused as such, and with --allow what arrives is still the trace
+
+KINDS = (0.55, 0.4, 0.05, 0.0)
+
+
+@NEEDS_FIO
+def test_it_is_refused_with_the_reason(device: Starts, tmp_path: Path) -> None:
+    recorded(tmp_path, kinds=KINDS)
+    done = run(device(), tmp_path, "run replay web", "fio")
+    assert done.code == 2
+    assert "fio waits from its last issue, so that errors add up" in done.err
+    assert "with --allow replay: read_iolog: late" in done.err
+    after = run(device(), tmp_path, "run replay web as fast as possible", "fio")
+    assert after.code == 2 and "its log has no FUA" in after.err
+    allowed = ("--allow", "replay")  # what it does nothing for stays refused
+    text, std = "run replay std after completion", "std/answered.iotrace"
+    waits = run(device(), tmp_path, text, "fio", *allowed, std=std)
+    assert waits.code == 2 and "does not wait for completions of a trace" in waits.err
+
+
+@NEEDS_FIO
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("engine", ["libaio", "psync"])
+def test_what_is_allowed_arrives_and_its_faults_are_in_the_record(
+    engine: str, device: Starts, tmp_path: Path
+) -> None:
+    """Lateness by the device's own times of arrival; all I/Os counted, FUA told."""
+    trace = recorded(tmp_path, kinds=KINDS)
+    made = device()
+    qd = ", qd 1" if engine == "psync" else ", region 50%..100%"
+    words = ("--allow", "replay", "--option", f"engine={engine}")
+    done = run(made, tmp_path, f"run replay web{qd}", "fio", *words)
+    record = record_of(done)
+    entries = seen(made)
+    placed = trace.copy()
+    placed["offset"] += 0 if engine == "psync" else 2 << 20
+    assert Counter(keys(entries, WRITE)) == Counter(keys(placed, WRITE))
+    assert not Counter(keys(placed, 0)) - Counter(keys(entries, 0))
+    told = {name: one["ios"] for name, one in record["directions"].items()}
+    kinds = np.bincount(trace["kind"], minlength=4)
+    assert [told["read"], told["write"], told["flush"]] == kinds[:3].tolist()
+    assert "read_iolog: late" in record["substitutions"][0]
+    (told_fua,) = [one for one in record["warnings"] if "FUA" in one]
+    assert told_fua.startswith(f"{trace['flags'].sum()} I/Os of the trace of main")
+    late = record["backend"]["facts"]["lateness"]["main"]
+    assert late["ios"] == (trace["kind"] != FLUSH).sum()
+    writes = entries[entries["kind"] == WRITE]
+    intended = trace["time_ns"][trace["kind"] == WRITE].astype(np.int64)
+    drift = (writes["arrived_ns"][-1] - writes["arrived_ns"][0]).astype(np.int64)
+    drift -= intended[-1] - intended[0]
+    # the first write is not the first I/O, and may have been late itself
+    assert drift <= late["max_ns"] + 5 * MS_NS
+    assert late["max_ns"] >= late["p99_ns"] >= late["p50_ns"] >= 0
+
+
+@NEEDS_FIO
+@pytest.mark.long_but_first
+@pytest.mark.parametrize(
+    ("clause", "meant"),
+    [
+        ("replay web 200ms..600ms", lambda t: part(t, 200, 600)),
+        ("replay web, only writes", lambda t: t),
+        ("replay web, speed 4", lambda t: t),
+        ("replay web as fast as possible", lambda t: t),
+    ],
+)
+def test_what_is_said_of_a_replay_is_done(
+    clause: str, meant: Callable[..., np.ndarray], device: Starts, tmp_path: Path
+) -> None:
+    wanted = meant(recorded(tmp_path, kinds=KINDS))
+    made = device()
+    words = ("--allow", "replay", "--option", "engine=libaio")
+    record = record_of(run(made, tmp_path, f"run {clause}, qd 8", "fio", *words))
+    assert Counter(keys(seen(made), WRITE)) == Counter(keys(wanted, WRITE))
+    kinds = (WRITE,) if "only" in clause else (0, WRITE)
+    assert record["total"]["ios"] == np.isin(wanted["kind"], kinds).sum()
+    assert ("lateness" in record["backend"]["facts"]) == ("fast" not in clause)
+
+
+def part(trace: np.ndarray, from_ms: int, to_ms: int) -> np.ndarray:
+    times = trace["time_ns"]
+    return trace[(times >= from_ms * MS_NS) & (times < to_ms * MS_NS)]
