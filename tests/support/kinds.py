@@ -35,496 +35,94 @@ from targets import (
     tell,
 )
 
-Make = Callable[[Path, ExitStack], TargetRequest]
 
-
-class Kind(Struct, frozen=True):
-    """`how` is what a person would do to get one."""
-
-    name: str
-    how: str
-    make: Make
-    programs: tuple[str, ...]
-    root: bool
-
-
-KINDS: list[Kind] = []
-
-
-def kind(how: str, *programs: str, root: bool = True) -> Callable[[Make], Make]:
-    """Enter it into the table under the function's name."""
-
-    def enter(make: Make) -> Make:
-        name = make.__name__.replace("_", " ")
-        KINDS.append(Kind(name, how, make, programs, root))
-        return make
-
-    return enter
-
-
-def disk(folder: Path, mib: int = 16) -> Path:
-    """What a loop device stands on."""
-    return sparse(folder / "disk.img", mib * MIB)
-
-
-def loop(folder: Path, stack: ExitStack, *options: str, mib: int = 16) -> Path:
-    """A free block device."""
-    return stack.enter_context(loop_device(disk(folder, mib), *options))
-
-
-def allowed(folder: Path, device: Path) -> TargetRequest:
-    """With all that lets the loop device be written."""
-    backing = folder / "disk.img"
-    return asked(lab_of_file(folder, backing), device, backing)
-
-
-def part(folder: Path, device: Path, stack: ExitStack, number: int = 1) -> Path:
-    """A partition that the kernel knows."""
-    tell("addpart", device, str(number), "2048", "20480")
-    stack.callback(remove_partition, device, number)
-    return Path(f"{device}p{number}")
-
-
-@kind("`mount /dev/loop0 /data/mnt`", "mkfs.ext4")
-def mounted_device(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    tell("mkfs.ext4", "-q", device)
-    stack.enter_context(mounted(device, folder / "mnt"))
-    return allowed(folder, device)
-
-
-@kind("`unshare --mount`, and mounted in there", "mkfs.ext4", "unshare")
-def mounted_in_another_namespace(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    tell("mkfs.ext4", "-q", device)
-    (folder / "mnt").mkdir()
-    inside = f"mount {device} {folder}/mnt && echo ready && read line"
-    stack.enter_context(_program("unshare", "--mount", "sh", "-c", inside))
-    return allowed(folder, device)
-
-
-@kind("`mount /dev/loop0p1 /data/mnt`", "mkfs.ext4", "addpart")
-def partition_of_it_is_mounted(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    first = part(folder, device, stack)
-    tell("mkfs.ext4", "-q", first)
-    stack.enter_context(mounted(first, folder / "mnt"))
-    return allowed(folder, device)
-
-
-@kind("`mkfs.btrfs /dev/loop0 /dev/loop1; mount /dev/loop0 /data/mnt`", "mkfs.btrfs")
-def second_device_of_a_mounted_btrfs(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack, mib=128)
-    other = sparse(folder / "other.img", 128 * MIB)
-    first = stack.enter_context(loop_device(other))
-    tell("mkfs.btrfs", "-q", "-d", "single", "-m", "single", first, device)
-    tell("btrfs", "device", "scan", first, device)
-    stack.callback(tell, "btrfs", "device", "scan", "--forget", first, device)
-    stack.enter_context(mounted(first, folder / "mnt"))
-    return allowed(folder, device)
-
-
-@kind("`swapon /dev/loop0`", "mkswap", "swapon")
-def swap_device(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    tell("mkswap", device)
-    tell("swapon", device)
-    stack.callback(tell, "swapoff", device)
-    return allowed(folder, device)
-
-
-@kind("the disk under `/`")
-def disk_that_holds_the_root(folder: Path, stack: ExitStack) -> TargetRequest:
-    disks = sorted(Host().root_disks, key=lambda one: one.name)
-    if not disks:
-        pytest.skip("LEFT OUT: / lies on no block device that is seen here")
-    return asked(None, disks[0].node)
-
-
-@kind("`losetup /dev/loop1 /dev/loop0`")
-def under_a_loop_device(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    stack.enter_context(loop_device(device))
-    return allowed(folder, device)
-
-
-@kind("`losetup /dev/loop1 /dev/loop0`")
-def loop_device_on_a_device(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    upper = stack.enter_context(loop_device(device))
-    lab = lab_file(folder, backing_file=str(device), writable=True)
-    return asked(lab, upper, device)
-
-
-@kind("`losetup /dev/loop0 F; losetup /dev/loop1 F`")
-def two_loop_devices_on_one_file(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    stack.enter_context(loop_device(folder / "disk.img"))
-    return allowed(folder, device)
-
-
-@kind("a program that opened it with `O_EXCL`")
-def held_by_another_program(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    stack.enter_context(_holder(device, "os.O_RDONLY | os.O_EXCL"))
-    return allowed(folder, device)
-
-
-@kind("a program that opened it with `O_RDWR`, as a database or qemu does")
-def open_for_writing_elsewhere(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    stack.enter_context(_holder(device, "os.O_RDWR"))
-    return allowed(folder, device)
-
-
-@kind(
-    "a program that has the whole disk open, and a partition is the target", "addpart"
-)
-def disk_open_for_writing_elsewhere(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    first = part(folder, device, stack)
-    stack.enter_context(_holder(device, "os.O_RDWR"))
-    backing = folder / "disk.img"
-    lab = lab_file(folder, backing_file=str(backing), partition=1, writable=True)
-    return asked(lab, first, f"{backing}-part1")
-
-
-@kind("a program that has a partition open, and the disk is the target", "addpart")
-def partition_open_for_writing_elsewhere(
-    folder: Path, stack: ExitStack
-) -> TargetRequest:
-    device = loop(folder, stack)
-    stack.enter_context(_holder(part(folder, device, stack), "os.O_RDWR"))
-    return allowed(folder, device)
-
-
-@kind("a program that has the file under the loop device open")
-def file_below_open_for_writing_elsewhere(
-    folder: Path, stack: ExitStack
-) -> TargetRequest:
-    device = loop(folder, stack)
-    stack.enter_context(_holder(folder / "disk.img", "os.O_RDWR"))
-    return allowed(folder, device)
-
-
-@kind("a program that mapped it with `MAP_SHARED`, and closed it")
-def mapped_for_writing_elsewhere(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    stack.enter_context(_mapper(device))
-    return allowed(folder, device)
-
-
-@kind("`losetup --read-only`")
-def read_only_device(folder: Path, stack: ExitStack) -> TargetRequest:
-    return allowed(folder, loop(folder, stack, "--read-only"))
-
-
-@kind("`mkfs.ext4 -L photos`", "mkfs.ext4")
-def ext4_on_it(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    tell("mkfs.ext4", "-q", "-L", "photos", device)
-    return allowed(folder, device)
-
-
-@kind("`mkfs.xfs`", "mkfs.xfs")
-def xfs_on_it(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack, mib=320)
-    tell("mkfs.xfs", "-q", device)
-    return allowed(folder, device)
-
-
-@kind("`mkfs.btrfs`", "mkfs.btrfs")
-def btrfs_on_it(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack, mib=128)
-    tell("mkfs.btrfs", "-q", device)
-    return allowed(folder, device)
-
-
-@kind("`mkswap`, not in use", "mkswap")
-def swap_space_on_it(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    tell("mkswap", device)
-    return allowed(folder, device)
-
-
-@kind("`pvcreate`", "pvcreate")
-def lvm_member(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    tell("pvcreate", "--quiet", "--force", device)
-    return allowed(folder, device)
-
-
-@kind("`sfdisk`, label gpt", "sfdisk")
-def gpt_on_it(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    _partitioned(device, "gpt")
-    return allowed(folder, device)
-
-
-@kind("`sfdisk`, label gpt; first MiB zeroed, the copy at the end is left", "sfdisk")
-def broken_gpt_on_it(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    _partitioned(device, "gpt")
-    tell("dd", "if=/dev/zero", f"of={device}", "bs=1M", "count=1", "conv=fsync")
-    return allowed(folder, device)
-
-
-@kind("`sfdisk`, label dos", "sfdisk")
-def mbr_on_it(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    _partitioned(device, "dos")
-    return allowed(folder, device)
-
-
-@kind("`addpart`: the kernel knows partitions, and no table is left", "addpart")
-def partitions_without_a_table(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    part(folder, device, stack)
-    return allowed(folder, device)
-
-
-@kind("`mkfs.ext4` on a partition of a lab's disk", "mkfs.ext4", "addpart")
-def file_system_on_a_partition(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    first = part(folder, device, stack)
-    tell("mkfs.ext4", "-q", first)
-    backing = folder / "disk.img"
-    lab = lab_file(folder, backing_file=str(backing), partition=1, writable=True)
-    return asked(lab, first, f"{backing}-part1")
-
-
-@kind("no lab file")
-def device_that_no_lab_names(folder: Path, stack: ExitStack) -> TargetRequest:
-    return asked(None, loop(folder, stack), folder / "disk.img")
-
-
-@kind("its disk is in the lab, the partition is not", "addpart")
-def partition_that_no_lab_names(folder: Path, stack: ExitStack) -> TargetRequest:
-    first = part(folder, loop(folder, stack), stack)
-    backing = folder / "disk.img"
-    return asked(lab_of_file(folder, backing), first, backing)
-
-
-@kind("an entry without `writable = true`")
-def device_that_the_lab_only_reads(folder: Path, stack: ExitStack) -> TargetRequest:
-    device, backing = loop(folder, stack), folder / "disk.img"
-    return asked(lab_file(folder, backing_file=str(backing)), device, backing)
-
-
-@kind('an entry with `path = "/dev/loop0"` alone')
-def kernel_name_in_the_lab(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    lab = lab_file(folder, path=str(device), writable=True)
-    return asked(lab, device, folder / "disk.img")
-
-
-@kind("another device was put where the lab's was")
-def another_device_than_the_labs(folder: Path, stack: ExitStack) -> TargetRequest:
-    device, backing = loop(folder, stack), folder / "disk.img"
-    request = asked(lab_of_file(folder, backing), "fast", backing)
-    other = sparse(folder / "other.img", 16 * MIB)
-    put_over(device, other)
-    return request
-
-
-@kind("no `--overwrite`")
-def device_without_the_users_word(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    return asked(lab_of_file(folder, folder / "disk.img"), device)
-
-
-@kind("`--overwrite /dev/loop0`")
-def device_called_by_its_kernel_name(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    return asked(lab_of_file(folder, folder / "disk.img"), device, device)
-
-
-@kind("no program `wipefs`")
-def device_that_cannot_be_looked_at(folder: Path, stack: ExitStack) -> TargetRequest:
-    patch = stack.enter_context(pytest.MonkeyPatch.context())
-    patch.setattr(
-        "ioplan.runner.devices.signatures.WIPEFS", "wipefs-that-is-not-installed"
-    )
-    return allowed(folder, loop(folder, stack))
-
-
-@kind("`losetup /dev/loop0 F`, and F is the target")
-def file_under_a_loop_device(folder: Path, stack: ExitStack) -> TargetRequest:
-    loop(folder, stack)
-    return _file(folder / "disk.img")
-
-
-@kind(
-    "`losetup /dev/loop0 F; mount /dev/loop0 /data/mnt; ln F G; rm F`, and G is the "
-    "target",
-    "mkfs.ext4",
-)
-def file_renamed_under_a_loop_device(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    tell("mkfs.ext4", "-q", device)
-    stack.enter_context(mounted(device, folder / "mnt"))
-    (folder / "other.img").hardlink_to(folder / "disk.img")
-    (folder / "disk.img").unlink()
-    return _file(folder / "other.img")
-
-
-@kind("`mount --bind /data /mnt; losetup /dev/loop0 /mnt/F; umount --lazy /mnt`")
-def file_under_a_loop_device_of_another_path(
-    folder: Path, stack: ExitStack
-) -> TargetRequest:
-    path, seen = disk(folder), folder / "mnt"
-    seen.mkdir()
-    tell("mount", "--bind", folder, seen)
-    try:
-        stack.enter_context(loop_device(seen / path.name))
-    finally:
-        tell("umount", "--lazy", seen)
-    return _file(path)
-
-
-@kind("`swapon F`, and F is the target", "mkswap", "swapon")
-def swap_file(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack, mib=64)
-    tell("mkfs.ext4", "-q", device)
-    file = stack.enter_context(mounted(device, folder / "mnt")) / "swap"
-    file.write_bytes(bytes(8 * MIB))
-    file.chmod(0o600)
-    tell("mkswap", file)
-    tell("swapon", file)
-    stack.callback(tell, "swapoff", file)
-    return _file(file)
-
-
-@kind("`ln F G`", root=False)
-def file_with_two_names(folder: Path, stack: ExitStack) -> TargetRequest:
-    (folder / "second").hardlink_to(disk(folder))
-    return _file(folder / "disk.img")
-
-
-@kind("a file that a virtual machine or a database has open", root=False)
-def file_open_for_writing_elsewhere(folder: Path, stack: ExitStack) -> TargetRequest:
-    stack.enter_context(_holder(disk(folder), "os.O_RDWR"))
-    return _file(folder / "disk.img")
-
-
-@kind("a program that mapped it with `MAP_SHARED`, and closed it", root=False)
-def file_mapped_for_writing_elsewhere(folder: Path, stack: ExitStack) -> TargetRequest:
-    stack.enter_context(_mapper(disk(folder)))
-    return _file(folder / "disk.img")
-
-
-@kind("any file, no `--overwrite`", root=False)
-def file_that_ioplan_did_not_make(folder: Path, stack: ExitStack) -> TargetRequest:
-    return asked(None, disk(folder))
-
-
-@kind("a link to such a file", root=False)
-def link_to_a_foreign_file(folder: Path, stack: ExitStack) -> TargetRequest:
-    (folder / "link").symlink_to(disk(folder))
-    return asked(None, folder / "link")
-
-
-@kind("`cp` of a scratch file of ioplan's", root=False)
-def copy_of_a_scratch_file(folder: Path, stack: ExitStack) -> TargetRequest:
-    make_scratch(folder / "scratch", MIB, lambda _: None)
-    shutil.copyfile(folder / "scratch", folder / "copy")
-    return asked(None, folder / "copy")
-
-
-@kind("`cp precious F`, and F is a scratch file of ioplan's", root=False)
-def scratch_file_that_was_written_to(folder: Path, stack: ExitStack) -> TargetRequest:
-    make_scratch(folder / "scratch", MIB, lambda _: None)
-    shutil.copyfile(disk(folder), folder / "scratch")
-    return asked(None, folder / "scratch")
-
-
-@kind("`mkfs.ext4 F`, after a session on F was killed", "mkfs.ext4", root=False)
-def scratch_file_with_a_file_system(folder: Path, stack: ExitStack) -> TargetRequest:
-    make_scratch(folder / "scratch", MIB, lambda _: None)
-    left_unknown(folder / "scratch")
-    tell("mkfs.ext4", "-q", folder / "scratch")
-    return asked(None, folder / "scratch")
-
-
-@kind("a file in the lab, without `writable = true`", root=False)
-def file_that_the_lab_only_reads(folder: Path, stack: ExitStack) -> TargetRequest:
-    path = disk(folder)
-    return asked(lab_file(folder, path=str(path)), "fast", path)
-
-
-@kind("a file where the lab has a serial number", root=False)
-def file_in_place_of_a_device(folder: Path, stack: ExitStack) -> TargetRequest:
-    path = disk(folder)
-    return asked(lab_file(folder, path=str(path), serial="S1"), "fast", path)
-
-
-@kind("a second `ioplan run`", root=False)
-def target_of_another_session(folder: Path, stack: ExitStack) -> TargetRequest:
-    make_scratch(folder / "scratch", MIB, lambda _: None)
-    reader = TargetRequest(path=str(folder / "scratch"))
-    stack.callback(open_target(reader).close)
-    return asked(None, folder / "scratch")
-
-
-@kind("`mkdir`", root=False)
-def directory(folder: Path, stack: ExitStack) -> TargetRequest:
-    return _file(folder)
-
-
-@kind("`/dev/null`", root=False)
-def character_device(folder: Path, stack: ExitStack) -> TargetRequest:
-    return _file(Path("/dev/null"))
-
-
-@kind("`mkfifo`", root=False)
-def pipe(folder: Path, stack: ExitStack) -> TargetRequest:
-    os.mkfifo(folder / "pipe")
-    return _file(folder / "pipe")
-
-
-@kind("a listening program", root=False)
-def unix_socket(folder: Path, stack: ExitStack) -> TargetRequest:
-    server = stack.enter_context(socket.socket(socket.AF_UNIX))
-    server.bind(str(folder / "s"))
-    return _file(folder / "s")
-
-
-@kind("`/proc/version`", root=False)
-def file_of_the_kernels_own(folder: Path, stack: ExitStack) -> TargetRequest:
-    return _file(Path("/proc/version"))
-
-
-@kind("`ln -s nowhere link`", root=False)
-def dangling_link(folder: Path, stack: ExitStack) -> TargetRequest:
-    (folder / "link").symlink_to(folder / "nowhere")
-    return _file(folder / "link")
-
-
-@kind("`/dev/nvme9n1` after it was unplugged", root=False)
-def device_that_is_gone(folder: Path, stack: ExitStack) -> TargetRequest:
-    return _file(Path("/dev/nvme99n1"))
-
-
-def _file(path: Path) -> TargetRequest:
+class Place(Struct, frozen=True):
+    """A folder, and what is given back at the end."""
+
+    folder: Path
+    stack: ExitStack
+
+    @property
+    def image(self) -> Path:
+        """What the loop device stands on."""
+        return self.folder / "disk.img"
+
+    def disk(self, mib: int = 16) -> Path:
+        return sparse(self.image, mib * MIB)
+
+    def loop(self, *options: str, mib: int = 16) -> Path:
+        """A free block device."""
+        return self.stack.enter_context(loop_device(self.disk(mib), *options))
+
+    def formatted(self, *command: str, mib: int = 16) -> Path:
+        """A loop device on which a program was called."""
+        device = self.loop(mib=mib)
+        tell(*(command or ("mkfs.ext4", "-q")), device)
+        return device
+
+    def partitioned(self, label: str) -> Path:
+        device, table = self.loop(), f"label: {label}\n,4M\n,4M\n"
+        command = ["sfdisk", "-q", "--no-reread", device]
+        subprocess.run(command, input=table.encode(), check=True, capture_output=True)
+        return device
+
+    def part(self, device: Path, number: int = 1) -> Path:
+        """A partition that the kernel knows."""
+        tell("addpart", device, str(number), "2048", "20480")
+        self.stack.callback(remove_partition, device, number)
+        return Path(f"{device}p{number}")
+
+    def also(self, target: Path, other: AbstractContextManager[object]) -> Path:
+        """The target, while something else is done with it."""
+        self.stack.enter_context(other)
+        return target
+
+    def mounted(self, device: Path) -> Path:
+        return self.also(device, mounted(device, self.folder / "mnt"))
+
+    def swapped(self, target: Path) -> Path:
+        tell("swapon", target)
+        self.stack.callback(tell, "swapoff", target)
+        return target
+
+    def scratch(self) -> Path:
+        """A scratch file of ioplan's."""
+        path = self.folder / "scratch"
+        make_scratch(path, MIB, lambda _: None)
+        return path
+
+    def left(self) -> Path:
+        """A scratch file on which a session was killed."""
+        left_unknown(path := self.scratch())
+        return path
+
+    def link(self, to: Path) -> Path:
+        (self.folder / "link").symlink_to(to)
+        return self.folder / "link"
+
+    def lab(self, **said: object) -> Path:
+        return lab_file(self.folder, **said)  # type: ignore[arg-type]
+
+    def allowed(self, device: Path) -> TargetRequest:
+        """With all that lets the loop device be written."""
+        return asked(lab_of_file(self.folder, self.image), device, self.image)
+
+    def part_allowed(self, first: Path) -> TargetRequest:
+        lab = self.lab(backing_file=str(self.image), partition=1, writable=True)
+        return asked(lab, first, f"{self.image}-part1")
+
+
+def file(path: Path) -> TargetRequest:
+    """With the word that lets a file be written."""
     return asked(None, path, path)
 
 
-def _partitioned(device: Path, label: str) -> None:
-    table = f"label: {label}\n,4M\n,4M\n"
-    subprocess.run(
-        ["sfdisk", "-q", "--no-reread", str(device)],
-        input=table,
-        text=True,
-        check=True,
-        capture_output=True,
-    )
-
-
-def _holder(path: Path, flags: str) -> AbstractContextManager[None]:
+def held(path: Path, flags: str = "os.O_RDWR") -> AbstractContextManager[None]:
+    """Another program has it open."""
     return _python(f"import os; os.open({str(path)!r}, {flags})")
 
 
-def _mapper(path: Path) -> AbstractContextManager[None]:
+def mapped(path: Path) -> AbstractContextManager[None]:
     opened = f"os.open({str(path)!r}, os.O_RDWR)"
     return _python(
         f"import mmap, os; kept = mmap.mmap({opened}, 4096); os.closerange(3, 64)"
@@ -550,3 +148,204 @@ def _program(*command: str) -> Iterator[None]:
             process.stdin.write("end\n")
             process.stdin.flush()
             process.wait(10)
+
+
+def mounted_elsewhere(at: Place) -> TargetRequest:
+    device = at.formatted()
+    (at.folder / "mnt").mkdir()
+    inside = f"mount {device} {at.folder}/mnt && echo ready && read line"
+    program = _program("unshare", "--mount", "sh", "-c", inside)
+    return at.allowed(at.also(device, program))
+
+
+def part_mounted(at: Place) -> TargetRequest:
+    first = at.part(device := at.loop())
+    tell("mkfs.ext4", "-q", first)
+    at.mounted(first)
+    return at.allowed(device)
+
+
+def second_of_btrfs(at: Place) -> TargetRequest:
+    device = at.loop(mib=128)
+    other = sparse(at.folder / "other.img", 128 * MIB)
+    first = at.stack.enter_context(loop_device(other))
+    tell("mkfs.btrfs", "-q", "-d", "single", "-m", "single", first, device)
+    tell("btrfs", "device", "scan", first, device)
+    at.stack.callback(tell, "btrfs", "device", "scan", "--forget", first, device)
+    at.mounted(first)
+    return at.allowed(device)
+
+
+def root_disk(at: Place) -> TargetRequest:
+    disks = sorted(Host().root_disks, key=lambda one: one.name)
+    if not disks:
+        pytest.skip("LEFT OUT: / lies on no block device that is seen here")
+    return asked(None, disks[0].node)
+
+
+def loop_on_a_device(at: Place) -> TargetRequest:
+    upper = at.stack.enter_context(loop_device(device := at.loop()))
+    return asked(at.lab(backing_file=str(device), writable=True), upper, device)
+
+
+def disk_open(at: Place) -> TargetRequest:
+    first = at.part(device := at.loop())
+    at.also(device, held(device))
+    return at.part_allowed(first)
+
+
+def broken_gpt(at: Place) -> TargetRequest:
+    device = at.partitioned("gpt")
+    tell("dd", "if=/dev/zero", f"of={device}", "bs=1M", "count=1", "conv=fsync")
+    return at.allowed(device)
+
+
+def parts_without_a_table(at: Place) -> TargetRequest:
+    at.part(device := at.loop())
+    return at.allowed(device)
+
+
+def file_system_on_a_part(at: Place) -> TargetRequest:
+    tell("mkfs.ext4", "-q", first := at.part(at.loop()))
+    return at.part_allowed(first)
+
+
+def another_device(at: Place) -> TargetRequest:
+    device = at.loop()
+    request = asked(lab_of_file(at.folder, at.image), "fast", at.image)
+    put_over(device, sparse(at.folder / "other.img", 16 * MIB))
+    return request
+
+
+def not_looked_at(at: Place) -> TargetRequest:
+    patch = at.stack.enter_context(pytest.MonkeyPatch.context())
+    wipefs = "ioplan.runner.devices.signatures.WIPEFS"
+    patch.setattr(wipefs, "wipefs-that-is-not-installed")
+    return at.allowed(at.loop())
+
+
+def under_a_loop(at: Place) -> TargetRequest:
+    at.loop()
+    return file(at.image)
+
+
+def renamed_under_a_loop(at: Place) -> TargetRequest:
+    at.mounted(at.formatted())
+    (at.folder / "other.img").hardlink_to(at.image)
+    at.image.unlink()
+    return file(at.folder / "other.img")
+
+
+def under_a_loop_of_another_path(at: Place) -> TargetRequest:
+    path, seen = at.disk(), at.folder / "mnt"
+    seen.mkdir()
+    tell("mount", "--bind", at.folder, seen)
+    try:
+        at.stack.enter_context(loop_device(seen / path.name))
+    finally:
+        tell("umount", "--lazy", seen)
+    return file(path)
+
+
+def swap_file(at: Place) -> TargetRequest:
+    at.mounted(at.formatted(mib=64))
+    swap = at.folder / "mnt/swap"
+    swap.write_bytes(bytes(8 * MIB))
+    swap.chmod(0o600)
+    tell("mkswap", swap)
+    return file(at.swapped(swap))
+
+
+def two_names(at: Place) -> TargetRequest:
+    (at.folder / "second").hardlink_to(at.disk())
+    return file(at.image)
+
+
+def copied(source: Path, to: Path) -> TargetRequest:
+    shutil.copyfile(source, to)
+    return asked(None, to)
+
+
+def with_a_file_system(at: Place) -> TargetRequest:
+    tell("mkfs.ext4", "-q", path := at.left())
+    return asked(None, path)
+
+
+def of_another_session(at: Place) -> TargetRequest:
+    reader = TargetRequest(path=str(path := at.scratch()))
+    at.stack.callback(open_target(reader).close)
+    return asked(None, path)
+
+
+def pipe(at: Place) -> TargetRequest:
+    os.mkfifo(at.folder / "pipe")
+    return file(at.folder / "pipe")
+
+
+def unix_socket(at: Place) -> TargetRequest:
+    server = at.stack.enter_context(socket.socket(socket.AF_UNIX))
+    server.bind(str(at.folder / "s"))
+    return file(at.folder / "s")
+
+
+Make = Callable[[Place], TargetRequest]
+DEVICES: dict[str, Make] = {
+    "mounted device": lambda at: at.allowed(at.mounted(at.formatted())),
+    "mounted in another namespace": mounted_elsewhere,
+    "partition of it is mounted": part_mounted,
+    "second device of a mounted btrfs": second_of_btrfs,
+    "swap device": lambda at: at.allowed(at.swapped(at.formatted("mkswap"))),
+    "disk that holds the root": root_disk,
+    "under a loop device": lambda at: at.allowed(at.also(one := at.loop(), loop_device(one))),
+    "loop device on a device": loop_on_a_device,
+    "two loop devices on one file": lambda at: at.allowed(at.also(at.loop(), loop_device(at.image))),
+    "held by another program": lambda at: at.allowed(at.also(one := at.loop(), held(one, "os.O_RDONLY | os.O_EXCL"))),
+    "open for writing elsewhere": lambda at: at.allowed(at.also(one := at.loop(), held(one))),
+    "disk open for writing elsewhere": disk_open,
+    "partition open for writing elsewhere": lambda at: at.allowed(at.also(one := at.loop(), held(at.part(one)))),
+    "file below open for writing elsewhere": lambda at: at.allowed(at.also(at.loop(), held(at.image))),
+    "mapped for writing elsewhere": lambda at: at.allowed(at.also(one := at.loop(), mapped(one))),
+    "read only device": lambda at: at.allowed(at.loop("--read-only")),
+    "ext4 on it": lambda at: at.allowed(at.formatted("mkfs.ext4", "-q", "-L", "photos")),
+    "xfs on it": lambda at: at.allowed(at.formatted("mkfs.xfs", "-q", mib=320)),
+    "btrfs on it": lambda at: at.allowed(at.formatted("mkfs.btrfs", "-q", mib=128)),
+    "swap space on it": lambda at: at.allowed(at.formatted("mkswap")),
+    "lvm member": lambda at: at.allowed(at.formatted("pvcreate", "--quiet", "--force")),
+    "gpt on it": lambda at: at.allowed(at.partitioned("gpt")),
+    "broken gpt on it": broken_gpt,
+    "mbr on it": lambda at: at.allowed(at.partitioned("dos")),
+    "partitions without a table": parts_without_a_table,
+    "file system on a partition": file_system_on_a_part,
+    "device that no lab names": lambda at: asked(None, at.loop(), at.image),
+    "partition that no lab names": lambda at: at.allowed(at.part(at.loop())),
+    "device that the lab only reads": lambda at: asked(at.lab(backing_file=str(at.image)), at.loop(), at.image),
+    "kernel name in the lab": lambda at: asked(at.lab(path=str(one := at.loop()), writable=True), one, at.image),
+    "another device than the labs": another_device,
+    "device without the users word": lambda at: asked(lab_of_file(at.folder, at.image), at.loop()),
+    "device called by its kernel name": lambda at: asked(lab_of_file(at.folder, at.image), one := at.loop(), one),
+    "device that cannot be looked at": not_looked_at,
+    "file under a loop device": under_a_loop,
+    "file renamed under a loop device": renamed_under_a_loop,
+    "file under a loop device of another path": under_a_loop_of_another_path,
+    "swap file": swap_file,
+}  # fmt: skip
+FILES: dict[str, Make] = {
+    "file with two names": two_names,
+    "file open for writing elsewhere": lambda at: file(at.also(one := at.disk(), held(one))),
+    "file mapped for writing elsewhere": lambda at: file(at.also(one := at.disk(), mapped(one))),
+    "file that ioplan did not make": lambda at: asked(None, at.disk()),
+    "link to a foreign file": lambda at: asked(None, at.link(at.disk())),
+    "copy of a scratch file": lambda at: copied(at.scratch(), at.folder / "copy"),
+    "scratch file that was written to": lambda at: copied(at.disk(), at.scratch()),
+    "scratch file with a file system": with_a_file_system,
+    "file that the lab only reads": lambda at: asked(at.lab(path=str(at.disk())), "fast", at.image),
+    "file in place of a device": lambda at: asked(at.lab(path=str(at.disk()), serial="S1"), "fast", at.image),
+    "target of another session": of_another_session,
+    "directory": lambda at: file(at.folder),
+    "character device": lambda _: file(Path("/dev/null")),
+    "pipe": pipe,
+    "unix socket": unix_socket,
+    "file of the kernels own": lambda _: file(Path("/proc/version")),
+    "dangling link": lambda at: file(at.link(at.folder / "nowhere")),
+    "device that is gone": lambda _: file(Path("/dev/nvme99n1")),
+}  # fmt: skip

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 import tarfile
-from contextlib import ExitStack
 from pathlib import Path
 
-from killed import left_unknown
-from kinds import KINDS, allowed, disk, kind, loop
+from kinds import DEVICES, FILES, Make, Place, file
+from msgspec import Struct
 from paths import ROOT
 
 from ioplan.backends import TargetRequest
-from ioplan.runner.guard import make_scratch
 from targets import MIB, asked, faulty, lab_of_file, loop_device, tell
 
 
@@ -23,6 +21,11 @@ def put(path: Path, offset: int, data: bytes) -> None:
     with path.open("r+b") as file:
         file.seek(offset)
         file.write(data)
+
+
+def holding(path: Path, data: bytes, offset: int = 0) -> Path:
+    put(path, offset, data)
+    return path
 
 
 def database(folder: Path) -> bytes:
@@ -36,103 +39,82 @@ def database(folder: Path) -> bytes:
     return path.read_bytes()
 
 
-@kind("`tar cf /dev/loop0 letters`")
-def device_with_an_archive(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    with tarfile.open(device, "w") as archive:
-        archive.add(ROOT / "docs/language.md", "letters")
-    return allowed(folder, device)
+def archive(at: Place) -> TargetRequest:
+    with tarfile.open(device := at.loop(), "w") as packed:
+        packed.add(ROOT / "docs/language.md", "letters")
+    return at.allowed(device)
 
 
-@kind("`cp customers.db /dev/loop0`")
-def device_with_a_database(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    put(device, 0, database(folder))
-    return allowed(folder, device)
+def virtual_disk(at: Place) -> TargetRequest:
+    device, image = at.loop(mib=64), at.folder / "vm.img"
+    image.write_bytes(database(at.folder) * 10)
+    tell("qemu-img", "convert", "-O", "qcow2", image, at.folder / "vm.qcow2")
+    return at.allowed(holding(device, (at.folder / "vm.qcow2").read_bytes()))
 
 
-@kind("`dd if=customers.db of=/dev/loop0 seek=5000 bs=1k`: pages far behind")
-def device_with_database_pages(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack)
-    put(device, 5000 << 10, database(folder) * 40)
-    return allowed(folder, device)
-
-
-@kind("`qemu-img convert -O qcow2 vm.img /dev/loop0`", "qemu-img")
-def device_with_a_virtual_disk(folder: Path, stack: ExitStack) -> TargetRequest:
-    device = loop(folder, stack, mib=64)
-    (folder / "vm.img").write_bytes(database(folder) * 10)
-    tell("qemu-img", "convert", "-O", "qcow2", folder / "vm.img", folder / "vm.qcow2")
-    put(device, 0, (folder / "vm.qcow2").read_bytes())
-    return allowed(folder, device)
-
-
-@kind("`mkfs.ext4 /dev/loop0`, and its first 4 MiB are lost", "mkfs.ext4")
-def device_with_an_ext4_that_lost_its_start(
-    folder: Path, stack: ExitStack
-) -> TargetRequest:
-    device = loop(folder, stack, mib=256)
-    tell("mkfs.ext4", "-q", device)
-    put(device, 0, bytes(4 * MIB))
-    return allowed(folder, device)
-
-
-@kind("`mkfs.ext4` behind a GPT, then `sgdisk --zap-all`", "mkfs.ext4", "sgdisk")
-def device_with_an_ext4_behind_a_zapped_gpt(
-    folder: Path, stack: ExitStack
-) -> TargetRequest:
-    path = disk(folder, 256)
+def zapped_gpt(at: Place) -> TargetRequest:
+    path = at.disk(256)
     tell("sgdisk", "--new", "1:1MiB:200MiB", path)
     with loop_device(path, "--offset", str(MIB), "--sizelimit", str(199 * MIB)) as one:
         tell("mkfs.ext4", "-q", one)
     tell("sgdisk", "--zap-all", path)
-    return allowed(folder, stack.enter_context(loop_device(path)))
+    return at.allowed(at.stack.enter_context(loop_device(path)))
 
 
-@kind("`pvcreate /dev/loop0`, and its first block is lost", "pvcreate")
-def device_with_lvm_that_lost_its_label(
-    folder: Path, stack: ExitStack
-) -> TargetRequest:
-    device = loop(folder, stack)
-    tell("pvcreate", "--quiet", "--force", device)
-    put(device, 0, bytes(4096))
-    return allowed(folder, device)
+def lvm_without_its_label(at: Place) -> TargetRequest:
+    device = at.formatted("pvcreate", "--quiet", "--force")
+    return at.allowed(holding(device, bytes(4096)))
 
 
-@kind("`losetup --offset 32MiB /dev/loop0 vm.img`, and data is before that")
-def loop_device_inside_an_image(folder: Path, stack: ExitStack) -> TargetRequest:
-    path = disk(folder, 64)
-    put(path, 0, database(folder))
-    device = stack.enter_context(loop_device(path, "--offset", str(32 * MIB)))
-    return asked(lab_of_file(folder, path), device, path)
+def inside_an_image(at: Place) -> TargetRequest:
+    path = holding(at.disk(64), database(at.folder))
+    part = loop_device(path, "--offset", str(32 * MIB))
+    return at.allowed(at.stack.enter_context(part))
 
 
-@kind("reading fails with EIO at the first 64 KiB of an ext4", "mkfs.ext4", "nbdkit")
-def device_whose_start_cannot_be_read(folder: Path, stack: ExitStack) -> TargetRequest:
-    fails, how = folder / "fails", ("--filter=error", "error-pread=EIO")
+def unreadable_start(at: Place) -> TargetRequest:
+    fails, how = at.folder / "fails", ("--filter=error", "error-pread=EIO")
     when = ("error-pread-rate=100%", f"error-file={fails}")
-    one = stack.enter_context(faulty(folder / "faulty", *how, *when))
+    one = at.stack.enter_context(faulty(at.folder / "faulty", *how, *when))
     tell("mkfs.ext4", "-q", one.path)
     tell("blockdev", "--flushbufs", one.path)
     fails.touch()
-    return asked(lab_of_file(folder, Path(one.backing)), one.path, one.backing)
+    return asked(lab_of_file(at.folder, Path(one.backing)), one.path, one.backing)
 
 
-@kind("a database, and `--overwrite` names it", root=False)
-def file_with_a_database(folder: Path, stack: ExitStack) -> TargetRequest:
-    path = disk(folder)
-    put(path, 0, database(folder))
-    return asked(None, path, path)
+DEVICES_WITH_DATA: dict[str, Make] = {
+    "device with an archive": archive,
+    "device with a database": lambda at: at.allowed(holding(at.loop(), database(at.folder))),
+    "device with database pages": lambda at: at.allowed(holding(at.loop(), database(at.folder) * 40, 5000 << 10)),
+    "device with a virtual disk": virtual_disk,
+    "device with an ext4 that lost its start": lambda at: at.allowed(holding(at.formatted(mib=256), bytes(4 * MIB))),
+    "device with an ext4 behind a zapped gpt": zapped_gpt,
+    "device with lvm that lost its label": lvm_without_its_label,
+    "loop device inside an image": inside_an_image,
+    "device whose start cannot be read": unreadable_start,
+}  # fmt: skip
+FILES_WITH_DATA: dict[str, Make] = {
+    "file with a database": lambda at: file(holding(at.disk(), database(at.folder))),
+    "scratch file with a database": lambda at: asked(
+        None, holding(at.left(), database(at.folder))
+    ),
+}
 
 
-@kind("`cp customers.db F`, after a session on F was killed", root=False)
-def scratch_file_with_a_database(folder: Path, stack: ExitStack) -> TargetRequest:
-    scratch = folder / "scratch"
-    make_scratch(scratch, MIB, lambda _: None)
-    left_unknown(scratch)
-    put(scratch, 0, database(folder))
-    return asked(None, scratch)
+class Kind(Struct, frozen=True):
+    """How it is made by hand, its golden case has; block devices are made by root."""
+
+    name: str
+    make: Make
+    root: bool
 
 
-ALL_KINDS = KINDS
+ALL_KINDS = [
+    Kind(name, make, root)
+    for table, root in (
+        *((DEVICES, True), (FILES, False)),
+        *((DEVICES_WITH_DATA, True), (FILES_WITH_DATA, False)),
+    )
+    for name, make in table.items()
+]
 """Those of `kinds`, then those with data."""
