@@ -7,14 +7,11 @@ import platform
 from pathlib import Path
 
 import pytest
-import yaml
 from command import ioplan
-from paths import ROOT
 
 from ioplan.cli.commands.doctor import redacted
 
 PLAN = 'test "T" { run random 4KiB 100/0 for 1s }'
-FORMS = ROOT / ".github" / "ISSUE_TEMPLATE"
 
 
 @pytest.fixture
@@ -83,15 +80,3 @@ def test_words_that_only_contain_a_name_stay(home: Path) -> None:
     """And versions, times and sizes, which look like addresses."""
     text = "volgaless 3.42.1 at 10:20:31, kernel 6.18.5-amd64, 4KiB of 1.0 TB"
     assert redacted(text) == text
-
-
-def test_the_forms_of_issues_are_whole() -> None:
-    for path in FORMS.glob("*.yml"):
-        form = yaml.safe_load(path.read_text())
-        if path.name == "config.yml":
-            continue
-        assert {"name", "description", "body"} <= set(form)
-        for part in form["body"]:
-            assert part["type"] in ("markdown", "textarea")
-            assert part["type"] == "markdown" or part["attributes"]["label"]
-    assert "ioplan doctor --report" in (FORMS / "bug.yml").read_text()

@@ -12,25 +12,16 @@ import sys
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from command import ioplan, plan_file
+from command import commands, ioplan, plan_file
 from sessions import session
 
 from ioplan.cli import IOPLAN, Command, Group, parse
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
-
-
-def commands(group: Group = IOPLAN, path: str = "") -> dict[str, Command]:
-    """All commands by the words that call them."""
-    found: dict[str, Command] = {}
-    for entry in group.entries:
-        words = f"{path} {entry.name}".strip()
-        found |= commands(entry, words) if isinstance(entry, Group) else {words: entry}
-    return found
 
 
 COMMANDS = commands()
@@ -100,49 +91,38 @@ def test_a_name_with_a_value_is_given_once(words: str, text: str) -> None:
 
 
 class TestWords:
-    def test_options_stand_anywhere_and_in_every_usual_form(self) -> None:
-        asked = {"session": "s", "format": "csv", "output": Path("o"), "series": True}
-        for words in (
-            ("s", "--format", "csv", "--output", "o", "--series"),
-            ("--format=csv", "-o", "o", "s", "--series"),
-            ("--series", "-oo", "--format=csv", "s"),
-        ):
-            assert asked.items() <= values("export", *words).items()
+    EXPORT: ClassVar = {
+        **{"session": "s", "format": "csv", "output": Path("o"), "series": True}
+    }
 
-    def test_letters_stand_together(self) -> None:
-        assert values("run", "-q", "p")["quiet"] is True
-        assert values("run", "-qh", "p") == {"quiet": True, "help": True}
-
-    def test_what_is_not_given_has_its_default(self) -> None:
-        found = values("run", "p")
-        assert (found["plan"], found["profile"]) == (Path("p"), "full")
-        assert (found["settings"], found["targets"], found["quiet"]) == ([], [], False)
-        assert values("show")["session"] == "last"
-        assert values("report")["output"] == Path("report.html")
-
-    def test_some_options_are_repeated(self) -> None:
-        found = values("plan", "p", "--set", "a=1", "--set=b=2", "--profile", "x")
-        assert found["settings"] == ["a=1", "b=2"]
-        assert values("run", "p", "--target", "a", "--target=b")["targets"] == [
-            "a",
-            "b",
-        ]
-
-    def test_a_value_may_begin_with_a_dash_and_two_dashes_end_options(self) -> None:
-        assert values("show", "--test", "--odd")["test"] == "--odd"
-        assert values("check", "--", "--format", "-x")["plans"] == [
-            Path("--format"),
-            Path("-x"),
-        ]
-
-    def test_numbers_are_numbers(self) -> None:
-        assert values("plan", "p", "--scale-time", "0.5")["scale_time"] == 0.5
-        words = ("crosscheck", "p", "--backends", "a,b", "--rounds", "7")
-        assert values(*words)["rounds"] == 7
-
-    def test_help_is_given_whatever_else_is_wrong(self) -> None:
-        assert values("compare", "-h") == {"help": True}
-        assert values("lab", "unit", "--lab", "x", "--help")["help"] is True
+    @pytest.mark.parametrize(
+        ("words", "read"),
+        [
+            ("export s --format csv --output o --series", EXPORT),
+            ("export --format=csv -o o s --series", EXPORT),
+            ("export --series -oo --format=csv s", EXPORT),
+            ("run -q p", {"quiet": True}),
+            ("run -qh p", {"quiet": True, "help": True}),
+            ("run p", {"plan": Path("p"), "profile": "full", "settings": []}),
+            ("run p", {"targets": [], "quiet": False}),
+            ("show", {"session": "last"}),
+            ("report", {"output": Path("report.html")}),
+            ("plan p --set a=1 --set=b=2 --profile x", {"settings": ["a=1", "b=2"]}),
+            ("run p --target a --target=b", {"targets": ["a", "b"]}),
+            ("show --test --odd", {"test": "--odd"}),
+            ("check -- --format -x", {"plans": [Path("--format"), Path("-x")]}),
+            ("plan p --scale-time 0.5", {"scale_time": 0.5}),
+            ("crosscheck p --backends a,b --rounds 7", {"rounds": 7}),
+            ("compare -h", {"help": True}),
+            ("lab unit --lab x --help", {"help": True}),
+        ],
+    )
+    def test_options_stand_anywhere_and_in_every_usual_form(
+        self, words: str, read: dict[str, Any]
+    ) -> None:
+        """A value may begin with a dash, and two dashes end options; help is given
+        whatever else is wrong; what is not given has its default."""
+        assert read.items() <= values(*words.split()).items()
 
     @pytest.mark.parametrize(
         ("words", "text"),

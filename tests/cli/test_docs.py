@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
-from paths import ROOT
+from paths import ROOT, TESTS
 
 from ioplan.runner import Identity, id_of
 from ioplan.runner.guard import no_entry_text
@@ -139,6 +139,14 @@ def paths(document: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda p: p.name)
 def test_links_and_paths_lead_somewhere(document: Path) -> None:
     assert not [path for path in paths(document) if not path.exists()]
+
+
+def test_each_attack_is_tried_by_a_test_that_there_is() -> None:
+    text = (DOCS / "security.md").read_text()
+    rows = re.findall(r"\| (test_\w+\.py)<br>(test_\w+) \|$", text, re.M)
+    files = {one.name: one.read_text() for one in TESTS.rglob("test_*.py")}
+    missing = [row for row in rows if f"def {row[1]}(" not in files.get(row[0], "")]
+    assert len(rows) > 50 and not missing
 
 
 def test_the_architecture_names_each_package() -> None:

@@ -64,13 +64,6 @@ def test_a_command_collects_no_garbage_in_what_is_imported_and_numpy_has_no_thre
     subprocess.run([sys.executable, "-c", FRUGAL, DEMO], check=True)
 
 
-def of_the_parser() -> set[str]:
-    """What a bare Python imports with lark."""
-    program = "import lark, sys; print(*sys.modules)"
-    bare = [sys.executable, "-c", program]
-    return set(subprocess.check_output(bare, text=True).split())
-
-
 @cache
 def tables_are_made() -> None:
     """As a package has them; a checkout makes them on the first use."""

@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 import pytest
-from command import ioplan, plan_file
+from command import commands, ioplan, plan_file
 from paths import ROOT
 
-from ioplan.cli import IOPLAN, Command, Group
 from ioplan.runner.guard import SCRATCH_MARK
 from ioplan.trace import Prepared
 from ioplan_witness import device
@@ -39,15 +38,6 @@ JOB = "[j]\nfilename=x\nsize=1m\nrw=read\ndirect=1\nioengine=psync\n"
 OLD = b"somebody's data\n"
 OUT = "OUT"
 """Stands for the file in a call."""
-
-
-def commands(group: Group = IOPLAN, path: str = "") -> dict[str, Command]:
-    """All commands by the words that call them."""
-    found: dict[str, Command] = {}
-    for entry in group.entries:
-        words = f"{path} {entry.name}".strip()
-        found |= commands(entry, words) if isinstance(entry, Group) else {words: entry}
-    return found
 
 
 def written(kind: str) -> set[tuple[str, str]]:
@@ -148,41 +138,6 @@ def side_of_a_store(path: Path) -> None:
     path.write_bytes(b"changes")
 
 
-def new_side_of_a_store(path: Path) -> None:
-    store(path.with_name(path.name.removesuffix("-journal")))
-
-
-def link_to_a_store(path: Path) -> None:
-    store(path.with_name("real.db"))
-    path.symlink_to("real.db")
-
-
-def link_to_a_file(path: Path) -> None:
-    path.with_name("real").write_bytes(OLD)
-    path.symlink_to("real")
-
-
-def link_to_nothing(path: Path) -> None:
-    path.symlink_to(path.with_name("nothing"))
-
-
-def link_to_stdout(path: Path) -> None:
-    """As /dev/stdout is, which a defect here would remove for the whole machine."""
-    path.symlink_to("/proc/self/fd/1")
-
-
-def fifo(path: Path) -> None:
-    os.mkfifo(path)
-
-
-def character_device(path: Path) -> None:
-    os.mknod(path, 0o600 | 0o020000, os.makedev(1, 3))
-
-
-def block_device(path: Path) -> None:
-    os.mknod(path, 0o600 | 0o060000, os.makedev(7, 254))
-
-
 def open_socket(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(os.path.relpath(path))
@@ -191,16 +146,6 @@ def open_socket(path: Path) -> None:
 def folder(path: Path) -> None:
     path.mkdir()
     (path / "file").write_bytes(OLD)
-
-
-def other_name_of_a_store(path: Path) -> None:
-    store(path.with_name("real.db"))
-    path.hardlink_to(path.with_name("real.db"))
-
-
-def scratch_file(path: Path) -> None:
-    path.write_bytes(OLD)
-    os.setxattr(path, SCRATCH_MARK, b"1")
 
 
 HELD: list[BinaryIO] = []
@@ -213,24 +158,47 @@ def locked_file(path: Path) -> None:
     fcntl.flock(HELD[-1], fcntl.LOCK_EX)
 
 
-NEVER: dict[Callable[[Path], None], str] = {
-    store: "out",
-    side_of_a_store: "out-wal",
-    new_side_of_a_store: "out-journal",
-    link_to_a_store: "out",
-    link_to_a_file: "out",
-    link_to_nothing: "out",
-    link_to_stdout: "out",
-    fifo: "out",
-    open_socket: "out",
-    folder: "out",
-    other_name_of_a_store: "out",
-    scratch_file: "out",
-    locked_file: "out",
+NEVER: dict[str, Callable[[Path], object]] = {
+    "store": store,
+    "side of a store": side_of_a_store,
+    "new side of a store": lambda path: store(
+        path.with_name(path.name.removesuffix("-journal"))
+    ),
+    "link to a store": lambda path: (
+        store(path.with_name("real.db")),
+        path.symlink_to("real.db"),
+    ),
+    "other name of a store": lambda path: (
+        store(path.with_name("real.db")),
+        path.hardlink_to(path.with_name("real.db")),
+    ),
+    "link to a file": lambda path: (
+        path.with_name("real").write_bytes(OLD),
+        path.symlink_to("real"),
+    ),
+    "link to nothing": lambda path: path.symlink_to(path.with_name("nothing")),
+    # as /dev/stdout, which a defect here would remove for the whole machine
+    "link to stdout": lambda path: path.symlink_to("/proc/self/fd/1"),
+    "fifo": os.mkfifo,
+    "socket": open_socket,
+    "folder": folder,
+    "scratch file": lambda path: (
+        path.write_bytes(OLD),
+        os.setxattr(path, SCRATCH_MARK, b"1"),
+    ),
+    "locked file": locked_file,
 }
-"""Each with the name that it needs."""
 if os.geteuid() == 0:
-    NEVER |= {character_device: "out", block_device: "out"}
+    NEVER |= {
+        "character device": lambda path: os.mknod(
+            path, 0o600 | 0o020000, os.makedev(1, 3)
+        ),
+        "block device": lambda path: os.mknod(
+            path, 0o600 | 0o060000, os.makedev(7, 254)
+        ),
+    }
+NAMES = {"side of a store": "out-wal", "new side of a store": "out-journal"}
+"""Of what needs another one than `out`."""
 
 
 def snapshot(folder: Path) -> dict[str, object]:
@@ -262,27 +230,22 @@ def needs(key: tuple[str, str]) -> None:
         pytest.skip("needs root")
 
 
-def names_for(words: str) -> Iterator[tuple[Callable[[Path], None], str]]:
-    """`new` gives a plan its ending, so that it is never beside a store."""
-    for build, name in NEVER.items():
-        if words != "new":
-            yield build, name
-        elif name == "out":
-            yield build, "out.ioplan"
-
-
 @pytest.mark.parametrize("key", [*CALLS, *FOREIGN], ids="-".join)
 @pytest.mark.promise("output.force")
 def test_what_must_stay_stays(key: tuple[str, str], made: Path, tmp_path: Path) -> None:
+    """`new` gives a plan its ending, so that it is never beside a store."""
     needs(key)
-    for build, name in names_for(key[0]):
-        place = tmp_path / build.__name__
+    for what, build in NEVER.items():
+        if key[0] == "new" and what in NAMES:
+            continue
+        place = tmp_path / what
         place.mkdir()
+        name = "out.ioplan" if key[0] == "new" else NAMES.get(what, "out")
         build(place / name)
         before = snapshot(place)
         for more in forced(key):
             done = ioplan(*call_of(key, place / name), *more)
-            told = (build.__name__, more, done.out, done.err)
+            told = (what, more, done.out, done.err)
             assert done.code == 2 and "error: " in done.err, told
             assert not done.out and snapshot(place) == before, told
 
@@ -393,18 +356,17 @@ def test_the_table_says_all_folders_that_are_written() -> None:
 def test_what_is_no_folder_stays(
     call: tuple[str, ...], made: Path, tmp_path: Path
 ) -> None:
-    for build in NEVER:
-        if build is folder:
+    """A name beside a store's is one of a new folder there."""
+    for what, build in NEVER.items():
+        if what in ("folder", *NAMES):
             continue
-        place = tmp_path / build.__name__
+        place = tmp_path / what
         place.mkdir()
         build(place / "out")
         before = snapshot(place)
         words = (*call[0].split(), *FOLDERS[call]) if call in FOLDERS else call
         done = ioplan(*(one.replace(OUT, str(place / "out")) for one in words))
-        if build in (side_of_a_store, new_side_of_a_store):
-            continue  # the name is of no store there
-        told = (build.__name__, done.out, done.err)
+        told = (what, done.out, done.err)
         assert done.code == 2 and done.err.startswith("error: "), told
         assert snapshot(place) == before, told
 
@@ -525,104 +487,3 @@ def test_commands_write_by_the_door_alone() -> None:
         for name in places(path)
     }
     assert found == set(APART)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'path.open("wb")',
-        'open(path, "a")',
-        "path.write_text(x)",
-        "made.replace(output)",
-        "os.replace(a, b)",
-        "path.rename(other)",
-        "os.open(path, os.O_WRONLY | os.O_CREAT)",
-        "path.open(mode='x')",
-        "shutil.copyfile(a, b)",
-        "NamedTemporaryFile(delete=False)",
-        "array.tofile(path)",
-        "path.symlink_to(x)",
-    ],
-)
-def test_the_scan_finds(text: str) -> None:
-    assert any(map(writes, ast.walk(ast.parse(text))))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        'text.replace("a", "b")',
-        "replace(made, value=1)",
-        "path.open()",
-        'path.open("rb")',
-        "when.replace(tzinfo=UTC)",
-        "os.open(path, os.O_RDONLY)",
-    ],
-)
-def test_and_nothing_else(text: str) -> None:
-    assert not any(map(writes, ast.walk(ast.parse(text))))
-
-
-OWN = {
-    "dsl/ioplan/runner/guard/output.py": "the gate",
-    "dsl/ioplan/runner/guard/target.py": "targets, behind the guard",
-    "dsl/ioplan/runner/guard/survivor.py": "memory of its own; a pipe",
-    "dsl/ioplan/runner/prepare/witnessed.py": "what was witnessed, in the state folder",
-    "dsl/ioplan/runner/guard/scratch_file.py": "scratch files",
-    "dsl/ioplan/runner/guard/purge/purge.py": "the target, to prove a purge; a pipe to a purge's program",
-    "dsl/ioplan/results/store/session_folder.py": "the lock of a session's own folder",
-    "dsl/ioplan/results/store/sqlite.py": "a new file for a store that was removed",
-    "plugins/lab/ioplan_lab/desk/queue/runner.py": "the lock of the desk's own folder",
-    "plugins/lab/ioplan_lab/desk/start/consents.py": "the desk's own folder",
-    "plugins/lab/ioplan_lab/desk/database.py": "the desk's own database",
-    "dsl/ioplan/results/store/delivery/outbox.py": "the outbox, beside the store",
-    "dsl/ioplan/results/store/delivery/sender.py": "the outbox, beside the store",
-    "dsl/ioplan/results/store/database.py": "the store's reserve, beside it",
-    "dsl/ioplan/runner/state/stamps.py": "what is known of stamps, in the state folder",
-    "dsl/ioplan/records/session_id.py": "the last id, in the state folder",
-    "dsl/ioplan/runner/session/signature.py": "the user's key, in the state folder",
-    "dsl/ioplan/runner/host/ledger.py": "the known settings of the kernel; the lock of what was set, in the state folder",
-    "plugins/lab/ioplan_lab/cluster/adopt/adoption.py": "a tar in memory",
-    "plugins/lab/ioplan_lab/cluster/jobs/locks.py": "locks in the folder of lanes",
-    "plugins/lab/ioplan_lab/cluster/jobs/clock_file.py": "beside the lanes",
-    "plugins/lab/ioplan_lab/workers/lane.py": "a temporary folder, for a rehearsal",
-    "plugins/lab/ioplan_lab/cluster/jobs/lane_folder.py": "a lane's own folder",
-    "plugins/lab/ioplan_lab/cluster/jobs/job.py": "a job's own folder",
-    "plugins/lab/ioplan_lab/cluster/jobs/reporting.py": "in the folder of lanes",
-    "plugins/lab/ioplan_lab/cluster/hosts/own_postgres.py": "its own data folder",
-    "plugins/lab/ioplan_lab/cluster/hosts/service.py": "lock and log of a service",
-    "dsl/ioplan/runner/guard/consent_list/signed.py": "an admin's key, made once",
-    "plugins/lab/ioplan_lab/cluster/sync/messages.py": "a pipe",
-    "plugins/lab/ioplan_lab/cluster/sync/participant.py": "the session's own folder",
-    "plugins/testing/ioplan_testing/test_words.py": "the kit's own temporary folder",
-    "plugins/importer/ioplan_importer/proof/prove.py": "a temporary folder, for fio",
-    "plugins/importer/ioplan_importer/trace_model/simulated.py": "a temporary folder",
-    "dsl/ioplan/trace/record.py": "the kernel's tracer, and a temporary folder",
-    "dsl/ioplan/cli/commands/trace/traces.py": "a temporary folder",
-    "dsl/ioplan/trace/prepared.py": "the file that the door gives, or a temporary one",
-    "dsl/ioplan/trace/convert.py": "the same",
-    "dsl/ioplan/runner/guard/kept_ends.py": "a file in memory",
-    "plugins/testing/ioplan_testing/subject.py": "the kit's own temporary folder",
-    "dsl/ioplan/results/report/html/browser.py": "a temporary folder, for Chromium",
-    "dsl/ioplan/planner/suites/git/fetch.py": "temporary files without a name, for git",
-    "plugins/io_uring/engine/stamp.py": "beside an engine that was built",
-    "plugins/witness/ioplan_witness/device.py": "the control file of a device",
-    "plugins/fio/ioplan_fio/run_files.py": "the session's own folder",
-    "plugins/fio/ioplan_fio/replayed.py": "the session's own folder",
-    "plugins/lab/ioplan_lab/cluster/jobs/traces.py": "a lane's own folder",
-    "plugins/fio/ioplan_fio/execution.py": "a temporary file without a name",
-    "plugins/spdk/ioplan_spdk/bdevperf/execution.py": "the session's own folder",
-    "plugins/spdk/ioplan_spdk/bdevperf/session.py": "the session's own folder",
-    "dsl/ioplan/core/child.py": "a temporary file without a name",
-    "dsl/ioplan/language/syntax/reader.py": "the parser's tables, beside it",
-}
-"""All that opens for writing, and what. A new place goes by the door, or here."""
-
-
-def test_every_place_that_opens_for_writing_is_known() -> None:
-    found = {
-        str(path.relative_to(ROOT))
-        for path in files_of(("dsl/ioplan", "plugins"))
-        if any(places(path))
-    }
-    assert found == set(OWN)

@@ -61,21 +61,3 @@ def test_a_plan_that_shares_a_rate_has_one_job_and_no_note(
     assert [one["name"] for one in job["targets"]] == ["a", "b"]
     assert job["streams"][0]["target_numbers"] == [0, 1]
     assert job["capacity_bytes"] == 1 << 20
-
-
-def test_what_other_backends_lack_is_said_at_the_clause(
-    tmp_path: Path, lab: Path
-) -> None:
-    (tmp_path / "b.bin").write_bytes(bytes(2 << 20))
-    plan = plan_file(tmp_path, SHARED)
-    done = ioplan("plan", plan, "--lab", lab, "--target", "both", "--backend", "spdk")
-    assert done.code == 2
-    assert "a run of this backend has one target" in done.err
-
-
-def test_a_name_that_no_target_has_is_refused(tmp_path: Path, lab: Path) -> None:
-    plan = plan_file(tmp_path, SHARED.replace("a, b", "a, bb"))
-    (tmp_path / "b.bin").write_bytes(bytes(2 << 20))
-    done = ioplan("plan", plan, "--lab", lab, "--target", "both")
-    assert done.code == 2
-    assert "'bb', which no --target names, did you mean 'b'" in done.err

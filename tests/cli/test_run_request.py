@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
-from desks import by_token, desk_in
 from paths import ROOT
 from run_requests import full_request
 from sessions import session
@@ -226,17 +225,6 @@ def test_an_option_works_in_run_and_in_resume(tmp_path: Path, store_path: Path) 
     assert "own" in check_done(store_path, runs=2).resolved.drive_file
 
 
-def test_an_option_works_in_a_bundle(tmp_path: Path, store_path: Path) -> None:
-    plan, words = on_sim(tmp_path)
-    assert ioplan("run", plan, *words).code == 0
-    before = check_done(store_path).id
-    made = tmp_path / "x.ioplan-bundle"
-    assert ioplan("bundle", "last", "-o", made).code == 0
-    done = ioplan("run", made, *WORDS[2:])  # its interval comes from the bundle
-    assert "\nreproduced" in done.out, done.err
-    assert check_done(store_path).id != before
-
-
 @pytest.mark.slow
 def test_an_option_works_in_a_lane(tmp_path: Path, store_path: Path) -> None:
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
@@ -269,19 +257,6 @@ def test_an_option_works_in_the_queue(tmp_path: Path, store_path: Path) -> None:
     states = [LaneFolder(one.path).state() for one in lane_folders(lanes_root())]
     assert sorted(one.status for one in states) == ["ok", "refused"]
     assert any("has no option 'of'" in one.message for one in states)
-
-
-def test_an_option_works_in_the_form(tmp_path: Path) -> None:
-    lab = tmp_path / "lab.toml"
-    lab.write_text(LAB)
-    form = {"text": PLAN, "target": "a", "interval": "50ms", "options": "of=none"}
-    form |= {"tags": "nightly", "note": "of two words"}
-    with desk_in(tmp_path, lab) as desk:
-        done = by_token(desk, "operator").post("/start/run", data=form)
-        assert done.status_code in (200, 303), done.text
-        (found,) = [one.entry.request for one in desk.queue.waiting()]
-    assert (found.interval, found.options) == ("50ms", ("of=none",))
-    assert (found.tags, found.note) == (("nightly",), "of two words")
 
 
 @pytest.mark.parametrize("word", ["soon", "1ms", "2h", "4KiB"])

@@ -10,9 +10,8 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 from command import ioplan, plan_file
-from pydantic import TypeAdapter
 
-from ioplan.records import Session, Tags
+from ioplan.records import Session
 from ioplan.results.store import Store
 
 PLAN = """test "T" {
@@ -89,11 +88,3 @@ def test_what_is_no_word_is_refused_before_anything_runs(
     done = ioplan(*(plan if word == "PLAN" else word for word in words))
     assert done.code == 2 and said in done.err
     assert not store_path.exists()
-
-
-def test_tags_cost_a_session_without_any_nothing() -> None:
-    """Pydantic would compile a pattern of theirs for 40 ms, before the first I/O."""
-    assert "w.:@" not in str(TypeAdapter(Session).core_schema)
-    with pytest.raises(ValueError, match="one word"):
-        TypeAdapter(Tags).validate_python(["two words"])
-    assert TypeAdapter(Tags).validate_python(["b", "ä:1", "b"]) == ("b", "ä:1")

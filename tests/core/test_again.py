@@ -22,14 +22,6 @@ def test_once_disturbed():
     flag.touch()
     assert before
 """
-LEFT_OUT = """
-import pytest
-
-@pytest.mark.parametrize("n", range(4))
-def test_some(n):
-    if n:
-        pytest.skip("LEFT OUT: there is no " + ("SPDK" if n == 3 else "nvm"))
-"""
 DEFECT = "def test_defect(): assert False\n"
 MANY = "import pytest\n" + DISTURBED.replace(
     "def test_once_disturbed()",
@@ -84,17 +76,3 @@ def test_a_file_that_cannot_be_collected_fails(tmp_path: Path) -> None:
     assert code == 1, text
     assert text.splitlines()[-1].startswith("FAILED: test_broken.py, ")
     assert "2 of 2 tests" in text.splitlines()[-1]
-
-
-def test_the_last_line_says_what_was_left_out_and_which_part_was_run(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "test_other.py").write_text(DEFECT)
-    code, text = pytest_of(tmp_path, LEFT_OUT, "--again", "--part", "1/2", "-n", "1")
-    assert code == 0, text
-    last = text.splitlines()[-1]
-    assert last.startswith("PASSED: 1 tests, in 0 min ")
-    assert "; 1 left out that need SPDK, built by hand" in last
-    assert "; 2 left out: `make test-tools` installs what they need." in last
-    assert last.endswith("Part 1/2 of the files: the others were not run.")
-    assert "LEFT OUT: 2 tests: there is no nvm" in text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import sys
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -33,29 +32,3 @@ def test_each_exported_name_is_there_and_no_module(package: str) -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"ioplan\.language.*nothing"):
         _ = ioplan.language.nothing  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
-    ("text", "listed", "named"),
-    [
-        ("import ioplan\nfrom ioplan.language import Source\n", "", ""),
-        ("from ioplan.core.text import counted\n", "", "imports ioplan.core.text"),
-        ("import ioplan.core.text\n", "test_a.py\n", ""),
-        ("import ioplan\n", "test_a.py\n", "needs no place"),
-    ],
-)
-def test_a_file_behind_a_face_is_named(
-    text: str,
-    listed: str,
-    named: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    (tmp_path / "test_a.py").write_text(text)
-    (tmp_path / "list").write_text(listed)
-    monkeypatch.setattr(check_seams, "TESTS", tmp_path)
-    monkeypatch.setattr(check_seams, "LIST", tmp_path / "list")
-    monkeypatch.setattr(sys, "argv", ["check_seams.py"])
-    assert check_seams.main() == (1 if named else 0)
-    assert named in capsys.readouterr().out

@@ -119,16 +119,6 @@ def test_so_do_the_counters_where_no_block_shows_it(image: Path) -> None:
 
 
 @pytest.mark.long
-def test_data_given_up_is_known_only_as_it_was(image: Path) -> None:
-    put(image, 0, NOISE)
-    assert evidence(image, data=True).startswith("--overwrite-data")
-    assert evidence(image) == LEFT
-    put(image, 60 * MIB, NOISE)
-    with refused(TargetFault.DATA, "data of an unknown kind"):
-        opened(image)
-
-
-@pytest.mark.long
 def test_the_reading_goes_on_where_it_was(
     image: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -211,6 +211,26 @@ def test_nothing_is_hidden_here(file: Path) -> None:
     open_target(request(file)).close()
 
 
+MANY_SHORT = """
+import os
+print(flush=True)
+while True:
+    for pid in [os.posix_spawn("/bin/true", ["true"], {}) for _ in range(6)]:
+        os.waitpid(pid, 0)
+"""
+
+
+@pytest.mark.long
+def test_processes_may_end_while_the_guard_looks(file: Path) -> None:
+    """What stands in /proc may be gone at the next look."""
+    until_s = time.monotonic() + 1
+    with subprocess.Popen([sys.executable, "-c", MANY_SHORT], stdout=-1) as program:
+        assert program.stdout and program.stdout.readline() == b"\n"
+        while time.monotonic() < until_s:
+            open_target(request(file)).close()
+        program.kill()
+
+
 @pytest.mark.long
 def test_a_file_in_an_io_uring(file: Path) -> None:
     with (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import pty
 import subprocess
@@ -127,15 +126,6 @@ def test_a_link_does_not_lend_its_mark(scratch: Path, foreign: Path) -> None:
     link.symlink_to(foreign)
     with refused(TargetFault.DATA, r"thesis\.img"):
         open_target(request(link))
-
-
-@pytest.mark.long
-def test_a_second_user_of_a_target_is_refused(scratch: Path) -> None:
-    first = open_target(request(scratch))
-    with refused(TargetFault.LOCKED, "another ioplan uses"):
-        open_target(request(scratch))
-    first.close()
-    open_target(request(scratch)).close()
 
 
 USES = """
@@ -409,14 +399,3 @@ def test_a_file_of_less_than_a_block_is_named_so(tmp_path: Path) -> None:
         path.write_bytes(bytes(size))
         with refused(TargetFault.BELOW_BLOCK, "is smaller than a block"):
             open_target(request.model_copy(update={word: (str(path),)}))
-
-
-@pytest.mark.slow
-def test_a_plan_is_shown_for_the_size_of_its_target(
-    scratch: Path, tmp_path: Path
-) -> None:
-    plan = plan_file(tmp_path, READS)
-    done = ioplan("plan", plan, "--target", scratch, "--json")
-    assert json.loads(done.out)["total"]["capacity_bytes"] == 4 * MIB
-    done = ioplan("plan", plan, "--target", f"{scratch}x")
-    assert done.code == 2 and "there is no target" in done.err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import subprocess
@@ -13,20 +12,16 @@ from typing import Any
 import pytest
 from command import ioplan
 from refused import refused
-from rich.console import Console
 
 from ioplan import TargetFault
 from ioplan.backends import TargetFacts, TargetRequest
-from ioplan.cli.commands.inventory import print_target_rows
 from ioplan.runner import Device, Host, Identity, id_of, read_lab
 from ioplan.runner.devices.device import NoDevice
 from ioplan.runner.devices.identity import differences, entry_lines, unstable_reason
 from ioplan.runner.devices.inventory import Inventory
-from ioplan.runner.guard import Surveyed
 from ioplan.runner.guard.bare_drive import check_drive, check_lab
 from ioplan.runner.guard.consent import check_device_consent
 from ioplan.runner.guard.data_check import GIVEN_UP
-from ioplan.runner.guard.drive import FileDrive, JoinedDrive
 from ioplan.runner.guard.survey import IN_USE
 from ioplan.target_entry import LabTarget
 from targets import MIB, lab_file, lab_of_file, loop_device, mounted, needs_root, tell
@@ -333,51 +328,3 @@ def test_a_partition_that_is_removed_meanwhile_is_no_obstacle(tmp_path: Path) ->
     (disk / "sdz1" / "partition").write_text("1")
     (disk / "dev").write_text("8:400")
     assert list(Device(disk).partitions) and not list(Host().obstacles(Device(disk)))
-
-
-@pytest.mark.parametrize("width", [60, 80, 120])
-def test_a_narrow_terminal_loses_no_word_of_a_verdict(width: int) -> None:
-    reason = "is on the disk that contains /"
-    row = Surveyed(
-        name="fast",
-        id="eui.0025385c21b0a4d3",
-        path="/dev/nvme0n1",
-        identity=Identity(kernel="nvme0n1", model="SSD 990 PRO with Heatsink 2TB"),
-        size_bytes=2 * 10**12,
-        holds=["gpt partition table", "ext4 on nvme0n1p2"],
-        verdict="refused",
-        reason=reason,
-    )
-    console = Console(file=io.StringIO(), width=width)
-    print_target_rows(console, [row])
-    assert isinstance(console.file, io.StringIO)
-    found, (heading, _, *rows) = [], console.file.getvalue().splitlines()[1:]
-    for line in rows[: rows.index("".ljust(len(rows[0])))]:
-        found += line[heading.index("verdict") :].split()
-    assert found == ["refused:", *reason.split()]
-
-
-def test_of_joined_drives_each_is_looked_at_and_closed() -> None:
-    """Whatever becomes of the others."""
-    seen = list[str]()
-
-    class Drive(FileDrive):
-        def __init__(self, name: str) -> None:
-            self.name = name
-            self.facts = TargetFacts(
-                path=f"/dev/{name}", kind="block", capacity_bytes=MIB, block_bytes=512
-            )
-
-        def check_use(self) -> None:
-            seen.append(self.name)
-
-        def close(self) -> None:
-            seen.append(f"close {self.name}")
-            raise OSError(self.name)
-
-    joined = JoinedDrive({name: Drive(name) for name in ("a", "b")})
-    joined.check_use()
-    assert seen == ["a", "b"]
-    with pytest.raises(OSError, match="a"):
-        joined.close()
-    assert sorted(seen[2:]) == ["close a", "close b"]

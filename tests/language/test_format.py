@@ -45,21 +45,6 @@ def test_changes_the_look_only(text: str) -> None:
     assert written.endswith("\n") and not written.endswith("\n\n")
 
 
-def test_review_keeps_its_look() -> None:
-    """The language's own example changes in the columns of its comments only."""
-    text = GOOD["review"]
-    assert _narrow(format_text(text)) == _narrow(text)
-
-
-def _narrow(text: str) -> str:
-    return re.sub(r" +#", "  #", text)
-
-
-@pytest.mark.parametrize("text", SHIPPED.values(), ids=SHIPPED)
-def test_shipped_plans_are_formatted(text: str) -> None:
-    assert format_text(text) == text
-
-
 LINES = 'test "T" {\r\n  # c\r\n\r\n\r\n  idle 5s # d\r\n}\r\n'
 
 

@@ -341,10 +341,3 @@ def test_many_files(tmp_path: Path) -> None:
         (tmp_path / f"f{index}.ioplan").write_text(f'{use}test "T" {{ {RUN} }}')
     with pytest.raises(PlanError, match="uses more than 100 files"):
         check_file(tmp_path / "f0.ioplan")
-
-
-def test_spans_are_those_of_the_text() -> None:
-    source = Source("t", 'test "T" {  # c\n  run random 4KiB  100/0 for 1min\n}')
-    file, found = parse(source)
-    assert not found
-    assert file.items[0].span.text == source.text

@@ -187,15 +187,6 @@ def short_example(folder: Path) -> Path:
 
 
 @pytest.mark.long
-@pytest.mark.usefixtures("rough_sim")
-def test_the_whole_example_runs_on_sim(tmp_path: Path, store_path: Path) -> None:
-    done = run_on("sim", short_example(tmp_path), tmp_path, "--scale-time", "0.001")
-    assert done.code == 1  # p99.999 has no support in 180 ms, and is said so
-    assert {v["outcome"] for v in done.of("verdict")} == {"undecided"}
-    assert done.lines[-1]["status"] == "ok"
-
-
-@pytest.mark.long
 def test_the_whole_example_runs_for_real(tmp_path: Path, store_path: Path) -> None:
     plan = short_example(tmp_path)
     done = run_on("io_uring", plan, tmp_path, "--scale-time", "0.0002")

@@ -178,16 +178,6 @@ def test_a_total_is_the_sum_of_its_steps() -> None:
         assert total.written_bytes == pytest.approx(sum(c.written_bytes for c in costs))
 
 
-def test_estimates_do_not_disturb_the_steps() -> None:
-    """What a plan costs is asked while it runs."""
-    text = f'{FILLED}test "A" {{ {ROUNDS} filled }}'
-    (rounds,) = unfold(checked(text))
-    assert isinstance(rounds, RoundsOf)
-    Estimator(CAPACITY).cost(rounds)
-    kinds = [[type(s).__name__ for s in rounds.round(n)] for n in (1, 2)]
-    assert kinds == [["Prepare", "Prepare", "Run"], ["Run"]]
-
-
 def test_flushes_of_a_trace_take_its_time_and_move_nothing() -> None:
     """2 reads and 49 flushes within 5 s take 5 s."""
     (step,) = unfold(checked('test "T" { run random 4KiB 100/0, 1 pass }'))

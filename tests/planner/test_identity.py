@@ -88,7 +88,7 @@ def test_names_and_places_do_not_enter() -> None:
         f'{STATE}workload w = random 4KiB 100/0\ntest "A" {{ after p\n run w for 1s }}'
     )
     other = checked(
-        'plan "B"\nparam t = 1s\nworkload v = random 4KiB 70/30, qd 4\n'
+        'plan "B"\non failure continue\nparam t = 1s\nworkload v = random 4KiB 70/30, qd 4\n'
         "workload u = v, 100/0, qd 1\n"
         "precondition r { idle 1h purge write sequential 128KiB, qd 8, 2 passes }\n"
         'test "first" { run v for t }\ntest "second" { after r\n run u for t }'

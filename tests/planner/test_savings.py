@@ -7,28 +7,10 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from savings import SUITES, first_runs, naive, planned, state_before
-from suite_rows import PLANS, TB, plan_of
-
-from ioplan.planner import unfold
+from savings import SUITES, first_runs, state_before
 
 NEAR = 0.04
 """A state that was reached by random writes until steady comes so near to itself."""
-
-
-@pytest.mark.parametrize("suite", SUITES)
-def test_preparing_once_costs_no_more(suite: str) -> None:
-    plan = plan_of(PLANS[suite])
-    before, after = naive(plan, TB), planned(plan, TB)
-    assert after.run_s <= before.run_s
-    assert after.written_bytes <= before.written_bytes
-    assert len(list(unfold(plan))) > len(plan.tests)
-
-
-def test_preparing_once_saves_something() -> None:
-    plans = [plan_of(PLANS[suite]) for suite in SUITES]
-    saved = [naive(p, TB).written_bytes - planned(p, TB).written_bytes for p in plans]
-    assert sum(saved) > TB
 
 
 @pytest.mark.long_but_first

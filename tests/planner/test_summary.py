@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from plans import checked
 
-from ioplan.planner import Estimator, summary_of, unfold
+from ioplan.planner import summary_of
 
 
 @pytest.mark.parametrize(("mix", "writing"), [("100/0", False), ("99/1", True)])
@@ -40,9 +40,3 @@ def test_rounds_count_at_most_and_rests_touch_nothing() -> None:
     times = [(type(step).__name__, times) for step, times in summary.steps]
     assert times == [("Prepare", 9), ("Run", 9), ("Idle", 9)]
     assert [type(step).__name__ for step in summary.io_steps] == ["Prepare", "Run"]
-
-
-def test_the_cost_is_that_of_all_steps() -> None:
-    plan, estimator = checked(ROUNDS % "0/100"), Estimator(1 << 40)
-    found = estimator.total_of(summary_of(plan).steps)
-    assert found == estimator.total(unfold(plan))

@@ -24,7 +24,7 @@ from suite_rows import (
     table,
 )
 
-from ioplan.language import Matrix, WriteStep, check_file
+from ioplan.language import Matrix, WriteStep
 from ioplan.planner import (
     Estimator,
     Prepare,
@@ -255,20 +255,6 @@ def test_profiles(name: str) -> None:
     smoke = Estimator(SMOKE_BYTES).total(unfold(plan_of(one, "smoke")))
     assert short_s < full_s
     assert smoke.run_s < (60 if name == CUTS else 5)  # a cut ends its run
-
-
-def test_profiles_and_failures_are_no_part_of_what_a_run_does(tmp_path: Path) -> None:
-    body = 'test "T" { run random 4KiB 100/0 for t }'
-    plain = plan_file(tmp_path, f"param t = 1s {body}", "plain.ioplan")
-    text = "param t = 9s profile p { t = 1s } on failure continue " + body
-    named = plan_file(tmp_path, text, "named.ioplan")
-    ids = [
-        [step.run_id for step in unfold(plan) if isinstance(step, Run)]
-        for plan in (check_file(plain), check_file(named, profile="p"))
-    ]
-    assert ids[0] == ids[1]
-    assert check_file(named).on_failure == "continue"
-    assert check_file(plain).on_failure is None
 
 
 def test_a_setting_wins_over_the_profile(tmp_path: Path, store_path: Path) -> None:
@@ -506,24 +492,6 @@ def test_then_is_never_left_out(mix: str, tmp_path: Path, store_path: Path) -> N
         for stream in record.asked.workload.streams
     ]
     assert order == [fill, press, run, press, run, press, run]
-
-
-@pytest.mark.slow
-def test_a_run_ends_once_it_is_steady(tmp_path: Path, store_path: Path) -> None:
-    text = (
-        'test "T" { run random 4KiB 0/100 for 20s, until steady iops every 30ms, '
-        "at most 900 passes, over 3, range 100%, slope 100% }"
-    )
-    where = ("--target", tmp_path / "scratch.bin", "--create", "8MiB", "--json")
-    done = ioplan("run", plan_file(tmp_path, text), *where)
-    assert done.code == 0, done.err
-    (record,) = records_of(done, store_path)
-    assert record.status == "ok"
-    assert record.steady and record.steady.reached
-    assert len(record.steady.values) == 3
-    assert record.run_s < 10
-    told = [line["steady"]["why"] for line in done.of("steady")]
-    assert told[:2] == ["1 of 3 values so far", "2 of 3 values so far"]
 
 
 @pytest.mark.long

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from command import ioplan
-from msgspec.structs import replace
 
-from ioplan.language import CheckedPlan
-from ioplan.planner import Estimator, unfold
-from ioplan.planner.estimate import Cost
 from ioplan.records import RunRecord
 from ioplan.results.store import Store
 
 NAMES = ("mapped_share", "free_blocks_share", "cache_fill")
 SUITES = ("reviews/p3700", "reviews/m9100")
 """Suites A and C."""
-
-
-def apart(plan: CheckedPlan) -> Iterator[CheckedPlan]:
-    """Each test as a plan of its own, which knows nothing of what was before."""
-    for test in plan.tests:
-        yield replace(plan, tests=(test,))
-
-
-def naive(plan: CheckedPlan, capacity_bytes: int) -> Cost:
-    """The cost where every test prepares its target from scratch."""
-    estimator = Estimator(capacity_bytes)
-    costs = [estimator.total(unfold(one)) for one in apart(plan)]
-    return Cost(sum(c.run_s for c in costs), sum(c.written_bytes for c in costs))
-
-
-def planned(plan: CheckedPlan, capacity_bytes: int) -> Cost:
-    """The cost as the planner does it."""
-    return Estimator(capacity_bytes).total(unfold(plan))
 
 
 def first_runs(suite: str, folder: Path) -> dict[str, RunRecord]:
