@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from collections.abc import Iterator
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
-from started import Started, ends, is_running, started
+from started import Started, is_running, started
 
 pytestmark = pytest.mark.slow
 
@@ -57,23 +56,3 @@ def test_an_interrupt_stops_the_io_at_once_and_keeps_what_is_done(
     runs = ioplan("export", "last", "--format", "jsonl").lines
     assert [one["status"] for one in runs] == ["ok", "ok", "interrupted"]
     assert runs[-1]["total"]["ios"] > 100
-
-
-@pytest.mark.long
-@on_each
-@pytest.mark.promise("resume.no_io_goes_on")
-def test_no_program_outlives_a_killed_ioplan(long_run: Started) -> None:
-    program = long_run.backend
-    long_run.process.kill()
-    assert ends(program, 5)
-
-
-@pytest.mark.long
-@on_each
-def test_a_killed_program_is_a_failed_run_that_keeps_its_series(
-    long_run: Started,
-) -> None:
-    os.kill(long_run.backend, signal.SIGKILL)
-    assert long_run.end() == 3
-    *_, record = (one["record"] for one in long_run.lines if one["type"] == "record")
-    assert record["cause"] == "backend-died" and record["total"]["ios"] > 0

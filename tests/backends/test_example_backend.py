@@ -44,11 +44,6 @@ def server(tmp_path: Path) -> Iterator[str]:
         process.kill()
 
 
-def test_it_is_short() -> None:
-    text = (EXAMPLE / "ioplan_nbd.py").read_text()
-    assert len(text.splitlines()) <= 60
-
-
 @pytest.mark.long
 def test_it_is_listed(site: Path) -> None:
     done = call(site, "ioplan.cli", "backends")
@@ -110,3 +105,8 @@ def test_a_uri_that_leads_nowhere(
 @NEEDS_NBDKIT
 def test_it_conforms(site: Path, tmp_path: Path) -> None:
     conforms(site, tmp_path, EXAMPLE / "test_nbd.py")
+
+
+def test_it_is_short() -> None:
+    text = (EXAMPLE / "ioplan_nbd.py").read_text()
+    assert len(text.splitlines()) <= 60

@@ -22,7 +22,7 @@ from ioplan.job import SECOND_NS, Failure, Job, Progress, Result
 from ioplan.results.measure import Measurement
 from ioplan_fio import FioBackend
 from ioplan_testing import check_consistent
-from targets import filled, loop_device, needs_root, sparse, tmpfs
+from targets import filled, loop_device, needs_root
 
 pytestmark = [NEEDS_FIO, pytest.mark.slow]
 
@@ -121,13 +121,6 @@ def written(target: Path, mib: int, one: dict[str, Any], **limit: Any) -> list[b
     return [any(held[at : at + 512]) for at in range(0, mib * MIB, 4096)]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_a_random_pass_writes_every_block_once(threads: int, tmp_path: Path) -> None:
-    fields = {"read_percent": 0, "threads": threads, "qd": 8, "permuted": True}
-    one = stream(**fields, region_end_bytes=4 * MIB)
-    assert all(written(tmp_path / "zeros.bin", 4, one, passes=1))
-
-
 @pytest.mark.parametrize("limit", [{"passes": 1}, {"limit_bytes": 4 * MIB}])
 def test_random_draws_anew_however_the_run_ends(
     limit: dict[str, Any], tmp_path: Path
@@ -136,13 +129,6 @@ def test_random_draws_anew_however_the_run_ends(
     one = stream(read_percent=0, qd=8, region_end_bytes=4 * MIB)
     found = written(tmp_path / "zeros.bin", 4, one, **limit)
     assert 1 - sum(found) / len(found) == pytest.approx(0.368, abs=0.06)
-
-
-def test_threads_are_apart_and_a_region_is_kept_to(tmp_path: Path) -> None:
-    region = {"region_start_bytes": MIB, "region_end_bytes": 7 * MIB}
-    one = stream(pattern="sequential", read_percent=0, threads=3, qd=2, **region)
-    found = written(tmp_path / "zeros.bin", 8, one, passes=1)
-    assert not any(found[:256]) and all(found[256:1792]) and not any(found[1792:])
 
 
 @pytest.mark.long_but_first
@@ -154,17 +140,6 @@ def test_threads_are_apart_and_a_region_is_kept_to(tmp_path: Path) -> None:
 def test_a_rate_is_kept(fields: dict[str, Any], data: Path) -> None:
     _, found = done(job(stream(qd=4, **fields), run_ns=SECOND_NS // 2), data)
     assert found.total.iops == pytest.approx(400, rel=0.2)
-
-
-@pytest.mark.parametrize("mixed", [True, False])
-def test_flushes_are_counted(mixed: bool, data: Path) -> None:
-    one = stream(read_percent=50 if mixed else 0, sync_every=16)
-    result, _ = done(job(one, limit_bytes=MIB), data)
-    (whole,) = result.streams
-    expected = whole.directions["write"].ios / 16
-    assert whole.sync_ios >= expected - 1
-    if not mixed:
-        assert whole.sync_ios == pytest.approx(expected, abs=1)
 
 
 def test_the_bytes_of_several_streams_end_the_run(data: Path) -> None:
@@ -213,33 +188,6 @@ def test_a_reading_job_cannot_write(data: Path) -> None:
     wanted = job(stream(read_percent=0), read_only=True, run_ns=50 * MS_NS)
     told = events(wanted, None, data)[-1]
     assert isinstance(told, Failure) and told.cause == "read-only"
-
-
-def test_a_discard_of_a_file_is_a_gap_and_fails(data: Path) -> None:
-    wanted = job(stream(trim_percent=100), run_ns=50 * MS_NS)
-    gaps = FioBackend().gaps(wanted, {})
-    assert [(gap.field, gap.instead) for gap in gaps] == [("trim", "")]
-    told = events(wanted, None, data)[-1]
-    assert isinstance(told, Failure) and "err=25" in told.message
-
-
-def test_a_target_that_loses_its_end(tmp_path: Path) -> None:
-    target = filled(tmp_path / "data.bin", 8 * MIB)
-    wanted = job(
-        stream(region_end_bytes=16 * MIB), capacity_bytes=16 * MIB, run_ns=200 * MS_NS
-    )
-    told = events(wanted, None, target)[-1]
-    assert isinstance(told, Failure), told
-
-
-@needs_root
-def test_a_full_file_system(tmp_path: Path) -> None:
-    with tmpfs(tmp_path / "small", "1M") as place:
-        target = sparse(place / "t.bin", 8 * MIB)
-        one = stream(read_percent=0, permuted=True, region_end_bytes=8 * MIB)
-        told = events(job(one, capacity_bytes=8 * MIB, passes=1), None, target)[-1]
-        assert isinstance(told, Failure) and told.cause == "device-error"
-        assert "err=28" in told.message
 
 
 @needs_root

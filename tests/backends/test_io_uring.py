@@ -29,14 +29,6 @@ def scratch(tmp_path: Path) -> Path:
     return tmp_path / "scratch.bin"
 
 
-def wrapper(folder: Path, text: str) -> str:
-    """A program that stands in the engine's place."""
-    path = folder / "engine"
-    path.write_text(text)
-    path.chmod(0o755)
-    return str(path)
-
-
 @pytest.mark.long
 def test_a_stream_that_is_done_first_has_its_own_time(
     tmp_path: Path, scratch: Path, store_path: Path
@@ -92,49 +84,6 @@ def test_without_io_uring_it_says_so_and_goes_on(
     assert "sync mode" in shown.out
 
 
-@pytest.mark.long
-def test_an_engine_that_is_missing(
-    tmp_path: Path, scratch: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("IOPLAN_ENGINE", str(tmp_path / "none"))
-    done = ioplan("run", plan_file(tmp_path, SHORT), "--target", scratch)
-    assert done.code == 2 and "cannot be run" in done.err
-    assert "no" in ioplan("backends").out
-
-
-DYING = """#!/bin/sh
-case "$1" in probe) exec {engine} "$@";; esac
-{body}
-"""
-FAULTS = {
-    "backend-died": "exec kill -9 $$",
-    "backend-garbage": "echo 'Segmentation fault'",
-    "no-target": "exit 7",
-}
-
-
-@pytest.mark.long_but_first
-@pytest.mark.parametrize("fault", FAULTS)
-def test_an_engine_that_dies_is_a_failed_run(
-    fault: str,
-    tmp_path: Path,
-    scratch: Path,
-    store_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    path = plan_file(tmp_path, SHORT)
-    first = ioplan("run", path, "--target", scratch, "--create", "32MiB", "--json")
-    assert first.code == 0
-    text = DYING.format(engine=engine_path(), body=FAULTS[fault])
-    monkeypatch.setenv("IOPLAN_ENGINE", wrapper(tmp_path, text))
-    done = ioplan("run", path, "--target", scratch, "--json")
-    assert done.code == 3
-    (line,) = done.of("record")
-    assert line["record"]["status"] == "failed" and line["record"]["message"]
-    assert done.lines[-1] == {"type": "end", "status": "failed", "verdict": "none"}
-    assert len(ioplan("ls", "--format", "jsonl").lines) == 2
-
-
 @pytest.mark.skipif(
     not Path("/dev/shm").is_dir(), reason="LEFT OUT: there is no /dev/shm here"
 )
@@ -146,19 +95,6 @@ def test_a_file_in_memory_is_refused(tmp_path: Path, store_path: Path) -> None:
         done = ioplan("run", plan, "--target", target, "--create", "1MiB", "--json")
     assert done.code == 3, done.out
     assert [line["kind"] for line in done.of("error")] == ["no-direct-io"]
-
-
-@pytest.mark.promise("safety.reading")
-def test_a_reading_plan_opens_read_only(
-    tmp_path: Path, scratch: Path, store_path: Path
-) -> None:
-    text = 'test "R" { run random 4KiB 100/0 for 1MiB }'
-    done = ioplan(
-        "run", plan_file(tmp_path, text), "--target", scratch, "--create", "1MiB",
-        "--json",
-    )  # fmt: skip
-    (line,) = done.of("record")
-    assert line["record"]["asked"]["job"]["read_only"] is True
 
 
 def test_the_ways_to_reach_a_drive_are_the_labs(

@@ -187,11 +187,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_example_is_short() -> None:
-    lengths = {p.name: len(p.read_text().splitlines()) for p in EXAMPLE.iterdir()}
-    assert lengths["ioplan_pthreads.py"] <= 20 and lengths["pthreads.c"] <= 230
-
-
 @pytest.mark.long
 @NEEDS_CC
 def test_a_plan_runs_with_the_example(site: Path, tmp_path: Path) -> None:

@@ -7,218 +7,104 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sim_drive import made_once
-
-from ioplan import job_streams
-from ioplan.backends import Backend, BackendError, TargetRequest
-from ioplan.job import Counts, Job, Progress, Result
-from ioplan.results.measure import Histogram
-from ioplan.workload import DIRECTIONS, Rate, Region, SizeShare, Stream, Workload
-from ioplan_sim import SimBackend
-
-SECOND_NS = 10**9
-GIB = 1 << 30
-
-
-def sizes(**percents: float) -> tuple[SizeShare, ...]:
-    """`sizes(b4096=60, b65536=40)`."""
-    return tuple(
-        SizeShare(size_bytes=int(name[1:]), percent=percent)
-        for name, percent in percents.items()
-    )
-
-
-def stream(**fields: Any) -> Stream:
-    """Random 4 KiB reads, except for what is given."""
-    plain = {
-        "pattern": "random",
-        "read_percent": 100,
-        "read_sizes": sizes(b4096=100),
-        "write_sizes": sizes(b4096=100),
-    }
-    return Stream(**{**plain, **fields})
-
-
-def drive(gib: int = 64) -> Any:
-    return SimBackend().open(TargetRequest(create_bytes=gib * GIB))
-
-
-@made_once
-def filled(gib: int = 64) -> Any:
-    """A drive that was written once, in order."""
-    on = drive(gib)
-    run(on, FILL, passes=1)
-    return on
-
-
-def job(on: Any, *streams: Stream, **fields: Any) -> Job:
-    """A run of a second, except for what is given."""
-    capacity, block = on.facts.capacity_bytes, on.facts.block_bytes
-    plain = {
-        "target": on.facts.path,
-        "capacity_bytes": capacity,
-        "block_bytes": block,
-        "streams": job_streams(Workload(streams=streams), capacity, block),
-        "read_only": False,
-    }
-    limits = {"run_ns", "limit_bytes", "passes"} & fields.keys()
-    return Job(**{**plain, **({} if limits else {"run_ns": SECOND_NS}), **fields})
-
-
-def events(on: Any, *streams: Stream, **fields: Any) -> list[Any]:
-    with on.start(job(on, *streams, **fields)) as execution:
-        return list(execution)
-
-
-def run(on: Any, *streams: Stream, **fields: Any) -> Result:
-    result = events(on, *streams, **fields)[-1]
-    assert isinstance(result, Result)
-    return result
-
-
-def counts(event: Result | Progress, place: int = 0) -> list[Counts]:
-    parts = event.streams[place].directions
-    return [parts[direction] for direction in DIRECTIONS if direction in parts]
-
-
-def iops(event: Result | Progress, place: int = 0) -> float:
-    time_ns = event.run_ns if isinstance(event, Result) else event.interval_ns
-    return sum(one.ios for one in counts(event, place)) * 1e9 / time_ns
-
-
-def mean_ns(event: Result | Progress, place: int = 0) -> float:
-    done = counts(event, place)
-    return sum(one.sum_ns for one in done) / sum(one.ios for one in done)
-
-
-def moved_bytes(event: Result | Progress, place: int = 0) -> int:
-    return sum(one.bytes for one in counts(event, place))
-
-
-WRITE = stream(read_percent=0, qd=32)
-FILL = stream(
-    read_percent=0, pattern="sequential", qd=32, write_sizes=sizes(b131072=100)
+from sim_drive import (
+    FILL,
+    SECOND_NS,
+    WRITES,
+    Bench,
+    counts,
+    iops,
+    made_once,
+    mean_ns,
+    moved_bytes,
+    size,
+    stream,
 )
+
+from ioplan.backends import TargetRequest
+from ioplan.job import Result
+from ioplan.results.measure import Histogram
+from ioplan.workload import DIRECTIONS, Rate
+from ioplan_sim import DriveSpec, SimBackend
+
+GIB = 1 << 30
 MIX = stream(
     read_percent=70,
     trim_percent=5,
-    read_sizes=sizes(b4096=60, b65536=40),
-    write_sizes=sizes(b512=10, b8192=90),
+    read_sizes=(*size(4096, 60), *size(65536, 40)),
+    write_sizes=(*size(512, 10), *size(8192, 90)),
     qd=16,
     sync_every=32,
     verify=True,
+    pause_ns=1000,
+    pause_every=8,
 )
 
 
-def test_it_is_a_backend() -> None:
-    backend = SimBackend()
-    assert isinstance(backend, Backend)
-    assert backend.availability({}).usable and backend.virtual_time
-    assert SimBackend().gaps(job(drive(), MIX), {}) == []
-    assert drive().facts == drive().facts
-    with pytest.raises(BackendError, match="multiple of 512"):
-        backend.open(TargetRequest(create_bytes=1000))
+def drive(gib: int = 64) -> Bench:
+    return Bench(DriveSpec(), gib * GIB)
+
+
+@made_once
+def filled() -> Bench:
+    """A drive that was written once, in order."""
+    on = drive()
+    on.run(FILL, passes=1)
+    return on
+
+
+@made_once
+def aged() -> Bench:
+    """A drive in the steady state of random writes."""
+    on = drive(4)
+    on.run(WRITES, run_ns=60 * SECOND_NS)
+    return on
+
+
+def run(on: Bench, *streams: Any, **limits: Any) -> Result:
+    return on.run(*streams, **limits)[0]
 
 
 @pytest.mark.promise("figures.simulated")
 def test_same_seed_same_figures() -> None:
-    assert events(drive(), MIX) == events(drive(), MIX)
-    assert events(drive(), MIX, seed=2)[1:] != events(drive(), MIX)[1:]
-
-
-def test_reads_are_verified_and_writes_are_synced() -> None:
-    result = run(drive(), MIX, run_ns=3 * SECOND_NS)
-    read, write = (result.streams[0].directions[d] for d in ("read", "write"))
-    assert result.streams[0].verified_bytes == read.bytes
-    assert result.streams[0].sync_ios == pytest.approx(write.ios / 32, abs=1)
-
-
-def test_reads_scale_with_outstanding_ios_and_saturate() -> None:
-    by_qd = {qd: run(filled(), stream(qd=qd)) for qd in (1, 8, 256)}
-    assert iops(by_qd[8]) == pytest.approx(8 * iops(by_qd[1]), rel=0.05)
-    assert iops(by_qd[256]) == pytest.approx(600_000, rel=0.02)
-    threads = run(filled(), stream(qd=64, threads=4))
-    assert iops(threads) == pytest.approx(iops(by_qd[256]), rel=0.01)
-
-
-def test_bandwidth_is_capped() -> None:
-    large = stream(pattern="sequential", read_sizes=sizes(b1048576=100), qd=64)
-    result = run(drive(), large)
-    assert moved_bytes(result) == pytest.approx(3.2e9, rel=0.03)
+    limits = {"run_ns": SECOND_NS}
+    assert drive().run(MIX, **limits) == drive().run(MIX, **limits)
+    assert drive().run(MIX, **limits, seed=2) != drive().run(MIX, **limits)
 
 
 def test_a_read_of_nothing_is_fast() -> None:
     """The trap of a new drive: what was never written need not be read."""
-    assert mean_ns(run(drive(), stream())) < 15_000
-    assert mean_ns(run(filled(), stream())) > 60_000
-
-
-@made_once
-def aged() -> Any:
-    """A drive in the steady state of random writes."""
-    on = drive(4)
-    run(on, WRITE, run_ns=60 * SECOND_NS)
-    return on
+    assert drive().latency_ns(stream()) < 15_000
+    assert filled().latency_ns(stream()) > 60_000
 
 
 @pytest.mark.long
 def test_steady_state_does_not_depend_on_the_length_of_intervals() -> None:
-    fine, coarse = drive(16), drive(16)
-    second = run(fine, WRITE, run_ns=200 * SECOND_NS)
-    minute = run(coarse, WRITE, run_ns=200 * SECOND_NS, interval_ns=60 * SECOND_NS)
-    assert iops(minute) == pytest.approx(iops(second), rel=0.03)
+    second, minute = (
+        drive(16).iops(WRITES, run_ns=200 * SECOND_NS, interval_ns=n * SECOND_NS)
+        for n in (1, 60)
+    )
+    assert minute == pytest.approx(second, rel=0.03)
 
 
-def test_a_drive_recovers_while_it_only_reads() -> None:
-    on = aged()
-    short = {"run_ns": SECOND_NS // 10}
-    steady = iops(run(on, WRITE, **short))
-    run(on, stream(), run_ns=60 * SECOND_NS)
-    assert iops(run(on, WRITE, **short)) > 1.5 * steady
-
-
-def test_a_purge_makes_it_new() -> None:
-    on = aged()
-    assert "erased" in on.purge()
-    fresh = iops(run(drive(4), WRITE))
-    assert iops(run(on, WRITE)) == pytest.approx(fresh, rel=0.05)
-
-
-def test_sequential_writes_stay_faster_than_random_ones() -> None:
-    order = drive(4)
-    run(order, FILL, passes=3)
-    steady = moved_bytes(run(aged(), WRITE))
-    assert moved_bytes(run(order, FILL)) > 2 * steady
-
-
-def test_trim_frees_a_drive() -> None:
-    on = aged()
-    steady = iops(run(on, WRITE))
-    run(on, stream(pattern="sequential", trim_percent=100), passes=1)
-    assert iops(run(on, WRITE)) > 2 * steady
+def test_a_drive_recovers_while_it_only_reads_and_a_purge_makes_it_new() -> None:
+    on, short = aged(), {"run_ns": SECOND_NS // 10}
+    steady = on.iops(WRITES, **short)
+    on.run(stream(), run_ns=60 * SECOND_NS)
+    assert on.iops(WRITES, **short) > 1.5 * steady
+    opened = SimBackend().open(TargetRequest(create_bytes=4 * GIB))
+    opened.ssd, fresh = on.device, drive(4).iops(WRITES)
+    assert "erased" in opened.purge()
+    on.device = opened.ssd
+    assert on.iops(WRITES) == pytest.approx(fresh, rel=0.05)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "slow", [{"write_sizes": sizes(b512=100)}, {"align_bytes": 512}]
-)
+@pytest.mark.parametrize("slow", [{"write_sizes": size(512)}, {"align_bytes": 512}])
 def test_partial_pages_cost(slow: dict[str, Any]) -> None:
     """Behind the buffer: the dies read before they program."""
-    plain = stream(read_percent=0, qd=64)
-    partial = plain.model_copy(update=slow)
-    assert iops(run(aged(), partial)) < 0.9 * iops(run(aged(), plain))
-
-
-def test_a_flush_costs() -> None:
-    plain = run(drive(), stream(read_percent=0))
-    synced = run(drive(), stream(read_percent=0, sync_every=1))
-    assert iops(synced) < 0.6 * iops(plain)
-
-
-def test_reads_are_slower_beside_writes() -> None:
-    alone = run(filled(), stream(qd=4))
-    both = run(filled(), stream(qd=4), stream(name="w", read_percent=0, qd=8))
-    assert mean_ns(both) > 1.2 * mean_ns(alone)
+    partial = WRITES.model_copy(update=slow)
+    assert aged().iops(partial) < 0.9 * aged().iops(WRITES)
 
 
 def test_equal_streams_share_the_drive_equally() -> None:
@@ -242,9 +128,9 @@ def test_a_rate_is_kept(rate: dict[str, float], arrivals: Any) -> None:
 
 
 def test_an_overload_grows_the_backlog_and_the_latency() -> None:
-    able = iops(run(drive(), stream(qd=8)))
+    able = drive().iops(stream(qd=8))
     asked = stream(qd=8, rate=Rate(iops=2 * able))
-    _, *series, result = events(drive(), asked, run_ns=10 * SECOND_NS)
+    result, series = drive().run(asked, run_ns=10 * SECOND_NS)
     backlog = result.streams[0].backlog_ios
     assert iops(result) == pytest.approx(able, rel=0.02)
     assert iops(result) * 10 + backlog == pytest.approx(2 * able * 10, rel=0.001)
@@ -280,40 +166,27 @@ def test_a_rated_stream_leaves_the_rest_to_others() -> None:
 def test_limit_bytes_is_exact(
     limit: int, qds: list[int], warmup_ms: int, mixed: bool
 ) -> None:
-    plain = MIX if mixed else WRITE
-    streams = [plain.model_copy(update={"qd": qd}) for qd in qds]
+    plain = MIX if mixed else WRITES
+    streams = [plain.model_copy(update={"qd": qd, "pause_ns": 0}) for qd in qds]
     result = run(drive(), *streams, limit_bytes=limit, warmup_ns=warmup_ms * 10**6)
     moved = sum(moved_bytes(result, place) for place in range(len(streams)))
     assert 0 <= moved - limit < (65536 if mixed else 4096)
     assert result.run_ns > 0
 
 
-@pytest.mark.long_but_first
-@pytest.mark.parametrize("passes", [0.3, 1, 2])
-@pytest.mark.parametrize("plain", [WRITE, MIX, stream(read_percent=0, qd=1)])
-def test_passes_are_exact_for_each_stream(plain: Stream, passes: float) -> None:
-    half = plain.model_copy(update={"verify": False, "region": Region(end_percent=50)})
-    whole = half.model_copy(update={"name": "whole", "region": Region()})
-    result = run(drive(4), whole, half, passes=passes)
-    for place, region_bytes in enumerate((4 * GIB, 2 * GIB)):
-        assert 0 <= moved_bytes(result, place) - passes * region_bytes < 65536
-
-
 def test_the_first_limit_ends_the_run() -> None:
-    result = run(drive(), WRITE, run_ns=SECOND_NS // 4, limit_bytes=GIB, passes=1)
+    result = run(drive(), WRITES, run_ns=SECOND_NS // 4, limit_bytes=GIB, passes=1)
     assert result.run_ns == SECOND_NS // 4
-    result = run(drive(), WRITE, run_ns=SECOND_NS * 9, limit_bytes=GIB, passes=1)
+    result = run(drive(), WRITES, run_ns=SECOND_NS * 9, limit_bytes=GIB, passes=1)
     assert moved_bytes(result) == GIB and result.run_ns < SECOND_NS
 
 
 def test_what_goes_on_is_read_from_the_page_that_was_read_before() -> None:
     """Reads that begin where the last one ended are cheap, in proportion."""
     on = drive(8)
-    run(on, FILL, passes=1)
-    means = [
-        mean_ns(run(on, stream(random_percent=percent))) for percent in (100, 50, 2)
-    ]
-    sequential = mean_ns(run(on, stream(pattern="sequential")))
+    on.run(FILL, passes=1)
+    means = [on.latency_ns(stream(random_percent=percent)) for percent in (100, 50, 2)]
+    sequential = on.latency_ns(stream(pattern="sequential"))
     assert means[0] > 1.1 * means[1] > 1.2 * means[2]
     assert means[2] == pytest.approx(sequential, rel=0.1)
     half = (means[0] + sequential) / 2
@@ -322,7 +195,51 @@ def test_what_goes_on_is_read_from_the_page_that_was_read_before() -> None:
 
 def test_a_write_with_fua_takes_until_it_is_durable() -> None:
     """Little's law: as many are outstanding as there are threads."""
-    plain = WRITE.model_copy(update={"fua": True, "threads": 4, "qd": 1})
-    result = run(drive(), plain, run_ns=SECOND_NS)
-    counts = result.streams[0].directions["write"]
-    assert counts.sum_ns / result.run_ns == pytest.approx(4, rel=0.02)
+    plain = WRITES.model_copy(update={"fua": True, "threads": 4, "qd": 1})
+    result = run(drive(), plain)
+    (found,) = counts(result)
+    assert found.sum_ns / result.run_ns == pytest.approx(4, rel=0.02)
+
+
+# flushes and commits, against sums of the drive's own latencies
+
+LOG: dict[str, Any] = {"read_percent": 0, "pattern": "sequential"}
+FLUSH_NS = DriveSpec().buffer.flush
+
+
+def of(result: Result, direction: Any) -> float:
+    found = result.streams[0].directions[direction]
+    return found.sum_ns / found.ios
+
+
+@pytest.mark.parametrize("every", [1, 4, 32, 2_000_000])
+def test_a_commit_is_its_writes_and_the_flush(every: int) -> None:
+    """Of one I/O at a time; of the last there are more writes than a batch has."""
+    length_ns = SECOND_NS if every < 1000 else 200 * SECOND_NS
+    result = run(drive(), stream(**LOG, qd=1, sync_every=every), run_ns=length_ns)
+    found = result.streams[0].directions
+    assert found["flush"].ios == found["commit"].ios == result.streams[0].sync_ios > 0
+    assert of(result, "flush") == pytest.approx(FLUSH_NS, rel=0.02)
+    writes_ns = every * of(result, "write")
+    assert of(result, "commit") == pytest.approx(writes_ns + FLUSH_NS, rel=0.03)
+    for direction in ("flush", "commit"):
+        assert Histogram.of(found[direction].bins).total == found[direction].ios
+        assert found[direction].bytes == 0
+
+
+def test_a_commit_of_a_rate_waits_for_its_writes() -> None:
+    log = stream(**LOG, qd=8, sync_every=10, rate=Rate(iops=1000))
+    result = run(drive(), log, run_ns=10 * SECOND_NS)
+    assert of(result, "commit") == pytest.approx(9 * 10**6, rel=0.02)
+
+
+def test_the_intervals_add_up_to_the_commits() -> None:
+    """A stream that only reads has none."""
+    result, series = drive().run(stream(**LOG, sync_every=3), run_ns=3 * SECOND_NS)
+    for direction in ("flush", "commit"):
+        total = result.streams[0].directions[direction]
+        parts = [one.streams[0].directions[direction] for one in series]
+        assert sum(part.ios for part in parts) == total.ios
+        assert sum(part.sum_ns for part in parts) == total.sum_ns
+    reads = run(drive(), stream(sync_every=1)).streams[0].directions
+    assert set(reads) <= set(DIRECTIONS)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from sim_drive import SECOND_NS, filled, stream
 
-from ioplan import job_streams
 from ioplan.job import Progress
-from ioplan.workload import Rate, RatePhase, Region, Workload
-from ioplan_sim.speed import Speeds
+from ioplan.workload import Rate, RatePhase
 
 MS_NS = SECOND_NS // 1000
 
@@ -101,14 +97,3 @@ def test_a_ramp_has_the_ios_below_its_line_until_the_drive_can_do_no_more() -> N
     assert seen[-4:] == pytest.approx([able] * 4, rel=0.03)
     first, *_, last = (e.streams[0].directions["read"] for e in events)
     assert last.sum_ns / last.ios > 1000 * first.sum_ns / first.ios
-
-
-def test_a_new_clause_leaves_the_figures_of_plans_without_it() -> None:
-    """What seeds a batch names only what differs from the defaults."""
-    fields = {"rate": Rate(iops=5.0), "region": Region(start_percent=10.0)}
-    streams = job_streams(Workload(streams=(stream(**fields),)), 1 << 30, 512)
-    (text,) = Speeds(filled("datacentre").device.spec, streams).streams_json
-    seeded_by = json.loads(text)
-    assert seeded_by["rate"] == {"iops": 5.0}
-    assert seeded_by["region"] == {"start_percent": 10.0}
-    assert not {"starts_ns", "ends_ns", "write_random_percent"} & seeded_by.keys()

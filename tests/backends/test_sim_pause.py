@@ -148,9 +148,3 @@ def test_a_pause_lets_the_buffer_run_empty() -> None:
     )
     assert latency_ns(result) < 32 / sustained * SECOND_NS / 10
     assert group_ns(result, asked) == pytest.approx(SECOND_NS, rel=0.01)
-
-
-def test_the_same_pauses_give_the_same_figures() -> None:
-    asked = stream(qd=4, pause_ns=MS_NS, pause_every=8)
-    first, second = (filled("datacentre").run(asked)[0] for _ in range(2))
-    assert first == second

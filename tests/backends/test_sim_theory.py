@@ -146,17 +146,6 @@ def test_programs_limit_writes() -> None:
     assert found == pytest.approx(32 / 500e-6, rel=0.03)
 
 
-@pytest.mark.parametrize("read_percent", [0, 50, 70, 100])
-@pytest.mark.parametrize("qd", [1, 7, 64])
-def test_littles_law_in_a_mix(read_percent: int, qd: int) -> None:
-    """IOPS times latency is what is outstanding, interval by interval."""
-    result, series = plain().run(stream(read_percent=read_percent, qd=qd))
-    for event in (result, *series):
-        counts = event.streams[0].directions.values()
-        time_ns = SECOND_NS if event is result else event.interval_ns  # type: ignore[union-attr]
-        assert sum(c.sum_ns for c in counts) / time_ns == pytest.approx(qd, rel=0.02)
-
-
 def test_an_open_loop_waits_less_than_a_closed_one_at_its_limit() -> None:
     """At two fifths of what the dies can do, most reads find their die idle; bursts
     make some wait. M/D/1: u / (2 (1 - u)) of a read more."""

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fio_jobs import stand_in
-from spdk_jobs import MALLOC, RECORDINGS, job
+from spdk_jobs import RECORDINGS, job
 from spdk_jobs import stand_in as bdevperf_stand_in
 
 from golden import Check, Golden
 from ioplan.backends import BackendError, TargetRequest
-from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
-from ioplan.results.measure import Measurement
+from ioplan.job import SECOND_NS, Event, Failure, Job, Result, Started
 from ioplan.runner.guard import TargetError
 from ioplan.workload import Rate, Region, SizeShare
 from ioplan_spdk import SpdkBackend
-from ioplan_testing import check_consistent
 from targets import loop_device, needs_root, sparse
 
 MIB = 1 << 20
@@ -219,22 +216,6 @@ real = pytest.mark.skipif(
 
 @pytest.mark.slow
 @real
-def test_a_real_run() -> None:
-    wanted = job(**MIXED, interval_ns=SECOND_NS // 4, target=MALLOC)
-    found = events(FIO, wanted)
-    assert isinstance(found[-1], Result), found[-1]
-    measurement = Measurement()
-    for event in found:
-        measurement.add(event)
-    check_consistent(found, wanted)
-    assert len([e for e in found if isinstance(e, Progress)]) >= 3
-    read = measurement.directions["read"]
-    assert read.bytes / read.ios == pytest.approx(0.6 * 4096 + 0.4 * 65536, rel=0.05)
-    assert measurement.directions["write"].ios > 0
-
-
-@pytest.mark.slow
-@real
 def test_real_healthy_runs_are_not_ended() -> None:
     """Of four threads, and of two streams, some in a hundred were: a report counts the
     bytes of a thread before its latencies."""
@@ -258,23 +239,6 @@ def test_real_latencies_streams_and_trims() -> None:
     assert isinstance(trimmed, Result), trimmed
     trims = trimmed.streams[0].directions["trim"]
     assert trims.sum_ns / trimmed.run_ns > 1.2, trims  # several are under way
-
-
-@pytest.mark.slow
-@real
-def test_a_real_stop_gives_what_was_done() -> None:
-    wanted = job(run_ns=60 * SECOND_NS, interval_ns=SECOND_NS // 10)
-    drive = SpdkBackend().open(TargetRequest(path=MALLOC, options=FIO))
-    stopped_s = 0.0
-    with drive.start(wanted) as execution:
-        for result in execution:
-            if isinstance(result, Progress) and not stopped_s:
-                execution.stop()
-                stopped_s = time.monotonic()
-    drive.close()
-    assert time.monotonic() - stopped_s < 8
-    assert isinstance(result, Result) and result.stopped, result
-    assert result.streams[0].directions["read"].ios
 
 
 def test_cores_are_not_the_plugins_to_choose() -> None:

@@ -22,7 +22,7 @@ from started import ends, is_running
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Result, Started
 from ioplan.results.measure import Measurement
-from ioplan.runner.guard import TargetError, create_scratch
+from ioplan.runner.guard import TargetError
 from ioplan.workload import Rate
 from ioplan_spdk import SpdkBackend
 
@@ -441,39 +441,6 @@ def test_known_latencies() -> None:
 
 
 @needs_bdevperf
-def test_a_file_and_a_warm_up(tmp_path: Path) -> None:
-    path = tmp_path / "scratch.bin"
-    create_scratch(path, 16 << 20, lambda done: None)
-    options = {"no_huge": True}
-    request = TargetRequest(path=str(path), writes=True, options=options)
-    drive = SpdkBackend().open(request)
-    try:
-        facts = drive.facts
-        asked = job(
-            facts.path, facts.capacity_bytes, block_bytes=facts.block_bytes, size=65536,
-            read_percent=0, warmup_ns=SECOND_NS, interval_ns=SECOND_NS // 4,
-            read_only=False,
-        )  # fmt: skip
-        with drive.start(asked) as execution:
-            found = list(execution)
-        result = measured(found)
-        assert any(isinstance(e, Progress) and e.warmup for e in found)
-        assert result.run_ns == pytest.approx(SECOND_NS, rel=0.05)
-        added_up(found)
-        whole = job(
-            facts.path, facts.capacity_bytes, block_bytes=facts.block_bytes, size=65536,
-            read_percent=0, permuted=True, run_ns=None, passes=1.0, read_only=False,
-        )  # fmt: skip
-        with drive.start(whole) as execution:
-            done = measured(list(execution))
-        assert done.total.bytes >= 16 << 20
-        assert path.read_bytes().count(bytes(65536)) == 0
-        assert "zeros" in drive.purge()
-    finally:
-        drive.close()
-
-
-@needs_bdevperf
 def test_a_rate_is_a_limit_in_thousands() -> None:
     for percent in (100, 0, 50):
         asked = job(rate=Rate(iops=1500), read_percent=percent, read_only=False)
@@ -481,6 +448,18 @@ def test_a_rate_is_a_limit_in_thousands() -> None:
         assert result.total.iops == pytest.approx(2000, rel=0.1)
         latency = result.total.latency
         assert latency and latency.percentiles[0].latency_ns < 500_000 < 4 / 2000 * 1e9
+
+
+@needs_bdevperf
+@pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: needs root to leave it")
+def test_real_faults_are_told() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"mask": "0x8000000"}, "core"),
+        ({"memory_mib": 128}, "memory"),
+    ]
+    for options, words in cases:
+        last = ran(real() or Path(), job(), **options)[-1]
+        assert isinstance(last, Failure) and words in last.message, last
 
 
 @needs_bdevperf
@@ -495,15 +474,3 @@ def test_a_real_one_is_as_new(tmp_path: Path) -> None:
         assert isinstance(last, Result) and last.streams[0].directions, last
         pids.add(pid)
     assert len(pids) == 1
-
-
-@needs_bdevperf
-@pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: needs root to leave it")
-def test_real_faults_are_told() -> None:
-    cases: list[tuple[dict[str, Any], str]] = [
-        ({"mask": "0x8000000"}, "core"),
-        ({"memory_mib": 128}, "memory"),
-    ]
-    for options, words in cases:
-        last = ran(real() or Path(), job(), **options)[-1]
-        assert isinstance(last, Failure) and words in last.message, last

@@ -12,8 +12,8 @@ import paths
 
 from ioplan import job_streams
 from ioplan.backends import TargetFacts
-from ioplan.job import Job, Progress, Result
-from ioplan.workload import SizeShare, Stream, Workload
+from ioplan.job import Counts, Job, Progress, Result
+from ioplan.workload import DIRECTIONS, SizeShare, Stream, Workload
 from ioplan_sim import DriveSpec
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.flash import Flash
@@ -25,8 +25,8 @@ SECOND_NS = 10**9
 DRIVES = paths.ROOT / "examples/sim"
 
 
-def size(size_bytes: int) -> tuple[SizeShare, ...]:
-    return (SizeShare(size_bytes=size_bytes, percent=100),)
+def size(size_bytes: int, percent: float = 100) -> tuple[SizeShare, ...]:
+    return (SizeShare(size_bytes=size_bytes, percent=percent),)
 
 
 def stream(size_bytes: int = 4096, **fields: Any) -> Stream:
@@ -89,8 +89,7 @@ class Bench:
         return iops(self.run(*streams, **limits)[0])
 
     def latency_ns(self, *streams: Stream) -> float:
-        counts = self.run(*streams)[0].streams[0].directions.values()
-        return sum(one.sum_ns for one in counts) / sum(one.ios for one in counts)
+        return mean_ns(self.run(*streams)[0])
 
 
 @made_once
@@ -101,10 +100,29 @@ def filled(name: str) -> Bench:
     return bench
 
 
-def iops(event: Result | Progress) -> float:
+Told = Result | Progress
+
+
+def counts(event: Told, place: int = 0) -> list[Counts]:
+    """What was read, written and trimmed by one of the streams."""
+    of = event.streams[place].directions
+    return [of[direction] for direction in DIRECTIONS if direction in of]
+
+
+def iops(event: Told, place: int | None = None) -> float:
+    """Of all streams, or of one."""
     time_ns = event.run_ns if isinstance(event, Result) else event.interval_ns
-    ios = sum(c.ios for one in event.streams for c in one.directions.values())
-    return ios * 1e9 / time_ns
+    places = range(len(event.streams)) if place is None else (place,)
+    return sum(c.ios for one in places for c in counts(event, one)) * 1e9 / time_ns
+
+
+def mean_ns(event: Told, place: int = 0) -> float:
+    done = counts(event, place)
+    return sum(one.sum_ns for one in done) / sum(one.ios for one in done)
+
+
+def moved_bytes(event: Told, place: int = 0) -> int:
+    return sum(one.bytes for one in counts(event, place))
 
 
 def amplification(
