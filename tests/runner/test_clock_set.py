@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 SPAN = ("started_at", "ended_at")
 PLAN = """test "T" {
-  run random 4KiB 100/0, qd 2 for 1s
+  run random 4KiB 100/0, qd 2 for 300ms
   vary qd in 1, 2, 4
 }"""
 
@@ -38,7 +38,7 @@ def test_times_of_a_session_stay_as_far_apart_as_they_were(
         assert session.end() == 0, session.said
     took_s = time.monotonic() - began_s
     (listed,) = ioplan("ls", "--format", "jsonl").lines
-    assert 3 <= listed["duration_s"] <= took_s
+    assert 0.9 <= listed["duration_s"] <= took_s
     runs = ioplan("export", "last", "--format", "jsonl").lines
     times = [datetime.fromisoformat(one[at]) for one in runs for at in SPAN]
     assert len(runs) == 3 and times == sorted(times)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import paths
 import pytest
@@ -47,107 +48,74 @@ class Disk:
         """As if the last write of these bytes had never come."""
         self.put(offset, self.old[offset : offset + length])
 
+    def move(self, offset: int, to: int, length: int) -> None:
+        """As if it had been written to another place."""
+        self.undo(offset, length)
+        self.put(to, self.new[offset : offset + length])
+
 
 class Damage(Struct, frozen=True):
-    """A row: what happens to the data, how it is made here, and what is said."""
+    """A row: what happens to the data, how it is made here, and what is said.
+
+    It is done to the data at rest, or by a device to one of four writes of the second
+    session, in the words of nbdkit's `eval`.
+    """
 
     name: str
     how: str
-    do: Callable[[Disk], object]
+    do: Any
     said: str
 
 
-def zeroed(disk: Disk) -> None:
-    disk.put(MIB, bytes(50 * BLOCK))
-
-
-def trimmed(disk: Disk) -> None:
-    hole = ("--offset", str(MIB), "--length", str(MIB))
-    tell("fallocate", "--punch-hole", *hole, disk.path)
-
-
-def foreign(disk: Disk) -> None:
-    disk.put(2 * MIB, b"somebody's data " * 256)
-
-
-def beheaded(disk: Disk) -> None:
-    disk.put(3 * MIB, bytes(40))
-
-
-def flipped(disk: Disk) -> None:
-    at = MIB + 300
-    disk.put(at, bytes([disk.new[at] ^ 1]))
-
-
-def lost(disk: Disk) -> None:
-    disk.undo(MIB, 4096)
-
-
-def misdirected(disk: Disk) -> None:
-    disk.undo(MIB, 4096)
-    disk.put(2 * MIB, disk.new[MIB : MIB + 4096])
-
-
-def torn(disk: Disk) -> None:
-    disk.undo(MIB + 64 * 1024, 64 * 1024)
-
-
-def torn_inside(disk: Disk) -> None:
-    disk.undo(MIB + 256, 256)
-
-
-def stale(disk: Disk) -> None:
-    disk.undo(0, SIZE)
-
-
+PUNCH = ("fallocate", "--punch-hole", "--offset", str(MIB), "--length", str(MIB))
 NO_STAMP = "(no stamp, where generation 2 was written)"
 OLD = "(generation 1 was read, 2 was written last)"
 DAMAGES = (
     Damage(
         "blocks are zeroed",
         "50 blocks overwritten with zeros",
-        zeroed,
+        lambda disk: disk.put(MIB, bytes(50 * BLOCK)),
         f"50 of {BLOCKS} blocks carry no stamp; the first at byte 1048576, 1049088, "
         f"1049600, 1050112, 1050624 {NO_STAMP}",
     ),
     Damage(
         "blocks are trimmed",
         "1 MiB punched out",
-        trimmed,
+        lambda disk: tell(*PUNCH, disk.path),
         f"2048 of {BLOCKS} blocks carry no stamp; the first at byte 1048576, 1049088, "
         f"1049600, 1050112, 1050624 {NO_STAMP}",
     ),
     Damage(
         "foreign data",
         "4 KiB of text written",
-        foreign,
+        lambda disk: disk.put(2 * MIB, b"somebody's data " * 256),
         f"8 of {BLOCKS} blocks carry no stamp; the first at byte 2097152, 2097664, "
         f"2098176, 2098688, 2099200 {NO_STAMP}",
     ),
     Damage(
         "a header is overwritten",
         "40 zeros at the head of a block",
-        beheaded,
+        lambda disk: disk.put(3 * MIB, bytes(40)),
         f"1 of {BLOCKS} blocks carry no stamp; the first at byte 3145728 {NO_STAMP}",
     ),
     Damage(
         "a bit is flipped",
         "one bit of a block changed",
-        flipped,
+        lambda disk: disk.put(MIB + 300, bytes([disk.new[MIB + 300] ^ 1])),
         f"1 of {BLOCKS} blocks do not match their checksum; the first at byte 1048576 "
         "(the checksum does not match the data)",
     ),
     Damage(
         "a write is lost",
         "4 KiB as before the last write",
-        lost,
+        lambda disk: disk.undo(MIB, 4096),
         f"8 of {BLOCKS} blocks are older than the last write; the first at byte "
         f"1048576, 1049088, 1049600, 1050112, 1050624 {OLD}",
     ),
     Damage(
         "a write is misdirected",
         "what belongs to one place is in another, which is lost where it belongs",
-        misdirected,
+        lambda disk: disk.move(MIB, 2 * MIB, 4096),
         f"8 of {BLOCKS} blocks were written for another offset, 8 of {BLOCKS} blocks "
         "are older than the last write; the first at byte 1048576, 1049088, 1049600, "
         f"1050112, 1050624 {OLD}",
@@ -155,45 +123,36 @@ DAMAGES = (
     Damage(
         "a write is torn",
         "the second half of 128 KiB as before the last write",
-        torn,
+        lambda disk: disk.undo(MIB + 64 * 1024, 64 * 1024),
         f"128 of {BLOCKS} blocks are older than the last write; the first at byte "
         f"1114112, 1114624, 1115136, 1115648, 1116160 {OLD}",
     ),
     Damage(
         "a write is torn inside a block",
         "the second half of 512 B as before the last write",
-        torn_inside,
+        lambda disk: disk.undo(MIB + 256, 256),
         f"1 of {BLOCKS} blocks do not match their checksum; the first at byte 1048576 "
         "(the checksum does not match the data)",
     ),
     Damage(
         "all is stale",
         "the target as before the last session",
-        stale,
+        lambda disk: disk.undo(0, SIZE),
         f"{BLOCKS} of {BLOCKS} blocks are older than the last write; the first at "
         f"byte 0, 512, 1024, 1536, 2048 {OLD}",
     ),
 )
 
 
-class Unfaithful(Struct, frozen=True):
-    """A row: how a device does one of four writes of the second session."""
-
-    name: str
-    how: str
-    does: str
-    said: str
-
-
 UNFAITHFUL = (
-    Unfaithful(
+    Damage(
         "a device loses writes",
         "nbdkit answers one of four writes of 64 KiB, and does not do it",
         "cat >/dev/null; exit",
         "512 of 2048 blocks are older than the last write; the first at byte 65536, "
         f"66048, 66560, 67072, 67584 {OLD}",
     ),
-    Unfaithful(
+    Damage(
         "a device misdirects writes",
         "nbdkit does one of four writes 64 KiB too early",
         "at=$(($4 - 65536))",
@@ -201,7 +160,7 @@ UNFAITHFUL = (
         "older than the last write; the first at byte 0, 512, 1024, 1536, 2048 (the "
         "block was written for offset 65536)",
     ),
-    Unfaithful(
+    Damage(
         "a device tears writes",
         "nbdkit does the first half of one of four writes of 64 KiB",
         "length=$(($3 / 2))",
@@ -289,10 +248,10 @@ def test_damage_is_found(damage: Damage, sound: tuple[Place, Disk]) -> None:
 @needs_faulty
 @pytest.mark.parametrize("device", UNFAITHFUL, ids=lambda one: one.name)
 @pytest.mark.promise("verify.damage")
-def test_an_unfaithful_device_is_found(device: Unfaithful, place: Place) -> None:
+def test_an_unfaithful_device_is_found(device: Damage, place: Place) -> None:
     fill = FILL.replace("128KiB", "64KiB").replace("qd 4, ", "")
     trigger = place.folder / "now"
-    with unfaithful(place.folder / "d", device.does, trigger) as disk:
+    with unfaithful(place.folder / "d", device.do, trigger) as disk:
         lab = lab_of_file(place.folder, Path(disk.backing))
         allowed = ("--lab", str(lab), "--overwrite", disk.backing)
         there = Place(place.folder, Path(disk.path))
@@ -380,12 +339,8 @@ def test_a_later_file_behind_a_loop_device_has_other_stamps(tmp_path: Path) -> N
         image.unlink(missing_ok=True)
         image.touch()
         os.truncate(image, MIB)
-        allowed = (
-            "--lab",
-            str(lab_of_file(tmp_path, image)),
-            "--overwrite",
-            str(image),
-        )
+        lab = str(lab_of_file(tmp_path, image))
+        allowed = ("--lab", lab, "--overwrite", str(image))
         with loop_device(image) as device:
             place = Place(tmp_path, device)
             assert place.run(text, *allowed).code == code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -60,38 +59,45 @@ def test_the_example_runs_on_a_scratch_file(tmp_path: Path, store_path: Path) ->
     check_capacity(store_path, "70%")
 
 
-KILLED = """test "Seek" {
-  run  random 4KiB 100/0 for 30ms
+# what finds nothing
+
+NOTHING = """test "S" {
+  run  random 4KiB 100/0 for 20ms
   vary size in 4KiB, 8KiB
-  seek highest qd in 1..16 where max < 100s, confirm 60ms
-}
-test "Share" {
-  run  random 4KiB 100/0, qd 50% of "Seek" for 20ms
-  vary size in 4KiB, 8KiB
-}
-"""
+  seek highest qd in 1..4 where mean <= 1ns
+}"""
+GOES_ON = f"on nothing found continue\n{NOTHING}"
 
 
-@pytest.mark.long
-def test_programs_are_told_of_probes_and_findings(tmp_path: Path) -> None:
-    plan = plan_file(tmp_path, KILLED)
-    done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "--json")
-    told = [
-        row["record"]
-        for row in map(json.loads, done.out.splitlines())
-        if row["type"] == "record"
-    ]
-    probes = [one["asked"]["seek"] for one in told if one["asked"]["kind"] == "probe"]
-    assert [one["decision"] for one in probes] == ["yes"] * 8
-    assert [one["found"]["value"] for one in told if one["found"]] == [16, 16]
-    steps = json.loads(ioplan("plan", plan, "--json", "--capacity", "64MiB").out)[
-        "steps"
-    ]
-    most = sum(one.get("times_at_most", 1) for one in steps if one["test"] == "Seek")
-    assert most >= len(probes)
-    rehearsed = ioplan("plan", plan, "--rehearse", "--capacity", "64MiB", "--json")
-    assert {one["times"] for one in json.loads(rehearsed.out)["steps"]} == {1}
-    shown = ioplan("show", "last")
-    assert "qd ≥ 16" in shown.out
-    rows = ioplan("export", "last", "--format", "csv").out
-    assert "probe" in rows and "found_value" in rows
+USES = """
+test "Uses" {
+  run random 4KiB 100/0, qd 8, rate 50% of "S" for 20ms
+  vary size in 4KiB, 8KiB
+  expect iops > 1 iops
+}"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [(NOTHING, 1), (GOES_ON, 0), (NOTHING.replace("1ns", "10s"), 0)],
+)
+@pytest.mark.promise("exit_codes.nothing_found")
+def test_nothing_found_is_an_exit_code_unless_the_plan_goes_on(
+    text: str, code: int, tmp_path: Path, store_path: Path
+) -> None:
+    done = ioplan("run", plan_file(tmp_path, text), "--backend", "sim")
+    assert done.code == code, done.err
+    assert done.out.count("nothing found: S") == (2 if "1ns" in text else 0)
+    told = "nothing found: S: size=4KiB: no qd that was tried held: no at 1"
+    assert (told in done.out) == ("1ns" in text)
+
+
+@pytest.mark.parametrize(("text", "code"), [(NOTHING, 1), (GOES_ON, 0)])
+def test_what_uses_it_is_skipped_and_no_failure(
+    text: str, code: int, tmp_path: Path, store_path: Path
+) -> None:
+    text = text.replace("qd in 1..4", "rate in 1_000 iops..4_000 iops")
+    done = ioplan("run", plan_file(tmp_path, text + USES), "--backend", "sim")
+    assert done.code == code and "to continue" not in done.out, done.err
+    assert "'S' found nothing where size=4KiB (and 1 more skipped)" in done.out
+    assert "expectations: 2 not measured" in done.out
