@@ -8,13 +8,15 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from contextlib import chdir
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from command import Done, ioplan
 from fio_jobs import NEEDS_FIO
 
+from ioplan.records import RunRecord
 from ioplan.results.measure import bucket_index, bucket_range
 from ioplan.results.store import Store
 
@@ -62,106 +64,145 @@ def shape(value: Any, name: str = "") -> Any:
     return type(value).__name__
 
 
+class Both(NamedTuple):
+    """The same jobs by ioplan and by fio, with logs, and percentiles that they ask for."""
+
+    folder: Path
+    text: str
+    ours: dict[str, Any]
+    theirs: dict[str, Any]
+    logs: dict[str, str]
+
+    def records(self) -> list[RunRecord]:
+        with Store.open(self.folder / "r.db") as store:
+            return list(store.records(store.session("last").id))
+
+
+ASKED = """percentile_list=99.9:25:50:75:1
+write_bw_log=l
+write_iops_log=l
+write_lat_log=l
+log_avg_msec=100
+[mixed]"""
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> Both:
+    folder = tmp_path_factory.mktemp("both")
+    (folder / "both.fio").write_text(BOTH.replace("[mixed]", ASKED))
+    with chdir(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("IOPLAN_STORE", str(folder / "r.db"))
+        done = ioplan("fio", "both.fio", "--output-format=normal,json+")
+        assert done.code == 0, done.err
+        text, _, document = done.out.partition("\n{")
+        logs = {path.name: path.read_text() for path in folder.glob("*.log")}
+        (folder / "scratch.bin").unlink()
+        call = ["fio", "--output-format=json+", "both.fio"]
+        theirs = subprocess.run(call, check=True, capture_output=True).stdout
+    return Both(folder, text, json.loads("{" + document), json.loads(theirs), logs)
+
+
 @pytest.mark.long
 @NEEDS_FIO
-def test_fields_and_kinds_of_values_are_fio_s(folder: Path) -> None:
-    theirs = subprocess.run(
-        ["fio", "--output-format=json+", "both.fio"], check=True, capture_output=True
-    )
-    (folder / "scratch.bin").unlink()
-    ours = documents(ioplan("fio", "both.fio", "--output-format=json+"))
-    real = json.loads(theirs.stdout)
+def test_fields_percentiles_and_kinds_of_values_are_fio_s(both: Both) -> None:
+    ours, real = both.ours, both.theirs
     assert [one["jobname"] for one in ours["jobs"]] == ["mixed", "beside", "after"]
     assert [one["groupid"] for one in ours["jobs"]] == [0, 0, 1]
-    for key in ("global options", "jobs"):
-        assert len(ours[key]) == len(real[key])
+    assert len(ours["jobs"]) == len(real["jobs"])
     assert ours["global options"] == real["global options"]
     for mine, other in zip(ours["jobs"], real["jobs"], strict=True):
         assert shape(mine) == shape(other)
         assert mine["job options"] == other["job options"]
-
-
-ASKED = "percentile_list=99.9:25:50:75:1"
+        for way in ("read", "write"):
+            if other[way]["total_ios"]:
+                found = [one[way]["clat_ns"]["percentile"] for one in (mine, other)]
+                assert list(found[0]) == list(found[1]) and len(found[0]) == 5
 
 
 @pytest.mark.long
 @NEEDS_FIO
-def test_the_percentiles_are_those_that_the_job_asks_for(folder: Path) -> None:
-    (folder / "both.fio").write_text(BOTH.replace("bs=4k", f"bs=4k\n{ASKED}"))
-    call = ["fio", "--output-format=json", "both.fio"]
-    theirs = json.loads(subprocess.run(call, check=True, capture_output=True).stdout)
-    (folder / "scratch.bin").unlink()
-    ours = documents(ioplan(*call))
-    for mine, other in zip(ours["jobs"], theirs["jobs"], strict=True):
-        for way in ("read", "write"):
-            if other[way]["total_ios"]:
-                found = [one[way]["clat_ns"]["percentile"] for one in (mine, other)]
-                assert list(found[0]) == list(found[1])
-                assert len(found[0]) == 5
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_figures_are_those_of_the_records(folder: Path) -> None:
-    told = documents(ioplan("fio", "both.fio", "--output-format=json+"))
-    with Store.open(folder / "r.db") as store:
-        records = list(store.records(store.session("last").id))
+def test_figures_are_those_of_the_records(both: Both) -> None:
+    records = both.records()
     pairs = [(0, 0), (0, 1), (1, 0)]
-    for job, (run, place) in zip(told["jobs"], pairs, strict=True):
+    for job, (run, place) in zip(both.ours["jobs"], pairs, strict=True):
         stream = records[run].streams[place]
         for name in ("read", "write"):
             own, mine = stream.directions.get(name), job[name]
             assert mine["total_ios"] == (own.ios if own else 0)
             if not own or not own.latency:
                 continue
-            assert mine["io_bytes"] == own.bytes and mine["iops"] == pytest.approx(
-                own.iops
-            )
-            assert mine["bw"] == pytest.approx(own.bandwidth_bytes_per_s / 1024, abs=1)
+            kib_per_s = own.bandwidth_bytes_per_s / 1024
+            assert mine["io_bytes"] == own.bytes
+            assert mine["iops"] == pytest.approx(own.iops)
+            assert mine["bw"] == pytest.approx(kib_per_s, abs=1)
             assert mine["clat_ns"]["mean"] == own.latency.mean_ns
             assert mine["clat_ns"]["max"] == own.latency.max_ns
             assert sum(mine["clat_ns"]["bins"].values()) == own.ios
-            by_percent = {
-                one.percent: one.latency_ns for one in own.latency.percentiles
-            }
-            for percent in (50.0, 99.0):
-                shown = mine["clat_ns"]["percentile"][f"{percent:f}"]
-                assert shown == pytest.approx(by_percent[percent], rel=0.02)
+            (median,) = (p for p in own.latency.percentiles if p.percent == 50)
+            shown = mine["clat_ns"]["percentile"]["50.000000"]
+            assert shown == pytest.approx(median.latency_ns, rel=0.02)
         shares = [job[f"latency_{unit}"].values() for unit in ("ns", "us", "ms")]
         assert sum(map(sum, shares)) == pytest.approx(100, abs=0.5)
+    assert both.text.count("groupid=0") == 2
+    assert both.text.count("Run status group") == 2
+    assert "clat percentiles (" in both.text and " WRITE: bw=" in both.text
 
 
-@pytest.mark.slow
+@pytest.mark.long
+@NEEDS_FIO
+def test_our_own_import_of_fio_s_results_takes_it(both: Both) -> None:
+    file, store = both.folder / "o.json", both.folder / "other.db"
+    file.write_text(json.dumps(both.ours))
+    assert ioplan("import", file, "--store", store).code in (0, 1)
+    with Store.open(store) as opened:
+        records = list(opened.records(opened.session("last").id))
+    jobs = both.ours["jobs"]
+    ios = [job[way]["total_ios"] for job in jobs for way in ("read", "write")]
+    assert sum(one.total.ios for one in records) == sum(ios) > 0
+
+
 @pytest.mark.skipif(
     not shutil.which("fio_jsonplus_clat2csv", path=os.defpath),
     reason="LEFT OUT: there is no fio_jsonplus_clat2csv, which comes with fio",
 )
 @pytest.mark.long
-def test_fio_s_own_program_reads_the_bins(folder: Path) -> None:
-    done = ioplan("fio", "both.fio", "--output-format=json+", "--output=o.json")
-    assert (done.code, done.out, done.err) == (0, "", "")
+@NEEDS_FIO
+def test_fio_s_own_program_reads_the_bins(both: Both) -> None:
+    file = both.folder / "csv.json"
+    file.write_text(json.dumps(both.ours, indent=2))
     for words in ((), ("--validate",)):
         subprocess.run(
-            ["fio_jsonplus_clat2csv", *words, "o.json", "o.csv"],
+            ["fio_jsonplus_clat2csv", *words, file.name, "o.csv"],
             check=True,
             capture_output=True,
+            cwd=both.folder,
             env={"PATH": os.defpath},  # it imports what the system's Python has
         )
-    rows = (folder / "o_job1.csv").read_text().splitlines()[1:]
-    told = json.loads((folder / "o.json").read_text())["jobs"][1]["read"]
-    assert int(rows[-1].split(",")[5]) == told["total_ios"]
+    rows = (both.folder / "o_job1.csv").read_text().splitlines()[1:]
+    assert int(rows[-1].split(",")[5]) == both.ours["jobs"][1]["read"]["total_ios"]
 
 
-@pytest.mark.slow
 @pytest.mark.long
-def test_our_own_import_of_fio_s_results_takes_it(folder: Path) -> None:
-    told = documents(ioplan("fio", "both.fio", "--output-format=json+"))
-    (folder / "o.json").write_text(json.dumps(told))
-    assert ioplan("import", "o.json", "--store", "other.db").code in (0, 1)
-    with Store.open(folder / "other.db") as store:
-        records = list(store.records(store.session("last").id))
-    ios = [job[way]["total_ios"] for job in told["jobs"] for way in ("read", "write")]
-    assert sum(one.total.ios for one in records) == sum(ios) > 0
+@NEEDS_FIO
+def test_log_files_are_fio_s(both: Both) -> None:
+    """As many files with the same fields; their means are the job's own figures."""
+    theirs = {p.name for p in both.folder.glob("*.log") if "slat" not in p.name}
+    assert set(both.logs) == theirs
+    with Store.open(both.folder / "r.db") as store:
+        session = store.session("last").id
+        series = [store.detail(session, seq).series for seq in (1, 2)]
+    for numbers, intervals in zip(((1, 2), (3,)), series, strict=True):
+        logged: Counter[tuple[int, int]] = Counter()
+        for number in numbers:
+            for line in both.logs[f"l_iops.{number}.log"].splitlines():
+                end_ms, value, way, *_ = map(int, line.split(", "))
+                logged[end_ms, way] += value
+        for one in intervals:
+            for way, name in enumerate(("read", "write")):
+                iops = one.ios.get(name, 0) / one.length_s
+                found = logged.pop((int(one.t_s * 1000 + 1e-6), way), 0)
+                assert found == pytest.approx(iops, abs=len(numbers))
+        assert not logged
 
 
 @NEEDS_FIO
@@ -177,16 +218,6 @@ def test_terse_has_fio_s_fields(folder: Path) -> None:
     for mine, other in zip(ours, real, strict=False):
         assert mine.endswith("%") == other.endswith("%")
         assert mine.count("=") == other.count("=")
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_normal_output_is_of_each_job_and_group(folder: Path) -> None:
-    out = ioplan("fio", "both.fio", "--output-format=normal,json").out
-    text, _, document = out.partition("\n{")
-    assert text.count("groupid=0") == 2 and text.count("Run status group") == 2
-    assert "clat percentiles (" in text and " WRITE: bw=" in text
-    assert len(json.loads("{" + document)["jobs"]) == 3
 
 
 REFUSED = {
@@ -366,36 +397,6 @@ def documents_in(text: str) -> dict[str, Any]:
     """fio writes notes before its JSON."""
     found: dict[str, Any] = json.loads(text[text.index("{\n") :])
     return found
-
-
-@pytest.mark.slow
-@NEEDS_FIO
-@pytest.mark.long
-def test_log_files_are_fio_s(folder: Path) -> None:
-    """As many lines with the same fields; their means are the job's own figures."""
-    asked = "write_bw_log=l\nwrite_iops_log=l\nwrite_lat_log=l\nlog_avg_msec=100\n"
-    (folder / "both.fio").write_text(BOTH.replace("[mixed]", f"{asked}[mixed]"))
-    assert ioplan("fio", "both.fio", "--output-format=json").code == 0
-    ours = {path.name: path.read_text() for path in folder.glob("*.log")}
-    (folder / "scratch.bin").unlink()
-    subprocess.run(["fio", "both.fio"], check=True, capture_output=True)
-    theirs = {path.name for path in folder.glob("*.log") if "slat" not in path.name}
-    assert set(ours) == theirs
-    with Store.open(folder / "r.db") as store:
-        session = store.session("last").id
-        series = [store.detail(session, seq).series for seq in (1, 2)]
-    for numbers, intervals in zip(((1, 2), (3,)), series, strict=True):
-        logged: Counter[tuple[int, int]] = Counter()
-        for number in numbers:
-            for line in ours[f"l_iops.{number}.log"].splitlines():
-                end_ms, value, way, *_ = map(int, line.split(", "))
-                logged[end_ms, way] += value
-        for one in intervals:
-            for way, name in enumerate(("read", "write")):
-                iops = one.ios.get(name, 0) / one.length_s
-                found = logged.pop((int(one.t_s * 1000 + 1e-6), way), 0)
-                assert found == pytest.approx(iops, abs=len(numbers))
-        assert not logged
 
 
 @NEEDS_FIO
