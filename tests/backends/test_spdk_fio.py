@@ -11,7 +11,6 @@ from fio_jobs import stand_in
 from spdk_jobs import RECORDINGS, job
 from spdk_jobs import stand_in as bdevperf_stand_in
 
-from golden import Check, Golden
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import SECOND_NS, Event, Failure, Job, Result, Started
 from ioplan.runner.guard import TargetError
@@ -34,30 +33,6 @@ FIO = {"driver": "fio", "no_huge": "true"}
 def two_streams(one: Job) -> Job:
     second = one.streams[0].model_copy(update={"name": "second"})
     return one.model_copy(update={"streams": (*one.streams, second)})
-
-
-NATIVE: dict[str, tuple[Job, dict[str, Any]]] = {
-    "sizes in shares, without hugepages": (job(**MIXED), FIO),
-    "a drive, at a rate, in a region": (
-        job(
-            "nvme:pcie:01:00.0", rate=Rate(iops=1500), region=Region(end_percent=50),
-            region_end_bytes=32 * MIB, warmup_ns=SECOND_NS // 2,
-        ),
-        {"driver": "fio", "memory_mib": "1024"},
-    ),
-    "two streams over TCP": (
-        two_streams(job("nvme:tcp:192.0.2.1:4420:nqn.2016-06.io.spdk:cnode1/2")),
-        {"driver": "fio"},
-    ),
-    "a file": (job("/data/target.bin", read_percent=0, read_only=False), FIO),
-    "known latencies": (job("delay:128MiB:1000:5000:3000:9000"), FIO),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("title", NATIVE)
-def test_what_fio_is_told(title: str, golden: Check) -> None:
-    told = SpdkBackend().native(*NATIVE[title])
-    golden(Golden("spdk_native"), f"fio: {title}", told)
 
 
 @pytest.mark.parametrize(
