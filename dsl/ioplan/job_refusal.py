@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import NamedTuple
 
-from ioplan.backends import Gap, TargetFacts
+from ioplan.backends.backend import Gap, TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.job import Failure, Job
 from ioplan.job_stream import JobStream

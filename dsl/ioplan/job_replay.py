@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from ioplan.backends import BackendError
+from ioplan.backends.backend import BackendError
 from ioplan.job_stream import JobStream
 from ioplan.trace.facts import TraceError
 from ioplan.trace.known import file_of, surveyed

@@ -14,15 +14,24 @@ from math import inf
 from random import Random
 from threading import Lock, Thread
 
-from ioplan import TargetFault
-from ioplan.backends import Availability, BackendError, Gap, TargetFacts
-from ioplan.core.context import Closing
-from ioplan.job import Failure, Progress, Result, Started
-from ioplan.job_refusal import refusal
-from ioplan.language.spoken import speaking, unspoken
-from ioplan.results.measure import bucket_index
-from ioplan.results.measure.tally import StreamCountsBuilder
-from ioplan.runner.guard import TargetError
+from ioplan.backends import (
+    Availability,
+    BackendError,
+    Closing,
+    Failure,
+    Gap,
+    Progress,
+    Result,
+    Started,
+    StreamCountsBuilder,
+    TargetError,
+    TargetFacts,
+    TargetFault,
+    bucket_index,
+    refusal,
+    speaking,
+    unspoken,
+)
 
 PATIENCE_S, GRACE_S, MAX_ERRORS = 30.0, 2.0, 1000
 

@@ -1,7 +1,6 @@
 """Blocking I/O in threads, by a program in C that speaks ioplan's protocol."""
 
-from ioplan.backends import Gap
-from ioplan.process.backend import ProcessBackend
+from ioplan.backends import Gap, ProcessBackend
 
 
 class PthreadsBackend(ProcessBackend):

@@ -29,7 +29,7 @@ TO_SHOW = {"distributed", "jinja2", "plotext", "psycopg", "rich"}
 LIBRARIES = TO_SHOW | {"lark", "msgspec", "numpy", "pydantic"}
 """Packages that take longer to import than Python to start."""
 NOT_TO_CHECK = TO_SHOW | {"numpy", "importlib.metadata"}
-NOT_TO_CHECK |= {"ioplan.backends", "ioplan.job", "ioplan.runner.lab.lab_file"}
+NOT_TO_CHECK |= {"ioplan.backends.backend", "ioplan.job", "ioplan.runner.lab.lab_file"}
 """What a plan is checked without: packages, and models that take as long to make."""
 
 

@@ -6,7 +6,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.targets.choose import Choice
 from ioplan.core.text import did_you_mean
 from ioplan.job import SECOND_NS
-from ioplan.language.quantity import parse
+from ioplan.language.quantity import parse_quantity
 from ioplan.planner.summary import PlanSummary
 from ioplan.runner.events.lab_command import CommandCall
 from ioplan.runner.events.lab_events import EventCommand
@@ -40,7 +40,7 @@ def event_commands(plan: PlanSummary, lab: Lab) -> dict[str, EventCommand]:
         name: EventCommand(
             call=CommandCall(
                 words=lab.event_words(lab.events[name]),
-                timeout_s=parse(lab.events[name].timeout).value / SECOND_NS,
+                timeout_s=parse_quantity(lab.events[name].timeout).value / SECOND_NS,
             ),
             host=lab.events[name].host or "",
         )

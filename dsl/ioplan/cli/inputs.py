@@ -13,7 +13,7 @@ from ioplan.language.checker.check import check, check_file
 from ioplan.language.checker.modules import library_roots
 from ioplan.language.errors.diagnostic import Diagnostic, PlanError
 from ioplan.language.plan import FULL, CheckedPlan
-from ioplan.language.quantity import QuantityError, parse, size_text
+from ioplan.language.quantity import QuantityError, parse_quantity, size_text
 from ioplan.language.search.packages import SuiteError
 from ioplan.language.search.search_path import Folders
 from ioplan.language.syntax.source import Source, Span
@@ -155,7 +155,7 @@ def size(text: str | None, option: str) -> int | None:
     if text is None:
         return None
     try:
-        quantity = parse(text)
+        quantity = parse_quantity(text)
     except QuantityError as error:
         help = f"; {error.help}" if error.help else ""
         raise UsageError(f"{option}: {error}{help}") from None

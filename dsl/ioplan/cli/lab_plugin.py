@@ -19,7 +19,7 @@ from ioplan.cli.interface.plugins import loaded
 from ioplan.records.host_clock import HostClock
 
 if TYPE_CHECKING:
-    from ioplan.backends import TargetFacts
+    from ioplan.backends.backend import TargetFacts
     from ioplan.cli.run_options import RunCall
     from ioplan.cli.targets.choose import Choice
     from ioplan.planner.summary import PlanSummary

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from ioplan.language.clause_table import FIO_WORDS
-from ioplan.language.quantity import QuantityError, parse
+from ioplan.language.quantity import QuantityError, parse_quantity
 
 WRITTEN = {
     **FIO_WORDS,
@@ -152,9 +152,9 @@ def _with(example: str, word: str, value: str) -> str:
     if not here or not given or len(EXAMPLE.findall(example)) > 1:
         return example
     try:
-        kind = parse(here[0]).kind
+        kind = parse_quantity(here[0]).kind
         own = given[1] + _unit(kind, word, given[2].lower(), here[0])
-        quantity = parse(own)
+        quantity = parse_quantity(own)
     except QuantityError:
         return example
     own = quantity.text if kind == "size" else own

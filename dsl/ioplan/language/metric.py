@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.core.text import did_you_mean
-from ioplan.language.quantity import Kind, QuantityError, make, parse
+from ioplan.language.quantity import Kind, QuantityError, make, parse_quantity
 from ioplan.workload import COUNTED, SYNCS, Direction
 
 METRICS: dict[str, tuple[str, Kind]] = {
@@ -267,7 +267,7 @@ def phase_name(text: str) -> str:
 def stretch_ns(text: str) -> tuple[int, int]:
     """Begin and end of a stretch such as `10s..20s`. Raises MetricError."""
     try:
-        edges = [parse(edge.strip()) for edge in text.split("..")]
+        edges = [parse_quantity(edge.strip()) for edge in text.split("..")]
     except QuantityError as error:
         raise MetricError(f"{text}: {error}") from error
     times = [round(one.value) for one in edges if one.kind == "time" or not one.value]
@@ -371,7 +371,7 @@ def _over_intervals(metric: Metric) -> Metric:
 def _beyond(of: Metric, side: str, limit: str) -> Beyond:
     """Raises MetricError."""
     try:
-        found = parse(limit)
+        found = parse_quantity(limit)
     except QuantityError as error:
         raise MetricError(f"{limit}: {error}") from error
     if found.kind != of.kind and not (of.kind == "iops" and found.kind == "number"):
@@ -387,7 +387,7 @@ def _recovery(name: str, of: str, to: str, held: str | None) -> Recovery:
         known = ", ".join(RECOVERING)
         raise MetricError(f"a recovery is of one of {known}, not of {of!r}")
     try:
-        percent, held_for = float(to), parse(held) if held else None
+        percent, held_for = float(to), parse_quantity(held) if held else None
     except (ValueError, QuantityError) as error:
         raise MetricError(f"{to} % for {held}: {error}") from error
     is_rate = of in RATES

@@ -94,7 +94,7 @@ class Quantity(Struct, frozen=True):
         return int(self.value) if self.value == int(self.value) else None
 
 
-def parse(text: str) -> Quantity:
+def parse_quantity(text: str) -> Quantity:
     """A quantity or a mix as a plan writes it. Raises QuantityError."""
     if "/" in text and not text.rstrip().endswith("/s"):
         return parse_mix(text)

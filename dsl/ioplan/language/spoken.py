@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from ioplan.backends import Gap
+from ioplan.backends.backend import Gap
 from ioplan.core.model import Model, defaults_of
 from ioplan.core.text import did_you_mean
 from ioplan.job import Job

@@ -15,7 +15,7 @@ from ioplan.language.quantity import (
     KIND_NAMES,
     Kind,
     QuantityError,
-    parse,
+    parse_quantity,
 )
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def _quantity(kind: Kind, text: object) -> int | float:
     if not isinstance(text, str):
         raise ValueError(f"{text!r} is not {KIND_NAMES[kind]}; {help}")
     try:
-        found = parse(text)
+        found = parse_quantity(text)
     except QuantityError as error:
         raise ValueError(f"{error}; {error.help or help}") from None
     if found.kind != kind:

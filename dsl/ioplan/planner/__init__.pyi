@@ -1,6 +1,11 @@
+from ioplan.planner.bounds import Speeds as Speeds
+from ioplan.planner.bounds import between as between
 from ioplan.planner.estimate import Estimator as Estimator
 from ioplan.planner.estimate import with_repetitions as with_repetitions
 from ioplan.planner.jobs import all_jobs as all_jobs
+from ioplan.planner.jobs import run_job as run_job
+from ioplan.planner.places import runs_of as runs_of
+from ioplan.planner.run_id import digest as digest
 from ioplan.planner.seek.decide import Claim as Claim
 from ioplan.planner.seek.decide import Decider as Decider
 from ioplan.planner.seek.decide import Point as Point
@@ -15,6 +20,8 @@ from ioplan.planner.steps import RoundsOf as RoundsOf
 from ioplan.planner.steps import Run as Run
 from ioplan.planner.steps import Step as Step
 from ioplan.planner.suites.suite import suite_file as suite_file
+from ioplan.planner.suites.suite import suite_files as suite_files
 from ioplan.planner.suites.suite import suite_names as suite_names
+from ioplan.planner.summary import PlanSummary as PlanSummary
 from ioplan.planner.summary import summary_of as summary_of
 from ioplan.planner.unfolding import unfold as unfold

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ioplan.backends import JoinedFacts, TargetFacts
+from ioplan.backends.backend import JoinedFacts, TargetFacts
 from ioplan.job import SECOND_NS, Job, JobTarget
 from ioplan.job_stream import JobStream, job_streams
 from ioplan.language.metric import stretch_ns

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ioplan.backends import Availability, BackendError, Gap, TargetRequest
+from ioplan.backends.backend import Availability, BackendError, Gap, TargetRequest
 from ioplan.core.context import Closing
 from ioplan.job import Event, Failure, Job
 from ioplan.job_refusal import refusal

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BeforeValidator, ValidationError
 from ioplan.core.model import Model
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import FULL
-from ioplan.language.quantity import parse
+from ioplan.language.quantity import parse_quantity
 from ioplan.workload import MAX_INTERVAL_NS, MIN_INTERVAL_NS
 
 TAG = r"^\w[\w.:@+/=-]{0,63}$"
@@ -80,7 +80,7 @@ def _factor(value: Any) -> Any:
 
 
 def _interval(text: str) -> str:
-    found = parse(text) if text else None
+    found = parse_quantity(text) if text else None
     if found and (
         found.kind != "time" or not MIN_INTERVAL_NS <= found.value <= MAX_INTERVAL_NS
     ):
@@ -89,7 +89,7 @@ def _interval(text: str) -> str:
 
 
 def _within(text: str) -> str:
-    found = parse(text) if text else None
+    found = parse_quantity(text) if text else None
     if found and (found.kind != "time" or found.value <= 0):
         raise ValueError(f"takes a time, for example 4h, not {text!r}")
     return text
@@ -291,12 +291,14 @@ class RunRequest(Model):
     @property
     def interval_ns(self) -> int | None:
         """The length of the reporting interval; None for the usual one."""
-        return int(parse(self.interval).value) if self.interval else None
+        return int(parse_quantity(self.interval).value) if self.interval else None
 
     @property
     def within_s(self) -> float | None:
         """The time by which the session is to end."""
-        return int(parse(self.within).value) / SECOND_NS if self.within else None
+        if not self.within:
+            return None
+        return int(parse_quantity(self.within).value) / SECOND_NS
 
 
 OPTIONS: dict[str, Option] = {

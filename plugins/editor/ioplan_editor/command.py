@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ioplan.cli.errors import UsageError
-from ioplan.core.extras import install_command
+from ioplan.cli import UsageError
+from ioplan.core import install_command
 
 
 def serve_editor() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioplan.cli.interface.declare import Command
+from ioplan.cli import Command
 
 COMMANDS = (
     Command(

@@ -15,20 +15,29 @@ from typing import Any, TypeVar
 
 from msgspec.structs import astuple
 
-from ioplan.language.checker.check import Examined, examine
-from ioplan.language.checker.modules import Loader, Module, library_roots, read_text
-from ioplan.language.checker.scope import Scope
-from ioplan.language.errors.collector import EnoughFound, Findings
-from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.lints.warnings import warnings_of
-from ioplan.language.plan import FULL, CheckedPlan, Test
-from ioplan.language.search.packages import SuiteError
-from ioplan.language.search.search_path import SearchPath
+from ioplan.language import (
+    FULL,
+    CheckedPlan,
+    Diagnostic,
+    EnoughFound,
+    Examined,
+    Findings,
+    Loader,
+    Module,
+    Scope,
+    SearchPath,
+    Source,
+    Span,
+    SuiteError,
+    Test,
+    examine,
+    library_roots,
+    parse,
+    read_text,
+    warnings_of,
+)
 from ioplan.language.syntax import tree
-from ioplan.language.syntax.parser import parse
-from ioplan.language.syntax.source import Source, Span
-from ioplan.runner.lab.lab import LabError
-from ioplan.runner.lab.lab_file import plan_folders
+from ioplan.runner import LabError, plan_folders
 from ioplan_editor.known_tests import KnownTests
 from ioplan_editor.reparse import reparsed
 

@@ -8,11 +8,17 @@ from collections.abc import Hashable
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.language.checker.scope import Scope
-from ioplan.language.checker.test_block import checked
-from ioplan.language.plan import RepeatTemplate, RunTemplate, StepTemplate, Test
+from ioplan.language import (
+    RepeatTemplate,
+    RunTemplate,
+    Scope,
+    Source,
+    Span,
+    StepTemplate,
+    Test,
+    checked,
+)
 from ioplan.language.syntax import tree
-from ioplan.language.syntax.source import Source, Span
 
 MOST_KEPT = 1000
 OF_ANOTHER = re.compile(r"\bof\s+\"")

@@ -11,10 +11,8 @@ from typing import Any
 
 from msgspec.structs import astuple
 
+from ioplan.language import Builder, Reader, Source, Span, Stuck, without_comments
 from ioplan.language.syntax import tree
-from ioplan.language.syntax.builder import Builder
-from ioplan.language.syntax.reader import Reader, Stuck
-from ioplan.language.syntax.source import Source, Span, without_comments
 
 
 def reparsed(before: tree.File, source: Source) -> tree.File | None:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from ioplan.backends import Availability, BackendError, Gap, TargetRequest
-from ioplan.job import Job
-from ioplan.language.spoken import COMMON, REPLAYS, speaking
-from ioplan.runner.guard.drive import FileDrive
-from ioplan.runner.guard.target import Target, open_target
+from ioplan.backends import (
+    COMMON,
+    REPLAYS,
+    Availability,
+    BackendError,
+    FileDrive,
+    Gap,
+    Job,
+    Target,
+    TargetRequest,
+    open_target,
+    speaking,
+)
 from ioplan_fio.execution import FioExecution
 from ioplan_fio.gaps import GapContext, find_gaps
 from ioplan_fio.jobfile import (

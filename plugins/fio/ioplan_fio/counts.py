@@ -6,9 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ioplan.results.measure.histogram import bucket_index, bucket_range
-from ioplan.results.measure.tally import Bins, CountsBuilder, no_bins
-from ioplan.workload import Direction
+from ioplan.backends import (
+    Bins,
+    CountsBuilder,
+    Direction,
+    bucket_index,
+    bucket_range,
+    no_bins,
+)
 from ioplan_fio.document import LiveJob, LiveLatency
 
 # fio's latency buckets as ioplan's.

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from ioplan.workload import Direction
+from ioplan.backends import Direction
 from ioplan_fio.differences import depth_of
 
 # fio's JSON from 3.1 on: what is needed of it; other fields may come and go.

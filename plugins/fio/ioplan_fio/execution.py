@@ -12,11 +12,18 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from ioplan.backends import BackendError
-from ioplan.core.child import OwnedProcess
-from ioplan.core.context import Closing
-from ioplan.core.text import counted
-from ioplan.job import SECOND_NS, Event, Failure, Job, Progress, Started
+from ioplan.backends import (
+    SECOND_NS,
+    BackendError,
+    Closing,
+    Event,
+    Failure,
+    Job,
+    OwnedProcess,
+    Progress,
+    Started,
+    counted,
+)
 from ioplan_fio.document import GarbledError, Splitter
 from ioplan_fio.faults import (
     STOPPED_EMPTY,

@@ -12,9 +12,7 @@ import os
 import re
 from itertools import pairwise
 
-from ioplan.job import Failure, Job
-from ioplan.job_stream import JobStream
-from ioplan.workload import DIRECTIONS, Direction
+from ioplan.backends import DIRECTIONS, Direction, Failure, Job, JobStream
 from ioplan_fio.document import LiveDirection, LiveJob, LiveReport
 from ioplan_fio.jobfile import section_names
 from ioplan_fio.streams import sizes

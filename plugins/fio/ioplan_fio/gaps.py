@@ -10,12 +10,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ioplan.backends import Gap
-from ioplan.core.text import counted
-from ioplan.job import Job
-from ioplan.job_stream import JobStream
-from ioplan.language.quantity import size_text as quantity_text
-from ioplan.workload import Hotspots, Normal, Pareto, Zipf
+from ioplan.backends import Gap, Hotspots, Job, JobStream, Normal, Pareto, Zipf, counted
+from ioplan.backends import size_text as quantity_text
 from ioplan_fio.differences import depth_of, flush_gap
 from ioplan_fio.replayed import MOST_IOS
 from ioplan_fio.section import (

@@ -8,11 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from ioplan.backends import BackendError
-from ioplan.core.model import Model
-from ioplan.core.text import did_you_mean
-from ioplan.job import Job
-from ioplan.job_stream import JobStream
+from ioplan.backends import BackendError, Job, JobStream, Model, did_you_mean
 from ioplan_fio.section import replay_section, section_lines
 from ioplan_fio.streams import PAGE_BYTES, aligned, used_sizes
 

@@ -12,11 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from ioplan.job import Job
-from ioplan.job_replay import chunks, moving_ios, trace_of
-from ioplan.job_stream import JobStream
-from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE, Ios
-from ioplan.trace.rows import FUA
+from ioplan.backends import (
+    DISCARD,
+    FLUSH,
+    FUA,
+    READ,
+    WRITE,
+    Ios,
+    Job,
+    JobStream,
+    chunks,
+    moving_ios,
+    trace_of,
+)
 
 ACTIONS = {READ: "read", WRITE: "write", DISCARD: "trim", FLUSH: "datasync"}
 MOST_IOS = 10_000_000

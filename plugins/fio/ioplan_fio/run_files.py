@@ -13,9 +13,7 @@ from threading import Lock, Timer
 
 from msgspec import Struct
 
-from ioplan.backends import BackendError
-from ioplan.core.system import fcntl
-from ioplan.job import SECOND_NS, Job
+from ioplan.backends import SECOND_NS, BackendError, Job, fcntl
 from ioplan_fio.jobfile import section_names
 from ioplan_fio.replayed import remove_logs, write_logs
 

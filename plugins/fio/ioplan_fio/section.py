@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from math import erf, sqrt
 
-from ioplan.job import Job
-from ioplan.job_stream import JobStream
-from ioplan.workload import Direction, Hotspots, Normal, Pareto, Zipf
+from ioplan.backends import Direction, Hotspots, Job, JobStream, Normal, Pareto, Zipf
 from ioplan_fio.replayed import replay_lines
 from ioplan_fio.streams import (
     Sizes,

@@ -6,9 +6,7 @@ from math import lcm
 
 from msgspec import Struct
 
-from ioplan.job import Job
-from ioplan.job_stream import JobStream
-from ioplan.workload import DIRECTIONS, Direction, SizeShare
+from ioplan.backends import DIRECTIONS, Direction, Job, JobStream, SizeShare
 
 Sizes = tuple[SizeShare, ...]
 EQUAL = 1e-6

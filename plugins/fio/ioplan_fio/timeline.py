@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ioplan.job import (
+from ioplan.backends import (
+    DIRECTIONS,
     Counts,
     Cpu,
+    Direction,
     Job,
+    JobStream,
     Progress,
     Result,
     StreamCounts,
 )
-from ioplan.job_stream import JobStream
-from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.counts import Cumulative, interval, latencies, summed, whole
 from ioplan_fio.document import LiveJob, LiveReport
 from ioplan_fio.streams import sizes

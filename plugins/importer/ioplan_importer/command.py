@@ -6,18 +6,21 @@ import os
 import re
 from pathlib import Path
 
-from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import HELD, USAGE
-from ioplan.cli.inputs import pairs
-from ioplan.cli.sessions.stores import STDOUT, opened
-from ioplan.core.text import counted
-from ioplan.language.checker.modules import read_text
-from ioplan.language.errors.diagnostic import Diagnostic, in_order
-from ioplan.language.syntax.source import Source
-from ioplan.results.measure.consistency import consistent
-from ioplan.results.store.store import Store, default_path
-from ioplan.runner.guard.output import output_path
+from ioplan.cli import (
+    HELD,
+    STDOUT,
+    USAGE,
+    UsageError,
+    opened,
+    pairs,
+    print_line,
+    print_message,
+)
+from ioplan.core import counted
+from ioplan.language import Diagnostic, Source, in_order, read_text
+from ioplan.results.measure import consistent
+from ioplan.results.store import Store, default_path
+from ioplan.runner.guard import output_path
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio_results.log_file import log_of
 from ioplan_importer.fio_results.sessions import import_results

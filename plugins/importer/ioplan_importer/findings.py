@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.syntax.source import Span
+from ioplan.language import Diagnostic, Span
 
 Severity = Literal["error", "warning", "note"]
 MOST_CHARS = 400

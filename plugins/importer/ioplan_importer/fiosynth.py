@@ -15,10 +15,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ioplan.core.text import did_you_mean
-from ioplan.language.checker.modules import read_text
-from ioplan.language.quantity import make
-from ioplan.language.syntax.source import Source, Span
+from ioplan.core import did_you_mean
+from ioplan.language import Source, Span, make, read_text
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.job_file import Section
 from ioplan_importer.fio.translate import outline_of

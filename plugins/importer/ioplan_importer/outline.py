@@ -6,8 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.language.clause_table import HEAD_SLOTS, SLOTS
-from ioplan.language.syntax.source import Span
+from ioplan.language import HEAD_SLOTS, SLOTS, Span
 
 BASE = "base"
 """The slot of a workload that the others start from."""

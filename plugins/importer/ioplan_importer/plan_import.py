@@ -12,12 +12,17 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.language.checker.check import check
-from ioplan.language.errors.diagnostic import Diagnostic, PlanError, in_order
-from ioplan.language.plan import CheckedPlan
-from ioplan.language.syntax.source import Source, Span
+from ioplan.language import (
+    CheckedPlan,
+    Diagnostic,
+    PlanError,
+    Source,
+    Span,
+    check,
+    in_order,
+)
+from ioplan.trace import TraceError
 from ioplan.trace.convert import convert
-from ioplan.trace.facts import TraceError
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.translate import outline_of as of_fio
 from ioplan_importer.fio_results.log_file import is_log

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioplan.language.quantity import make
-from ioplan.language.syntax.formatter import format_text
+from ioplan.language import format_text, make
 from ioplan_importer.outline import (
     BASE,
     Clauses,

@@ -14,13 +14,25 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.backends import Availability, BackendError, Gap, TargetRequest
-from ioplan.job import Event, Failure, Job, Result
-from ioplan.language.spoken import COMMON, REPLAYS, speaking
-from ioplan.process.execution import ProcessExecution
-from ioplan.runner.guard.drive import FileDrive, JoinedDrive
-from ioplan.runner.guard.target import Target, open_target
-from ioplan.trace.facts import TraceError
+from ioplan.backends import (
+    COMMON,
+    REPLAYS,
+    Availability,
+    BackendError,
+    Event,
+    Failure,
+    FileDrive,
+    Gap,
+    Job,
+    JoinedDrive,
+    ProcessExecution,
+    Result,
+    Target,
+    TargetRequest,
+    TraceError,
+    open_target,
+    speaking,
+)
 from ioplan_io_uring.settings import Settings, engine_job, gaps_of, settings_of
 
 # Where the engine is, and what it says of this machine.

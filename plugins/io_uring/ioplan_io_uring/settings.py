@@ -7,13 +7,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ioplan.backends import BackendError, Gap
-from ioplan.core.model import Model
-from ioplan.core.text import did_you_mean
-from ioplan.job import Job
-from ioplan.process.execution import job_text
-from ioplan.trace.facts import TraceError
-from ioplan.trace.known import file_of
+from ioplan.backends import (
+    BackendError,
+    Gap,
+    Job,
+    Model,
+    TraceError,
+    did_you_mean,
+    file_of,
+    job_text,
+)
 
 
 class Settings(Model):

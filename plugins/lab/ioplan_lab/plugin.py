@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from ioplan.cli.display.terminal import Terminal
-from ioplan.cli.lab_plugin import LabPlugin, Lane
-from ioplan.cli.run_options import RunCall
-from ioplan.runner.doctor.checks import Finding
+from ioplan.cli import LabPlugin, Lane, RunCall, Terminal
+from ioplan.runner import Finding
 from ioplan_lab.cluster.jobs.clock_file import read_clock
 from ioplan_lab.cluster.jobs.job import Jobs
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder

@@ -6,20 +6,22 @@ from typing import Any
 from zlib import crc32
 
 from ioplan.backends import (
+    COMMON,
+    REPLAYS,
     Availability,
     BackendError,
     Gap,
+    Job,
     ProgressCallback,
+    Speeds,
     TargetFacts,
     TargetRequest,
+    __version__,
+    did_you_mean,
     ignore_progress,
+    speaking,
+    steady_waf,
 )
-from ioplan.core.text import did_you_mean
-from ioplan.core.version import __version__
-from ioplan.job import Job
-from ioplan.language.spoken import COMMON, REPLAYS, speaking
-from ioplan.planner.bounds import Speeds
-from ioplan.results.measure.wear import steady_waf
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.replay.replay_execution import ReplayExecution, gaps_of
 from ioplan_sim.spec import DriveSpec, read_spec

@@ -7,21 +7,21 @@ from math import ceil, inf
 
 import numpy as np
 
-from ioplan.backends import TargetFacts
-from ioplan.core.context import Closing
-from ioplan.job import (
+from ioplan.backends import (
     SECOND_NS,
+    SYNCS,
+    Closing,
     Event,
     Job,
     Progress,
     Result,
     Started,
     StreamCounts,
+    StreamCountsBuilder,
+    TargetFacts,
     Wear,
+    refusal,
 )
-from ioplan.job_refusal import refusal
-from ioplan.results.measure.tally import StreamCountsBuilder
-from ioplan.workload import SYNCS
 from ioplan_sim.latency import Ints, count_drawn, spread, thinned
 from ioplan_sim.limits import Limits
 from ioplan_sim.load import StreamLoad

@@ -8,8 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from ioplan.results.measure.histogram import BITS, bucket_index, bucket_ranges
-from ioplan.results.measure.tally import CountsBuilder
+from ioplan.backends import BITS, CountsBuilder, bucket_index, bucket_ranges
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

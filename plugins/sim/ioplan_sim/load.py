@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from ioplan.job_stream import JobStream
-from ioplan.workload import DIRECTIONS, Direction, Rate, SizeShare, Stream
+from ioplan.backends import DIRECTIONS, Direction, JobStream, Rate, SizeShare, Stream
 from ioplan_sim.latency import Floats, Pace
 from ioplan_sim.passes import Passes, passes_of
 from ioplan_sim.placement import Placement

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ioplan.job_stream import JobStream
+from ioplan.backends import JobStream
 
 
 class Passes(Struct, frozen=True):

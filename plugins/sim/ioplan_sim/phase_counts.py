@@ -8,9 +8,7 @@ from math import inf
 
 from msgspec import Struct
 
-from ioplan.job import Job, StreamCounts
-from ioplan.job_stream import JobStream
-from ioplan.results.measure.tally import StreamCountsBuilder
+from ioplan.backends import Job, JobStream, StreamCounts, StreamCountsBuilder
 from ioplan_sim.load import StreamLoad
 
 # The part of a run that a stream has: when it does I/O, and when that counts.

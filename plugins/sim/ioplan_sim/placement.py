@@ -7,9 +7,7 @@ from math import exp, gcd, log
 import numpy as np
 import numpy.typing as npt
 
-from ioplan.job_stream import JobStream
-from ioplan.results.measure.wear import lambert_w
-from ioplan.workload import Hotspots, Normal, Pareto, Zipf
+from ioplan.backends import Hotspots, JobStream, Normal, Pareto, Zipf, lambert_w
 from ioplan_sim.flash import Pages
 from ioplan_sim.spec import MAP_BYTES, Geometry
 

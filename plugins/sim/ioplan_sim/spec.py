@@ -6,14 +6,14 @@ from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
-from ioplan.backends import BackendError
-from ioplan.core.model import Model
-from ioplan.language.written_models import (
+from ioplan.backends import (
     POSITIVE,
     SHARE,
     SIZE,
+    BackendError,
     Bandwidth,
     Iops,
+    Model,
     Size,
     SomeTime,
     Time,

@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 from msgspec.structs import replace
 
-from ioplan.job_stream import JobStream
+from ioplan.backends import JobStream
 from ioplan_sim.batch import Batch
 from ioplan_sim.io_source import IoSource, PausingSource, Samples
 from ioplan_sim.latency import Curve, Pace

@@ -13,8 +13,7 @@ from math import inf
 import numpy as np
 from msgspec import Struct
 
-from ioplan.planner.bounds import Speeds
-from ioplan.workload import Stream, Uniform
+from ioplan.backends import Speeds, Stream, Uniform
 from ioplan_sim.io_source import JITTER, RETRY_TIMES
 from ioplan_sim.limits import costs_ns
 from ioplan_sim.load import IoKind, kinds

@@ -6,9 +6,7 @@ from math import log
 
 import numpy as np
 
-from ioplan.job import Job
-from ioplan.job_stream import JobStream
-from ioplan.results.measure.wear import steady_waf
+from ioplan.backends import Job, JobStream, steady_waf
 from ioplan_sim.flash import Flash
 from ioplan_sim.load import IoKind, StreamLoad
 from ioplan_sim.placement import Placement

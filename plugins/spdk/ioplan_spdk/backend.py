@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from ioplan.backends import (
+    COMMON,
     Availability,
     BackendError,
     Gap,
+    Job,
     TargetFacts,
     TargetRequest,
+    speaking,
 )
-from ioplan.job import Job
-from ioplan.language.spoken import COMMON, speaking
 from ioplan_spdk.bdevperf.script import native
 from ioplan_spdk.drive import SpdkDrive, memory_facts
 from ioplan_spdk.driver import PLUGIN, driver_of

@@ -8,18 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from ioplan.backends import (
+    SECOND_NS,
     BackendError,
     Gap,
+    Job,
     ProgressCallback,
+    Target,
+    TargetError,
     TargetFacts,
     TargetRequest,
+    check_drive,
+    check_lab,
     ignore_progress,
+    open_target,
+    purge,
+    refusal,
 )
-from ioplan.job import SECOND_NS, Job
-from ioplan.job_refusal import refusal
-from ioplan.runner.guard.bare_drive import check_drive, check_lab
-from ioplan.runner.guard.purge.purge import purge
-from ioplan.runner.guard.target import Target, TargetError, open_target
 from ioplan_fio.run_files import RunFiles
 from ioplan_spdk.bdevperf.execution import KeptProcess, SpdkExecution
 from ioplan_spdk.bdevperf.session import BdevperfError, Session

@@ -10,8 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from ioplan.backends import BackendError, Gap
-from ioplan.job import Job
+from ioplan.backends import BackendError, Gap, Job
 from ioplan_spdk.bdevperf.gaps import gaps as bdevperf_gaps
 from ioplan_spdk.fio_plugin.gaps import plugin_gaps
 from ioplan_spdk.fio_plugin.job import fitting_fio

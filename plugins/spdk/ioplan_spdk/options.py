@@ -7,10 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ioplan.backends import BackendError
-from ioplan.core.model import Model
-from ioplan.core.text import did_you_mean
-from ioplan.runner.telemetry.cpu_facts import listed
+from ioplan.backends import BackendError, Model, did_you_mean, listed
 
 MASK = r"^((0x)?[0-9a-fA-F]+|\[\d+(-\d+)?(,\d+(-\d+)?)*\])$"
 DriverName = Literal["bdevperf", "fio"]

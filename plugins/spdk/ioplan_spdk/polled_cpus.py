@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from ioplan.job import Event, Result
-from ioplan.runner.telemetry.cpu_facts import listed
+from ioplan.backends import Event, Result, listed
 
 PROC = Path("/proc")
 REACTOR = re.compile(r"reactor_(\d+)")

@@ -17,10 +17,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ioplan.backends import BackendError
-from ioplan.core.error_kinds import Cause
-from ioplan.job import Failure
-from ioplan.language.quantity import QuantityError, parse
+from ioplan.backends import BackendError, Cause, Failure, QuantityError, parse_quantity
 
 Kind = Literal["kernel", "pcie", "tcp", "malloc", "null", "delay"]
 
@@ -62,7 +59,7 @@ def target_spec(path: str) -> TargetSpec:
 
 def _size_bytes(path: str, text: str) -> int:
     try:
-        found = parse(text)
+        found = parse_quantity(text)
     except QuantityError as error:
         raise BackendError(f"the target {path!r}: {error}") from None
     if found.kind != "size" or not found.value or int(found.value) % 4096:

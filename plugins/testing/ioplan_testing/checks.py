@@ -20,10 +20,8 @@ from ioplan.job import (
     Started,
     StreamCounts,
 )
-from ioplan.records.record import Asked, RunRecord
-from ioplan.results.measure.consistency import faults
-from ioplan.results.measure.histogram import Histogram
-from ioplan.results.measure.measurement import Measurement
+from ioplan.records import Asked, RunRecord
+from ioplan.results.measure import Histogram, Measurement, faults
 from ioplan.workload import SizeShare
 
 SIGMAS = 5.0

@@ -10,17 +10,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from ioplan.backends import Backend, BackendError, Drive, TargetFacts, TargetRequest
+from ioplan.backends import (
+    Backend,
+    BackendError,
+    Drive,
+    JobStream,
+    TargetFacts,
+    TargetRequest,
+)
 from ioplan.job import Event, Failure, Job
-from ioplan.job_stream import JobStream
-from ioplan.language.checker.check import check
-from ioplan.language.checker.modules import installed_plans
-from ioplan.language.syntax.source import Source
-from ioplan.planner.jobs import all_jobs
-from ioplan.planner.unfolding import unfold
-from ioplan.runner.guard.target import make_scratch
-from ioplan.runner.prepare.fit import FEATURES, MIXED_WORKLOAD
-from ioplan.runner.prepare.unmeasured import gaps_of
+from ioplan.language import Source, check, installed_plans
+from ioplan.planner import all_jobs, unfold
+from ioplan.runner import FEATURES, MIXED_WORKLOAD, gaps_of
+from ioplan.runner.guard import make_scratch
 from ioplan.workload import SizeShare, scaled_times
 from ioplan_testing.calm import calmly
 

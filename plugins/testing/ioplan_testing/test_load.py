@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ioplan.backends import Drive
+from ioplan.backends import Drive, JobStream
 from ioplan.job import Job, Progress, Result
-from ioplan.job_stream import JobStream
 from ioplan_testing.checks import (
     bytes_of,
     check_aligned,

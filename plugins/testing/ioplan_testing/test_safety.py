@@ -15,7 +15,7 @@ import pytest
 
 from ioplan.backends import Drive
 from ioplan.job import SECOND_NS, Event, Job, Progress, Result
-from ioplan.runner.devices.proc import PROC, processes, threads
+from ioplan.runner import PROC, processes, threads
 from ioplan_testing.checks import check_surfaced, described
 from ioplan_testing.subject import Subject, stream
 

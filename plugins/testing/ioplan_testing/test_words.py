@@ -8,14 +8,18 @@ from typing import Any
 
 import pytest
 
-from ioplan.backends import Availability, Backend, BackendError, Gap, TargetFacts
+from ioplan.backends import (
+    Availability,
+    Backend,
+    BackendError,
+    Gap,
+    JobStream,
+    TargetFacts,
+)
 from ioplan.job import Job
-from ioplan.job_stream import JobStream
-from ioplan.language.clause_table import SLOTS
-from ioplan.language.spoken import VOCABULARY
-from ioplan.runner.guard.target import TargetError
-from ioplan.runner.prepare.fit import FEATURES
-from ioplan.runner.prepare.unmeasured import gaps_of
+from ioplan.language import SLOTS, VOCABULARY
+from ioplan.runner import FEATURES, gaps_of
+from ioplan.runner.guard import TargetError
 from ioplan_testing.checks import check_refused, check_same
 from ioplan_testing.subject import (
     INVALID,

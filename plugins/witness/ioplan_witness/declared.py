@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ioplan.cli import Command, Group, Parameter, option
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Command, Group, Parameter, option
 
 _FOLDER = Parameter(
     key="folder", metavar="FOLDER", help="The device's.", kind="path", required=True

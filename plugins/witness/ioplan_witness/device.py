@@ -13,9 +13,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.language.written_models import WrittenError, read_written
-from ioplan.runner.guard.output import output_file
+from ioplan.core import CommandFault, ExplainedError
+from ioplan.language import WrittenError, read_written
+from ioplan.runner.guard import output_file
 from ioplan_witness.script import Script
 
 NAME = "ioplan-device"

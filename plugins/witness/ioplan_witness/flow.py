@@ -8,9 +8,9 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 
-from ioplan.core.units import latency_text
-from ioplan.language.quantity import size_text
-from ioplan.results.measure.histogram import Histogram
+from ioplan.core import latency_text
+from ioplan.language import size_text
+from ioplan.results.measure import Histogram
 from ioplan.workload import Rate, SizeShare
 from ioplan_witness.log import Entries
 from ioplan_witness.offsets import (

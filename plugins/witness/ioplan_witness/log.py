@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from ioplan.results.exports.tabular import pyarrow
+from ioplan.results import pyarrow
 from ioplan_witness.device import MAGIC, Device, DeviceError
 
 KINDS = ("read", "write", "flush", "discard")

@@ -8,7 +8,7 @@ from math import erf, log, sqrt
 import numpy as np
 import numpy.typing as npt
 
-from ioplan.language.quantity import size_text
+from ioplan.language import size_text
 from ioplan.workload import Distribution, Hotspots, Normal, Pareto, Zipf
 from ioplan_witness.log import Entries
 from ioplan_witness.sighting import FLUSH, WRITE, Clause, StreamSighting

@@ -8,17 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from ioplan.core.model import Model
-from ioplan.language.written_models import (
-    SIZE,
-    TIME,
-    Bandwidth,
-    Iops,
-    Size,
-    SomeSize,
-    SomeTime,
-    Time,
-)
+from ioplan.core import Model
+from ioplan.language import SIZE, TIME, Bandwidth, Iops, Size, SomeSize, SomeTime, Time
 
 Direction = Literal["read", "write", "flush", "discard"]
 Nth = Annotated[int, Field(ge=1, strict=True)]

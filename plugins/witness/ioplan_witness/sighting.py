@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
+from ioplan.backends import JobStream
 from ioplan.job import Counts, Job, Result, StreamCounts
-from ioplan.job_stream import JobStream
 from ioplan.workload import DIRECTIONS
 from ioplan_witness.log import KINDS, Entries
 

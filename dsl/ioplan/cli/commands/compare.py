@@ -14,7 +14,7 @@ from ioplan.cli.sessions.bundles import results_of
 from ioplan.cli.sessions.written import Written, print_or_write
 from ioplan.core.formats import writer_of
 from ioplan.language.metric import Metric, MetricError, parse_metric
-from ioplan.language.quantity import QuantityError, parse
+from ioplan.language.quantity import QuantityError, parse_quantity
 from ioplan.results.compare.comparison import Comparison
 from ioplan.results.compare.formats import github, junit, markdown, text
 from ioplan.results.compare.judge import DEFAULT_METRICS, Question, compare
@@ -129,7 +129,7 @@ def _metric(name: str, streams: set[str]) -> Metric:
 def share_percent(text: str, option: str) -> float:
     """A share of at least 0 %."""
     try:
-        quantity = parse(text)
+        quantity = parse_quantity(text)
     except QuantityError as error:
         raise UsageError(f"{option}: {error}") from None
     if quantity.kind != "share":

@@ -13,7 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ioplan.backends import Drive, TargetRequest
+from ioplan.backends.backend import Drive, TargetRequest
 from ioplan.cli.commands.run import new_session
 from ioplan.cli.display.plain import line_output
 from ioplan.cli.display.terminal import Terminal

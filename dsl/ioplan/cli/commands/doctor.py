@@ -18,7 +18,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from ioplan.backends import Availability, BackendError
+from ioplan.backends.backend import Availability, BackendError
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
 from ioplan.cli.lab_plugin import lab_plugin

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ioplan.backends import Availability, BackendError, TargetRequest, names
+from ioplan.backends.backend import Availability, BackendError, TargetRequest, names
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.targets.choose import Choice, named_backend

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from ioplan.backends import Drive, TargetFacts, TargetRequest
+from ioplan.backends.backend import Drive, TargetFacts, TargetRequest
 from ioplan.cli.display.plain import LineOutput, line_output
 from ioplan.cli.errors import UsageError
 from ioplan.cli.events import check_events, event_commands

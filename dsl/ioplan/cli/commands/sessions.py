@@ -20,7 +20,7 @@ from ioplan.core.text import counted, did_you_mean, line
 from ioplan.core.units import time_text
 from ioplan.language.metric import MetricError
 from ioplan.language.plan import CheckedPlan
-from ioplan.language.quantity import parse
+from ioplan.language.quantity import parse_quantity
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.exports.export import export
@@ -102,7 +102,7 @@ def show_session(
 def during_of(text: str) -> During:
     """`10s..20s`. Raises UsageError."""
     try:
-        begin, end = (parse(part.strip()) for part in text.split(".."))
+        begin, end = (parse_quantity(part.strip()) for part in text.split(".."))
         if begin.kind == end.kind == "time" and begin.value < end.value:
             return During(float(begin.value), float(end.value))
     except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from ioplan.backends import TargetRequest
+from ioplan.backends.backend import TargetRequest
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import HELD, USAGE
 from ioplan.cli.targets.choose import with_consent

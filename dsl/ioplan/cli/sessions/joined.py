@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 
-from ioplan.backends import (
+from ioplan.backends.backend import (
     Backend,
     BackendError,
     Drive,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.backends import names
+from ioplan.backends.backend import names
 from ioplan.cli.commands.author.explain import words
 from ioplan.cli.commands.author.templates import TEMPLATES
 from ioplan.cli.inputs import plan_path

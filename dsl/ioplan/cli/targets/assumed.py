@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioplan.backends import TargetFacts
+from ioplan.backends.backend import TargetFacts
 from ioplan.cli.inputs import NO_TARGET
 from ioplan.language.quantity import SECTOR_BYTES
 

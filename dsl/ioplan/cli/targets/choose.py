@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from ioplan.backends import (
+from ioplan.backends.backend import (
     DEFAULTS,
     AddressingBackend,
     Backend,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from ioplan.backends import TargetFacts
+from ioplan.backends.backend import TargetFacts
 from ioplan.cli.display.output import print_message
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import NO_TARGET

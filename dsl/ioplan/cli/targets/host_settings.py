@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
 
-from ioplan.backends import TargetFacts
+from ioplan.backends.backend import TargetFacts
 from ioplan.cli.targets.choose import Choice
 from ioplan.records.session import Session
 from ioplan.runner.host.prepared import OnNote, Prepared, prepared_host

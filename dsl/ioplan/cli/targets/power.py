@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing
 
-from ioplan.backends import Drive, TargetRequest
+from ioplan.backends.backend import Drive, TargetRequest
 from ioplan.cli.errors import UsageError
 from ioplan.cli.targets.choose import Choice, after_reading
 from ioplan.planner.summary import PlanSummary

@@ -139,7 +139,7 @@ class Parameters:
 
     def _read(self, text: str, span: Span, planned: Quantity | None) -> Quantity | None:
         try:
-            return quantity.parse(text)
+            return quantity.parse_quantity(text)
         except QuantityError as error:
             help = f"the plan says {planned.text}" if planned else ""
             self.findings.error(str(error), span, help or error.help)
@@ -197,7 +197,7 @@ class Parameters:
 
     def parsed(self, text: str, span: Span) -> Quantity | None:
         """A quantity, or None and an error."""
-        return self.guarded(span, lambda: quantity.parse(text))
+        return self.guarded(span, lambda: quantity.parse_quantity(text))
 
     def guarded(self, span: Span, make: Callable[[], Made]) -> Made | None:
         """What `make` makes; a QuantityError becomes an error at the place."""

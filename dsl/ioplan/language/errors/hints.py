@@ -13,7 +13,7 @@ from ioplan.language.errors.first_attempts import attempt
 from ioplan.language.errors.respelling import respelling
 from ioplan.language.errors.stop import Stop
 from ioplan.language.foreign_words import answer
-from ioplan.language.quantity import QuantityError, parse
+from ioplan.language.quantity import QuantityError, parse_quantity
 from ioplan.language.syntax.grammar import (
     CLAUSE_WORDS,
     ITEM_WORDS,
@@ -96,9 +96,10 @@ def _named(stop: Stop) -> Diagnostic | None:
 def _clause_of(value: str) -> str | None:
     """What stands before a name of such a value."""
     try:
-        return {"size": "size ", "mix": "", "number": "qd "}.get(parse(value).kind)
+        kind = parse_quantity(value).kind
     except QuantityError:
         return None
+    return {"size": "size ", "mix": "", "number": "qd "}.get(kind)
 
 
 def _unknown_clause(stop: Stop) -> Diagnostic | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ioplan.backends import BackendError
+from ioplan.backends.backend import BackendError
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.system import HAS_USERS, O_CLOEXEC, O_NOFOLLOW, fcntl, trusted_users
 from ioplan.results.store.errors import StoreError

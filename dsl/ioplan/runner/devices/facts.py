@@ -7,7 +7,7 @@ import os
 import struct
 from pathlib import Path
 
-from ioplan.backends import TargetFacts
+from ioplan.backends.backend import TargetFacts
 from ioplan.core.system import fcntl
 from ioplan.runner.devices.file_id import birth
 from ioplan.runner.devices.identity import Identity

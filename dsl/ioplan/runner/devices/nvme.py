@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ioplan.backends import ProgressCallback
+from ioplan.backends.backend import ProgressCallback
 from ioplan.core.system import fcntl
 
 # NVMe's log page of a sanitize, and the wait for its end.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ioplan.backends import TargetFacts
+from ioplan.backends.backend import TargetFacts
 from ioplan.runner.devices.device import Device
 from ioplan.runner.devices.file_id import key_of
 from ioplan.runner.devices.identity import Backing, backing

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ioplan.backends import Availability
+from ioplan.backends.backend import Availability
 from ioplan.core.extras import install_command
 from ioplan.runner.telemetry.cpu_facts import governor
 from ioplan.runner.telemetry.procfs import Tree

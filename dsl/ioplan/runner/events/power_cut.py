@@ -8,11 +8,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.backends import BackendError, Drive, TargetFacts
+from ioplan.backends.backend import BackendError, Drive, TargetFacts
 from ioplan.core.error_kinds import Cause, ExplainedError
 from ioplan.core.units import bytes_text, time_text
 from ioplan.job import SECOND_NS
-from ioplan.language.quantity import parse
+from ioplan.language.quantity import parse_quantity
 from ioplan.records.record import PowerCutMade
 from ioplan.runner.events.lab_command import run_command
 from ioplan.runner.events.lab_events import Timed, drawn_s
@@ -150,7 +150,7 @@ def _changed(outcome: RunOutcome, **change: Any) -> RunOutcome:
 
 
 def _seconds(duration: str) -> float:
-    return parse(duration).value / SECOND_NS
+    return parse_quantity(duration).value / SECOND_NS
 
 
 def _why_not_opened(error: Exception) -> str:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from threading import Thread
 
-from ioplan.backends import BackendError, Execution
+from ioplan.backends.backend import BackendError, Execution
 from ioplan.job import Event
 
 JOIN_S = 1.0

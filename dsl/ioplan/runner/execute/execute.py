@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from pydantic_core import to_json
 
-from ioplan.backends import BackendError, Drive
+from ioplan.backends.backend import BackendError, Drive
 from ioplan.core.error_kinds import Cause, ExplainedError
 from ioplan.job import (
     SECOND_NS,

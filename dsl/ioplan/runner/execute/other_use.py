@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioplan.backends import Drive, WatchedDrive
+from ioplan.backends.backend import Drive, WatchedDrive
 from ioplan.core.error_kinds import Cause, ExplainedError
 from ioplan.job import Failure
 

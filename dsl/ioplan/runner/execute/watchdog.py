@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from ioplan.backends import Execution
+from ioplan.backends.backend import Execution
 from ioplan.core.error_kinds import Cause
 from ioplan.job import (
     SECOND_NS,

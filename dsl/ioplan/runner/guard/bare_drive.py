@@ -6,7 +6,7 @@ identify the drive, and a person has to give up the data that it may hold.
 
 from __future__ import annotations
 
-from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.backends.backend import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.runner.devices.identity import Identity, differences, same_wwid
 from ioplan.runner.guard.consent import consent_error

@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from ioplan.backends import TargetRequest
+from ioplan.backends.backend import TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.runner.devices.device import Device
 from ioplan.runner.devices.identity import Identity, same_wwid

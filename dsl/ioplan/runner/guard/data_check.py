@@ -12,7 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.backends import TargetRequest
+from ioplan.backends.backend import TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.runner.content.target_map import map_of
 from ioplan.runner.devices.device import Device

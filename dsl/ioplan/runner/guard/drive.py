@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Generic, TypeVar
 
-from ioplan.backends import (
+from ioplan.backends.backend import (
     JoinedFacts,
     ProgressCallback,
     TargetFacts,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ioplan.core.error_kinds import CommandFault, ExplainedError, TargetFault
 
 if TYPE_CHECKING:
-    from ioplan.backends import TargetFacts
+    from ioplan.backends.backend import TargetFacts
 
 
 class TargetError(ExplainedError):

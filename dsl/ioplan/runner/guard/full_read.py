@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from pathlib import Path
 
-from ioplan.backends import ProgressCallback, TargetFacts, ignore_progress
+from ioplan.backends.backend import ProgressCallback, TargetFacts, ignore_progress
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
 from ioplan.runner.content.scan import BLOCK, MIB, is_constant, opened_past_cache

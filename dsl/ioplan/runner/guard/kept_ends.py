@@ -11,7 +11,7 @@ import os
 from contextlib import closing
 from pathlib import Path
 
-from ioplan.backends import TargetFacts
+from ioplan.backends.backend import TargetFacts
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
 from ioplan.runner.devices.signatures import SignatureError, signatures

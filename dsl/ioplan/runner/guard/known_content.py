@@ -19,7 +19,7 @@ from pathlib import Path
 from stat import S_ISBLK
 from typing import Any
 
-from ioplan.backends import TargetFacts
+from ioplan.backends.backend import TargetFacts
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.model import Model
 from ioplan.core.state_folder import state_folder

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from ioplan.backends import TargetRequest
+from ioplan.backends.backend import TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.system import fcntl
 from ioplan.runner.devices.open_files import Opener, openers

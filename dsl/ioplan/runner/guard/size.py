@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.backends.backend import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.core.system import O_CLOEXEC
 from ioplan.runner.guard.errors import TargetError, missing

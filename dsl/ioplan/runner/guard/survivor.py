@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 
-from ioplan.backends import TargetFacts
+from ioplan.backends.backend import TargetFacts
 from ioplan.core.system import O_CLOEXEC, libc
 from ioplan.runner.devices.file_id import key_of
 from ioplan.runner.devices.open_files import writers

@@ -13,7 +13,7 @@ import stat
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.backends.backend import TargetFacts, TargetRequest
 from ioplan.core.error_kinds import TargetFault
 from ioplan.runner.devices.device import Device, NoDevice
 from ioplan.runner.devices.facts import device_facts, file_facts

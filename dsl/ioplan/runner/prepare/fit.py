@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from ioplan.backends import Backend, Gap, TargetFacts
+from ioplan.backends.backend import Backend, Gap, TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.job_refusal import refusals
 from ioplan.job_stream import job_streams

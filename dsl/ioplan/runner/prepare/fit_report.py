@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from ioplan.backends import Backend, ChoosingBackend, Gap, TargetFacts
+from ioplan.backends.backend import Backend, ChoosingBackend, Gap, TargetFacts
 from ioplan.language.clause_table import slot
 from ioplan.language.plan import CheckedPlan, Test
 from ioplan.planner.jobs import all_jobs

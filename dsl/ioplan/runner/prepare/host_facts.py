@@ -6,7 +6,7 @@ import os
 import platform
 from typing import Any
 
-from ioplan.backends import TargetFacts
+from ioplan.backends.backend import TargetFacts
 from ioplan.core.system import configured
 from ioplan.runner.telemetry.cpu_facts import cpu_facts, distortions
 from ioplan.runner.telemetry.instruments import Instruments

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ioplan.backends import Backend, BackendError, TargetFacts
+from ioplan.backends.backend import Backend, BackendError, TargetFacts
 from ioplan.core.cpu_claims import CpuClaims
 from ioplan.job import Job
 from ioplan.runner.telemetry.cpu_facts import NODE, listed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ioplan.backends import Backend, Gap
+from ioplan.backends.backend import Backend, Gap
 from ioplan.job import Job
 from ioplan.language.clause_table import slot
 from ioplan.language.metric import Metric

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from ioplan.backends import Backend, Drive
+from ioplan.backends.backend import Backend, Drive
 from ioplan.language.lints.lints import Lint
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.budget import Share

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ioplan.backends import TargetFacts
+from ioplan.backends.backend import TargetFacts
 from ioplan.core.units import time_text
 from ioplan.core.version import __version__
 from ioplan.drive_account import DriveAccount

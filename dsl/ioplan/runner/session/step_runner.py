@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
-from ioplan.backends import OpeningDrive, TargetFacts
+from ioplan.backends.backend import OpeningDrive, TargetFacts
 from ioplan.core.error_kinds import Cause
 from ioplan.job import Job, Progress, Wear
 from ioplan.language.plan import PurgeStep, RestStep, SteadyRule, WriteStep

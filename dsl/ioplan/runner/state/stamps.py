@@ -12,7 +12,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from ioplan.backends import Drive, StampingDrive, TargetFacts
+from ioplan.backends.backend import Drive, StampingDrive, TargetFacts
 from ioplan.core.state_folder import state_folder
 from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW
 from ioplan.job import Job

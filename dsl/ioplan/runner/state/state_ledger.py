@@ -10,7 +10,7 @@ import errno
 import os
 from pathlib import Path
 
-from ioplan.backends import JoinedFacts, TargetFacts
+from ioplan.backends.backend import JoinedFacts, TargetFacts
 from ioplan.drive_account import DriveAccount, account_of, account_text
 from ioplan.planner.target_state import TargetState
 from ioplan.records.session import KnownState, Session

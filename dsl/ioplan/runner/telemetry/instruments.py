@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from ioplan.backends import JoinedFacts, TargetFacts
+from ioplan.backends.backend import JoinedFacts, TargetFacts
 from ioplan.job import SECOND_NS, Event, Job, Progress, Result, Started, Wear
 from ioplan.records.assessed import MAX_STEAL_PERCENT
 from ioplan.records.telemetry import Log, Telemetry, TelemetryPoint

@@ -5,9 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ioplan.language.lints.lints import ACCEPTED
-from ioplan.language.plan import OPERATORS
-from ioplan.language.quantity import UNITS, Kind
+from ioplan.language import ACCEPTED, OPERATORS, UNITS, Kind
 from ioplan_editor.complete.keywords import (
     TAKEN,
     Completion,

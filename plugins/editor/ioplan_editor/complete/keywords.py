@@ -7,14 +7,18 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ioplan.language import clause_table, statement_table
-from ioplan.language.checker.preconditions import WRITE_TIMING
-from ioplan.language.checker.run_steps import RUN_TIMING
-from ioplan.language.checker.steady_clause import ROUNDS_TIMING
-from ioplan.language.checker.timing import TIMING
-from ioplan.language.clause_table import Clause
-from ioplan.language.statement_table import HOLE
-from ioplan.language.syntax.grammar import OF_UNTIL, STATEMENT_WORDS
+from ioplan.language import (
+    HOLE,
+    OF_UNTIL,
+    ROUNDS_TIMING,
+    RUN_TIMING,
+    STATEMENT_WORDS,
+    TIMING,
+    WRITE_TIMING,
+    Clause,
+    clause_table,
+    statement_table,
+)
 from ioplan_editor.complete.place import Place
 from ioplan_editor.complete.wanted import Statement, statement_at
 

@@ -7,17 +7,20 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ioplan.language.checker.modules import installed_plans
-from ioplan.language.checker.parameters import Parameters
-from ioplan.language.clause_table import AXIS_FIELDS
-from ioplan.language.errors.collector import Findings
-from ioplan.language.metric import HOST, LATENCY, METRICS, MOVED
-from ioplan.language.output_table import (
+from ioplan.language import (
+    AXIS_FIELDS,
     CHARTS,
+    HOST,
+    LATENCY,
     METRIC_MEANINGS,
+    METRICS,
+    MOVED,
     PERCENTILE_MEANING,
+    Findings,
+    Parameters,
+    Quantity,
+    installed_plans,
 )
-from ioplan.language.quantity import Quantity
 from ioplan.language.syntax import tree
 from ioplan.workload import COUNTED, SYNCS
 from ioplan_editor.complete.place import Place

@@ -13,10 +13,15 @@ from typing import Any
 
 from lark import Token, Tree
 
-from ioplan.language.errors.recovery import ITEM_START
-from ioplan.language.errors.stop import WRONG
-from ioplan.language.syntax.reader import Reader, Stuck, words_of
-from ioplan.language.syntax.source import COMMENT, without_comments
+from ioplan.language import (
+    COMMENT,
+    ITEM_START,
+    WRONG,
+    Reader,
+    Stuck,
+    without_comments,
+    words_of,
+)
 
 WORD = re.compile(
     r"(?:[A-Za-z_]\w*(?:\.\w*)*|[0-9][\d_]*(?:\.\d+)?[A-Za-zµ%]*(?:/[\ds]*)?)\Z"

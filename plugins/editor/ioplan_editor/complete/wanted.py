@@ -12,10 +12,17 @@ from functools import cache
 from lark import Token
 from msgspec import Struct
 
-from ioplan.language import clause_table, statement_table
-from ioplan.language.clause_table import AXIS_FIELDS
-from ioplan.language.metric import MetricError, parse_metric
-from ioplan.language.quantity import EXAMPLES, Kind, QuantityError, parse
+from ioplan.language import (
+    AXIS_FIELDS,
+    EXAMPLES,
+    Kind,
+    MetricError,
+    QuantityError,
+    clause_table,
+    parse_metric,
+    parse_quantity,
+    statement_table,
+)
 from ioplan_editor.complete.place import Place
 
 WRITTEN = r"\d[\d_.]*(?:/\d+|%|\s?(?:iops|pass(?:es)?)\b|[A-Za-z]+(?:/s)?)?"
@@ -205,7 +212,7 @@ def _examples(entry: str) -> Iterator[str]:
 def _kind(text: str) -> tuple[Kind, ...]:
     """Its kind; a rate may be of either."""
     try:
-        kind = parse(text).kind
+        kind = parse_quantity(text).kind
     except QuantityError:
         return ()
     return ("iops", "bandwidth") if kind == "iops" else (kind,)

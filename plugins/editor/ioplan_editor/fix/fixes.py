@@ -13,10 +13,9 @@ from itertools import accumulate, islice
 
 from msgspec import Struct
 
-from ioplan.language.errors.diagnostic import Diagnostic, PlanError
+from ioplan.language import Diagnostic, PlanError, format_tree
 from ioplan.language.lints.lints import lints
 from ioplan.language.syntax import tree
-from ioplan.language.syntax.formatter import format_tree
 from ioplan_editor.document import Document
 
 # Changes of a text: as few as make it into another one.

@@ -8,20 +8,26 @@ from itertools import takewhile
 
 from msgspec import Struct
 
-from ioplan.language import clause_table, statement_table
-from ioplan.language.checker.parameters import Parameters
-from ioplan.language.clause_table import CLAUSES, Clause
-from ioplan.language.errors.collector import Findings
-from ioplan.language.metric import METRICS, MetricError, parse_metric
-from ioplan.language.output_table import (
+from ioplan.language import (
     CHARTS,
+    CLAUSES,
     METRIC_MEANINGS,
+    METRICS,
     PERCENTILE_MEANING,
+    Clause,
+    Findings,
+    MetricError,
+    Parameters,
+    Quantity,
+    QuantityError,
+    Span,
+    Statement,
+    clause_table,
+    parse_metric,
+    parse_quantity,
+    statement_table,
 )
-from ioplan.language.quantity import Quantity, QuantityError, parse
-from ioplan.language.statement_table import Statement
 from ioplan.language.syntax import tree
-from ioplan.language.syntax.source import Span
 from ioplan_editor.complete.keywords import clause_text
 from ioplan_editor.complete.place import Place
 from ioplan_editor.document import Document, nodes_at
@@ -170,7 +176,7 @@ def _quantity(nodes: list[tree.Node], document: Document, offset: int) -> Hover 
     if not isinstance(atom, tree.Atom) or atom.kind == "name":
         return None
     try:
-        value = parse(atom.text)
+        value = parse_quantity(atom.text)
     except QuantityError as error:
         return Hover(atom.span, f"{error}. {error.help}")
     base = _in_base_units(value)

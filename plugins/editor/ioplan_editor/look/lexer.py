@@ -16,10 +16,7 @@ from pygments.token import (
     Whitespace,
 )
 
-from ioplan.language.clause_table import BY_WORD
-from ioplan.language.quantity import UNITS
-from ioplan.language.syntax.grammar import CLAUSE_WORDS
-from ioplan.language.syntax.reader import grammar, words_of
+from ioplan.language import BY_WORD, CLAUSE_WORDS, UNITS, grammar, words_of
 
 LEADING = {"for", "on hosts", "on targets"}
 

@@ -8,11 +8,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import astuple
 
-from ioplan.language.checker.modules import Definition, Module
-from ioplan.language.checker.run_steps import flat
-from ioplan.language.clause_table import AXIS_FIELDS
+from ioplan.language import AXIS_FIELDS, Definition, Module, Span, flat
 from ioplan.language.syntax import tree
-from ioplan.language.syntax.source import Span
 from ioplan_editor.document import Document, covers
 
 

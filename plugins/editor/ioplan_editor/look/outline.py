@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 from msgspec.structs import astuple
 
+from ioplan.language import Span, comments_of
 from ioplan.language.syntax import tree
-from ioplan.language.syntax.source import Span, comments_of
 from ioplan_editor.document import Document
 
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ioplan.language.checker.modules import TAKEN, installed_plans
+from ioplan.language import TAKEN, Span, installed_plans
 from ioplan.language.syntax import tree
-from ioplan.language.syntax.source import Span
 from ioplan_editor.document import Document
 from ioplan_editor.fix.fixes import Edit
 from ioplan_editor.look.occurrences import (

@@ -10,9 +10,7 @@ from itertools import pairwise
 from lark import Token
 from msgspec import Struct
 
-from ioplan.language.syntax.grammar import CLAUSE_WORDS
-from ioplan.language.syntax.reader import Reader, Stuck, words_of
-from ioplan.language.syntax.source import comments_of
+from ioplan.language import CLAUSE_WORDS, Reader, Stuck, comments_of, words_of
 from ioplan_editor.document import Document
 from ioplan_editor.look.occurrences import occurrences
 

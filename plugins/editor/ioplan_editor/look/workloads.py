@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioplan.language.checker.modules import Module
-from ioplan.language.checker.parameters import Parameters
-from ioplan.language.clause_table import slot
-from ioplan.language.errors.collector import Findings
+from ioplan.language import Findings, Module, Parameters, slot
 from ioplan.language.syntax import tree
 from ioplan_editor.document import Document
 

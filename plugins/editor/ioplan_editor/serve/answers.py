@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lsprotocol import types as lsp
 
-from ioplan.language.syntax.source import Span
+from ioplan.language import Span
 from ioplan_editor.complete.completion import completions
 from ioplan_editor.complete.place import Place
 from ioplan_editor.complete.signature import signature

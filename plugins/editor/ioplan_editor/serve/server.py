@@ -10,9 +10,8 @@ from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
-from ioplan.core.version import __version__
-from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.plan import FULL
+from ioplan.core import __version__
+from ioplan.language import FULL, Diagnostic
 from ioplan_editor.document import Document, Workspace
 from ioplan_editor.serve import wire
 from ioplan_editor.serve.wire import Rows, uri_of

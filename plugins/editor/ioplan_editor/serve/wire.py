@@ -10,9 +10,7 @@ from pathlib import Path
 from lsprotocol import types as lsp
 from pygls.uris import from_fs_path
 
-from ioplan.language.errors.diagnostic import Diagnostic
-from ioplan.language.statement_table import HOLE
-from ioplan.language.syntax.source import Source, Span
+from ioplan.language import HOLE, Diagnostic, Source, Span
 from ioplan_editor.complete.keywords import Completion
 from ioplan_editor.complete.signature import Signature
 from ioplan_editor.fix.fixes import Edit

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.core.system import configured
-from ioplan.language.checker.modules import read_text
-from ioplan.language.syntax.source import Source, Span
+from ioplan.core import configured
+from ioplan.language import Source, Span, read_text
 from ioplan_importer.findings import Findings, ImportFault
 
 VARIABLE = re.compile(r"\$\{([^}]*)\}")

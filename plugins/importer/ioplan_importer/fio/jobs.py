@@ -8,8 +8,8 @@ from typing import Literal, TypeVar, get_args
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.core.text import did_you_mean
-from ioplan.language.syntax.source import Span
+from ioplan.core import did_you_mean
+from ioplan.language import Span
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.job_file import Option, Section
 from ioplan_importer.fio.lost import LOST, USUAL

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from ioplan.language.quantity import SECTOR_BYTES, make, size_text
+from ioplan.language import SECTOR_BYTES, make, size_text
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio.length import WHOLE_TARGET, extents_of

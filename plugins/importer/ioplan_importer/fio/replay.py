@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ioplan.language.quantity import make
-from ioplan.trace.convert import source_of
-from ioplan.trace.facts import TraceError
+from ioplan.language import make
+from ioplan.trace import TraceError, source_of
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio.numbers import time_us, whole

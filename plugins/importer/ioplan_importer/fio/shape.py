@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from ioplan.language.fields import MOST_IO_BYTES
-from ioplan.language.quantity import make, size_text
+from ioplan.language import MOST_IO_BYTES, make, size_text
 from ioplan_fio.differences import depth_of
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.jobs import KB_BASE, FioJob

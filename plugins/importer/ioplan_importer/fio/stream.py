@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ioplan.language.fields import MOST_IO_BYTES
-from ioplan.language.quantity import SECTOR_BYTES, make, size_text
+from ioplan.language import MOST_IO_BYTES, SECTOR_BYTES, make, size_text
 from ioplan_fio.differences import flush_gap
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.jobs import FioJob

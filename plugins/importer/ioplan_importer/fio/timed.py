@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ioplan.language.quantity import make
+from ioplan.language import make
 from ioplan_importer.outline import Clauses, Length
 
 

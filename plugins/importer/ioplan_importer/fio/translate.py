@@ -10,9 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.language.quantity import make
-from ioplan.language.syntax.source import Source, Span
-from ioplan.runner.lab.cross_references import called
+from ioplan.language import Source, Span, make
+from ioplan.runner import called
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.job_file import JobFileReader, Section
 from ioplan_importer.fio.jobs import FioJob, jobs_of, of_no_matter

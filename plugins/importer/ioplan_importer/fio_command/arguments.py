@@ -13,9 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.core.error_kinds import CommandFault, ExplainedError
-from ioplan.core.text import did_you_mean
-from ioplan.language.checker.modules import MOST_BYTES, read_text, text_of
+from ioplan.core import CommandFault, ExplainedError, did_you_mean
+from ioplan.language import MOST_BYTES, read_text, text_of
 from ioplan_importer.fio.vocabulary import KNOWN, canonical
 
 FORMATS = ("normal", "json", "json+", "terse")

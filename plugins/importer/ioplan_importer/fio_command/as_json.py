@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ioplan.core.version import __version__
+from ioplan.core import __version__
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio_command.job_plan import own_options
 from ioplan_importer.fio_command.results import (

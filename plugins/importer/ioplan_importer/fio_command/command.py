@@ -10,26 +10,32 @@ from contextlib import suppress
 from pathlib import Path
 
 from ioplan.backends import JoiningBackend, default_backend, find
-from ioplan.cli.commands.run import SessionStart, run_session
-from ioplan.cli.display.output import print_message
-from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import HELD, USAGE
-from ioplan.cli.inputs import checked_text
-from ioplan.cli.run_options import RunCall
-from ioplan.cli.sessions.joined import MOST
-from ioplan.cli.sessions.stores import opened
-from ioplan.core.text import counted, printable_lines
+from ioplan.cli import (
+    HELD,
+    MOST,
+    USAGE,
+    RunCall,
+    SessionStart,
+    UsageError,
+    checked_text,
+    opened,
+    print_message,
+    run_session,
+)
+from ioplan.core import counted, printable_lines
 from ioplan.job import SECOND_NS, Counts
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.syntax.source import Source
-from ioplan.planner.summary import summary_of
-from ioplan.records.outline import current_records
-from ioplan.records.record import RunDetail, RunRecord
-from ioplan.records.run_request import RunRequest
-from ioplan.records.session_id import new_session_id
-from ioplan.results.store.store import Store, default_path
-from ioplan.runner.guard.output import OutputError, check_output
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan.language import PlanError, Source
+from ioplan.planner import summary_of
+from ioplan.records import (
+    RunDetail,
+    RunRecord,
+    RunRequest,
+    current_records,
+    new_session_id,
+)
+from ioplan.results.store import Store, default_path
+from ioplan.runner import read_lab
+from ioplan.runner.guard import OutputError, check_output
 from ioplan_importer.findings import ImportFault
 from ioplan_importer.fio.jobs import FioJob
 from ioplan_importer.fio_command.arguments import PASS, FioCall, call_of

@@ -9,8 +9,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.language.errors.diagnostic import Diagnostic, in_order
-from ioplan.language.syntax.source import Source
+from ioplan.language import Diagnostic, Source, in_order
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.job_file import JobFileReader, Section
 from ioplan_importer.fio.jobs import FioJob

@@ -8,9 +8,8 @@ import numpy as np
 from msgspec import Struct
 
 from ioplan.job import SECOND_NS, Counts
-from ioplan.records.record import DirectionResult, RunDetail, RunRecord
-from ioplan.results.measure.histogram import Histogram, bucket_range
-from ioplan.results.measure.interval_counts import IntervalCounts
+from ioplan.records import DirectionResult, RunDetail, RunRecord
+from ioplan.results.measure import Histogram, IntervalCounts, bucket_range
 from ioplan.workload import Direction
 from ioplan_importer.fio_command.job_plan import PERCENTILES, JobPlace, asked_percents
 

@@ -7,7 +7,7 @@ import re
 from contextlib import suppress
 from typing import Any
 
-from ioplan.language.syntax.source import Source, Span
+from ioplan.language import Source, Span
 from ioplan_importer.findings import Findings, ImportFault
 
 HALF = re.compile(r"\\u[dD][89a-fA-F]")

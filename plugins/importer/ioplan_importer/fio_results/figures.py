@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from ioplan.job import SECOND_NS
-from ioplan.records.record import (
+from ioplan.records import (
     BEYOND,
     DirectionResult,
     Percentile,
     StoredHistogram,
     StreamResult,
 )
-from ioplan.results.measure.tally import READ_WRITE, CountsBuilder, no_bins
+from ioplan.results.measure import READ_WRITE, CountsBuilder, no_bins
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.counts import LAST_EDGE_NS, LAST_NS, to_bins
 from ioplan_fio.document import JobReport, Latency

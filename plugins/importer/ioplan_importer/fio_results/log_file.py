@@ -17,7 +17,7 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.language.syntax.source import Source, Span
+from ioplan.language import Source, Span
 from ioplan_importer.findings import ImportFault
 
 NAME = re.compile(r"_(lat|clat|slat|bw|iops|clat_hist)(?:\.(\d+))?\.log$")

@@ -14,10 +14,14 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from ioplan.records.record import Interval
-from ioplan.results.measure.histogram import bucket_index
-from ioplan.results.measure.interval import PERCENTS
-from ioplan.results.measure.tally import READ_WRITE, CountsBuilder, clamp
+from ioplan.records import Interval
+from ioplan.results.measure import (
+    PERCENTS,
+    READ_WRITE,
+    CountsBuilder,
+    bucket_index,
+    clamp,
+)
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.counts import edges_ns, to_bins
 from ioplan_importer.findings import Findings, ImportFault

@@ -8,11 +8,10 @@ from itertools import groupby, pairwise
 from msgspec import Struct
 
 from ioplan.job import SECOND_NS
-from ioplan.language.syntax.source import Source, Span
-from ioplan.planner.steps import Run
-from ioplan.planner.unfolding import unfold
-from ioplan.records.record import Interval
-from ioplan.results.measure.tally import CountsBuilder
+from ioplan.language import Source, Span
+from ioplan.planner import Run, unfold
+from ioplan.records import Interval
+from ioplan.results.measure import CountsBuilder
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.document import JobReport, Report
 from ioplan_importer.findings import Findings, ImportFault

@@ -13,17 +13,22 @@ from msgspec import Struct
 from pydantic import ValidationError
 
 from ioplan.backends import TargetFacts
-from ioplan.core.error_kinds import Cause
-from ioplan.core.text import counted
-from ioplan.core.version import __version__
+from ioplan.core import Cause, __version__, counted
 from ioplan.job import SECOND_NS, Cpu
-from ioplan.language.syntax.source import Source, Span
-from ioplan.planner.jobs import run_job
-from ioplan.planner.steps import Run
-from ioplan.records.record import Asked, BackendFacts, Interval, RunDetail, RunRecord
-from ioplan.records.run_request import TAG
-from ioplan.records.session import Session, SessionStatus
-from ioplan.records.session_id import ALPHABET, id_of
+from ioplan.language import Source, Span
+from ioplan.planner import Run, run_job
+from ioplan.records import (
+    ALPHABET,
+    TAG,
+    Asked,
+    BackendFacts,
+    Interval,
+    RunDetail,
+    RunRecord,
+    Session,
+    SessionStatus,
+    id_of,
+)
 from ioplan.workload import DIRECTIONS
 from ioplan_fio.document import JobReport, Report
 from ioplan_importer.findings import Findings, ImportFault

@@ -11,11 +11,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from ioplan.backends import TargetFacts
-from ioplan.language.plan import CheckedPlan
-from ioplan.language.syntax.source import Source
-from ioplan.planner.jobs import run_job
-from ioplan.planner.steps import Run
-from ioplan.planner.unfolding import unfold
+from ioplan.language import CheckedPlan, Source
+from ioplan.planner import Run, run_job, unfold
 from ioplan_fio.jobfile import Settings, job_file
 from ioplan_importer.findings import Findings
 from ioplan_importer.fio.job_file import JobFileReader, Option

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import floor, log10
 
-from ioplan.language.quantity import make, size_text
+from ioplan.language import make, size_text
 from ioplan_importer.outline import (
     Length,
     PlanOutline,

@@ -11,15 +11,19 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from msgspec import Struct
 
-from ioplan.cli.commands.trace.traces import left_out, prepared_trace, trace_faults
-from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.exit_codes import HELD
-from ioplan.cli.sessions.stores import STDOUT, opened
-from ioplan.core.text import counted
-from ioplan.results.measure.levels import changes
-from ioplan.trace.convert import source_of
-from ioplan.trace.facts import TraceError
-from ioplan.trace.prepared import FLUSH, READ, Prepared
+from ioplan.cli import (
+    HELD,
+    STDOUT,
+    left_out,
+    opened,
+    prepared_trace,
+    print_line,
+    print_message,
+    trace_faults,
+)
+from ioplan.core import counted
+from ioplan.results.measure import changes
+from ioplan.trace import FLUSH, READ, Prepared, TraceError, source_of
 from ioplan_importer.trace_model.clauses import outline
 from ioplan_importer.trace_model.fit import (
     BINS,

@@ -10,9 +10,8 @@ from math import lgamma, log2, sqrt
 import numpy as np
 from msgspec import Struct, field
 
-from ioplan.language.fields import MOST_IO_BYTES
-from ioplan.trace.prepared import DISCARD, FLUSH, READ, WRITE, Ios, Prepared
-from ioplan.trace.rows import FUA
+from ioplan.language import MOST_IO_BYTES
+from ioplan.trace import DISCARD, FLUSH, FUA, READ, WRITE, Ios, Prepared
 
 # What a trace does in each of its phases, counted in one pass.
 

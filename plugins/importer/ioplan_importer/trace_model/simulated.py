@@ -8,15 +8,11 @@ from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
-from ioplan.cli.commands.run import SessionStart, run_session
-from ioplan.cli.run_options import RunCall, requested, requested_plan
-from ioplan.core.error_kinds import ExplainedError
-from ioplan.core.text import counted
-from ioplan.core.units import digits
-from ioplan.records.record import RunRecord
-from ioplan.records.session_id import new_session_id
-from ioplan.results.store.store import Store
-from ioplan.trace.prepared import Prepared, write
+from ioplan.cli import RunCall, SessionStart, requested, requested_plan, run_session
+from ioplan.core import ExplainedError, counted, digits
+from ioplan.records import RunRecord, new_session_id
+from ioplan.results.store import Store
+from ioplan.trace import Prepared, write
 
 SPACE = "1GiB"
 MOST_IOS = 100_000

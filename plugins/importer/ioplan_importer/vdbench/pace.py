@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ioplan.language.quantity import make
+from ioplan.language import make
 from ioplan_importer.findings import Findings
 from ioplan_importer.vdbench.parameters import (
     AXES,

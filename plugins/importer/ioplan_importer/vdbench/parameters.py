@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
-from ioplan.core.text import did_you_mean
-from ioplan.language.syntax.source import Source, Span
+from ioplan.core import did_you_mean
+from ioplan.language import Source, Span
 from ioplan_importer.findings import Findings
 from ioplan_importer.vdbench.vocabulary import NO_MATTER, ORDER, SAID, USUAL, full_name
 

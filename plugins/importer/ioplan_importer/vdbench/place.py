@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ioplan.language.quantity import SECTOR_BYTES, make
+from ioplan.language import SECTOR_BYTES, make
 from ioplan_importer.findings import Findings
 from ioplan_importer.outline import Clauses
 from ioplan_importer.vdbench.parameters import Definition, Setting, bytes_of

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ioplan.core.text import did_you_mean
-from ioplan.language.quantity import make
-from ioplan.language.syntax.source import Source, Span
+from ioplan.core import did_you_mean
+from ioplan.language import Source, Span, make
 from ioplan_importer.findings import Findings, ImportFault
 from ioplan_importer.fio.translate import name_of
 from ioplan_importer.outline import (

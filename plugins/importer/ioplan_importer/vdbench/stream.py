@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ioplan.language.quantity import SECTOR_BYTES, make, size_text
+from ioplan.language import SECTOR_BYTES, make, size_text
 from ioplan_importer.findings import Findings
 from ioplan_importer.outline import Clauses
 from ioplan_importer.vdbench.pace import Axes, is_exponential

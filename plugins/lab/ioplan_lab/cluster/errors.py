@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ioplan.core.error_kinds import ClusterFault, ExplainedError
+from ioplan.core import ClusterFault, ExplainedError
 
 
 class ClusterError(ExplainedError):

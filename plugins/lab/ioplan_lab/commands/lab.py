@@ -11,15 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 from ioplan.backends import default_backend
-from ioplan.cli.display.output import print_line
-from ioplan.cli.display.terminal import Terminal, listing
-from ioplan.cli.errors import UsageError
-from ioplan.cli.targets.choose import backend_of
-from ioplan.core.extras import needed
-from ioplan.runner.host.prepared import restore
-from ioplan.runner.lab.cross_references import members
-from ioplan.runner.lab.lab import Lab
-from ioplan.runner.lab.lab_file import default_path, read_lab
+from ioplan.cli import Terminal, UsageError, backend_of, listing, print_line
+from ioplan.core import needed
+from ioplan.runner import Lab, default_path, members, read_lab, restore
 from ioplan_lab.cluster.hosts.service import scheduler_unit, worker_unit
 from ioplan_lab.cluster.hosts.worker_api import versions as host_versions
 from ioplan_lab.programs import PROGRAMS

@@ -7,14 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
-from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import HELD, RUN_FAILED
-from ioplan.core.version import __version__
-from ioplan.results.store.errors import StoreError
-from ioplan.runner.guard.output import rewrite
-from ioplan.runner.lab.lab import Lab
-from ioplan.runner.lab.lab_file import default_path, read_lab
+from ioplan.cli import HELD, RUN_FAILED, UsageError, print_line, print_message
+from ioplan.core import __version__
+from ioplan.results.store import StoreError
+from ioplan.runner import Lab, default_path, read_lab
+from ioplan.runner.guard import rewrite
 from ioplan_lab.cluster.adopt import adoption
 from ioplan_lab.cluster.adopt.adoption import Adoption
 from ioplan_lab.cluster.adopt.lab_entries import (

@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import HELD, RUN_FAILED
-from ioplan.core.text import counted
-from ioplan.runner.guard.output import output_file, rewrite
+from ioplan.cli import HELD, RUN_FAILED, UsageError, print_line, print_message
+from ioplan.core import counted
+from ioplan.runner import default_path, read_lab, usual_path
+from ioplan.runner.guard import output_file, rewrite
 from ioplan.runner.guard.survey import survey
-from ioplan.runner.lab.lab_file import default_path, read_lab, usual_path
 from ioplan_lab.cluster.adopt.lab_entries import drive_entries, with_entries
 from ioplan_lab.cluster.hosts import lifecycle
 from ioplan_lab.cluster.hosts.own_postgres import OwnPostgres

@@ -7,13 +7,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.display.terminal import Terminal, listing
-from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import HELD, RUN_FAILED
-from ioplan.core.text import did_you_mean
-from ioplan.runner.lab.lab import Lab, LabHost
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan.cli import (
+    HELD,
+    RUN_FAILED,
+    Terminal,
+    UsageError,
+    listing,
+    print_line,
+    print_message,
+)
+from ioplan.core import did_you_mean
+from ioplan.runner import Lab, LabHost, read_lab
 from ioplan_lab.cluster.hosts import lifecycle
 from ioplan_lab.cluster.keys.authority import Authority, short
 from ioplan_lab.cluster.keys.enrolment import enrol, greet, take_keys

@@ -6,17 +6,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ioplan.backends import Backend, default_backend, find
-from ioplan.cli.errors import UsageError
-from ioplan.cli.targets.choose import Choice, option_pairs
-from ioplan.core.text import did_you_mean
-from ioplan.language.plan import CheckedPlan
-from ioplan.planner.summary import PlanSummary, summary_of
-from ioplan.records.run_request import RunRequest
-from ioplan.runner.lab.cross_references import for_host
-from ioplan.runner.lab.lab import Lab
-from ioplan.runner.lab.lab_file import default_path, read_lab
-from ioplan.target_entry import LabTarget
+from ioplan.backends import Backend, LabTarget, default_backend, find
+from ioplan.cli import Choice, UsageError, option_pairs
+from ioplan.core import did_you_mean
+from ioplan.language import CheckedPlan
+from ioplan.planner import PlanSummary, summary_of
+from ioplan.records import RunRequest
+from ioplan.runner import Lab, default_path, for_host, read_lab
 from ioplan_lab.cluster.sync.messages import ParticipantCall
 from ioplan_lab.commands.lab import lab_errors
 from ioplan_lab.programs import PROGRAMS

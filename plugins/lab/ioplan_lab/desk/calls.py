@@ -15,8 +15,8 @@ from contextlib import suppress
 from msgspec import Struct
 from pydantic import ValidationError
 
-from ioplan.results.compare.comparison import Comparison
-from ioplan.results.store.database import is_address
+from ioplan.results.compare import Comparison
+from ioplan.results.store import is_address
 from ioplan_lab.desk.errors import DeskError
 
 AT_ONCE = 2

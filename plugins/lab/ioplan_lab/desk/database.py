@@ -13,13 +13,16 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Self
 
-from ioplan.core.error_kinds import StoreFault
+from ioplan.core import StoreFault
 from ioplan.core.state_folder import state_folder
-from ioplan.results.store.connection import Source
-from ioplan.results.store.database import Prepared, is_address
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.sqlite import SqliteFile
-from ioplan.results.store.store import Store
+from ioplan.results.store import (
+    Prepared,
+    Source,
+    SqliteFile,
+    Store,
+    StoreError,
+    is_address,
+)
 
 # Times as the desk's tables keep them: UTC, ISO 8601, so that they sort as text.
 
@@ -57,7 +60,7 @@ class DeskDatabase(Prepared):
         """Beside the lab's results if a server has them, else in the desk's folder."""
         if results and is_address(results):
             Store.at(results).close()  # its own tables must be the first
-            from ioplan.results.store.postgres import PostgresDatabase  # noqa: PLC0415
+            from ioplan.results.store import PostgresDatabase  # noqa: PLC0415
 
             return cls(PostgresDatabase(results), tables)
         return cls(SqliteFile(_private(folder) / "desk.db", BUSY_S), tables)

@@ -12,11 +12,9 @@ from typing import Self
 
 from msgspec import Struct
 
-from ioplan.records.session import Session
-from ioplan.results.store.database import is_address
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.store import Store
-from ioplan.runner.lab.lab import Lab
+from ioplan.records import Session
+from ioplan.results.store import Store, StoreError, is_address
+from ioplan.runner import Lab
 from ioplan_lab.desk.calls import Calls, said
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.drives import capacities

@@ -10,10 +10,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ioplan.results.store.connection import Connection, Row
-from ioplan.results.store.store import Store
-from ioplan.runner.lab.lab import Lab
-from ioplan.target_entry import LabTarget
+from ioplan.backends import LabTarget
+from ioplan.results.store import Connection, Row, Store
+from ioplan.runner import Lab
 from ioplan_lab.desk.queue.overview import DriveRow
 
 MOST = 2000

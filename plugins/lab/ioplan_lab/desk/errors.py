@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from ioplan.core.error_kinds import CommandFault, ExplainedError
+from ioplan.core import CommandFault, ExplainedError
 
 
 class DeskError(ExplainedError):

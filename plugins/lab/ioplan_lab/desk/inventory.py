@@ -12,8 +12,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.results.store.connection import Connection, Row, scalar
-from ioplan.target_entry import LabTarget
+from ioplan.backends import LabTarget
+from ioplan.results.store import Connection, Row, scalar
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import SEVERAL, LaneCall, LaneState
 from ioplan_lab.cluster.jobs.lane_folder import lane_folders

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ioplan.core.units import bytes_text, iops_text
-from ioplan.results.store.store import Store
+from ioplan.core import bytes_text, iops_text
+from ioplan.results.store import Store
 
 RUN = '%"kind":"run"%'
 """In `place`, see `ioplan.results.store.briefs`; runs of stores of old have none."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ioplan.results.store.connection import Connection
+from ioplan.results.store import Connection
 from ioplan_lab.desk.table import table
 
 

@@ -10,9 +10,8 @@ from threading import Lock
 
 from msgspec import Struct
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.results.store.delivery.delivered import stored_now
-from ioplan.results.store.errors import StoreError
+from ioplan.core import ClusterFault
+from ioplan.results.store import StoreError, stored_now
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs

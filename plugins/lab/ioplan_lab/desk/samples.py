@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from ioplan.results.store.connection import Connection
+from ioplan.results.store import Connection
 from ioplan_lab.cluster.jobs.lane import LaneState
 from ioplan_lab.desk.database import DeskDatabase
 from ioplan_lab.desk.table import table

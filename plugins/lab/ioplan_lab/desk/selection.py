@@ -18,13 +18,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.core.text import counted, did_you_mean
-from ioplan.language.quantity import QuantityError
-from ioplan.language.quantity import parse as parsed
-from ioplan.results.store.connection import Row
-from ioplan.results.store.store import Store
-from ioplan.runner.lab.cross_references import members
-from ioplan.runner.lab.lab import Lab
+from ioplan.core import counted, did_you_mean
+from ioplan.language import QuantityError, parse_quantity
+from ioplan.results.store import Row, Store
+from ioplan.runner import Lab, members
 from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.drives import LabDrive, lab_drives, with_health
 from ioplan_lab.desk.errors import DeskError
@@ -179,7 +176,7 @@ def _limit(name: str, value: str) -> float:
             return float(number)
         raise DeskError(f"--on: life is in percent, for example 20 %, not {value!r}")
     try:
-        quantity = parsed(word)
+        quantity = parse_quantity(word)
     except QuantityError as error:
         raise DeskError(f"--on: size: {error}") from None
     if quantity.kind != "size":

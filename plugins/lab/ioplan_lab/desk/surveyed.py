@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ioplan.core.error_kinds import TargetFault
-from ioplan.results.store.connection import Connection, Row
-from ioplan.runner.guard.survey import Surveyed
+from ioplan.core import TargetFault
+from ioplan.results.store import Connection, Row
+from ioplan.runner.guard import Surveyed
 from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.drives import health_of
 from ioplan_lab.desk.queue.tables import insert

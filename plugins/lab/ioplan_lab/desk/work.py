@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Event, Thread
 
-from ioplan.core.error_kinds import ExplainedError
+from ioplan.core import ExplainedError
 
 LOOK_S = 2.0
 ENDING_S = 10.0

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ioplan.cli import Command, Parameter, flag, option
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Command, Parameter, flag, option
 
 _JOB = Parameter(
     key="key", metavar="JOB", help="An id, a prefix of it, or 'last'.", default="last"

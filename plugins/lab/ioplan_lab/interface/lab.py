@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ioplan.cli import Command, Group, Parameter, flag, option
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
 from ioplan_lab.interface.desk_times import HOOK, SCHEDULE
 from ioplan_lab.interface.queue import DRIVE_COMMANDS, QUEUE
 from ioplan_lab.interface.serve import SERVE_COMMANDS

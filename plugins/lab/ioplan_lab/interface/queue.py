@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from ioplan.cli import REQUEST_OPTIONS, Command, Group, Parameter, flag, option
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
-from ioplan.cli.interface.request_options import REQUEST_OPTIONS
 
 _NUMBER = Parameter(
     key="number", metavar="NUMBER", help="The number shown by `list`.", required=True

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ioplan.cli import Command, Group, Parameter, flag, option
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import Command, Group, Parameter, flag, option
 
 _NAME = Parameter(key="name", metavar="NAME", help="The person's name.", required=True)
 _DAYS = option(

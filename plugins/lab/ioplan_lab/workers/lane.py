@@ -23,17 +23,18 @@ from types import FrameType
 from typing import NoReturn
 
 from ioplan.backends import BackendError, find
-from ioplan.cli import tune_startup
-from ioplan.cli.app import run
-from ioplan.cli.display.output import print_message
-from ioplan.cli.exit_codes import INTERRUPTED, RUN_FAILED
-from ioplan.core.system import libc, set_title
-from ioplan.records.run_request import RunRequest
-from ioplan.results.store.database import LANE_BUSY_S
-from ioplan.results.store.delivery.sender import LANE_LIFE_S, start
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.store import Store, default_path
-from ioplan.runner.execute.first_result import prepare_results
+from ioplan.cli import INTERRUPTED, RUN_FAILED, print_message, run, tune_startup
+from ioplan.core import libc, set_title
+from ioplan.records import RunRequest
+from ioplan.results.store import (
+    LANE_BUSY_S,
+    LANE_LIFE_S,
+    Store,
+    StoreError,
+    default_path,
+    start,
+)
+from ioplan.runner import prepare_results
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
 from ioplan_lab.cluster.jobs.lane_parent import Begun, requests

@@ -14,17 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from ioplan.backends import Drive, TargetRequest
-from ioplan.cli.targets.choose import Choice, resolved_request, usable_backend
-from ioplan.cli.targets.host_settings import prepared_for
-from ioplan.core.error_kinds import ExplainedError
+from ioplan.cli import Choice, prepared_for, resolved_request, usable_backend
+from ioplan.core import ExplainedError
+from ioplan.results.store import default_path
 from ioplan.results.store.session_folder import session_folder
-from ioplan.results.store.store import default_path
-from ioplan.runner.execute.watchdog import Limits
-from ioplan.runner.host.ledger import HostError
-from ioplan.runner.host.prepared import Prepared
-from ioplan.runner.prepare.host_facts import host_facts
-from ioplan.runner.prepare.placement import Placement, placement_of
-from ioplan.runner.telemetry.instruments import Instruments
+from ioplan.runner import (
+    HostError,
+    Instruments,
+    Limits,
+    Placement,
+    Prepared,
+    host_facts,
+    placement_of,
+)
 from ioplan_lab.cluster.sync.messages import (
     MessageWriter,
     ParticipantCall,

@@ -9,11 +9,19 @@ from math import inf
 
 import numpy as np
 
-from ioplan.backends import Gap, TargetFacts
-from ioplan.job import Job, StreamCounts
-from ioplan.job_replay import chunks, selection_of, trace_of
-from ioplan.results.measure.tally import CountsBuilder, StreamCountsBuilder
-from ioplan.trace.prepared import Prepared, numbers_at
+from ioplan.backends import (
+    CountsBuilder,
+    Gap,
+    Job,
+    Prepared,
+    StreamCounts,
+    StreamCountsBuilder,
+    TargetFacts,
+    chunks,
+    numbers_at,
+    selection_of,
+    trace_of,
+)
 from ioplan_sim.execution import SimExecution
 from ioplan_sim.io_source import DRAWS, IoSource
 from ioplan_sim.latency import EDGES, MIDDLES, Ints

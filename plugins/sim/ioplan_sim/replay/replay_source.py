@@ -9,9 +9,7 @@ from math import inf
 import numpy as np
 from msgspec.structs import asdict
 
-from ioplan.trace.prepared import DISCARD, DTYPE, FLUSH, READ, WRITE, Ios
-from ioplan.trace.rows import FUA
-from ioplan.workload import Direction
+from ioplan.backends import DISCARD, DTYPE, FLUSH, FUA, READ, WRITE, Direction, Ios
 from ioplan_sim.flash import Pages
 from ioplan_sim.io_source import DRAWS, JITTER, IoSource, read_size
 from ioplan_sim.load import IoKind, StreamLoad, kind_of

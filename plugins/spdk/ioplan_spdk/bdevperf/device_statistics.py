@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ioplan.job import SECOND_NS
-from ioplan.results.measure.tally import Bins, CountsBuilder, no_bins
-from ioplan.workload import Direction
+from ioplan.backends import SECOND_NS, Bins, CountsBuilder, Direction, no_bins
 from ioplan_spdk.bdevperf.meter import Meter
 from ioplan_spdk.bdevperf.script import Script, statistics_calls
 from ioplan_spdk.bdevperf.ticks import apportioned, dense, mean_ns, shaped

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ioplan.core.context import Closing
-from ioplan.job import NOTHING_ISSUED, Event, Failure, Job, Result, Started
+from ioplan.backends import (
+    NOTHING_ISSUED,
+    Closing,
+    Event,
+    Failure,
+    Job,
+    Result,
+    Started,
+)
 from ioplan_spdk.bdevperf.exits import why
 from ioplan_spdk.bdevperf.outcome import NotBegun, UnsoundTest
 from ioplan_spdk.bdevperf.script import (

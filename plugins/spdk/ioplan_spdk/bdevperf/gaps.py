@@ -6,10 +6,7 @@ from collections.abc import Callable, Iterator
 from math import ceil
 from typing import NamedTuple
 
-from ioplan.backends import Gap
-from ioplan.job import SECOND_NS, Job
-from ioplan.job_stream import JobStream
-from ioplan.workload import Uniform, Zipf
+from ioplan.backends import SECOND_NS, Gap, Job, JobStream, Uniform, Zipf
 from ioplan_spdk.bdevperf.script import MIB, QOS_IOPS, depth_of, directions_of, size_of
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.target_spec import TargetSpec, target_spec

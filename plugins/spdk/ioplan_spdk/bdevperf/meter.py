@@ -21,10 +21,16 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ioplan.job import Progress, StreamCounts
-from ioplan.results.measure.histogram import bucket_index, bucket_range
-from ioplan.results.measure.tally import Bins, CountsBuilder, no_bins
-from ioplan.workload import Direction
+from ioplan.backends import (
+    Bins,
+    CountsBuilder,
+    Direction,
+    Progress,
+    StreamCounts,
+    bucket_index,
+    bucket_range,
+    no_bins,
+)
 from ioplan_spdk.bdevperf.outcome import Outcome
 from ioplan_spdk.bdevperf.ticks import (
     apportioned,

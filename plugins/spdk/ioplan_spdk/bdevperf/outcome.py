@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.job import SECOND_NS
+from ioplan.backends import SECOND_NS
 from ioplan_spdk.rpc.client import BadReply, number
 
 MIN_RUN = 0.98

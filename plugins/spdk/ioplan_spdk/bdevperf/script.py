@@ -10,9 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.job import SECOND_NS, Job
-from ioplan.job_stream import JobStream
-from ioplan.workload import Direction
+from ioplan.backends import SECOND_NS, Direction, Job, JobStream
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.rpc.bdev import (
     BETWEEN,

@@ -12,10 +12,7 @@ from math import inf
 from pathlib import Path
 from typing import IO
 
-from ioplan.core.child import OwnedProcess
-from ioplan.core.context import Closing
-from ioplan.core.system import fcntl
-from ioplan.job import SECOND_NS, Cpu
+from ioplan.backends import SECOND_NS, Closing, Cpu, OwnedProcess, fcntl
 from ioplan_spdk.bdevperf.exits import io_failed, why
 from ioplan_spdk.bdevperf.script import command
 from ioplan_spdk.options import SpdkOptions

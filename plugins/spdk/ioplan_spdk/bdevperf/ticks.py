@@ -16,15 +16,16 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
-from ioplan.job import SECOND_NS
-from ioplan.results.measure.histogram import (
+from ioplan.backends import (
     BITS,
+    SECOND_NS,
+    Bins,
     bucket_count,
     bucket_index,
     bucket_middle,
     bucket_middles,
+    no_bins,
 )
-from ioplan.results.measure.tally import Bins, no_bins
 from ioplan_spdk.rpc.client import BadReply, number
 
 # What `-ll` prints at the end of a test: a table, percentiles, a histogram.

@@ -6,9 +6,18 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ioplan.job import SECOND_NS, Cpu, Event, Progress, Result, StreamCounts
-from ioplan.results.measure.tally import Bins, CountsBuilder, no_bins
-from ioplan.workload import Direction
+from ioplan.backends import (
+    SECOND_NS,
+    Bins,
+    CountsBuilder,
+    Cpu,
+    Direction,
+    Event,
+    Progress,
+    Result,
+    StreamCounts,
+    no_bins,
+)
 from ioplan_spdk.bdevperf.device_statistics import LOOK_S, DeviceStatistics, Schedule
 from ioplan_spdk.bdevperf.exits import why
 from ioplan_spdk.bdevperf.meter import Meter

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ioplan.job import Event, Failure, Job
+from ioplan.backends import Event, Failure, Job
 from ioplan_fio.document import Splitter
 from ioplan_fio.execution import FioExecution
 from ioplan_fio.program import Program

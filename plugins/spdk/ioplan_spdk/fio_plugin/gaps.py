@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import ceil
 
-from ioplan.backends import BackendError, Gap
-from ioplan.job import Job
-from ioplan.job_stream import JobStream
+from ioplan.backends import BackendError, Gap, Job, JobStream
 from ioplan_fio.gaps import SPDK, GapContext, find_gaps
 from ioplan_fio.program import OLDEST, find_program
 from ioplan_fio.streams import used_sizes

@@ -9,8 +9,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from ioplan.backends import BackendError
-from ioplan.job import Failure, Job
+from ioplan.backends import BackendError, Failure, Job
 from ioplan_fio.jobfile import Plugin, Settings, arguments, job_file
 from ioplan_fio.program import Program, find_program
 from ioplan_spdk.bdevperf.exits import KNOWN_MESSAGES

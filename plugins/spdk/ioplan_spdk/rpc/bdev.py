@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ioplan.workload import Direction
+from ioplan.backends import Direction
 from ioplan_spdk.target_spec import LATENCIES, TargetSpec
 
 BETWEEN = "PT0"

@@ -18,7 +18,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ioplan.core.context import Closing
+from ioplan.backends import Closing
 
 CHUNK_BYTES = 1 << 16
 

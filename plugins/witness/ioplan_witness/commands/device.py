@@ -7,11 +7,9 @@ from pathlib import Path
 import numpy as np
 from msgspec.json import encode
 
-from ioplan.cli.display.output import data_out, print_line
-from ioplan.cli.sessions.stores import opened
-from ioplan.core.units import bytes_text, digits, iops_text, latency_text, time_text
-from ioplan.runner.devices.facts import file_facts
-from ioplan.runner.state.stamps import StampFile
+from ioplan.cli import data_out, opened, print_line
+from ioplan.core import bytes_text, digits, iops_text, latency_text, time_text
+from ioplan.runner import StampFile, file_facts
 from ioplan_witness import device
 from ioplan_witness.log import KINDS, Entries, columns, read_log, write_parquet
 

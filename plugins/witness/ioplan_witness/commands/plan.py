@@ -14,19 +14,22 @@ from rich.table import Table
 from rich.text import Text
 
 from ioplan.backends import TargetFacts, TargetRequest
-from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.display.terminal import Terminal
-from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cli.run_options import requested, requested_plan
-from ioplan.cli.targets.choose import Choice, chosen_backend
-from ioplan.core.text import counted
+from ioplan.cli import (
+    EXPECTATION_FAILED,
+    HELD,
+    Choice,
+    Terminal,
+    UsageError,
+    chosen_backend,
+    print_line,
+    print_message,
+    requested,
+    requested_plan,
+)
+from ioplan.core import counted
 from ioplan.job import SECOND_NS, Job
-from ioplan.planner.jobs import run_job
-from ioplan.planner.places import runs_of
-from ioplan.planner.steps import Run
-from ioplan.planner.unfolding import unfold
-from ioplan.runner.prepare.witnessed import keep, nothing_kept, words_of
+from ioplan.planner import Run, run_job, runs_of, unfold
+from ioplan.runner import keep, nothing_kept, words_of
 from ioplan_witness.device import DeviceError, program
 from ioplan_witness.run import Witnessed, short, witness
 

@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ioplan.backends import TargetFacts, TargetRequest, default_backend
+from ioplan.backends.backend import TargetFacts, TargetRequest, default_backend
 from ioplan.cli.commands.native import print_native
 from ioplan.cli.commands.planning.plan_fit import plan_fit
 from ioplan.cli.commands.planning.plan_target import planned_targets
@@ -29,7 +29,7 @@ from ioplan.cli.targets.fitting import refuse_misfits
 from ioplan.core.text import counted, line
 from ioplan.drive_account import DriveAccount
 from ioplan.language.plan import CheckedPlan
-from ioplan.language.quantity import QuantityError, parse
+from ioplan.language.quantity import QuantityError, parse_quantity
 from ioplan.planner.bounds import BoundedDrive, Speeds
 from ioplan.planner.places import places_of
 from ioplan.planner.summary import summary_of
@@ -123,7 +123,7 @@ def _count(each: int | None) -> str:
 def _percent(text: str) -> float:
     least = Question().threshold_percent
     try:
-        quantity = parse(text)
+        quantity = parse_quantity(text)
     except QuantityError as error:
         raise UsageError(f"--detect: {error}") from None
     if quantity.kind != "share" or not least < quantity.value < 100:

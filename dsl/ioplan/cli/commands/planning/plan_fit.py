@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rich.console import Console
 from rich.text import Text
 
-from ioplan.backends import Availability, TargetFacts
+from ioplan.backends.backend import Availability, TargetFacts
 from ioplan.cli.inputs import NO_TARGET
 from ioplan.cli.targets.choose import Choice
 from ioplan.cli.targets.fitting import accepted, refuse, refuse_fits

@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from ioplan.backends import AddressingBackend, TargetFacts, TargetRequest
+from ioplan.backends.backend import AddressingBackend, TargetFacts, TargetRequest
 from ioplan.cli.display.plan_table import ProvenState
 from ioplan.cli.errors import UsageError
 from ioplan.cli.sessions.joined import named_targets

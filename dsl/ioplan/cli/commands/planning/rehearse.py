@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ioplan.backends import TargetFacts, TargetRequest, find
+from ioplan.backends.backend import TargetFacts, TargetRequest, find
 from ioplan.cli.display.output import print_line
 from ioplan.cli.errors import UsageError
 from ioplan.cli.inputs import SIM

@@ -22,7 +22,7 @@ from ioplan.core.units import (
     time_text,
 )
 from ioplan.job import SECOND_NS
-from ioplan.language.quantity import QuantityError, parse, size_text
+from ioplan.language.quantity import QuantityError, parse_quantity, size_text
 from ioplan.runner.execute.interrupt import Interrupt
 from ioplan.runner.guard.output import output_path
 from ioplan.trace.convert import convert, cut, source_of
@@ -105,7 +105,7 @@ def _ends(part: str) -> tuple[int, int]:
     """`10min..20min` in nanoseconds."""
     words = part.split("..")
     try:
-        first, last = (parse(word.strip()) for word in words)
+        first, last = (parse_quantity(word.strip()) for word in words)
     except (ValueError, QuantityError):
         raise UsageError(
             f"{part!r} is no part of a trace, as 10min..20min is"
@@ -205,7 +205,7 @@ def record_trace(
 
 def _seconds(text: str) -> float:
     try:
-        found = parse(text)
+        found = parse_quantity(text)
     except (ValueError, QuantityError):
         found = None
     if found is None or found.kind != "time" or not found.value:

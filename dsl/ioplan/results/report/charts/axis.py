@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import ceil
 
 from ioplan.language.clause_table import CLAUSES
-from ioplan.language.quantity import Kind, QuantityError, parse
+from ioplan.language.quantity import Kind, QuantityError, parse_quantity
 from ioplan.results.report.documents import Scale
 
 TITLES = {
@@ -43,7 +43,7 @@ def numbers(texts: Iterable[str]) -> tuple[dict[str, float], str] | None:
     units = set()
     for text in dict.fromkeys(texts):
         try:
-            quantity = parse(text)
+            quantity = parse_quantity(text)
         except QuantityError:
             return None
         found[text] = quantity.value

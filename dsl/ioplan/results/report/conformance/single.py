@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from ioplan.core.text import counted
 from ioplan.core.units import bytes_text, digits, time_text
-from ioplan.language.quantity import QuantityError, parse, size_text
+from ioplan.language.quantity import QuantityError, parse_quantity, size_text
 from ioplan.records.record import RunRecord
 from ioplan.results.report.conformance.general import (
     KIB,
@@ -143,7 +143,7 @@ def _rest_s(run: RunRecord) -> float:
     """The value of the axis that is a time."""
     for text in run.asked.cell.values():
         try:
-            value = parse(text)
+            value = parse_quantity(text)
         except QuantityError:
             continue
         if value.kind == "time":

@@ -8,7 +8,7 @@ from functools import cache
 
 from msgspec import Struct
 
-from ioplan.backends import BackendError, find
+from ioplan.backends.backend import BackendError, find
 from ioplan.records.assessed import MAX_STEAL_PERCENT, unsteady
 from ioplan.records.record import RunRecord
 from ioplan.results.report.point import Point

@@ -6,7 +6,7 @@ import ctypes
 import os
 import struct
 
-from ioplan.backends import ProgressCallback
+from ioplan.backends.backend import ProgressCallback
 from ioplan.core.system import fcntl
 from ioplan.runner.guard.target import Target
 

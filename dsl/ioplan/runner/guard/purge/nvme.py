@@ -6,7 +6,7 @@ import os
 import struct
 from collections.abc import Callable
 
-from ioplan.backends import BackendError, ProgressCallback
+from ioplan.backends.backend import BackendError, ProgressCallback
 from ioplan.core.system import fcntl
 from ioplan.runner.devices.device import Device
 from ioplan.runner.devices.nvme import (

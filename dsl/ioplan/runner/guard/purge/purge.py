@@ -20,7 +20,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.backends import BackendError, ProgressCallback, ignore_progress
+from ioplan.backends.backend import BackendError, ProgressCallback, ignore_progress
 from ioplan.runner.devices.nvme import NvmeError
 from ioplan.runner.guard.purge import supervisor
 from ioplan.runner.guard.purge.kernel import discard, punch, write_zeros

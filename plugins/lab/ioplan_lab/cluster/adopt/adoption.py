@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from pydantic import TypeAdapter
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.core.version import __version__
-from ioplan.runner.guard.survey import Surveyed
-from ioplan.runner.lab.lab import Lab, LabHost
+from ioplan.core import ClusterFault, __version__
+from ioplan.runner import Lab, LabHost
+from ioplan.runner.guard import Surveyed
 from ioplan_lab.cluster.adopt.look import Look, folder_of, look
 from ioplan_lab.cluster.adopt.wheels import EXTRA, make_wheels
 from ioplan_lab.cluster.errors import ClusterError

@@ -10,11 +10,10 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ioplan.core.error_kinds import TargetFault
-from ioplan.core.extras import needed
-from ioplan.runner.guard.survey import Surveyed
-from ioplan.runner.lab.lab import Lab, LabHost
-from ioplan.target_entry import LabTarget
+from ioplan.backends import LabTarget
+from ioplan.core import TargetFault, needed
+from ioplan.runner import Lab, LabHost
+from ioplan.runner.guard import Surveyed
 from ioplan_lab.cluster.errors import missing_package
 
 IN_USE = {

@@ -8,9 +8,8 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.core.model import Model
-from ioplan.runner.lab.lab import LabHost
+from ioplan.core import ClusterFault, Model
+from ioplan.runner import LabHost
 from ioplan_lab.cluster.adopt import look_at_host
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs

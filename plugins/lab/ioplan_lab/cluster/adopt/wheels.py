@@ -19,8 +19,7 @@ from hashlib import sha256
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path, PurePosixPath
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.core.extras import install_command
+from ioplan.core import ClusterFault, install_command
 from ioplan_lab.cluster.errors import ClusterError
 
 EXTRA = "lab"

@@ -11,7 +11,7 @@ from typing import Any
 
 from distributed import Scheduler, Worker
 
-from ioplan.records.host_clock import HostClock
+from ioplan.records import HostClock
 from ioplan_lab.cluster.hosts.service_log import log
 from ioplan_lab.cluster.jobs.clock_file import keep_clock
 from ioplan_lab.cluster.jobs.lane_folder import lanes_root

@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 import dask
 from distributed import Client, Future, fire_and_forget
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.records.host_clock import HostClock
-from ioplan.results.store.delivery.outbox import Delivery
+from ioplan.core import ClusterFault
+from ioplan.records import HostClock
+from ioplan.results.store import Delivery
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.delivery import deliver_lanes, delivered_here
 from ioplan_lab.cluster.hosts.evidence import CALLS, refusals_here

@@ -7,10 +7,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from ioplan.results.store.delivery.delivered import delivered_now
-from ioplan.results.store.delivery.sender import LIFE_S, send_now, start
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.store import default_path
+from ioplan.results.store import (
+    LIFE_S,
+    StoreError,
+    default_path,
+    delivered_now,
+    send_now,
+    start,
+)
 from ioplan_lab.cluster.jobs.lane_folder import lanes_root
 from ioplan_lab.cluster.jobs.reporting import start_reporter
 

@@ -10,11 +10,13 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ioplan.backends import TargetRequest, default_backend, find
-from ioplan.runner.guard.errors import ConsentError, TargetError
-from ioplan.runner.guard.resolve import resolve_target
-from ioplan.runner.guard.target import check_evidence
-from ioplan.runner.lab.lab import Lab
-from ioplan.runner.lab.lab_file import parsed_lab
+from ioplan.runner import Lab, parsed_lab
+from ioplan.runner.guard import (
+    ConsentError,
+    TargetError,
+    check_evidence,
+    resolve_target,
+)
 from ioplan_lab.cluster.jobs.lane import LaneCall
 
 CALLS = TypeAdapter(tuple[LaneCall, ...])

@@ -9,9 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.core.text import did_you_mean
-from ioplan.runner.lab.lab import Lab, LabHost
+from ioplan.core import ClusterFault, did_you_mean
+from ioplan.runner import Lab, LabHost
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.service import Service, worker_words

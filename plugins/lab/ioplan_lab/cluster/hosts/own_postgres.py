@@ -12,7 +12,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from ioplan.core.error_kinds import ClusterFault
+from ioplan.core import ClusterFault
 from ioplan.core.state_folder import state_folder
 from ioplan_lab.cluster.errors import ClusterError
 

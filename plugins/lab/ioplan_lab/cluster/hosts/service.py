@@ -13,11 +13,9 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ioplan.core.error_kinds import ClusterFault
+from ioplan.core import ClusterFault, did_you_mean, fcntl
 from ioplan.core.state_folder import state_folder
-from ioplan.core.system import fcntl
-from ioplan.core.text import did_you_mean
-from ioplan.runner.lab.lab import Lab, LabHost
+from ioplan.runner import Lab, LabHost
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.service_log import log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from ioplan.core.text import printable_lines
+from ioplan.core import printable_lines
 
 
 def log(text: str) -> None:

@@ -8,8 +8,8 @@ import subprocess
 from collections.abc import Sequence
 from typing import Any
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.runner.lab.lab import LabHost
+from ioplan.core import ClusterFault
+from ioplan.runner import LabHost
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 

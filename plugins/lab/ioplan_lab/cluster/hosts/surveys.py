@@ -10,10 +10,8 @@ from collections.abc import Iterable
 
 from pydantic import TypeAdapter
 
-from ioplan.runner.guard.survey import Surveyed
-from ioplan.runner.host.reported import reported
-from ioplan.runner.lab.cross_references import for_host
-from ioplan.runner.lab.lab import Lab, LabHost
+from ioplan.runner import Lab, LabHost, for_host, reported
+from ioplan.runner.guard import Surveyed
 from ioplan_lab.cluster.hosts.lifecycle import Faults, on_each_host
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.ssh import run_there

@@ -9,8 +9,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.core.version import __version__
+from ioplan.core import ClusterFault, __version__
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.lane import LaneCall
 from ioplan_lab.cluster.jobs.lane_folder import (

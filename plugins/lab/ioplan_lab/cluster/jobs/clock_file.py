@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from ioplan.records.host_clock import HostClock
+from ioplan.records import HostClock
 
 NAME = "clock.json"
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.core.extras import needed
-from ioplan.language.plan import CheckedPlan
-from ioplan.records.run_request import RunRequest
-from ioplan.records.session_id import new_session_id
-from ioplan.runner.lab.cross_references import expanded, for_host
-from ioplan.runner.lab.lab import Lab
-from ioplan.runner.lab.lab_file import read_lab
-from ioplan.target_entry import LabTarget
+from ioplan.backends import LabTarget
+from ioplan.core import ClusterFault, needed
+from ioplan.language import CheckedPlan
+from ioplan.records import RunRequest, new_session_id
+from ioplan.runner import Lab, expanded, for_host, read_lab
 from ioplan_lab.cluster.errors import ClusterError, missing_package
 from ioplan_lab.cluster.jobs.job import Job
 from ioplan_lab.cluster.jobs.lane import LaneCall

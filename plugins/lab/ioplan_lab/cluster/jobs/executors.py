@@ -6,10 +6,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ioplan.results.store.delivery.delivered import delivered_now
-from ioplan.results.store.delivery.outbox import Delivery
-from ioplan.results.store.delivery.sender import LANE_LIFE_S, send_now
-from ioplan.results.store.store import default_path
+from ioplan.results.store import (
+    LANE_LIFE_S,
+    Delivery,
+    default_path,
+    delivered_now,
+    send_now,
+)
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lanes_root

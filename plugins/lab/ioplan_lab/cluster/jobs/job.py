@@ -9,11 +9,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ioplan.core.model import Model
-from ioplan.core.text import did_you_mean
-from ioplan.results.store.delivery.outbox import Delivery
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.session_folder import make_own
+from ioplan.core import Model, did_you_mean
+from ioplan.results.store import Delivery, StoreError, make_own
 from ioplan_lab.cluster.jobs.lane import LaneCall, LaneState, initial_state
 
 

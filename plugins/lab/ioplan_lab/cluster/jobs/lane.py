@@ -8,9 +8,8 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from ioplan.core.model import Model
-from ioplan.core.units import time_text
-from ioplan.records.run_request import RunRequest
+from ioplan.core import Model, time_text
+from ioplan.records import RunRequest
 
 SEVERAL = ", "
 """Between the targets, and between the drives, of one run."""

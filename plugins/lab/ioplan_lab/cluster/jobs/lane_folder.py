@@ -16,10 +16,8 @@ from contextlib import contextmanager, suppress
 from errno import EBUSY
 from pathlib import Path
 
-from ioplan.core.system import fcntl, set_title
-from ioplan.results.store.database import is_address
-from ioplan.results.store.session_folder import make_own
-from ioplan.results.store.store import default_path
+from ioplan.core import fcntl, set_title
+from ioplan.results.store import default_path, is_address, make_own
 from ioplan_lab.cluster.jobs.lane import (
     BY_EXIT,
     CANCELLED,

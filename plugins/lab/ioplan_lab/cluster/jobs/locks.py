@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from ioplan.core.system import fcntl
+from ioplan.core import fcntl
 
 
 @contextmanager

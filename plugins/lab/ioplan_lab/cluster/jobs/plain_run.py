@@ -13,13 +13,10 @@ from typing import Any
 
 from ioplan.backends import JoinedFacts, TargetFacts
 from ioplan.job import Progress
-from ioplan.planner.steps import Step
-from ioplan.records.record import Interval, RunRecord, Verdict
-from ioplan.records.session import Session
-from ioplan.results.measure.tally import moved
-from ioplan.runner.execute.observer import SessionObserver
-from ioplan.runner.lab.cross_references import expanded
-from ioplan.runner.lab.lab import Lab
+from ioplan.planner import Step
+from ioplan.records import Interval, RunRecord, Session, Verdict
+from ioplan.results.measure import moved
+from ioplan.runner import Lab, SessionObserver, expanded
 from ioplan_lab.cluster.jobs.lane import EXIT, SEVERAL, LaneCall, LaneState
 from ioplan_lab.cluster.jobs.lane_folder import LaneFolder, lanes_root
 from ioplan_lab.cluster.jobs.reporting import start_reporter

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from ioplan.core.system import O_CLOEXEC, fcntl
+from ioplan.core import O_CLOEXEC, fcntl
 
 PROGRAM = "ioplan_lab.workers.reporter"
 UNREPORTED = "unreported"

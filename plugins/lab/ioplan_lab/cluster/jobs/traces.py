@@ -13,9 +13,8 @@ from collections.abc import Iterable
 from errno import ENOENT
 from pathlib import Path
 
-from ioplan.results.store.session_folder import make_own
-from ioplan.trace.facts import TraceError
-from ioplan.trace.known import FILES, is_facts, recorded_trace, surveyed
+from ioplan.results.store import make_own
+from ioplan.trace import FILES, TraceError, is_facts, recorded_trace, surveyed
 
 TRACES = "traces"
 

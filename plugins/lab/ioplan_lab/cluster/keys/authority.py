@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.core.system import fcntl
+from ioplan.core import ClusterFault, fcntl
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.keys import certificates
 from ioplan_lab.cluster.keys.certificates import Facts, Pair, facts_of

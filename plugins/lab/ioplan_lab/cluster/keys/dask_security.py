@@ -6,7 +6,7 @@ from typing import Any
 
 from distributed.security import Security
 
-from ioplan.core.error_kinds import ClusterFault
+from ioplan.core import ClusterFault
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.keys.identity import Identity, keys_folder
 from ioplan_lab.cluster.keys.tls import check_address, to_connect, to_listen

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.runner.lab.lab import LabHost
+from ioplan.core import ClusterFault
+from ioplan.runner import LabHost
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.hosts.programs import Programs
 from ioplan_lab.cluster.hosts.service import Service

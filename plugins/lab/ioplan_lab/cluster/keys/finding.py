@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioplan.runner.doctor.checks import Finding
+from ioplan.runner import Finding
 from ioplan_lab.cluster.keys.identity import Identity
 from ioplan_lab.cluster.keys.issued import is_near, latest, notice
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ioplan.core.state_folder import state_folder
-from ioplan.runner.guard.output import output_file
+from ioplan.runner.guard import output_file
 
 OWN, CLIENTS, SERVERS = "own.pem", "clients.pem", "servers.pem"
 FILES = (SERVERS, CLIENTS, OWN)

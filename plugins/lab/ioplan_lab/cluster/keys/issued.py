@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
-from ioplan.core.model import Model
+from ioplan.core import Model
 from ioplan_lab.cluster.keys.identity import keys_folder, write_private
 
 Role = Literal["host", "scheduler", "desk", "web"]

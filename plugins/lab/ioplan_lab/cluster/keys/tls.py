@@ -5,7 +5,7 @@ from __future__ import annotations
 import ssl
 from urllib.parse import urlsplit
 
-from ioplan.core.error_kinds import ClusterFault
+from ioplan.core import ClusterFault
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.keys.identity import CLIENTS, OWN, SERVERS, Identity
 

@@ -18,10 +18,10 @@ from ioplan.backends import (
     TargetRequest,
     ignore_progress,
 )
-from ioplan.core.error_kinds import Cause, TargetFault
+from ioplan.core import Cause, TargetFault
 from ioplan.job import Job
-from ioplan.runner.guard.errors import TargetError
-from ioplan.runner.prepare.unmeasured import gaps_of
+from ioplan.runner import gaps_of
+from ioplan.runner.guard import TargetError
 from ioplan_lab.cluster.sync.channel import Channels
 from ioplan_lab.cluster.sync.coordinator import (
     CoordinatedExecution,

@@ -15,7 +15,7 @@ from typing import Any
 from distributed import Client
 from distributed.comm import Comm, connect
 
-from ioplan.core.error_kinds import Cause, ClusterFault
+from ioplan.core import Cause, ClusterFault
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.sync.messages import SILENT_S, Message
 from ioplan_lab.cluster.sync.relay import OP

@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from ioplan.backends import Gap
-from ioplan.core.context import Closing
+from ioplan.backends import Gap, JobStream
+from ioplan.core import Closing
 from ioplan.job import (
     Event,
     Failure,
@@ -19,10 +19,9 @@ from ioplan.job import (
     Started,
     events,
 )
-from ioplan.job_stream import JobStream
-from ioplan.planner.run_id import digest
-from ioplan.results.measure.measurement import Measurement
-from ioplan.runner.execute.io_errors import device_failure, errors_in
+from ioplan.planner import digest
+from ioplan.results.measure import Measurement
+from ioplan.runner import device_failure, errors_in
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.sync.channel import Channels
 from ioplan_lab.cluster.sync.merge import IntervalMerger, sum_results

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from threading import Lock
 from typing import Any
 
-from ioplan.core.model import Model
-from ioplan.runner.lab.lab import Lab
+from ioplan.core import Model
+from ioplan.runner import Lab
 
 SILENT_S = 10.0
 """The coordinator sends something every second."""

@@ -14,11 +14,15 @@ from typing import Any, Self
 
 from ioplan.backends import BackendError, Drive, Execution
 from ioplan.job import SECOND_NS, Event, Failure, Job, Result, Started
-from ioplan.runner.execute.execute import format_error
-from ioplan.runner.execute.other_use import other_use
-from ioplan.runner.execute.watchdog import Limits, Watchdog
-from ioplan.runner.prepare.placement import Placement
-from ioplan.runner.telemetry.instruments import InstrumentedRun, Instruments
+from ioplan.runner import (
+    InstrumentedRun,
+    Instruments,
+    Limits,
+    Placement,
+    Watchdog,
+    format_error,
+    other_use,
+)
 from ioplan_lab.cluster.sync.messages import Message, MessageWriter
 
 END_S = 30.0

@@ -10,24 +10,27 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
-from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.display.terminal import Terminal, print_listing
-from ioplan.cli.errors import UsageError
-from ioplan.cli.inputs import checked_plan, plan_path
-from ioplan.cli.sessions.stores import opened
-from ioplan.core.statistics.moments import moment, moment_text
-from ioplan.core.text import counted
-from ioplan.results.store.store import Store, default_path
-from ioplan.runner.guard.consent_list.read import read_list
-from ioplan.runner.guard.consent_list.signed import (
+from ioplan.cli import (
+    Terminal,
+    UsageError,
+    checked_plan,
+    opened,
+    plan_path,
+    print_line,
+    print_listing,
+    print_message,
+)
+from ioplan.core import counted, moment, moment_text
+from ioplan.results.store import Store, default_path
+from ioplan.runner import login_name, read_lab
+from ioplan.runner.guard import (
     Consent,
     consented_plan,
     key_path,
     make_key,
+    read_list,
     sign,
 )
-from ioplan.runner.lab.lab_file import read_lab
-from ioplan.runner.session.signature import login_name
 from ioplan_lab.cluster.jobs.lane_folder import lanes_root
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.database import DeskDatabase, stamp, time_in_words

@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ioplan.cli.display.output import print_message
-from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import HELD, RUN_FAILED
-from ioplan.cli.sessions.stores import opened
-from ioplan.runner.lab.lab_file import read_lab
-from ioplan.target_entry import LabTarget
+from ioplan.backends import LabTarget
+from ioplan.cli import HELD, RUN_FAILED, UsageError, opened, print_message
+from ioplan.runner import read_lab
 from ioplan_lab.cluster.hosts.surveys import HERE, surveys
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.lab import lab_errors

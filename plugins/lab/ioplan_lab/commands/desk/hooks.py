@@ -5,10 +5,9 @@ from __future__ import annotations
 import json as json_text
 from pathlib import Path
 
-from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.display.terminal import Terminal, listing
-from ioplan.core.text import line
-from ioplan.runner.session.signature import login_name
+from ioplan.cli import Terminal, listing, print_line, print_message
+from ioplan.core import line
+from ioplan.runner import login_name
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.queue import entry_number
 from ioplan_lab.desk.database import time_in_words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan.runner import read_lab
 from ioplan_lab.desk.database import DeskDatabase, desk_folder
 from ioplan_lab.desk.tables import TABLES
 

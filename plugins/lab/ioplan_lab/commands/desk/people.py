@@ -5,10 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
-from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.display.terminal import print_listing
-from ioplan.cli.errors import UsageError
-from ioplan.core.text import did_you_mean
+from ioplan.cli import UsageError, print_line, print_listing, print_message
+from ioplan.core import did_you_mean
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.desk.people.people import Listed, People
 from ioplan_lab.desk.people.role import Role

@@ -9,13 +9,9 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
-from ioplan.cli.display.output import print_line
-from ioplan.cli.display.terminal import print_listing
-from ioplan.cli.errors import UsageError
-from ioplan.cli.run_options import requested, requested_plan
-from ioplan.results.store.store import default_path
-from ioplan.runner.lab.lab_file import read_lab
-from ioplan.runner.session.signature import login_name
+from ioplan.cli import UsageError, print_line, print_listing, requested, requested_plan
+from ioplan.results.store import default_path
+from ioplan.runner import login_name, read_lab
 from ioplan_lab.commands.desk.chosen import chosen_targets, usable_moment
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.working import runner_of, working

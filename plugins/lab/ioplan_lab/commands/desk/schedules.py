@@ -6,8 +6,7 @@ import json as json_text
 from pathlib import Path
 from typing import Any
 
-from ioplan.cli.display.output import print_line
-from ioplan.cli.display.terminal import print_listing
+from ioplan.cli import print_line, print_listing
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.queue import start_form_of
 from ioplan_lab.desk.database import time_in_words

@@ -8,12 +8,11 @@ from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
 
-from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.errors import UsageError
-from ioplan.core.extras import needed
-from ioplan.results.store.store import Store, default_path
-from ioplan.runner.lab.lab_file import default_path as default_lab
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan.cli import UsageError, print_line, print_message
+from ioplan.core import needed
+from ioplan.results.store import Store, default_path
+from ioplan.runner import default_path as default_lab
+from ioplan.runner import read_lab
 from ioplan_lab.commands.desk.open_desk import desk_database
 from ioplan_lab.commands.desk.working import working
 from ioplan_lab.commands.jobs.executor import connect

@@ -8,11 +8,10 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from ioplan.cli.display.output import print_line
-from ioplan.results.store.store import Store
-from ioplan.runner.lab.lab import Lab
-from ioplan.runner.lab.lab_file import default_path as default_lab
-from ioplan.runner.lab.lab_file import read_lab
+from ioplan.cli import print_line
+from ioplan.results.store import Store
+from ioplan.runner import Lab, read_lab
+from ioplan.runner import default_path as default_lab
 from ioplan_lab.cluster.hosts.surveys import HERE, Surveys, surveys
 from ioplan_lab.commands.desk.chosen import lanes_now
 from ioplan_lab.commands.jobs.executor import connect

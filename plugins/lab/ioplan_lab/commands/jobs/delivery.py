@@ -7,12 +7,8 @@ from contextlib import suppress
 
 from rich.console import Console
 
-from ioplan.cli.display.output import print_message
-from ioplan.cli.errors import UsageError
-from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
-from ioplan.results.store.delivery.delivered import stored_now
-from ioplan.results.store.delivery.outbox import Delivery
-from ioplan.results.store.delivery.reasons import shown
+from ioplan.cli import HELD, INTERRUPTED, NOT_DELIVERED, UsageError, print_message
+from ioplan.results.store import Delivery, shown, stored_now
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs
 from ioplan_lab.cluster.jobs.lane import LaneCall

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 
-from ioplan.cli.display.output import print_message
-from ioplan.results.store.errors import StoreError
+from ioplan.cli import print_message
+from ioplan.results.store import StoreError
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor, LocalExecutor
 from ioplan_lab.cluster.jobs.job import Job

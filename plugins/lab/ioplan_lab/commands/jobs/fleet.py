@@ -9,9 +9,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from ioplan.core.context import Closing
-from ioplan.core.text import line
-from ioplan.core.units import iops_text, latency_text, time_text
+from ioplan.core import Closing, iops_text, latency_text, line, time_text
 from ioplan_lab.cluster.jobs.lane import CANCELLED, LaneState
 
 STYLES = {

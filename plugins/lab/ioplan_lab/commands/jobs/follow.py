@@ -13,14 +13,18 @@ from msgspec import Struct
 from msgspec.structs import asdict
 from rich.console import Console
 
-from ioplan.cli.display.output import print_line, print_message
-from ioplan.cli.display.terminal import Terminal, print_listing
-from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, RUN_FAILED
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.results.store.delivery.sender import send_later
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.store import default_path
-from ioplan.runner.session.signature import login_name
+from ioplan.cli import (
+    EXPECTATION_FAILED,
+    HELD,
+    RUN_FAILED,
+    Terminal,
+    print_line,
+    print_listing,
+    print_message,
+)
+from ioplan.core import ClusterFault
+from ioplan.results.store import StoreError, default_path, send_later
+from ioplan.runner import login_name
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.job import Jobs
 from ioplan_lab.cluster.jobs.lane import LaneState

@@ -7,22 +7,26 @@ from pathlib import Path
 from rich.console import Console
 
 from ioplan.backends import default_backend, find
-from ioplan.cli.errors import UsageError
-from ioplan.cli.run_options import RunCall, requested_plan
-from ioplan.cli.targets.choose import after_reading
-from ioplan.cli.targets.consents import listed_drives, listed_words
-from ioplan.core.error_kinds import TargetFault
-from ioplan.language.plan import CheckedPlan
-from ioplan.planner.summary import summary_of
-from ioplan.records.run_request import RunRequest
-from ioplan.runner.guard.errors import ConsentError, TargetError
-from ioplan.runner.guard.resolve import check_spelling
-from ioplan.runner.guard.target import check_evidence
-from ioplan.runner.lab.cross_references import same_targets
-from ioplan.runner.lab.lab import Lab
-from ioplan.runner.lab.lab_file import default_path as default_lab
-from ioplan.runner.lab.lab_file import read_lab
-from ioplan.runner.session.signature import login_name
+from ioplan.cli import (
+    RunCall,
+    UsageError,
+    after_reading,
+    listed_drives,
+    listed_words,
+    requested_plan,
+)
+from ioplan.core import TargetFault
+from ioplan.language import CheckedPlan
+from ioplan.planner import summary_of
+from ioplan.records import RunRequest
+from ioplan.runner import Lab, login_name, read_lab, same_targets
+from ioplan.runner import default_path as default_lab
+from ioplan.runner.guard import (
+    ConsentError,
+    TargetError,
+    check_evidence,
+    check_spelling,
+)
 from ioplan_lab.cluster.hosts.evidence import request_of
 from ioplan_lab.cluster.jobs.dispatch import fleet_targets, new_job, target_entry
 from ioplan_lab.cluster.jobs.executors import Executor

@@ -8,14 +8,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ioplan.cli.display.output import print_message
-from ioplan.cli.exit_codes import HELD, INTERRUPTED
-from ioplan.core.error_kinds import ClusterFault
-from ioplan.core.text import line
-from ioplan.results.report.headlines.session_league import league_of
-from ioplan.results.report.terminal.league import league_note, league_table
-from ioplan.results.store.store import Store
-from ioplan.runner.session.signature import login_name
+from ioplan.cli import HELD, INTERRUPTED, print_message
+from ioplan.core import ClusterFault, line
+from ioplan.results.report import league_note, league_of, league_table
+from ioplan.results.store import Store
+from ioplan.runner import login_name
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import time
 
-from ioplan.core.extras import needed
+from ioplan.core import needed
 from ioplan_lab.desk.errors import DeskError, usage_error
 from ioplan_lab.desk.hooks.hooks import (
     Delivery,

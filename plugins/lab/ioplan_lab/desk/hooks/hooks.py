@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from ioplan.results.store.connection import Connection, Row
+from ioplan.results.store import Connection, Row
 from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.queue.entry import Entry

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from msgspec import Struct
 from prometheus_client.core import GaugeMetricFamily, Metric
 
-from ioplan.records.session import SessionStatus
+from ioplan.records import SessionStatus
 from ioplan_lab.cluster.jobs.lane import LaneState, LaneStatus
 from ioplan_lab.desk.queue.decide import Decision
 from ioplan_lab.desk.queue.drives import DriveState

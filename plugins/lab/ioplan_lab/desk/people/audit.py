@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from ioplan.core.text import printable
+from ioplan.core import printable
 from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.queue.tables import insert
 from ioplan_lab.desk.table import table

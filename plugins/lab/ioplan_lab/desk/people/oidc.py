@@ -24,7 +24,7 @@ from joserfc.jwk import KeySet
 from msgspec import Struct
 from pydantic import ValidationError
 
-from ioplan.core.model import Model
+from ioplan.core import Model
 from ioplan_lab.desk.errors import DeskError, Refused
 from ioplan_lab.desk.people.role import Role
 

@@ -10,8 +10,8 @@ from datetime import timedelta
 
 from msgspec import Struct
 
-from ioplan.core.text import did_you_mean
-from ioplan.results.store.errors import KeyViolation
+from ioplan.core import did_you_mean
+from ioplan.results.store import KeyViolation
 from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.people.role import Role

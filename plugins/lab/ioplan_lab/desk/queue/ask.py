@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ioplan.core.text import did_you_mean
-from ioplan.language.plan import CheckedPlan
-from ioplan.records.run_request import RunRequest
-from ioplan.runner.guard.consent_list.read import signed_list
-from ioplan.runner.lab.lab import Lab
+from ioplan.core import did_you_mean
+from ioplan.language import CheckedPlan
+from ioplan.records import RunRequest
+from ioplan.runner import Lab
+from ioplan.runner.guard import signed_list
 from ioplan_lab.cluster.jobs.dispatch import fleet_targets, plan_files
 from ioplan_lab.desk.database import stamp
 from ioplan_lab.desk.errors import DeskError

@@ -13,8 +13,8 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from ioplan.core.text import counted
-from ioplan.results.store.connection import Connection
+from ioplan.core import counted
+from ioplan.results.store import Connection
 from ioplan_lab.desk.database import DeskDatabase, stamp, time_in_words
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.queue.drives import DriveStates

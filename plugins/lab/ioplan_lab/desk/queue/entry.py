@@ -9,8 +9,8 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from ioplan.records.run_request import RunRequest
-from ioplan.results.store.connection import Row
+from ioplan.records import RunRequest
+from ioplan.results.store import Row
 from ioplan_lab.desk.errors import DeskError
 
 

@@ -12,9 +12,8 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
-from ioplan.results.store.connection import Row
-from ioplan.results.store.store import Store
-from ioplan.runner.lab.lab import Lab
+from ioplan.results.store import Row, Store
+from ioplan.runner import Lab
 from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.drives import Health, healths, last_rows
 from ioplan_lab.desk.queue.tables import insert, locked

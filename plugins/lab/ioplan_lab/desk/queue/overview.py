@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ioplan.runner.lab.lab import Lab
+from ioplan.runner import Lab
 from ioplan_lab.desk.database import stamp, time_in_words
 from ioplan_lab.desk.inventory import Busy
 from ioplan_lab.desk.queue.drives import DriveState, DriveStates

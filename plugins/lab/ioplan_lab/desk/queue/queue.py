@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from ioplan.records.session_id import new_session_id
-from ioplan.results.store.connection import Connection
+from ioplan.records import new_session_id
+from ioplan.results.store import Connection
 from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Missing, Refused
 from ioplan_lab.desk.queue.decide import Decision, decisions, use_of

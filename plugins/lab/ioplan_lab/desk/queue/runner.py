@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
-from ioplan.core.system import O_CLOEXEC, fcntl
-from ioplan.records.run_request import RunRequest
-from ioplan.results.store.errors import StoreError
+from ioplan.core import O_CLOEXEC, fcntl
+from ioplan.records import RunRequest
+from ioplan.results.store import StoreError
 from ioplan_lab.cluster.errors import ClusterError
 from ioplan_lab.cluster.jobs.executors import Executor
 from ioplan_lab.cluster.jobs.job import Job, Jobs

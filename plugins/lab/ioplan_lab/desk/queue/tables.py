@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ioplan.results.store.connection import Connection, Row
+from ioplan.results.store import Connection, Row
 from ioplan_lab.desk.table import table
 
 TABLES = {

@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from ioplan.core.extras import needed
-from ioplan.records.run_request import RunRequest
-from ioplan.results.store.connection import Connection, Row
+from ioplan.core import needed
+from ioplan.records import RunRequest
+from ioplan.results.store import Connection, Row
 from ioplan_lab.desk.database import DeskDatabase, stamp
 from ioplan_lab.desk.errors import DeskError, Missing, usage_error
 from ioplan_lab.desk.people.people import NAME

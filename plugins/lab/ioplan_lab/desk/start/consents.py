@@ -7,10 +7,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.core.error_kinds import ExplainedError
-from ioplan.core.system import O_CLOEXEC, O_NOFOLLOW
-from ioplan.runner.guard.consent_list.read import MAX_BYTES, ConsentList, signed_list
-from ioplan.runner.lab.lab import Lab
+from ioplan.core import O_CLOEXEC, O_NOFOLLOW, ExplainedError
+from ioplan.runner import Lab
+from ioplan.runner.guard import MAX_BYTES, ConsentList, signed_list
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.people.people import NAME
 

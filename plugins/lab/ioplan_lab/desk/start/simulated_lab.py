@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ioplan.runner.guard.output import OutputError, output_file
+from ioplan.runner.guard import OutputError, output_file
 from ioplan_lab.desk.errors import DeskError
 
 TEXT = """\

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from ioplan.core.text import did_you_mean, printable
-from ioplan.records.run_request import OPTIONS, RunRequest, request_of
-from ioplan.runner.lab.lab import Lab
+from ioplan.core import did_you_mean, printable
+from ioplan.records import OPTIONS, RunRequest, request_of
+from ioplan.runner import Lab
 from ioplan_lab.desk.errors import DeskError
 
 MOST_TARGETS = 64

@@ -13,21 +13,18 @@ from typing import Any
 
 from msgspec import Struct
 
-from ioplan.core.error_kinds import ExplainedError
-from ioplan.core.text import did_you_mean
-from ioplan.core.units import bytes_text, time_text
-from ioplan.language.checker.check import check_file
-from ioplan.language.checker.modules import read_text
-from ioplan.language.errors.diagnostic import PlanError
-from ioplan.language.plan import CheckedPlan
-from ioplan.language.search.packages import SuiteError
-from ioplan.planner.bounds import between
-from ioplan.planner.suites.suite import suite_files
-from ioplan.records.run_request import RunRequest
-from ioplan.runner.guard.consent_list.read import MAX_BYTES, ConsentList, signed_list
-from ioplan.runner.guard.output import OutputError, output_file
-from ioplan.runner.lab.lab import Lab
-from ioplan.runner.lab.lab_file import plan_folders, read_lab
+from ioplan.core import ExplainedError, bytes_text, did_you_mean, time_text
+from ioplan.language import CheckedPlan, PlanError, SuiteError, check_file, read_text
+from ioplan.planner import between, suite_files
+from ioplan.records import RunRequest
+from ioplan.runner import Lab, plan_folders, read_lab
+from ioplan.runner.guard import (
+    MAX_BYTES,
+    ConsentList,
+    OutputError,
+    output_file,
+    signed_list,
+)
 from ioplan_lab.desk.calls import Calls, said
 from ioplan_lab.desk.errors import DeskError, Missing
 from ioplan_lab.desk.queue.ask import drives_named, priority_named, wanted

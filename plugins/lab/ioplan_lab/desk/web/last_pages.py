@@ -20,8 +20,8 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ioplan.core.units import time_text
-from ioplan.results.store.errors import StoreError
+from ioplan.core import time_text
+from ioplan.results.store import StoreError
 from ioplan_lab.desk.people.people import SIGNED_IN, Person
 
 PATIENCE_S, PROBE_S, AGAIN_S = 0.5, 0.3, 2.0

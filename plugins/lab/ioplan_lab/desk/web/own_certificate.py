@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ioplan.runner.guard.output import OutputError
+from ioplan.runner.guard import OutputError
 from ioplan_lab.cluster.keys.authority import Authority
 from ioplan_lab.cluster.keys.certificates import facts_of
 from ioplan_lab.cluster.keys.identity import write_private

@@ -12,8 +12,14 @@ from markupsafe import Markup
 from msgspec import Struct
 from starlette.responses import HTMLResponse, Response
 
-from ioplan.core.text import counted, printable
-from ioplan.core.units import bytes_text, iops_text, latency_text, time_text
+from ioplan.core import (
+    bytes_text,
+    counted,
+    iops_text,
+    latency_text,
+    printable,
+    time_text,
+)
 from ioplan_lab.desk.people.role import Role
 
 # The places that every page leads to.

@@ -15,9 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ioplan.core.error_kinds import ExplainedError, StoreFault
-from ioplan.core.text import printable
-from ioplan.results.store.errors import StoreError
+from ioplan.core import ExplainedError, StoreFault, printable
+from ioplan.results.store import StoreError
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.errors import DeskError, Missing, Refused
 from ioplan_lab.desk.people.people import Person, form_token, is_same

@@ -7,8 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ioplan.results.compare import wording
-from ioplan.results.compare.comparison import Comparison, Row
+from ioplan.results.compare import Comparison, Row, wording
 from ioplan_lab.desk.calls import compared
 from ioplan_lab.desk.errors import DeskError
 from ioplan_lab.desk.people.role import Role

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
 
-from ioplan.results.store.overview import SessionFilter, SessionOverview
+from ioplan.results.store import SessionFilter, SessionOverview
 from ioplan_lab.desk.database import stamp
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.drives import Health, LabDrive, healths, with_health

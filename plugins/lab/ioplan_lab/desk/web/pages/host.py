@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from ioplan.results.store.overview import SessionFilter
+from ioplan.results.store import SessionFilter
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.drives import with_health
 from ioplan_lab.desk.errors import Missing

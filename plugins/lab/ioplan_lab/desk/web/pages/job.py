@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ioplan.core.units import iops_text, latency_text
+from ioplan.core import iops_text, latency_text
 from ioplan_lab.cluster.jobs.lane import LaneState
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.errors import Missing

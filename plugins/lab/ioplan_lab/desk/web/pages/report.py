@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from ioplan.records.session import Session
+from ioplan.records import Session
 from ioplan_lab.desk.desk import Page
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.web.request_context import RequestContext, allowed

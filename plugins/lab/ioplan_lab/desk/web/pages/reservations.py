@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import RedirectResponse, Response
 
-from ioplan.core.statistics.moments import moment
+from ioplan.core import moment
 from ioplan_lab.desk.database import stamp
 from ioplan_lab.desk.desk import Desk
 from ioplan_lab.desk.errors import DeskError

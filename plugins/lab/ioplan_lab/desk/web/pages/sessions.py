@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import JSONResponse, Response
 
-from ioplan.results.store.overview import SessionFilter, SessionOverview, SessionVerdict
+from ioplan.results.store import SessionFilter, SessionOverview, SessionVerdict
 from ioplan_lab.desk.key_figures import key_figures
 from ioplan_lab.desk.people.role import Role
 from ioplan_lab.desk.web.request_context import RequestContext, allowed
