@@ -61,7 +61,7 @@ ROOMS = {
     "measure": Room(RESULTS, "measure", "measure"),
     "guard": Room(RUNNER, "guard content devices", "guard content targets"),
     "session": Room(RUNNER, SESSION, "runner host seek targets telemetry"),
-    "store": Room(RESULTS, "store share export", "store share"),
+    "store": Room(RESULTS, "store share exports", "store share"),
     "compare": Room(RESULTS, "compare history", "compare history"),
     "report": Room(RESULTS, "report", "report"),
     "cli": Room("dsl/ioplan", "cli", COMMANDS),
