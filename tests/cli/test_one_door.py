@@ -487,3 +487,95 @@ def test_commands_write_by_the_door_alone() -> None:
         for name in places(path)
     }
     assert found == set(APART)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_found"),
+    [
+        ('path.open("wb")', True),
+        ('open(path, "a")', True),
+        ("path.write_text(x)", True),
+        ("made.replace(output)", True),
+        ("os.replace(a, b)", True),
+        ("path.rename(other)", True),
+        ("os.open(path, os.O_WRONLY | os.O_CREAT)", True),
+        ("path.open(mode='x')", True),
+        ("shutil.copyfile(a, b)", True),
+        ("NamedTemporaryFile(delete=False)", True),
+        ("array.tofile(path)", True),
+        ("path.symlink_to(x)", True),
+        ('text.replace("a", "b")', False),
+        ("replace(made, value=1)", False),
+        ("path.open()", False),
+        ('path.open("rb")', False),
+        ("when.replace(tzinfo=UTC)", False),
+        ("os.open(path, os.O_RDONLY)", False),
+    ],
+)
+def test_the_scan_finds_what_opens_for_writing(text: str, is_found: bool) -> None:
+    assert any(map(writes, ast.walk(ast.parse(text)))) == is_found
+
+
+OWN = {
+    "dsl/ioplan/runner/guard/output.py": "the gate",
+    "dsl/ioplan/runner/guard/target.py": "targets, behind the guard",
+    "dsl/ioplan/runner/guard/survivor.py": "memory of its own; a pipe",
+    "dsl/ioplan/runner/prepare/witnessed.py": "what was witnessed, in the state folder",
+    "dsl/ioplan/runner/guard/scratch_file.py": "scratch files",
+    "dsl/ioplan/runner/guard/purge/purge.py": "the target, to prove a purge; a pipe to a purge's program",
+    "dsl/ioplan/results/store/session_folder.py": "the lock of a session's own folder",
+    "dsl/ioplan/results/store/sqlite.py": "a new file for a store that was removed",
+    "plugins/lab/ioplan_lab/desk/queue/runner.py": "the lock of the desk's own folder",
+    "plugins/lab/ioplan_lab/desk/start/consents.py": "the desk's own folder",
+    "plugins/lab/ioplan_lab/desk/database.py": "the desk's own database",
+    "dsl/ioplan/results/store/delivery/outbox.py": "the outbox, beside the store",
+    "dsl/ioplan/results/store/delivery/sender.py": "the outbox, beside the store",
+    "dsl/ioplan/results/store/database.py": "the store's reserve, beside it",
+    "dsl/ioplan/runner/state/stamps.py": "what is known of stamps, in the state folder",
+    "dsl/ioplan/records/session_id.py": "the last id, in the state folder",
+    "dsl/ioplan/runner/session/signature.py": "the user's key, in the state folder",
+    "dsl/ioplan/runner/host/ledger.py": "the known settings of the kernel; the lock of what was set, in the state folder",
+    "plugins/lab/ioplan_lab/cluster/adopt/adoption.py": "a tar in memory",
+    "plugins/lab/ioplan_lab/cluster/jobs/locks.py": "locks in the folder of lanes",
+    "plugins/lab/ioplan_lab/cluster/jobs/clock_file.py": "beside the lanes",
+    "plugins/lab/ioplan_lab/workers/lane.py": "a temporary folder, for a rehearsal",
+    "plugins/lab/ioplan_lab/cluster/jobs/lane_folder.py": "a lane's own folder",
+    "plugins/lab/ioplan_lab/cluster/jobs/job.py": "a job's own folder",
+    "plugins/lab/ioplan_lab/cluster/jobs/reporting.py": "in the folder of lanes",
+    "plugins/lab/ioplan_lab/cluster/hosts/own_postgres.py": "its own data folder",
+    "plugins/lab/ioplan_lab/cluster/hosts/service.py": "lock and log of a service",
+    "dsl/ioplan/runner/guard/consent_list/signed.py": "an admin's key, made once",
+    "plugins/lab/ioplan_lab/cluster/sync/messages.py": "a pipe",
+    "plugins/lab/ioplan_lab/cluster/sync/participant.py": "the session's own folder",
+    "plugins/testing/ioplan_testing/test_words.py": "the kit's own temporary folder",
+    "plugins/importer/ioplan_importer/proof/prove.py": "a temporary folder, for fio",
+    "plugins/importer/ioplan_importer/trace_model/simulated.py": "a temporary folder",
+    "dsl/ioplan/trace/record.py": "the kernel's tracer, and a temporary folder",
+    "dsl/ioplan/cli/commands/trace/traces.py": "a temporary folder",
+    "dsl/ioplan/trace/prepared.py": "the file that the door gives, or a temporary one",
+    "dsl/ioplan/trace/convert.py": "the same",
+    "dsl/ioplan/runner/guard/kept_ends.py": "a file in memory",
+    "plugins/testing/ioplan_testing/subject.py": "the kit's own temporary folder",
+    "dsl/ioplan/results/report/html/browser.py": "a temporary folder, for Chromium",
+    "dsl/ioplan/planner/suites/git/fetch.py": "temporary files without a name, for git",
+    "plugins/io_uring/engine/stamp.py": "beside an engine that was built",
+    "plugins/witness/ioplan_witness/device.py": "the control file of a device",
+    "plugins/fio/ioplan_fio/run_files.py": "the session's own folder",
+    "plugins/fio/ioplan_fio/replayed.py": "the session's own folder",
+    "plugins/lab/ioplan_lab/cluster/jobs/traces.py": "a lane's own folder",
+    "plugins/fio/ioplan_fio/execution.py": "a temporary file without a name",
+    "plugins/spdk/ioplan_spdk/bdevperf/execution.py": "the session's own folder",
+    "plugins/spdk/ioplan_spdk/bdevperf/session.py": "the session's own folder",
+    "dsl/ioplan/core/child.py": "a temporary file without a name",
+    "dsl/ioplan/language/syntax/reader.py": "the parser's tables, beside it",
+}
+"""All that opens for writing, and what. A new place goes by the door, or here."""
+
+
+def test_every_place_that_opens_for_writing_is_known() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for path in files_of(("dsl/ioplan", "plugins"))
+        if any(places(path))
+    }
+    assert found == set(OWN)
