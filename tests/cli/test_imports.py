@@ -70,47 +70,40 @@ def tables_are_made() -> None:
     imported("check", DEMO)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [(), ("run", "--help"), ("lab", "-h"), ("chek",)],
-    ids=" ".join,
-)
-def test_help_imports_nothing_but_the_table_of_commands(words: tuple[str, ...]) -> None:
-    assert imported(*words) & LIBRARIES == set()
+ASKED = {"_IOPLAN_COMPLETE": "complete_bash", "COMP_WORDS": "ioplan run --s"}
+FORBIDDEN: dict[str, tuple[set[str], dict[str, str]]] = {
+    "": (LIBRARIES, {}),
+    "run --help": (LIBRARIES, {}),
+    "lab -h": (LIBRARIES, {}),
+    "chek": (LIBRARIES, {}),
+    "(completion)": (LIBRARIES, ASKED),
+    f"check {DEMO}": (NOT_TO_CHECK, {}),
+    "check broken.ioplan": (NOT_TO_CHECK, {}),
+    f"fmt --check {DEMO}": (NOT_TO_CHECK, {}),
+    "fmt --check broken.ioplan": (NOT_TO_CHECK, {}),
+    f"plan {DEMO}": ({"jinja2", "plotext", "psycopg", "distributed"}, {}),
+    "run plan.ioplan --backend sim --create 1MiB --quiet --store s.db": (
+        {"distributed", "dask", "jinja2", "psycopg", "rich.live", "rich.progress"}
+        | {"ioplan_lab.cluster"},
+        {},
+    ),
+}
+"""What each call does without, and its environment: help needs the table of commands
+only, a run into a pipe nothing of labs, pages and terminals."""
 
 
-def test_completion_imports_no_more_than_help() -> None:
-    asked = {"_IOPLAN_COMPLETE": "complete_bash", "COMP_WORDS": "ioplan run --s"}
-    assert imported(**asked) & LIBRARIES == set()
-
-
-@pytest.mark.long_but_first
-@pytest.mark.parametrize("words", [("check",), ("fmt", "--check")], ids=" ".join)
-def test_checking_imports_nothing_of_runs_and_results(
-    words: tuple[str, ...], tmp_path: Path
+@pytest.mark.parametrize("call", FORBIDDEN)
+def test_a_call_imports_no_more_than_it_needs(
+    call: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tables_are_made()
-    assert imported(*words, DEMO) & NOT_TO_CHECK == set()
-    broken = tmp_path / "broken.ioplan"
-    broken.write_text(BROKEN)
-    assert imported(*words, str(broken)) & NOT_TO_CHECK == set()
-
-
-def test_planning_draws_nothing_and_needs_no_lab() -> None:
-    found = imported("plan", DEMO)
-    assert found & {"jinja2", "plotext", "psycopg", "distributed"} == set()
-
-
-def test_a_run_into_a_pipe_imports_nothing_of_labs_pages_and_terminals(
-    tmp_path: Path,
-) -> None:
-    plan = tmp_path / "plan.ioplan"
-    plan.write_text('test "T" { run random 4KiB 100/0 for 10ms }')
-    sim = ("--backend", "sim", "--create", "1MiB", "--quiet")
-    found = imported("run", str(plan), *sim, "--store", str(tmp_path / "s.db"))
-    assert found & {"distributed", "dask", "jinja2", "psycopg"} == set()
-    assert found & {"rich.live", "rich.progress"} == set()
-    assert "ioplan.runner" in found and "ioplan_lab.cluster" not in found
+    monkeypatch.chdir(tmp_path)
+    Path("broken.ioplan").write_text(BROKEN)
+    Path("plan.ioplan").write_text('test "T" { run random 4KiB 100/0 for 10ms }')
+    forbidden, env = FORBIDDEN[call]
+    found = imported(*(() if env else call.split()), **env)
+    assert found & forbidden == set()
+    assert "ioplan.runner" in found or not call.startswith("run plan")
 
 
 AT_THE_FIRST_IO = """

@@ -110,9 +110,7 @@ CALLS: dict[tuple[str, str], tuple[str, ...]] = {
     ),
 }
 """A call of each, which but for its file would work."""
-FOREIGN = {
-    ("fio", "--output"): ("--output=OUT", "job.fio", "--backend", "sim"),
-}
+FOREIGN = {("fio", "--output"): ("--output=OUT", "job.fio", "--backend", "sim")}
 """What the table cannot know: another program's options."""
 ON_ROOT = ("trace record", "lab consent drives", "lab consent sign")
 

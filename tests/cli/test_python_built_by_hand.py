@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-from paths import ROOT
 
 from ioplan.cli import COMPILED
 
 HIDE = "import sys; sys.modules.update(dict.fromkeys({names!r})); "
 """As Python has it for a module that is not there: importing it fails."""
-OPTIONAL = {"bz2", "ctypes", "curses", "dbm", "lzma", "readline", "sqlite3", "zlib"}
-"""What CPython's configure leaves out without a word where a library is missing."""
 
 
 def called_without(*names: str) -> subprocess.CompletedProcess[str]:
@@ -50,21 +45,3 @@ def test_all_that_is_missing_is_one_error() -> None:
 @pytest.mark.slow
 def test_what_ioplan_does_not_use_may_be_missing() -> None:
     assert called_without("_bz2", "readline", "_tkinter").returncode == 0
-
-
-def imported(file: Path) -> set[str]:
-    """The modules that a file imports, by their first names."""
-    found = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            found |= {one.name.partition(".")[0] for one in node.names}
-        elif isinstance(node, ast.ImportFrom) and not node.level:
-            found.add((node.module or "").partition(".")[0])
-    return found
-
-
-@pytest.mark.long
-def test_the_list_has_all_that_ioplan_imports() -> None:
-    files = [*ROOT.glob("dsl/ioplan/**/*.py"), *ROOT.glob("plugins/**/*.py")]
-    used = OPTIONAL & set().union(*map(imported, files))
-    assert used == {name.removeprefix("_") for name in COMPILED}

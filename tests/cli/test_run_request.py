@@ -324,13 +324,6 @@ def test_of_several_targets_each_must_be_one(
     assert not lane_folders(lanes_root())
 
 
-@pytest.mark.parametrize("command", ["crosscheck", "undo"])
-def test_other_commands_take_one_target(tmp_path: Path, command: str) -> None:
-    words = (command, tmp_path / "p", "--target", "a", "--target", "b")
-    done = ioplan(*words)
-    assert done.code == 2 and "'--target' is given twice" in done.err
-
-
 def test_an_entry_of_the_queue_has_several_targets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

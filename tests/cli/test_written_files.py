@@ -105,9 +105,7 @@ def is_replaced(path: Path) -> None:
 
 @pytest.mark.parametrize("meanwhile", [appears, is_replaced])
 def test_a_name_that_comes_to_mean_another_file(
-    meanwhile: Callable[[Path], None],
-    out: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    meanwhile: Callable[[Path], None], out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While the file is written."""
     if meanwhile is appears:

@@ -19,7 +19,7 @@ from ioplan.cli.inputs import checked_plan
 from ioplan.cli.targets.consents import listed_words
 from ioplan.runner import Lab
 from ioplan.runner.guard import drives_of, make_key, sign
-from ioplan.runner.guard.consent_list.read import read_list, signed_list
+from ioplan.runner.guard.consent_list.read import read_list
 from ioplan.runner.guard.consent_list.signed import (
     consented_plan,
     is_signed_by,
@@ -221,14 +221,6 @@ def test_ones_own_list_must_be_ones_own(desk: Desk) -> None:
         path.chmod(0o644)
         os.chown(path, 65534, 65534)
         desk.refuses([row()], "belongs to another user")
-
-
-def test_others_use_only_a_signed_list(desk: Desk) -> None:
-    text = json.dumps(desk.signed())
-    assert signed_list(text, desk.lab, desk.plan).signed
-    for unsigned in (json.dumps([row()]), "[", '"S1"'):
-        with refused(TargetFault.CONSENT_LIST, "the consent list|it is no signed"):
-            signed_list(unsigned, desk.lab, desk.plan)
 
 
 def test_a_target_gets_the_words_of_its_own_drive_only() -> None:

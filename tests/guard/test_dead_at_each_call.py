@@ -79,9 +79,7 @@ def called(
 @pytest.mark.long
 @needs_faulty
 @pytest.mark.parametrize(
-    ("name", "text"),
-    [("run", PURGED), ("create", PLAN)],
-    ids=["run", "create"],
+    ("name", "text"), [("run", PURGED), ("create", PLAN)], ids=["run", "create"]
 )
 def test_a_target_that_vanishes_before_any_call(
     name: str, text: str, tmp_path: Path, store_path: Path

@@ -142,20 +142,6 @@ def test_the_reading_goes_on_where_it_was(
     assert known_content(facts).kept and not state_path(facts, "read").exists()
 
 
-@pytest.mark.long
-def test_a_large_target_is_read_with_its_progress(
-    image: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    image.write_bytes(bytes(SIZE))
-    monkeypatch.setattr(data_check, "AT_ONCE_BYTES", MIB)
-    with pytest.raises(UnreadError) as unread:
-        opened(image)
-    shares = list[float]()
-    assert read_whole(unread.value.facts, shares.append) is None
-    assert shares == sorted(shares) and shares[-1] == 1
-    assert evidence(image) == SINCE_READ
-
-
 @pytest.mark.long_but_first
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [None, 48 * MIB])

@@ -250,12 +250,7 @@ def test_what_a_drive_can_do_is_read_from_its_pages() -> None:
     assert nsids(struct.pack("<1024I", 1, 2, 7, *[0] * 1021)) == [1, 2, 7]
 
 
-@given(
-    st.integers(0, 63),
-    st.booleans(),
-    st.integers(0, 3),
-    st.booleans(),
-)
+@given(st.integers(0, 63), st.booleans(), st.integers(0, 3), st.booleans())
 def test_a_format_changes_no_layout(
     lba_format: int, extended: bool, protection: int, first: bool
 ) -> None:
@@ -377,10 +372,7 @@ def test_nothing_is_erased_for_who_is_gone(
     backing.write_bytes(NOISE)
     command = in_shell(WRITER.replace("PID", str(told)) + "wait; true")
     lab = lab_file(
-        tmp_path,
-        backing_file=str(backing),
-        writable=True,
-        **{"purge.command": command},
+        tmp_path, backing_file=str(backing), writable=True, **{"purge.command": command}
     )
     plan = plan_file(
         tmp_path,

@@ -11,32 +11,14 @@ from refused import refused
 
 from ioplan import TargetFault
 from ioplan.backends import TargetFacts, TargetRequest
-from ioplan.records import Resolved, Session
 from ioplan.runner import target_key
-from ioplan.runner.devices import file_id
-from ioplan.runner.devices.facts import file_facts
-from ioplan.runner.devices.file_id import birth
 from ioplan.runner.guard import make_scratch, open_target
-from ioplan.runner.state.state_ledger import is_session_target
 from targets import MIB, loop_device, mounted, needs_root, sparse, tell
 
 
 def facts(path: str, kind: str = "block", **identity: str) -> TargetFacts:
     return TargetFacts(
         path=path, kind=kind, capacity_bytes=MIB, block_bytes=512, identity=identity
-    )
-
-
-def session(target: str, target_key: str) -> Session:
-    return Session(
-        id="s",
-        plan="p",
-        plan_file="p.ioplan",
-        plan_text="",
-        started_at="2026-01-01T00:00:00",
-        backend="io_uring",
-        target=target,
-        resolved=Resolved(target_key=target_key),
     )
 
 
@@ -51,14 +33,6 @@ def test_a_partition_of_another_nameless_disk_is_another_target() -> None:
 def test_a_lasting_name_goes_without_the_path(name: str) -> None:
     first, second = (facts(f"/dev/{one}", **{name: "x"}) for one in ("vdb", "vdc"))
     assert target_key(first) == target_key(second)
-
-
-@pytest.mark.promise("resume.same_target")
-def test_a_session_goes_on_only_on_the_target_of_its_key() -> None:
-    nameless = facts("/dev/vdb1", partition="1")
-    begun = session("/dev/vdb1", target_key(nameless))
-    assert is_session_target(begun, nameless)
-    assert not is_session_target(begun, facts("/dev/vdc1", partition="1"))
 
 
 @needs_root
@@ -81,7 +55,6 @@ class TestInodeThatIsUsedAgain:
         after = kept(path)
         assert before.identity["inode"] == after.identity["inode"]
         assert target_key(before) != target_key(after)
-        assert not is_session_target(session(str(path), target_key(before)), after)
 
     def test_nor_a_scratch_file(self, folder: Path) -> None:
         path = folder / "data"
@@ -98,7 +71,7 @@ class TestInodeThatIsUsedAgain:
     def test_without_a_time_of_birth_the_generation_tells(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(file_id, "_birth_time", lambda _: "")
+        monkeypatch.setattr("ioplan.runner.devices.file_id._birth_time", lambda _: "")
         path = folder / "data"
         before = kept(path).identity
         path.unlink()
@@ -110,19 +83,9 @@ class TestInodeThatIsUsedAgain:
 
 def kept(path: Path) -> TargetFacts:
     """A new file's facts."""
-    with sparse(path, MIB).open("rb") as file:
-        return file_facts(path, file.fileno())
-
-
-def test_a_birth_does_not_change(tmp_path: Path) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(b"x")
-    with path.open("r+b") as file:
-        born = birth(file.fileno())
-        assert born
-        file.write(b"y")
-        path.chmod(0o600)
-        assert birth(file.fileno()) == born
+    target = open_target(TargetRequest(path=str(sparse(path, MIB))))
+    target.close()
+    return target.facts
 
 
 def test_without_attributes_and_births_a_scratch_file_is_known(

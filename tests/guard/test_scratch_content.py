@@ -343,11 +343,7 @@ WHILE_WRITING = 'test "W" { run random 4KiB 0/100 for 60s }'
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "steps"),
-    [
-        (IN_PRECONDITION, 1),
-        (WHILE_READING, 2),
-        (WHILE_WRITING, 1),
-    ],
+    [(IN_PRECONDITION, 1), (WHILE_READING, 2), (WHILE_WRITING, 1)],
     ids=["in its precondition", "while it reads", "while it writes"],
 )
 @pytest.mark.promise("safety.scratch_content")

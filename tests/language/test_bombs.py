@@ -55,22 +55,6 @@ def of_lines(kinds: tuple[str, ...], run: str) -> str:
 
 OTHERS = {
     "tests": filled("", f'test "t{{n}}" {{{{ run {RUNS[0]} {AXES}}}}}', ""),
-    "params": filled(
-        "param p0 = 1",
-        "param p{n} = p{p} * 1 + p{p} * 0",
-        'test "t" { run random 4KiB 100/0, qd p9 for 1s }',
-    ),
-    "expression": f"param p = {' + '.join(['1'] * 2400)}\n"
-    'test "t" { run random 4KiB 100/0, qd p for 1s }',
-    "parentheses": f"param p = {'(' * 4500}1{')' * 4500}\n"
-    'test "t" { run random 4KiB 100/0, qd p for 1s }',
-    "preconditions": filled(
-        "precondition s0 { write random 4KiB, 1 pass }",
-        "precondition s{n} {{ s{p} s{p} }}",
-        'test "t" { after s20 run random 4KiB 100/0 for 1s }',
-    ),
-    "ranges": f'test "t" {{ run {RUNS[0]} vary qd in 1..9223372036854775807 step 1 }}',
-    "repeats": f'test "t" {{ repeat 1000 {{ repeat 1000 {{ run {RUNS[0]} }} }} }}',
     "seeks": f'test "t" {{ run {RUNS[0]} vary read in 0%..100% step 1%\n'
     " vary size in 4KiB..1MiB step 4KiB\n seek highest qd in 1..512 where p99 < 1ms }",
     "preparations": "precondition p { write random 4KiB, 1 pass }\n"
@@ -82,6 +66,7 @@ OTHERS = {
         "",
     ),
 }
+"""Beside those that test_fuzz.py has checked."""
 
 
 USED = """

@@ -113,6 +113,11 @@ TEXTS = {
     "chain": "param d = 3\nworkload w0 = random 4KiB 100/0, qd d\n"
     + "".join(f"workload w{i + 1} = w{i}\n" for i in range(1000))
     + 'test "T" { run w1000 for 1min vary d in 1, 2 }',
+    "doubled": "param p0 = 1\n"
+    + "".join(f"param p{n} = p{n - 1} * 1 + p{n - 1} * 0\n" for n in range(1, 400))
+    + 'test "T" { run random 4KiB 100/0, qd p9 for 1s }',
+    "sum": f"param p = {' + '.join(['1'] * 2400)}\n"
+    'test "T" { run random 4KiB 100/0, qd p for 1s }',
     "unknown": "".join(f"param param_{i} = param_x{i}\n" for i in range(1500)),
     "mistakes": "".join(f"workload w{i} = random 4KiB,, qd\n" for i in range(1500)),
     "braces": "}{" * 20000,

@@ -268,9 +268,7 @@ test "U" {
 
 @given(st.sets(st.sampled_from(SEEDS), min_size=1))
 @pytest.mark.promise("plans.diagnostics")
-def test_each_seeded_error_is_found_and_no_other(
-    seeds: set[tuple[str, str]],
-) -> None:
+def test_each_seeded_error_is_found_and_no_other(seeds: set[tuple[str, str]]) -> None:
     text = SEEDED
     for right, wrong in seeds:
         assert right in text

@@ -93,10 +93,7 @@ STATEMENTS = [
     "run random 4KiB 100/0 for 1MiB expect read.mean < 1s expect errors == 0 "
     "chart histogram read.mean",
 ]
-BACKENDS = [
-    "sim",
-    pytest.param("io_uring", marks=[pytest.mark.slow, pytest.mark.long]),
-]
+BACKENDS = ["sim", pytest.param("io_uring", marks=[pytest.mark.slow, pytest.mark.long])]
 HEAD = """
 trace sampled = "std/sample.iotrace"
 trace logged = "std/logged.iotrace"

@@ -96,10 +96,7 @@ def test_no_suite_makes_one() -> None:
 
 def facts(path: Path) -> TargetFacts:
     return TargetFacts(
-        path=str(path),
-        kind="file",
-        capacity_bytes=path.stat().st_size,
-        block_bytes=512,
+        path=str(path), kind="file", capacity_bytes=path.stat().st_size, block_bytes=512
     )
 
 

@@ -10,7 +10,7 @@ from paths import ROOT
 from ioplan.language import CLAUSES, METRICS, Source, clause_table, parse
 from ioplan.language.clause_table import AXIS_FIELDS, reference_rows
 from ioplan.language.output_table import METRIC_MEANINGS
-from ioplan.language.spoken import COMMON, VOCABULARY, WORDS, speaking, words
+from ioplan.language.spoken import COMMON, VOCABULARY, WORDS, speaking
 from ioplan.language.statement_table import BY_WORD, ITEMS, PREPARES, STATEMENTS, TIMING
 from ioplan.language.syntax.grammar import CLAUSE_WORDS, ITEM_WORDS, STATEMENT_WORDS
 from ioplan.runner import FEATURES
@@ -84,22 +84,6 @@ def test_every_form_is_a_feature_or_in_one() -> None:
     for clause in CLAUSES:
         for form, _ in clause.features():
             assert form in FEATURES
-
-
-def test_the_words_of_a_stream() -> None:
-    sizes = ({"size_bytes": 4096, "percent": 100},)
-    plain = {"pattern": "random", "read_percent": 70}
-    both = {"read_sizes": sizes, "write_sizes": sizes}
-    stream = Stream.model_validate(plain | both)
-    assert words(stream) == ["random", "mix", "size"]
-    more = {
-        "rate": {"iops": 100, "arrivals": "poisson"},
-        "distribution": {"kind": "zipf", "theta": 1.1},
-        "data": {"kind": "zeros"},
-        "pause_ns": 5,
-    }
-    said = words(Stream.model_validate(plain | both | more))
-    assert said[3:] == ["rate", "rate poisson", "pause", "zipf", "data zeros"]
 
 
 def test_a_backend_cannot_speak_a_word_that_no_clause_has() -> None:

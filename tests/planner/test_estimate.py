@@ -1,4 +1,4 @@
-"""What a plan costs before it has run."""
+"""What a plan costs before it has run, and what else is asked of it as a whole."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from plans import checked
 
-from ioplan.planner import Estimator, RoundsOf, Run, unfold, with_repetitions
+from ioplan.planner import (
+    Estimator,
+    RoundsOf,
+    Run,
+    summary_of,
+    unfold,
+    with_repetitions,
+)
 from ioplan.workload import Replay
 
 CAPACITY = 100 * 10**9
@@ -190,3 +197,40 @@ def test_flushes_of_a_trace_take_its_time_and_move_nothing() -> None:
     workload = step.workload.model_copy(update={"streams": streams})
     cost = Estimator(CAPACITY).cost(replace(step, workload=workload))
     assert cost.run_s == pytest.approx(5.0)
+
+
+# summary
+
+
+@pytest.mark.parametrize(("mix", "writing"), [("100/0", False), ("99/1", True)])
+def test_only_a_plan_that_writes_opens_for_writing(mix: str, writing: bool) -> None:
+    plan = checked(f'test "A" {{ idle 1s\n run random 4KiB {mix} for 1s }}')
+    assert summary_of(plan).writes is writing
+    rest = checked(
+        'precondition p { idle 1s }\ntest "A" { after p\n run random 4KiB 100/0 for 1s }'
+    )
+    assert not summary_of(rest).writes
+
+
+def test_hosts_are_those_of_all_streams_each_once() -> None:
+    plan = checked(
+        "workload w { a = random 4KiB 100/0, on hosts h2, h1 b = random 4KiB 100/0, on hosts h1 }\n"
+        'test "A" { run w for 1s }\ntest "B" { run random 4KiB 100/0, on hosts h3 for 1s }'
+    )
+    assert summary_of(plan).hosts == ("h2", "h1", "h3")
+
+
+PREPARED = """precondition filled { write sequential 128KiB, 1 pass }
+test "A" {
+  after filled before each round
+  run random 4KiB %s for 1s
+  idle 1s
+  rounds until steady iops, at most 9
+}"""
+
+
+def test_rounds_count_at_most_and_rests_touch_nothing() -> None:
+    summary = summary_of(checked(PREPARED % "0/100"))
+    times = [(type(step).__name__, times) for step, times in summary.steps]
+    assert times == [("Prepare", 9), ("Run", 9), ("Idle", 9)]
+    assert [type(step).__name__ for step in summary.io_steps] == ["Prepare", "Run"]

@@ -150,20 +150,3 @@ def figure(metric: str, rows: list[dict[str, Any]]) -> float:
     percentiles = row["total"]["latency"]["percentiles"]
     (found,) = (one for one in percentiles if f"p{one['percent']:g}" == metric)
     return float(found["latency_ns"])
-
-
-@pytest.mark.long
-def test_the_first_sentence_has_the_message_of_the_article(tmp_path: Path) -> None:
-    """P4800X: at queue depth 1 it is far ahead of flash."""
-    for drive in ("crosspoint", "datacentre"):
-        run("reviews/p4800x", drive, tmp_path, "short")
-    store = ("--store", tmp_path / "s.db")
-    page = tmp_path / "r.html"
-    ids = [row["id"] for row in ioplan("ls", "--format", "jsonl", *store).lines]
-    assert ioplan("report", *ids, "-o", page, *store).code == 0
-    text = page.read_text()
-    start = text.index('<p class="sentence">')
-    sentence = text[start : text.index("</p>", start)]
-    first, _, _ = sentence.partition(";")
-    assert "crosspoint" in first and "times faster" in first
-    assert "queue depth 1" in first

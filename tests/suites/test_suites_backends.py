@@ -68,50 +68,6 @@ def runs_as_it_is(fit: Fit) -> bool:
     return fit.grade in ("exact", "near")
 
 
-RATED = {
-    ("quick/laptop", "Latency at a steady rate", "rate"),
-    ("quick/capacity", "Highest rate", "rate"),
-    ("quick/capacity", "Latency under load", "rate"),
-}
-
-
-DEPTHS = {
-    ("pts/pts_enterprise_composite", "D7 enterprise composite", "qd"),
-    ("pts/pts_demand_intensity", "D8 demand intensity", "qd"),
-    (
-        "pts/pts_demand_intensity",
-        "D8 response times from the highest demand down",
-        "qd",
-    ),
-}
-"""Queue depths that are no power of two, which this fio rounds up by io_uring."""
-PROMISED = {"sync", "fua", "verify", "follows", "commit"}
-"""What the suites of durability ask for, of which fio and SPDK can do little."""
-RECORDED = {"rate", "random share", "sync", "fua"}
-"""What recorded loads have beside: arrivals, and files that are read in order."""
-
-
-@pytest.mark.long
-def test_all_suites_but_these_run_whole_on_fio_and_on_spdk(fits: Fits) -> None:
-    """Two draw arrivals, which fio does not time from their intended start."""
-    for heading in ("`fio`", "`spdk`", "… fio plug-in"):
-        found = {
-            (name, fit.test.title, slot(gap.field))
-            for (name, column), those in fits.items()
-            for fit in those
-            for gap in fit.gaps
-            if column == heading and not runs_as_it_is(fit)
-        }
-        # That has each clause there is, the impossible ones too.
-        found = {one for one in found if one[0] != "witness/clauses"}
-        durable = {one for one in found if one[0].startswith("durability/")}
-        recorded = {one for one in found if one[0].startswith(("ai/", "app/"))}
-        rounded = DEPTHS if heading == "`fio`" else set()
-        assert found - durable - recorded == RATED | rounded
-        assert {clause for *_, clause in durable} <= PROMISED
-        assert {clause for *_, clause in recorded} <= RECORDED
-
-
 @pytest.mark.long
 def test_the_tables_of_backends_are_current(fits: Fits, renew: bool) -> None:
     check_part(DOCUMENT, "suites by backend", suites_table(fits), renew)

@@ -10,32 +10,6 @@ from suite_rows import PLANS, plan_of
 
 from ioplan.language import check_file
 
-FILL = {"pre.fill"}
-WIPC = {"pre.wipc_fill"}
-STEADY = {"pre.steady_every", "pre.steady_least", "pre.steady_most"}
-USED = {
-    "pts/pts_cross_stimulus": set(),
-    "pts/pts_demand_intensity": WIPC,
-    "pts/pts_enterprise_composite": WIPC,
-    "pts/pts_iops": WIPC,
-    "pts/pts_latency": WIPC,
-    "pts/pts_throughput": WIPC,
-    "pts/pts_write_saturation": set(),
-    "quick/datasheet": FILL | WIPC | STEADY,
-    "reviews/m9100": FILL | WIPC | STEADY,
-    "reviews/p3700": FILL | {"pre.scramble"},
-}
-"""Of the params of std/preconditions, those that each suite reaches."""
-
-
-@pytest.mark.long_but_first
-@pytest.mark.parametrize("name", PLANS)
-def test_only_what_tests_use_is_listed(name: str) -> None:
-    listed = {one for one in plan_of(PLANS[name]).parameters if one.startswith("pre.")}
-    assert listed == USED.get(name, set())
-    shown = {one for one in ioplan("suites", name).out.split() if one[:4] == "pre."}
-    assert shown == listed
-
 
 @pytest.mark.parametrize("name", PLANS)
 def test_profiles_set_only_what_tests_use(name: str) -> None:

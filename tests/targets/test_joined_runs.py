@@ -55,22 +55,6 @@ def check_sums(record: RunRecord) -> None:
 
 
 @pytest.mark.long
-def test_a_rate_over_all_is_the_rate_of_all(tmp_path: Path, store_path: Path) -> None:
-    shared = f"rate {RATE} iops over all, qd 32 over all for {LENGTH_S}s"
-    done = run(tmp_path, f'test "T" {{ run random 4KiB 70/30, {shared} }}')
-    assert done.code == 0, done.err
-    (record,) = run_records(store_path)
-    check_sums(record)
-    assert arrivals(record) == pytest.approx(RATE * LENGTH_S, rel=0.01)
-    assert record.total.ios == pytest.approx(record.total.iops * record.run_s)
-    assert list(record.targets) == [*NAMES]
-    each = [one.total.ios for one in record.targets.values()]
-    assert max(each) - min(each) <= 2  # those of the beginning and the end
-    for name in NAMES:
-        assert f"on {name}" in done.out
-
-
-@pytest.mark.long
 def test_poisson_arrivals_and_a_ramp_are_shared(
     tmp_path: Path, store_path: Path
 ) -> None:

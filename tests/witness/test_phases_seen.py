@@ -66,10 +66,7 @@ READS = "random 4KiB 100/0, qd 8"
 BURSTS = "burst 350ms of 400 iops as busy, then 450ms of 60 iops as calm"
 CASES = {
     "a stream that begins late": PhaseCase(
-        {
-            "reader": READS,
-            "late": "sequential 4KiB 0/100, qd 8, starts after 700ms",
-        },
+        {"reader": READS, "late": "sequential 4KiB 0/100, qd 8, starts after 700ms"},
         ("late",),
         16,
     ),

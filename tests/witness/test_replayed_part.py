@@ -45,11 +45,7 @@ def as_reads(trace: Ios) -> Ios:
 )
 @pytest.mark.promise("traces.nothing_changes")
 def test_what_is_chosen_arrives_and_nothing_else_changes_the_device(
-    mode: str,
-    clause: str,
-    meant: Callable[[Ios], Ios],
-    device: Starts,
-    tmp_path: Path,
+    mode: str, clause: str, meant: Callable[[Ios], Ios], device: Starts, tmp_path: Path
 ) -> None:
     wanted = meant(recorded(tmp_path, mean_gap_ns=MS_NS / 4))
     made = device()
