@@ -3,11 +3,8 @@ has them: seeks, comparisons and exports on the simulated drive."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from command import ioplan, plan_file
@@ -112,47 +109,6 @@ def test_sessions_are_compared_by_parts_of_their_runs(
             assert values[0] and values[1] and values[0] != values[1]
             assert row["ratio"] == pytest.approx(values[1] / values[0], rel=1e-3)
     assert rows[COMPARED[0]]["ratio"] != rows[COMPARED[1]]["ratio"]
-
-
-@pytest.mark.parametrize("seconds", [(0, 1), (4, 5), (2, 6)])
-def test_a_stretch_is_shown_as_its_intervals_are_exported(
-    seconds: tuple[int, int], tmp_path: Path, store_path: Path
-) -> None:
-    run(tmp_path, store_path, MIXED)
-    begin_s, end_s = seconds
-    metrics = [f"{name}.{what}" for name in ("reader", "writer") for what in WHAT]
-    asked = [word for metric in metrics for word in ("--metric", metric)]
-    shown = ioplan("show", "last", "--during", f"{begin_s}s..{end_s}s", *asked)
-    assert shown.code == 0, shown.err
-    told = ioplan("export", "last", "--series", "--streams", "--format", "csv")
-    rows = [
-        row
-        for row in csv.DictReader(io.StringIO(told.out))
-        if begin_s < float(row["t_s"]) <= end_s
-    ]
-    for name in ("reader", "writer"):
-        own = [row for row in rows if row["stream"] == name]
-        assert len(own) == end_s - begin_s
-        iops = sum(int(row["ios"]) for row in own) / (end_s - begin_s)
-        assert value_of(shown.out, f"{name}.iops") == pytest.approx(iops, rel=5e-3)
-        longest_ns = max(int(row["max_ns"]) for row in own)
-        assert value_of(shown.out, f"{name}.max") == pytest.approx(longest_ns, rel=5e-3)
-        if len(own) == 1:
-            p90_ns = float(own[0]["p90_ns"])
-            assert value_of(shown.out, f"{name}.p90") == pytest.approx(p90_ns, rel=5e-3)
-
-
-WHAT = ("iops", "max", "p90")
-UNITS: dict[str, Any] = {"k": 1e3, "M": 1e6, "µs": 1e3, "ms": 1e6, "s": 1e9, "ns": 1}
-
-
-def value_of(text: str, metric: str) -> float:
-    """A figure as it is shown; times in ns."""
-    line = next(one for one in text.splitlines() if f"{metric}: " in one)
-    number, *unit = line.split(f"{metric}: ")[1].split()
-    digits = number.rstrip("kM").replace(",", "").replace("_", "")
-    scale = UNITS[number[-1]] if number[-1] in "kM" else 1
-    return float(digits) * scale * (UNITS[unit[0]] if unit else 1)
 
 
 PARTED = """

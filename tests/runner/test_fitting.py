@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from subprocess import PIPE, run
 from typing import Any
 
 import pytest
@@ -72,10 +70,18 @@ def test_gaps_are_refused_with_the_caret_on_the_clause(
     assert ioplan("ls", "--format", "jsonl").out == ""
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLAN,
+        "precondition p { write random 4KiB, qd 64, 1 pass }\n"
+        + PLAN.replace('"Deep" {', '"Deep" { after p').replace("qd 64 for", "qd 4 for"),
+    ],
+)
 def test_what_cannot_be_approximated_is_refused_all_the_same(
-    limited: None, tmp_path: Path, store_path: Path
+    text: str, limited: None, tmp_path: Path, store_path: Path
 ) -> None:
-    plan = plan_file(tmp_path, PLAN)
+    plan = plan_file(tmp_path, text)
     done = ioplan("run", plan, "--backend", "sim", "--allow-approximate")
     assert done.code == 2
     assert "32 at most" in done.err and "coarse" not in done.err
@@ -91,18 +97,6 @@ def test_a_substitution_is_in_every_record(
     assert done.code == 0
     said = [line["record"]["substitutions"] for line in done.of("record")]
     assert said == [["main.rate: its clock is coarse; whole milliseconds"], [], []]
-
-
-def test_a_precondition_that_cannot_be_done_exactly(
-    limited: None, tmp_path: Path, store_path: Path
-) -> None:
-    text = "precondition p { write random 4KiB, qd 64, 1 pass }\n" + PLAN.replace(
-        'test "Deep" {', 'test "Deep" { after p'
-    ).replace("qd 64 for", "qd 4 for")
-    done = ioplan(
-        "run", plan_file(tmp_path, text), "--backend", "sim", "--allow-approximate"
-    )
-    assert done.code == 2 and "32 at most" in done.err
 
 
 @pytest.mark.slow
@@ -122,11 +116,6 @@ MIXED = """test "A mix of which a fio job can say a part, under a title that is 
   run  random 4KiB 50/50, trim 10%, verify, qd 4, 1 pass
 }
 """
-PACED = """test "What a fio job can say nearly, under a title that is much too long" {
-  run  random 4KiB 70/30, rate 1_000 iops poisson, qd 4 for 1s
-  run  sequential 128KiB 100/0 for 1s
-}
-"""
 
 
 @NEEDS_FIO
@@ -140,30 +129,6 @@ def test_a_plan_is_refused_as_its_run_is(tmp_path: Path, more: tuple[str, ...]) 
     assert shown.code == ran.code == 2
     assert shown.err == ran.err and "cannot mix discards" in shown.err
     assert ("impossible" in shown.out) is ("--show-native" not in more)
-
-
-@NEEDS_FIO
-def test_a_plan_for_no_target_is_judged_as_for_a_device(tmp_path: Path) -> None:
-    plan = plan_file(tmp_path, 'test "T" { run random 4KiB 0/100, trim 100%, 1 pass }')
-    assert ioplan("plan", plan, "--backend", "fio").code == 0
-    (tmp_path / "s.bin").write_bytes(bytes(1 << 20))
-    named = ioplan("plan", plan, "--backend", "fio", "--target", tmp_path / "s.bin")
-    assert named.code == 2 and "on block devices only" in named.err
-
-
-@pytest.mark.slow
-@NEEDS_FIO
-@pytest.mark.long
-def test_fio_reads_its_native_text_from_a_pipe(tmp_path: Path) -> None:
-    plan, told = plan_file(tmp_path, PACED), tmp_path / "told.fio"
-    words = [sys.executable, "-m", "ioplan.cli", "plan", plan, "--backend", "fio"]
-    with told.open("w") as out:
-        run([*words, "--show-native"], stdout=out, check=True)
-    first, second, *_ = told.read_text().splitlines()
-    assert first.startswith("# What a fio job") and first.endswith("qd 4 for 1s")
-    assert second.startswith("# done instead: main.rate: fio counts a latency")
-    parsed = run(["fio", "--parse-only", told], check=False, stderr=PIPE)
-    assert parsed.returncode == 0, parsed.stderr.decode()
 
 
 @pytest.mark.slow
@@ -194,28 +159,22 @@ def test_misfits_are_said_once_each_with_the_test() -> None:
     ]
 
 
-def test_a_region_is_measured_in_whole_blocks() -> None:
-    """0.0006 % of 1 GiB is 6442 B, of which one block is left."""
-    text = 'test "A" { run random 4KiB 100/0, threads %s, region 0%%..%s%% for 1s }'
-    assert not misfits(steps(text % (1, "0.0006")), FACTS)
-    (found,) = misfits(steps(text % (1, "0.0003")), FACTS)
-    assert found.kind is Cause.TOO_SMALL
-    assert "region of 0B has no room for an aligned I/O of 4KiB" in found.text
-
-
-def test_a_region_in_bytes_may_end_beyond_the_target() -> None:
-    """FACTS is 1 GiB."""
-    text = 'test "A" { run random 4KiB 100/0, region 0%%..%s for 1s }'
-    assert not misfits(steps(text % "1GiB"), FACTS)
-    (found,) = misfits(steps(text % "1.5GiB"), FACTS)
-    assert found.kind is Cause.TOO_SMALL
-    assert found.text == "A: its region ends at 1536MiB, and the target at 1GiB"
-
-
-def test_a_region_may_begin_behind_its_end() -> None:
-    text = 'test "A" { run random 4KiB 100/0, region 16GiB..100% for 1s }'
-    (found,) = misfits(steps(text), FACTS)
-    assert "its region begins at 16GiB, and ends at 1GiB" in found.text
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        # 0.0006 % of 1 GiB is 6442 B, of which one block is left
+        ("region 0%..0.0006%", ""),
+        ("region 0%..0.0003%", "region of 0B has no room for an aligned I/O of 4KiB"),
+        ("region 0%..1GiB", ""),
+        ("region 0%..1.5GiB", "A: its region ends at 1536MiB, and the target at 1GiB"),
+        ("region 16GiB..100%", "its region begins at 16GiB, and ends at 1GiB"),
+    ],
+)
+def test_a_region_has_room_on_the_target(words: str, told: str) -> None:
+    text = f'test "A" {{ run random 4KiB 100/0, {words} for 1s }}'
+    found = misfits(steps(text), FACTS)
+    assert len(found) == bool(told)
+    assert all(one.kind is Cause.TOO_SMALL and told in one.text for one in found)
 
 
 def test_amplification_needs_a_meter(

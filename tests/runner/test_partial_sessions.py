@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -128,25 +127,6 @@ def test_a_plan_that_is_lost_does_not_become_one_without_expectations(
     )
 
 
-@pytest.mark.long
-def test_judgements_are_counted_and_not_lines(bench: Bench) -> None:
-    """All cells fail: one line."""
-    text = """test "A" {
-      run random 4KiB 100/0 for 1s
-      vary qd in 1..12 step 1
-      vary read in 0%..100% step 10%
-      expect iops > 1000000
-    }"""
-    bench.go(text)
-    (section,) = reported(bench, text).sections
-    assert len(section.judgements) == 132
-    shown = page(reported(bench, text))
-    assert "132 failed" in shown
-    assert shown.count('<li class="failed">failed') == 1
-    assert "failed in 132 of 132 cells: expect iops &gt; 1000000" in shown
-    assert "132 of 132 expectations did not hold" in shown
-
-
 def exported(bench: Bench, text: str, format: str) -> bytes:
     out = io.BytesIO()
     export(bench.store, "s1", format, out, plan=checked(text))
@@ -173,27 +153,6 @@ def test_the_export_has_what_was_not_measured(bench: Bench) -> None:
     out = io.BytesIO()
     export(bench.store, "s2", "json", out, plan=checked(LATER))
     assert json.loads(out.getvalue())["not_measured"] == []
-
-
-@pytest.fixture
-def rounds(tmp_path: Path, store_path: Path) -> Iterator[Path]:
-    """A plan that is never steady: its limit is smaller than any noise."""
-    text = 'test "R" { run random 4KiB 0/100 for 1s\n'
-    text += "rounds until steady iops, at most 4, over 3, range 0.0001% }"
-    yield plan_file(tmp_path, text)
-    assert store_path.exists()
-
-
-@pytest.mark.promise("verdicts.unsteady")
-def test_never_steady_is_an_exit_code(rounds: Path, tmp_path: Path) -> None:
-    done = ioplan("run", rounds, "--backend", "sim")
-    assert done.code == 1, done.err
-    assert "not steady: R: range" in done.out
-    kept = plan_file(
-        tmp_path, f"on unsteady continue\n{rounds.read_text()}", "b.ioplan"
-    )
-    done = ioplan("run", kept, "--backend", "sim")
-    assert (done.code, "not steady: R: range" in done.out) == (0, True)
 
 
 @pytest.mark.parametrize(
