@@ -136,7 +136,7 @@ def over_the_protocol(folder: Path, lie: str) -> RunRecord:
     return records[-1]
 
 
-SOME = ("run_ns a tenth", "all times tenfold")
+SOME = ("run_ns half", "all times tenfold")
 
 
 @pytest.mark.slow
