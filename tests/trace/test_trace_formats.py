@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import struct
 import subprocess
 import tracemalloc
 from pathlib import Path
@@ -17,13 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from traces import converted, figure, info_of
 
+from golden import Golden
 from ioplan.trace import (
     BLKTRACE,
     DISCARD,
     DTYPE,
     FLUSH,
     READ,
-    VSCSI_2,
     WRITE,
     Prepared,
     cut,
@@ -36,77 +35,13 @@ IOS = [
     (3_000_000_000, READ, 1 << 40, 65536),
 ]
 """Time since the first in ns, kind, offset, size: whole seconds, which all can say."""
-LETTERS = "RW"
 FUA, IS_FLUSH = 1, 1 << 2
-VSCSI_1 = struct.Struct("<IIIHHQQ")
-
-
-def lines(form: str) -> bytes:
-    """A line for each I/O, by the names `s`, `us`, `ns`, `letter`, `kind`, …"""
-    made = []
-    for ns, kind, offset, size in IOS:
-        at = 1_500_000_000 * 10**9 + ns
-        values = {"s": at // 10**9, "us": at // 1000, "ns": at, "filetime": at // 100}
-        values |= {"letter": LETTERS[kind], "word": ("Read", "Write")[kind]}
-        values |= {"kind": kind, "other": 1 - kind, "since": ns / 1e9}
-        values |= {"offset": offset, "sector": offset // 512}
-        values |= {"size": size, "sectors": size // 512, "since_us": ns // 1000}
-        values |= {"fio": ("read", "write")[kind], "hf": ("RD_IN", "WR_IN")[kind]}
-        made.append(form.format(**values))
-    return ("\n".join(made) + "\n").encode()
-
-
-def waits() -> bytes:
-    text = "/dev/x add\n/dev/x open\n"
-    last_ns = 0
-    for ns, kind, offset, size in IOS:
-        if ns > last_ns:
-            text += f"/dev/x wait {(ns - last_ns) // 1000} 0\n"
-        last_ns = ns
-        text += f"/dev/x {('read', 'write')[kind]} {offset} {size}\n"
-    return text.encode()
-
-
-def blktrace(*, what: int = 1, category: int = 0) -> bytes:
-    made = b""
-    for number, (ns, kind, offset, size) in enumerate(IOS):
-        action = what | (1 << kind | category) << 16
-        fields = (number, ns + 77, offset // 512, size, action, 1, 8 << 20, 0, 0, 3)
-        made += BLKTRACE.pack(0x65617407, *fields) + b"pdu"
-    return made
-
-
-def vscsi(version: int) -> bytes:
-    made = b""
-    for number, (ns, kind, offset, size) in enumerate(IOS):
-        command, lbn, at_us = (0x28, 0x2A)[kind], offset // 512, ns // 1000 + 9
-        made += (
-            VSCSI_1.pack(number, size, 1, command, 1 << 8, lbn, at_us)
-            if version == 1
-            else VSCSI_2.pack(command, 2 << 8, number, size, 1, lbn, at_us, 5)
-        )
-    return made
-
-
-BLKPARSE = "  8,0    3        1 {since:14.9f}   697  {{event}}   {letter} {sector} + {sectors} [fio]"
-FTRACE = (
-    "     a fio-1401    [001] ..... {since:.6f}: {{event}}: 7,0 {letter}S {sector} + "
-    "{sectors} [a fio]"
-)
-TRACES: dict[str, bytes] = {
-    "MSR Cambridge": lines("{filetime},hm,1,{word},{offset},{size},4131"),
-    "Alibaba block": lines("419,{letter},{offset},{size},{us}"),
-    "Tencent block": lines("{s},{sector},{sectors},{kind},1283"),
-    "SPC": lines("0,{sector},{size},{letter},{since:.6f}"),
-    "MQSim": lines("{ns} 0 {sector} {sectors} {other}"),
-    "hfplayer": lines("1,{us}.000,1,{hf},0,1,1,1,1,0,{sector},{sectors},1,6,1,56.910"),
-    "biosnoop": lines("{since:.6f} a b 697 vda {letter} {sector} {size} 0.40"),
-    "fio iolog 2": waits(),
-    "fio iolog 3": lines("{since_us} /dev/x {fio} {offset} {size}"),
-    "blkparse": lines(BLKPARSE).replace(b"{event}", b"Q"),
-    "ftrace": lines(FTRACE).replace(b"{event}", b"block_bio_queue"),
-    "blktrace": blktrace(),
-    "vscsi": vscsi(1),
+FORMATS = Golden("traces")
+TRACES = {name: case.input.encode("latin-1") for name, case in FORMATS.items()}
+HEADINGS = {
+    name: case.files["heading"].encode("latin-1")
+    for name, case in FORMATS.items()
+    if case.files
 }
 
 
@@ -124,19 +59,8 @@ def read(data: bytes, folder: Path, *words: str) -> list[tuple[int, ...]]:
 @pytest.mark.parametrize("name", TRACES)
 def test_each_format_is_told_and_read(name: str, tmp_path: Path) -> None:
     assert read(TRACES[name], tmp_path) == IOS
-    assert info_of(tmp_path / "trace").startswith(f"{name}: 3 I/Os in ")
-
-
-HEADINGS = {
-    "MSR Cambridge": b"Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n",
-    "Alibaba block": b"device_id,opcode,offset,length,timestamp\n",
-    "Tencent block": b"Timestamp,Offset,Size,IOType,VolumeID\n",
-    "SPC": b"ASU, LBA, Size, Opcode, Timestamp\n",
-    "hfplayer": b"#DUMP_OFFSET.I,ELAPSED_USECS.D,ELAPSED_TICKS.I,CMD.S\n",
-    "biosnoop": b"TIME(s)     COMM           PID    DISK    T SECTOR     BYTES  LAT(ms)\n",
-    "fio iolog 2": b"fio version 2 iolog\n",
-    "fio iolog 3": b"fio version 3 iolog\n",
-}
+    told = info_of(tmp_path / "trace")
+    assert told.startswith(f"{name.partition(',')[0]}: 3 I/Os in ")
 
 
 @pytest.mark.parametrize("name", HEADINGS)
@@ -151,7 +75,9 @@ def test_headings_of_columns_are_counted(name: str, tmp_path: Path) -> None:
     assert done.code == 2 and "there is no I/O in it" in done.err
 
 
-@pytest.mark.parametrize("name", sorted({*TRACES} - {"blktrace", "vscsi"}))
+@pytest.mark.parametrize(
+    "name", sorted(n for n in TRACES if n[:3] not in ("blk", "vsc") or n == "blkparse")
+)
 def test_comments_are_counted(name: str, tmp_path: Path) -> None:
     """Before a heading, and between the I/Os."""
     first, *others = TRACES[name].splitlines(keepends=True)
@@ -184,7 +110,7 @@ def test_the_formats_are_all_tried(tmp_path: Path) -> None:
     )
     assert {*" ".join(told[2].split()).split(", ")} == {
         *TRACES, "ioplan trace", "Parquet"
-    }  # fmt: skip
+    } - {"vscsi, version 2"}  # fmt: skip
 
 
 def test_parquet_is_read_by_its_columns(tmp_path: Path) -> None:
@@ -199,17 +125,16 @@ def test_parquet_is_read_by_its_columns(tmp_path: Path) -> None:
     assert "no column size" in ioplan("trace", "info", tmp_path / "t").err
 
 
-def test_the_second_version_of_vscsi(tmp_path: Path) -> None:
-    assert read(vscsi(2), tmp_path) == IOS
-    done = ioplan("trace", "info", file_of(vscsi(2)[:-3], tmp_path))
+def test_a_record_that_is_cut_off(tmp_path: Path) -> None:
+    done = ioplan("trace", "info", file_of(TRACES["vscsi, version 2"][:-3], tmp_path))
     assert "cut off at byte 80" in done.err
 
 
 def test_issued_events_count_where_none_is_queued(tmp_path: Path) -> None:
-    issued = lines(BLKPARSE).replace(b"{event}", b"D")
+    queued = TRACES["blkparse"]
+    issued = queued.replace(b" Q ", b" D ")
     assert read(issued, tmp_path) == IOS
-    both = issued + lines(BLKPARSE).replace(b"{event}", b"Q")
-    ios, left = converted(both, tmp_path)
+    ios, left = converted(issued + queued, tmp_path)
     assert left == {"events D": 3} and len(ios) == 3
 
 
@@ -242,7 +167,7 @@ def test_flush_fua_and_discard_are_kept(tmp_path: Path) -> None:
 
 
 def test_files_of_several_cpus_are_one_trace(tmp_path: Path) -> None:
-    whole, size = blktrace(), BLKTRACE.size + 3
+    whole, size = TRACES["blktrace"], BLKTRACE.size + 3
     (tmp_path / "sda.blktrace.0").write_bytes(whole[size : 2 * size])
     (tmp_path / "sda.blktrace.1").write_bytes(whole[:size] + whole[2 * size :])
     first = tmp_path / "sda.blktrace.0"
