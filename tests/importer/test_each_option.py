@@ -43,63 +43,9 @@ OPTIONS = {o.names[0]: o for options in TABLES.values() for o in options}
 NAMES = {name: one for one in OPTIONS.values() for name in one.names}
 
 
-# what becomes of a value
-
+VALUES = {name: one.input for name, one in Golden("option_values").items()}
+"""`asks`: a value that asks for something else, of a job; `is anyway`: what fio does."""
 TIMED = "rw=randrw\nruntime=2\ntime_based\nnorandommap\n"
-SIZED = "rw=write\n"
-PAUSED = f"{TIMED}thinktime=1000\niodepth=4\n"
-PROBES = {
-    "rw": (SIZED, "randread"),
-    "rwmixread": (TIMED, "30"),
-    "rwmixwrite": (TIMED, "30"),
-    "bs": (TIMED, "64k"),
-    "bsrange": (TIMED, "4k-64k"),
-    "bssplit": (TIMED, "4k/50:64k/50"),
-    "iodepth": (TIMED, "7"),
-    "numjobs": (TIMED, "7"),
-    "size": (TIMED, "1g"),
-    "filesize": (TIMED, "1g"),
-    "offset": (TIMED, "1g"),
-    "offset_increment": (f"{TIMED}numjobs=2\n", "1g"),
-    "io_size": (SIZED, "1g"),
-    "number_ios": (SIZED, "7"),
-    "loops": (SIZED, "7"),
-    "runtime": (SIZED, "7"),
-    "time_based": ("rw=write\nruntime=2\n", "1"),
-    "ramp_time": (TIMED, "7"),
-    "startdelay": (TIMED, "7"),
-    "stonewall": (f"{TIMED}[b]\n{TIMED}", "1"),
-    "wait_for": (f"{TIMED}[b]\n{TIMED}", "a"),
-    "thinktime": (TIMED, "7"),
-    "thinktime_blocks": (PAUSED, "7"),
-    "thinktime_blocks_type": (f"{PAUSED}thinktime_blocks=2\n", "issue"),
-    "rate": (TIMED, "7m"),
-    "rate_iops": (TIMED, "7"),
-    "rate_process": (f"{TIMED}rate_iops=10\n", "poisson"),
-    "norandommap": ("rw=randread\n", "1"),
-    "random_distribution": (TIMED, "zipf:1.2"),
-    "random_generator": (TIMED, "lfsr"),
-    "percentage_random": (TIMED, "30"),
-    "blockalign": (TIMED, "64k"),
-    "fsync": (TIMED, "7"),
-    "fdatasync": (TIMED, "7"),
-    "sync": (TIMED, "dsync"),
-    "zero_buffers": (TIMED, "1"),
-    "buffer_compress_percentage": (TIMED, "30"),
-    "buffer_pattern": (TIMED, "0x1"),
-    "dedupe_percentage": (TIMED, "30"),
-    "direct": (TIMED, "0"),
-    "buffered": (TIMED, "1"),
-    "ioengine": (TIMED, "psync"),
-    "kb_base": (f"{TIMED}size=1m\n", "1000"),
-    "filename": (TIMED, "a:b"),
-    "directory": (TIMED, "/x"),
-    "nrfiles": (TIMED, "7"),
-    "name": (TIMED, "b"),
-    "description": (TIMED, "about"),
-    "exitall": (f"{TIMED}[b]\n{TIMED}runtime=7\n", "1"),
-}
-"""A job with a value that asks for something else."""
 REPLAY = ("read_iolog", "replay_no_stall", "replay_time_scale", "replay_skip")
 """Of a job with a log: tests/importer/test_replays.py."""
 HEAD = "[a]\nioengine=libaio\ndirect=1\niodepth=4\n"
@@ -148,7 +94,11 @@ def test_none_is_dropped_without_a_word(name: str) -> None:
     """It changes the plan, or is told, or is of no matter and named as that."""
     option = NAMES[name]
     (job, value), *_ = (
-        *(PROBES[one] for one in option.names if one in PROBES),
+        *(
+            (VALUES[o]["job"], VALUES[o]["asks"])
+            for o in option.names
+            if "asks" in VALUES.get(o, ())
+        ),
         (TIMED, value_of(option)),
     )
     line = f"{name}={value}" if value else name
@@ -184,43 +134,10 @@ def test_the_table_is_that_of_the_installed_fio() -> None:
     assert not [one for one in messages if "is no option that is known" in one]
 
 
-ZERO = (
-    "atomic bs_is_seq_rand busy_poll cgroup_nodelete create_only deac "
-    "dedupe_global end_fsync end_syncfs exit_on_io_done fdp file_append "
-    "fill_device flow flow_id flow_sleep force_async fsync_on_close "
-    "ignore_zone_limits iodepth_low job_max_open_zones latency_run "
-    "latency_target latency_window max_latency max_open_zones md_per_io_size "
-    "mem_align nice offset_align openfiles pre_read ramp_size "
-    "rate_ignore_thinktime rate_iops_min rate_min read_beyond_wp readfua "
-    "serialize_overlap skip_bad sprandom steadystate_duration "
-    "steadystate_ramp_time stream_id thinkcycles thinktime_iotime "
-    "thinktime_spin trim_backlog trim_percentage uncached verify_async "
-    "verify_backlog verify_fatal verify_interval verify_offset write_barrier "
-    "writefua zonecapacity zonerange zonesize zoneskip"
-)
-ANYWAY = dict.fromkeys(ZERO.split(), "0") | {
-    "buffer_compress_chunk": "512",
-    "continue_on_error": "none",
-    "dataplacement": "none",
-    "dedupe_mode": "repeat",
-    "do_verify": "1",
-    "file_service_type": "roundrobin",
-    "io_submit_mode": "inline",
-    "iodepth_batch": "1",
-    "iodepth_batch_complete_min": "1",
-    "lockfile": "none",
-    "rate_cycle": "1000",
-    "rw_sequencer": "sequential",
-    "scramble_buffers": "1",
-    "verify": "none",
-    "zonemode": "none",
-}
-
-
-@pytest.mark.parametrize("name", ANYWAY)
+@pytest.mark.parametrize("name", [n for n, one in VALUES.items() if "is anyway" in one])
 def test_what_fio_does_anyway_is_no_loss(name: str) -> None:
     """By fio's own table: a default, or a number or a switch without one."""
-    value = ANYWAY[name]
+    value = VALUES[name]["is anyway"]
     assert asked(TIMED, f"{name}={value}").told == asked(TIMED).told
     if value != "none" and (one := NAMES.get(name)):
         assert one.kind != "STR_SET" and one.default in ("", value, "none")

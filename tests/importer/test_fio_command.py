@@ -220,59 +220,6 @@ def test_terse_has_fio_s_fields(folder: Path) -> None:
         assert mine.count("=") == other.count("=")
 
 
-REFUSED = {
-    "no job": ([], "Missing argument|name a job file"),
-    "no file": (["nowhere.fio"], "cannot read 'nowhere.fio'"),
-    "slip": (["--name=a", "--rww=read"], "no known option of a job, did you mean"),
-    "server": (["--server=x", "both.fio"], "--pass-through gives the call to fio"),
-    "globals": (["both.fio", "both.fio"], "which is for its own jobs only"),
-    "own": (["--showcmd", "both.fio"], "--showcmd is for fio itself"),
-    "every I/O": (
-        ["--name=a", "--rw=read", "--size=8m", "--direct=1", "--write_bw_log=l"],
-        "logs are averages over one log_avg_msec",
-    ),
-    "histogram log": (
-        ["--write_hist_log=l", "--log_avg_msec=500", "both.fio"],
-        "write_hist_log is not done",
-    ),
-    "format": (["--output-format=xml", "both.fio"], "is of normal, json"),
-    "terse": (["--terse-version=5", "both.fio"], "only version 3"),
-    "writes": (["--readonly", "both.fio"], "--readonly forbids it"),
-    "buffered": (["--name=a", "--rw=read", "--size=8m", "--filename=f"], "page cache"),
-    "targets of a backend that has one": (
-        [
-            *("--direct=1", "--size=8m", "--runtime=1", "--time_based", "--rw=read"),
-            *("--name=a", "--filename=f", "--name=b", "--filename=g"),
-            "--backend=sim",
-        ],
-        "2 targets ('f', 'g'), and a run has at most 1",
-    ),
-    "too many files": (
-        [*("--direct=1", "--size=8m", "--rw=read", "--name=a"), "--numjobs=257"],
-        "257 targets ('a.0.0', 'a.1.0', 'a.2.0', 'a.3.0'), and a run has at most 256",
-    ),
-    "no size": (
-        ["--name=a", "--rw=read", "--direct=1", "--runtime=1", "--time_based"],
-        "--create",
-    ),
-    "no value": (["--name=a", "--rw"], "--rw needs a value"),
-    "engine": (["--name=a", "--ioengine=net", "--filename=f"], "ioengine=net"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-@pytest.mark.promise("import.in_fios_place")
-def test_what_is_refused_does_nothing(name: str, folder: Path) -> None:
-    words, said = REFUSED[name]
-    before = sorted(folder.iterdir())
-    done = ioplan("fio", *words)
-    assert done.code == 2 and done.out == ""
-    assert any(part in done.err for part in said.split("|")), done.err
-    there = {path.name for path in folder.iterdir()} - {path.name for path in before}
-    assert there <= {"r.db", "r.db-reserve", "sessions"}
-    assert not any(folder.glob("sessions/*"))
-
-
 @pytest.mark.slow
 def test_a_file_is_made_where_fio_makes_one(folder: Path) -> None:
     words = ["--name=a", "--rw=read", "--size=8m", "--direct=1"]
