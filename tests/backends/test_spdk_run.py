@@ -16,7 +16,7 @@ from typing import Any
 import paths
 import pytest
 from accuracy import check_known_latency
-from spdk_jobs import LEFT_OUT, job, opened, real, stand_in
+from spdk_jobs import LEFT_OUT, RECORDINGS, job, opened, real, stand_in
 from started import ends, is_running
 
 from ioplan.backends import BackendError, TargetRequest
@@ -169,48 +169,16 @@ def test_a_stop_before_anything_was_done(bdevperf) -> None:  # type: ignore[no-u
     assert isinstance(last, Result | Failure)
 
 
-FAULTS = {
-    "dialogue rpc/E_error_bdev": ("device-error", "an I/O at block 56248 of EE_Malloc0 failed", 2),
-    "dialogue rpc/E_error_bdev_f": ("device-error", "5 I/Os failed", 2),
-    "dialogue rpc/I_bdev_deleted_midrun": ("ended-early", "after 2.00 s of 8 s", 8),
-    "dialogue rpc/H_SIGKILL": ("backend-died", "signal 9", 30),
-    **{f"start {name}": ("no-start", words, 0) for name, words in {
-        "err/coremask_too_big": "there is no core 4 on this host",
-        "err/cpu_core_lock_conflict": "process 10382, has core 0",
-        "err/hugepages_reserved_not_mounted": "no hugetlbfs is mounted",
-        "err/mem_too_big": "40000 MB were requested, 2048 MB",
-        "err/no_hugepages_bdevperf": "no hugepages",
-        "err/nohuge_s256_too_small": "too little memory",
-        "err/nonroot_huge": "run as root",
-        "err/aio_file_missing": "cannot open ./data/nope.img: No such file",
-        "err/bdevperf_nvme_no_target": "the NVMe target does not answer",
-        "err/unknown_method": "no call bdev_nosuch_create",
-        "err/uring_bdev_on_regular_file": "supports only block devices",
-        "nohuge/iobuf_small_s64": "too little memory",
-        "nohuge/iobuf_small_s128": "too little memory",
-    }.items()},
-    **{f"test {name}": ("backend-died", words, 0) for name, words in {
-        "err/buffers_exceed_mem": "no room for the I/O",
-        "err/io_larger_than_bdev": "larger than the device",
-        "err/unaligned_io_size": "1000 B is not a multiple of Malloc0's block of 512 B",
-        "err/wrong_bdev_name": "there is no device 'Nope'",
-        "err/target_dies_bdevperf_nvme_default": "an I/O at block",
-        "err/target_dies_bdevperf_nvme_losstimeout_f": "bdevperf is gone",
-    }.items()},
-}  # fmt: skip
-"""By manner and transcript: the cause, words of the message, and seconds of the mix."""
-
-
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", [n for n, one in RECORDINGS.items() if one.expected])
 def test_what_goes_wrong_is_a_failure_with_its_reason(
     name: str, tmp_path: Path
 ) -> None:
     """Of a test, at the start, and of a process that dies in a test."""
-    (manner, transcript), (cause, words, mix_s) = name.split(), FAULTS[name]
-    asked = job(**{**LONG_MIX, "run_ns": mix_s * SECOND_NS} if mix_s else {})
-    last = ran(stand_in(tmp_path, transcript, manner), asked)[-1]
+    of = RECORDINGS[name].expected
+    long = {**LONG_MIX, "run_ns": of["seconds"] * SECOND_NS} if of["seconds"] else {}
+    last = ran(stand_in(tmp_path, name, of["manner"]), job(**long))[-1]
     assert isinstance(last, Failure), last
-    assert last.cause == cause and words in last.message
+    assert last.cause == of["cause"] and of["says"] in last.message
 
 
 @pytest.mark.long_but_first

@@ -10,6 +10,7 @@ import pytest
 from fio_documents import NOTHING, direction, document, job
 from fio_jobs import NEEDS_FIO
 
+from golden import Golden
 from ioplan.language import Source
 from ioplan.records import Interval
 from ioplan_importer import (
@@ -19,37 +20,6 @@ from ioplan_importer import (
     import_results,
     log_of,
 )
-
-JOBS = """\
-[global]
-filename=x
-size=1m
-ioengine=null
-bs=4k
-time_based
-runtime=1200ms
-rate_iops=500
-[all]
-rw=randrw
-rwmixread=70
-bssplit=4k/50:8k/50
-ramp_time=200ms
-write_lat_log=all
-[means]
-stonewall
-rw=randread
-numjobs=2
-group_reporting
-write_lat_log=means
-write_bw_log=means
-write_iops_log=means
-log_avg_msec=250
-[histograms]
-stonewall
-rw=read
-write_hist_log=histograms
-log_hist_msec=500
-"""
 
 
 def series(
@@ -162,7 +132,7 @@ def test_logs_that_say_too_little() -> None:
 
 def of_fio(folder: Path) -> ImportedSession:
     """A result and all its logs, each in a read of its own."""
-    (folder / "j.fio").write_text(JOBS)
+    (folder / "j.fio").write_text(Golden("fio_results")["logs.fio"].input)
     words = ["fio", "--output-format=json+", "--output=r.json", "j.fio"]
     subprocess.run(words, cwd=folder, check=True)
     logs = [Source(str(p), p.read_text()) for p in sorted(folder.glob("*.log"))]

@@ -12,7 +12,11 @@ from fio_jobs import NEEDS_FIO
 
 from golden import Golden
 
-IMPORTS = Golden("imports")
+IMPORTS, PROOFS = Golden("imports"), Golden("fio_proofs")
+
+
+def proofs_of(kind: str) -> list[str]:
+    return [name for name in PROOFS if name.startswith(kind)]
 
 
 @pytest.fixture
@@ -35,24 +39,9 @@ def test_what_imports_whole_is_equal(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("without_fio")
-@pytest.mark.parametrize(
-    ("options", "differing"),
-    [
-        ("iodepth=8\nioengine=libaio\nthinktime=5\nthinktime_blocks=4", "thinktime_blocks_type differs"),
-        ("runtime=30", "time_based differs"),
-        ("startdelay=5", "startdelay differs"),
-        ("bs=4k,8k\nrw=randrw\nblockalign=4k,16k", "blockalign differs"),
-        ("runtime=9\ntime_based\nzonemode=strided\nzonesize=1m", "left out: zonemode, zonesize"),
-        ("runtime=9\ntime_based", ""),
-        ("rw=write\nbs=96k\nsize=1g", ""),
-        ("rw=write\nsize=10%", ""),
-        ("rw=write\nrate_iops=500,", ""),
-        ("rw=write\nfsync=8\nfdatasync=16", ""),
-        ("rw=write\nzero_buffers\ndedupe_percentage=20", ""),
-        ("rw=write\nruntime=0", ""),
-    ],
-)  # fmt: skip
-def test_a_loss_is_a_difference(options: str, differing: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", proofs_of("loss"))
+def test_a_loss_is_a_difference(name: str, tmp_path: Path) -> None:
+    options, differing = PROOFS[name].input, PROOFS[name].expected
     job = tmp_path / "j.fio"
     rw = "" if "rw=" in options else "rw=randread\n"
     head = "norandommap\n" if "rw=write" not in options else ""
@@ -96,40 +85,14 @@ def test_a_direction_of_fio_goes_on_from_its_own_last_io(tmp_path: Path) -> None
         assert went_on == pytest.approx(1 - drawn, abs=0.07)
 
 
-FLUSHING = "[j]\nfilename=j.bin\nsize=16m\ndirect=1\nbs=4k\ntime_based\nruntime=1\n"
-
-
 @pytest.mark.usefixtures("without_fio")
-@pytest.mark.parametrize(
-    ("lines", "told"),
-    [
-        ("rw=randwrite\nioengine=psync\nfsync=1", ""),
-        ("rw=randwrite\nioengine=psync\nfdatasync=8\niodepth=32", ""),  # depth of 1
-        ("rw=randwrite\nioengine=libaio\nfsync=1", ""),
-        ("rw=randwrite\nioengine=libaio\nfsync=1\niodepth=32", "blocks its job"),
-        ("rw=randwrite\nioengine=libaio\nfdatasync=1\niodepth=32", "blocks its job"),
-        ("rw=write\nioengine=libaio\nfdatasync=64\niodepth=2", "blocks its job"),
-        ("rw=randwrite\nioengine=io_uring\nfsync=1\niodepth=4", "before 3.38"),
-        (
-            "rw=randrw\nnorandommap\nioengine=psync\nfdatasync=1\nrwmixread=10",
-            "before 3.38",
-        ),
-        (
-            "rw=randwrite\nioengine=libaio\nfsync=1\niodepth=8\nrate_iops=9",
-            "leaves out",
-        ),
-        ("rw=write\nioengine=psync\nfsync=4\nfdatasync=6", "each 4 and each 6"),
-        ("rw=write\nioengine=psync\nfsync=4\nfdatasync=8", ""),
-        ("rw=randread\nioengine=libaio\nfsync=1\niodepth=32", ""),  # writes nothing
-        ("rw=randwrite\nioengine=libaio\nfsync=0\niodepth=32", ""),
-    ],
-)
+@pytest.mark.parametrize("name", proofs_of("flush"))
 def test_flushes_that_fio_does_otherwise_are_told_and_refused_by_all(
-    tmp_path: Path, lines: str, told: str
+    name: str, tmp_path: Path
 ) -> None:
     """The import, the proof and `ioplan fio`."""
-    job = tmp_path / "j.fio"
-    job.write_text(f"{FLUSHING}{lines}\n")
+    job, told = tmp_path / "j.fio", PROOFS[name].expected
+    job.write_text(PROOFS[name].input)
     plain = ioplan("import", job, "-o", tmp_path / "j.ioplan")
     assert (plain.code, told in plain.err) == (bool(told), True), plain.err
     assert ("converted completely" in plain.out) is not bool(told)
@@ -141,26 +104,12 @@ def test_flushes_that_fio_does_otherwise_are_told_and_refused_by_all(
 
 
 @pytest.mark.usefixtures("without_fio")
-@pytest.mark.parametrize(
-    ("head", "tail", "files"),
-    [
-        ("[files]\ndirectory=work", "numjobs=4", 4),
-        ("[files]", "numjobs=4", 4),
-        ("[files]", "", 0),
-        ("[files]\nfilename=x", "numjobs=4", 0),
-        ("[files]\ndirectory=work\nfilename=x", "numjobs=4", 0),
-        ("[/dev/nvme77n1]", "numjobs=4", 0),
-        ("[one]\nrw=read\nsize=1m\ndirect=1\n[two]\nstonewall", "", 2),
-        ("[global]\nfilename=x\n[one]\nrw=read\nsize=1m\ndirect=1\n[two]", "", 0),
-    ],
-)
+@pytest.mark.parametrize("name", proofs_of("files"))
 def test_files_of_several_jobs_are_told_and_refused_by_all(
-    tmp_path: Path, head: str, tail: str, files: int
+    name: str, tmp_path: Path
 ) -> None:
-    job = tmp_path / "j.fio"
-    more = "rw=randwrite\nnorandommap\nbs=8k\nsize=16m\ndirect=1\nioengine=psync"
-    timed = "time_based\nruntime=1" if "[one]" not in head else ""
-    job.write_text(f"{head}\n{more}\n{timed}\n{tail}\n")
+    job, files = tmp_path / "j.fio", PROOFS[name].expected
+    job.write_text(PROOFS[name].input)
     told = f"on {files} files of its own"
     plain = ioplan("import", job, "-o", tmp_path / "j.ioplan")
     assert (told in plain.err) is bool(files), plain.err
