@@ -8,16 +8,17 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import paths
 import pytest
 from command import ioplan, plan_file
-from figures import record, run
+from figures import run
 from paths import ROOT
 from postgres import needs_postgres, postgres, psql
-from sessions import put, session
+from sessions import put
 
 from ioplan.records import Drive, Verdict
 from ioplan.results.store import COLUMNS, Store, push
@@ -33,6 +34,16 @@ def server() -> Iterator[str]:
         yield address
 
 
+def new_database(server: str, name: str) -> str:
+    """An empty database of this name; its address."""
+    import psycopg
+
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute(f'DROP DATABASE IF EXISTS "{name}"')
+        connection.execute(f'CREATE DATABASE "{name}"')
+    return server.replace("/postgres?", f"/{name}?")
+
+
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     path = tmp_path / "lab.db"
@@ -42,34 +53,26 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def shared(server: str, file: Path, request: pytest.FixtureRequest) -> str:
+def shared(server: str, file: Path) -> str:
     """A database with what the file has."""
     import psycopg
 
-    name = f"t{abs(hash(request.node.name))}"
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')
-    address = server.replace("/postgres?", f"/{name}?")
+    address = new_database(server, "views")
     Store.at(address).close()
     with psycopg.connect(address) as there, closing(sqlite3.connect(file)) as here:
+        there.execute("SET session_replication_role = replica")
         for table in COLUMNS.keys() - {"meta"}:
-            names = COLUMNS[table]
-            rows = here.execute(f"SELECT {', '.join(names)} FROM {table}").fetchall()
-            marks = ", ".join(["%s"] * len(names))
-            there.execute("SET session_replication_role = replica")
-            there.cursor().executemany(
-                f"INSERT INTO {table} ({', '.join(names)}) VALUES ({marks})", rows
-            )
+            names = ", ".join(COLUMNS[table])
+            rows = here.execute(f"SELECT {names} FROM {table}").fetchall()
+            marks = ", ".join(["%s"] * len(COLUMNS[table]))
+            query = f"INSERT INTO {table} ({names}) VALUES ({marks})"
+            there.cursor().executemany(query, rows)
     return address
 
 
 VIEWS = {
-    "v_session": "session",
-    "v_run": "session, seq",
-    "v_verdict": "session, seq",
-    "v_drive": "drive",
-    "v_tag": "session, tag",
-    "v_job": "job",
+    **{"v_session": "session", "v_run": "session, seq", "v_verdict": "session, seq"},
+    **{"v_drive": "drive", "v_tag": "session, tag", "v_job": "job"},
 }
 
 
@@ -79,36 +82,29 @@ VIEWS = {
 def test_each_view_is_the_same_in_both(shared: str, file: Path) -> None:
     import psycopg
 
+    words = {"tags": ("nightly", "lab2"), "note": "a new cable", "drive": DRIVE}
     for place in (shared, file):
         with Store.at(place) as store:
-            one = session(tags=("nightly", "lab2"), note="a new cable", drive=DRIVE)
-            store.begin(one)
-            store.add(record(1), run(1)[1])
+            put(store, run(1), **words)
     with psycopg.connect(shared) as there, closing(sqlite3.connect(file)) as here:
         for view, order in VIEWS.items():
             query = f"SELECT * FROM {view} ORDER BY {order}"
-            ours, theirs = here.execute(query), there.execute(query)
-            assert names(ours) == names(theirs)
-            mine, other = ours.fetchall(), theirs.fetchall()
-            assert len(mine) == len(other) > 0
-            for one_row, other_row in zip(mine, other, strict=True):
-                assert plain(one_row) == plain(other_row), view
-
-
-def names(cursor: Any) -> list[str]:
-    return [column[0] for column in cursor.description]
+            (ours, mine), (theirs, other) = (
+                ([column[0] for column in found.description], [*map(plain, found)])
+                for found in (here.execute(query), there.execute(query))
+            )
+            assert ours == theirs and len(mine) > 0 and mine == other, view
 
 
 def plain(row: Sequence[Any]) -> list[Any]:
     """JSON as what it says, and figures to what a time of day is exact to."""
-    return [
-        json.loads(value)
-        if isinstance(value, str) and value[:1] in ("{", "[")
-        else pytest.approx(value, abs=1e-4)
-        if isinstance(value, float)
-        else value
-        for value in row
-    ]
+
+    def one(value: Any) -> Any:
+        if isinstance(value, str) and value[:1] in ("{", "["):
+            return json.loads(value)
+        return pytest.approx(value, abs=1e-4) if isinstance(value, float) else value
+
+    return [one(value) for value in row]
 
 
 PLAN = """test "T" {
@@ -122,14 +118,9 @@ PLAN = """test "T" {
 @pytest.fixture
 def lab(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[tuple[str, Path]]:
+) -> tuple[str, Path]:
     """A lab that names a database of its own, and this host's own store."""
-    import psycopg
-
-    with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute("DROP DATABASE IF EXISTS lab")
-        connection.execute("CREATE DATABASE lab")
-    address = server.replace("/postgres?", "/lab?")
+    address = new_database(server, "lab")
     file, home = tmp_path / "lab.toml", tmp_path / "home"
     targets = "".join(f'[targets.{name}]\npath = "/x/{name}"\n' for name in "ab")
     said = f'backend = "sim"\nresults = "{address}"\n{targets}'
@@ -137,7 +128,7 @@ def lab(
     monkeypatch.delenv("IOPLAN_STORE", raising=False)
     monkeypatch.setenv("IOPLAN_LAB", str(file))
     monkeypatch.setenv("XDG_DATA_HOME", str(home))
-    yield address, home / "ioplan/results.db"
+    return address, home / "ioplan/results.db"
 
 
 @pytest.mark.long
@@ -145,56 +136,46 @@ def lab(
 def test_the_results_of_the_lab_are_read(
     lab: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address, own = lab
-    plan = plan_file(tmp_path, PLAN)
-    words = ("--target", "all", "--create", "1GiB", "--tag", "nightly", "--quiet")
-    assert ioplan("run", plan, *words).code == 0
+    """Without being told."""
+    (address, own), plan = lab, plan_file(tmp_path, PLAN)
+    words = ("--create", "1GiB", "--quiet", "--target")
+    assert ioplan("run", plan, *words, "all", "--tag", "nightly").code == 0
     done = ioplan("ls", "--tag", "nightly", "--format", "jsonl")
     assert "note: from postgresql://" in done.err and f"--store {own}" in done.err
-    job = done.lines[0]["job"]
+    job = str(done.lines[0]["job"])
+    first, second = f"{job}-001", f"{job}-002"
     assert sorted(str(one["lab_name"]) for one in done.lines) == ["a", "b"]
     own.rename(tmp_path / "away.db")  # what follows can come from nowhere else
-    assert f"{job}-002" in ioplan("show", str(job)).out
-    assert ioplan("report", str(job), "-o", tmp_path / "r.html").code == 0
-    assert ioplan("compare", f"{job}-001", f"{job}-002").code in (0, 1)
+    assert second in ioplan("show", job).out
+    assert ioplan("report", job, "-o", tmp_path / "r.html").code == 0
+    assert ioplan("compare", first, second).code in (0, 1)
     assert "2 sessions" in ioplan("history").out
-    assert ioplan("export", f"{job}-001", "--format", "csv").out.count("nightly") > 1
+    assert ioplan("export", first, "--format", "csv").out.count("nightly") > 1
     (tmp_path / "away.db").rename(own)
 
-    away = ("--store", own)
-    assert ioplan("ls", *away).err == ""
-    later = ioplan("run", plan, "--target", "a", "--create", "1GiB", "--quiet", *away)
-    assert later.code == 0
-    told = ioplan("tag", f"{job}-001", "good")
-    assert told.out == f"{job}-001: good nightly\n"
+    assert ioplan("ls", "--store", own).err == ""
+    assert ioplan("run", plan, *words, "a", "--store", own).code == 0
+    assert ioplan("tag", first, "good").out == f"{first}: good nightly\n"
     for place in (own, address):
         with Store.to_read(place) as store:
-            assert store.session(f"{job}-001").tags == ("good", "nightly")
-
+            assert store.session(first).tags == ("good", "nightly")
     monkeypatch.setenv("IOPLAN_STORE", str(own))
     assert ioplan("ls").err == ""
 
 
 @needs_postgres
 def test_what_is_not_there_is_from_here(lab: tuple[str, Path], tmp_path: Path) -> None:
+    """And a lab that cannot be reached is one clear error."""
     _, own = lab
-    with Store.open(own) as store:
-        store.begin(session())
-        store.add(record(1), run(1)[1])
-    done = ioplan("show", session().id)
-    assert done.code == 0 and session().id in done.out
+    id = put(own, run(1))
+    done = ioplan("show", id)
+    assert done.code == 0 and id in done.out
     assert f"note: not there yet; from this host's {own}" in done.err
     assert "has no session '2027'" in ioplan("show", "2027").err
-
-
-@needs_postgres
-def test_a_lab_out_of_reach_is_one_error(lab: tuple[str, Path], tmp_path: Path) -> None:
-    _, own = lab
     file = tmp_path / "lab.toml"
     file.write_text(file.read_text().replace("host=", "host=/nowhere"))
     done = ioplan("ls")
-    assert done.code != 0 and done.out == ""
-    assert "cannot be reached" in done.err
+    assert done.code != 0 and done.out == "" and "cannot be reached" in done.err
     assert f"to read this host's own results: --store {own}" in done.err
     assert ioplan("ls", "--store", own).code == 0
 
@@ -260,55 +241,53 @@ def as_grafana_asks(query: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def filled() -> Iterator[Any]:
+def filled(server: str) -> Iterator[Any]:
     """Two lanes of a job and a session by hand, with runs and verdicts."""
     import psycopg
 
     more = {"job": LANES_JOB, "person": "ada", "host_name": "h1", "drive": LAB_DRIVE}
-    missed = {"limit": 1.0, "unit": "ms", "expectation": "expect p99 < 1ms"}
-    with postgres() as address:
-        with Store.at(address) as store:
-            for number in (1, 2):
-                id = f"{LANES_JOB}-{number:03}"
-                told = {"tags": ("nightly",), "note": "why", **more}
-                put(store, run(1), run(2), id=id, **told)
-                store.add_verdicts(
-                    id, 1, [Verdict(outcome="failed", actual=2.0, **missed)]
-                )
-                store.finish(id, "ok", "2026-11-21T06:45:12Z")
-            put(store, id="20261121-070000-abcd", ended="failed")
-        with psycopg.connect(address) as connection:
-            yield connection
+    more |= {"tags": ("nightly",), "note": "why"}
+    limit = {"expectation": "expect p99 < 1ms", "limit": 1.0, "unit": "ms"}
+    missed = Verdict(outcome="failed", actual=2.0, **limit)
+    address = new_database(server, "filled")
+    with Store.at(address) as store:
+        for number in (1, 2):
+            id = put(store, run(1), run(2), id=f"{LANES_JOB}-{number:03}", **more)
+            store.add_verdicts(id, 1, [missed])
+            store.finish(id, "ok", "2026-11-21T06:45:12Z")
+        put(store, id="20261121-070000-abcd", ended="failed")
+    with psycopg.connect(address) as connection:
+        yield connection
+
+
+FIRST_ROWS: dict[str, dict[str, Any]] = {
+    "Sessions with a missed expectation": {"missed": 2},
+    "Sessions that failed": {"failed": 1},
+    "Drives": {"lab_name": "gen5-1", "sessions": 2},
+    "Jobs": {"person": "ada", "lanes": 2, "lanes_ok": 2},
+    "Sessions by tag": {"tag": "nightly", "sessions": 2},
+    "Missed expectations": {"actual": 2.0, "limit": 1.0},
+}
 
 
 @needs_postgres
-@pytest.mark.parametrize("title", targets("postgresql"))
-def test_a_panel_shows_what_there_is(title: str, filled: Any) -> None:
-    target = targets("postgresql")[title]
-    found = filled.execute(as_grafana_asks(target["rawSql"]))
-    names = [one.name for one in found.description]
-    rows = [dict(zip(names, row, strict=True)) for row in found]
-    assert rows and all(v is not None for row in rows for v in list(row.values())[:1])
-    if target["format"] == "time_series":
-        assert names == ["time", "metric", "value"] and len(rows) == 4
-        assert all(row["value"] > 0 for row in rows)
-        assert {row["metric"][:9] for row in rows} == {"S4EV demo"}
-    wanted = {
-        "Sessions with a missed expectation": {"missed": 2},
-        "Sessions that failed": {"failed": 1},
-        "Drives": {"lab_name": "gen5-1", "sessions": 2},
-        "Jobs": {"person": "ada", "lanes": 2, "lanes_ok": 2},
-        "Sessions by tag": {"tag": "nightly", "sessions": 2},
-        "Missed expectations": {"actual": 2.0, "limit": 1.0},
-    }
-    assert wanted.get(title, {}).items() <= rows[0].items()
-
-
-@needs_postgres
-def test_the_choices_are_those_that_there_are(filled: Any) -> None:
+def test_panels_show_what_there_is(filled: Any) -> None:
+    """And choices are those that there are."""
+    for title, target in targets("postgresql").items():
+        found = filled.execute(as_grafana_asks(target["rawSql"]))
+        names = [one.name for one in found.description]
+        rows = [dict(zip(names, row, strict=True)) for row in found]
+        assert rows and all(row[names[0]] is not None for row in rows), title
+        if target["format"] == "time_series":
+            assert names == ["time", "metric", "value"] and len(rows) == 4
+            assert all(row["value"] > 0 for row in rows)
+            assert {row["metric"][:9] for row in rows} == {"S4EV demo"}
+        assert FIRST_ROWS.get(title, {}).items() <= rows[0].items(), title
     asked = [one for one in BOARD["templating"]["list"] if one["type"] == "query"]
-    found = {one["name"]: [r for (r,) in filled.execute(one["query"])] for one in asked}
-    assert found == {"drive": ["/dev/sim0", "S4EV"], "plan": ["demo"]}
+    choices = {
+        one["name"]: [r for (r,) in filled.execute(one["query"])] for one in asked
+    }
+    assert choices == {"drive": ["/dev/sim0", "S4EV"], "plan": ["demo"]}
 
 
 def test_live_panels_ask_for_metrics_that_the_desk_has() -> None:
@@ -324,10 +303,7 @@ def test_panels_do_not_overlap() -> None:
     taken: set[tuple[int, int]] = set()
     for one in PANELS:
         at = one["gridPos"]
-        cells = {
-            (x, y)
-            for x in range(at["x"], at["x"] + at["w"])
-            for y in range(at["y"], at["y"] + at["h"])
-        }
-        assert not cells & taken and at["x"] + at["w"] <= 24, one["title"]
-        taken |= cells
+        columns, rows = (range(at[k], at[k] + at[n]) for k, n in ("xw", "yh"))
+        assert taken.isdisjoint(product(columns, rows)), one["title"]
+        assert columns.stop <= 24, one["title"]
+        taken |= {*product(columns, rows)}

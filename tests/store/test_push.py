@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,12 @@ PLAN = """test "T" {
   expect errors == 0
 }
 """
+
 MADE = measurement()
+
 NOW = "2026-11-21T06:00:00Z"
-HELD = Verdict(
-    expectation="iops > 1000", outcome="held", actual=2000, limit=1000, unit="1/s"
-)
+
+HELD = Verdict(expectation="iops > 1000", outcome="held", actual=2, limit=1, unit="1/s")
 
 
 @pytest.fixture(scope="module")
@@ -58,13 +60,15 @@ def database(server: Server, request: pytest.FixtureRequest) -> str:
 def contents(store: Store) -> list[object]:
     """All that a reader of a store can see of its sessions."""
     return [
-        (one, list(store.records(one.id)), store.events(one.id), details(store, one.id))
+        (
+            one,
+            records,
+            store.events(one.id),
+            [store.detail(one.id, r.seq) for r in records],
+        )
         for one in store.sessions()
+        for records in [list(store.records(one.id))]
     ]
-
-
-def details(store: Store, id: str) -> list[object]:
-    return [store.detail(id, one.seq) for one in store.records(id)]
 
 
 def filled(path: Path, runs: int, id: str = SESSION_ID) -> Store:
@@ -79,6 +83,13 @@ def tables_walked(file: Path, statement: str) -> list[str]:
     with sqlite3.connect(file) as plain:
         steps = [row[3] for row in plain.execute(f"EXPLAIN QUERY PLAN {statement}")]
     return [step for step in steps if step.startswith("SCAN")]
+
+
+@pytest.fixture
+def both(tmp_path: Path, database: str) -> Iterator[tuple[Store, Store]]:
+    """A store with a session of three runs, and an empty one that a lab shares."""
+    with filled(tmp_path / "a.db", 3) as local, Store.at(database) as shared:
+        yield local, shared
 
 
 @pytest.mark.long
@@ -97,41 +108,52 @@ def test_what_is_pushed_is_what_was_there(tmp_path: Path, database: str) -> None
 @needs_postgres
 @pytest.mark.long
 def test_a_session_is_complete_with_its_runs(
-    tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch
+    both: tuple[Store, Store], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As where the database's disk is full once the session's row is there."""
-    with filled(tmp_path / "a.db", 3) as local, Store.at(database) as shared:
-        id = session().id
-        local.finish(id, "ok", NOW)
-        with monkeypatch.context() as broken:
-            broken.setattr(push_module, "_push_runs", _no_room)
-            with pytest.raises(StoreError, match="no room"):
-                list(push(local, shared))
-        (seen,) = shared.overview()
-        assert (seen.status, seen.runs, seen.ended_at) == ("running", 0, None)
-        assert [one.runs for one in push(local, shared)] == [3]
-        (seen,) = shared.overview()
-        assert (seen.status, seen.runs, seen.ended_at) == ("ok", 3, NOW)
+    """Not before, as where the database's disk is full once the session's row is there."""
+    local, shared = both
+    local.finish(session().id, "ok", NOW)
 
+    def no_room(*stores: object) -> int:
+        raise StoreError("the store reports: no room")
 
-def _no_room(*stores: object) -> int:
-    raise StoreError("the store reports: no room")
+    with monkeypatch.context() as broken:
+        broken.setattr(push_module, "_push_runs", no_room)
+        with pytest.raises(StoreError, match="no room"):
+            list(push(local, shared))
+    (seen,) = shared.overview()
+    assert (seen.status, seen.runs, seen.ended_at) == ("running", 0, None)
+    assert [one.runs for one in push(local, shared)] == [3]
+    (seen,) = shared.overview()
+    assert (seen.status, seen.runs, seen.ended_at) == ("ok", 3, NOW)
 
 
 @needs_postgres
-def test_what_comes_later_is_sent_later(tmp_path: Path, database: str) -> None:
-    with filled(tmp_path / "a.db", 3) as local, Store.at(database) as shared:
-        id = session().id
-        list(push(local, shared))
-        local.add(*run(4, MADE))
-        local.add_verdicts(id, 2, [HELD])
-        local.finish(id, "ok", NOW)
-        assert [one.runs for one in push(local, shared)] == [1]
-        assert contents(shared) == contents(local)
-        local.add_verdicts(id, 2, [HELD.model_copy(update={"outcome": "failed"})])
-        local.add_event(id, SessionEvent(at=NOW, kind="resumed", text="again"))
-        list(push(local, shared))
-        assert contents(shared) == contents(local)
+def test_what_comes_later_is_sent_later(
+    both: tuple[Store, Store], tmp_path: Path
+) -> None:
+    """But not to another session of that id; a history is the same in both."""
+    local, shared = both
+    id, runs = session().id, ["run-1", "run-2"]
+    list(push(local, shared))
+    local.add(*run(4, MADE))
+    local.add_verdicts(id, 2, [HELD])
+    local.finish(id, "ok", NOW)
+    assert [one.runs for one in push(local, shared)] == [1]
+    assert contents(shared) == contents(local)
+    local.add_verdicts(id, 2, [HELD.model_copy(update={"outcome": "failed"})])
+    local.add_event(id, SessionEvent(at=NOW, kind="resumed", text="again"))
+    filled(tmp_path / "a.db", 2, "20261120-060000-aaaa").close()
+    list(push(local, shared))
+    assert contents(shared) == contents(local)
+    with Store.open(tmp_path / "b.db") as foreign:
+        foreign.begin(session(target="another drive"))
+        with pytest.raises(StoreError, match="its target is another one"):
+            list(push(foreign, shared))
+    assert contents(shared) == contents(local)
+    found = history(shared, "demo", runs, Question())
+    assert found == history(local, "demo", runs, Question())
+    assert [len(one.points) for one in found.series] == [2, 2]
 
 
 def test_pushing_looks_at_one_only(
@@ -148,48 +170,18 @@ def test_pushing_looks_at_one_only(
             super().__init__(*words, **more)
             self.set_trace_callback(heard.append)
 
-    with (
-        Store.open(tmp_path / "a.db") as local,
-        Store.open(tmp_path / "b.db") as shared,
-    ):
+    local, shared = (Store.open(tmp_path / name) for name in ("a.db", "b.db"))
+    with local, shared, monkeypatch.context() as traced:
         for store in (local, shared):
             store.close()  # what is opened from now on is traced
-        monkeypatch.setattr(
-            sqlite3, "connect", partial(sqlite3.connect, factory=Traced)
-        )
+        connect = partial(sqlite3.connect, factory=Traced)
+        traced.setattr(sqlite3, "connect", connect)
         assert [one.runs for one in push(local, shared, ids[:1])] == [2]
         said = list(heard)
         assert shared.ids() == ids[:1]
-    monkeypatch.undo()
     asked = [one for one in said if one.split()[0] in ("SELECT", "INSERT", "UPDATE")]
     assert len(asked) > 20
     assert not [one for one in asked if tables_walked(tmp_path / "b.db", one)]
-
-
-@needs_postgres
-def test_a_history_is_the_same_in_both(tmp_path: Path, database: str) -> None:
-    path, runs = tmp_path / "a.db", ["run-1", "run-2"]
-    filled(path, 2, "20261120-060000-aaaa").close()
-    with filled(path, 2) as local, Store.at(database) as shared:
-        list(push(local, shared))
-        found = history(shared, "demo", runs, Question())
-        assert found == history(local, "demo", runs, Question())
-    assert [len(one.points) for one in found.series] == [2, 2]
-
-
-@needs_postgres
-def test_another_session_of_that_id_is_refused(tmp_path: Path, database: str) -> None:
-    other = session().model_copy(update={"target": "another drive"})
-    with (
-        filled(tmp_path / "a.db", 2) as local,
-        Store.open(tmp_path / "b.db") as foreign,
-        Store.at(database) as shared,
-    ):
-        list(push(local, shared))
-        foreign.begin(other)
-        with pytest.raises(StoreError, match="its target is another one"):
-            list(push(foreign, shared))
-        assert contents(shared) == contents(local)
 
 
 @needs_postgres
@@ -216,29 +208,22 @@ def test_a_foreign_database_gets_no_tables(database: str, made: str, said: str) 
 @needs_postgres
 def test_many_hosts_push_at_once(tmp_path: Path, database: str) -> None:
     """Into an empty database, and one of the sessions twice."""
-    ids = ["20261121-050000-aaaa", "20261121-050001-bbbb", "20261121-050001-bbbb"]
-    failures: list[BaseException] = []
+    first, second = "20261121-050000-aaaa", "20261121-050001-bbbb"
 
     def send(number: int, id: str) -> None:
-        try:
-            path = tmp_path / f"{number}.db"
-            with filled(path, 60, id) as local, Store.at(database) as shared:
-                list(push(local, shared))
-        except BaseException as error:
-            failures.append(error)
+        path = tmp_path / f"{number}.db"
+        with filled(path, 60, id) as local, Store.at(database) as shared:
+            list(push(local, shared))
 
-    threads = [threading.Thread(target=send, args=one) for one in enumerate(ids)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(send, range(3), (first, second, second)))
     with Store.at(database) as shared:
-        assert [shared.count(one) for one in sorted(set(ids))] == [60, 60]
+        assert [shared.count(one) for one in (first, second)] == [60, 60]
 
 
 MANY = 320
 """Runs, of which 50 are sent at once: far more than arrive before the push is killed."""
+
 PUSHER = """
 import sys
 from ioplan.results.store.pushing import push
@@ -273,14 +258,13 @@ def test_tags_join_those_that_are_there(tmp_path: Path) -> None:
     """People tag a session here and there; its drive goes with it."""
     drive = Drive(serial="S4EV", firmware="1.0")
     made = session(tags=("here",), note="first", drive=drive, person="ada", job="J")
-    told = SessionEvent(at=NOW, kind="tagged", text="+later")
     with Store.open(tmp_path / "a.db") as local, Store.open(tmp_path / "b.db") as there:
         local.begin(made)
         assert len(list(push(local, there))) == 1
         assert there.sessions() == [made]
         there.change_words(made.id, ["there"], note="second")
         local.change_words(made.id, ["later"], note="")
-        local.add_event(made.id, told)
+        local.add_event(made.id, SessionEvent(at=NOW, kind="tagged", text="+later"))
         assert len(list(push(local, there))) == 1
         words = {"tags": ("here", "later", "there"), "note": "second"}
         assert there.sessions() == [made.model_copy(update=words)]
@@ -313,36 +297,38 @@ def test_a_killed_server_gets_the_rest(
             assert contents(shared) == contents(local)
 
 
+def lab_file(folder: Path, database: str, more: str = "") -> Path:
+    """A lab whose results are shared there, on simulated drives."""
+    lab = folder / "lab.toml"
+    lab.write_text(f'backend = "sim"\nresults = "{database}"\n{more}')
+    return lab
+
+
 @pytest.mark.slow
 @needs_postgres
 @pytest.mark.long
 def test_a_lab_shares_its_runs(tmp_path: Path, database: str, store_path: Path) -> None:
     """`run` pushes by itself; ls, show, report and export read from there."""
-    lab = tmp_path / "lab.toml"
-    lab.write_text(f'backend = "sim"\nresults = "{database}"\n')
-    plan = plan_file(tmp_path, PLAN)
+    lab, plan = lab_file(tmp_path, database), plan_file(tmp_path, PLAN)
     done = ioplan("run", plan, "--lab", lab, "--create", "1GiB")
     assert done.code == 0, done.err
     assert ioplan("push", "--lab", lab).out.startswith("0 sessions, 0 runs sent")
     shared = ("--store", database)
     assert "SIMF68C79D8" in ioplan("ls", *shared).out
-    here, there = ioplan("show", "last"), ioplan("show", "last", *shared)
-    assert there.out == here.out != ""
-    exported = [ioplan("export", *where).out for where in ((), shared)]
-    assert exported[0] == exported[1] != ""
+    for command in ("show", "export"):
+        here, there = (ioplan(command, "last", *where).out for where in ((), shared))
+        assert here == there != ""
     assert ioplan("report", *shared, "-o", tmp_path / "r.html").code == 0
 
 
 @pytest.mark.long
 @needs_postgres
 def test_each_lane_is_shared(tmp_path: Path, database: str, store_path: Path) -> None:
-    lab = tmp_path / "lab.toml"
     targets = "".join(f'[targets.{name}]\npath = "/x/{name}"\n' for name in "ab")
     away = database.replace("host=", "host=/nowhere")
-    said = f'backend = "sim"\nresults = "{away}"\ndelivery_s = 0\n{targets}'
-    lab.write_text(f'{said}[groups]\nall = ["*"]\n')
-    words = ("--lab", lab, "--target", "all", "--create", "1GiB")
-    done = ioplan("run", plan_file(tmp_path, PLAN), *words)
+    more = f'delivery_s = 0\n{targets}[groups]\nall = ["*"]\n'
+    words = ("--lab", lab_file(tmp_path, away, more), "--target", "all")
+    done = ioplan("run", plan_file(tmp_path, PLAN), *words, "--create", "1GiB")
     assert done.code == 4, done.err
     assert "0 of 6 runs stored in postgresql://" in done.out
     (job,) = Jobs(store_path).ids()
@@ -363,16 +349,14 @@ def test_each_lane_is_shared(tmp_path: Path, database: str, store_path: Path) ->
 def test_a_run_needs_no_database(
     tmp_path: Path, database: str, store_path: Path
 ) -> None:
-    lab = tmp_path / "lab.toml"
     away = database.replace("host=", "host=/nowhere")
-    lab.write_text(f'backend = "sim"\nresults = "{away}"\ndelivery_s = 0\n')
-    words = (plan_file(tmp_path, PLAN), "--lab", lab, "--create", "1GiB")
-    done = ioplan("run", *words)
+    lab = lab_file(tmp_path, away, "delivery_s = 0\n")
+    plan = plan_file(tmp_path, PLAN)
+    done = ioplan("run", plan, "--lab", lab, "--create", "1GiB")
     assert done.code == 4
     assert "yet: No such file or directory; to send it: ioplan push" in done.err
-    lab.write_text(f'backend = "sim"\nresults = "{database}"\n')
-    later = ioplan("push", "--lab", lab)
-    assert "1 sessions, 3 runs sent" in later.out
+    lab_file(tmp_path, database)
+    assert "1 sessions, 3 runs sent" in ioplan("push", "--lab", lab).out
     assert Outbox(store_path).entries() == []
 
 
@@ -390,18 +374,15 @@ def test_the_next_command_sends(
         assert shared.count(session().id) == 3
 
 
-def test_a_run_is_not_kept_across_a_network(tmp_path: Path) -> None:
+def test_where_results_go_must_be_right(
+    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run is not kept across a network, and a server needs a library."""
     plan = plan_file(tmp_path, PLAN)
     done = ioplan("run", plan, "--backend", "sim", "--store", "postgresql://db/x")
     assert done.code == 2
     assert "results are kept in a file on the host first" in done.err
-
-
-def test_push_asks_where_to(tmp_path: Path, store_path: Path) -> None:
     assert "no destination" in ioplan("push").err
-
-
-def test_what_a_server_needs_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "ioplan.results.store.postgres", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)  # type: ignore[arg-type]
     with pytest.raises(StoreError, match=r"need psycopg: .* -m pip install 'ioplan\["):

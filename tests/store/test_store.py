@@ -14,14 +14,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
 import paths
 import pytest
 from command import ioplan
-from figures import HOST, measurement, record, run
+from figures import measurement, record, run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from refused import refused
@@ -49,58 +49,42 @@ from ioplan.workload import DIRECTIONS
 from targets import MIB, fill_up, loop_device, needs_root, tell, tmpfs
 
 ID = session().id
-MADE = measurement(1)
-NOW = "2026-11-21T06:00:00Z"
-HELD = Verdict(
-    expectation="iops > 1000", outcome="held", actual=2000, limit=1000, unit="1/s"
-)
-FAILED = HELD.model_copy(update={"outcome": "failed", "actual": 500.0})
 
-# ---- codec
+MADE = measurement(1)
+
+NOW = "2026-11-21T06:00:00Z"
+
+HELD = Verdict(expectation="iops > 1000", outcome="held", actual=2, limit=1, unit="1/s")
+
+FAILED = HELD.model_copy(update={"outcome": "failed", "actual": 0.5})
 
 number = st.integers(0, 2**63 - 1)
 figure = st.floats(allow_nan=False, allow_infinity=False)
 by_direction = st.dictionaries(st.sampled_from(DIRECTIONS), number)
-histograms = st.lists(
-    st.builds(
-        StoredHistogram,
-        stream=st.text(max_size=8),
-        direction=st.sampled_from(DIRECTIONS),
-        bits=st.integers(1, 12),
-        bins=st.lists(st.tuples(number, number), max_size=40).map(
-            lambda pairs: tuple(n for pair in pairs for n in pair)
-        ),
-    ),
-    max_size=4,
-).map(tuple)
-series = st.lists(
-    st.builds(
-        Interval,
-        t_s=figure,
-        length_s=figure,
-        ios=by_direction,
-        bytes=by_direction,
-        errors=number,
-        mean_ns=st.none() | figure,
-        p50_ns=st.none() | figure,
-        p99_ns=st.none() | figure,
-        p99_9_ns=st.none() | figure,
-        max_ns=number,
-    ),
-    max_size=20,
-).map(tuple)
+bins = st.lists(st.tuples(number, number), max_size=40)
+histogram = st.builds(
+    StoredHistogram,
+    stream=st.text(max_size=8),
+    direction=st.sampled_from(DIRECTIONS),
+    bits=st.integers(1, 12),
+    bins=bins.map(lambda pairs: tuple(n for pair in pairs for n in pair)),
+)
+latencies = ("mean_ns", "p50_ns", "p99_ns", "p99_9_ns")
+interval = st.builds(
+    Interval,
+    **{"t_s": figure, "length_s": figure, "ios": by_direction, "bytes": by_direction},
+    **{"errors": number, "max_ns": number},
+    **dict.fromkeys(latencies, st.none() | figure),
+)
 
 
 @settings(max_examples=25)
-@given(histograms)
-def test_histograms_survive_the_codec(given: tuple[StoredHistogram, ...]) -> None:
-    assert decode_histograms(encode_histograms(given)) == given
-
-
-@settings(max_examples=25)
-@given(series)
-def test_series_survive_the_codec(given: tuple[Interval, ...]) -> None:
-    assert decode_series(encode_series(given)) == given
+@given(st.lists(histogram, max_size=4), st.lists(interval, max_size=20))
+def test_details_survive_the_codec(
+    histograms: list[StoredHistogram], series: list[Interval]
+) -> None:
+    assert decode_histograms(encode_histograms(tuple(histograms))) == tuple(histograms)
+    assert decode_series(encode_series(tuple(series))) == tuple(series)
 
 
 @settings(max_examples=25)
@@ -110,9 +94,6 @@ def test_damaged_bytes_are_a_codec_error(noise: bytes, cut: int) -> None:
     for damaged in (noise, b"\x01" + noise, sound[: min(cut, len(sound) - 1)]):
         with pytest.raises(CodecError):
             decode_series(damaged)
-
-
-def test_a_layout_of_the_future_is_named() -> None:
     with pytest.raises(CodecError, match="layout 9, and this ioplan reads 1"):
         decode_histograms(b"\x09" + encode_histograms(())[1:])
 
@@ -125,8 +106,6 @@ def test_2000_bins_take_few_kilobytes() -> None:
 
 
 # ---- store
-
-
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "data" / "results.db"
@@ -139,23 +118,24 @@ def store(path: Path) -> Iterator[Store]:
         yield opened
 
 
-def test_what_is_added_comes_back(store: Store) -> None:
-    runs = [run(seq) for seq in (1, 2, 3)]
-    for one in runs:
-        assert store.add(*one)
-    assert list(store.records(ID)) == [one for one, _ in runs]
-    assert store.whole_detail(ID, 2) == runs[1][1]
-    assert store.count(ID) == 3
-    assert store.session(ID) == session()
-
-
-def test_records_come_in_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_added_comes_back(
+    store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In pages; each run has its own host, which is kept once."""
     monkeypatch.setattr("ioplan.results.store.pages.PAGE", 2)
-    for seq in range(1, 8):
-        store.add(record(seq, test="odd" if seq % 2 else "even"), RunDetail())
-    assert [r.seq for r in store.records(ID)] == [1, 2, 3, 4, 5, 6, 7]
+    other = {"host": {"name": "host-b"}}
+    runs = [
+        run(seq, test="odd" if seq % 2 else "even", **other if seq == 7 else {})
+        for seq in range(1, 8)
+    ]
+    assert all(store.add(*one) for one in runs)
+    assert list(store.records(ID)) == [one for one, _ in runs]
     assert [r.seq for r in store.records(ID, test="odd")] == [1, 3, 5, 7]
     assert list(store.records(ID, test="none")) == []
+    assert store.whole_detail(ID, 2) == runs[1][1]
+    assert store.count(ID) == 7 and store.session(ID) == session()
+    assert rows(path, "select count(*) from env") == [(2,)]
+    assert "host-a" not in rows(path, "select record from run where seq = 1")[0][0]
 
 
 def test_adding_again_changes_nothing(store: Store) -> None:
@@ -169,27 +149,19 @@ def test_adding_again_changes_nothing(store: Store) -> None:
             store.add(record(1, **other), RunDetail())
 
 
-def test_a_host_is_kept_once_and_each_run_has_its_own(store: Store, path: Path) -> None:
-    store.add(record(1), RunDetail())
-    other = record(2, host={"name": "host-b"})
-    store.add(other, RunDetail())
-    assert [r.host for r in store.records(ID)] == [HOST, other.host]
-    assert store.detail(ID, 2) == RunDetail()
-    assert rows(path, "select count(*) from env") == [(2,)]
-    assert "host-a" not in rows(path, "select record from run where seq = 1")[0][0]
-
-
 def test_verdicts_are_joined_in_and_appended(store: Store) -> None:
     """One for each expectation: what is judged again, after a resume, is replaced."""
     other = FAILED.model_copy(update={"expectation": "mean < 1ms"})
     store.add(record(1, verdicts=(HELD,)), RunDetail())
     store.add(record(2), RunDetail())
-    store.add_verdicts(ID, 1, [other])
-    store.add_verdicts(ID, 1, [other, HELD])
-    assert [r.verdicts for r in store.records(ID)] == [(HELD, other), ()]
-    store.add_verdicts(ID, 1, [FAILED])
-    assert [r.verdicts for r in store.records(ID)] == [(FAILED, other), ()]
-    store.add_verdicts(ID, 1, [HELD])
+    for added, verdicts in (
+        ([other], (HELD, other)),
+        ([other, HELD], (HELD, other)),
+        ([FAILED], (FAILED, other)),
+        ([HELD], (HELD, other)),
+    ):
+        store.add_verdicts(ID, 1, added)
+        assert [r.verdicts for r in store.records(ID)] == [verdicts, ()]
     assert not store.add(record(1, verdicts=(HELD,)), RunDetail())
     with pytest.raises(StoreError, match="has no run 7; it has 2 runs"):
         store.add_verdicts(ID, 7, [HELD])
@@ -223,31 +195,41 @@ def test_words_that_are_given_at_once_are_all_kept(store: Store, path: Path) -> 
 def test_sessions_are_found_by_last_id_and_prefix(store: Store, path: Path) -> None:
     for day in ("20261122-000000-aaaa", "20261122-000000-abbb"):
         store.begin(session(day, started_at="2026-11-22T00:00:00Z"))
-    assert store.session("last").id == "20261122-000000-abbb"
-    assert store.session("20261121").id == ID
-    assert store.session("20261122-000000-aa").id == "20261122-000000-aaaa"
+    for key, id in (
+        ("last", "20261122-000000-abbb"),
+        ("20261121", ID),
+        ("20261122-000000-aa", "20261122-000000-aaaa"),
+    ):
+        assert store.session(key).id == id
     assert len(store.sessions()) == 3
-    with pytest.raises(StoreError, match=r"2 sessions begin with '20261122'.*more"):
-        store.session("20261122")
-    with pytest.raises(StoreError, match=f"did you mean '{ID}'"):
-        store.session("20261121-054512-k3f8")
-    with pytest.raises(StoreError, match="no session ''"):
-        store.session("")
+    for key, said in (
+        ("20261122", r"2 sessions begin with '20261122'.*more"),
+        ("20261121-054512-k3f8", f"did you mean '{ID}'"),
+        ("", "no session ''"),
+    ):
+        with pytest.raises(StoreError, match=said):
+            store.session(key)
     empty = Store.open(path.with_name("empty.db"))
     with empty, pytest.raises(StoreError, match="no session yet"):
         empty.session("last")
 
 
 def test_unknown_sessions_and_runs(store: Store) -> None:
-    for missing in (
-        lambda: store.add(record(1, session="none"), RunDetail()),
-        lambda: list(store.records("none")),
-        lambda: store.finish("none", "ok", NOW),
+    unknown = record(1, session="none"), RunDetail()
+    for asks, said in (
+        (lambda: store.add(*unknown), "has no session 'none'"),
+        (lambda: list(store.records("none")), "has no session 'none'"),
+        (lambda: store.finish("none", "ok", NOW), "has no session 'none'"),
+        (lambda: store.detail(ID, 1), "has no run 1"),
     ):
-        with pytest.raises(StoreError, match="has no session 'none'"):
-            missing()
-    with pytest.raises(StoreError, match="has no run 1"):
-        store.detail(ID, 1)
+        with pytest.raises(StoreError, match=said):
+            asks()
+    for asks in (
+        lambda: store.overview(SessionFilter(limit=1 << 64)),
+        lambda: store.detail(ID, 1 << 64),
+    ):
+        with refused(StoreFault.STORE_DATABASE, "no numbers of more than 64 bits"):
+            asks()
 
 
 def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,13 +248,6 @@ def test_a_home_that_nobody_has(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv(name, "~nobody-is-called-so/x")
     with refused(CommandFault.USAGE, "'~nobody-is-called-so/x' begins with the home"):
         state_folder() if name == "XDG_STATE_HOME" else default_path()
-
-
-def test_a_number_that_no_store_has(store: Store) -> None:
-    with refused(StoreFault.STORE_DATABASE, "no numbers of more than 64 bits"):
-        store.overview(SessionFilter(limit=1 << 64))
-    with refused(StoreFault.STORE_DATABASE, "no numbers of more than 64 bits"):
-        store.detail(ID, 1 << 64)
 
 
 @pytest.mark.durable
@@ -302,62 +277,42 @@ def test_threads_share_a_store(path: Path) -> None:
         assert all(r.verdicts == (HELD,) for r in others) and len(others) == 58
 
 
-# ---- versions
-
-
 @pytest.mark.parametrize("other", [0, 7])
 @pytest.mark.promise("store.layout")
 def test_records_of_another_schema_are_refused(
     store: Store, path: Path, other: int
 ) -> None:
     store.add(*run(1))
-    change(
-        path,
-        f"update run set record = replace(record, '_version\":1', '_version\":{other}')",
-    )
+    version = f"replace(record, '_version\":1', '_version\":{other}')"
+    change(path, f"update run set record = {version}")
     with pytest.raises(StoreError, match=rf"schema {other}, .* reads schema 1 only"):
         list(store.records(ID))
 
 
-# ---- errors
+META = "create table meta (name text, value text)"
+LAYOUT = "insert into meta values ('layout', '{}')"
+PHOTOS = "create table photos (name text)"
+FOREIGN = [
+    (["create table song (name text)"], "is a database of something else"),
+    ([META], "is a database of something else"),
+    (
+        ["create table meta (k, v)", PHOTOS],
+        "of something else .it has a table 'photos'.*set IOPLAN_STORE to another",
+    ),
+    ([META, LAYOUT.format(6), PHOTOS], "of something else .it has a table 'photos'"),
+    ([META, LAYOUT.format(9), PHOTOS], "has layout 9, and this ioplan reads"),
+    ([], "other.db is not an SQLite database"),
+]
 
 
-def test_a_file_of_something_else(tmp_path: Path) -> None:
-    text = tmp_path / "notes.txt"
-    text.write_text("no database, but long enough to have a header " * 40)
-    with pytest.raises(StoreError, match=r"notes.txt is not an SQLite database"):
-        Store.open(text)
-
-
-@pytest.mark.parametrize(
-    "statements, said",
-    [
-        (("create table song (name text)",), "is a database of something else"),
-        (
-            ("create table meta (name text, value text)",),
-            "is a database of something else",
-        ),
-        (
-            ("create table meta (k, v)", "create table photos (name text)"),
-            "of something else .it has a table 'photos'.*set IOPLAN_STORE to another",
-        ),
-        (
-            ("create table meta (name text, value text)", "insert into meta values"
-             " ('layout', '6')", "create table photos (name text)"),
-            "of something else .it has a table 'photos'",
-        ),
-        (
-            ("create table meta (name text, value text)", "insert into meta values"
-             " ('layout', '9')", "create table of_the_future (name text)"),
-            "has layout 9, and this ioplan reads",
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("statements", "said"), FOREIGN)
 def test_what_is_refused_is_left_as_it_was(
-    tmp_path: Path, statements: tuple[str, ...], said: str
+    tmp_path: Path, statements: list[str], said: str
 ) -> None:
     """No tables, no WAL, not one byte."""
     path = tmp_path / "other.db"
+    if not statements:
+        path.write_text("no database, but long enough to have a header " * 40)
     for statement in statements:
         change(path, statement)
     before = path.read_bytes()
@@ -367,20 +322,24 @@ def test_what_is_refused_is_left_as_it_was(
     assert [one.name for one in tmp_path.iterdir()] == ["other.db"]
 
 
-@pytest.mark.parametrize("column", ["id", "plan", "tags", "started_at"])
-def test_a_text_that_is_none_is_refused(store: Store, path: Path, column: str) -> None:
+DAMAGED = [
+    *((f"{name} = x'00ff'", "in it is no text") for name in ("id", "plan", "tags")),
+    ("started_at = x'00ff'", "in it is no text"),
+    *(
+        (f"tags = '{tags}'", "is not as ioplan writes it")
+        for tags in ("x", "{}x", "[1]", "[[]]", "[" * 9999)
+    ),
+]
+
+
+@pytest.mark.parametrize(("values", "said"), DAMAGED)
+def test_a_damaged_session_is_refused(
+    store: Store, path: Path, values: str, said: str
+) -> None:
     """SQLite keeps in any column what it is given, and a list would be made of it."""
-    change(path, f"update session set {column} = x'00ff'")
+    change(path, f"update session set {values}")
     for reads in (store.overview, store.sessions, lambda: store.session(ID)):
-        with refused(StoreFault.RECORD_DAMAGED, "in it is no text"):
-            reads()
-
-
-@pytest.mark.parametrize("tags", ["x", "{}x", "[1]", "[[]]", "[" * 9999])
-def test_tags_that_are_none_are_refused(store: Store, path: Path, tags: str) -> None:
-    change(path, f"update session set tags = '{tags}'")
-    for reads in (store.overview, store.sessions):
-        with refused(StoreFault.RECORD_DAMAGED, "is not as ioplan writes it"):
+        with refused(StoreFault.RECORD_DAMAGED, said):
             reads()
 
 
@@ -434,53 +393,44 @@ def locked_file(store: Store, path: Path, open_folder: Path) -> Iterator[Path]:
 
 
 def test_what_is_read_only_can_be_read(locked_file: Path, ordinary_user: None) -> None:
+    other = session("20261123-other")
     with pytest.raises(StoreError, match="is read-only"):
-        Store.open(locked_file).begin(session("20261123-other"))
+        Store.open(locked_file).begin(other)
     with Store.to_read(locked_file) as locked:
         assert locked.session("last") == session()
         with pytest.raises(StoreError, match="is read-only: give yourself the right"):
-            locked.begin(session("20261123-other"))
+            locked.begin(other)
     assert list(locked_file.parent.iterdir()) == [locked_file]
 
 
 @pytest.fixture
-def copied_log(locked_file: Path) -> None:
-    """It holds what came last."""
+def copied_log(locked_file: Path) -> Path:
+    """A store whose log holds what came last."""
     locked_file.parent.chmod(0o755)
     locked_file.with_name("results.db-wal").write_bytes(b"x" * 4096)
     locked_file.parent.chmod(0o555)
+    return locked_file
 
 
-def test_half_a_store_is_not_read(
-    locked_file: Path, copied_log: None, ordinary_user: None
-) -> None:
+def test_half_a_store_is_not_read(copied_log: Path, ordinary_user: None) -> None:
     with pytest.raises(StoreError, match=r"see that .* you may write|is read-only"):
-        Store.to_read(locked_file)
+        Store.to_read(copied_log)
 
 
 @needs_root
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("ls",),
-        ("show",),
-        ("export", "--detail"),
-        ("report", "-o", "REPORT"),
-        ("compare", "20261121", "20261122"),
-    ],
-)
-def test_readers_work_on_a_read_only_mount(
-    tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    place = tmp_path / "50% #1?"
+def test_readers_work_on_a_read_only_mount(tmp_path: Path) -> None:
+    place, page = tmp_path / "50% #1?", tmp_path / "r.html"
     with tmpfs(place):
         with Store.open(place / "results.db") as store:
             for id in (ID, "20261122-000000-aaaa"):
                 put(store, run(1, MADE), id=id)
         tell("mount", "-o", "remount,ro", place)
-        said = [word.replace("REPORT", str(tmp_path / "r.html")) for word in words]
-        done = ioplan(*said, "--store", place / "results.db")
-        assert (done.code, done.err) == (0, "")
+        for words in (
+            *(("ls",), ("show",), ("export", "--detail"), ("report", "-o", page)),
+            ("compare", "20261121", "20261122"),
+        ):
+            done = ioplan(*words, "--store", place / "results.db")
+            assert (done.code, done.err) == (0, ""), words
 
 
 @pytest.mark.parametrize("size", [100, RESERVE_BYTES, RESERVE_BYTES + 100])
@@ -527,7 +477,7 @@ def test_a_disk_is_no_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "pragma, text",
+    ("pragma", "text"),
     [
         ("max_page_count = 1", "the disk is full.*free some space"),
         ("query_only = ON", "is read-only"),
@@ -540,7 +490,7 @@ def test_a_full_disk_and_a_read_only_store(path: Path, pragma: str, text: str) -
             connection.rows(f"PRAGMA {pragma}")
         with pytest.raises(StoreError, match=text) as caught:
             for seq in range(1, 50):
-                store.add(*run(seq))
+                store.add(*run(seq, MADE))
         assert str(path) in str(caught.value)
 
 
@@ -572,12 +522,9 @@ def test_a_locked_store(store: Store, path: Path) -> None:
     other.close()
 
 
-def test_a_damaged_store(store: Store, path: Path) -> None:
-    for seq in range(1, 20):
-        store.add(*run(seq))
-    store.close()
-    damaged = path.with_name("damaged.db")
-    shutil.copy(path, damaged)
+def test_a_damaged_store(path: Path) -> None:
+    put(path, *(run(seq, MADE) for seq in range(1, 20)))
+    damaged = shutil.copy(path, path.with_name("damaged.db"))
     with damaged.open("r+b") as file:
         file.seek(4096)
         file.write(b"\xff" * 4096 * 20)
@@ -585,30 +532,27 @@ def test_a_damaged_store(store: Store, path: Path) -> None:
         Store.open(damaged)
 
 
-# ---- processes
-
 WRITER = """
 import sys
 from figures import run
-from sessions import put, session
-from ioplan.results.store.store import Store
+from sessions import session
+from ioplan.results.store import Store
 path, name, first, last = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-pair = run(1)
+record, detail = run(1)
 with Store.open(path) as store:
     store.begin(session(name))
     print("ready", flush=True)
     for seq in range(first, last):
-        record = pair[0].model_copy(update={"session": name, "seq": seq})
-        store.add(record, pair[1])
+        store.add(record.model_copy(update={"session": name, "seq": seq}), detail)
         print(seq, flush=True)
 """
 
 
-def writer(path: Path, name: str, first: int, last: int) -> subprocess.Popen[str]:
-    found = [str(paths.SUPPORT), os.environ.get("PYTHONPATH", "")]
+def writer(path: Path, first: int, last: int) -> subprocess.Popen[str]:
+    found = os.pathsep.join([str(paths.SUPPORT), os.environ.get("PYTHONPATH", "")])
     return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), name, str(first), str(last)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(found)},
+        [sys.executable, "-c", WRITER, str(path), ID, str(first), str(last)],
+        env=os.environ | {"PYTHONPATH": found},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -619,7 +563,7 @@ def writer(path: Path, name: str, first: int, last: int) -> subprocess.Popen[str
 def test_kill_9_loses_nothing_that_was_added(path: Path) -> None:
     chance, stored, printed = random.Random(5), 0, set[int]()
     for kills in range(1, 6):
-        with writer(path, ID, stored + 1, 10**6) as child:
+        with writer(path, stored + 1, 10**6) as child:
             assert child.stdout and child.stdout.readline() == "ready\n"
             time.sleep(chance.uniform(0.0, 0.15))
             child.kill()
@@ -645,26 +589,21 @@ def intact(path: Path, printed: set[int], kills: int) -> int:
 @pytest.mark.slow
 @pytest.mark.long
 def test_two_processes_write_to_one_session(path: Path) -> None:
-    children = [writer(path, ID, 1, 60), writer(path, ID, 30, 90)]
-    assert all(
-        child.communicate(timeout=30) and not child.returncode for child in children
-    )
+    children = [writer(path, 1, 60), writer(path, 30, 90)]
+    for child in children:
+        assert child.communicate(timeout=30) and not child.returncode
     with Store.open(path) as store:
         assert store.count(ID) == 89
 
 
 def rows(path: Path, query: str) -> list[Any]:
-    connection = sqlite3.connect(path)
-    found = connection.execute(query).fetchall()
-    connection.close()
-    return found
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute(query).fetchall()
 
 
 def change(path: Path, statement: str) -> None:
-    connection = sqlite3.connect(path)
-    connection.execute(statement)
-    connection.commit()
-    connection.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(statement)
 
 
 @pytest.mark.parametrize("is_at_work", [True, False])

@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 import paths
 import pytest
-from figures import measurement, record, run
+from figures import assessed, measurement, record, run
 from pydantic import ValidationError
 from sessions import put, session
 
@@ -58,22 +58,15 @@ def test_the_columns_are_those_of_the_tables(tmp_path: Path) -> None:
 
 def older(path: Path) -> list[RunRecord]:
     """A store with two runs as the oldest layout that is upgraded has it."""
+    id = put(path, run(1), run(2))
     with Store.open(path) as store:
-        store.begin(session())
-        store.add(*run(1))
-        store.add(*run(2))
-        runs = list(store.records(session().id))
+        runs = list(store.records(id))
     with closing(sqlite3.connect(path)) as connection:
-        views = connection.execute(
-            "SELECT name, sql FROM sqlite_master WHERE type = 'view'"
-        ).fetchall()
+        views = connection.execute(MADE_VIEWS).fetchall()
         for name, _ in views:
             connection.execute(f"DROP VIEW {name}")
-        for table, column in (
-            ("run", "place"),
-            ("run", "figures"),
-            ("session", "unmet"),
-        ):
+        for place in ("run.place", "run.figures", "session.unmet"):
+            table, column = place.split(".")
             connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
         for _, text in views:
             connection.execute(text.replace("session.unmet", "0"))
@@ -82,29 +75,28 @@ def older(path: Path) -> list[RunRecord]:
     return runs
 
 
+MADE_VIEWS = "SELECT name, sql FROM sqlite_master WHERE type = 'view'"
+
+
 @pytest.mark.promise("store.layout")
 def test_the_oldest_layout_is_upgraded_with_all_that_it_has(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
+    path, id = tmp_path / "old.db", session().id
     runs = older(path)
     with Store.open(path) as store:
-        assert list(store.records(session().id)) == runs
+        assert list(store.records(id)) == runs
         store.add(*run(3))
         ids = [one.run_id for one in runs] + [record(3).run_id]
-        assert store.verdict(session().id) == store.overview()[0].verdict
-        (rows,) = pages_of_runs(store, [session().id], ids, whole=False)
+        assert store.verdict(id) == store.overview()[0].verdict
+        (found,) = pages_of_runs(store, [id], ids, whole=False)
     with closing(sqlite3.connect(path)) as connection:
-        (index,) = connection.execute(
-            "SELECT sql FROM sqlite_master WHERE name = 'run_by_run_id'"
-        ).fetchone()
-        views = connection.execute(
-            "SELECT name, sql FROM sqlite_master WHERE type = 'view'"
-        ).fetchall()
-    assert index == BY_RUN_ID
-    assert {name: sql.strip() for name, sql in views} == {
+        named = "SELECT sql FROM sqlite_master WHERE name = 'run_by_run_id'"
+        assert connection.execute(named).fetchone() == (BY_RUN_ID,)
+        views = dict(connection.execute(MADE_VIEWS).fetchall())
+    assert {name: sql.strip() for name, sql in views.items()} == {
         name: sql.strip() for name, sql in VIEWS.items()
     }
-    assert [row["place"] is None for row in rows] == [True, True, False]
-    assert [row["record"] is None for row in rows] == [False, False, True]
+    assert [row["place"] is None for row in found] == [True, True, False]
+    assert [row["record"] is None for row in found] == [False, False, True]
     Store.to_read(path).close()
 
 
@@ -119,19 +111,6 @@ def test_who_may_not_write_does_not_upgrade_it(tmp_path: Path) -> None:
         Database(source)
     assert path.read_bytes()[100:] == before[100:]
 
-
-STEADY = Steady(
-    metric="iops",
-    values=(1.0, 2.0),
-    mean=1.5,
-    range_percent=66.7,
-    slope_percent=66.7,
-    range_limit_percent=20,
-    slope_limit_percent=10,
-    window=5,
-    reached=False,
-    why="too few rounds",
-)
 
 UNDECIDED = Verdict(
     expectation="p99 < 1 ms", outcome="undecided", actual=None, limit=1e6, unit="ns"
@@ -149,12 +128,11 @@ def test_it_is_a_schema_with_descriptions_and_no_id() -> None:
 
 
 def test_exported_records_are_valid(tmp_path: Path) -> None:
+    steady = assessed(1.0, 2.0)
+    judged = record(2, steady=steady, verdicts=(UNDECIDED,), warnings=("hot",))
     out = io.BytesIO()
     with Store.open(tmp_path / "results.db") as store:
-        store.begin(session())
-        store.add(*run(1))
-        judged = record(2, steady=STEADY, verdicts=(UNDECIDED,), warnings=("hot",))
-        store.add(judged, measurement(2).detail)
+        put(store, run(1), (judged, measurement(2).detail))
         export(store, "last", "jsonl", out)
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
     validator = jsonschema.Draft202012Validator(record_schema())
@@ -163,7 +141,7 @@ def test_exported_records_are_valid(tmp_path: Path) -> None:
 
 
 def test_figures_are_finite() -> None:
-    fields = STEADY.model_dump() | {"mean": float("nan")}
+    fields = assessed(1.0, 2.0).model_dump() | {"mean": float("nan")}
     with pytest.raises(ValidationError, match="finite"):
         Steady(**fields)
 
@@ -200,20 +178,12 @@ def rows(path: Path, query: str) -> list[dict[str, Any]]:
 
 def test_sessions(path: Path, store: Store) -> None:
     found = rows(path, "SELECT * FROM v_session ORDER BY session DESC")
+    same = ("plan", "status", "verdict", "runs", "person", "job", "note", "held")
     for row, one in zip(found, store.overview(), strict=True):
         assert (row["session"], row["host"]) == (one.id, one.host_name)
         assert tuple(json.loads(row["tags"])) == one.tags
         assert row["duration_s"] == pytest.approx(one.duration_s, abs=1e-4)
-        for name in (
-            "plan",
-            "status",
-            "verdict",
-            "runs",
-            "person",
-            "job",
-            "note",
-            "held",
-        ):
+        for name in same:
             assert row[name] == getattr(one, name)
         for name in Drive.model_fields:
             assert row[name] == getattr(one.drive or Drive(), name)
@@ -221,8 +191,7 @@ def test_sessions(path: Path, store: Store) -> None:
 
 def test_runs(path: Path, store: Store) -> None:
     found = rows(path, "SELECT * FROM v_run ORDER BY session, seq")
-    ids = sorted(one.id for one in store.sessions())
-    records = [one for id in ids for one in store.records(id)]
+    records = [one for id in sorted(store.ids()) for one in store.records(id)]
     assert len(records) == 11
     for row, one in zip(found, records, strict=True):
         assert row["test"] == one.asked.test
@@ -231,16 +200,12 @@ def test_runs(path: Path, store: Store) -> None:
             assert row[name] == getattr(one, name)
         assert (row["iops"], row["run_s"]) == (one.total.iops, one.run_s)
         assert (row["ios"], row["errors"]) == (one.total.ios, one.total.errors)
-        assert (row["max_ns"], row["p50_ns"], row["p99_ns"], row["p99_9_ns"]) == (
-            latencies_ns(one)
-        )
-
-
-def latencies_ns(one: RunRecord) -> tuple[float, ...]:
-    assert one.total.latency
-    by = {found.percent: found.latency_ns for found in one.total.latency.percentiles}
-    assert tuple(by) == PERCENTILES
-    return (one.total.latency.max_ns, by[50], by[99], by[99.9])
+        latency = one.total.latency
+        assert latency
+        by = {each.percent: each.latency_ns for each in latency.percentiles}
+        assert tuple(by) == PERCENTILES
+        told = [row[name] for name in ("max_ns", "p50_ns", "p99_ns", "p99_9_ns")]
+        assert told == [latency.max_ns, by[50], by[99], by[99.9]]
 
 
 def test_verdicts(path: Path, store: Store) -> None:
@@ -290,29 +255,15 @@ def test_no_view_is_left_out_here() -> None:
 
 
 @pytest.mark.promise("store.views")
-def test_the_document_has_all_columns(path: Path) -> None:
+def test_the_document_has_all_columns_and_right_examples(path: Path) -> None:
     text = (paths.ROOT / "docs/store.md").read_text()
-    told = {
-        name: re.findall(r"`(\w+)`", columns)
-        for name, columns in re.findall(r"^\| `(v_\w+)` \|[^|]*\|(.*)\|$", text, re.M)
-    }
+    lines = re.findall(r"^\| `(v_\w+)` \|[^|]*\|(.*)\|$", text, re.M)
+    told = {name: re.findall(r"`(\w+)`", columns) for name, columns in lines}
     with closing(sqlite3.connect(path)) as connection:
-        found = {
-            name: [
-                column[0]
-                for column in connection.execute(f"SELECT * FROM {name}").description
-            ]
-            for name in VIEWS
-        }
-    assert told == found
-
-
-def test_the_examples_of_the_document(path: Path) -> None:
-    text = (paths.ROOT / "docs/store.md").read_text()
-    queries = re.findall(r"^SELECT.*?;", text, re.M | re.S)
-    assert len(queries) == 2
-    asked = queries[0].replace("S4EVNX0R123456", "SIME0FF1ACB")
-    assert [row["test"] for row in rows(path, asked)] == ["Too fast"] + [
-        "Read share"
-    ] * 2
-    assert [row["plan"] for row in rows(path, queries[1])] == ["q"]
+        found = {view: connection.execute(f"SELECT * FROM {view}") for view in VIEWS}
+        assert told == {v: [c[0] for c in one.description] for v, one in found.items()}
+    first, second = re.findall(r"^SELECT.*?;", text, re.M | re.S)
+    asked = first.replace("S4EVNX0R123456", "SIME0FF1ACB")
+    tests = [row["test"] for row in rows(path, asked)]
+    assert tests == ["Too fast", "Read share", "Read share"]
+    assert [row["plan"] for row in rows(path, second)] == ["q"]
