@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -21,13 +21,16 @@ from ioplan.results.report import Reader
 from ioplan.results.store import Store
 
 BEFORE = 'test "Before" { run random 16KiB 100/0 for shift }\n'
+
 READS = """
 test "Reads" {
   repeat 3 { run random 4KiB 100/0 for 1s }
   vary qd in 1, 4, 16
 }
 """
+
 PLAN = f"param shift = 1s\n{BEFORE}{READS}"
+
 SLOWER = '[host]\noverhead = "13us"\n'
 
 AS_NAMED = """
@@ -39,8 +42,6 @@ test "Idle" {
 """
 
 Ran = Callable[..., str]
-
-SLOWER_BY_HALF = dict.fromkeys(SWEPT, -0.5)
 
 
 @pytest.fixture
@@ -66,8 +67,33 @@ def newest() -> str:
     return str(ioplan("ls", "--format", "jsonl").lines[0]["id"])
 
 
+def found_of(done: Done) -> dict[str, Any]:
+    return dict(json.loads(done.out))
+
+
 def rows(done: Done) -> list[dict[str, Any]]:
-    return list(json.loads(done.out)["rows"])
+    return list(found_of(done)["rows"])
+
+
+def verdicts(done: Done) -> set[str]:
+    """Of all cells together."""
+    return {one["verdict"] for one in found_of(done)["all_cells"]}
+
+
+def alike(
+    path: Path, base: Sequence[int], new: Sequence[int], change: float, **both: Any
+) -> tuple[str, str]:
+    """Sessions by their numbers, of which NEW has so much more or less of each cell.
+
+    `both` are the same fields of BASE and NEW, as pairs.
+    """
+    loss = {qd: change for qd in SWEPT}
+    one, other = ({name: pair[at] for name, pair in both.items()} for at in (0, 1))
+    with Store.open(path) as store:
+        return (
+            ",".join(put_alike(store, n, **one) for n in base),
+            ",".join(put_alike(store, n, loss, **other) for n in new),
+        )
 
 
 def words(done: Done) -> set[str]:
@@ -76,9 +102,6 @@ def words(done: Done) -> set[str]:
 
 def compared(base: str, new: str, *options: str) -> Done:
     return ioplan("compare", base, new, "--format", "json", *options)
-
-
-# false alarms and power
 
 
 @pytest.mark.slow
@@ -91,17 +114,13 @@ def test_a_drive_beside_itself(ran: Ran, store_path: Path) -> None:
     """
     ids = [ran(shift=f"{1 + n}00ms") for n in range(10)]
     with Store.open(store_path) as store:
-        reader = Reader(store)
         sides = [side_of(store, [store.session(id)]) for id in ids]
-        figures = {
-            run.total.iops for s in sides for cell in s.cells for run in cell.runs
-        }
+        runs = [run for s in sides for cell in s.cells for run in cell.runs]
+        figures = {run.total.iops for run in runs}
         assert len(figures) > 90, "the sessions are not the same numbers again"
-        question = Question(threshold_percent=0.0)
-        found = [
-            compare(reader, base, new, question)
-            for base, new in list(itertools.combinations(sides, 2))[::3]
-        ]
+        reader, question = Reader(store), Question(threshold_percent=0.0)
+        pairs = list(itertools.combinations(sides, 2))[::3]
+        found = [compare(reader, base, new, question) for base, new in pairs]
     assert all(len(one.rows) == 12 for one in found)
     assert sum(one.count("worse") + one.count("better") > 0 for one in found) <= 1
 
@@ -117,20 +136,16 @@ def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
     new, base = ",".join(ids[::2]), ",".join(ids[1::2])
     done = compared(base, new)
     assert done.code == 1
-    found = json.loads(done.out)
+    found = found_of(done)
     by_cell = {(row["cell"].get("qd"), row["metric"]): row for row in found["rows"]}
     for metric, most in (("iops", 0.9), ("mean", 1.3)):
         row = by_cell["1", metric]
         assert row["verdict"] == "worse" and row["low"] < row["ratio"] < most
         assert row["base_sessions"] == 3 and row["base_runs"] == 9
-    assert {by_cell["16", metric]["verdict"] for metric in ("iops", "mean")} == {
-        "equal"
-    }
-    assert found["subject"] == "drives"
-    assert {one["verdict"] for one in found["all_cells"]} == {"worse"}
-    back = compared(new, base)
+        assert by_cell["16", metric]["verdict"] == "equal"
+    assert found["subject"] == "drives" and verdicts(done) == {"worse"}
+    back, large = compared(new, base), compared(base, new, "--threshold", "60%")
     assert "better" in words(back) and "worse" not in words(back)
-    large = compared(base, new, "--threshold", "60%")
     assert words(large) == {"equal"}
     other = {*found["only_base"], *found["only_new"]}  # the time before is its own
     assert other == {"Before"} and back.code == large.code == 1
@@ -139,11 +154,8 @@ def test_a_slower_drive_is_worse_where_it_is_slower(ran: Ran) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.promise("compare.simulated")
-def test_a_simulated_drive_is_no_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_simulated_drive_is_no_file(tmp_path: Path, store_path: Path) -> None:
     """Two sessions of a file compare alike before and after three simulated ones."""
-    monkeypatch.setenv("IOPLAN_STORE", str(tmp_path / "results.db"))
     text = 'test "R" { run random 4KiB 100/0 for 200ms\n vary qd in 1, 4 }'
     file = plan_file(tmp_path, text)
     options = ("--target", tmp_path / "s.bin", "--create", "32MiB", "--quiet")
@@ -156,26 +168,21 @@ def test_a_simulated_drive_is_no_file(
 
     base, new = run("io_uring"), run("io_uring")
     before = compared(base, new)
-    for _ in range(3):
-        simulated = run("sim")
+    simulated = [run("sim") for _ in range(3)][-1]
     after = compared(base, new)
     assert before.code == after.code == 0 and words(after) <= {"undecided", "equal"}
-    assert json.loads(after.out) == json.loads(before.out)
-    assert json.loads(after.out)["learned_from"] == []
+    assert found_of(after) == found_of(before)
+    assert found_of(after)["learned_from"] == []
     assert "ratio" in words(compared(base, simulated)) <= {"ratio", "undecided"}
     detected = ioplan("plan", file, "--detect", "5%", "--json")
     for one in json.loads(detected.out)["metrics"]:
         assert "assumed" in one["source"] or one["source"].endswith("by io_uring")
 
 
-# what nothing can tell
-
-
 @pytest.mark.promise("compare.two_sessions")
 def test_two_sessions_tell_nothing_of_noise(store_path: Path) -> None:
     """However far apart, and however even the repeats; the answer says what would."""
-    with Store.open(store_path) as store:
-        base, new = put_alike(store, 1), put_alike(store, 2, SLOWER_BY_HALF)
+    base, new = alike(store_path, [1], [2], -0.5)
     done = compared(base, new)
     assert done.code == 0 and words(done) == {"undecided"}
     for row in rows(done):
@@ -185,65 +192,55 @@ def test_two_sessions_tell_nothing_of_noise(store_path: Path) -> None:
     assert "3 sessions a side, ABABAB, would decide" in text.replace("\n", " ")
     told = compared(base, new, "--noise", "1%")
     assert told.code == 1 and {*words(told)} == {"worse"}
-    assert {one["source"] for one in json.loads(told.out)["noise"]} == {"given"}
+    assert {one["source"] for one in found_of(told)["noise"]} == {"given"}
 
 
 @pytest.mark.promise("compare.two_sessions", "compare.suspected")
 def test_the_store_tells_the_noise_of_two_sessions(store_path: Path) -> None:
     """Earlier sessions of the same runs, and of no other drive's where they are enough."""
-    with Store.open(store_path) as store:
-        earlier = [put_alike(store, number) for number in range(1, 7)]
-        new = put_alike(store, 8, {qd: -0.12 for qd in SWEPT})
-    found = json.loads(compared(earlier[-1], new).out)
+    sides, new = alike(store_path, range(1, 7), [8], -0.12)
+    *earlier, base = sides.split(",")
+    suspected = compared(base, new)
     source = "5 others that did the same runs on :/dev/sim0 by sim"
-    assert found["learned_from"] == earlier[:-1]
-    assert {one["source"] for one in found["noise"]} == {source}
-    assert {one["verdict"] for one in found["all_cells"]} == {"suspected"}
-    done = ioplan("compare", earlier[-1], new)
-    assert re.search(
-        r"suspected: iops 1\d\.\d % lower over 4 cells, ± \d\.\d \(4 of 4", done.out
-    )
+    assert found_of(suspected)["learned_from"] == earlier
+    assert {one["source"] for one in found_of(suspected)["noise"]} == {source}
+    assert verdicts(suspected) == {"suspected"}
+    done = ioplan("compare", base, new)
+    told = r"suspected: iops 1\d\.\d % lower over 4 cells, ± \d\.\d \(4 of 4"
+    assert re.search(told, done.out)
     flat = " ".join(done.out.split())
     assert source in flat and "worse, by one session of a side" in flat
     assert "5 tell the noise, not 20: run again" in flat and done.code == 0
-    same = compared(earlier[0], earlier[1])
+    same = compared(*earlier[:2])
     assert same.code == 0 and "worse" not in words(same)
 
 
 @pytest.mark.promise("compare.suspected")
 def test_twenty_known_sessions_make_a_verdict_of_one(store_path: Path) -> None:
     """As do two sessions a side that alternate."""
-    loss = {qd: -0.12 for qd in SWEPT}
-    with Store.open(store_path) as store:
-        earlier = [put_alike(store, number) for number in range(1, 21)]
-        new = [put_alike(store, number, loss) for number in (22, 24)]
-        base = put_alike(store, 23)
-    done = compared(base, new[0])
-    found = json.loads(done.out)["all_cells"]
-    assert done.code == 1 and {one["verdict"] for one in found} == {"worse"}
-    assert compared(f"{earlier[-1]},{base}", ",".join(new)).code == 1
+    sides, losing = alike(store_path, [*range(1, 21), 23], [22, 24], -0.12)
+    *_, last, base = sides.split(",")
+    done = compared(base, losing.split(",")[0])
+    assert done.code == 1 and verdicts(done) == {"worse"}
+    assert compared(f"{last},{base}", losing).code == 1
 
 
-MODES: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    ({"name": "io_uring", "mode": "io_uring"}, {"name": "io_uring", "mode": "sync"}),
-    ({"name": "io_uring", "mode": "io_uring"}, {"name": "fio", "mode": "io_uring"}),
-]
+OURS = {"name": "io_uring", "mode": "io_uring"}
+OTHER_WAYS = [{"name": "io_uring", "mode": "sync"}, {"name": "fio", "mode": "io_uring"}]
 
 
-@pytest.mark.parametrize(("before", "after"), MODES)
+@pytest.mark.parametrize("other", OTHER_WAYS)
 @pytest.mark.promise("exit_codes.compare", "compare.mode")
 def test_another_mode_is_said_first_and_nothing_of_the_drive(
-    store_path: Path, before: dict[str, Any], after: dict[str, Any]
+    store_path: Path, other: dict[str, Any]
 ) -> None:
     """58 % less by another way of doing I/O, however many sessions there are."""
-    loss = {qd: -0.58 for qd in SWEPT}
-    one, other = (BackendFacts(version="1", **each) for each in (before, after))
-    with Store.open(store_path) as store:
-        base = ",".join(put_alike(store, n, backend=one) for n in (1, 3, 5))
-        new = ",".join(put_alike(store, n, loss, backend=other) for n in (2, 4, 6))
+    facts = [BackendFacts(version="1", **each) for each in (OURS, other)]
+    base, new = alike(store_path, (1, 3, 5), (2, 4, 6), -0.58, backend=facts)
     done = ioplan("compare", base, new)
-    label, key = ("mode", "mode") if one.name == other.name else ("backend", "name")
-    said = f"{label}: {before[key]} in BASE, {after[key]} in NEW"
+    same = other["name"] == OURS["name"]
+    label, key = ("mode", "mode") if same else ("backend", "name")
+    said = f"{label}: {OURS[key]} in BASE, {other[key]} in NEW"
     assert done.code == 2 and said in done.out and "-58.0 %" in done.out
     assert done.out.index(said) < done.out.index("undecided")
     assert words(compared(base, new)) == {"undecided"}
@@ -251,17 +248,14 @@ def test_another_mode_is_said_first_and_nothing_of_the_drive(
         out = ioplan("compare", base, new, "--format", format).out
         assert "in BASE" in out or "measured otherwise" in out
         assert not re.search(r'worse: iops|"(worse|better)"|<failure', out)
-    found = json.loads(compared(base, new).out)
+    found = found_of(compared(base, new))
     assert found["all_cells"] == [] and found["differences"] == [said]
     assert all(row["sessions_needed"] is None for row in found["rows"])
 
 
 def test_another_kernel_or_profile_is_said_and_judged(store_path: Path) -> None:
-    loss = {qd: -0.2 for qd in SWEPT}
-    with Store.open(store_path) as store:
-        base = [put_alike(store, n, host={"kernel": "6.1"}) for n in (1, 3, 5)]
-        new = [put_alike(store, n, loss, host={"kernel": "6.8"}) for n in (2, 4, 6)]
-    done = ioplan("compare", ",".join(base), ",".join(new))
+    hosts = [{"kernel": "6.1"}, {"kernel": "6.8"}]
+    done = ioplan("compare", *alike(store_path, (1, 3, 5), (2, 4, 6), -0.2, host=hosts))
     said = "kernel: 6.1 in BASE, 6.8 in NEW"
     assert done.code == 1 and done.out.index(said) < done.out.index("worse")
 
@@ -269,12 +263,10 @@ def test_another_kernel_or_profile_is_said_and_judged(store_path: Path) -> None:
 def test_two_drives_have_ratios(store_path: Path) -> None:
     """One session each: nobody knows the noise, and the ratio stands all the same."""
     drives = [{"identity": {"model": "m", "serial": name}} for name in "ab"]
-    with Store.open(store_path) as store:
-        base = put_alike(store, 1, target=drives[0])
-        new = put_alike(store, 2, {qd: 0.79 for qd in SWEPT}, target=drives[1])
+    base, new = alike(store_path, [1], [2], 0.79, target=drives)
     done = compared(base, new)
     assert done.code == 0 and words(done) == {"ratio"}
-    assert json.loads(done.out)["subject"] == "drives"
+    assert found_of(done)["subject"] == "drives"
     text = ioplan("compare", base, new).out
     assert re.search(r"ratio +qd=1 +iops .* 1\.\d+× ", text)
     assert "12 ratio: nothing tells how much sessions differ" in text
@@ -282,10 +274,8 @@ def test_two_drives_have_ratios(store_path: Path) -> None:
 
 def test_sides_that_ran_in_a_row_count_once(store_path: Path) -> None:
     """A drift would look the same; alternating sides are called."""
-    change = {qd: -0.1 for qd in SWEPT}
-    with Store.open(store_path) as store:
-        base = [put_alike(store, number) for number in (1, 2, 3, 5)]
-        new = [put_alike(store, number, change) for number in (4, 6, 7, 8)]
+    sides = alike(store_path, (1, 2, 3, 5), (4, 6, 7, 8), -0.1)
+    base, new = (one.split(",") for one in sides)
     row = compared(",".join(base[:3]), ",".join(new[2:]))
     assert {one["base_sessions"] for one in rows(row)} == {1}
     text = ioplan("compare", ",".join(base[:3]), ",".join(new[2:])).out
@@ -294,26 +284,21 @@ def test_sides_that_ran_in_a_row_count_once(store_path: Path) -> None:
     assert {one["base_sessions"] for one in rows(mixed)} == {2}
 
 
-# alignment
-
-
 @pytest.mark.promise("compare.pairs")
 def test_names_and_order_do_not_matter(ran: Ran) -> None:
     other = READS.replace('"Reads"', '"Lesen"').replace("1, 4, 16", "16, 4, 1")
     base, new = ran(), ran(f"param shift = 1s\n{other}{BEFORE}")
-    found = json.loads(compared(base, new).out)
+    found = found_of(compared(base, new))
     assert len(found["rows"]) == 12 and found["only_base"] == found["only_new"] == []
-    for row in found["rows"]:
-        if row["metric"] == "iops":
-            assert row["ratio"] == pytest.approx(1, abs=0.05)
+    iops = [row["ratio"] for row in found["rows"] if row["metric"] == "iops"]
+    assert iops == pytest.approx([1] * len(iops), abs=0.05)
     assert {row["test"] for row in found["rows"]} == {"Before", "Lesen"}
 
 
 def test_an_edited_plan_aligns_by_what_it_asks(ran: Ran) -> None:
     longer = PLAN.replace("for 1s", "for 2s").replace("1, 4, 16", "1, 4, 8")
-    found = json.loads(compared(ran(), ran(longer)).out)
-    qds = {row["cell"].get("qd") for row in found["rows"]}
-    assert qds == {None, "1", "4"}
+    found = found_of(compared(ran(), ran(longer)))
+    assert {row["cell"].get("qd") for row in found["rows"]} == {None, "1", "4"}
     assert found["only_base"] == ["Reads: qd=16"]
     assert found["only_new"] == ["Reads: qd=8"]
     told = [row["remarks"] for row in found["rows"] if row["cell"]]
@@ -369,7 +354,7 @@ def killed_after(
         ioplan("run", plan, *options)
 
 
-def cut_session(store: Store, number: int, cells: int, status: str = "ok") -> str:
+def cut_session(store: Path, number: int, cells: int, status: str = "ok") -> str:
     """A session of so many of four cells."""
     id = f"2026020{number}-000000-aaaa"
     return put(store, *(run(seq) for seq in range(1, cells + 1)), id=id, status=status)
@@ -381,41 +366,39 @@ def test_a_killed_one_is_not_green(
     store_path: Path, tmp_path: Path, base: int, new: int
 ) -> None:
     """On either side: three of four cells were not compared."""
-    with Store.open(store_path) as store:
-        sides = [
-            cut_session(store, at, cells, "ok" if cells == 4 else "interrupted")
-            for at, cells in enumerate((base, new), start=1)
-        ]
+    sides = [
+        cut_session(store_path, at, cells, "ok" if cells == 4 else "interrupted")
+        for at, cells in enumerate((base, new), start=1)
+    ]
     done = ioplan("compare", *sides)
     assert done.code == 1 and "3 cells missing" in done.out.replace("\n", " ")
-    root = ElementTree.fromstring(ioplan("compare", *sides, "--format", "junit").out)
-    errors = root.findall(".//error")
-    side = "NEW" if new == 1 else "BASE"
-    assert len(errors) == 3
-    assert all(f"{side} has not measured" in one.get("message", "") for one in errors)
+    said = f"{'NEW' if new == 1 else 'BASE'} has not measured"
+    root, page = ElementTree.fromstring(formatted(*sides, "junit")), tmp_path / "r.html"
+    errors = [one.get("message", "") for one in root.findall(".//error")]
+    assert len(errors) == 3 and all(said in one for one in errors)
     suite = root.find("testsuite[@name='missing cells']")
     assert suite is not None and suite.get("errors") == suite.get("tests") == "3"
-    lines = ioplan("compare", *sides, "--format", "github").out.splitlines()
+    lines = formatted(*sides, "github").splitlines()
     assert sum(one.startswith("::error title=missing cell::") for one in lines) == 3
-    page = tmp_path / "r.html"
     assert ioplan("report", *sides, "--output", page).code == 0
-    assert page.read_text().count(f">{side} has not measured") == 3
+    assert page.read_text().count(f">{said}") == 3
+
+
+FOUR = 'test "T" { run random 4KiB 100/0 for 1s\n vary qd in 1, 2, 4, 8\n %s }'
 
 
 def test_cells_that_both_sides_lack_are_missing(
     store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two sessions of one plan, both killed after the first of its four cells."""
-    text = 'test "T" { run random 4KiB 100/0 for 1s\n vary qd in 1, 2, 4, 8 }'
-    plan = plan_file(tmp_path, text)
     for _ in range(2):
-        killed_after(1, plan, monkeypatch)
+        killed_after(1, plan_file(tmp_path, FOUR % ""), monkeypatch)
     with Store.open(store_path) as store:
         new, base = (one.id for one in store.sessions())
-    done = ioplan("compare", base, new, "--format", "json")
+    done = compared(base, new)
     assert done.code == 1
-    assert json.loads(done.out)["neither"] == ["T: qd=2", "T: qd=4", "T: qd=8"]
-    root = ElementTree.fromstring(ioplan("compare", base, new, "--format", "junit").out)
+    assert found_of(done)["neither"] == ["T: qd=2", "T: qd=4", "T: qd=8"]
+    root = ElementTree.fromstring(formatted(base, new, "junit"))
     texts = [one.get("message", "") for one in root.findall(".//error")]
     assert texts == [f"BASE and NEW have not measured T: qd={n}" for n in (2, 4, 8)]
 
@@ -429,19 +412,13 @@ def test_cells_that_both_sides_lack_are_missing(
         (4, "iops > 1", "undecided", "undecided"),
     ],
 )
+@pytest.mark.usefixtures("store_path")
 def test_a_killed_session_has_not_held(
-    ran: int,
-    limit: str,
-    verdict: str,
-    shown: str,
-    tmp_path: Path,
-    store_path: Path,
+    ran: int, limit: str, verdict: str, shown: str, tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> None:  # fmt: skip
     """Of four cells some were measured; its page says that not all of the plan has run."""
-    text = 'test "T" { run random 4KiB 100/0 for 1s\n vary qd in 1, 2, 4, 8\n'
-    plan = plan_file(tmp_path, f"{text} expect {limit} }}")
-    killed_after(ran, plan, monkeypatch)
+    killed_after(ran, plan_file(tmp_path, FOUR % f"expect {limit}"), monkeypatch)
     (one,) = ioplan("ls", "--format", "jsonl").lines
     held = ran if limit == "iops > 1" else 0
     assert (one["verdict"], one["held"], one["expected"]) == (verdict, held, 4)
@@ -451,14 +428,10 @@ def test_a_killed_session_has_not_held(
 
 
 def test_a_cell_that_the_plan_gained_is_not_missing(store_path: Path) -> None:
-    with Store.open(store_path) as store:
-        base, new = cut_session(store, 1, 3), cut_session(store, 2, 4)
+    base, new = cut_session(store_path, 1, 3), cut_session(store_path, 2, 4)
     done = ioplan("compare", base, new)
     assert done.code == 0 and "BASE has no demo: " in done.out
     assert "missing" not in done.out and ioplan("compare", new, base).code == 1
-
-
-# outputs
 
 
 @pytest.fixture(scope="module")
@@ -467,9 +440,8 @@ def of_six(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, str]:
     path = tmp_path_factory.mktemp("six") / "results.db"
     change = {"1": -0.2, "2": 0.3, "4": -0.03}
     with Store.open(path) as store:
-        base = [put_alike(store, number) for number in (1, 3, 5)]
-        new = [put_alike(store, number, change) for number in (2, 4, 6)]
-    return path, ",".join(base), ",".join(new)
+        ids = [put_alike(store, n, {} if n % 2 else change) for n in range(1, 7)]
+    return path, ",".join(ids[::2]), ",".join(ids[1::2])
 
 
 @pytest.fixture
@@ -501,9 +473,8 @@ def formatted(base: str, new: str, format: str) -> str:
 
 
 def test_other_programs_are_told_the_same(pair: tuple[str, str]) -> None:
-    root = ElementTree.fromstring(formatted(*pair, "junit"))
-    whole = json.loads(compared(*pair).out)
-    found = [*whole["rows"], *whole["all_cells"]]
+    root, whole = ElementTree.fromstring(formatted(*pair, "junit")), compared(*pair)
+    found = [*rows(whole), *found_of(whole)["all_cells"]]
     assert len(root.findall(".//testcase")) == len(found) == 15
     for verdict, tag in (("worse", "failure"), ("undecided", "skipped")):
         count = sum(row["verdict"] == verdict for row in found)
@@ -512,10 +483,8 @@ def test_other_programs_are_told_the_same(pair: tuple[str, str]) -> None:
     assert suite is not None and int(suite.get("tests", 0)) == 12
     assert int(suite.get("failures", 0)) == len(suite.findall(".//failure")) > 0
 
-    lines = formatted(*pair, "github").splitlines()
-    assert all(
-        re.match(r"::(error|warning|notice) title=[^:,]*::.", one) for one in lines
-    )
+    lines, form = formatted(*pair, "github").splitlines(), r"::(error|warning|notice)"
+    assert all(re.match(rf"{form} title=[^:,]*::.", one) for one in lines)
     assert any(one.startswith("::error title=Reads qd=1::worse: iops") for one in lines)
     assert "%25" in lines[-1]
 
@@ -525,11 +494,13 @@ def test_other_programs_are_told_the_same(pair: tuple[str, str]) -> None:
     assert any(line.startswith("| worse | Reads | qd=1 | iops |") for line in table)
 
 
+IDS = ("20260101-000000-aaaa", "20260102-000000-bbbb")
+
+
 def two(store: Path, one: Made, other: Made | None = None, **more: Any) -> list[str]:
     """Two sessions of one run each."""
-    ids = ("20260101-000000-aaaa", "20260102-000000-bbbb")
-    runs = (one, other or one)
-    return [put(store, run, id=id, **more) for id, run in zip(ids, runs, strict=True)]
+    runs = zip(IDS, (one, other or one), strict=True)
+    return [put(store, made, id=id, **more) for id, made in runs]
 
 
 MADE = measurement(ios=400)
@@ -552,43 +523,33 @@ def test_identical_figures_are_equal(store_path: Path) -> None:
 def test_a_cell_that_failed_is_worse(store_path: Path) -> None:
     sides = two(store_path, run(1), run(1, status="failed", message="EIO at 0"))
     done = ioplan("compare", *sides)
-    assert done.code == 1
-    assert "NEW failed: EIO at 0" in done.out
+    assert done.code == 1 and "NEW failed: EIO at 0" in done.out
     assert ioplan("compare", *sides[::-1]).code == 0
 
 
-def test_a_terminal_gets_what_is_decided_no_thousand_rows(
-    store_path: Path,
-) -> None:
+def test_a_terminal_gets_what_is_decided_no_thousand_rows(store_path: Path) -> None:
     """All of them are in --all, and in the other formats."""
-    other, numbers = measurement(2, ios=500), range(1, 61)
-    sides = (
-        [record(n, made, run_id=f"r{n}", cell={"n": str(n)}) for n in numbers]
-        for made in (MADE, other)
-    )
-    base, (*new, last) = sides
-    failed = changed(last, status="failed", message="EIO")
-    ids = ("20260101-000000-aaaa", "20260102-000000-bbbb")
-    put(store_path, *base, id=ids[0])
-    put(store_path, *new, failed, id=ids[1])
+    for id, made in zip(IDS, (MADE, measurement(2, ios=500)), strict=True):
+        runs = [
+            record(n, made, run_id=f"r{n}", cell={"n": str(n)}) for n in range(1, 61)
+        ]
+        if id == IDS[1]:
+            runs[-1] = changed(runs[-1], status="failed", message="EIO")
+        put(store_path, *runs, id=id)
     names = ("iops", "bandwidth", "mean", "min", "max", "p50", "p90")
     asked = [word for name in names for word in ("--metric", name)]
-    done = ioplan("compare", *ids, *asked)
+    done = ioplan("compare", *IDS, *asked)
     assert "NEW failed: EIO" in done.out and 300 < done.out.count(" n=") <= 400
-    assert ioplan("compare", *ids, "--all", *asked).out.count(" n=") > 410
+    assert ioplan("compare", *IDS, "--all", *asked).out.count(" n=") > 410
 
 
 def test_a_report_says_what_compare_says(pair: tuple[str, str], tmp_path: Path) -> None:
     """Of the same two sessions, word for word."""
-    base, new = pair[0].split(",")[0], pair[1].split(",")[0]
+    base, new = (side.split(",")[0] for side in pair)
     page = tmp_path / "r.html"
     assert ioplan("report", base, new, "--output", page).code == 0
-    told = [
-        line
-        for line in ioplan("compare", base, new).out.splitlines()
-        if " over 4 cells" in line
-    ]
-    html = page.read_text()
+    lines = ioplan("compare", base, new).out.splitlines()
+    told, html = [line for line in lines if " over 4 cells" in line], page.read_text()
     assert len(told) == 3 and all(f">{line}</li>" in html for line in told)
     assert f"{new} compared with {base}: " in html
 
@@ -611,31 +572,21 @@ def test_hostile_names_are_text(store_path: Path) -> None:
     assert "\x1b" not in done.out and not re.search(r"(?m)^::error", done.out)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--format", "jason"), "did you mean 'json'?"),
-        (("--threshold", "2"), "takes a share, for example 2%"),
-        (("--noise", "1ms"), "takes a share, for example 2%"),
-        (("--metric", "iopz"), "did you mean 'iops'?"),
-        (("--metric", "errors"), "cannot be compared as a ratio"),
-    ],
-)
-def test_bad_calls(
-    options: tuple[str, ...], message: str, pair: tuple[str, str]
-) -> None:
-    done = ioplan("compare", *pair, *options)
-    assert done.code == 2 and message in done.err and done.out == ""
-
-
 @pytest.mark.promise("exit_codes.compare")
 def test_what_cannot_be_compared(store_path: Path) -> None:
-    one, other = two(
-        store_path, run(1), run(1, load={"pattern": "sequential"}, run_id="b")
-    )
-    assert "on both sides" in ioplan("compare", one, one).err
-    assert "no cell in common" in ioplan("compare", one, other).err
-    assert "no session" in ioplan("compare", one, "nope").err
+    other = run(1, load={"pattern": "sequential"}, run_id="b")
+    one, two_ = two(store_path, run(1), other)
     empty = put(store_path, id="20260103-000000-aaaa", status="interrupted")
-    done = ioplan("compare", empty, one)
-    assert done.code == 2 and "no run to compare: it is interrupted" in done.err
+    for words, said in (
+        ((one, one), "on both sides"),
+        ((one, two_), "no cell in common"),
+        ((one, "nope"), "no session"),
+        ((empty, one), "no run to compare: it is interrupted"),
+        ((one, two_, "--format", "jason"), "did you mean 'json'?"),
+        ((one, two_, "--threshold", "2"), "takes a share, for example 2%"),
+        ((one, two_, "--noise", "1ms"), "takes a share, for example 2%"),
+        ((one, two_, "--metric", "iopz"), "did you mean 'iops'?"),
+        ((one, two_, "--metric", "errors"), "cannot be compared as a ratio"),
+    ):
+        done = ioplan("compare", *words)
+        assert done.code == 2 and said in done.err and done.out == "", words
