@@ -91,48 +91,39 @@ def test_more_history_finds_more_with_one_session_a_side() -> None:
 
 
 @pytest.mark.long
-def test_long_history_of_heavy_tails_is_no_reason_for_alarms() -> None:
+@pytest.mark.parametrize("shared", [0.0, 0.5])
+def test_long_history_of_heavy_tails_is_no_reason_for_alarms(shared: float) -> None:
     """Of forty comparisons of equal sides; with normal tails 15 to 20 % are."""
-    for shared in (0.0, 0.5):
-        world = World("heavy-tailed", cells=12, shared=shared)
-        judge = [
-            judged(world, alternating(1, 20), seed, threshold=0.0) for seed in range(40)
-        ]
-        assert sum(map(alarms, judge)) <= 4
+    world, design = World("heavy-tailed", cells=12, shared=shared), alternating(1, 20)
+    found = [judged(world, design, seed, threshold=0.0) for seed in range(40)]
+    assert sum(map(alarms, found)) <= 4
 
 
-def test_holm_by_hand() -> None:
-    """0.01 x 4, 0.013 x 3 (but not below the first), 0.02 x 2, 0.5 x 1."""
-    found = holm([0.02, 0.01, 0.5, 0.013])
-    assert found == pytest.approx([0.04, 0.04, 0.5, 0.04])
-    assert holm([]) == [] and holm([0.6, 0.7]) == [1.0, 1.0]
+def test_corrections_by_hand() -> None:
+    """Holm: 0.01 x 4, 0.013 x 3 (but not below the first), 0.02 x 2, 0.5 x 1.
 
-
-def test_hochberg_by_hand() -> None:
-    """The largest by itself, the next twice, but not above it, and so on."""
+    Hochberg: the largest by itself, the next twice, but not above it, and so on.
+    """
+    assert holm([0.02, 0.01, 0.5, 0.013]) == pytest.approx([0.04, 0.04, 0.5, 0.04])
+    assert holm([]) == hochberg([]) == [] and holm([0.6, 0.7]) == [1.0, 1.0]
     assert hochberg([0.02, 0.01, 0.024]) == pytest.approx([0.024, 0.024, 0.024])
     assert hochberg([0.5, 0.01, 0.2]) == pytest.approx([0.5, 0.03, 0.4])
-    assert hochberg([]) == []
 
 
-def test_ranks_are_as_all_orders_say() -> None:
-    for m, n in ((1, 1), (3, 3), (3, 4), (5, 5)):
-        order = [*itertools.combinations(range(m + n), m)]
-        inverted = [
-            sum(b > a for b in one for a in {*range(m + n)} - {*one}) for one in order
-        ]
-        for one, count in list(zip(order, inverted, strict=True))[
-            :: max(1, len(order) // 9)
-        ]:
-            least = min(count, m * n - count)
-            new = [float(a) for a in range(m + n) if a not in one]
-            expected = sum(other <= least for other in inverted) / len(order)
-            assert rank_chance([*map(float, one)], new) == pytest.approx(expected)
+@pytest.mark.parametrize(("m", "n"), [(1, 1), (3, 3), (3, 4), (5, 5)])
+def test_ranks_are_as_all_orders_say(m: int, n: int) -> None:
+    places = {*range(m + n)}
+    orders = [*itertools.combinations(range(m + n), m)]
+    inverted = [sum(b > a for b in one for a in places - {*one}) for one in orders]
+    pairs = [*zip(orders, inverted, strict=True)]
+    for one, count in pairs[:: max(1, len(orders) // 9)]:
+        least = min(count, m * n - count)
+        expected = sum(other <= least for other in inverted) / len(orders)
+        new = [float(a) for a in range(m + n) if a not in one]
+        assert rank_chance([*map(float, one)], new) == pytest.approx(expected)
 
 
 # what sessions count for, and how many are needed
-
-
 @pytest.mark.parametrize(
     ("order", "counted"),
     [("AB", (1, 1)), ("ABABAB", (3, 3)), ("AAABBB", (1, 1)), ("ABBA", (2, 1))],
@@ -168,26 +159,25 @@ def test_as_many_sessions_as_are_needed_are_enough() -> None:
 
 
 # whole comparisons
-
-
 COMPARISONS = 80
+
 MOST_FALSE = 9
 """Of 80 at 5 %, 4 are expected; 10 and more come once in 200 times."""
 
 
+NOISY = [
+    ("independent", Design("AB", 5), 0.0),
+    ("independent", Design("AAABBB"), 0.5),
+    ("drifting", Design("AB", 5), 0.5),
+    ("drifting", Design("ABABAB"), 0.0),
+    ("drifting", Design("AAABBB"), 0.0),
+    ("heavy-tailed", Design("AB", 5), 0.0),
+    ("heavy-tailed", Design("ABABAB"), 0.5),
+]
+
+
 @pytest.mark.long_but_first
-@pytest.mark.parametrize(
-    ("kind", "design", "shared"),
-    [
-        ("independent", Design("AB", 5), 0.0),
-        ("independent", Design("AAABBB"), 0.5),
-        ("drifting", Design("AB", 5), 0.5),
-        ("drifting", Design("ABABAB"), 0.0),
-        ("drifting", Design("AAABBB"), 0.0),
-        ("heavy-tailed", Design("AB", 5), 0.0),
-        ("heavy-tailed", Design("ABABAB"), 0.5),
-    ],
-)
+@pytest.mark.parametrize(("kind", "design", "shared"), NOISY)
 @pytest.mark.promise("compare.alarms")
 def test_noise_is_no_difference(kind: str, design: Design, shared: float) -> None:
     """A/A, though nothing counts as equal: whole comparisons with any call."""
@@ -236,12 +226,11 @@ def test_nothing_is_called_where_nothing_tells_the_noise() -> None:
 
 def test_one_session_far_off_is_no_change() -> None:
     """Two of three sessions in NEW are as those of BASE."""
-    far = MetricSide("c", ((9.0,), (9.001,), (7.0,)), 3)
-    base = MetricSide("c", ((9.002,), (9.003,), (9.0005,)), 3)
+    base, far = (
+        MetricSide("c", tuple((value,) for value in values), 3)
+        for values in ((9.002, 9.003, 9.0005), (9.0, 9.001, 7.0))
+    )
     even = MetricNoise(Variance(0.0, inf), {"c": Variance(0.01**2, 50)})
-    (found,) = calls(
-        [MetricTable(Metric(name="iops"), (MetricPair(base, far),), even)], 0.02
-    )
-    assert (
-        found.cells[0].word == "undecided" and "one were far off" in found.cells[0].why
-    )
+    table = MetricTable(Metric(name="iops"), (MetricPair(base, far),), even)
+    (cell,) = calls([table], 0.02)[0].cells
+    assert cell.word == "undecided" and "one were far off" in cell.why

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from figures import HOST, measurement, record
-from sessions import session
+from figures import HOST, measurement, run
+from sessions import put
 
 from ioplan.language import Metric
 from ioplan.records import BackendFacts
@@ -26,22 +25,17 @@ CELLS = range(20)
 
 
 def group(
-    rng: np.random.Generator,
-    sessions: int,
-    *,
-    shared: float = 0.0,
-    own: float = 0.0,
-    run: float = 0.0,
-    drive: float = 0.0,
-    name: str = "a",
+    rng: np.random.Generator, sessions: int, name: str = "a", **of: float
 ) -> Group:
-    """Deviations are of logarithms."""
-    level = 9 + drive * rng.normal()
-    found = []
+    """Deviations are of logarithms: `shared`, `own` of a cell, of a `run`, of a `drive`."""
+
+    def drawn(what: str, *shape: int) -> Any:
+        return of.get(what, 0.0) * rng.normal(size=shape)
+
+    level, found = 9 + drawn("drive"), []
     for _ in range(sessions):
-        common = level + shared * rng.normal()
-        cells = common + own * rng.normal(size=len(CELLS))
-        runs = cells[:, None] + run * rng.normal(size=(len(CELLS), 3))
+        cells = level + drawn("shared") + drawn("own", len(CELLS))
+        runs = cells[:, None] + drawn("run", len(CELLS), 3)
         found.append({cell: tuple(map(float, runs[cell])) for cell in CELLS})
     return Group(drive=name, model="m", sessions=tuple(found))
 
@@ -84,7 +78,7 @@ def test_a_change_between_groups_is_no_noise() -> None:
 
 def test_drives_of_a_model_differ() -> None:
     rng = np.random.default_rng(4)
-    groups = [group(rng, 2, own=0.01, drive=0.1, name=f"d{n}") for n in range(30)]
+    groups = [group(rng, 2, f"d{n}", own=0.01, drive=0.1) for n in range(30)]
     noise = learned(groups, CELLS)
     assert noise.drive and noise.drive.degrees == 29
     assert sqrt(noise.drive.value) == pytest.approx(0.1, rel=0.25)
@@ -93,29 +87,24 @@ def test_drives_of_a_model_differ() -> None:
 
 def test_nothing_is_learned_of_sessions_that_stand_alone() -> None:
     rng = np.random.default_rng(5)
-    groups = [group(rng, 1, own=0.01, run=0.01, name=f"d{n}") for n in range(3)]
-    noise = learned(groups, CELLS)
+    noise = learned([group(rng, 1, n, own=0.01, run=0.01) for n in "abc"], CELLS)
     assert noise.shared is None and not noise.own and not noise.source
     assert noise.session(0) is None and noise.run
+    for sessions, known in ((2, False), (3, True)):  # of one cell alone
+        few = learned([group(rng, sessions, own=0.01)], [0]).session(0)
+        assert bool(few) is known
 
 
-def test_two_sessions_once_are_too_few_for_a_cell_alone() -> None:
-    rng = np.random.default_rng(6)
-    lone = [0]
-    assert learned([group(rng, 2, own=0.01)], lone).session(0) is None
-    assert learned([group(rng, 3, own=0.01)], lone).session(0)
-
-
-def test_figures_that_never_differ_have_the_floor() -> None:
+def test_figures_that_never_differ_have_the_floor_and_no_degrees() -> None:
+    """Beside sessions that do, copies of one session leave the noise as it was."""
     even = Group("a", "m", tuple({cell: (9.0,) for cell in CELLS} for _ in range(3)))
     found = learned([even], CELLS, floor=0.01**2).session(0)
     assert found and sqrt(found.value) == pytest.approx(0.012, abs=0.002)
-
-
-# from a store
-
-
-Add = Callable[..., None]
+    known = group(np.random.default_rng(8), 4, own=0.01)
+    copies = Group("b", "m", (known.sessions[0],) * 5)
+    assert not learned([copies], CELLS).own and not learned([copies], CELLS).source
+    alone, both = (learned(some, CELLS) for some in ([known], [known, copies]))
+    assert both.session(3) == alone.session(3)
 
 
 @pytest.fixture
@@ -123,14 +112,14 @@ def store(store_path: Path) -> Store:
     return Store.open(store_path)
 
 
-def add(store: Store, number: int, *, status: str = "ok", **more: object) -> None:
-    """A session with `run-1`, and another run."""
-    id = f"202601{number:02}-000000-aaaa"
-    store.begin(session(id, status=status))
-    for seq, run_id in enumerate(("run-1", "else"), start=1):
-        made = measurement(10 * number + seq)
-        one = record(seq, session=id, made=made, run_id=run_id, **more)
-        store.add(one, made.detail)
+def add(store: Store, *numbers: int, status: str = "ok", **more: object) -> None:
+    """Sessions with `run-1`, and another run."""
+    for number in numbers:
+        runs = (
+            run(seq, measurement(10 * number + seq), run_id=run_id, **more)
+            for seq, run_id in enumerate(("run-1", "else"), start=1)
+        )
+        put(store, *runs, id=id_of(number), status=status)
 
 
 def drive(serial: str, firmware: str = "1") -> dict[str, object]:
@@ -149,8 +138,7 @@ def like(store: Store, number: int = 1, *, but: int | None = None) -> list[Peers
 
 
 def test_peers_are_sessions_under_the_same_conditions(store: Store) -> None:
-    add(store, 1, target=drive("x"))
-    add(store, 2, target=drive("x"))
+    add(store, 1, 2, target=drive("x"))
     add(store, 3, target=drive("x", "2"))
     add(store, 4, target=drive("y"))
     add(store, 5, target=drive("x"), host={**HOST, "kernel": "6.2"})
@@ -163,24 +151,26 @@ def test_peers_are_sessions_under_the_same_conditions(store: Store) -> None:
 
 
 def test_noise_of_a_store(store: Store) -> None:
-    for number in range(1, 5):
-        add(store, number)
-    reader = Reader(store)
-    noise = noise_of(RunFigures(reader, Metric(name="mean")), like(store))
-    assert noise.source == "4 others that did the same runs on :/dev/sim0 by sim"
-    found = noise.session(("run-1", 0))
+    add(store, 1, 2, 3, 4)
+    of = {
+        name: noise_of(RunFigures(Reader(store), Metric(name=name)), like(store))
+        for name in ("mean", "p95")
+    }
+    source = "4 others that did the same runs on :/dev/sim0 by sim"
+    assert of["mean"].source == source
+    found, coarse = (one.session(("run-1", 0)) for one in of.values())
     assert found and found.degrees == 3
-    p95 = noise_of(RunFigures(reader, Metric(name="p95")), like(store))
-    coarse = p95.session(("run-1", 0))
     assert coarse and coarse.value >= (1 / 128) ** 2 / 12
 
 
 FILE = {"path": "/srv/a", "kind": "file", "capacity_bytes": 1 << 30, "block_bytes": 512}
+
 REAL = {
     "target": FILE,
     "backend": BackendFacts(name="io_uring", version="1", mode="io_uring"),
     "host": {"hostname": "a", "target": {"scheduler": "none"}},
 }
+
 ELSEWHERE: dict[str, dict[str, Any]] = {
     "path": {"target": {**FILE, "path": "/srv/b"}},
     "size": {"target": {**FILE, "capacity_bytes": 1 << 20}},
@@ -191,6 +181,7 @@ ELSEWHERE: dict[str, dict[str, Any]] = {
     "scheduler": {"host": {"hostname": "a", "target": {"scheduler": "bfq"}}},
     "simulated": {"target": {**FILE, "kind": "simulated"}},
 }
+
 NOISE = Metric(name="mean")
 
 
@@ -204,14 +195,11 @@ def learned_by(store: Store, base: int, new: int) -> tuple[MetricNoise, set[str]
 @pytest.mark.parametrize("other", ELSEWHERE)
 def test_another_setup_tells_nothing(store: Store, other: str) -> None:
     """Not even where there is nothing else, and however many newer ones there are."""
-    for number in (1, 2):
-        add(store, number, **REAL)
-    for number in range(5, 31):
-        add(store, number, **{**REAL, **ELSEWHERE[other]})
+    add(store, 1, 2, **REAL)
+    add(store, *range(5, 31), **{**REAL, **ELSEWHERE[other]})
     noise, sessions = learned_by(store, 1, 2)
     assert noise.session(("run-1", 0)) is None and not noise.source and not sessions
-    for number in (3, 4):
-        add(store, number, **REAL)
+    add(store, 3, 4, **REAL)
     noise, sessions = learned_by(store, 1, 2)
     assert sessions == {id_of(3), id_of(4)}
     assert noise.source == "2 others that did the same runs on a:/srv/a by io_uring"
@@ -220,12 +208,10 @@ def test_another_setup_tells_nothing(store: Store, other: str) -> None:
 def test_of_two_setups_both_have_to_be_known(store: Store) -> None:
     """Earlier sessions of one drive do not tell how much another scatters."""
     one, other = ({**REAL, "target": {**FILE, "path": path}} for path in "ab")
-    for number in range(1, 5):
-        add(store, number, **one)
+    add(store, 1, 2, 3, 4, **one)
     add(store, 5, **other)
     assert learned_by(store, 4, 5)[0].session(("run-1", 0)) is None
-    for number in (6, 7):
-        add(store, number, **other)
+    add(store, 6, 7, **other)
     noise, sessions = learned_by(store, 4, 5)
     assert noise.session(("run-1", 0))
     assert sessions == {id_of(at) for at in (1, 2, 3, 6, 7)}
@@ -234,10 +220,8 @@ def test_of_two_setups_both_have_to_be_known(store: Store) -> None:
 @pytest.mark.promise("compare.simulated")
 def test_a_simulated_side_does_not_speak_for_a_real_one(store: Store) -> None:
     """Beside real sessions that differ, a side of simulated ones is silent."""
-    for number in (1, 2, 3):
-        add(store, number, **REAL)
-    for number in (4, 5, 6):
-        add(store, number, **{**REAL, **ELSEWHERE["simulated"]})
+    add(store, 1, 2, 3, **REAL)
+    add(store, 4, 5, 6, **{**REAL, **ELSEWHERE["simulated"]})
     noise, sessions = learned_by(store, 1, 4)
     assert sessions == {id_of(2), id_of(3)} and noise.source.endswith("by io_uring")
     sides = [[store.session(id_of(at)) for at in some] for some in ((1,), (4, 5, 6))]
@@ -245,13 +229,3 @@ def test_a_simulated_side_does_not_speak_for_a_real_one(store: Store) -> None:
     peers = peers_of(store, base, new, parts=False)
     assert {*learned_from(peers)} == {id_of(2), id_of(3)}
     assert {*learned_from(peers_of(store, new, new, parts=False))} >= {id_of(4)}
-
-
-def test_figures_that_never_differ_add_no_degrees() -> None:
-    """Beside sessions that do, copies of one session leave the noise as it was."""
-    rng = np.random.default_rng(8)
-    known = group(rng, 4, own=0.01)
-    copies = Group("b", "m", (known.sessions[0],) * 5)
-    assert not learned([copies], CELLS).own and not learned([copies], CELLS).source
-    alone, both = (learned(some, CELLS) for some in ([known], [known, copies]))
-    assert both.session(3) == alone.session(3)
