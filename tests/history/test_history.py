@@ -13,19 +13,21 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from command import ioplan
-from figures import measurement, record, without_io
+from command import ioplan, plan_file
+from figures import assessed, measurement, record, without_io
 from paths import ROOT
 from sessions import nightly_id, put, put_nights
 
-from ioplan.language import SteadyRule, parse_metric
+from ioplan.language import parse_metric
 from ioplan.results.history import History, Question, history
-from ioplan.results.measure import Figure, assess
 from ioplan.results.store import Store
 
 SESSIONS, CELLS, AT = 24, 4, 18
+
 RUNS = [f"run-{cell + 1}" for cell in range(CELLS)]
+
 NEW = {"identity": {"firmware": "1.1"}}
+
 OLD = {"identity": {"firmware": "1.0"}}
 
 
@@ -82,39 +84,47 @@ def test_a_change_is_called_with_what_changed_beside_it(found: History) -> None:
     assert found.series[0].changes[0].ratio == pytest.approx(0.92**0.5, rel=0.02)
 
 
-def test_latency_that_rises_is_worse(made: Path) -> None:
-    question = Question(metrics=(parse_metric("p99"),))
-    with Store.open(made) as store:
-        one = history(store, "demo", RUNS, question).series[-1]
-    (change,) = one.changes
-    assert change.verdict == "worse" and change.ratio > 1.05
-
-
 def test_series_are_parted_and_narrowed(made: Path) -> None:
+    asked = (
+        Question(by=("firmware",)),
+        Question(only={"firmware": "1.1"}),
+        Question(metrics=(parse_metric("p99"),)),
+    )
     with Store.open(made) as store:
-        by = history(store, "demo", RUNS, Question(by=("firmware",)))
-        only = history(store, "demo", RUNS, Question(only={"firmware": "1.1"}))
+        by, only, slow = (history(store, "demo", RUNS, one) for one in asked)
     groups = [one.group for one in by.series if one.test == "all cells"]
-    assert groups == [{"firmware": "1.0"}, {"firmware": "1.1"}]
-    assert not by.changes
+    assert groups == [{"firmware": "1.0"}, {"firmware": "1.1"}] and not by.changes
     assert {len(one.points) for one in only.series} == {SESSIONS - AT}
+    (change,) = slow.series[-1].changes
+    assert change.verdict == "worse" and change.ratio > 1.05  # a latency that rises
 
 
 def rounds(path: Path) -> list[str]:
     """Sessions of a cell in rounds, of which the last three count, and one without I/O."""
-    rule = SteadyRule(metric=parse_metric("iops"), window=3, range_percent=1000)
     with Store.open(path) as store:
         for night in range(4):
-            values, runs = [], []
+            rates: list[float] = []
+            runs = []
             for number in range(1, 6):
                 made = measurement(10 * night + number)
-                values.append(Figure(made.total.iops))
-                steady = assess(rule, values)
+                rates.append(made.total.iops)
+                steady = assessed(*rates, window=3, range_percent=1000)
                 asked = {"round": number, "cell": {}, "run_id": "r"}
                 runs.append(record(number, made, steady=steady, **asked))
             none = without_io(6, status="ok", run_id="none", cell={"qd": "none"})
             put(store, *runs, none, id=nightly_id(night), ended="ok")
     return ["r", "none"]
+
+
+def changed_copy(path: Path, copy: Path, *statements: str) -> Path:
+    shutil.copy(path, copy)
+    with closing(sqlite3.connect(copy, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    return copy
+
+
+NO_COLUMNS = "UPDATE run SET place = NULL, figures = NULL"
 
 
 @pytest.mark.parametrize("of", ["sweep", "rounds"])
@@ -124,10 +134,7 @@ def test_columns_and_records_tell_the_same(of: str, made: Path, tmp_path: Path) 
     if of == "rounds":
         path = tmp_path / "rounds.db"
         ids = rounds(path)
-    other = shutil.copy(path, tmp_path / "without.db")
-    with closing(sqlite3.connect(other)) as connection:
-        connection.execute("UPDATE run SET place = NULL, figures = NULL")
-        connection.commit()
+    other = changed_copy(path, tmp_path / "without.db", NO_COLUMNS)
     names = ("iops", "p99", "read.mean", "stddev", "cpu")
     question = Question(metrics=tuple(map(parse_metric, names)))
     with Store.open(path) as store, Store.open(other) as without:
@@ -144,12 +151,9 @@ def test_columns_and_records_tell_the_same(of: str, made: Path, tmp_path: Path) 
     ],
 )
 def test_damage_is_an_error(column: str, text: str, made: Path, tmp_path: Path) -> None:
-    path = shutil.copy(made, tmp_path / "damaged.db")
-    with closing(sqlite3.connect(path)) as connection:
-        if column == "record":
-            connection.execute("UPDATE run SET place = NULL, figures = NULL")
-        connection.execute(f"UPDATE run SET {column} = ? WHERE seq = 1", (text,))
-        connection.commit()
+    damage = f"UPDATE run SET {column} = '{text}' WHERE seq = 1"
+    first = [NO_COLUMNS] * (column == "record")
+    path = changed_copy(made, tmp_path / "damaged.db", *first, damage)
     done = ioplan("history", "--store", path)
     assert done.code in (2, 3) and done.err.startswith("error: ")
 
@@ -162,31 +166,25 @@ def test_damage_is_an_error(column: str, text: str, made: Path, tmp_path: Path) 
     ],
 )
 def test_no_change_needs_enough_nights(nights: int, said: str, tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    with Store.open(path) as store:
+    with Store.open(tmp_path / "s.db") as store:
         put_nights(store, nights, 2, lambda number, cell: 1 + 0.001 * (number % 3))
-    done = ioplan("history", "--store", path)
+    done = ioplan("history", "--store", tmp_path / "s.db")
     assert said in " ".join(done.out.split()), done.out
 
 
 def test_the_terminal(asked: Callable[..., Any]) -> None:
+    """As the document shows it."""
     out = asked().out
-    assert all(len(row) <= 80 for row in out.splitlines())
-    flat = " ".join(out.split())
-    assert "with it: firmware 1.0 -> 1.1" in flat
-    assert flat.endswith(
+    rows = [row.rstrip() for row in out.splitlines() if row.strip()]
+    assert all(len(row) <= 80 for row in rows)
+    _, shown = (ROOT / "docs/history.md").read_text("utf-8").split("```text\n")
+    assert shown.partition("```")[0].splitlines() == rows
+    assert " ".join(out.split()).endswith(
         f"3 changes confirmed in 5 series of {SESSIONS} sessions; at most one false "
         "alarm in 4 years over 5 series"
     )
     single = asked("--cell", "qd=8", "--metric", "p99").out
-    assert f"{nightly_id(AT)}" in single and "governor powersave" in single
-    assert single.count(nightly_id(AT)) == 2
-
-
-def test_the_document_shows_what_the_program_says(asked: Callable[..., Any]) -> None:
-    _, shown = (ROOT / "docs/history.md").read_text("utf-8").split("```text\n")
-    rows = [row.rstrip() for row in asked().out.splitlines() if row.strip()]
-    assert shown.partition("```")[0].splitlines() == rows
+    assert "governor powersave" in single and single.count(nightly_id(AT)) == 2
 
 
 def test_json_has_a_schema(asked: Callable[..., Any], found: History) -> None:
@@ -216,9 +214,8 @@ def test_the_page(asked: Callable[..., Any], tmp_path: Path) -> None:
     assert '"key":"low"' in text
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
+def test_what_cannot_be_answered(asked: Callable[..., Any]) -> None:
+    for words, said in (
         (("--by", "firmwere"), "did you mean"),
         (("--cell", "qd"), "takes NAME=VALUE"),
         (("--cell", "qd=3"), "no cell of session"),
@@ -229,13 +226,9 @@ def test_the_page(asked: Callable[..., Any], tmp_path: Path) -> None:
         (("--metric", "waf"), "was not measured"),
         (("--preparations",), "no preparation"),
         (("--format", "yaml"), "unknown format"),
-    ],
-)
-def test_no_answer(
-    asked: Callable[..., Any], words: tuple[str, ...], said: str
-) -> None:
-    done = asked(*words)
-    assert done.code == 2 and said in done.err.replace("\n", " ")
+    ):
+        done = asked(*words)
+        assert done.code == 2 and said in done.err.replace("\n", " "), words
 
 
 PLAN = """
@@ -247,17 +240,16 @@ test "W" {
 """
 
 
-def test_sessions_of_a_drive(tmp_path: Path, store_path: Path, rough_sim: None) -> None:
+@pytest.mark.usefixtures("store_path", "rough_sim")
+def test_sessions_of_the_simulated_drive(tmp_path: Path) -> None:
     """Wear of runs and of preparations; figures that are all the same."""
-    plan, target = tmp_path / "w.ioplan", tmp_path / "scratch"
-    plan.write_text(PLAN)
+    plan = plan_file(tmp_path, PLAN)
     for _ in range(2):
-        sized = ("--target", target, "--create", "256MiB")
+        sized = ("--target", tmp_path / "scratch", "--create", "256MiB")
         ioplan("run", plan, "--backend", "sim", *sized)
-    runs = json.loads(ioplan("history", "--metric", "waf", "--format", "json").out)
-    (one,) = runs["series"]
+    words = ("history", "--metric", "waf", "--format", "json")
+    (one,) = json.loads(ioplan(*words).out)["series"]
     assert one["metric"] == "waf" and len(one["points"]) == 2
-    asked = ("--preparations", "--metric", "waf", "--format", "json")
-    (prepared,) = json.loads(ioplan("history", *asked).out)["series"]
+    (prepared,) = json.loads(ioplan(*words, "--preparations").out)["series"]
     assert prepared["test"] == "preparation filled"
     assert prepared["points"][0]["value"] == pytest.approx(1.0)

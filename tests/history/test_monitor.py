@@ -77,9 +77,8 @@ def test_evidence_is_as_defined(drifts: bool, place: int, kind: int) -> None:
     degrees = 20 - 1 - drifts - (kind == 0)
     none, some = [], []
     for share in CORRELATIONS[:, 0]:
-        product, size, squares, worth = by_definition(
-            values, drifts, place, kind, share
-        )
+        found = by_definition(values, drifts, place, kind, share)
+        product, size, squares, worth = found
         within = squares - product**2 / size
         between = max(abs(product) - least * size, 0) ** 2 / size
         spread = 1 + SIZE**2 * size
@@ -87,17 +86,23 @@ def test_evidence_is_as_defined(drifts: bool, place: int, kind: int) -> None:
         rest = np.log(spread) + degrees * np.log(within + between / spread)
         some.append(worth - rest / 2)
     expected = np.log(np.mean(np.exp(np.array(some) - max(none))))
-    assert evidence(values, drifts, least, EXACT)[kind][place] == pytest.approx(
-        expected
-    )
+    evident = evidence(values, drifts, least, EXACT)[kind][place]
+    assert evident == pytest.approx(expected)
 
 
 def test_clear_changes_are_where_they_are() -> None:
-    assert steps(quiet({12: 1.0, 9: 1.05})) == [12]
-    assert steps(quiet({12: 1.0, 9: 1.05, 14: 0.99})) == [12, 21]
-    visit = quiet({20: 1.0, 10: 1.05})
-    assert steps([*visit, *quiet({21: 1.0}, 2)]) == [20, 30]
-    assert steps(quiet({30: 1.0})) == []
+    """Also of figures that are all the same, as those of the simulated drive."""
+    visit = [*quiet({20: 1.0, 10: 1.05}), *quiet({21: 1.0}, 2)]
+    for values, places in (
+        (quiet({12: 1.0, 9: 1.05}), [12]),
+        (quiet({12: 1.0, 9: 1.05, 14: 0.99}), [12, 21]),
+        (visit, [20, 30]),
+        (quiet({30: 1.0}), []),
+        ([2.0] * 20 + [2.1] * 4, [20]),
+    ):
+        assert steps(values) == places
+    for same in ([2.0] * 20, [], [1.0], [1.0, 1.0, 2.0]):
+        assert looks(same) == []
 
 
 @pytest.mark.parametrize("far", [0.03, 0.1, 1.5])
@@ -124,16 +129,7 @@ def test_a_look_does_not_depend_on_later_ones(values: list[float], count: int) -
     assert all(one.at < one.seen for one in whole)
 
 
-def test_figures_that_are_all_the_same_are_one_level() -> None:
-    """As those of the simulated drive; a change between them is one."""
-    assert looks([2.0] * 20) == []
-    assert steps([2.0] * 20 + [2.1] * 4) == [20]
-    assert looks([]) == looks([1.0]) == looks([1.0, 1.0, 2.0]) == []
-
-
 # what is no step: smaller than the threshold, little by little, or by itself
-
-
 def drawn(seed: int, level: np.ndarray, deviation: float = 0.012) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return np.log(level * (1 + deviation * rng.normal(size=len(level))))
@@ -174,45 +170,36 @@ def test_an_outlier_does_not_hide_a_step_after_it(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_states_and_bad_nights_are_no_change(seed: int) -> None:
+def test_states_bad_nights_and_wandering_are_no_change(seed: int) -> None:
+    """Which has a correlation of 0.92 and a deviation of 1 %."""
     rng = np.random.default_rng(seed)
     states = np.where(rng.random(120) < 0.5, 1.0, 0.96)
     nights = np.where(rng.random(120) < 0.07, 0.88, 1.0)
-    for level in (states, nights):
-        assert not ever(drawn(seed, level))
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_sessions_that_wander_have_no_change(seed: int) -> None:
-    """A correlation of 0.92 and a deviation of 1 %."""
     (row,) = 0.01 * noise(np.random.default_rng(seed), "wandering", 1, 120)
-    assert not ever(row)
-
-
-def promise(values: np.ndarray) -> str:
-    one = analysed(values)
-    found = History(plan="p", by=(), sessions=len(values), series=(one,))
-    return summary_text(found).partition("; ")[2]
+    for values in (drawn(seed, states), drawn(seed, nights), row):
+        assert not ever(values)
 
 
 def test_a_promise_is_made_of_what_it_holds_for_only() -> None:
     """A season of 30 nights is no correlation with the night before."""
     rng = np.random.default_rng(5)
-    assert promise(NOISE * rng.normal(size=120)).startswith("at most one false alarm")
+    usual = NOISE * rng.normal(size=120)
     season = 0.02 * np.sin(2 * np.pi * np.arange(240) / 14)
-    text = promise(season + 0.004 * rng.normal(size=240))
-    assert text.startswith("no promise on false alarms")
+    for values, told in (
+        (usual, "at most one false alarm"),
+        (season + 0.004 * rng.normal(size=240), "no promise on false alarms"),
+    ):
+        one = (analysed(values),)
+        found = History(plan="p", by=(), sessions=len(values), series=one)
+        assert summary_text(found).partition("; ")[2].startswith(told)
 
 
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.promise("history.alarms")
-def test_150_looks_at_series_without_a_change_confirm_few(
-    kind: str,
-) -> None:
+def test_150_looks_at_series_without_a_change_confirm_few(kind: str) -> None:
     """5 % of 40 are two."""
-    rng = np.random.default_rng(len(kind))
-    rows = NOISE * noise(rng, kind, 20, 150)
+    rows = NOISE * noise(np.random.default_rng(len(kind)), kind, 20, 150)
     assert sum(ever(row) for row in rows) <= 2
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from statistics import mean, pstdev
+from typing import Any
 
 import pytest
 from figures import (
@@ -22,7 +23,7 @@ from figures import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ioplan.job import Counts, Cpu, Failure, Progress, Result, Started
+from ioplan.job import Counts, Cpu, Failure, Result, Started
 from ioplan.language import Metric, parse_metric
 from ioplan.records import DirectionResult
 from ioplan.results.measure import Figure, Histogram, Sample, figure
@@ -31,8 +32,7 @@ latency_lists = st.lists(st.integers(1, 10**10), min_size=1, max_size=60)
 
 
 def agrees(got: DirectionResult, samples: list[int], seconds: int) -> None:
-    assert got.ios == len(samples)
-    assert got.bytes == len(samples) * BLOCK_BYTES
+    assert (got.ios, got.bytes) == (len(samples), len(samples) * BLOCK_BYTES)
     assert got.iops == pytest.approx(len(samples) / seconds)
     assert got.bandwidth_bytes_per_s == pytest.approx(got.iops * BLOCK_BYTES)
     assert got.latency is not None
@@ -45,13 +45,8 @@ def agrees(got: DirectionResult, samples: list[int], seconds: int) -> None:
 @settings(max_examples=40)
 @given(latency_lists, latency_lists, latency_lists)
 def test_results_are_of_the_samples(a: list[int], b: list[int], c: list[int]) -> None:
-    made = measured(
-        result(
-            2,
-            stream("one", read=counts(a), write=counts(b)),
-            stream("two", read=counts(c)),
-        )
-    )
+    one = stream("one", read=counts(a), write=counts(b))
+    made = measured(result(2, one, stream("two", read=counts(c))))
     agrees(made.streams[0].directions["read"], a, 2)
     agrees(made.streams[0].total, a + b, 2)
     agrees(made.directions["read"], a + c, 2)
@@ -78,18 +73,22 @@ def test_nothing_at_all() -> None:
 
 
 def test_percentiles_come_from_the_histogram_and_stay_within_the_extremes() -> None:
-    made = measured(result(1, stream(read=counts([90_001] * 1000))))
-    latency = made.total.latency
-    assert latency is not None and latency.stddev_ns == 0
+    """Without a histogram there are none; a deviation is never negative."""
+    latency = latency_of([90_001] * 1000)
+    assert latency.stddev_ns == 0
     assert {p.latency_ns for p in latency.percentiles} == {90_001}
     supported = {p.percent: p.supported for p in latency.percentiles}
     assert supported[99.0] and not supported[99.9]
+    assert latency_of([5, 6], bins=()).percentiles == ()
+    assert latency_of([10**9 + 1] * 3, sum_sq_ns2=3.0 * 10**18).stddev_ns == 0
 
 
-def test_without_a_histogram_there_are_no_percentiles() -> None:
-    made = measured(result(1, stream(read=counts([5, 6], bins=()))))
-    assert made.total.latency is not None
-    assert made.total.latency.percentiles == ()
+def latency_of(latencies_ns: list[int], **more: Any) -> Any:
+    latency = measured(
+        result(1, stream(read=counts(latencies_ns, **more)))
+    ).total.latency
+    assert latency is not None
+    return latency
 
 
 def test_warm_up_is_left_out() -> None:
@@ -139,12 +138,7 @@ def test_a_streams_rate_is_over_its_own_time() -> None:
 def test_an_interval_in_which_nothing_completed() -> None:
     (point,) = measured(progress(1, stream(read=Counts()))).series
     assert (point.mean_ns, point.p50_ns, point.max_ns) == (None, None, 0)
-
-
-def test_cancellation_gives_no_negative_deviation() -> None:
-    same = counts([10**9 + 1] * 3, sum_sq_ns2=3.0 * 10**18)
-    latency = measured(result(1, stream(read=same))).total.latency
-    assert latency is not None and latency.stddev_ns == 0
+    assert measurement().cpu_percent == pytest.approx(100 * 0.5 / 3)  # of all its time
 
 
 def test_the_backlog_is_a_level_and_flushes_add_up() -> None:
@@ -158,48 +152,33 @@ def test_the_backlog_is_a_level_and_flushes_add_up() -> None:
     assert (only.backlog_ios, only.sync_ios, only.verify_errors) == (4, 4, 2)
 
 
-def test_the_cpu_is_of_the_measured_time() -> None:
-    made = measurement()
-    assert made.cpu_percent == pytest.approx(100 * 0.5 / 3)
-
-
 @pytest.mark.long
 def test_an_hour_of_intervals_takes_seconds_at_most() -> None:
     """Half a second on an idle machine; what merges anew each time takes minutes."""
     base = [counts(latencies_ns(seed, 3000)) for seed in range(4)]
     assert min(len(part.bins) // 2 for part in base) >= 200
-    events = [_hour(second, base) for second in range(1, 3601)]
+    pairs = [stream(read=base[n], write=base[2 + n]) for n in (0, 1)]
+    events = [progress(second, pairs[second % 2]) for second in range(1, 3601)]
     begin_s = time.process_time()
     made = measured(*events)
     assert made.total.ios == 3600 * 6000 and len(made.detail.series) == 3600
     assert time.process_time() - begin_s < 10
 
 
-def _hour(second: int, base: list[Counts]) -> Progress:
-    return progress(second, stream(read=base[second % 2], write=base[2 + second % 2]))
-
-
 STREAMS = ("reader", "writer")
 
-PARTS = (
+PARTS = [
     ("reader", "read"),
     ("reader", "trim"),
     ("writer", "read"),
     ("writer", "write"),
-)
+]
 
 METRICS = [
     *("iops", "bandwidth", "mean", "min", "max", "stddev", "p50", "p90", "p99"),
-    *(
-        "read.iops",
-        "write.mean",
-        "trim.max",
-        "read.p50",
-        "reader.iops",
-        "writer.stddev",
-    ),
-    *("writer.read.p90", "reader.trim.iops", "trim.errors", "errors", "writer.errors"),
-    *("cpu", "iops_per_cpu"),
+    *("read.iops", "write.mean", "trim.max", "read.p50", "reader.iops"),
+    *("writer.stddev", "writer.read.p90", "reader.trim.iops", "trim.errors"),
+    *("errors", "writer.errors", "cpu", "iops_per_cpu"),
 ]
 
 Latencies = dict[tuple[str, str], list[int]]
@@ -268,10 +247,9 @@ def test_of_one_run_it_is_what_the_record_says(data: Latencies) -> None:
     for percentile in total.latency.percentiles:
         shown = percentile.latency_ns if percentile.supported else None
         assert value(f"p{percentile.percent:g}", run) == shown
-    assert value("mean", run) == pytest.approx(total.latency.mean_ns)
-    assert value("min", run) == total.latency.min_ns
-    assert value("max", run) == total.latency.max_ns
-    assert value("stddev", run) == pytest.approx(total.latency.stddev_ns)
+    for name in ("mean", "min", "max", "stddev"):
+        told = getattr(total.latency, f"{name}_ns")
+        assert value(name, run) == pytest.approx(told)
 
 
 RUN = sample(
@@ -286,79 +264,53 @@ RUN = sample(
 )
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("iops", 20),  # reads and writes, no trims
-        ("read.iops", 15),
-        ("write.iops", 5),
-        ("trim.iops", 2),
-        ("reader.iops", 10),
-        ("writer.iops", 10),
-        ("writer.read.iops", 5),
-        ("reader.write.iops", 0),
-        ("bandwidth", 20 * 4096),
-        ("mean", (20 * 100 + 10 * 200 + 10 * 600) / 40),
-        ("read.mean", (20 * 100 + 10 * 200) / 30),
-        ("trim.mean", 7000),
-        ("writer.mean", 400),
-        ("min", 100),
-        ("writer.min", 200),
-        ("max", 600),
-        ("reader.max", 100),
-        ("reader.stddev", 0),
-        ("writer.stddev", 200),
-        ("reader.p50", 100),
-        ("write.p0", 600),
-        ("errors", 0),
-        ("cpu", 50),
-        ("iops_per_cpu", 20 / 50),
-    ],
-)
-def test_scopes(name: str, expected: float) -> None:
-    assert value(name, RUN) == pytest.approx(expected)
+SCOPES = {
+    "iops": 20,  # reads and writes, no trims
+    **{"read.iops": 15, "write.iops": 5, "trim.iops": 2, "reader.iops": 10},
+    **{"writer.iops": 10, "writer.read.iops": 5, "reader.write.iops": 0},
+    "bandwidth": 20 * 4096,
+    "mean": (20 * 100 + 10 * 200 + 10 * 600) / 40,
+    "read.mean": (20 * 100 + 10 * 200) / 30,
+    **{"trim.mean": 7000, "writer.mean": 400, "min": 100, "writer.min": 200},
+    **{"max": 600, "reader.max": 100, "reader.stddev": 0, "writer.stddev": 200},
+    **{"reader.p50": 100, "write.p0": 600, "errors": 0, "cpu": 50},
+    "iops_per_cpu": 20 / 50,
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("reader.write.mean", "no I/O completed"),
-        ("reader.write.p50", "no latency was counted"),
-        ("p99", "needs 1_000 I/Os, had 40"),
-        ("read.p99.999", "needs 1_000_000 I/Os, had 30"),
-        ("watts", "nothing measured it"),
-        ("temperature", "nothing measured it"),
-        ("iops_per_watt", "nothing measured it"),
-        ("bandwidth_per_watt", "nothing measured it"),
-        ("verified", "nothing was verified"),
-    ],
-)
-@pytest.mark.promise("verdicts.few_samples")
-def test_no_value_has_a_reason(name: str, why: str) -> None:
-    assert figure(parse_metric(name, STREAMS), [RUN]) == Figure(None, why)
+def test_scopes() -> None:
+    assert {name: value(name, RUN) for name in SCOPES} == pytest.approx(SCOPES)
 
 
 @pytest.mark.promise("verdicts.few_samples")
-def test_runs_together_support_what_one_does_not() -> None:
+def test_no_value_has_a_reason() -> None:
+    unmeasured = ("watts", "temperature", "iops_per_watt", "bandwidth_per_watt")
+    reasons = {
+        "reader.write.mean": "no I/O completed",
+        "reader.write.p50": "no latency was counted",
+        "p99": "needs 1_000 I/Os, had 40",
+        "read.p99.999": "needs 1_000_000 I/Os, had 30",
+        **dict.fromkeys(unmeasured, "nothing measured it"),
+        "verified": "nothing was verified",
+    }
+    for name, why in reasons.items():
+        assert figure(parse_metric(name, STREAMS), [RUN]) == Figure(None, why)
+    half = sample({("reader", "read"): [100] * 10})  # two support what one does not
     assert value("p50", sample({("reader", "read"): [100] * 19})) is None
-    assert value("p50", *[sample({("reader", "read"): [100] * 10})] * 2) == 100
+    assert value("p50", half, half) == 100
 
 
-def test_no_time_no_rate() -> None:
-    run = sample({}, run_ns=0)
+def test_no_time_or_discards_alone_are_no_rate() -> None:
+    run, trims = sample({}, run_ns=0), sample({("reader", "trim"): [7000] * 4})
     for name in ("iops", "bandwidth", "cpu", "iops_per_cpu"):
         assert figure(parse_metric(name), [run]) == Figure(None, "nothing was measured")
     idle = figure(parse_metric("iops_per_cpu"), [sample({})])
     assert idle == Figure(None, "no CPU time was measured")
-
-
-@pytest.mark.parametrize("name", ["iops", "bandwidth"])
-def test_discards_alone_are_no_rate_of_reads_and_writes(name: str) -> None:
-    run = sample({("reader", "trim"): [7000] * 4})
-    why = f"nothing but discards, which are trim.{name}"
-    assert figure(parse_metric(name), [run]) == Figure(None, why)
-    assert figure(parse_metric(f"reader.{name}", STREAMS), [run]) == Figure(None, why)
-    assert value(f"read.{name}", run) == 0
+    for name in ("iops", "bandwidth"):
+        why = f"nothing but discards, which are trim.{name}"
+        for asked in (name, f"reader.{name}"):
+            assert figure(parse_metric(asked, STREAMS), [trims]) == Figure(None, why)
+        assert value(f"read.{name}", trims) == 0
 
 
 def test_errors_of_all_directions_count() -> None:
