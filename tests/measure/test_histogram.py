@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ioplan.job import Counts, Progress
-from ioplan.records import PERCENTILES, RunDetail
+from ioplan.records import PERCENTILES
 from ioplan.results.measure import (
     CountsBuilder,
     Histogram,
@@ -41,15 +41,11 @@ samples = st.lists(
 )
 
 
-@given(st.integers(0, 2**64 - 1))
-def test_a_bucket_is_a_128th_of_its_values_wide(value: int) -> None:
-    """As the engine's and fio's are with their 7 bits, which are merged with these."""
+@given(st.integers(0, LAST), st.integers(1, 12))
+def test_a_value_lies_in_its_bucket(value: int, bits: int) -> None:
+    """Of a 128th of its values, as the engine's and fio's are with their 7 bits."""
     lower, upper = bucket_range(bucket_index(value))
     assert upper - lower == max(1, 1 << max(0, value.bit_length() - 8))
-
-
-@given(st.integers(0, 2**64 - 1), st.integers(1, 12))
-def test_a_value_lies_in_its_bucket(value: int, bits: int) -> None:
     index = bucket_index(value, bits)
     lower, upper = bucket_range(index, bits)
     assert lower <= value < upper
@@ -64,65 +60,41 @@ def test_buckets_leave_no_gap() -> None:
 
 
 @given(samples)
-def test_percentiles_are_within_1_percent_of_samples(
-    latencies: list[int],
-) -> None:
+def test_figures_are_those_of_the_samples(latencies: list[int]) -> None:
+    """Percentiles within 1 percent, alone or several at once; the mean within a half."""
     histogram, ordered = Histogram.of_values(latencies), sorted(latencies)
     for percent in PERCENTILES:
         rank = max(1, math.ceil(round(len(ordered) * percent / 100, 6)))
         exact = ordered[rank - 1]
         assert abs(histogram.percentile_ns(percent) - exact) <= exact * 0.01
-
-
-@given(samples)
-def test_several_percentiles_at_once_are_the_single_ones(latencies: list[int]) -> None:
-    histogram = Histogram.of_values(latencies)
     single = [histogram.percentile_ns(percent) for percent in PERCENTILES]
     assert histogram.percentiles_ns(PERCENTILES) == single
+    exact_mean = pytest.approx(sum(latencies) / len(latencies), rel=0.005)
+    assert histogram.mean_ns() == exact_mean
+    pairs = [n for value in latencies for n in (bucket_index(value), 1)]
+    assert Histogram.of(pairs).bins() == histogram.bins()
 
 
-@given(samples, samples)
-def test_addition_is_counting_all_samples(a: list[int], b: list[int]) -> None:
-    both = Histogram.of_values(a) + Histogram.of_values(b)
-    assert both.bins() == Histogram.of_values(a + b).bins()
-    assert both.total == len(a) + len(b)
-
-
-@given(st.lists(samples, max_size=4))
-def test_merging_any_number_is_counting_all_samples(parts: list[list[int]]) -> None:
+@given(st.lists(samples, min_size=2, max_size=4))
+def test_addition_is_counting_all_samples(parts: list[list[int]]) -> None:
+    a, b = (Histogram.of_values(part) for part in parts[:2])
+    assert (a + b).bins() == Histogram.of_values(flat(parts[:2])).bins()
+    assert (a + b).total == a.total + b.total == sum(map(len, parts[:2]))
     whole = Histogram.merged(Histogram.of_values(part) for part in parts)
     assert whole.bins() == Histogram.of_values(flat(parts)).bins()
+    assert Histogram.merged([]).bins() == Histogram.of_values([]).bins()
 
 
-@given(samples)
-def test_bins_in_any_order_are_the_same_histogram(latencies: list[int]) -> None:
-    flat = [n for value in latencies for n in (bucket_index(value), 1)]
-    assert Histogram.of(flat).bins() == Histogram.of_values(latencies).bins()
-
-
-@given(samples)
-def test_the_mean_is_within_half_a_percent(latencies: list[int]) -> None:
-    exact = sum(latencies) / len(latencies)
-    assert Histogram.of_values(latencies).mean_ns() == pytest.approx(exact, rel=0.005)
-
-
-def test_ten_samples_beyond() -> None:
-    thousand = Histogram.of([100, 1000])
-    assert thousand.beyond(99.0) == 10
-    assert thousand.beyond(99.9) == 1
-
-
-@pytest.mark.parametrize("bins", [[1], [-1, 5], [5, -1], [BUCKETS, 1], [1, 2, 3]])
-def test_bins_that_make_no_sense_are_refused(bins: list[int]) -> None:
-    with pytest.raises(ValueError):
-        Histogram.of(bins)
-
-
-def test_nothing_has_no_percentile_and_no_second_resolution() -> None:
+def test_what_makes_no_sense_is_refused() -> None:
+    thousand, one = Histogram.of([100, 1000]), Histogram.of([1, 1])
+    assert (thousand.beyond(99.0), thousand.beyond(99.9)) == (10, 1)
+    for bins in ([1], [-1, 5], [5, -1], [BUCKETS, 1], [1, 2, 3]):
+        with pytest.raises(ValueError):
+            Histogram.of(bins)
     with pytest.raises(ValueError, match="no latency"):
         Histogram.of([]).percentile_ns(50)
     with pytest.raises(ValueError, match="resolution"):
-        Histogram.of([1, 1]) + Histogram.of([1, 1], bits=6)
+        one + Histogram.of([1, 1], bits=6)
 
 
 latencies = st.lists(st.integers(0, 2**40) | st.integers(0, 300), max_size=30)
@@ -173,24 +145,22 @@ def test_each_interval_comes_back(found: list[dict[str, Any]], chunk: int) -> No
         }
 
 
-@pytest.mark.parametrize(
-    ("begin_s", "end_s", "ends"),
-    [
+def test_a_stretch_has_the_intervals_that_begin_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(interval_counts, "MOST_INTERVALS", 3)
+    made = [progress(second, stream(read=counts([second]))) for second in range(1, 8)]
+    read = IntervalCounts(packed(made))
+    for begin_s, end_s, ends in (
         (0, 10, [1, 2, 3, 4, 5, 6, 7]),
         (2, 4, [3, 4]),
         (2.1, 4.1, [4, 5]),
         (6, 7, [7]),
         (7, 9, []),
         (3, 3, []),
-    ],
-)
-def test_a_stretch_has_the_intervals_that_begin_in_it(
-    begin_s: float, end_s: float, ends: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(interval_counts, "MOST_INTERVALS", 3)
-    made = [progress(second, stream(read=counts([second]))) for second in range(1, 8)]
-    found = IntervalCounts(packed(made)).between(begin_s * 1e9, end_s * 1e9)
-    assert [one.end_ns // SECOND_NS for one in found] == ends
+    ):
+        found = read.between(begin_s * 1e9, end_s * 1e9)
+        assert [one.end_ns // SECOND_NS for one in found] == ends
 
 
 SOUND = packed([progress(s, stream(read=counts([10, 2**33 * s]))) for s in (1, 2)])
@@ -248,10 +218,9 @@ def test_intervals_add_up_to_runs(
     tmp_path: Path, store_path: Path, backend: str
 ) -> None:
     """Bin by bin, for each stream and direction, and each sum to its last digit."""
-    plan, target = plan_file(tmp_path, PLAN), tmp_path / "scratch.bin"
     asked = ("--backend", backend, "--create", "64MiB", "--interval", "100ms")
-    target_words = () if backend == "sim" else ("--target", target)
-    done = ioplan("run", plan, *target_words, *asked)
+    target = () if backend == "sim" else ("--target", tmp_path / "scratch.bin")
+    done = ioplan("run", plan_file(tmp_path, PLAN), *target, *asked)
     assert done.code == 0, done.err
     with Store.open(store_path) as store:
         record, *_ = store.records(store.session("last").id)
@@ -260,7 +229,7 @@ def test_intervals_add_up_to_runs(
     found = IntervalCounts(detail.intervals)
     assert len(found) == len(detail.series) >= 10
     builders = counts_of(list(found.between(-inf, inf)))
-    assert histograms(detail) == {
+    assert {(o.stream, o.direction): o.bins for o in detail.histograms} == {
         (name, direction): part.histogram().flat()
         for name, builder in builders.items()
         for direction, part in builder.directions.items()
@@ -270,19 +239,14 @@ def test_intervals_add_up_to_runs(
         assert one.directions.keys() == builders[one.name].directions.keys()
         for direction, told in one.directions.items():
             summed = builders[one.name].directions[direction].result(run_ns)
-            assert summed.model_dump(exclude=ROUNDED) == told.model_dump(
-                exclude=ROUNDED
-            )
+            ours, theirs = (x.model_dump(exclude=ROUNDED) for x in (summed, told))
+            assert ours == theirs
             assert summed.latency and told.latency
             exact = [x.latency.model_dump(exclude=INEXACT) for x in (summed, told)]
             assert exact[0] == exact[1]
-            deviations_ns = (summed.latency.stddev_ns, told.latency.stddev_ns)
-            assert deviations_ns[0] == pytest.approx(deviations_ns[1], rel=1e-6)
+            deviation_ns = pytest.approx(told.latency.stddev_ns, rel=1e-6)
+            assert summed.latency.stddev_ns == deviation_ns
     assert {"flush", "commit", "write"} <= builders["log"].directions.keys()
-
-
-def histograms(detail: RunDetail) -> dict[tuple[str, str], tuple[int, ...]]:
-    return {(one.stream, one.direction): one.bins for one in detail.histograms}
 
 
 def test_sums_of_intervals_are_those_of_one() -> None:
