@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import marked
 from command import ioplan, plan_file
+from fooled import last_records
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,11 +23,12 @@ from ioplan.drive_account import MOST_EXTENTS, Extent, Moved, account_of, accoun
 from ioplan.drive_needs import MOST_BLANK, passes_needed, standing
 from ioplan.records import RunRecord
 from ioplan.results.measure import steady_waf
-from ioplan.results.store import Store
 from ioplan.workload import Region, SizeShare, Stream, Workload
 
 CAPACITY = 1 << 30
+
 FILE_BYTES = 64 << 20
+
 SIZE = (SizeShare(size_bytes=4096, percent=100),)
 
 
@@ -35,18 +38,17 @@ def stream(**fields: Any) -> JobStream:
     return job_streams(Workload(streams=(made,)), CAPACITY, 4096)[0]
 
 
-def records(store_path: Path) -> list[RunRecord]:
-    with Store.open(store_path) as store:
-        return list(store.records(store.session("last").id))
+def last_state(store_path: Path) -> tuple[RunRecord, Any]:
+    """Of the last run."""
+    last = last_records(store_path)[-1]
+    assert last.state
+    return last, last.state
 
 
-def state_of(record: RunRecord) -> Any:
-    assert record.state
-    return record.state
-
+PURGED = DriveAccount.begun(CAPACITY, "purge")
+IN_ORDER = stream(pattern="sequential")
 
 # Against the blocks of a file, and against the drive's own map.
-
 WORKLOADS = {
     "drawn": "random 4KiB 0/100, qd 8 for 24MiB",
     "drawn_in_two_parts": "random 16KiB 0/100, qd 8, region 10%..60% for 40MiB",
@@ -70,26 +72,24 @@ def unwritten_percent(path: Path) -> float:
 
 QUICK = ("drawn", "in_order_by_threads", "mixed", "hotspots")
 """Those that say most; a simulated drive tells of all of them sooner."""
-EACH = [
-    pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK))
-    for name in WORKLOADS
-]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EACH)
+@pytest.mark.parametrize(
+    "name", marked(WORKLOADS, pytest.mark.long, *(WORKLOADS.keys() - QUICK))
+)
 @pytest.mark.promise("steady.account_exact")
 def test_the_account_is_of_a_file(name: str, tmp_path: Path, store_path: Path) -> None:
+    """Which has blocks that were written, and others."""
     target = tmp_path / "file"
     path = plan_file(tmp_path, f'test "T" {{ run {WORKLOADS[name]} }}')
     target.touch()
     os.truncate(target, FILE_BYTES)
     done = ioplan("run", path, "--target", target, "--overwrite", target)
     assert done.code == 0, done.err
-    (record,) = records(store_path)
     exact = unwritten_percent(target)
     assert 1 < exact < 99
-    assert abs(state_of(record).unwritten_percent - exact) < 1
+    assert abs(last_state(store_path)[1].unwritten_percent - exact) < 1
 
 
 @pytest.mark.parametrize("name", WORKLOADS)
@@ -97,40 +97,33 @@ def test_the_account_is_of_a_file(name: str, tmp_path: Path, store_path: Path) -
 def test_the_account_is_of_a_map(name: str, tmp_path: Path, store_path: Path) -> None:
     """The simulated drive does the reads and the writes of a mix in stretches: how those
     of two passes overlap is chance, of few stretches."""
-    drive = tmp_path / "drive.toml"
-    drive.write_text('capacity = "1GiB"\n')
+    drive = plan_file(tmp_path, 'capacity = "1GiB"\n', "drive.toml")
     text = re.sub(r"(\d+)MiB$", lambda m: f"{int(m[1]) * 16}MiB", WORKLOADS[name])
     path = plan_file(tmp_path, f'test "T" {{ run {text} }}')
     assert ioplan("run", path, "--backend", "sim", "--sim", drive).code == 0
-    (record,) = records(store_path)
-    mapped = float(record.backend.facts["mapped_share"])
+    record, state = last_state(store_path)
+    unmapped = 100 * (1 - float(record.backend.facts["mapped_share"]))
     limit = 3 if name == "mixed_in_order" else 1
-    assert abs(state_of(record).unwritten_percent - 100 * (1 - mapped)) < limit
-
-
-# What it keeps.
+    assert abs(state.unwritten_percent - unmapped) < limit
 
 
 def test_a_pass_in_order_is_exact_and_ends_random_order() -> None:
-    account = DriveAccount.begun(CAPACITY, "purge")
-    account = account.after(stream(), Moved(written=2 * CAPACITY))
+    account = PURGED.after(stream(), Moved(written=2 * CAPACITY))
     assert account.drive.blank == pytest.approx(exp(-2))
     assert account.drive.turns == pytest.approx(2)
-    half = stream(pattern="sequential")
-    account = account.after(half, Moved(written=CAPACITY / 2))
-    assert account.part(0, CAPACITY // 2).blank == 0
-    assert account.part(0, CAPACITY // 2).turns == 0
+    account = account.after(IN_ORDER, Moved(written=CAPACITY / 2))
+    first = account.part(0, CAPACITY // 2)
+    assert first.blank == first.turns == 0
     assert account.drive.turns == pytest.approx(1)
     assert account.drive.passes == pytest.approx(2.5)
 
 
 def test_trims_come_to_a_balance_with_writes() -> None:
-    account = DriveAccount.begun(CAPACITY, "purge")
     both = stream(trim_percent=25.0)
-    account = account.after(both, Moved(written=6 * CAPACITY, trimmed=2 * CAPACITY))
+    account = PURGED.after(both, Moved(written=6 * CAPACITY, trimmed=2 * CAPACITY))
     assert account.drive.blank == pytest.approx(0.25, abs=0.001)
-    assert standing(account, [both]).lacks == ""
-    assert "empty" in standing(account, [both]).limits
+    found = standing(account, [both])
+    assert found.lacks == "" and "empty" in found.limits
 
 
 PARTS = st.lists(
@@ -141,8 +134,7 @@ PARTS = st.lists(
 
 @given(PARTS)
 def test_it_is_consistent_whatever_is_written(parts: Any) -> None:
-    account = DriveAccount.begun(CAPACITY, "purge")
-    moved = 0.0
+    account, moved = PURGED, 0.0
     for at, length, in_order, passes in parts:
         region = Region(start_percent=at, end_percent=min(100, at + length))
         pattern = "sequential" if in_order else "random"
@@ -152,8 +144,7 @@ def test_it_is_consistent_whatever_is_written(parts: Any) -> None:
         moved += written
         assert account.drive.blank <= before + 1e-9
     ends = [0, *(one.end_bytes for one in account.extents)]
-    assert ends[-1] == CAPACITY
-    assert all(a < b for a, b in pairwise(ends))
+    assert ends[-1] == CAPACITY and all(a < b for a, b in pairwise(ends))
     assert all(0 <= one.blank <= 1 and one.turns >= 0 for one in account.extents)
     assert account.drive.passes == pytest.approx(moved / CAPACITY, abs=1e-6)
     assert account_of(account_text(account)) == account
@@ -161,76 +152,65 @@ def test_it_is_consistent_whatever_is_written(parts: Any) -> None:
 
 def test_memory_is_constant_and_a_run_costs_next_to_nothing() -> None:
     """A run is accounted in less than 2 % of one that lasts a second."""
-    account, one = DriveAccount.begun(CAPACITY, "purge"), 4096
+    one = 4096
     many = [Extent(one * n, n % 7 / 7) for n in range(1, 3 * MOST_EXTENTS)]
     tracemalloc.start()
     account = DriveAccount(CAPACITY, (*many, Extent(CAPACITY)), "purge")
     account = account.after(stream(), Moved(written=one))
     _, peak_bytes = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(account.extents) <= MOST_EXTENTS
-    assert peak_bytes < 8 << 20
-    usual = DriveAccount.begun(CAPACITY, "purge")
-    begin = time.process_time()
+    assert len(account.extents) <= MOST_EXTENTS and peak_bytes < 8 << 20
+    usual, begin = PURGED, time.process_time()
     for _ in range(100):
         usual = usual.after(stream(), Moved(written=one))
     assert (time.process_time() - begin) / 100 < 0.02
 
 
-# What a figure needs.
-
-
 def test_draws_alone_need_as_many_passes_as_the_theory_says() -> None:
-    purged = DriveAccount.begun(CAPACITY, "purge")
-    assert passes_needed(purged, [stream()]) == pytest.approx(6.2, abs=0.1)
-    filled = purged.after(stream(pattern="sequential"), Moved(written=CAPACITY))
+    assert passes_needed(PURGED, [stream()]) == pytest.approx(6.2, abs=0.1)
+    filled = PURGED.after(IN_ORDER, Moved(written=CAPACITY))
     assert passes_needed(filled, [stream()]) == 0  # an amplification may show it
     for passes, lacks in ((2.9, True), (3.0, False)):
         after = filled.after(stream(), Moved(written=passes * CAPACITY))
         assert bool(standing(after, [stream()]).lacks) == lacks
-    assert passes_needed(filled, [stream(pattern="sequential")]) == 0
-
-
-@pytest.mark.parametrize("spare", [5, 7, 9, 15, 28])
-def test_what_may_be_unwritten_changes_no_rate_by_a_tenth(spare: float) -> None:
-    assert steady_waf(spare) / steady_waf(spare + 100 * MOST_BLANK) < 1.04
+    assert passes_needed(filled, [IN_ORDER]) == 0
+    for spare in (5, 7, 9, 15, 28):  # what may be unwritten changes a rate by less
+        assert steady_waf(spare) / steady_waf(spare + 100 * MOST_BLANK) < 1.04
 
 
 @pytest.mark.promise("steady.unknown")
 def test_what_nobody_knows_is_no_evidence() -> None:
     account = DriveAccount.begun(CAPACITY)
     assert standing(account, [stream()]).lacks
-    account = account.after(stream(), Moved(written=3 * CAPACITY))
-    found = standing(account, [stream()])
-    assert (found.lacks, found.limits) == (
-        "",
-        "no history known of 5 % of the drive",
-    )
+    found = standing(account.after(stream(), Moved(written=3 * CAPACITY)), [stream()])
+    assert found.lacks == "" and found.limits == "no history known of 5 % of the drive"
 
 
-# Over sessions.
-
-FILL = "precondition full { write sequential 64KiB, qd 4, 1 pass }\n"
+FILL = """precondition full { write sequential 64KiB, qd 4, 1 pass }
+test "T" { after full run random 4KiB 100/0 for 100ms }
+"""
 
 
 @pytest.mark.slow
 @pytest.mark.promise("steady.unknown")
 def test_it_holds_until_somebody_else_writes(tmp_path: Path, store_path: Path) -> None:
-    target = tmp_path / "file"
-    fill = plan_file(tmp_path, f'{FILL}test "T" {{ after full run random 4KiB 100/0 }}')
-    fill.write_text(fill.read_text().replace("100/0", "100/0 for 100ms"))
+    """Over sessions."""
+    target, fill = tmp_path / "file", plan_file(tmp_path, FILL)
     write = 'test "T" { run random 4KiB 0/100, qd 8 for 32MiB }'
     again = plan_file(tmp_path, write, "again.ioplan")
-    calls = [(fill, ("--create", "64MiB")), (again, ()), (again, ())]
-    for path, more in calls:
-        assert ioplan("run", path, "--target", target, *more).code == 0
-    found = state_of(records(store_path)[-1])
+
+    def state_after(path: Path, *more: str | Path) -> Any:
+        done = ioplan("run", path, "--target", target, *more)
+        assert done.code == 0, done.err
+        return last_state(store_path)[1]
+
+    state_after(fill, "--create", "64MiB")
+    state_after(again)
+    found = state_after(again)
     assert found.written_capacities == pytest.approx(2, abs=0.01)
     assert found.random_capacities == pytest.approx(1, abs=0.01)
     with target.open("r+b") as file:
         file.write(os.urandom(4096))
-    done = ioplan("run", again, "--target", target, "--overwrite-data", target)
-    assert done.code == 0, done.err
-    found = state_of(records(store_path)[-1])
+    found = state_after(again, "--overwrite-data", target)
     assert found.written_capacities == pytest.approx(0.5, abs=0.01)
     assert (found.since, bool(found.lacks)) == ("", True)

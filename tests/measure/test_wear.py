@@ -1,14 +1,17 @@
 """What a drive wrote, from its logs; write amplification, and what it says of the spare."""
 
 from __future__ import annotations
+
 import csv
 import io
 from itertools import permutations
 from pathlib import Path
+
 import pytest
 from command import ioplan, plan_file
 from figures import record
 from sim_drive import SECOND_NS, WRITES, Bench
+
 from ioplan.job import Wear
 from ioplan.language import Metric
 from ioplan.records import RunDetail, RunRecord, Steady
@@ -26,20 +29,18 @@ from ioplan.runner.telemetry.wear import DATA_UNIT_BYTES, wear_between
 from ioplan_sim import DriveSpec
 from ioplan_sim.ssd import large_blocks
 
-
 UNIT = DATA_UNIT_BYTES
 
 HALF = 1 << 64
 
 
-
 def logs(units: int, at_s: float = 0.0, **more: dict[str, int]) -> Logs:
     return Logs(smart={"data_units_written": units}, at_s=at_s, **more)
+
 
 LO, HI = (f"Physical media units written: {part}" for part in ("lo", "hi"))
 
 OTHER, PLAIN = "physical_media_units_written: lo", "physical_media_units_written"
-
 
 
 @pytest.mark.parametrize(
@@ -63,7 +64,6 @@ def test_what_an_ocp_log_says(
     assert found.media_written_bytes == grown_bytes
 
 
-
 def test_the_best_log_counts() -> None:
     group = {"data_units_written": 10, "media_units_written": 30}
     later = {"data_units_written": 110, "media_units_written": 330}
@@ -79,17 +79,14 @@ def test_the_best_log_counts() -> None:
         assert wear_between(first, last, 10**12) is None
 
 
-
 def value(name: str, *runs: Wear | None) -> Figure:
     samples = [Sample(record(n, wear=run), RunDetail()) for n, run in enumerate(runs)]
     return figure(Metric(name=name), samples)
 
 
-
 def wear(host_bytes: int, **more: object) -> Wear:
     usual = {"source": "OCP", "span_s": 864.0, "capacity_bytes": 10**9, "step_bytes": 1}
     return Wear(host_written_bytes=host_bytes, **{**usual, **more})  # type: ignore[arg-type]
-
 
 
 def test_metrics_are_of_all_runs_together() -> None:
@@ -101,7 +98,6 @@ def test_metrics_are_of_all_runs_together() -> None:
         assert value(name, one, part) == Figure(None, NO_MEDIA)
     for runs in (both, (one, part)):  # 4 capacities in 1728 s, a fiftieth of a day
         assert value("dwpd", *runs).value == pytest.approx(200)
-
 
 
 @pytest.mark.promise("figures.unmeasured")
@@ -117,7 +113,6 @@ def test_what_was_not_measured_is_no_figure() -> None:
     assert value("waf", few).why == "too little was written: the log needs 51.2 MB"
     enough = few.model_copy(update={"host_written_bytes": 100 * UNIT})
     assert value("waf", enough).value == pytest.approx(10**9 / (100 * UNIT))
-
 
 
 def test_the_simulated_drive_tells_its_truth() -> None:
@@ -139,6 +134,7 @@ def test_the_simulated_drive_tells_its_truth() -> None:
     assert found.span_s == pytest.approx(5.0)
     assert found.capacity_bytes == bench.facts.capacity_bytes
 
+
 PLAN = """
 precondition filled { write sequential 128KiB, qd 8, 1 pass }
 test "W" {
@@ -151,7 +147,6 @@ test "W" {
 test "R" { run random 4KiB 100/0 for 1s
   expect waf < 2 }
 """
-
 
 
 @pytest.mark.usefixtures("rough_sim")
@@ -172,8 +167,8 @@ def test_plans_ask_for_it(tmp_path: Path, store_path: Path) -> None:
     assert int(exported["media_written_bytes"]) == wrote.wear.media_written_bytes
     assert wrote.wear.span_s == pytest.approx(1)
 
-SPARES = (7, 15, 28)
 
+SPARES = (7, 15, 28)
 
 
 @pytest.mark.parametrize("percent", [2, *SPARES, 100])
@@ -181,7 +176,6 @@ def test_the_model_is_that_of_another_derivation(percent: float) -> None:
     """Xiang and Kurkoski's, by Lambert's function."""
     assert steady_waf(percent) == pytest.approx(large_blocks(percent / 100), rel=1e-6)
     assert spare_percent_of(steady_waf(percent)) == pytest.approx(percent)
-
 
 
 @pytest.mark.parametrize(
@@ -209,7 +203,6 @@ def test_a_spare_fits_within_a_fifth(
     assert bool(found) == bool(said) and said in found
 
 
-
 def shaped(
     folder: Path, spare: str, real: int, more: str = "",
     capacity: str = "32GiB", every: str = "1%",
@@ -234,18 +227,15 @@ test "T" {{ after p run random 4KiB 0/100, qd 32 for 10s }}
     return step, run
 
 
-
 def steady_of(step: RunRecord) -> Steady:
     assert step.steady
     return step.steady
-
 
 
 def waf(run: RunRecord) -> float:
     assert run.wear
     assert run.wear.media_written_bytes
     return run.wear.media_written_bytes / run.wear.host_written_bytes
-
 
 
 @pytest.mark.parametrize("spare", ["auto", "7%"])
@@ -255,7 +245,6 @@ def test_memory_in_place_is_steady_after_a_pass(tmp_path: Path, spare: str) -> N
     assert step.wear
     assert 0.9 < step.wear.host_written_bytes / (32 << 30) < 1.4  # in large windows
     assert waf(run) == pytest.approx(1.0)
-
 
 
 @pytest.mark.parametrize(
@@ -269,7 +258,6 @@ def test_a_coarse_log_is_enough(tmp_path: Path, log: str, why: str) -> None:
     assert why in steady_of(step).why
 
 
-
 @pytest.mark.slow
 @pytest.mark.parametrize("real", SPARES)
 @pytest.mark.long
@@ -280,7 +268,6 @@ def test_a_spare_is_found_and_the_state_is_steady(tmp_path: Path, real: int) -> 
     step, run = shaped(tmp_path, "auto", real, every="3%")
     assert steady_of(step).reached, steady_of(step).why
     assert waf(run) == pytest.approx(waf(right), rel=0.03)
-
 
 
 @pytest.mark.slow
