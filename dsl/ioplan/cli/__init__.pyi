@@ -39,6 +39,7 @@ from ioplan.cli.run_options import requested_plan as requested_plan
 from ioplan.cli.sessions.joined import MOST as MOST
 from ioplan.cli.sessions.stores import STDOUT as STDOUT
 from ioplan.cli.sessions.stores import opened as opened
+from ioplan.cli.sessions.stores import results_at as results_at
 from ioplan.cli.targets.choose import Choice as Choice
 from ioplan.cli.targets.choose import after_reading as after_reading
 from ioplan.cli.targets.choose import backend_of as backend_of

@@ -1,8 +1,7 @@
 """`ioplan worst`; imported when it is called."""
 
 from ioplan import latency_text
-from ioplan.cli.display.output import print_line
-from ioplan.cli.sessions.stores import results_at
+from ioplan.cli import print_line, results_at
 
 
 def worst(*, session, count, store):

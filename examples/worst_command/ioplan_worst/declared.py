@@ -1,8 +1,7 @@
 """What the command line knows of `ioplan worst`; imported at each start."""
 
-from ioplan.cli import Command
+from ioplan.cli import Command, option
 from ioplan.cli.interface import shared as use
-from ioplan.cli.interface.declare import option
 
 COMMANDS = (
     Command(
