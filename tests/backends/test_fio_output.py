@@ -258,70 +258,22 @@ def test_a_flood_without_a_result(
     assert "it printed 32 MiB without a result" in told.message
 
 
-def in_mixed(pattern: str, new: str) -> dict[str, Any]:
-    return {"out": altered(Recording.of("mixed").out, pattern, new)}
-
-
-MIXED = Recording.of("mixed").out
-SPOILT: dict[str, tuple[str, dict[str, Any], str, str]] = {
-    "an error of an I/O": ("ended-psync", {}, "device-error", "err=5"),
-    "a discard of a file": ("trim", {}, "device-error", "err=25"),
-    "reads beyond the end, with the exit code 0": ("ended", {}, "device-error", "ended early"),
-    "an error of zero": ("missing", {}, "missing-target", "file creation"),
-    **{
-        f"an exit code alone: {code}": ("mixed", {"code": code}, "backend-error", f"code {code}")
-        for code in (1, 2, 77)
-    },
-    "no document": (
-        "mixed", {"out": "Segmentation fault\n", "said": ""}, "backend-garbage", "Segmentation fault"
-    ),
-    "no document, but a reason": (
-        "mixed", {"out": "Segmentation fault\n", "said": "fio: no such engine: foo\n"},
-        "backend-garbage", "fio: no such engine: foo",
-    ),
-    **{
-        f"without {field}": (
-            "mixed", in_mixed(f'"{field}" :', '"other" :'), "backend-garbage", f"{field}.*fio 3.33|fio 3.33.*{field}"
-        )
-        for field in ("jobname", "lat_ns", "read", "N", "fio version")
-    },
-    "without bins": ("mixed", in_mixed('"bins" :', '"other" :'), "inconsistent", "bins"),
-    **{
-        f"garbage: {new}": ("mixed", in_mixed(pattern, new), "backend-garbage", "")
-        for pattern, new in (
-            (r'"job_runtime" : \d+', '"job_runtime" : -1'),
-            (r'"job_runtime" : \d+', '"job_runtime" : "long"'),
-            (r'"mean" : [\d.]+', '"mean" : -nan'),
-            (r'"mean" : [\d.]+', '"mean" : NaN'),
-            (r'"N" : \d+', '"N" : 1e400'),
-            (r'"jobs" : \[', '"jobs" : [ {},'),
-            (r'"jobname" : "main"', '"jobname" : "other"'),
-            (r'"bins" : \{', '"bins" : { "much" : 1,'),
-        )
-    },
-    "threads as a group, whose percentiles cannot be merged": (
-        "streams", {"out": altered(Recording.of("streams").out, '"jobname" : "reader"', '"jobname" : "all"')},
-        "backend-garbage", "3 were asked for",
-    ),
-    "cut off at the end": ("mixed", {"out": MIXED[: int(len(MIXED) * 0.99)]}, "backend-garbage", "cut off"),
-    "cut off before": ("mixed", {"out": MIXED[: int(len(MIXED) * 0.7)]}, "backend-garbage", "cut off"),
-    "a completion longer than the whole, as 3.33 has it with sqthread_poll": (
-        "mixed", in_mixed(r'("clat_ns" : \{[^}]*"mean" : )[1-9][\d.]*', r"\g<1>9e9"),
-        "inconsistent", "completion",
-    ),
-    "an I/O longer than the run": (
-        "mixed", in_mixed(r'("lat_ns" : \{[^}]*"max" : )[1-9]\d*', r"\g<1>9000000000"),
-        "inconsistent", "longer than the run",
-    ),
-}  # fmt: skip
-"""A recording, what of it is spoilt, and the cause and words of the failure."""
+SPOILT = Golden("fio_spoilt")
 
 
 @pytest.mark.parametrize("name", SPOILT)
 def test_what_is_spoilt_is_a_failure(name: str, tmp_path: Path, target: Path) -> None:
-    recording, changes, cause, says = SPOILT[name]
-    told = failure(played(tmp_path, target, recording, **changes))
-    assert told.cause == cause and re.search(says, told.message), told
+    """A part of the output replaced, cut off, or all of it; or another exit code."""
+    how, expected = dict(SPOILT[name].input), SPOILT[name].expected
+    recording = how.pop("recording")
+    out = Recording.of(recording).out
+    if "replace" in how:
+        how["out"] = altered(out, *how.pop("replace"))
+    elif "share" in how:
+        how["out"] = out[: int(len(out) * how.pop("share"))]
+    told = failure(played(tmp_path, target, recording, **how))
+    assert told.cause == expected["cause"], told
+    assert re.search(expected["says"], told.message), told
 
 
 def reads(*counters: tuple[int, int]) -> bool:

@@ -14,6 +14,7 @@ import paths
 import pytest
 from examples import call, conforms, installed
 
+from golden import Golden
 from ioplan.backends import BackendError, TargetRequest
 from ioplan.job import PROTOCOL, Event, Failure, Started
 from ioplan.process.backend import ProcessBackend
@@ -27,46 +28,8 @@ NEEDS_CC = pytest.mark.skipif(
     shutil.which("cc") is None, reason="LEFT OUT: there is no C compiler"
 )
 START = """echo '{"event":"started","protocol":1,"mode":"x"}';"""
-PART = """echo '{"event":"progress","t_ns":1,"interval_ns":1,"streams":[]}';"""
 RESULT = """echo '{"event":"result","run_ns":1,"streams":[]}';"""
-LIARS = {
-    "garbage": ("echo Bus error;", "backend-garbage", "no event: 'Bus error'"),
-    "garbage later": (f"{START} echo '[]'; {RESULT}", "backend-garbage", "'[]'"),
-    "no end": (f"{START} {PART}", "backend-died", "exited with code 0 before"),
-    "nothing": ("true", "backend-died", "exited with code 0 before its result"),
-    "too long": (
-        f"{START} head -c 17000000 /dev/zero | tr '\\0' x; {RESULT}",
-        "backend-garbage",
-        "more than 16 MiB, which begins with 'xxx",
-    ),
-    "endless": (f"{START} cat /dev/zero", "backend-garbage", "more than 16 MiB"),
-    "dies": (f"{START} kill -9 $$", "backend-died", "ended by signal 9"),
-    "dies in a line": (
-        f"{START} printf '{{\"event\"'; echo no memory >&2; exit 3",
-        "backend-died",
-        "exited with code 3 before its result, and said: no memory",
-    ),
-    "fails after all": (f"{START} {RESULT} exit 4", "backend-died", "code 4 after"),
-    "goes on": (f"{START} {RESULT} sleep 60", "backend-died", "did not exit within"),
-    "no start": (f"{PART} {RESULT}", "backend-garbage", "'progress' as its first"),
-    "a number as its mode": (START.replace('"x"', "1"), "backend-garbage", "no event"),
-    "facts in a list": (
-        START.replace("}'", ',"facts":[]}\''),
-        "backend-garbage",
-        "no event",
-    ),
-    "a field more": (START.replace("}'", ',"y":1}\''), "backend-garbage", "no event"),
-    "no mode": (START.replace(',"mode":"x"', ""), "backend-garbage", "no event"),
-    "half an event": ("""echo '{"event":"started",';""", "backend-garbage", "no event"),
-    "two starts": (f"{START} {START}", "backend-garbage", "'started' after 'started'"),
-    "more": (f"{START} {RESULT} {PART}", "backend-garbage", "after 'result'"),
-    "another version": (START.replace("1", "2"), "bad-backend", "speaks protocol 2"),
-    "no version": (
-        START.replace('"protocol":1,', ""),
-        "bad-backend",
-        "does not say which protocol",
-    ),
-}
+LIARS = Golden("liars")
 
 
 class ShellBackend(ProcessBackend):
@@ -99,10 +62,10 @@ def events_of(backend: ProcessBackend, folder: Path) -> list[Event]:
 @pytest.mark.long_but_first
 @pytest.mark.parametrize("liar", LIARS)
 def test_a_liar_gets_one_clear_error(liar: str, tmp_path: Path) -> None:
-    text, cause, said = LIARS[liar]
-    *others, last = events_of(ShellBackend(text), tmp_path)
+    *others, last = events_of(ShellBackend(LIARS[liar].input), tmp_path)
     assert isinstance(last, Failure), last
-    assert last.cause == cause and said in last.message, last
+    expected = LIARS[liar].expected
+    assert last.cause == expected["cause"] and expected["says"] in last.message, last
     assert last.message.startswith("the program sh ") and len(last.message) < 600
     assert not any(isinstance(one, Failure) for one in others)
 

@@ -9,61 +9,19 @@ from typing import Any
 import pytest
 from imported import told
 
+from golden import Golden
 from ioplan.language import Source
 from ioplan_importer import ImportedPlan, ImportFault, import_plan, kind_of
 
-FILL = "[global]\nrw=write\nbs=${BLKSIZE}\nioengine=libaio\niodepth=${DEPTH}\ndirect=1\nloops=2\n"
-SERVE = """[global]
-direct=1
-ioengine=libaio
-norandommap
-time_based
-runtime=${TIME}
-filename=${DEV}
-[reader]
-rw=randread
-bs=${BLKSIZE}
-iodepth=${DEPTH}
-rate_iops=${RRATE},
-size=${SIZE}
-[log]
-rw=write
-bs=128k
-thinktime=${W1THINK}
-thinktime_blocks=32
-"""
-VALUES = {"TIME": "60", "BLKSIZE": "4K", "DEPTH": 10, "RRATE": 3500, "W1THINK": 12800}
-SUITE: dict[str, Any] = {
-    "pre": [
-        {
-            "template": "fill.fio",
-            "alias": "fill",
-            "values": {"BLKSIZE": "1M", "DEPTH": 8},
-        },
-        {"template": "serve.fio", "alias": "warm", "values": VALUES | {"SIZE": "100%"}},
-    ],
-    "def": [
-        {
-            "template": "serve.fio",
-            "alias": "L1",
-            "values": VALUES | {"SIZE": "50%"},
-            "targets": {
-                "latency": {"read": {"P99": 2000, "MAX": 35000}},
-                "throughput": {"write": {"MIN": 40}, "trim": {"MIN": 5}},
-            },
-        }
-    ],
-    "run_cycles": 1,
-    "precondition_cycles": 1,
-    "scale_by_capacity": "Y",
-}
+ACME = Golden("fiosynth")["Acme"]
+SUITE: dict[str, Any] = json.loads(ACME.input)
 
 
 def imported(folder: Path, suite: dict[str, Any], **variables: str) -> ImportedPlan:
     (folder / "jobfiles").mkdir(exist_ok=True)
     (folder / "wkldsuites").mkdir(exist_ok=True)
-    (folder / "jobfiles" / "fill.fio").write_text(FILL)
-    (folder / "jobfiles" / "serve.fio").write_text(SERVE)
+    for name, text in ACME.files.items():
+        (folder / "jobfiles" / name).write_text(text)
     source = Source(str(folder / "wkldsuites" / "Acme"), json.dumps(suite, indent=1))
     assert kind_of(source) == "fiosynth"
     return import_plan(source, "fiosynth", variables)

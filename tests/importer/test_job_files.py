@@ -135,27 +135,9 @@ WHOLE = {
     "more": "wd=v,sd=s,rdpct=0",
     "rd": "rd=r,wd=w,iorate=100",
 }
-PROBES = {
-    **{"host": "host2", "hd": "host2", "system": "host2", "lun": "/dev/sdc"},
-    **{"size": "10g", "offset": "1m", "align": "16k", "range": "(10,20)"},
-    **{"openflags": "(o_direct,o_sync)", "compratio": "2", "validate": "yes"},
-    **{"sd": "none", "wd": "v", "xfersize": "64k", "forxfersize": "(4k,8k)"},
-    **{"iorate": "(10,20)", "curve": "(10,20)", "distribution": "uniform"},
-    **{"forthreads": "(1,2)", "seekpct": "0"},
-}
-"""A value that asks for something else; of most parameters it is 7."""
-NO_MATTER = {
-    "general": {
-        *("report", "report_run_totals", "histogram", "auxreport", "showlba", "debug"),
-        *("messagescan", "swat", "port", "heartbeat_error", "create_anchors"),
-        *("compressionseed", "formatxfersize", "monitor", "abort_failed_skew"),
-    },
-    "hd": {"vdbench", "shell", "user", "jvms"},
-    "sd": {"kstat", "instance"},
-    "wd": set(),
-    "rd": {"interval"},
-}
-"""What cannot matter to the target: how vdbench prints, and how it reaches a host."""
+VALUES = {name: one.input for name, one in Golden("option_values").items()}
+"""A value that asks for something else; of most parameters it is 7. What has `no matter`
+cannot matter to the target: how vdbench prints, and how it reaches a host."""
 
 
 def asked(kind: str, name: str, value: str) -> tuple[str, str]:
@@ -179,5 +161,6 @@ def test_each_parameter_of_vdbench_is_said_or_told_or_of_no_matter(
     kind: str, name: str
 ) -> None:
     usual = asked(kind, name, "50") if name == "skew" else BASE
-    found = asked(kind, name, PROBES.get(name, "7"))
-    assert (found == usual) == (name in NO_MATTER[kind]), found
+    known = VALUES.get(f"vdbench {kind} {name}", {})
+    found = asked(kind, name, known.get("asks", "7"))
+    assert (found == usual) == ("no matter" in known), found
