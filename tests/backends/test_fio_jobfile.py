@@ -68,60 +68,17 @@ def test_an_engine(engine: str) -> None:
     assert [gap.field for gap in gaps(wanted, engine)] == ["qd"] * (engine == "psync")
 
 
-SYNC: dict[str, Any] = {**WRITES, "sync_every": 8}
-PAUSED = job(stream(pause_ns=SECOND_NS), warmup_ns=SECOND_NS)
-FLUSHES: dict[str, Any] = {**WRITES, "sync_every": 4}
-SHARED = stream(**WRITES, pattern="sequential", threads=3, region_end_bytes=16 * 4096)
-LATE = job(stream(), stream(name="b", starts_ns=SECOND_NS // 2))
-RATED = {"rate": {"iops": 500}}
-DEVICE = {"target": "/dev/nvme0n1"}
-DIFFERS: list[tuple[str, str, Job, list[tuple[str, str]]]] = [
-    # a newer fio has a gap less
-    ("io_uring", "3.33", PAUSED, [("pause", "?"), ("warmup", "")]),
-    ("io_uring", "3.34", PAUSED, [("warmup", "")]),
-    ("io_uring", "3.35", PAUSED, []),
-    # libaio leaves out flushes where it waits: on 3.33 282 for 468, 2376 for 7920
-    ("libaio", "3.38", job(stream(**SYNC, qd=8, pause_ns=SECOND_NS)), [("sync", "?")]),
-    ("libaio", "3.38", job(stream(**SYNC, pause_ns=SECOND_NS)), []),
-    ("libaio", "3.38", job(stream(**SYNC, qd=8, **RATED)), [("rate", "?"), ("sync", "?")]),
-    ("libaio", "3.38", job(stream(**SYNC, **RATED)), [("rate", "?")]),
-    # a flush that blocks or comes again: on 3.33 97 for 50 groups with reads between
-    ("libaio", "3.38", job(stream(**FLUSHES, qd=8)), [("sync", "?")]),
-    ("libaio", "3.38", job(stream(**FLUSHES)), []),
-    ("psync", "3.33", job(stream(**FLUSHES)), []),
-    ("psync", "3.33", job(stream(**FLUSHES | {"read_percent": 50})), [("sync", "?")]),
-    ("psync", "3.38", job(stream(**FLUSHES | {"read_percent": 50})), []),
-    ("io_uring", "3.33", job(stream(**FLUSHES, qd=8)), [("sync", "?")]),
-    ("io_uring", "3.38", job(stream(**FLUSHES, qd=8)), []),
-    # a depth that is rounded up is refused: 3.95 I/Os outstanding at iodepth=3
-    ("io_uring", "3.38", job(stream(qd=3)), [("qd", "")]),
-    ("io_uring_cmd", "3.38", job(stream(qd=24), **DEVICE), [("qd", "")]),
-    ("io_uring", "3.38", job(stream(qd=1)), []),
-    ("io_uring", "3.38", job(stream(qd=64)), []),
-    ("io_uring", "3.39", job(stream(qd=3)), []),
-    ("libaio", "3.33", job(stream(qd=3)), []),
-    # three equal parts of 16 blocks leave one out
-    ("io_uring", "3.38", job(SHARED, passes=1), [("passes", "the last 1 block left out")]),
-    ("io_uring", "3.38", job({**SHARED, "threads": 4}, passes=1), []),
-    ("io_uring", "3.38", job({**SHARED, "threads": 1}, passes=1), []),
-    # what NVMe passthrough has no words for
-    ("io_uring_cmd", "3.33", job(stream(**SYNC), **DEVICE), [("sync", "")]),
-    ("io_uring_cmd", "3.33", job(stream(trim_percent=100), **DEVICE), [("trim", "")]),
-    # among hosts its threads come to the gate too late to go through it together
-    ("io_uring", "3.38", LATE, [("starts", "?")]),
-    ("io_uring", "3.38", LATE.model_copy(update={"await_start": True}), [("starts", "")]),
-]  # fmt: skip
+GAPS = Golden("fio_gaps")
 
 
-@pytest.mark.parametrize(("engine", "version", "wanted", "expected"), DIFFERS)
-def test_what_differs_by_engine_and_version(
-    engine: str, version: str, wanted: Job, expected: list[tuple[str, str]]
-) -> None:
-    """`?` is something that is done instead."""
-    found = gaps(wanted, engine, version)
-    assert [one.field for one in found] == [field for field, _ in expected]
-    for one, (_, instead) in zip(found, expected, strict=True):
-        assert one.instead == instead or (instead == "?" and one.instead)
+@pytest.mark.parametrize("name", GAPS)
+def test_what_differs_by_engine_and_version(name: str, golden: Check) -> None:
+    """A flush that blocks, comes again or is left out, a depth that is rounded up, blocks
+    that equal parts leave out: what of a newer fio, or of another engine, is no gap."""
+    of = GAPS[name].input
+    found = gaps(Job.model_validate(of["job"]), of["engine"], of["version"])
+    rows = {one.field: f"{one.reason} -> {one.instead or 'REFUSED'}" for one in found}
+    golden(GAPS, name, rows)
 
 
 REFUSED = [
