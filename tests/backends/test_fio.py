@@ -15,7 +15,6 @@ from accuracy import check_groups, check_littles_law
 from calm import needs_idle_cpu
 from command import ioplan, plan_file
 from fio_jobs import MIB, NEEDS_FIO, events, job, one_size, split, stand_in, stream
-from started import is_running
 
 from ioplan.backends import TargetRequest
 from ioplan.job import SECOND_NS, Failure, Job, Progress, Result
@@ -47,11 +46,6 @@ def done(
     assert isinstance(found[-1], Result), found[-1]
     check_consistent(found, wanted)
     return found[-1], measurement
-
-
-def children(pid: int) -> list[int]:
-    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    return [int(one) for one in text.split()]
 
 
 @pytest.mark.long_but_first
@@ -208,29 +202,6 @@ def test_a_device_that_ioplan_holds_exclusively(tmp_path: Path) -> None:
 
 
 STUBBORN = "trap '' TERM INT; while :; do sleep 0.05; done"
-
-
-def test_a_fio_that_ignores_every_signal_is_killed(
-    tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("ioplan.core.child.OwnedProcess.grace_s", 0.3)
-    program = stand_in(tmp_path, STUBBORN)
-    request = TargetRequest(
-        path=str(data),
-        writes=True,
-        overwrite_data=(str(data),),
-        options={"path": program},
-    )
-    drive = FioBackend().open(request)
-    others = {*children(os.getpid())}  # who notes what a killed session leaves
-    began = time.monotonic()
-    with drive.start(job(target=str(data))) as execution:
-        (pid,) = {*children(os.getpid())} - others
-        execution.stop()
-        last = list(execution)[-1]
-    drive.close()
-    assert isinstance(last, Result) and last.stopped
-    assert time.monotonic() - began < 3 and not is_running(pid)
 
 
 def test_a_fio_that_hangs_is_given_up(

@@ -87,19 +87,6 @@ def test_what_ran_before_does_not_change_a_batch() -> None:
     assert paces[0] and paces[0] == paces[1]
 
 
-@pytest.mark.long
-def test_repeats_vary_as_batches_do() -> None:
-    """A mix is less sure than reads alone, and its repeats do not hide it."""
-    bench = filled("client")
-
-    def scatter(read_percent: int) -> float:
-        asked = stream(read_percent=read_percent, qd=8)
-        speed = [bench.iops(asked) for _ in range(12)]
-        return (max(speed) - min(speed)) / min(speed)
-
-    assert scatter(5) > 2 * scatter(100)
-
-
 # rest
 
 

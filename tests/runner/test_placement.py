@@ -65,11 +65,7 @@ def test_the_drives_node_comes_first_and_the_last_cpu_of_it(tmp_path: Path) -> N
     assert chosen_cpus(tree, 0, ALL) == (3, 2, 1, 0, 7, 6, 5, 4)
     assert chosen_cpus(tree, None, ALL) == (7, 6, 5, 4, 3, 2, 1, 0)
     assert chosen_cpus(tree, 5, frozenset({1, 2})) == (2, 1)
-
-
-def test_only_allowed_cpus_are_taken(tmp_path: Path) -> None:
-    tree = two_nodes(tmp_path)
-    assert chosen_cpus(tree, 1, frozenset({0, 2, 5})) == (5, 2, 0)
+    assert chosen_cpus(tree, 1, frozenset({0, 2, 5})) == (5, 2, 0), "what is allowed"
 
 
 def test_a_drive_that_the_kernel_does_not_have_is_found_on_the_bus(

@@ -11,6 +11,13 @@ from command import ioplan, plan_file
 
 from ioplan.job import Event, Failure, Started
 
+TWO_TESTS = (
+    FILLED
+    + """
+test "A" { after filled vary qd in 1, 2 run random 4KiB 100/0 for 1s }
+test "B" { run random 4KiB 100/0 for 1s }"""
+)
+
 
 def failing(*numbers: int, cause: str = "device-error") -> Script:
     """The runs of these numbers fail, all others are sound."""
@@ -43,24 +50,16 @@ def test_continue_goes_on_with_the_next_cell(bench: Bench) -> None:
     assert [one.text for one in events] == ["T: run 1 broke", "T: run 2 broke"]
 
 
-def test_a_process_that_nothing_ends_stops_the_session(bench: Bench) -> None:
-    bench.go(READS % "", failing(1, cause="stuck"), on_failure="continue")
-    assert [one.cause for one in bench.records] == ["stuck"]
-
-
-def test_nor_can_another_test_go_on_then(bench: Bench) -> None:
-    text = FILLED + 'test "A" { after filled run random 4KiB 100/0 for 1s }\n'
-    text += 'test "B" { run random 4KiB 100/0 for 1s }'
+@pytest.mark.parametrize("text", [READS % "", TWO_TESTS])
+def test_a_process_that_nothing_ends_stops_the_session(text: str, bench: Bench) -> None:
+    """Nor can another test go on then."""
     bench.go(text, failing(1, cause="stuck"), on_failure="continue")
     assert [one.cause for one in bench.records] == ["stuck"]
 
 
 @pytest.mark.promise("resume.without_state")
 def test_without_its_state_a_test_is_given_up(bench: Bench) -> None:
-    text = FILLED
-    text += 'test "A" { after filled vary qd in 1, 2 run random 4KiB 100/0 for 1s }\n'
-    text += 'test "B" { run random 4KiB 100/0 for 1s }'
-    tally = bench.go(text, failing(1), on_failure="continue")
+    tally = bench.go(TWO_TESTS, failing(1), on_failure="continue")
     kinds = [(one.asked.test, one.asked.kind, one.status) for one in bench.records]
     assert kinds == [("A", "prepare", "failed"), ("B", "run", "ok")]
     assert tally.failure == "A: run 1 broke"

@@ -370,26 +370,38 @@ def test_a_slow_rate_is_no_hang(bench: Bench) -> None:
 
     text = 'test "T" { run random 4KiB 100/0, rate 100 iops for 2s }'
     hasty = replace(BRIEF, silence_s=0.1)
-    assert least_silence_s(job_of(rate=Rate(iops=10))) == 5.0
-    assert least_silence_s(job_of(rate=Rate(iops=0.1))) == 200.0
-    assert least_silence_s(job_of(rate=Rate(bytes_per_s=409.6))) == 200.0
     assert bench.go(text, script, limits=hasty).status == "ok"
 
 
-def test_a_quiet_time_of_a_trace_is_no_hang() -> None:
-    """Nobody asks for an I/O then; as fast as possible there is none."""
-    trace = Replay(
-        digest="a",
-        ios=9,
-        span_ns=10**12,
-        end_bytes=8,
-        moved_bytes=8,
-        quiet_ns=100 * SECOND_NS,
-    )
-    before_s = least_silence_s(job_of())
-    for pace, speed, more_s in (("recorded", 1, 100), ("after", 4, 25), ("fast", 1, 0)):
-        found_s = least_silence_s(job_of(replay=trace, pace=pace, speed=speed))
-        assert found_s == before_s + more_s
+PHASES = tuple(RatePhase(length_ns=SECOND_NS, per_s=per_s) for per_s in (20, 0))
+TRACE = Replay(
+    digest="a",
+    ios=9,
+    span_ns=10**12,
+    end_bytes=8,
+    moved_bytes=8,
+    quiet_ns=100 * SECOND_NS,
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "silence_s"),
+    [
+        ({"rate": Rate(iops=10)}, 5),
+        ({"rate": Rate(iops=0.1)}, 200),
+        ({"rate": Rate(bytes_per_s=409.6)}, 200),
+        ({"rate": Rate(iops=10, phases=PHASES)}, 5 + 1),
+        ({"rate": Rate(iops=1, first_per_s=0, last_per_s=2)}, 10),
+        # nobody asks for an I/O in the quiet time of a trace; as fast as possible it has none
+        ({"replay": TRACE, "pace": "recorded", "speed": 1}, 5 + 100),
+        ({"replay": TRACE, "pace": "after", "speed": 4}, 5 + 25),
+        ({"replay": TRACE, "pace": "fast", "speed": 1}, 5),
+    ],
+)
+def test_a_silence_that_was_asked_for_is_no_hang(
+    fields: dict[str, Any], silence_s: float
+) -> None:
+    assert least_silence_s(job_of(**fields)) == silence_s
 
 
 def test_a_rest_between_two_streams_is_no_hang() -> None:
@@ -401,18 +413,7 @@ def test_a_rest_between_two_streams_is_no_hang() -> None:
         second.model_copy(update={"starts_ns": 70 * SECOND_NS}),
     )
     asked = {"streams": parts, "run_ns": 99 * SECOND_NS, "warmup_ns": 20 * SECOND_NS}
-    quiet = Rate(
-        iops=10,
-        phases=(
-            RatePhase(length_ns=SECOND_NS, per_s=20),
-            RatePhase(length_ns=SECOND_NS, per_s=0),
-        ),
-    )
-    assert least_silence_s(job_of(rate=quiet)) == 5 + 1
-    ramp = Rate(iops=1, first_per_s=0, last_per_s=2)
-    assert least_silence_s(job_of(rate=ramp)) == 10
-    before_s = least_silence_s(job)
-    assert least_silence_s(job.model_copy(update=asked)) == before_s + 40
+    assert least_silence_s(job.model_copy(update=asked)) == least_silence_s(job) + 40
 
 
 def job_of(**fields: Any) -> Job:

@@ -300,12 +300,6 @@ def test_the_id_of_a_share_is_of_the_plan_not_of_what_was_found(bench: Bench) ->
     assert not set(changed) & set(before)
 
 
-def test_of_nothing_there_is_no_share(bench: Bench) -> None:
-    outcome = bench.go(LOAD, by_depth(2000))
-    assert (outcome.status, outcome.failure) == ("failed", "")
-    assert "'Most' found nothing where size=4KiB" in outcome.skipped[0]
-
-
 def test_findings_are_compared_by_what_was_found(bench: Bench) -> None:
     """Their latencies are of different loads; fewer are better where the lowest is
     sought."""

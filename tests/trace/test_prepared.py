@@ -122,14 +122,9 @@ def test_a_cut_off_file_is_refused(tmp_path: Path, length: int) -> None:
         Prepared.open(tmp_path / "b")
 
 
-def test_no_io_and_unknown_flags_are_refused(tmp_path: Path) -> None:
+def test_without_an_io_it_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="no I/O"):
         Prepared.open(made(tmp_path / "a", []))
-    data = bytearray(made(tmp_path / "b", ROWS).read_bytes())
-    data[32] = 2
-    (tmp_path / "b").write_bytes(data)
-    with pytest.raises(TraceError, match="newer"):
-        Prepared.open(tmp_path / "b")
 
 
 def test_what_is_broken_off_while_written_is_no_trace(tmp_path: Path) -> None:

@@ -77,13 +77,6 @@ def test_a_trace_that_is_not_there_is_one_error(tmp_path: Path) -> None:
     assert "web.iotrace" in done.err
 
 
-def test_several_hosts_are_refused_with_the_way_to_do_it(tmp_path: Path) -> None:
-    recorded(tmp_path)
-    text = PLAN.replace("speed 20", "on hosts a, b")
-    done = ioplan("check", plan_file(tmp_path, text))
-    assert done.code == 2 and done.err.count("error:") == 1, done.err
-    assert "'on hosts' does not go with a replay" in done.err
-    assert "run the plan with --target for each of them" in done.err
 
 
 def test_the_speed_that_is_sought_is_not_named(tmp_path: Path) -> None:
