@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import Done, ioplan, plan_file
+from command import Done, ioplan, plan_file, refuse, succeed
 
 from ioplan.language import CLAUSES
 from ioplan.results.store import Store
@@ -110,8 +110,7 @@ class TestSelection:
         plan.write_text(PLAN.replace("qd in 1, 2", "qd in 1, 4").replace("0/1", "10/9"))
         plan.write_text(plan.read_text().replace("10/900", "10/90"))
         assert ioplan("resume", "--list").out.count("\n") == 2
-        done = ioplan("resume", "--test", "*reads")
-        assert done.code == 0, done.err
+        done = succeed("resume", "--test", "*reads")
         assert f"other tests are left: ioplan resume {session}" in done.out
         assert titles(store_path).count("Random reads") == 3
         assert titles(store_path).count("Random writes") == 1
@@ -173,8 +172,7 @@ class TestLibraries:
     ) -> None:
         assert run(plan, "--quiet").code == 0
         (plan.parent / "lib/w.ioplan").write_text(LIBRARY.replace("4KiB", "8KiB"))
-        done = ioplan("resume")
-        assert done.code == 0, done.err
+        done = succeed("resume")
         assert "was edited since: 0 finished runs are still in it, 4 are to" in done.err
         assert "#   workload w = random 8KiB" in ioplan("show", "--plan").out
         assert "has ended" in ioplan("resume").out
@@ -206,8 +204,7 @@ class TestExplain:
         head = 'trace web = "std/logged.iotrace"\n'
         head += 'trace answered = "std/answered.iotrace"\n'
         tests = (f'test "{n}" {{ {run} }}\n' for n, run in enumerate(sorted(runs)))
-        done = ioplan("check", "-", stdin=head + "".join(tests))
-        assert done.code == 0, done.err
+        succeed("check", "-", stdin=head + "".join(tests))
 
     @pytest.mark.parametrize(
         ("words", "told"),
@@ -244,8 +241,7 @@ class TestNew:
         self, template: str, tmp_path: Path
     ) -> None:
         path = tmp_path / "my_review.ioplan"
-        done = ioplan("new", path, "--template", template)
-        assert done.code == 0, done.err
+        succeed("new", path, "--template", template)
         assert ioplan("check", path).code == 0
         assert ioplan("fmt", "--check", path).code == 0
         titled = template == "library" or 'plan "My review"' in path.read_text()
@@ -253,8 +249,7 @@ class TestNew:
 
     def test_nothing_is_overwritten(self, tmp_path: Path) -> None:
         path = plan_file(tmp_path, "mine")
-        done = ioplan("new", path, "--template", "depth")
-        assert done.code == 2 and "exists already" in done.err
+        refuse("exists already", "new", path, "--template", "depth")
         assert path.read_text() == "mine"
 
     def test_without_a_terminal_it_is_the_first(
@@ -262,8 +257,7 @@ class TestNew:
     ) -> None:
         """As docs/getting-started.md has it: ioplan new review.ioplan."""
         monkeypatch.chdir(tmp_path)
-        done = ioplan("new", "review.ioplan", stdin="2\nMine\n")
-        assert done.code == 0, done.err
+        done = succeed("new", "review.ioplan", stdin="2\nMine\n")
         assert "the template is depth" in done.err and "  steady  " in done.err
         assert 'plan "Review"' in (tmp_path / "review.ioplan").read_text()
         assert ioplan("check", "review.ioplan").code == 0

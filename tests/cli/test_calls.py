@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from importlib import import_module
 from itertools import product
@@ -15,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from command import commands, ioplan, plan_file
+from command import commands, ioplan, plan_file, program, refuse
 from sessions import session
 
 from ioplan.cli import IOPLAN, Command, Group, parse
@@ -78,16 +77,12 @@ def test_what_cannot_be_given_twice_is_refused(words: str) -> None:
     ("words", "text"),
     [
         ("plan quick/laptop --set a=1 --set a=2", "--set says 'a' twice"),
-        (
-            "plan quick/laptop --backend fio --option x=1 --option x=2",
-            "--option says 'x' twice",
-        ),
+        ("plan quick/laptop --backend fio --option x=1 --option x=2", "--option says 'x' twice"),
         ("--version --version", "is given twice"),
     ],
-)
+)  # fmt: skip
 def test_a_name_with_a_value_is_given_once(words: str, text: str) -> None:
-    done = ioplan(*words.split())
-    assert done.code == 2 and text in done.err
+    refuse(text, *words.split())
 
 
 class TestWords:
@@ -249,10 +244,7 @@ class TestCompletion:
             ("ioplan ch", ["check"]),
             ("ioplan re", ["resume", "report"]),
             ("ioplan --", ["--version", "--install-completion", "--show-completion", "--help"]),
-            (
-                "ioplan run --s",
-                ["--set", "--scale-time", "--sim", "--store", "--skip-missing"],
-            ),
+            ("ioplan run --s", ["--set", "--scale-time", "--sim", "--store", "--skip-missing"]),
             ("ioplan run --set a=1 --pro", ["--profile"]),
             ("ioplan lab ch", ["check"]),
             ("ioplan lab consent ", ["key", "drives", "sign", "show"]),
@@ -322,14 +314,14 @@ class TestCompletion:
     def test_the_script_works_in_its_shell(self, shell: str, tmp_path: Path) -> None:
         if not shutil.which(shell):
             pytest.skip(f"LEFT OUT: completion in {shell}, which is not installed")
-        program = tmp_path / "ioplan"
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m ioplan.cli "$@"\n')
-        program.chmod(0o755)
+        script = tmp_path / "ioplan"
+        script.write_text(f'#!/bin/sh\nexec {sys.executable} -m ioplan.cli "$@"\n')
+        script.chmod(0o755)
         path = f"{tmp_path}:{os.environ['PATH']}"
-        done = subprocess.run(
-            [shell, "-c", f"{script_of(shell)}\n{self.ASK[shell]}"],
-            capture_output=True,
-            text=True,
+        done = program(
+            shell,
+            "-c",
+            f"{script_of(shell)}\n{self.ASK[shell]}",
             check=True,
             env=os.environ | {"PATH": path, "HOME": str(tmp_path)},
         )
@@ -392,5 +384,4 @@ def test_a_file_that_says_what_was_removed_is_told(
     name: str, text: str, call: tuple[str, ...], tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(text)
-    done = ioplan(*call, tmp_path / name)
-    assert done.code == 2 and "' was removed" in done.err
+    refuse("' was removed", *call, tmp_path / name)

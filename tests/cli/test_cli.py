@@ -14,8 +14,10 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from command import Done, ioplan, plan_file
+from command import Done, ioplan, plan_file, succeed
 from paths import ROOT
+
+pytestmark = pytest.mark.usefixtures("store_path")
 
 READS = """
 plan "Reads"
@@ -43,14 +45,13 @@ def narrow(done: Done) -> bool:
 def test_run_ends_with_table_chart_and_place_of_the_record(
     reads: Path, store_path: Path
 ) -> None:
-    done = ioplan("run", reads, *SIM)
-    assert done.code == 0
+    done = succeed("run", reads, *SIM)
     assert "held in 4 of 4 cells: expect p99 < 100ms" in done.out
     assert "IOPS by queue depth" in done.out and "┤" in done.out
     assert f"4 runs kept in {store_path}" in done.out
 
 
-def test_json_lines_are_json_and_nothing_else(reads: Path, store_path: Path) -> None:
+def test_json_lines_are_json_and_nothing_else(reads: Path) -> None:
     done = ioplan("run", reads, *SIM, "--json")
     kinds = [line["type"] for line in done.lines]
     assert kinds[0] == "session" and kinds[-1] == "end"
@@ -61,14 +62,14 @@ def test_json_lines_are_json_and_nothing_else(reads: Path, store_path: Path) -> 
     ]
 
 
-def test_quiet_says_nothing(reads: Path, store_path: Path) -> None:
+def test_quiet_says_nothing(reads: Path) -> None:
     done = ioplan("run", reads, *SIM, "--quiet")
     assert (done.code, done.out, done.err) == (0, "", "")
     assert "Reads" in ioplan("ls").out
 
 
 @pytest.mark.promise("exit_codes.failed")
-def test_a_failed_expectation_exits_with_1(tmp_path: Path, store_path: Path) -> None:
+def test_a_failed_expectation_exits_with_1(tmp_path: Path) -> None:
     text = READS.replace("p99 < 100ms", "p99 < 1us when qd == 4")
     done = ioplan("run", plan_file(tmp_path, text), *SIM)
     assert done.code == 1
@@ -76,28 +77,26 @@ def test_a_failed_expectation_exits_with_1(tmp_path: Path, store_path: Path) -> 
 
 
 @pytest.mark.promise("exit_codes.failed")
-def test_an_undecided_expectation_is_not_held(tmp_path: Path, store_path: Path) -> None:
+def test_an_undecided_expectation_is_not_held(tmp_path: Path) -> None:
     text = READS.replace("p99 <", "p99.999 <")
     done = ioplan("run", plan_file(tmp_path, text), *SIM, "--scale-time", "0.01")
     assert done.code == 1
     assert "needs 1_000_000 I/Os" in done.out.replace("\n", " ")
 
 
-def test_baseline(tmp_path: Path, store_path: Path) -> None:
+def test_baseline(tmp_path: Path) -> None:
     text = READS.replace("p99 < 100ms", "iops >= 95% of baseline")
     path = plan_file(tmp_path, text)
-    first = ioplan("run", path, *SIM, "--json")
-    assert first.code == 0
+    first = succeed("run", path, *SIM, "--json")
     assert {v["outcome"] for v in first.of("verdict")} == {"no baseline"}
-    second = ioplan("run", path, *SIM, "--json", "--baseline", "last")
-    assert second.code == 0
+    second = succeed("run", path, *SIM, "--json", "--baseline", "last")
     assert {v["outcome"] for v in second.of("verdict")} == {"held"}
     assert all(
         v["limit"] == pytest.approx(v["actual"] * 0.95) for v in second.of("verdict")
     )
 
 
-def test_scale_time_multiplies_every_duration(reads: Path, store_path: Path) -> None:
+def test_scale_time_multiplies_every_duration(reads: Path) -> None:
     done = ioplan("run", reads, *SIM, "--json", "--scale-time", "0.25")
     assert {r["record"]["run_s"] for r in done.of("record")} == {0.5}
     whole = json.loads(ioplan("plan", reads, "--json").out)
@@ -106,7 +105,7 @@ def test_scale_time_multiplies_every_duration(reads: Path, store_path: Path) -> 
     assert part_s == whole_s / 4 == 2.0
 
 
-def test_set_changes_a_param(reads: Path, store_path: Path) -> None:
+def test_set_changes_a_param(reads: Path) -> None:
     done = ioplan("run", reads, *SIM, "--json", "--set", "run_time=100ms")
     assert {r["record"]["run_s"] for r in done.of("record")} == {0.1}
 
@@ -158,7 +157,7 @@ def test_fmt_leaves_a_broken_plan_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_export_in_each_format(reads: Path, store_path: Path, tmp_path: Path) -> None:
+def test_export_in_each_format(reads: Path, tmp_path: Path) -> None:
     ioplan("run", reads, *SIM, "--quiet")
     schema = json.loads(ioplan("schema").out)
     runs = json.loads(ioplan("export").out)["runs"]
@@ -254,7 +253,6 @@ def test_bad_calls_say_what_to_do_and_exit_with_2(
     arguments: tuple[str, ...],
     message: str,
     reads: Path,
-    store_path: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

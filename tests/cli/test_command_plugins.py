@@ -11,6 +11,7 @@ from pathlib import Path
 
 import paths
 import pytest
+from command import program
 
 pytestmark = pytest.mark.slow
 
@@ -33,16 +34,14 @@ both = ["one", "two"]
 Call = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def caller(folder: Path, *packages: Path, program: str = "ioplan.cli") -> Call:
+def caller(folder: Path, *packages: Path, module: str = "ioplan.cli") -> Call:
     """Calls ioplan in a folder, with packages on Python's path."""
-    found = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, packages))}
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, packages))}
+    env |= {"IOPLAN_STORE": str(folder / "results.db")}
 
     def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", program, *words],
-            env=found | {"IOPLAN_STORE": str(folder / "results.db")},
-            capture_output=True, text=True, timeout=120, check=False, cwd=folder,
-        )  # fmt: skip
+        words = (sys.executable, "-m", module, *words)
+        return program(*words, env=env, timeout=120, cwd=folder)
 
     return call
 
@@ -126,7 +125,7 @@ def test_the_main_job_needs_none_of_ours(tmp_path: Path) -> None:
         "sys.exit(main())\n"
     )
     (tmp_path / "p.ioplan").write_text(PLAN)
-    call = caller(tmp_path, tmp_path, program="without")
+    call = caller(tmp_path, tmp_path, module="without")
     for words in (
         ("run", "p.ioplan", "--target", "scratch.bin", "--create", "64MiB"),
         ("run", "p.ioplan", "--backend", "sim", "--create", "64MiB"),

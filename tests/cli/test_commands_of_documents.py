@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command import ioplan
+from command import ioplan, succeed
 from paths import ROOT
 
 from ioplan.cli import IOPLAN, Command, parse
@@ -119,8 +119,7 @@ def measured(
     Path("plan.ioplan").write_text(PLAN)
     for number in range(6):
         tag = ("--tag", f"n{number}")
-        done = ioplan("run", "plan.ioplan", "--backend", "sim", *tag)
-        assert done.code == 0, done.err
+        succeed("run", "plan.ioplan", "--backend", "sim", *tag)
     return re.findall(r"^\d{8}-\d{6}-\w+", ioplan("ls", "--format", "csv").out, re.M)
 
 

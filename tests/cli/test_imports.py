@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from command import program
 from paths import ROOT
 
 pytestmark = pytest.mark.slow
@@ -35,12 +36,8 @@ NOT_TO_CHECK |= {"ioplan.backends.backend", "ioplan.job", "ioplan.runner.lab.lab
 
 def imported(*words: str, **env: str) -> set[str]:
     """The modules that a call has imported when it ends."""
-    done = subprocess.run(
-        [sys.executable, "-c", WATCH, *words],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | env,
+    done = program(
+        sys.executable, "-c", WATCH, *words, check=True, env=os.environ | env
     )
     return set(done.stderr.splitlines()[-1].split())
 
@@ -132,12 +129,8 @@ def test_the_first_io_waits_for_nothing_that_only_shows_results(tmp_path: Path) 
     plan = tmp_path / "plan.ioplan"
     plan.write_text('test "T" { run random 4KiB 100/0 for 10ms }')
     words = ["run", str(plan), "--target", str(tmp_path / "t"), "--create", "1MiB"]
-    done = subprocess.run(
-        [sys.executable, "-c", AT_THE_FIRST_IO, *words, "--store", tmp_path / "s.db"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words += ["--store", str(tmp_path / "s.db")]
+    done = program(sys.executable, "-c", AT_THE_FIRST_IO, *words, check=True)
     before = set(done.stderr.splitlines()[0].split())
     assert "ioplan_io_uring.backend" in before
     assert before & (TO_SHOW | {"ioplan.cli.conclusion"}) == set()

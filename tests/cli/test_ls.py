@@ -11,12 +11,14 @@ from pathlib import Path
 
 import paths
 import pytest
-from command import ioplan
+from command import ioplan, succeed
 from figures import run
 from sessions import session
 
 from ioplan.records import Drive, Verdict
 from ioplan.results.store import Store
+
+pytestmark = pytest.mark.usefixtures("store_path")
 
 JOB = "20261122-155027-ru5q"
 FAILED = Verdict(
@@ -58,12 +60,11 @@ def store_path(store_path: Path) -> Path:
 
 
 def ids(*words: str) -> list[str]:
-    done = ioplan("ls", *words, "--format", "jsonl")
-    assert done.code == 0, done.err
+    done = succeed("ls", *words, "--format", "jsonl")
     return [str(one["id"]) for one in done.lines]
 
 
-def test_it_has_a_line_for_each_in_80_columns(store_path: Path) -> None:
+def test_it_has_a_line_for_each_in_80_columns() -> None:
     done = ioplan("ls")
     lines = done.out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -103,7 +104,7 @@ def test_it_has_a_line_for_each_in_80_columns(store_path: Path) -> None:
         ("--plan q --verdict held", []),
     ],
 )
-def test_filters(words: str, found: list[str], store_path: Path) -> None:
+def test_filters(words: str, found: list[str]) -> None:
     assert ids(*words.split()) == found
 
 
@@ -120,14 +121,12 @@ def test_filters(words: str, found: list[str], store_path: Path) -> None:
         ("--limit 0", "--limit is at least 1"),
     ],
 )
-def test_a_word_that_nothing_has_is_an_error(
-    words: str, said: str, store_path: Path
-) -> None:
+def test_a_word_that_nothing_has_is_an_error(words: str, said: str) -> None:
     done = ioplan("ls", *words.split())
     assert (done.code, said in done.err, done.out) == (2, True, "")
 
 
-def test_a_list_for_programs_has_all_of_it(store_path: Path) -> None:
+def test_a_list_for_programs_has_all_of_it() -> None:
     (row,) = csv.DictReader(
         io.StringIO(ioplan("ls", "--tag", "nightly", "--format", "csv").out)
     )
@@ -148,7 +147,7 @@ def test_since_is_also_an_age(age: str, shown: bool, store_path: Path) -> None:
     assert ("20261201-000000-cccc" in ids("--since", age)) is shown
 
 
-def test_a_job_stands_for_its_lanes(store_path: Path, tmp_path: Path) -> None:
+def test_a_job_stands_for_its_lanes(tmp_path: Path) -> None:
     for key in (JOB, JOB[:-1]):
         shown = ioplan("show", key)
         assert shown.code == 0 and max(map(len, shown.out.splitlines())) <= 80

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import plan_file
+from command import plan_file, program
 from msgspec import Struct
 
 from targets import MIB, lab_file, loop_device
@@ -79,11 +79,9 @@ class Home(Struct, frozen=True):
         ]
         # the state folder is root's: what this user may not enter does not stop a run
         own = {"HOME": self.folder, "XDG_DATA_HOME": self.folder / "data"}
-        return subprocess.run(
-            [*command, *map(str, words)],
-            capture_output=True,
-            text=True,
-            check=False,
+        return program(
+            *command,
+            *map(str, words),
             cwd=self.folder,
             env={**os.environ, **own, "IOPLAN_LAB": self.lab},
             timeout=120,

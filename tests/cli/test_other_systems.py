@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from command import Done, ioplan, plan_file
+from command import Done, ioplan, plan_file, program, succeed
 from paths import ROOT, SUPPORT
 
 from golden import Golden
@@ -37,12 +36,11 @@ NOT_HERE = ("run plan.ioplan --backend sim --create 64MiB", "targets", "resume")
 
 def elsewhere(folder: Path, *calls: str) -> dict[str, Done]:
     """What each call does on a system that is not Linux, in one process."""
-    done = subprocess.run(
-        [sys.executable, SUPPORT / "other_system.py", *calls],
-        capture_output=True,
+    done = program(
+        sys.executable,
+        SUPPORT / "other_system.py",
+        *calls,
         cwd=folder,
-        text=True,
-        check=False,
         env=os.environ | {"COLUMNS": "80"},
     )
     lines = done.stdout.splitlines()
@@ -60,8 +58,7 @@ def test_other_systems(
     monkeypatch.chdir(tmp_path)
     plan_file(tmp_path, PLAN)
     Golden("imports")["clauses.fio"].put(tmp_path)
-    run = ioplan("run", "plan.ioplan", "--backend", "sim", "--create", "64MiB")
-    assert run.code == 0, run.err
+    succeed("run", "plan.ioplan", "--backend", "sim", "--create", "64MiB")
     files = ("report last -o report.html", "new --template depth new.ioplan")
     found = elsewhere(tmp_path, *SAME, *files, "fmt new.ioplan", *NOT_HERE)
     for words in SAME:

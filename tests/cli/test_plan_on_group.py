@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, succeed
 
 NOTE = "each of the 2 targets gets each rate of the plan in full"
 RATED = 'test "T" { run random 4KiB 100/0, rate 300 iops for 1s }'
@@ -28,8 +28,7 @@ def test_a_plan_with_a_rate_says_that_it_is_not_shared(
 ) -> None:
     plan = plan_file(tmp_path, RATED)
     for words in (("both",), ("a", "--target", "b")):
-        done = ioplan("plan", plan, "--lab", lab, "--target", *words)
-        assert done.code == 0, done.err
+        done = succeed("plan", plan, "--lab", lab, "--target", *words)
         assert NOTE in done.err
     done = ioplan("plan", plan, "--lab", lab, "--target", "both", "--json")
     assert NOTE in done.err

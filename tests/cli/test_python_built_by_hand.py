@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from command import program
 
 from ioplan.cli import COMPILED
 
@@ -16,10 +17,7 @@ HIDE = "import sys; sys.modules.update(dict.fromkeys({names!r})); "
 def called_without(*names: str) -> subprocess.CompletedProcess[str]:
     """The plainest call that there is, on a Python without some modules."""
     call = "from ioplan.cli import main; sys.argv[1:] = ['--version']; main()"
-    return subprocess.run(
-        [sys.executable, "-c", HIDE.format(names=names) + call],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return program(sys.executable, "-c", HIDE.format(names=names) + call)
 
 
 @pytest.mark.slow

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, program, refuse, succeed
 from paths import ROOT
 from run_requests import full_request
 from sessions import session
@@ -77,9 +76,7 @@ def declared(name: str) -> str:
 def test_the_table_of_options_is_made_of_the_model(renew: bool) -> None:
     text = HEAD + "\n".join(map(declared, RunRequest.model_fields)) + "\n}\n"
     ruff = [sys.executable, "-m", "ruff", "format", "-", "--stdin-filename", str(TABLE)]
-    wanted = subprocess.run(
-        ruff, input=text, capture_output=True, text=True, check=True
-    ).stdout
+    wanted = program(*ruff, input=text, check=True).stdout
     if renew:
         TABLE.write_text(wanted)
     assert TABLE.read_text() == wanted, "pytest --renew writes it"
@@ -220,8 +217,7 @@ def test_an_option_works_in_run_and_in_resume(tmp_path: Path, store_path: Path) 
     assert ioplan("run", plan, *words).code == 0
     assert check_done(store_path).request.options == (drive(tmp_path),)
     plan.write_text(PLAN.replace("qd in 1", "qd in 1, 2"))
-    done = ioplan("resume")
-    assert done.code == 0, done.err
+    succeed("resume")
     assert "own" in check_done(store_path, runs=2).resolved.drive_file
 
 
@@ -229,18 +225,8 @@ def test_an_option_works_in_run_and_in_resume(tmp_path: Path, store_path: Path) 
 def test_an_option_works_in_a_lane(tmp_path: Path, store_path: Path) -> None:
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
     lab.write_text(LAB)
-    done = ioplan(
-        "run",
-        plan,
-        "--lab",
-        lab,
-        "--target",
-        "both",
-        *WORDS,
-        "--option",
-        drive(tmp_path),
-    )
-    assert done.code == 0, done.err
+    words = (*WORDS, "--option", drive(tmp_path))
+    succeed("run", plan, "--lab", lab, "--target", "both", *words)
     found = check_done(store_path)
     assert found.job and "own" in found.resolved.drive_file
 
@@ -251,8 +237,7 @@ def test_an_option_works_in_the_queue(tmp_path: Path, store_path: Path) -> None:
     lab.write_text(LAB)
     add = ("lab", "queue", "add", plan, "--lab", lab, "--target", "a", *WORDS)
     assert ioplan(*add).code == ioplan(*add, "--option", "of=none").code == 0
-    done = ioplan("lab", "queue", "work", "--once", "--lab", lab)
-    assert done.code == 0, done.err
+    succeed("lab", "queue", "work", "--once", "--lab", lab)
     assert check_done(store_path).request.target == "a"
     states = [LaneFolder(one.path).state() for one in lane_folders(lanes_root())]
     assert sorted(one.status for one in states) == ["ok", "refused"]
@@ -261,8 +246,7 @@ def test_an_option_works_in_the_queue(tmp_path: Path, store_path: Path) -> None:
 
 @pytest.mark.parametrize("word", ["soon", "1ms", "2h", "4KiB"])
 def test_an_interval_is_a_time(tmp_path: Path, word: str) -> None:
-    done = ioplan("run", plan_file(tmp_path, PLAN), "--interval", word)
-    assert done.code == 2 and "--interval" in done.err
+    refuse("--interval", "run", plan_file(tmp_path, PLAN), "--interval", word)
 
 
 # several targets in one call
@@ -281,8 +265,7 @@ def test_several_targets_are_a_group_also_without_a_lab(
     plan = plan_file(tmp_path, PLAN)
     files = [tmp_path / name for name in ("a.bin", "b.bin", "a.bin")]
     words = [word for file in files for word in ("--target", file)]
-    done = ioplan("run", plan, *words, "--create", "8MiB", *WORDS)
-    assert done.code == 0, done.err
+    succeed("run", plan, *words, "--create", "8MiB", *WORDS)
     assert targets_of(store_path) == [str(file) for file in files[:2]]
     with Store.open(store_path) as store:
         (first, second) = (store.session(id) for id in store.ids())
@@ -319,8 +302,7 @@ def test_of_several_targets_each_must_be_one(
     lab.write_text("".join(entries))
     words = [word for one in targets for word in ("--target", one)]
     create = ("--create", "8MiB") if "/" in targets[-1] else ()
-    done = ioplan("run", plan, "--lab", lab, *words, *create)
-    assert done.code == 2 and text in done.err
+    refuse(text, "run", plan, "--lab", lab, *words, *create)
     assert not lane_folders(lanes_root())
 
 

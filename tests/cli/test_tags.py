@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, refuse
 
 from ioplan.records import Session
 from ioplan.results.store import Store
@@ -85,6 +85,5 @@ def test_what_is_no_word_is_refused_before_anything_runs(
     words: tuple[str, ...], said: str, tmp_path: Path, store_path: Path
 ) -> None:
     plan = str(plan_file(tmp_path, PLAN))
-    done = ioplan(*(plan if word == "PLAN" else word for word in words))
-    assert done.code == 2 and said in done.err
+    refuse(said, *(plan if word == "PLAN" else word for word in words))
     assert not store_path.exists()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, refuse, succeed
 
 from ioplan.cli import run
 from targets import MIB, fill_up, loop_device, mounted, needs_root, tell, tmpfs
@@ -25,8 +25,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("IOPLAN_STORE", str(folder / "results.db"))
         plan = plan_file(folder, READS)
-        done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "--quiet")
-        assert done.code == 0, done.err
+        succeed("run", plan, "--backend", "sim", "--create", "64MiB", "--quiet")
         yield folder / "results.db"
 
 
@@ -77,8 +76,7 @@ def test_its_own_file_keeps_its_mode_and_is_kept_once_somebody_changed_it(
     assert ioplan(*CALLS["export"], "-o", out).code == 0
     assert stat.S_IMODE(out.stat().st_mode) == 0o640
     out.write_text(noted := out.read_text() + "my notes")
-    done = ioplan(*CALLS["export"], "-o", out)
-    assert done.code == 2 and "--force" in done.err
+    refuse("--force", *CALLS["export"], "-o", out)
     assert out.read_text() == noted
 
 
@@ -117,8 +115,7 @@ def test_a_name_that_comes_to_mean_another_file(
         mark(*words)  # type: ignore[arg-type]
 
     monkeypatch.setattr(os, "setxattr", marked)
-    done = ioplan(*CALLS["export"], "-o", out, "--force")
-    assert done.code == 2 and "in the meantime" in done.err
+    refuse("in the meantime", *CALLS["export"], "-o", out, "--force")
     assert out.read_bytes() == b"theirs" and list(out.parent.iterdir()) == [out]
 
 
@@ -143,8 +140,7 @@ def test_a_mounted_disk_survives(
     with loop_device(image) as device, mounted(device, tmp_path / "mounted"):
         before = image.read_bytes()[:MIB]
         for more in ((), ("--force",)):
-            done = ioplan(*call, "-o", device, *more)
-            assert done.code == 2 and "not a regular file" in done.err
+            refuse("not a regular file", *call, "-o", device, *more)
         os.sync()
         assert image.read_bytes()[2048:MIB] == before[2048:]
 
@@ -153,8 +149,7 @@ def test_fmt_leaves_a_link_and_what_it_leads_to(tmp_path: Path) -> None:
     plan, link = plan_file(tmp_path, READS), tmp_path / "link.ioplan"
     before = plan.read_bytes()
     link.symlink_to(plan)
-    done = ioplan("fmt", link)
-    assert done.code == 2 and "symbolic link" in done.err
+    refuse("symbolic link", "fmt", link)
     assert plan.read_bytes() == before and link.is_symlink()
 
 
@@ -175,8 +170,7 @@ def test_fmt_on_a_full_disk_leaves_the_whole_plan(text: str, tmp_path: Path) -> 
         fill_up(folder)
         before = {one.name: one.read_bytes() for one in folder.iterdir()}
         assert len(before[plan.name]) < 4096
-        done = ioplan("fmt", plan)
-        assert done.code == 2 and "No space left" in done.err
+        refuse("No space left", "fmt", plan)
         assert {one.name: one.read_bytes() for one in folder.iterdir()} == before
 
 

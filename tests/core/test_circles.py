@@ -6,17 +6,8 @@ from graphlib import CycleError, TopologicalSorter
 
 import grimp
 
-PACKAGES = (
-    "ioplan",
-    "ioplan_editor",
-    "ioplan_fio",
-    "ioplan_importer",
-    "ioplan_io_uring",
-    "ioplan_lab",
-    "ioplan_sim",
-    "ioplan_spdk",
-    "ioplan_witness",
-)
+PLUGINS = ("editor", "fio", "importer", "io_uring", "lab", "sim", "spdk", "witness")
+PACKAGES = ("ioplan", *(f"ioplan_{name}" for name in PLUGINS))
 
 
 def test_no_files_import_each_other() -> None:

@@ -45,12 +45,7 @@ FILE = "tests/test_a.py"
     ("file", "text", "listed", "named"),
     [
         (FILE, "import ioplan\nfrom ioplan.language import Source\n", "", ""),
-        (
-            FILE,
-            "from ioplan.core.text import counted\n",
-            "",
-            "imports ioplan.core.text",
-        ),
+        (FILE, "from ioplan.core.text import counted\n", "", "imports ioplan.core.text"),
         (FILE, "import ioplan.core.text\n", "test_a.py\n", ""),
         (FILE, "import ioplan\n", "test_a.py\n", "needs no place"),
         (FILE, "from ioplan import language\nlanguage.x()\n", "", "is not exported"),
@@ -60,7 +55,7 @@ FILE = "tests/test_a.py"
         (LAB, "from ioplan.job import Job\n", "", ""),
         (LAB, "from ioplan.core.text import counted\n", "", "not a door"),
     ],
-)
+)  # fmt: skip
 def test_a_file_behind_a_face_is_named(
     file: str,
     text: str,

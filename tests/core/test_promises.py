@@ -31,24 +31,16 @@ CASES = {
     "a row without a test": ("@pytest.mark.promise", "# ", "is tried by no test"),
     "an id without a row": (NAME, '"safety.identities"', "; safety.identity is near"),
     "one of several ids": (NAME, NAME + ', "exit.codes"', "no promise is called exit"),
-    "another sentence": (
-        "named. All",
-        "known. All",
-        "does not stand in docs/safety.md",
-    ),
+    "another sentence": ("named. All", "known. All", "does not stand in docs/safety.md"),
     "no document": ('"docs/safety.md"', '"docs/gone.md"', "there is no docs/gone.md"),
-    "half a row": (
-        'tried = "a disk that no lab file names"',
-        "",
-        "needs document, sent",
-    ),
+    "half a row": ('tried = "a disk that no lab file names"', "", "needs document, sent"),
     "never run": ("mark.slow", 'mark.skip(reason="")', SKIPPED),
     "on no machine": ("mark.slow", "mark.skipif(True)", SKIPPED),
     "no file of it": ("import pytest", "pytestmark = pytest.mark.skip", SKIPPED),
     "given up within": ("assert True", 'pytest.skip("")', SKIPPED),
     "no test": (DEFINED, "def helper", "is named above a test"),
     "no text": (NAME, "NAME", "by its id, as a text"),
-}
+}  # fmt: skip
 
 
 def try_it(root: Path, old: str, new: str) -> int:

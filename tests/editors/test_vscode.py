@@ -9,6 +9,7 @@ from typing import Any
 
 import paths
 import pytest
+from command import program
 
 from ioplan.language import FULL
 
@@ -38,12 +39,8 @@ def test_its_settings_are_those_of_the_server() -> None:
 
 def run_tester(file: Path) -> subprocess.CompletedProcess[str]:
     """VS Code's own engine with the grammar, on a text that names its scopes."""
-    return subprocess.run(
-        [str(TESTER), "--compact", "--grammar", GRAMMAR, str(file)],
-        cwd=FOLDER,
-        check=False,
-        capture_output=True,
-        text=True,
+    return program(
+        str(TESTER), "--compact", "--grammar", GRAMMAR, str(file), cwd=FOLDER
     )
 
 

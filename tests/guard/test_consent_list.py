@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, succeed
 from msgspec.structs import replace
 from refused import refused
 
@@ -104,10 +104,7 @@ SIGNED_ATTACKS: dict[str, tuple[Change, str]] = {
         change("consent", "until", to="2099-01-01T00:00:00Z"),
         "the signature of ada does not match",
     ),
-    "any plan": (
-        change("consent", "plans", to=None),
-        "the signature of ada does not match",
-    ),
+    "any plan": (change("consent", "plans", to=None), "the signature of ada does not match"),
     "another plan": (
         change("consent", "plans", 0, "digest", to="0"),
         "the signature of ada does not match",
@@ -117,12 +114,9 @@ SIGNED_ATTACKS: dict[str, tuple[Change, str]] = {
     "no signature": (lambda d: d.pop("signature"), "not a signed list: signature"),
     "no base64": (change("signature", to="?"), "the signature of ada does not match"),
     "another format": (change("format", to="x"), "not a signed list: format"),
-    "a key more": (
-        change("consent", "data", to=True),
-        "not a signed list: consent.data",
-    ),
+    "a key more": (change("consent", "data", to=True), "not a signed list: consent.data"),
     "only the consent": (lambda d: d.update(d.pop("consent")), "not a signed list"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SIGNED_ATTACKS)
@@ -282,17 +276,13 @@ def test_a_run_takes_the_list_and_the_guard_stays(
     with loop_device(images[0]) as device, loop_device(images[1]):
         rows = json.loads(ioplan("targets", "--json", "--lab", lab).out)
         file.write_text(json.dumps([one for one in rows if one["name"] == "one"]))
-        made = ioplan(
-            *consent, "sign", file, "--until", "1h", "--plan", plan,
-            "--lab", lab, "-o", signed,
-        )  # fmt: skip
-        assert made.code == 0, made.err
+        words = ("--until", "1h", "--plan", plan, "--lab", lab, "-o", signed)
+        succeed(*consent, "sign", file, *words)
         shown = ioplan(*consent, "show", signed, "--lab", lab).out
         assert "signed by ada" in shown and str(images[0]) in shown
         run = ("run", plan, "--lab", lab, "--quiet", "--overwrite-from")
         for listed in (file, signed):
-            done = ioplan(*run, listed, "--target", "one")
-            assert done.code == 0, done.err
+            succeed(*run, listed, "--target", "one")
             other = ioplan(*run, listed, "--target", "two")
             assert (other.code, "add --overwrite" in other.err) == (2, True)
         tell("mkfs.ext4", "-q", "-F", device)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, succeed
 from killing import Forked
 from kinds_of_data import database, put
 from refused import refused
@@ -88,8 +88,7 @@ def test_resume_asks_for_what_came_after_a_kill(
     done = ioplan("resume", "last", "--plan", short)
     assert (done.code, "add --overwrite-data" in done.err) == (2, True), done.err
     assert file.read_bytes() == before
-    done = ioplan("resume", "last", "--plan", short, "--overwrite-data", file)
-    assert done.code == 0, done.err
+    succeed("resume", "last", "--plan", short, "--overwrite-data", file)
 
 
 @pytest.mark.long
@@ -107,8 +106,7 @@ def test_a_device_is_asked_for_once(tmp_path: Path, store_path: Path) -> None:
         assert done.code == 2
         assert f"to allow this, add --overwrite-data {disk}" in done.err
         assert ioplan(*words, "--overwrite", disk).code == 2
-        done = ioplan(*words, "--overwrite-data", disk)
-        assert done.code == 0, done.err
+        succeed(*words, "--overwrite-data", disk)
         assert ioplan(*words).code == 2, "each session names what it writes to"
         assert ioplan(*words, "--overwrite", disk).code == 0
 

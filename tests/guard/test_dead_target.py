@@ -6,13 +6,15 @@ that of the target; ioplan itself does not fail.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from errno import ECONNABORTED, EIO, ENOTCONN
 from pathlib import Path
 from random import Random
 from threading import Timer
+from typing import Any
 
 import pytest
 from command import Done, ioplan, plan_file
@@ -22,6 +24,8 @@ from ioplan.backends import TargetRequest
 from ioplan.cli import RUN_FAILED, USAGE
 from ioplan.runner.guard import TargetError, make_scratch, open_target
 from targets import Served, needs_faulty, served, wait_for
+
+pytestmark = pytest.mark.usefixtures("store_path")
 
 MIB = 1 << 20
 MOMENTS = 4
@@ -64,7 +68,7 @@ def asked(target: Served) -> TargetRequest:
 
 @needs_faulty
 @pytest.mark.parametrize("known", [True, False])
-def test_what_is_gone_is_closed(known: bool, target: Served, store_path: Path) -> None:
+def test_what_is_gone_is_closed(known: bool, target: Served) -> None:
     opened = open_target(asked(target))
     if not known:
         opened.known = None
@@ -80,7 +84,7 @@ def test_what_is_gone_is_closed(known: bool, target: Served, store_path: Path) -
 
 
 @needs_faulty
-def test_what_is_gone_is_no_place_for_a_file(target: Served, store_path: Path) -> None:
+def test_what_is_gone_is_no_place_for_a_file(target: Served) -> None:
     gone(target)
     with pytest.raises(TargetError, match=REASONS[0]):
         make_scratch(Path(target.path) / "below", MIB, lambda _: None)
@@ -113,7 +117,7 @@ CALLS = {
     ],
 )
 def test_a_target_that_vanishes_at_any_moment(
-    name: str, text: str, tmp_path: Path, store_path: Path
+    name: str, text: str, tmp_path: Path
 ) -> None:
     draw, plan, words = Random(f"{name} {text}"), plan_file(tmp_path, text), CALLS[name]
     codes, whole_s = [], 0.0
@@ -134,3 +138,86 @@ def test_a_target_that_vanishes_at_any_moment(
         assert '"running"' not in ioplan("ls", "--format", "jsonl").out
     assert codes[0] not in (USAGE, RUN_FAILED)
     assert {USAGE, RUN_FAILED} & {*codes[1:]}
+
+
+# right before each call: drawn moments miss what is done in microseconds
+
+OF_OS = """access fstat fstatvfs fsync ftruncate getxattr listxattr lseek lstat open
+posix_fallocate pread pwrite readlink stat statvfs"""
+ASKED = {os: OF_OS.split(), fcntl: ["fcntl", "flock", "ioctl"]}
+REAL_READLINK = os.readlink
+EACH = {
+    "run": ("run", "--backend", "io_uring"),
+    "create": ("run", "--backend", "io_uring", "--create", "8MiB"),
+}
+
+
+class Calls:
+    """Counts the calls of this process on a target, which vanishes before one."""
+
+    def __init__(self, target: Served, last: int) -> None:
+        self.target, self.last, self.made = target, last, 0
+
+    def count(self, subject: object) -> None:
+        if self._is_target(subject):
+            self.made += 1
+            if self.made == self.last:
+                gone(self.target)
+
+    def _is_target(self, subject: object) -> bool:
+        if self.made >= self.last:
+            return False
+        if isinstance(subject, int):
+            try:
+                subject = REAL_READLINK(f"/proc/self/fd/{subject}")
+            except OSError:
+                return False
+        return isinstance(subject, str | os.PathLike) and self.target.path in str(
+            subject
+        )
+
+    def counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counting(*arguments: Any, **options: Any) -> Any:
+            if arguments:
+                self.count(arguments[0])
+            return call(*arguments, **options)
+
+        return counting
+
+
+def called(
+    words: tuple[str, ...], plan: Path, folder: Path, last: int
+) -> tuple[Done, Calls]:
+    """What it came to."""
+    with (
+        served(folder, plugin=("memory", "8M")) as target,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        calls = Calls(target, last)
+        for module, names in ASKED.items():
+            for name in names:
+                patch.setattr(module, name, calls.counted(getattr(module, name)))
+        return call(words, plan, target), calls
+
+
+@pytest.mark.long
+@needs_faulty
+@pytest.mark.parametrize(
+    ("name", "text"), [("run", PURGED), ("create", PLAN)], ids=["run", "create"]
+)
+def test_a_target_that_vanishes_before_any_call(
+    name: str, text: str, tmp_path: Path
+) -> None:
+    plan, codes = plan_file(tmp_path, text), []
+    while True:
+        number = len(codes) + 1
+        done, calls = called(EACH[name], plan, tmp_path / str(number), number)
+        assert "itself failed" not in done.err, (number, done.err)
+        if calls.made < number:
+            break
+        codes.append(done.code)
+        if done.code in (USAGE, RUN_FAILED):
+            assert any(reason in done.err for reason in (*REASONS, "is gone")), done.err
+    print(codes)
+    assert done.code not in (USAGE, RUN_FAILED)
+    assert {USAGE, RUN_FAILED} <= {*codes}

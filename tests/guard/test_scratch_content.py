@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, succeed
 from killed import kill_at_work, killed_session, wait_for_survivor
 from refused import refused
 from test_target import request
@@ -355,8 +355,7 @@ def test_a_session_of_the_command_line(
     short = plan_file(tmp_path, 'test "S" { run random 4KiB 0/100 for 1MiB }', "s")
     kill_at_work(("run", plan, *words), tmp_path / "out", steps)
     wait_for_survivor(scratch)
-    done = ioplan("run", short, *words)
-    assert done.code == 0, done.err
+    succeed("run", short, *words)
     kill_at_work(("run", plan, *words), tmp_path / "out", steps)
     scratch.write_bytes(content := vault())
     for call in (("run", short, *words), ("resume", "--store", store_path)):

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Timer
 
 import pytest
-from command import plan_file
+from command import plan_file, program
 from refused import refused
 from sight import SEES_ALL
 
@@ -126,9 +126,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """`ioplan run`, in a container."""
     command = [*where, sys.executable, "-m", "ioplan.cli", "run", plan, *words]
-    return subprocess.run(
-        list(map(str, command)), capture_output=True, text=True, check=False
-    )
+    return program(*map(str, command))
 
 
 @pytest.mark.long_but_first

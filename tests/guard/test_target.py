@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, program, refuse, succeed
 from kinds_of_data import put
 from refused import refused
 from sight import WORDS
@@ -42,6 +42,8 @@ from targets import (
     put_over,
     tell,
 )
+
+pytestmark = pytest.mark.usefixtures("store_path")
 
 WRITES = 'test "W" { run sequential 64KiB 0/100, region 0%..10%, 1 pass }'
 """By amount: on a busy machine some 50 ms have no I/O."""
@@ -245,11 +247,10 @@ def test_a_participant_is_known_by_its_program_and_its_session() -> None:
 @pytest.mark.slow
 @pytest.mark.promise("safety.reading")
 def test_a_reading_plan_cannot_change_a_foreign_file(
-    foreign: Path, store_path: Path, tmp_path: Path
+    foreign: Path, tmp_path: Path
 ) -> None:
     before = foreign.read_bytes()
-    done = ioplan("run", plan_file(tmp_path, READS), "--target", foreign)
-    assert done.code == 0, done.err
+    succeed("run", plan_file(tmp_path, READS), "--target", foreign)
     denied = ioplan("run", plan_file(tmp_path, WRITES), "--target", foreign, "--json")
     assert denied.code == 2 and "did not create" in denied.err
     assert [line["kind"] for line in denied.of("error")] == ["data"]
@@ -291,14 +292,13 @@ class TestLoopDevice:
 
     @pytest.mark.promise("safety.block_device")
     def test_told_to_it_is_written(
-        self, loop: Path, lab: Path, backing: Path, store_path: Path, tmp_path: Path
+        self, loop: Path, lab: Path, backing: Path, tmp_path: Path
     ) -> None:
         path = plan_file(tmp_path, WRITES)
         words = ("run", path, "--lab", lab, "--overwrite", backing, "--target")
         for name in ("fast", loop):
             put(backing, 0, bytes(16 * MIB))
-            done = ioplan(*words, name)
-            assert done.code == 0, done.err + done.out
+            succeed(*words, name)
             assert any(backing.read_bytes())
 
     @pytest.mark.promise("safety.held")
@@ -308,12 +308,7 @@ class TestLoopDevice:
         target = open_target(asked(lab, "fast", backing))
         try:
             subprocess.run(["mkfs.ext4", "-q", "-F", str(backing)], check=True)
-            done = subprocess.run(
-                ["mount", str(loop), str(tmp_path)],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            done = program("mount", str(loop), str(tmp_path))
             assert done.returncode != 0 and "already mounted or" in done.stderr
         finally:
             target.close()
@@ -348,13 +343,12 @@ class TestLoopDevice:
             open_target(asked_before)
 
     def test_crosscheck_takes_a_name_of_the_lab(
-        self, loop: Path, lab: Path, backing: Path, store_path: Path, tmp_path: Path
+        self, loop: Path, lab: Path, backing: Path, tmp_path: Path
     ) -> None:
         plan = plan_file(tmp_path, WRITES)
         words = ("--backends", "io_uring,sim", "--rounds", "2", "--lab", lab)
         target = ("--target", "fast", "--create", "16MiB")
-        done = ioplan("crosscheck", plan, *words, *target)
-        assert done.code == 2 and f"--overwrite {backing}" in done.err
+        refuse(f"--overwrite {backing}", "crosscheck", plan, *words, *target)
 
 
 @pytest.mark.slow

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ioplan
+from command import ioplan, program, succeed
 from refused import refused
 
 from ioplan import TargetFault
@@ -110,8 +109,7 @@ def test_the_proposed_lines_are_a_lab_that_fits(
 
 
 def shown(*words: str | Path) -> dict[str, dict[str, Any]]:
-    done = ioplan("targets", "--json", *words)
-    assert done.code == 0, done.err
+    done = succeed("targets", "--json", *words)
     return {row["path"] or row["name"]: row for row in json.loads(done.out)}
 
 
@@ -203,12 +201,11 @@ class TestList:
         )
         with loop_device(backing) as device:
             device.chmod(0o660)
-            done = subprocess.run(
-                [sys.executable, "-c", code],
-                capture_output=True,
-                text=True,
+            done = program(
+                sys.executable,
+                "-c",
+                code,
                 env={**os.environ, "XDG_CONFIG_HOME": "/nonexistent"},
-                check=False,
             )
         assert done.returncode == 0, done.stderr
         said = " ".join(done.stdout.split())

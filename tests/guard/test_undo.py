@@ -6,14 +6,14 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, succeed
 from kinds_of_data import database, put
 
 from targets import MIB, lab_of_file, loop_device, needs_root, sparse, tell
 
 PLAN = 'test "T" { run sequential 1MiB 0/100, 1 pass }'
 SIZE = 24 * MIB
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("store_path")]
 
 
 @pytest.fixture
@@ -28,17 +28,14 @@ def ends(path: Path) -> tuple[bytes, bytes]:
 
 @needs_root
 @pytest.mark.promise("undo.table")
-def test_a_partition_table_comes_back(
-    disk: Path, tmp_path: Path, store_path: Path
-) -> None:
+def test_a_partition_table_comes_back(disk: Path, tmp_path: Path) -> None:
     put(disk, 0, database(tmp_path))
     put(disk, SIZE - MIB, database(tmp_path))
     before, lab = ends(disk), lab_of_file(tmp_path, disk)
     plan = plan_file(tmp_path, PLAN)
     with loop_device(disk) as device:
         words = ("--target", device, "--lab", lab, "--overwrite-data", disk)
-        done = ioplan("run", plan, *words)
-        assert done.code == 0, done.err
+        succeed("run", plan, *words)
         tell("blockdev", "--flushbufs", device)
         assert ends(disk) != before
         asked = ioplan("undo", "last")
@@ -48,8 +45,7 @@ def test_a_partition_table_comes_back(
         )
         assert f"to restore, add --overwrite {disk}" in asked.out
         assert ends(disk) != before
-        done = ioplan("undo", "last", "--overwrite", disk)
-        assert done.code == 0, done.err
+        succeed("undo", "last", "--overwrite", disk)
         tell("blockdev", "--flushbufs", device)
         assert ends(disk) == before
         again = ioplan("run", plan, *words[:4], "--overwrite", disk)
@@ -60,36 +56,30 @@ def test_a_partition_table_comes_back(
     not shutil.which("mkfs.ext4"), reason="LEFT OUT: mkfs.ext4 is not installed"
 )
 @pytest.mark.promise("undo.checks")
-def test_what_was_there_is_named(disk: Path, tmp_path: Path, store_path: Path) -> None:
+def test_what_was_there_is_named(disk: Path, tmp_path: Path) -> None:
     tell("mkfs.ext4", "-q", "-L", "photos", disk)
     before = ends(disk)
     plan = plan_file(tmp_path, PLAN)
-    done = ioplan("run", plan, "--target", disk, "--overwrite-data", disk)
-    assert done.code == 0, done.err
+    succeed("run", plan, "--target", disk, "--overwrite-data", disk)
     done = ioplan("undo", "last", "--overwrite", disk)
     assert (done.code, "ext4 'photos'" in done.out) == (0, True), done.err
     assert ends(disk) == before
     assert "ext4" in tell("wipefs", disk)
 
 
-def test_a_resumed_session_keeps_what_was_first(
-    disk: Path, tmp_path: Path, store_path: Path
-) -> None:
+def test_a_resumed_session_keeps_what_was_first(disk: Path, tmp_path: Path) -> None:
     put(disk, 0, database(tmp_path))
     before = ends(disk)
     plan = plan_file(tmp_path, PLAN)
     ioplan("run", plan, "--target", disk, "--overwrite-data", disk)
     longer = plan_file(tmp_path, PLAN + PLAN.replace('"T"', '"U"'), "longer.ioplan")
-    done = ioplan("resume", "last", "--plan", longer)
-    assert done.code == 0, done.err
+    succeed("resume", "last", "--plan", longer)
     assert ioplan("undo", "last", "--overwrite", disk).code == 0
     assert ends(disk) == before
 
 
 @pytest.mark.promise("undo.checks")
-def test_another_file_is_not_the_target(
-    disk: Path, tmp_path: Path, store_path: Path
-) -> None:
+def test_another_file_is_not_the_target(disk: Path, tmp_path: Path) -> None:
     plan = plan_file(tmp_path, PLAN)
     ioplan("run", plan, "--target", disk, "--overwrite", disk)
     disk.rename(tmp_path / "moved.img")
@@ -99,7 +89,7 @@ def test_another_file_is_not_the_target(
     assert not any(disk.read_bytes())
 
 
-def test_nothing_is_kept_of_a_scratch_file(tmp_path: Path, store_path: Path) -> None:
+def test_nothing_is_kept_of_a_scratch_file(tmp_path: Path) -> None:
     plan = plan_file(tmp_path, PLAN)
     ioplan("run", plan, "--target", tmp_path / "s", "--create", "8MiB")
     (folder,) = (tmp_path / "sessions").iterdir()

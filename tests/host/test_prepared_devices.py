@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, succeed
 from killing import Forked, real_time_s
 
 from ioplan.results.store import Store
@@ -73,8 +73,7 @@ def test_a_killed_session_is_put_back(
         assert killed.begun()
         killed.kill_after(0, real_time_s)
         assert now(device) == SET, "this is what a kill leaves"
-        done = ioplan(*command)
-        assert done.code == 0, done.err
+        done = succeed(*command)
         assert now(device) == BEFORE, done.out + done.err
     with Store.open(store_path) as store:
         (record,) = store.records(store.session("last").id)

@@ -30,14 +30,10 @@ WRITTEN = {
         "(1_000 iops) * 50%": "500 iops",
     },
     SHARE: {"12.50%": "12.5%", "50% * 50%": "25%", "10% / 2": "5%"},
-    PASSES: {
-        "1 passes": "1 pass",
-        "0.5 passes": "0.5 passes",
-        "2 passes * 3": "6 passes",
-    },
+    PASSES: {"1 passes": "1 pass", "0.5 passes": "0.5 passes", "2 passes * 3": "6 passes"},
     COUNT: {"8KiB / 4KiB": "2", "(100 iops) * 10s": "1000", "20% / 10%": "2"},
     MIX: {"70 / 30": "70/30"},
-}
+}  # fmt: skip
 """Where a quantity may stand, and what is made of it."""
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from math import inf
 from pathlib import Path
 
 import pytest
-from command import plan_file
+from command import plan_file, program
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -81,7 +80,7 @@ print(own.ru_utime + own.ru_stime, own.ru_maxrss / 1024, code)
 def used(*command: str | Path) -> tuple[float, float, int]:
     """CPU time in s, peak memory in MB and the exit code of a process."""
     words = [sys.executable, "-c", USED, *command]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    done = program(*words, check=True)
     cpu_s, peak_mb, code = done.stdout.split()
     return float(cpu_s), float(peak_mb), int(code)
 

@@ -126,13 +126,10 @@ class TestDefectiveFormatter:
     ) -> None:
         clause = canonical.clause
         faults = {
-            "split": (
-                "clause",
-                lambda c: [p.replace("ran", "ran ") for p in clause(c)],
-            ),
+            "split": ("clause", lambda c: [p.replace("ran", "ran ") for p in clause(c)]),
             "lost": ("clause", lambda c: clause(c) if c.kind != "qd" else [""]),
             "swapped": ("spec", lambda s: [p for c in s.clauses for p in clause(c)]),
-        }
+        }  # fmt: skip
         if request.param == "comment lost":
             monkeypatch.setattr(formatter, "comments_of", lambda _: [])
         else:

@@ -85,10 +85,7 @@ HUGE = {
     "repeat": f"repeat 999999999 {{ {RUN} }}",
     "repeats": "repeat 1000 { " * 40 + RUN + "}" * 40,
     "named_repeat": f"repeat n {{ {RUN} }} vary n in 1, 99999999999999",
-    "axes": "".join(
-        f"vary {name} in 1..4000 step 1 " for name in ("qd", "threads", "sync")
-    )
-    + RUN,
+    "axes": "".join(f"vary {name} in 1..4000 step 1 " for name in ("qd", "threads", "sync")) + RUN,
     "square": f"{RUN} vary qd in 1..1000 step 1 vary threads in 1..1000 step 1",
     "pairs": "run random 4KiB, threads 1, qd 1 total for 1min "
     "vary qd in 1..300 step 1 vary threads in 1..300 step 1 "
@@ -104,7 +101,7 @@ HUGE = {
     "open_brackets": f"{RUN} skip when " + "(" * 3000,
     "long_line": "run random 4KiB 100/0" + " " * 50000 + "for 1min",
     "long_name": f"run {'a' * 50000} for 1min",
-}
+}  # fmt: skip
 TEXTS = {
     **{name: f'test "T" {{ {body} }}' for name, body in HUGE.items()},
     "states": "precondition p0 { purge }\n"

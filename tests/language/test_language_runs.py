@@ -6,9 +6,9 @@ from pathlib import Path
 
 import paths
 import pytest
-from command import Done, ioplan, plan_file
+from command import Done, ioplan, plan_file, succeed
 
-pytestmark = pytest.mark.usefixtures("rough_sim")
+pytestmark = pytest.mark.usefixtures("rough_sim", "store_path")
 
 REVIEW = paths.ROOT / "examples/review.ioplan"
 
@@ -130,7 +130,7 @@ def run_on(backend: str, plan: Path, folder: Path, *more: str) -> Done:
 @pytest.mark.parametrize(
     "backend", ["sim", pytest.param("io_uring", marks=pytest.mark.long)]
 )
-def test_each_clause_runs(backend: str, tmp_path: Path, store_path: Path) -> None:
+def test_each_clause_runs(backend: str, tmp_path: Path) -> None:
     """All in one session; each is a test, which has its clauses as its title."""
     state = "after ready" if backend == "sim" else ""  # it warns of what is not written
     clauses = [one for one in CLAUSES if backend != "sim" or "after c" not in one]
@@ -149,16 +149,13 @@ def test_each_clause_runs(backend: str, tmp_path: Path, store_path: Path) -> Non
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("statements", STATEMENTS)
-def test_each_statement_runs(
-    statements: str, backend: str, tmp_path: Path, store_path: Path
-) -> None:
+def test_each_statement_runs(statements: str, backend: str, tmp_path: Path) -> None:
     plan = plan_file(tmp_path, HEAD + f'test "T" {{ {statements} }}')
     done = run_on(backend, plan, tmp_path)
     # real rounds of 100 ms need not become steady
     noise = backend == "io_uring" and done.code == 1 and "not steady" in done.out
     assert done.code == 0 or noise, done.err + done.out[-1500:]
-    listed = ioplan("plan", plan, "--json", "--capacity", "32MiB")
-    assert listed.code == 0
+    succeed("plan", plan, "--json", "--capacity", "32MiB")
     assert all(line["record"]["status"] == "ok" for line in done.of("record"))
 
 
@@ -184,7 +181,7 @@ def short_example(folder: Path) -> Path:
 
 
 @pytest.mark.long
-def test_the_whole_example_runs_for_real(tmp_path: Path, store_path: Path) -> None:
+def test_the_whole_example_runs_for_real(tmp_path: Path) -> None:
     plan = short_example(tmp_path)
     done = run_on("io_uring", plan, tmp_path, "--scale-time", "0.0002")
     assert done.code == 1, done.err

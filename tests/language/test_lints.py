@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, succeed
 from plans import checked
 
 from ioplan import DriveAccount, PlanError
@@ -55,8 +55,7 @@ def test_a_mistake_is_told_of(text: str, found: list[str], tmp_path: Path) -> No
 
 def warned(folder: Path, text: str) -> list[dict[str, str]]:
     """What `check` says of a plan."""
-    done = ioplan("check", "--format", "json", plan_file(folder, text))
-    assert done.code == 0, done.err
+    done = succeed("check", "--format", "json", plan_file(folder, text))
     found: list[dict[str, str]] = json.loads(done.out)
     return found
 
@@ -184,21 +183,15 @@ def test_a_known_capacity_says_what_is_short() -> None:
 @pytest.mark.parametrize(
     ("text", "help"),
     [
-        (
-            'test "T" { after new run random 4KiB 0/100, %s 4 passes }',
-            "at most 7 passes",
-        ),
-        (
-            'test "T" { after new run sequential 64KiB 0/100, %s 0.5 passes }',
-            "at most 1 ",
-        ),
+        ('test "T" { after new run random 4KiB 0/100, %s 4 passes }', "at most 7 passes"),
+        ('test "T" { after new run sequential 64KiB 0/100, %s 0.5 passes }', "at most 1 "),
         (
             "precondition p { purge write random 8KiB, %s 3 passes }\n"
             f'test "T" {{ after p {READ} }}',
             "at most 7 passes",
         ),
     ],
-)
+)  # fmt: skip
 @pytest.mark.promise("steady.at_most")
 def test_at_most_that_cannot_suffice_is_an_error(text: str, help: str) -> None:
     known = NEW + "precondition filled { purge write sequential 128KiB, 1 pass }\n"

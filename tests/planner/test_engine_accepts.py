@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
+from command import program
 from hypothesis import HealthCheck, assume, event, example, given, settings
 from hypothesis import strategies as st
 from tests.support.command import ioplan, plan_file
@@ -40,13 +40,7 @@ APART = TWO_VERIFYING.replace("qd 8", "qd 8, region 0%%..50%%").replace(
 def refused(job: Job) -> str | None:
     """Why the engine does not take a job."""
     text = find("io_uring").native(job, {})
-    done = subprocess.run(
-        [engine_path(), "run"],
-        input=" ".join(text.split("\n")),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = program(engine_path(), "run", input=" ".join(text.split("\n")))
     told = json.loads(done.stdout.splitlines()[-1])
     return None if told["cause"] == "missing-target" else str(told["message"])
 

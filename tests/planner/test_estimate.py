@@ -80,11 +80,7 @@ WRITTEN = {
         "run sequential 128KiB 0/100, qd 32, rate 200MiB/s for 10s",
         10 * 200 * 2**20,
     ),
-    "a rate": (
-        "",
-        "run random 4KiB 50/50, qd 32, rate 1_000 iops for 10s",
-        10 * 500 * 4096,
-    ),
+    "a rate": ("", "run random 4KiB 50/50, qd 32, rate 1_000 iops for 10s", 10 * 500 * 4096),
     "a rate beyond it": (
         "",
         "run random 4KiB 0/100, qd 1, rate 10_000_000 iops for 10s",
@@ -108,18 +104,14 @@ WRITTEN = {
         527_500 * 4096,
     ),
     "in a pause": ("", f"{DEEP}30s of 0 iops, then 1s of 10_000 iops for 20s", 0),
-    "after a pause": (
-        "",
-        f"{DEEP}30s of 0 iops, then 1s of 10_000 iops for 31s",
-        10_000 * 4096,
-    ),
+    "after a pause": ("", f"{DEEP}30s of 0 iops, then 1s of 10_000 iops for 31s", 10_000 * 4096),
     "a burst beyond it": (
         "",
         f"{DEEP}1s of 900_000 iops, then 1s of 0 iops for 4s",
         400_000 * 4096,
     ),
     "a burst of bytes": ("", f"{DEEP}1s of 40MB/s, then 3s of 0B/s for 2s", 40e6),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("what", WRITTEN)

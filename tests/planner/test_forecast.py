@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, succeed
 
 PURGED = "precondition p { purge }\n"
 FILLED = "precondition p { purge write sequential 128KiB, qd 32, 2 passes }\n"
@@ -29,8 +29,7 @@ def test_a_plan_says_what_state_each_test_meets(
     text: str, state: str, doubt: str, tmp_path: Path
 ) -> None:
     plan = plan_file(tmp_path, text)
-    done = ioplan("plan", plan, "--capacity", "1GiB", "--json")
-    assert done.code == 0, done.err
+    done = succeed("plan", plan, "--capacity", "1GiB", "--json")
     assert json.loads(done.out)["met"] == {"T": {"state": state, "doubt": doubt}}
     told = " ".join(ioplan("plan", plan, "--capacity", "1GiB").out.split())
     assert state in told
@@ -59,8 +58,7 @@ def test_a_picture_says_what_state_its_figures_are_of(
     plan = plan_file(tmp_path, text)
     call = ("--backend", "sim", "--create", "64MiB", "--quiet")
     assert ioplan("run", plan, *call).code == 0
-    shown = ioplan("show", "last", "--store", store_path)
-    assert shown.code == 0
+    shown = succeed("show", "last", "--store", store_path)
     note = f"state of the drive: {UNREAD}"
     assert (note in " ".join(shown.out.split())) == is_said
 

@@ -157,7 +157,11 @@ MORE = (
     "after shaped_more run random 4KiB 100/0 for 2s",
     *("run random 4KiB 0/100, 1 pass", "run replay logged"),
     *("run random 4KiB 100/0 for 2s", "run random 4KiB 0/100 for 2s"),
-    *("run random 4KiB 50/50 for 2s", "run sequential 4KiB 0/100, 1 pass"),
+    *(
+        "run random 4KiB 50/50 for 2s",
+        "run sequential 4KiB 100/0 for 2s",
+        "run sequential 4KiB 0/100, 1 pass",
+    ),
     *("run random 4KiB 70/30 for 2s", "run random 4KiB 70/30, write random 65% for 2s"),
     "run random read sizes { 8KiB 100% } write sizes { 4KiB 100% } 70/30 for 2s",
     "run random read sizes { 4KiB 100% } write sizes { 8KiB 100% } 70/30 for 2s",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, succeed
 from paths import ROOT
 
 DRIVES = ("client", "crosspoint", "datacentre")
@@ -82,8 +82,7 @@ def drive(name: str) -> tuple[str, str]:
 
 
 def total(*call: str | Path) -> Any:
-    done = ioplan("plan", *call, "--json")
-    assert done.code == 0, done.err
+    done = succeed("plan", *call, "--json")
     return json.loads(done.out)["total"]
 
 
@@ -122,8 +121,7 @@ def test_the_drive_itself_has_written_no_more_and_no_less(
     """By what `run` reports of the drive's life."""
     path = plan_file(tmp_path, PLANS[plan])
     call = "--create", "4GiB", "--json", "--store", tmp_path / "s.db"
-    run = ioplan("run", path, *drive("datacentre"), *call)
-    assert run.code == 0, run.err
+    run = succeed("run", path, *drive("datacentre"), *call)
     facts = [line["record"]["backend"]["facts"] for line in run.of("record")]
     written = max(one["host_written_bytes"] for one in facts)
     bounds = total(path, *drive("datacentre"), *SMALL)

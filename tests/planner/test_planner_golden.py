@@ -5,13 +5,13 @@ The ids must not change from one version to the next.
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import paths
 import pytest
+from command import program
 
 from golden import Check, Golden
 from ioplan.language import check_file
@@ -84,10 +84,10 @@ def test_another_process_plans_the_same(tmp_path: Path) -> None:
     """Neither the order of sets nor the seed of hashes enters an id."""
     plan = PLANS["states"].put(tmp_path, ".ioplan")
     code = f"from test_planner_golden import *; print(printed(Path({str(plan)!r})))"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
+    done = program(
+        sys.executable,
+        "-c",
+        code,
         cwd=paths.TESTS / "planner",
         env={"PYTHONHASHSEED": "1", "PYTHONPATH": str(paths.SUPPORT)},
         check=True,

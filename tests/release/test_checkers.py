@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from command import program
 from paths import ROOT
 
 ACTIONLINT = ROOT / "build/bin/actionlint"
@@ -76,17 +77,12 @@ def checked(check: Check, folder: Path) -> subprocess.CompletedProcess[str]:
     """What a checker says of copies; of a whole folder it is called in that."""
     words, scripts = check.words.split(), sysconfig.get_path("scripts")
     is_folder = check.files == FOLDER
-    return subprocess.run(
-        [
-            shutil.which(words[0], path=scripts) or words[0],
-            *words[1:],
-            *(() if is_folder else check.files),
-        ],
+    return program(
+        shutil.which(words[0], path=scripts) or words[0],
+        *words[1:],
+        *(() if is_folder else check.files),
         cwd=folder / check.files[0] if is_folder else folder,
         env={"PATH": f"{scripts}:/usr/bin:/bin", "HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
     )
 
 

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
-from command import ioplan
+from command import ioplan, program
 from paths import ROOT
 
 CI = ROOT / "examples" / "ci"
@@ -27,14 +27,7 @@ def measured(
     (folder / "p.ioplan").write_text(PLAN.replace("LIMIT", limit))
     own = {"PLAN": "p.ioplan", "BRANCH": branch, "BACKEND": "sim", "STORE": "kept/r.db"}
     own |= {"IOPLAN": f"{sys.executable} -m ioplan.cli", "GITHUB_ACTIONS": "true"}
-    return subprocess.run(
-        [CI / "measure.sh"],
-        cwd=folder,
-        env={**os.environ, **own},
-        check=False,
-        capture_output=True,
-        text=True,
-    )
+    return program(CI / "measure.sh", cwd=folder, env={**os.environ, **own})
 
 
 @pytest.mark.long

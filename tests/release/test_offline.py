@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from command import program
 from scripts import packaging_script
 
 bill = packaging_script("bill")
@@ -70,7 +71,7 @@ def test_the_installer_says_what_its_packages_are_for(tmp_path: Path) -> None:
     (tmp_path / "wheels").mkdir()
     (tmp_path / "install.sh").write_text(offline.installer("aarch64", "musl"))
     call = ["sh", tmp_path / "install.sh", tmp_path / "venv"]
-    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    done = program(*call)
     told = "error: this archive is for Python 3.11 to 3.14, aarch64 and musl\n"
     assert done.returncode == 1 and done.stderr.endswith(told) and not done.stdout
 

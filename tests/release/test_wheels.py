@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from command import program
 from paths import ROOT
 from scripts import packaging_script
 
@@ -44,7 +45,7 @@ HOOK = module("plugins/io_uring/engine/build_hook.py")
 STAMP = module("plugins/io_uring/engine/stamp.py")
 
 
-def program(folder: Path, machine: int, *segments: int) -> Path:
+def elf(folder: Path, machine: int, *segments: int) -> Path:
     """An ELF file of a processor, with segments of these kinds."""
     head = b"\x7fELF\2\1\1" + bytes(9)
     head += struct.pack(
@@ -59,16 +60,16 @@ def program(folder: Path, machine: int, *segments: int) -> Path:
 def test_a_static_engine_makes_a_wheel_for_all_linux_of_its_processor(
     tmp_path: Path,
 ) -> None:
-    tags = HOOK._runs_on(program(tmp_path, 183, EXEC, EXEC))
+    tags = HOOK._runs_on(elf(tmp_path, 183, EXEC, EXEC))
     assert tags == "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_2_aarch64"
-    assert "x86_64" in HOOK._runs_on(program(tmp_path, 62, EXEC))
+    assert "x86_64" in HOOK._runs_on(elf(tmp_path, 62, EXEC))
 
 
 def test_another_engine_makes_a_wheel_for_this_machine(tmp_path: Path) -> None:
-    dynamic = program(tmp_path, 62, EXEC, INTERPRETER)
+    dynamic = elf(tmp_path, 62, EXEC, INTERPRETER)
     assert HOOK._runs_on(dynamic) == sysconfig.get_platform().replace("-", "_")
     with pytest.raises(ValueError, match="is no program that ioplan is published for"):
-        HOOK._runs_on(program(tmp_path, 3, EXEC))
+        HOOK._runs_on(elf(tmp_path, 3, EXEC))
 
 
 def test_structs_that_musl_has_otherwise_are_not_written_out() -> None:
@@ -90,14 +91,14 @@ def test_structs_that_musl_has_otherwise_are_not_written_out() -> None:
 def test_an_engine_fits_until_it_or_the_sources_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    engine = program(tmp_path, 62, EXEC)
+    engine = elf(tmp_path, 62, EXEC)
     assert not STAMP.fits(engine)
     STAMP.write_stamp(engine)
     assert STAMP.fits(engine)
     monkeypatch.setattr(STAMP, "_sources", lambda: "others")
     assert not STAMP.fits(engine)
     monkeypatch.undo()
-    program(tmp_path, 183, EXEC)
+    elf(tmp_path, 183, EXEC)
     assert not STAMP.fits(engine)
 
 
@@ -157,13 +158,7 @@ PIP = ("pip", "install", "--quiet", "--no-index", "--no-deps", "--force-reinstal
 
 
 def said(command: list[str], *words: str | Path) -> str:
-    done = subprocess.run(
-        [*command, *map(str, words)],
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = program(*command, *map(str, words), cwd="/")
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
@@ -220,7 +215,7 @@ def test_a_clone_takes_the_engine_of_a_wheel_only_if_it_is_of_its_sources(
     for name, package in list(packages.items()):
         monkeypatch.setitem(packages, name, str(tmp_path / package))
     made = [clone.place_of(name) for name in packages]
-    engine = program(tmp_path, 62, EXEC)
+    engine = elf(tmp_path, 62, EXEC)
     STAMP.stamp_of(engine).write_text("sources others\nprogram another\n")
     assert not clone.taken(packed(tmp_path, engine))
     assert not any(place.exists() for place in made)

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command import ioplan
+from command import ioplan, succeed
 from msgspec import Struct
 from paths import ROOT
 
@@ -52,8 +52,7 @@ def report(folder: Path, suite: str, drive: str, size: str, *more: str) -> Repor
     """Of a run of some tests of a suite."""
     sim = ("--backend", "sim", "--sim", ROOT / f"examples/sim/{drive}.toml")
     store = ("--store", folder / "results.db")
-    done = ioplan("run", suite, *more, *sim, "--create", size, *store)
-    assert done.code == 0, done.err
+    done = succeed("run", suite, *more, *sim, "--create", size, *store)
     figures = {}
     for row in ioplan("export", "last", "--format", "jsonl", *store).lines:
         cell, test = row["asked"]["cell"], row["asked"]["test"]

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 import paths
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, succeed
 
 EXAMPLE = paths.ROOT / "examples/acme_suite"
 USES = 'use "acme/workloads.ioplan" as acme\ntest "T" { run acme.log for 10ms }\n'
@@ -37,8 +37,7 @@ def test_its_wheel_is_a_suite_by_name(
     monkeypatch.syspath_prepend(str(installed(source, tmp_path / "wheels")))
     monkeypatch.chdir(tmp_path)
     assert "acme 0.1.0, package ioplan-acme\n" in ioplan("suites").out
-    ran = ioplan("run", "acme/oltp", *SIM, "--profile", "smoke")
-    assert ran.code == 0, ran.err
+    succeed("run", "acme/oltp", *SIM, "--profile", "smoke")
     checked = ioplan("suites", "check", "acme")
     assert (checked.code, checked.out) == (0, "acme 0.1.0: 12 runs are as published\n")
     assert ioplan("run", plan_file(tmp_path, USES), *SIM).code == 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import paths
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, refuse
 
 from ioplan import PlanError
 from ioplan.language import Source, check_file, check_recorded
@@ -132,8 +132,7 @@ def test_what_is_no_suite_is_told(
     with pytest.raises(PlanError, match=said):
         check_file(plan_file(tmp_path, USES))
     for call in (("suites",), ("run", "acme/oltp")):
-        done = ioplan(*call)
-        assert done.code == 2 and said in done.err
+        refuse(said, *call)
 
 
 @pytest.mark.promise("share.names")
@@ -180,8 +179,7 @@ def test_a_version_stands_for_its_runs(source: Path) -> None:
     assert changed.code == 1
     assert "qd=64: its id is" in changed.err and "which is not published" in changed.err
     assert "qd=1: published as 5f633bb21ac5, and missing now" in changed.err
-    refused = ioplan("suites", "publish", source)
-    assert refused.code == 2 and "raise the version" in refused.err
+    refuse("raise the version", "suites", "publish", source)
     edit(project, "0.1.0", "0.2.0")
     assert "publish it" in ioplan("suites", "check", source).err
     assert ioplan("suites", "publish", source).code == 0
@@ -215,8 +213,7 @@ def test_an_index_is_what_it_says_or_refused(source: Path) -> None:
     path = source / "ioplan_acme/index.json"
     for text in ("", "[]", "{}", path.read_text().replace("5f63", "5f6g"), "[" * 9999):
         path.write_text(text)
-        done = ioplan("suites", "check", source)
-        assert done.code == 2 and "not an index of a suite" in done.err, text[:20]
+        refuse("not an index of a suite", "suites", "check", source)
 
 
 def test_a_session_tells_which_versions_its_runs_are_of(source: Path) -> None:

@@ -22,10 +22,7 @@ pytestmark = pytest.mark.slow
 DRIVES = Path(__file__).parents[2] / "examples" / "sim"
 Rule = tuple[str, str, dict[str, str]]
 RESULTS: dict[str, list[Rule]] = {
-    "quick/laptop": [
-        ("Small reads", "mean", {"qd": "1"}),
-        ("Small reads", "iops", {"qd": "8"}),
-    ],
+    "quick/laptop": [("Small reads", "mean", {"qd": "1"}), ("Small reads", "iops", {"qd": "8"})],
     # Tom's Hardware, 2017: what the drive does at low queue depths is the message.
     "reviews/p4800x": [
         ("B1 random read", "iops", {"qd": "1"}),
@@ -77,7 +74,7 @@ RESULTS: dict[str, list[Rule]] = {
         ("Random I/O in steady state", "iops", {"qd": "32", "read": "0%"}),
         ("Random I/O in steady state", "mean", {"qd": "1", "read": "100%"}),
     ],
-}
+}  # fmt: skip
 
 
 @pytest.mark.long_but_first

@@ -9,7 +9,7 @@ from typing import Any
 
 import paths
 import pytest
-from command import Done, ioplan, plan_file
+from command import Done, ioplan, plan_file, succeed
 from fooled import drive_file
 from suite_rows import (
     CELLS,
@@ -313,8 +313,7 @@ def test_each_suite_says_what_it_costs(name: str, renew: bool) -> None:
 
 @pytest.mark.long
 def test_suites_are_listed() -> None:
-    done = ioplan("suites")
-    assert done.code == 0
+    done = succeed("suites")
     for name in suite_names():
         assert name in done.out
     assert max(map(len, done.out.splitlines())) <= 80
@@ -322,8 +321,7 @@ def test_suites_are_listed() -> None:
 
 @pytest.mark.long
 def test_a_suite_is_described() -> None:
-    done = ioplan("suites", "pts/pts_iops")
-    assert done.code == 0
+    done = succeed("suites", "pts/pts_iops")
     assert "SNIA PTS 2.0" in done.out
     assert re.search(r"run_time( +1min){2} +3s +20ms", done.out)
     assert "test D1 IOPS" in done.out
@@ -361,12 +359,9 @@ SMOKED = [
     pytest.param("pts/pts_enterprise_composite", marks=pytest.mark.long),
     "quick/laptop",
     "ai/kv_cache",
-    *(
-        pytest.param(f"ai/{name}", marks=pytest.mark.long)
-        for name in ("checkpoint", "loader")
-    ),
+    *(pytest.param(f"ai/{name}", marks=pytest.mark.long) for name in ("checkpoint", "loader")),
     *(pytest.param(f"app/{name}", marks=pytest.mark.long) for name in ("oltp", "web")),
-]
+]  # fmt: skip
 """What takes little time where it is real."""
 
 
@@ -395,8 +390,7 @@ SIMULATED = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATED)
 def test_full_on_the_simulated_drive(name: str, store_path: Path) -> None:
-    done = ioplan("run", name, "--backend", "sim", "--create", "4GiB", "--json")
-    assert done.code == 0, done.err
+    done = succeed("run", name, "--backend", "sim", "--create", "4GiB", "--json")
     check_session(PLANS[name], "full", 4 << 30, records_of(done, store_path))
 
 
@@ -429,8 +423,7 @@ def test_then_is_never_left_out(mix: str, tmp_path: Path, store_path: Path) -> N
     )
     plan = plan_file(tmp_path, text)
     where = ("--target", tmp_path / "scratch.bin", "--create", "8MiB", "--json")
-    done = ioplan("run", plan, *where)
-    assert done.code == 0, done.err
+    done = succeed("run", plan, *where)
     fill, press, run = ("sequential", "prepare"), ("random", "prepare"), "run"
     order = [
         run if record.asked.kind == "run" else (stream.pattern, "prepare")
@@ -448,7 +441,6 @@ def test_rounds_of_latency_say_what_their_source_leaves_unwritten(
     drive = drive_file(tmp_path, "client")
     drive.write_text(drive.read_text().replace("512MB", "4GB"))
     call = ("--profile", "short", "--backend", "sim", "--sim", drive)
-    done = ioplan("run", "pts/pts_latency", *call, "--store", store_path)
-    assert done.code == 0, done.err
+    done = succeed("run", "pts/pts_latency", *call, "--store", store_path)
     told = " ".join(done.out.split())
     assert re.search(r"not steady.* of its region overwritten at random", told)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import paths
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, succeed
 from fio_jobs import NEEDS_FIO
 from generated import check_part
 from suite_rows import PLANS, TB, plan_of
@@ -139,8 +139,7 @@ def test_the_first_look_runs_on_each_backend_without_a_flag(
 ) -> None:
     """What fio does not measure exactly is left out, and told."""
     words = ("--backend", backend, "--target", tmp_path / "t.bin", "--create", "16MiB")
-    done = ioplan("run", "quick/laptop", "--profile", "smoke", *words)
-    assert done.code == 0, done.err
+    done = succeed("run", "quick/laptop", "--profile", "smoke", *words)
     with Store.open(store_path) as store:
         records = store.records(store.session("last").id)
         tests = {one.asked.test for one in records}
@@ -149,8 +148,7 @@ def test_the_first_look_runs_on_each_backend_without_a_flag(
         backend != "fio"
     )
     assert (f"skipped: {rated}" in done.out + done.err) == (backend == "fio")
-    seen = ioplan("plan", "quick/laptop", "--backend", backend, "--capacity", "1TB")
-    assert seen.code == 0, seen.err
+    succeed("plan", "quick/laptop", "--backend", backend, "--capacity", "1TB")
 
 
 @pytest.mark.slow

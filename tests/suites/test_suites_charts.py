@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from command import ioplan
+from command import succeed
 from figures import record
 from sessions import session
 from suite_rows import PLANS, plan_of
@@ -27,11 +27,10 @@ def drawn(store: Store, id: str, test: Test) -> list[ChartSpec]:
 
 
 def test_saturation_shows_latency_over_bytes_written(store_path: Path) -> None:
-    done = ioplan(
+    done = succeed(
         *("run", "pts/pts_write_saturation", "--profile", "smoke", "--json"),
         *("--backend", "sim", "--create", "256MiB"),
     )
-    assert done.code == 0, done.err
     test = suite_test("pts/pts_write_saturation", "D4 write saturation")
     with Store.open(store_path) as store:
         found = drawn(store, done.of("session")[0]["id"], test)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from contextlib import redirect_stderr, redirect_stdout
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -52,9 +53,33 @@ def ioplan(*arguments: str | Path, stdin: str = "") -> Done:
     return Done(code, _text(out), _text(err))
 
 
+def succeed(*arguments: str | Path, stdin: str = "") -> Done:
+    """Call it; it has to end well."""
+    done = ioplan(*arguments, stdin=stdin)
+    assert done.code == 0, done
+    return done
+
+
+def refuse(text: str, *arguments: str | Path) -> Done:
+    """Call it; it has to be refused with this text, wherever its lines are broken."""
+    done = ioplan(*arguments)
+    assert done.code == 2 and _says(done.err, text), done
+    return done
+
+
+def _says(told: str, text: str) -> bool:
+    return text in told or text in " ".join(told.split())
+
+
 def _text(stream: TextIOWrapper) -> str:
     stream.seek(0)
     return stream.read()
+
+
+def program(*words: object, **more: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program, and read what it prints, whatever it comes to."""
+    how: dict[str, Any] = {"capture_output": True, "text": True, "check": False}
+    return subprocess.run([*map(str, words)], **{**how, **more})  # noqa: PLW1510
 
 
 def commands(group: Group = IOPLAN, path: str = "") -> dict[str, Command]:

@@ -1,21 +1,16 @@
-"""Repositories of git, and servers of them on this host: files, http and ssh."""
+"""Repositories of git, and a server of them on this host."""
 
 from __future__ import annotations
 
-import getpass
 import os
-import shutil
-import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-SSHD = shutil.which("sshd", path="/usr/sbin:/usr/bin:/sbin")
 WHO = {
     f"GIT_{role}_{part}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -80,49 +75,3 @@ def http_server(folder: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
-
-
-@contextmanager
-def ssh_server(folder: Path) -> Iterator[tuple[str, str]]:
-    """This host over ssh: the address, and the command by which git reaches it."""
-    for name in ("host", "user"):
-        words = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name]
-        subprocess.run(words, check=True)
-    port, allowed = _free_port(), folder / "user.pub"
-    config = folder / "sshd_config"
-    config.write_text(
-        f"ListenAddress 127.0.0.1:{port}\nHostKey {folder}/host\nStrictModes no\n"
-        f"AuthorizedKeysFile {allowed}\nPidFile none\nUsePAM no\n"
-        "PasswordAuthentication no\nPermitRootLogin prohibit-password\n"
-    )
-    Path("/run/sshd").mkdir(exist_ok=True)
-    assert SSHD
-    known = folder / "known_hosts"
-    known.write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
-    call = (
-        f"ssh -F none -i {folder}/user -o UserKnownHostsFile={known} -o BatchMode=yes"
-    )
-    command = [SSHD, "-D", "-e", "-f", config]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as server:
-        try:
-            _wait_for(port)
-            yield f"ssh://{getpass.getuser()}@127.0.0.1:{port}", call
-        finally:
-            server.terminate()
-
-
-def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-def _wait_for(port: int) -> None:
-    end = time.monotonic() + 30
-    while time.monotonic() < end:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-            return
-        except ConnectionRefusedError:
-            time.sleep(0.005)
-    raise AssertionError("sshd does not answer")

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from arrivals import arrivals
-from command import Done, ioplan, plan_file
+from command import Done, ioplan, plan_file, succeed
 
 from ioplan.records import RunRecord
 from ioplan.results.store import Store
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("store_path")]
 
 SIZE = ("--create", "4MiB")
 NAMES = ("a.bin", "b.bin", "c.bin")
@@ -162,9 +162,7 @@ def test_resume_goes_on_with_the_same_targets_only(
     assert len(run_records(store_path)) == 2
 
 
-def test_what_is_shown_and_exported_has_each_target(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_what_is_shown_and_exported_has_each_target(tmp_path: Path) -> None:
     text = 'test "T" { run random 4KiB 100/0, rate 300 iops over all for 1s }'
     assert run(tmp_path, text).code == 0
     shown = ioplan("show", "last")
@@ -184,7 +182,7 @@ def test_a_single_target_has_it_all(tmp_path: Path, store_path: Path) -> None:
     assert record.targets == {}
 
 
-def test_a_redacted_bundle_names_no_target(tmp_path: Path, store_path: Path) -> None:
+def test_a_redacted_bundle_names_no_target(tmp_path: Path) -> None:
     names = ("confidential.bin", "b.bin")
     text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 100ms }'
     assert run(tmp_path, text, names=names).code == 0
@@ -198,9 +196,7 @@ def test_a_redacted_bundle_names_no_target(tmp_path: Path, store_path: Path) -> 
 
 
 @pytest.mark.long
-def test_rounds_have_rows_of_targets_without_percentiles(
-    tmp_path: Path, store_path: Path
-) -> None:
+def test_rounds_have_rows_of_targets_without_percentiles(tmp_path: Path) -> None:
     text = """test "T" {
       run random 4KiB 100/0, rate 1_200 iops over all, qd 8 over all for 200ms
       rounds until steady iops, at most 5
@@ -215,5 +211,4 @@ def test_rounds_have_rows_of_targets_without_percentiles(
 def test_a_rehearsal_has_the_load_on_one_drive(tmp_path: Path) -> None:
     text = 'test "T" { run random 4KiB 100/0, qd 4 over all for 1s }'
     plan = plan_file(tmp_path, text)
-    done = ioplan("plan", plan, "--rehearse", "--capacity", "1GiB")
-    assert done.code == 0, done.err
+    succeed("plan", plan, "--rehearse", "--capacity", "1GiB")

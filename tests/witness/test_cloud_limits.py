@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from calm import needs_idle_cpu
-from command import ioplan, plan_file
+from command import ioplan, plan_file, program, succeed
 
 from ioplan_witness import Device
 from targets import loop_device, sparse
@@ -44,12 +43,11 @@ def test_limit_burst_and_refill_are_found(
         word for key, value in times.items() for word in ("--set", f"{key}={value}")
     ]
     promise = f"promised{unit or '_iops'}={limit * 0.95:.0f}{'B/s' if unit else 'iops'}"
-    done = ioplan(
+    succeed(
         *("run", "cloud/limits", "--target", one.disk, "--test", test, *sets),
         *("--set", promise, "--interval", "500ms", "--json"),
         *("--store", tmp_path / "store"),
     )
-    assert done.code == 0, done.err + done.out[-2000:]
     found = figures(tmp_path / "store", unit)
     assert found["limit"] == pytest.approx(limit, rel=0.05)
     assert found["burst"] == pytest.approx(size, rel=0.05)
@@ -133,7 +131,7 @@ def test_the_kernels_own_throttle_is_found(tmp_path: Path) -> None:
         words += ["--set", "depth=8", "--interval", "500ms"]
         words += ["--store", tmp_path / "store"]
         command = [*within, sys.executable, "-m", "ioplan.cli", *map(str, words)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = program(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     found = SUSTAINS.search(" ".join(done.stdout.split()))
     assert found, done.stdout

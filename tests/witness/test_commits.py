@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import ioplan
+from command import ioplan, succeed
 from device_parts import short_first
 from msgspec import Struct, field
 from without_io_uring import engine_without_io_uring
@@ -78,8 +78,7 @@ def run(plan: str, device: Device, folder: Path) -> dict[str, dict[str, Any]]:
     file, store = folder / "log.ioplan", folder / "store.db"
     file.write_text(plan)
     target = ("--target", device.disk, "--overwrite-data", device.disk)
-    done = ioplan("run", file, *target, "--backend", "io_uring", "--store", store)
-    assert done.code == 0, done
+    succeed("run", file, *target, "--backend", "io_uring", "--store", store)
     told = ioplan("export", "last", "--format", "json", "--store", store)
     (record,) = json.loads(told.out)["runs"]
     directions: dict[str, dict[str, Any]] = record["streams"][0]["directions"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import Done, ioplan, plan_file
+from command import Done, ioplan, plan_file, refuse
 
 from ioplan_witness import Device, read_log
 
@@ -192,11 +192,9 @@ def test_without_consent_or_commands_nothing_begins(
 ) -> None:
     lab, plan = lab_of(untouched, tmp_path), plan_file(tmp_path, PLAN)
     words = ("run", plan, "--lab", lab, "--target", "toy")
-    done = ioplan(*words)
-    assert done.code == 2 and "--overwrite" in done.err, done.err
+    refuse("--overwrite", *words)
     lab.write_text(lab.read_text().partition("[targets.toy.power_control]")[0])
-    done = ioplan(*words, "--overwrite", untouched.disk)
-    assert done.code == 2 and "nothing says how" in done.err, done.err
+    refuse("nothing says how", *words, "--overwrite", untouched.disk)
 
 
 @pytest.mark.promise("durability.refused")
@@ -209,8 +207,7 @@ def test_what_cannot_cut_power_says_so_before_it_makes_anything(tmp_path: Path) 
         (("plan", plan, "--rehearse", "--capacity", "1GiB"), says),
         (("run", plan, "--backend", "sim", "--create", "64MiB"), "no power to cut"),
     ):
-        done = ioplan(*words)
-        assert done.code == 2 and said in done.err, done.err
+        refuse(said, *words)
         assert not scratch.exists()
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from command import ioplan
+from command import ioplan, refuse
 from paths import ROOT
 
 from ioplan_witness import Device, DeviceError, Entries, Script, read_log, seen
@@ -439,8 +439,7 @@ WRONG = {
 def test_each_wrong_key_of_a_script_is_named(text: str, tmp_path: Path) -> None:
     path = tmp_path / "script.toml"
     path.write_text(text)
-    done = ioplan("device", "start", path, "-o", tmp_path / "device")
-    assert done.code == 2 and WRONG[text] in " ".join(done.err.split())
+    refuse(WRONG[text], "device", "start", path, "-o", tmp_path / "device")
 
 
 @pytest.mark.parametrize("name", ["slow", "throttled"])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import Done, ioplan, plan_file
+from command import Done, ioplan, plan_file, succeed
 
 from ioplan.results.store import Store
 from ioplan_witness import Device
@@ -107,8 +107,7 @@ def test_a_repeated_io_leaves_the_rest_as_it_was(
     made = device(fault=EVERY_TENTH)
     plan = f'test "A" {{ run random 4KiB 100/0{clause}, retry 3 for 4MiB }}'
     target = ("--target", made.disk, "--backend", "io_uring", "--json")
-    done = ioplan("run", plan_file(tmp_path, plan), *target)
-    assert done.code == 0, done.out + done.err
+    done = succeed("run", plan_file(tmp_path, plan), *target)
     record = done.record
     read = record["directions"]["read"]
     assert record["backend"]["mode"] == mode
@@ -172,8 +171,7 @@ def test_a_repeat_that_failed_leaves_its_cell_undecided(
     assert done.code == 3, done.err
     assert verdicts() == [("undecided", "1 of 2 runs failed")] * 2
     assert "undecided: expect errors == 0: 0 (1 of 2 runs failed)" in done.out
-    resumed = ioplan("resume", "last")
-    assert resumed.code == 0, resumed.err + resumed.out
+    resumed = succeed("resume", "last")
     assert verdicts() == [("held", "")] * 2
     assert "expectations: 2 held" in resumed.out
     with Store.open(store_path) as store:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, refuse, succeed
 from device_parts import Case, Part, histogram_longer, parts_of, plan_of, short_first
 from fio_jobs import NEEDS_FIO
 from without_io_uring import engine_without_io_uring
@@ -150,8 +150,7 @@ def test_intervals_have_what_the_device_did_in_them(
         one = device(**DEVICE)
         target = ("--target", one.disk, "--overwrite-data", one.disk)
         asked = ("--backend", "io_uring", "--interval", "200ms")
-        done = ioplan("run", plan, *target, *asked)
-        assert done.code == 0, done.err
+        succeed("run", plan, *target, *asked)
         with Store.open(store_path) as store:
             (record,) = store.records(store.session("last").id)
             packed = store.intervals(record.session, record.seq)
@@ -177,8 +176,7 @@ def test_fio_counts_each_io_in_one_interval(
     case, one = CASES[name], device(**DEVICE)
     target = ("--target", one.disk, "--overwrite-data", one.disk)
     asked = ("--backend", "fio", "--interval", "200ms")
-    done = ioplan("run", plan_file(tmp_path, plan_of(case)), *target, *asked)
-    assert done.code == 0, done.err
+    succeed("run", plan_file(tmp_path, plan_of(case)), *target, *asked)
     with Store.open(store_path) as store:
         slices = list(IntervalCounts(store.intervals(store.session("last").id, 1)))
     log = seen(one)
@@ -257,7 +255,5 @@ def test_fio_is_refused_unless_its_intervals_are_allowed(
         'test "T" { run random 4KiB 100/0, qd 4 for 3s expect worst_second.p50 < 1s }'
     )
     call = ("run", plan_file(tmp_path, text), "--backend", "fio", *target)
-    done = ioplan(*call)
-    assert done.code == 2 and "to about 0.1 s" in done.err, done
-    done = ioplan(*call, "--allow", "interval")
-    assert done.code == 0, done
+    refuse("to about 0.1 s", *call)
+    succeed(*call, "--allow", "interval")

@@ -15,7 +15,7 @@ from ioplan.results.store import Store
 from ioplan_witness import Device, read_log
 from targets import Stall
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("store_path")]
 
 RATE, LENGTH_S = 400, 3
 PLAN = f"""
@@ -60,7 +60,7 @@ def test_devices_see_the_shared_rate_in_turn(
 
 
 def test_failed_ios_are_those_of_their_target(
-    device: Callable[..., Device], tmp_path: Path, store_path: Path
+    device: Callable[..., Device], tmp_path: Path
 ) -> None:
     fails = device(fault=[{"error": "EIO", "every": 10, "nth": 10}])
     devices = {"sound": device(), "fails": fails}
@@ -81,7 +81,7 @@ def test_failed_ios_are_those_of_their_target(
 
 @pytest.mark.long
 def test_a_slow_target_takes_the_shared_depth(
-    device: Callable[..., Device], tmp_path: Path, store_path: Path
+    device: Callable[..., Device], tmp_path: Path
 ) -> None:
     """As in a stripe: in a closed loop all go at the pace of the slowest."""
     slow = device(latency=[{"shape": "fixed", "value": "20ms"}])
@@ -105,7 +105,7 @@ def test_a_slow_target_takes_the_shared_depth(
 @pytest.mark.long
 @needs_idle_cpu(50)
 def test_a_gap_is_that_of_the_target_that_stalls(
-    device: Callable[..., Device], tmp_path: Path, store_path: Path
+    device: Callable[..., Device], tmp_path: Path
 ) -> None:
     """Of the stream as a whole there is none: the other target goes on."""
     devices = {"stalls": device(), "steady": device()}

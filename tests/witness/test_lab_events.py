@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from calm import needs_idle_cpu
-from command import Done, ioplan, plan_file
+from command import Done, ioplan, plan_file, refuse
 
 from ioplan.results.store import Store
 from ioplan_witness import Device
@@ -278,8 +278,7 @@ def test_another_host_is_reached_as_the_lab_says(tmp_path: Path) -> None:
     (event,) = done.record["events"]
     assert event["host"] == "h1" and event["output"] == "multipath|-f|a b|"
     lab.write_text(lab.read_text().replace("hosts.h1", "hosts.h2"))
-    refused = ioplan("run", plan_file(tmp_path, plan), *words)
-    assert refused.code == 2 and "the lab has no host 'h1'" in refused.err
+    refuse("the lab has no host 'h1'", "run", plan_file(tmp_path, plan), *words)
 
 
 SEEK = """

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pytest
 from calm import needs_idle_cpu
-from command import ioplan, plan_file
+from command import plan_file, succeed
 from device_parts import Case, Part, histogram_longer, parts_of, plan_of, short_first
 from msgspec import Struct
 from without_io_uring import engine_without_io_uring
@@ -179,10 +179,7 @@ def test_a_phase_has_what_was_to_start_in_it(
     if case.blocking:
         monkeypatch.setenv("IOPLAN_ENGINE", engine_without_io_uring(tmp_path))
     target = ("--target", one.disk, "--overwrite-data", one.disk)
-    done = ioplan(
-        *("run", plan_file(tmp_path, case.plan), *target, "--backend", "io_uring")
-    )
-    assert done.code == 0, done.err + done.out
+    succeed(*("run", plan_file(tmp_path, case.plan), *target, "--backend", "io_uring"))
     with Store.open(store_path) as store:
         session = store.session("last").id
         (record,) = store.records(session)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, plan_file, refuse, succeed
 from fio_jobs import NEEDS_FIO
 from paths import ROOT
 
@@ -65,14 +65,12 @@ def test_what_differs_is_an_exit_code_and_not_believed_any_more(
 
 def test_what_is_simulated_cannot_be_seen(tmp_path: Path) -> None:
     plan = plan_file(tmp_path, PLAN)
-    done = ioplan("witness", plan, "--backend", "sim")
-    assert done.code == 2 and "simulates its I/O" in done.err
+    refuse("simulates its I/O", "witness", plan, "--backend", "sim")
     assert exact_lines(plan, "sim") == []
 
 
 def exact_lines(plan: Path, backend: str = "io_uring") -> list[str]:
-    done = ioplan("plan", plan, "--backend", backend)
-    assert done.code == 0, done.err
+    done = succeed("plan", plan, "--backend", backend)
     return [line for line in done.out.splitlines() if line.startswith("exact")]
 
 

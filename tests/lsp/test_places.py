@@ -1,11 +1,12 @@
-"""What is offered where."""
+"""What is offered where, what is said of a place, and how it is corrected."""
 
 from __future__ import annotations
 
 import pytest
-from written import offered
+from written import hovered, offered, written
 
 from ioplan.language import CLAUSES, METRICS
+from ioplan_editor import applied, fixes, formatting
 
 HEAD = """use "std/preconditions.ioplan" as pre
 param run_time = 3s
@@ -107,14 +108,11 @@ def test_what_was_said_or_cannot_stand_is_not_offered() -> None:
         (HEAD + "profile smoke { run_time = |", ["1min"]),
         (HEAD + "profile smoke { pre.filled = |", ["pre.purged", "pre.shaped4k"]),
         (HEAD + "workload three = |", ["two", "random"]),
-        (
-            HEAD + "on |",
-            ["on failure stop", "on unsteady fail", "on nothing found fail"],
-        ),
+        (HEAD + "on |", ["on failure stop", "on unsteady fail", "on nothing found fail"]),
         ('use "|', ["std/preconditions.ioplan", "quick/health.ioplan"]),
         ('accept "|', ["unwritten reads", "cache", "rate"]),
     ],
-)
+)  # fmt: skip
 def test_offered(text: str, some: list[str]) -> None:
     assert not {*some} - {*offered(text)}
 
@@ -149,3 +147,113 @@ def test_a_broken_plan_offers_as_much() -> None:
     before = broken + 'test "T" {\n  run what ever this is {\n  vary qd in 1, 2\n  '
     assert {"filled", "pre.steady4k"} <= {*offered(before + "after |")}
     assert "qd" in offered(before + "skip when |")
+
+
+# hover
+
+PLAN = """use "std/preconditions.ioplan" as pre
+# How long each run goes on.
+param run_time = 3min
+param also = run_time
+profile smoke { run_time = 1s }
+workload base = random 8KiB 70/30, qd 32
+workload other = base, qd 8, rate 1_000 iops
+test "Scaling" {
+  after pre.filled
+  run other for also, warmup 10s
+  vary align in 4KiB, 8KiB, 16KiB
+  expect read.p99.9 < 2ms
+  chart lines iops by align
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("random 8KiB", ["the access pattern", "fio: `rw`"]),
+        ("8KiB 70", ["8_192 B"]),
+        ("70/30", ["70 % reads"]),
+        ("qd 32", ["outstanding I/Os", "Default: 1", "`iodepth`"]),
+        ("rate 1", ["open loop"]),
+        ("run_time = 3min", ["How long each run goes on", "1s in the profile smoke"]),
+        ("also, w", ["= 3min = 180_000_000_000 ns"]),
+        ("other for", ["random 8KiB 70/30, qd 8, rate 1_000 iops"]),
+        ("pre.filled", ["write sequential 128KiB, qd 32, fill"]),
+        ("filled", ["Every block written once"]),
+        ("warmup", ["before the measured part"]),
+        ("align in", ["offsets are multiples"]),
+        ("read.p99", ["latency"]),
+        ("lines", ["a line over"]),
+        ("test", ["what to measure"]),
+        ("std/pre", ["Initial states for tests", "steady4k"]),
+    ],
+)
+def test_hover(word: str, said: list[str]) -> None:
+    found = hovered(PLAN.replace(word, f"|{word}", 1))
+    assert all(text in found for text in said), found
+
+
+def test_nothing_is_said_of_comments() -> None:
+    assert not hovered(PLAN.replace("How long", "|How long"))
+
+
+# corrections: each does what a help says, and the checker agrees
+
+RUN = 'test "T" {{ run {} }}\n'
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("random 4kb 100/0 for 1s", "random 4KiB 100/0 for 1s"),
+        ("random 4KiB 70/40 for 1s", "random 4KiB 70/30 for 1s"),
+        ("random 4KiB 100/0", "random 4KiB 100/0 for 1min"),
+        ("random 100/0 for 1s", "random 4KiB 100/0 for 1s"),
+        ("random 4KiB 100/0, iodepth 8 for 1s", "random 4KiB 100/0, qd 8 for 1s"),
+        ("random 4KiB 100/0, qd 8, qd 9 for 1s", "random 4KiB 100/0, qd 8 for 1s"),
+        ("random 4KiB 100/0 qd 8 for 1s", "random 4KiB 100/0, qd 8 for 1s"),
+        (
+            "random 4KiB 100/0, threads 2, qd 8 for 1s",
+            "random 4KiB 100/0, threads 2, qd 8 each for 1s",
+        ),
+        ("random 4KiB 100/0 for 1s expect p99 < 2", "random 4KiB 100/0 for 1s expect p99 < 2us"),
+        (
+            "random 4KiB 100/0, qd n for 1s vary n in 8..1 doubling",
+            "random 4KiB 100/0, qd n for 1s vary n in 1..8 doubling",
+        ),
+        ("on failure halt\n", "on failure stop\n"),
+        (RUN.format("random 4KiB 100/0 for 1s")[:-3], "}"),
+    ],
+)  # fmt: skip
+def test_a_correction(wrong: str, right: str) -> None:
+    if wrong.startswith("random"):
+        wrong, right = RUN.format(wrong), RUN.format(right)
+    document, _ = written(wrong)
+    found = list(fixes(document, 0, len(wrong)))
+    results = [applied(wrong, [*fix.edits]) for fix in found]
+    assert any(one == right or one.rstrip().endswith(right) for one in results), results
+
+
+def test_prose_is_no_correction() -> None:
+    wrong = "param a = b\nparam b = 1s\n" + RUN.format("random 4KiB 100/0 for a")
+    document, _ = written(wrong)
+    assert document.diagnostics and not list(fixes(document, 0, len(wrong)))
+
+
+def test_a_warning_can_be_accepted() -> None:
+    text = 'plan "P"\n' + RUN.format("random 4KiB 100/0, rate 2_000_000 iops for 1s")
+    document, _ = written(text)
+    (fix,) = list(fixes(document, 0, len(text)))
+    after, _ = written(applied(text, [*fix.edits]))
+    assert fix.title.startswith("accept ") and not after.diagnostics
+
+
+def test_layout_touches_the_rows_of_a_range_only() -> None:
+    text = "param  a = 1s\n\n" + "param  b = 2s\n"
+    document, _ = written(text)
+    assert applied(text, formatting(document)) == "param a = 1s\n\nparam b = 2s\n"
+    assert (
+        applied(text, formatting(document, 0, 5)) == "param a = 1s\n\nparam  b = 2s\n"
+    )
+    assert not formatting(written("param =")[0])
