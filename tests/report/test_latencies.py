@@ -105,8 +105,8 @@ def test_the_lines_are_percentiles_of_all_latencies(store: Store) -> None:
 def test_a_panel_for_each_stream(store: Store) -> None:
     put(store, 5, 2)
     found = picture(store, latency("a"), latency("b"), latency())
-    key = found.channels.panel
-    assert found.frame.column(key).order == ("a.latency", "b.latency", "latency")
+    panels = found.frame.column(found.channels.panel).order
+    assert panels == ("a.latency", "b.latency", "latency")
     made = spec(found)
     assert made and made["usermeta"]["choices"]["color"]["log"]["field"] == "count"
 
@@ -131,12 +131,10 @@ def test_runs_without_counts_have_none(store: Store) -> None:
 
 @pytest.mark.long
 def test_it_is_drawn_from_a_plan(tmp_path: Path, store_path: Path) -> None:
-    line = "chart heatmap reader.latency over time"
-    plan = plan_file(tmp_path, PLAN.format(line))
+    plan = plan_file(tmp_path, PLAN.format("chart heatmap reader.latency over time"))
     done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB")
     assert done.code == 0, done.err
-    assert "reader.latency over time" in done.out
-    assert "lines: p50" in done.out
+    assert "reader.latency over time" in done.out and "lines: p50" in done.out
     page = tmp_path / "report.html"
     assert ioplan("report", "last", "-o", page).code == 0
     assert 'data-kind="latencies"' in page.read_text()
@@ -160,51 +158,36 @@ def reads(drive: int, second: int) -> list[int]:
     return found + [STALL_NS] * 5 * ((drive, second) == (SLOW, STALLED))
 
 
-def put_hundred(store: Store) -> dict[str, str]:
-    """A run of each drive; their sessions by the drives' names."""
-    found = {}
-    for drive in range(DRIVES):
+@pytest.mark.long
+def test_each_figure_is_of_all_latencies_of_its_time(store: Store) -> None:
+    """Of a hundred drives, of which each is a row."""
+    names, ids = [f"Drive {drive:03}" for drive in range(DRIVES)], {}
+    for drive, name in enumerate(names):
         parts = (
             progress(second + 1, stream("reader", read=counts(reads(drive, second))))
             for second in range(SECONDS)
         )
         one = (record(1), measured(*parts).detail)
-        found[f"Drive {drive:03}"] = put_session(
-            store, one, id=f"20270101-{drive:06}-aaaa"
-        )
-    return found
-
-
-@pytest.mark.long
-def test_each_figure_is_of_all_latencies_of_its_time(store: Store) -> None:
-    (found,) = charts(store, "heatmap", P99, by="time", of=put_hundred(store))
-    assert found.frame.column("row").order == tuple(
-        f"Drive {drive:03}" for drive in range(DRIVES)
-    )
+        ids[name] = put_session(store, one, id=f"20270101-{drive:06}-aaaa")
+    (found,) = charts(store, "heatmap", P99, by="time", of=ids)
+    assert found.frame.column("row").order == tuple(names)
     times = found.frame.column("x").order
     assert len(times) == COLUMNS and times[1] == "2.00 s"
     values = column(found, "y")
     assert len(values) == DRIVES * len(times)
-    for drive in (0, SLOW, 99):
-        for at in (0, STALLED // 2, 19):
-            some = flat([reads(drive, 2 * at), reads(drive, 2 * at + 1)])
-            expected = min(Histogram.of_values(some).percentile_ns(99), max(some))
-            assert values[drive * len(times) + at] == expected
+    for drive, at in product((0, SLOW, 99), (0, STALLED // 2, 19)):
+        some = flat([reads(drive, 2 * at), reads(drive, 2 * at + 1)])
+        expected = min(Histogram.of_values(some).percentile_ns(99), max(some))
+        assert values[drive * len(times) + at] == expected
     slow = [at for at, value in enumerate(values) if value > STALL_NS / 2]
     assert slow == [SLOW * len(times) + STALLED // 2]
 
-    _is_drawn_on_the_page(found)
-    for width, colors in product((60, 80, 200), (None, "truecolor")):
-        _is_drawn_in_the_terminal(found, width, colors)
-
-
-def _is_drawn_on_the_page(found: ChartSpec) -> None:
-    """A low row for each."""
     made = spec(found)
-    assert made
-    assert made["height"] < USUAL_ROW * DRIVES / 2
+    assert made and made["height"] < USUAL_ROW * DRIVES / 2
     assert made["encoding"]["y"]["scale"]["domain"][0] == "Drive 099"
     assert made["encoding"]["x"]["axis"]["labelOverlap"] == "greedy"
+    for width, colors in product((60, 80, 200), (None, "truecolor")):
+        _is_drawn_in_the_terminal(found, width, colors)
 
 
 def _is_drawn_in_the_terminal(found: ChartSpec, width: int, colors: str | None) -> None:
@@ -235,7 +218,7 @@ def test_each_metric_has_a_picture_and_each_axis_a_name(store: Store) -> None:
     assert found[0].frame.column("row").order == ("qd 2", "qd 4")
 
 
-STALL_NS = 200_000_000
+STALL = 200_000_000
 
 LASTING = 6
 
@@ -255,7 +238,7 @@ def stalled() -> tuple[Measurement, list[list[int]], list[list[int]]]:
     """Two streams, of which one stalls in one interval."""
     reads = [latencies_ns(second, 3000) for second in range(LASTING)]
     writes = [latencies_ns(second + 50, 2000) for second in range(LASTING)]
-    reads[STALLED_AT - 1] += [STALL_NS] * 100
+    reads[STALLED_AT - 1] += [STALL] * 100
     parts = [
         (stream("a", read=counts(r)), stream("b", write=counts(w)))
         for r, w in zip(reads, writes, strict=True)
@@ -272,14 +255,14 @@ def between(made: Measurement, begin_s: float, end_s: float) -> Stretch:
 
 def test_a_stall_is_in_its_interval_and_stream_only() -> None:
     made, *_ = stalled()
-    for second in range(LASTING):
+    for second, name in product(range(LASTING), "ab"):
         found = between(made, second, second + 1)
-        for name in ("a", "b"):
-            p99_ns = found.figure(Metric(name="p99", stream=name)).value
-            max_ns = found.figure(Metric(name="max", stream=name)).value
-            assert p99_ns and max_ns
-            is_there = (second, name) == (STALLED_AT - 1, "a")
-            assert (p99_ns > STALL_NS / 2) == (max_ns >= STALL_NS) == is_there
+        p99_ns, max_ns = (
+            found.figure(Metric(name=one, stream=name)).value for one in ("p99", "max")
+        )
+        assert p99_ns and max_ns
+        is_there = (second, name) == (STALLED_AT - 1, "a")
+        assert (p99_ns > STALL / 2) == (max_ns >= STALL) == is_there
 
 
 @pytest.mark.parametrize(("begin", "end"), [(0, 2), (2, 5), (3, 4), (0, LASTING)])
@@ -289,27 +272,31 @@ def test_percentiles_are_of_latencies_not_of_percentiles(begin: int, end: int) -
     found = between(made, begin, end)
     values = {"a.read": flat(reads[begin:end]), "b.write": flat(writes[begin:end])}
     for name, some in values.items():
+
+        def value(figure: str, name: str = name) -> float | None:
+            metric = parse_metric(f"{name}.{figure}", ("a", "b"))
+            told = found.figure(metric).value
+            assert told is None or found.value(metric) == told
+            return told
+
         whole = Histogram.of_values(some)
         for percent in (50, 99, 99.9):
             if whole.beyond(percent) >= 10:
-                metric = parse_metric(f"{name}.p{percent:g}", ("a", "b"))
-                value = found.figure(metric).value
-                assert value == pytest.approx(whole.percentile_ns(percent), rel=1e-9)
-                assert found.value(metric) == value
-        mean = found.figure(parse_metric(f"{name}.mean", ("a", "b"))).value
-        assert mean == pytest.approx(sum(some) / len(some))
-        iops = found.figure(parse_metric(f"{name}.iops", ("a", "b"))).value
-        assert iops == pytest.approx(len(some) / (end - begin))
+                by_hand = pytest.approx(whole.percentile_ns(percent), rel=1e-9)
+                assert value(f"p{percent:g}") == by_hand
+        assert value("mean") == pytest.approx(sum(some) / len(some))
+        assert value("iops") == pytest.approx(len(some) / (end - begin))
 
 
 def test_all_of_a_run_is_the_run() -> None:
     made, *_ = stalled()
-    whole = between(made, -inf, inf)
-    told = Sample(record(1, made), made.detail)
-    for name in ("iops", "bandwidth", "mean", "min", "max", "stddev", "p50", "p99.9"):
-        for prefix in ("", "a.", "b.", "read.", "b.write."):
-            metric = parse_metric(prefix + name, ("a", "b"))
-            assert whole.figure(metric) == figure(metric, [told]), metric
+    whole, told = between(made, -inf, inf), Sample(record(1, made), made.detail)
+    names = ("iops", "bandwidth", "mean", "min", "max", "stddev", "p50", "p99.9")
+    for name, prefix in product(names, ("", "a.", "b.", "read.", "b.write.")):
+        metric = parse_metric(prefix + name, ("a", "b"))
+        assert whole.figure(metric) == figure(metric, [told]), metric
+    assert whole.figure(Metric(name="sustained")).why == "sustained is of a whole run"
+    assert whole.figure(Metric(name="watts")).value is None
 
 
 def test_few_latencies_have_no_percentile_but_a_point_in_a_chart() -> None:
@@ -320,49 +307,36 @@ def test_few_latencies_have_no_percentile_but_a_point_in_a_chart() -> None:
     assert found.value(Metric(name="p99", direction="write")) is None
 
 
-def test_what_is_of_a_whole_run_says_so() -> None:
-    made, *_ = stalled()
-    found = between(made, 0, 2)
-    assert found.figure(Metric(name="sustained")).why == "sustained is of a whole run"
-    assert found.figure(Metric(name="watts")).value is None
-
-
 @pytest.mark.long
 def test_it_is_shown(tmp_path: Path, store_path: Path) -> None:
     plan = plan_file(tmp_path, BURSTS)
     done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "-q")
     assert done.code == 0, done.err
-    burst, calm = (ioplan("show", "--during", t) for t in ("0s..1s", "1s..5s"))
-    rows = {
-        name: next(line.split() for line in told.out.splitlines() if " writer" in line)
-        for name, told in (("burst", burst), ("calm", calm))
-    }
-    assert rows["burst"][2] == "2.00k" and rows["calm"][2] == "100"
-    assert "of 0 s to 1.00 s of the run, 2 whole intervals" in burst.out
-    assert "8 whole intervals" in calm.out
-    assert "expect" not in calm.out
+    burst, calm, everything = (
+        ioplan("show", "--during", t).out for t in ("0s..1s", "1s..5s", "0s..1h")
+    )
+    for out, rate in ((burst, "2.00k"), (calm, "100")):
+        row = next(line for line in out.splitlines() if " writer" in line)
+        assert row.split()[2] == rate
+    assert "of 0 s to 1.00 s of the run, 2 whole intervals" in burst
+    assert "8 whole intervals" in calm and "expect" not in calm
     with Store.open(store_path) as store:
         (run,) = store.records(store.session("last").id)
-    everything = ioplan("show", "--during", "0s..1h").out
     total = next(line for line in everything.splitlines() if " all " in line)
     assert total.split()[1] == f"{run.total.iops / 1000:.3g}k"
 
 
-@pytest.mark.parametrize(
-    "text", ["", "5s", "5s..", "..5s", "5s..3s", "5s..5s", "1..2", "1s..2s..3s", "x..y"]
-)
-def test_what_is_no_part_of_a_run_is_refused(text: str, store_path: Path) -> None:
-    done = ioplan("show", "--during", text)
-    assert done.code == 2 and "is no part of a run" in done.err
-
-
-def test_a_part_without_intervals_says_so(tmp_path: Path, store_path: Path) -> None:
+@pytest.mark.usefixtures("store_path")
+def test_what_is_no_part_of_a_run_is_refused(tmp_path: Path) -> None:
+    wrong = ("", "5s", "5s..", "..5s", "5s..3s", "5s..5s", "1..2", "1s..2s..3s", "x..y")
+    for text in wrong:
+        done = ioplan("show", "--during", text)
+        assert done.code == 2 and "is no part of a run" in done.err
     plan = plan_file(tmp_path, 'test "T" { run random 4KiB 100/0 for 2s }')
     ioplan("run", plan, "--backend", "sim", "--create", "64MiB", "-q")
     done = ioplan("show", "--during", "9s..10s")
+    told = " ".join(done.out.replace(".00", "").split())
     assert done.code == 0
-    assert "1 run without intervals that begin in 9 s to 10 s" in (
-        " ".join(done.out.replace(".00", "").split())
-    )
-    wrong = ioplan("show", "--during", "1s..2s", "--format", "csv")
-    assert wrong.code == 2 and "--during is of what is shown" in wrong.err
+    assert "1 run without intervals that begin in 9 s to 10 s" in told
+    done = ioplan("show", "--during", "1s..2s", "--format", "csv")
+    assert done.code == 2 and "--during is of what is shown" in done.err

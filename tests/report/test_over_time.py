@@ -22,6 +22,7 @@ from figures import (
 from plans import checked
 from report_charts import ID, charts, column, printed
 from sessions import put as put_session
+from sessions import session
 
 from ioplan import PlanError
 from ioplan.job import SECOND_NS
@@ -51,11 +52,12 @@ def test_a_curve_of_a_stream_is_of_its_own_latencies(store: Store) -> None:
     """In each interval, as counted by hand: the other stream is ten times as slow."""
     fast = [latencies_ns(second, 1500) for second in range(4)]
     slow = [[10 * one for one in latencies_ns(9 + second, 1500)] for second in range(4)]
-    parts = [
-        (stream("fast", read=counts(f)), stream("slow", read=counts(s)))
-        for f, s in zip(fast, slow, strict=True)
-    ]
-    made = measured(*(progress(n, *both) for n, both in enumerate(parts, 1)))
+    both = enumerate(zip(fast, slow, strict=True), 1)
+    parts = (
+        progress(n, stream("fast", read=counts(f)), stream("slow", read=counts(s)))
+        for n, (f, s) in both
+    )
+    made = measured(*parts)
     store.add(record(1), made.detail)
     for name, latencies in (("fast", fast), ("slow", slow)):
         found = over_time(store, Metric(name="max", stream=name))
@@ -94,33 +96,32 @@ def test_a_stall_at_the_end_hides_nothing_before_it(store: Store) -> None:
     assert column(found, "y") == [100.0] * 8 + [8.0]
 
 
-def test_what_is_cut_short_was_written_nevertheless(store: Store) -> None:
-    """One cell's steps, one after the other, over the bytes written."""
+def test_steps_follow_one_another(store: Store) -> None:
+    """On a simulated clock all of them began at once; what is cut short was written."""
     for seq in (1, 2):
         series = (interval(1, 10), interval(2, 10), interval(2.1, 5, 0.1))
         put(store, *series, seq=seq, run_s=2.1)
     assert column(over_bytes(store), "x") == [4096 * n for n in (10, 20, 35, 45)]
+    assert column(over_time(store, "iops"), "x") == pytest.approx([1, 2, 3.1, 4.1])
 
 
 def test_iops_over_time_add_up_to_those_of_the_record(store: Store) -> None:
     """Reads and writes together; trims only by their name."""
     parts = [[latencies_ns(10 * n + k, 50 + n) for k in range(3)] for n in (1, 2)]
     wholes = [flat(found) for found in zip(*parts, strict=True)]
-    by = [
-        stream(
-            **{name: counts(some) for name, some in zip(DIRECTIONS, each, strict=True)}
-        )
+    one, two, both = (
+        stream(**dict(zip(DIRECTIONS, map(counts, each), strict=True)))
         for each in (*parts, wholes)
-    ]
-    made = measured(progress(1, by[0]), progress(2, by[1]), result(2, by[2]))
+    )
+    made = measured(progress(1, one), progress(2, two), result(2, both))
     store.add(record(1, made), made.detail)
     sample = Sample(record(1, made), made.detail)
-    for name in ("iops", "bandwidth"):
-        for prefix in ("", "read.", "write.", "trim."):
-            metric = parse_metric(prefix + name)
-            mean = fmean(column(over_time(store, metric), "y"))
-            assert mean > 0
-            assert mean == pytest.approx(figure(metric, [sample]).value)
+    prefixes = ("", "read.", "write.", "trim.")
+    for name, prefix in product(("iops", "bandwidth"), prefixes):
+        metric = parse_metric(prefix + name)
+        mean = fmean(column(over_time(store, metric), "y"))
+        assert mean > 0
+        assert mean == pytest.approx(figure(metric, [sample]).value)
 
 
 SCOPES = ("", *(f"{one}." for one in COUNTED), "log.", "log.read.", "log.commit.")
@@ -161,14 +162,6 @@ def test_what_the_checker_accepts_over_time_is_drawn(store: Store) -> None:
         assert over_time(store, metric).frame.rows, metric
 
 
-def test_runs_follow_one_another(store: Store) -> None:
-    """On a simulated clock all of them began at once."""
-    for seq in (1, 2):
-        put(store, *(interval(n, 1) for n in (1, 2, 3)), seq=seq, run_s=3.0)
-    found = over_time(store, "iops")
-    assert column(found, "x") == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
-
-
 @pytest.mark.parametrize("name", ["iops", "p99"])
 def test_a_metric_of_a_step_is_drawn_of_its_runs_only(store: Store, name: str) -> None:
     """Of one in the series, and of one that is counted for each stream."""
@@ -202,10 +195,13 @@ def test_points_of_steps_are_one_curve_with_one_window(store: Store) -> None:
     assert found.notes[-1] == "A, 1 min 21 s to 1 min 40 s: IOPS 200, deviation 0 %"
 
 
+FALLS = [interval(n, 2400 if n <= 11 else 670) for n in range(1, 61)]
+"""A cache that is full after 11 s, with the latencies of the same intervals."""
+
+
 @pytest.mark.parametrize(("metric", "first"), [("iops", 2400.0), ("p99", 200.0)])
 def test_each_level_of_a_run_is_marked(store: Store, metric: str, first: float) -> None:
-    """A cache that is full after 11 s, with the latencies of the same intervals."""
-    put(store, *(interval(n, 2400 if n <= 11 else 670) for n in range(1, 61)))
+    put(store, *FALLS)
     found = over_time(store, metric)
     assert found.overlay
     assert [row[:2] for row in found.overlay.rows] == [(1.0, 11.0), (12.0, 60.0)]
@@ -215,28 +211,21 @@ def test_each_level_of_a_run_is_marked(store: Store, metric: str, first: float) 
 
 
 def test_a_rate_that_the_plan_changes_has_no_levels(store: Store) -> None:
-    load = {"rate": Rate(iops=1500, first_per_s=2400, last_per_s=670)}
-    series = (interval(n, 2400 if n <= 11 else 670) for n in range(1, 61))
-    put(store, *series, load=load)
+    put(store, *FALLS, load={"rate": Rate(iops=1500, first_per_s=2400, last_per_s=670)})
     found = over_time(store, "iops")
     assert found.overlay and len(found.overlay.rows) == 1
 
 
-@pytest.mark.parametrize(
-    ("end_s", "ticks"),
-    [
-        (300, [0, 60, 120, 180, 240, 300]),
-        (22 * 3600, [0, 14400, 28800, 43200, 57600, 72000, 86400]),
-    ],
-)
-def test_long_times_have_round_ticks(
-    store: Store, end_s: int, ticks: list[int]
-) -> None:
-    put(store, *(interval(n, 1, 60) for n in range(60, end_s + 1, 60)))
-    spec = modes(over_time(store, "iops"))["together"]["spec"]
-    axis = spec["encoding"]["x"]["axis"]
-    assert axis["values"] == ticks
-    assert axis["labelExpr"] == "tick(datum.value, 'duration')"
+def test_long_times_have_round_ticks(tmp_path: Path) -> None:
+    """Whole minutes or hours."""
+    for end_s, step_s, last_s in ((300, 60, 300), (22 * 3600, 4 * 3600, 24 * 3600)):
+        with Store.open(tmp_path / f"{end_s}.db") as store:
+            store.begin(session())
+            put(store, *(interval(n, 1, 60) for n in range(60, end_s + 1, 60)))
+            spec = modes(over_time(store, "iops"))["together"]["spec"]
+        axis = spec["encoding"]["x"]["axis"]
+        assert axis["values"] == [*range(0, last_s + 1, step_s)]
+        assert axis["labelExpr"] == "tick(datum.value, 'duration')"
 
 
 @pytest.mark.parametrize(("p50_ns", "scale"), [(90.0, "log"), (150.0, "linear")])
@@ -254,11 +243,8 @@ MANY = 6000
 def test_a_long_timeline_is_thinned_to_means(store: Store) -> None:
     put(store, *(interval(n, n % 2) for n in range(1, MANY + 1)))
     found = over_time(store, "iops", kind="scatter")
-    assert set(column(found, "y")) == {0.5}
-    assert len(found.frame.rows) == MANY / 2
+    assert set(column(found, "y")) == {0.5} and len(found.frame.rows) == MANY / 2
     assert "each point stands for 2 intervals" in found.notes
-    worst = over_time(store, "p99", kind="scatter")
-    assert set(column(worst, "y")) == {200.0}
 
 
 def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -> None:
@@ -266,55 +252,47 @@ def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -
     tails_ns = (400, 4000)
     put(store, *(interval(n, 1, max_ns=tails_ns[n % 2]) for n in range(1, MANY + 1)))
     found = over_time(store, "max", kind="scatter")
-    assert set(column(found, "y")) == {4000.0}
-    assert found.overlay
+    assert set(column(found, "y")) == {4000.0} and found.overlay
     assert found.overlay.rows[0][2] == 2200.0
     assert found.notes[-1].endswith("2.20 µs, deviation 81.8 %")
 
 
-def drawn_of(folder: Path, store_path: Path, text: str) -> list[ChartSpec]:
-    """Those over time or bytes."""
-    plan = plan_file(folder, f'accept "fresh state"\ntest "T" {{ {text} }}')
+WRITES = "run random 4KiB 0/100, qd 8, rate 10_000 iops for 5s"
+
+OVER_TIME, OVER_BYTES = "IOPS over time", "IOPS over bytes written"
+
+MEANS = ("Mean latency over time", "Mean latency over bytes written")
+
+DRAWN = {
+    "no chart": (WRITES, [OVER_TIME, OVER_BYTES]),
+    "lines": (
+        f"{WRITES} chart lines iops, mean over time",
+        [OVER_TIME, MEANS[0], OVER_BYTES, MEANS[1]],
+    ),
+    "named": (
+        f"{WRITES} chart lines iops over time chart lines mean over bytes",
+        [OVER_TIME, MEANS[1]],
+    ),
+    "mixed": (WRITES.replace("0/100", "70/30"), [OVER_TIME]),
+    "reads": (WRITES.replace("0/100", "100/0"), [OVER_TIME]),
+    "trims": (WRITES.replace("0/100", "0/100, trim 10%"), [OVER_TIME]),
+}
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_writes_alone_are_drawn_over_bytes(
+    name: str, tmp_path: Path, store_path: Path
+) -> None:
+    text, titles = DRAWN[name]
+    plan = plan_file(tmp_path, f'accept "fresh state"\ntest "T" {{ {text} }}')
     done = ioplan("run", plan, "--backend", "sim", "--create", "1GiB")
     assert done.code == 0, done.err
     with Store.open(store_path) as store:
         session = store.session("last")
         plans = {session.id: checked(plan.read_text())}
-        made = document(store, [session], plans, "")
-    found = [one for section in made.sections for one in section.pictures]
-    return [one for one in found if one.frame.column(one.x).unit in ("s", "B")]
-
-
-WRITES = "run random 4KiB 0/100, qd 8, rate 10_000 iops for 5s"
-
-
-@pytest.mark.parametrize(
-    ("text", "titles"),
-    [
-        (WRITES, ["IOPS over time", "IOPS over bytes written"]),
-        (
-            f"{WRITES} chart lines iops, mean over time",
-            [
-                *("IOPS over time", "Mean latency over time"),
-                *("IOPS over bytes written", "Mean latency over bytes written"),
-            ],
-        ),
-        (
-            f"{WRITES} chart lines iops over time chart lines mean over bytes",
-            ["IOPS over time", "Mean latency over bytes written"],
-        ),
-        (WRITES.replace("0/100", "70/30"), ["IOPS over time"]),
-        (WRITES.replace("0/100", "100/0"), ["IOPS over time"]),
-        (WRITES.replace("0/100", "0/100, trim 10%"), ["IOPS over time"]),
-    ],
-    ids=["no chart", "lines", "named", "mixed", "reads", "trims"],
-)
-def test_writes_alone_are_drawn_over_bytes(
-    text: str, titles: list[str], tmp_path: Path, store_path: Path
-) -> None:
-    found = drawn_of(tmp_path, store_path, text)
-    told = [one.title for one in found if "percentiles" not in one.title]
-    assert told == titles
+        (section,) = document(store, [session], plans, "").sections
+    found = [o for o in section.pictures if o.frame.column(o.x).unit in ("s", "B")]
+    assert [o.title for o in found if "percentiles" not in o.title] == titles
     for one in found:
         if one.frame.column(one.x).unit == "B":
             written = column(one, "x")
@@ -346,16 +324,12 @@ KINDS = [("lines", "p99"), ("bands", "p99"), ("heatmap", "p99"), ("heatmap", "la
 def add(store: Store, seq: int, *phases: Phase, qd: str = "1") -> None:
     """A run of reads of 20 s with these phases."""
     reads = (latencies_ns(100 * seq + second, 50) for second in range(SECONDS))
-    parts = (stream(read=counts(some)) for some in reads)
-    made = measured(*(progress(n, part) for n, part in enumerate(parts, 1)))
+    parts = (progress(n, stream(read=counts(r))) for n, r in enumerate(reads, 1))
     plain = record(seq, cell={"qd": qd}, run_s=float(SECONDS))
-    found = {
-        one.name: PhaseResult(
-            run_s=1, streams=(), directions={}, total=plain.total, when=one
-        )
-        for one in phases
-    }
-    store.add(plain.model_copy(update={"phases": found}), made.detail)
+    part = {"run_s": 1, "streams": (), "directions": {}, "total": plain.total}
+    found = {one.name: PhaseResult(when=one, **part) for one in phases}
+    made = plain.model_copy(update={"phases": found})
+    store.add(made, measured(*parts).detail)
 
 
 def asked(store: Store, kind: str, name: str, by: str = "time") -> ChartSpec:
@@ -420,18 +394,20 @@ def test_curves_whose_phases_differ_have_none(store: Store) -> None:
         assert "at different times, and are not marked" in picture.notes[-1]
 
 
-def test_a_run_that_ended_early_shares_those_that_it_had(store: Store) -> None:
-    """Cells one after the other, of which each has its own time."""
-    add(store, 1, BUSY, qd="1")
-    add(store, 2, BUSY, qd="2")
+def test_phases_are_drawn_where_they_are_shared_and_few(
+    store: Store, tmp_path: Path
+) -> None:
+    """Of cells one after the other each has its own time; too many are not drawn."""
+    for seq in (1, 2):
+        add(store, seq, BUSY, qd=str(seq))
     assert windows(asked(store, "lines", "p99")) == {"busy": BY_HAND["busy"]}
-
-
-def test_too_many_are_not_drawn(store: Store) -> None:
-    often = BUSY.model_copy(update={"length_ns": 10**6, "every_ns": 5 * 10**7})
-    often = often.model_copy(update={"start_ns": 0})
-    add(store, 1, often, often.model_copy(update={"name": "other"}))
-    picture = asked(store, "lines", "p99")
+    often = BUSY.model_copy(
+        update={"length_ns": 10**6, "every_ns": 5 * 10**7, "start_ns": 0}
+    )
+    with Store.open(tmp_path / "often.db") as other:
+        other.begin(session())
+        add(other, 1, often, often.model_copy(update={"name": "other"}))
+        picture = asked(other, "lines", "p99")
     assert picture.phases is None
     assert any("its phases come more than" in note for note in picture.notes)
 

@@ -51,11 +51,6 @@ def printed(store: Store, records: Sequence[RunRecord], width: int = 80) -> str:
     return out.getvalue()
 
 
-def told(store: Store, records: Sequence[RunRecord]) -> str:
-    """On one line."""
-    return " ".join(printed(store, records).split())
-
-
 @pytest.mark.parametrize(
     ("ios", "line"),
     [
@@ -72,8 +67,8 @@ def test_each_row_has_its_series(store: Store, ios: list[int], line: str) -> Non
     series = tuple(interval(n, some) for n, some in enumerate(ios, 1))
     store.add(one, RunDetail(series=series))
     text = printed(store, [one])
-    assert line in text and ("in time" in text) == bool(line)
-    assert bool(line) == ("█" in text)
+    assert line in text
+    assert bool(line) == ("in time" in text) == ("█" in text)
 
 
 @pytest.mark.long
@@ -110,54 +105,42 @@ def test_a_narrow_table_leaves_figures_out_and_breaks_no_word(
     store: Store, width: int, lacking: tuple[str, ...]
 ) -> None:
     """And points of a column stand below one another."""
-    made = [measurement(n, ios=20**n) for n in (1, 2, 3)]
-    cells = [{"qd": str(n), "read": f"{n}0%"} for n in (1, 2, 3)]
-    records = [record(n, m, cell=cells[n - 1]) for n, m in enumerate(made, 1)]
+    records = [
+        record(n, measurement(n, ios=20**n), cell={"qd": str(n), "read": f"{n}0%"})
+        for n in (1, 2, 3)
+    ]
     lines = printed(store, records, width).splitlines()
     assert max(map(len, lines)) <= width
     at = next(n for n, line in enumerate(lines) if "IOPS" in line and "qd" in line)
     wanted = ["qd", "read", "scope", "IOPS", "MB/s", "mean", "p99", "p99.9", "max"]
-    assert [word for word in lines[at].split() if word in wanted] == [
-        word for word in wanted if word not in lacking
-    ]
+    heads = [word for word in lines[at].split() if word in wanted]
+    assert heads == [word for word in wanted if word not in lacking]
     assert {"10%", "30%"} <= {word for line in lines for word in line.split()}
     table = itertools.takewhile(str.strip, lines[at + 1 :])
     assert len({line.index("µs") for line in table if "µs" in line}) == 1
 
 
 def test_warnings_of_a_kind_are_one_line(store: Store, three: list[RunRecord]) -> None:
-    shares = (46, 50.5, 9)
-    found = told(
-        store,
-        [
-            changed(one, warnings=(BUSY.format(share),))
-            for one, share in zip(three, shares, strict=True)
-        ],
-    )
+    """With the worst; of one run alone it names its cell."""
+    shares = zip(three, (46, 50.5, 9), strict=True)
+    busy = [changed(one, warnings=(BUSY.format(share),)) for one, share in shares]
+    found = " ".join(printed(store, busy).split())
     assert found.count("warning") == 1
     assert f"warning in 3 of 3 runs, worst at qd=2: {BUSY.format(50.5)}" in found
-
-
-def test_a_warning_names_its_cell(store: Store, three: list[RunRecord]) -> None:
     hot = changed(three[1], warnings=("hot",), round=2)
     assert "warning at qd=2 round 2: hot" in printed(store, [three[0], hot])
 
 
 def test_kinds_and_failures_stay_apart(store: Store, three: list[RunRecord]) -> None:
-    texts = ("hot", "lost 3 I/Os", "hot")
-    found = printed(
-        store,
-        [
-            changed(one, warnings=(text,), status="failed", message=f"EIO at {n}")
-            for n, (one, text) in enumerate(zip(three, texts, strict=True))
-        ],
-    )
-    lines = [line.strip() for line in found.splitlines()]
+    texts = enumerate(zip(three, ("hot", "lost 3 I/Os", "hot"), strict=True))
+    failed = [
+        changed(one, warnings=(text,), status="failed", message=f"EIO at {n}")
+        for n, (one, text) in texts
+    ]
+    lines = [line.strip() for line in printed(store, failed).splitlines()]
     assert [line for line in lines if line.startswith(("failed at", "warning"))] == [
-        "failed at qd=1: EIO at 0",
-        "warning in 2 of 3 runs: hot",
-        "failed at qd=2: EIO at 1",
-        "warning at qd=2: lost 3 I/Os",
+        *("failed at qd=1: EIO at 0", "warning in 2 of 3 runs: hot"),
+        *("failed at qd=2: EIO at 1", "warning at qd=2: lost 3 I/Os"),
         "failed at qd=4: EIO at 2",
     ]
 
@@ -177,13 +160,14 @@ def test_a_report_folds_them_alike(tmp_path: Path, three: list[RunRecord]) -> No
     line = f"warning in 3 of 3 runs, worst at qd=4: {BUSY.format(3)}"
     with Store.open(tmp_path / "many.db") as store:
         ids = [put(store, *hot, id=f"20261122-054512-a{n:03}") for n in range(20)]
-        (one,), (two,), (many,) = (
-            composed(store, *some).sections for some in (ids[:1], ids[:2], ids)
+        one, two, many = (
+            [found.text for found in composed(store, *some).sections[0].remarks]
+            for some in (ids[:1], ids[:2], ids)
         )
-    assert line in [found.text for found in one.remarks]
-    assert [found.text.partition(": ")[2] for found in two.remarks].count(line) == 2
-    (whole,) = [found for found in many.remarks if "warning" in found.text]
-    assert whole.text.startswith("warning in 60 of 60 runs, worst at qd=4: stream main")
+    assert line in one
+    assert [text.partition(": ")[2] for text in two].count(line) == 2
+    (whole,) = [text for text in many if "warning" in text]
+    assert whole.startswith("warning in 60 of 60 runs, worst at qd=4: stream main")
 
 
 TEXT = """workload db {
@@ -212,17 +196,20 @@ SECTIONS = {
 }
 
 
-@pytest.fixture
-def done(tmp_path: Path, store_path: Path) -> str:
-    """What the run printed."""
-    found = ioplan("run", plan_file(tmp_path, TEXT), "--backend", "sim")
+@pytest.fixture(scope="module")
+def streams(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The store of a run, and what it printed."""
+    folder = tmp_path_factory.mktemp("streams")
+    words = ("--backend", "sim", "--store", folder / "results.db")
+    found = ioplan("run", plan_file(folder, TEXT), *words)
     assert found.code == 0, found.err
-    return found.out
+    return folder / "results.db", found.out
 
 
-def rows_and_records(
-    store_path: Path,
-) -> tuple[dict[str, list[dict[str, Any]]], list[RunRecord]]:
+Rows = dict[str, list[dict[str, Any]]]
+
+
+def rows_and_records(store_path: Path) -> tuple[Rows, list[RunRecord]]:
     with Store.open(store_path) as store:
         session = store.session("last")
         records = list(store.records(session.id))
@@ -235,69 +222,55 @@ def rows_and_records(
 
 
 @pytest.mark.long
-def test_the_page_has_a_row_for_each(done: str, store_path: Path) -> None:
-    rows, records = rows_and_records(store_path)
+def test_the_page_has_a_row_for_each(streams: tuple[Path, str]) -> None:
+    """And so have the terminal and the export."""
+    place = ("--store", streams[0])
+    rows, records = rows_and_records(streams[0])
     scopes = {t: [row.get("scope", "") for row in found] for t, found in rows.items()}
     assert scopes == SECTIONS
     parts_iops = [row["iops"] for row in rows["Parts"]]
     assert parts_iops == pytest.approx([1750, 1000, 1000], rel=0.02)
-    whole, data_read, data_write, log = rows["Streams"][:4]
-    parts = data_read["iops"] + data_write["iops"] + log["iops"]
-    assert whole["iops"] == pytest.approx(parts)
+    whole, *parts = rows["Streams"][:4]
+    assert whole["iops"] == pytest.approx(sum(one["iops"] for one in parts))
+    data_read, _, log = parts
     assert log["iops"] == pytest.approx(500, rel=0.05)
-    assert data_read["iops"] == records[0].streams[0].directions["read"].iops
-    assert data_read["p99"] == pytest.approx(
-        next(
-            p.latency_ns
-            for p in records[0].streams[0].directions["read"].latency.percentiles  # type: ignore[union-attr]
-            if p.percent == 99
-        )
-    )
+    told = records[0].streams[0].directions["read"]
+    assert data_read["iops"] == told.iops and told.latency
+    p99s = [p.latency_ns for p in told.latency.percentiles if p.percent == 99]
+    assert [data_read["p99"]] == pytest.approx(p99s)
 
+    lines = ioplan("show", *place).out.splitlines()
+    assert max(map(len, lines[1:])) <= 80
+    table = [line.split() for line in lines]
+    for row in (row for found in rows.values() for row in found):
+        expected = [row.get("d0", ""), *row.get("scope", "").split()]
+        expected = [*filter(None, expected), iops_text(row["iops"])]
+        assert any(line[: len(expected)] == expected for line in table), expected
 
-@pytest.mark.long
-def test_the_terminal_has_the_same_rows(done: str, store_path: Path) -> None:
-    rows, _ = rows_and_records(store_path)
-    table = [line.split() for line in ioplan("show").out.splitlines()]
-    for found in rows.values():
-        for row in found:
-            expected = [row.get("d0", ""), *row.get("scope", "").split()]
-            expected = [*filter(None, expected), iops_text(row["iops"])]
-            assert any(line[: len(expected)] == expected for line in table), expected
-    assert max(map(len, ioplan("show").out.splitlines()[1:])) <= 80
-
-
-def test_the_live_lines_tell_of_streams(done: str) -> None:
-    lines = [" ".join(line.split()) for line in done.splitlines()]
-    assert sum(line.startswith("log write 500 IOPS") for line in lines) == 2
-
-
-@pytest.mark.long
-def test_the_export_has_a_row_for_each(done: str, store_path: Path) -> None:
-    text = ioplan("export", "--format", "csv").out
+    text = ioplan("export", "--format", "csv", *place).out
     found = list(csv.DictReader(io.StringIO(text, newline="")))
-    first = [(r["stream"], r["scope"]) for r in found if r["seq"] == "1"]
-    assert first == [
-        *[("", "total"), ("", "read"), ("", "write")],
-        *[("data", "read"), ("data", "write"), ("log", "write")],
-    ]
-    mixed = [(r["stream"], r["scope"]) for r in found if r["seq"] == "4"]
-    assert mixed == [("", "total"), ("", "read"), ("", "write")]
-    rows, _ = rows_and_records(store_path)
-    log = next(r for r in found if r["stream"] == "log")
-    assert float(log["iops"]) == rows["Streams"][3]["iops"]
+    wholes = [("", "total"), ("", "read"), ("", "write")]
+    own = [("data", "read"), ("data", "write"), ("log", "write")]
+    for seq, wanted in (("1", [*wholes, *own]), ("4", wholes)):
+        shown = [(r["stream"], r["scope"]) for r in found if r["seq"] == seq]
+        assert shown == wanted
+    exported = next(r for r in found if r["stream"] == "log")
+    assert float(exported["iops"]) == rows["Streams"][3]["iops"]
+
+
+def test_the_live_lines_tell_of_streams(streams: tuple[Path, str]) -> None:
+    lines = [" ".join(line.split()) for line in streams[1].splitlines()]
+    assert sum(line.startswith("log write 500 IOPS") for line in lines) == 2
 
 
 @pytest.mark.long
 def test_cells_are_cut_off_and_not_rows(tmp_path: Path, store_path: Path) -> None:
     text = """test "T" {
-      run random 4KiB 50/50 for 100ms
+      run random 4KiB 50/50, qd 1 each for 100ms
       vary qd in 1..13 step 1
       vary threads in 1, 2, 3, 4, 5
       skip when threads > 1 and qd == 13
     }"""
-    text = text.replace("50/50 for", "50/50, qd 1 each for")
     assert ioplan("run", plan_file(tmp_path, text), "--backend", "sim", "-q").code == 0
-    out = ioplan("show").out
-    table = out.partition("IOPS by")[0]
+    table = ioplan("show").out.partition("IOPS by")[0]
     assert table.count(" all ") == 61 and "more:" not in table
