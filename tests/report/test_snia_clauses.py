@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ioplan, plan_file
-from figures import run
+from cases import marked
+from command import Done, ioplan, plan_file
+from figures import assessed, changed, run
 from generated import check_part
 from ideal_drive import performed
 from msgspec.structs import replace
@@ -18,7 +19,7 @@ from plans import checked
 from suite_rows import PLANS
 
 from ioplan.language import CheckedPlan, check_file
-from ioplan.records import Steady, current_records
+from ioplan.records import current_records
 from ioplan.results.report import document, page
 from ioplan.results.report.conformance import single
 from ioplan.results.report.conformance.conformance import (
@@ -30,6 +31,7 @@ from ioplan.results.report.conformance.conformance import (
 )
 from ioplan.results.store import Store
 
+ONE_TEST = 'plan "{}" test "{}" {{ run random 4KiB 0/100 for 1s }}'
 CACHE = {"volatile_write_cache": "disabled"}
 
 
@@ -62,39 +64,35 @@ POINTS = {
 
 FULL: dict[str, tuple[str, dict[str, str]]] = {
     "D4": ("pts_write_saturation", {}),
-    "D1": ("pts_iops", {}),
-    "D2": ("pts_throughput", {}),
-    "D3": ("pts_latency", {}),
+    **{"D1": ("pts_iops", {}), "D2": ("pts_throughput", {}), "D3": ("pts_latency", {})},
     "D5": ("pts_host_idle_recovery", {"repeats": "10"}),
     "D6": ("pts_cross_stimulus", {}),
     "D8": ("pts_demand_intensity", POINTS),
 }
 
+STATE = "steady state"
 SHORT: dict[str, tuple[str, set[str]]] = {
-    "pts_iops": ("smoke", {"preconditioning", "matrix", "run time", "steady state"}),
+    "pts_iops": ("smoke", {"preconditioning", "matrix", "run time", STATE}),
     "pts_throughput": ("short", {"run time"}),
     "pts_latency": ("short", {"run time", "histogram"}),
     "pts_write_saturation": ("short", {"end"}),
-    "pts_host_idle_recovery": ("short", {"steady state", "idle times", "between"}),
+    "pts_host_idle_recovery": ("short", {STATE, "idle times", "between"}),
     "pts_cross_stimulus": ("short", {"stimuli"}),
     "pts_enterprise_composite": (
         "smoke",
         {"preconditioning", "alignment", "table", "pre-writes", "run time"}
-        | {"steady state", "settling", "histograms"},
+        | {STATE, "settling", "histograms"},
     ),
 }
 """What must deviate where a profile makes tests shorter."""
 
-SLOW = ("D1", "D8")  # of some 250 runs each
-
-EACH = [pytest.param(t, marks=[pytest.mark.slow] * (t in SLOW)) for t in FULL]
-
 
 @pytest.mark.long_but_first
-@pytest.mark.parametrize("test", EACH)
+@pytest.mark.parametrize("test", marked(FULL, pytest.mark.slow, "D1", "D8"))
 def test_a_suite_does_what_the_specification_asks(
     test: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """D1 and D8 are of some 250 runs each."""
     monkeypatch.setattr(single, "REPEATS", 10)  # of 360, which take half a minute
     name, settings = FULL[test]
     (found,) = judged(without_seeks(suite(name, **settings)), tmp_path)
@@ -119,12 +117,12 @@ def test_a_shortened_suite_deviates(name: str, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_session_that_ends_on_time_deviates(tmp_path: Path) -> None:
     """What --within shortens is told, though each round is there."""
-    size = ("--backend", "sim", "--create", "256MiB", "--store", tmp_path / "s.db")
-    ioplan("run", "pts/pts_throughput", *size, "--within", "5min", "--quiet")
-    done = ioplan("report", "last", "--conformance", *size[-2:])
-    text = " ".join(done.out.split())
+    store = ("--store", tmp_path / "s.db")
+    words = ("--backend", "sim", "--create", "256MiB", "--within", "5min", "--quiet")
+    ioplan("run", "pts/pts_throughput", *words, *store)
+    done = ioplan("report", "last", "--conformance", *store)
     assert done.code == 1
-    assert "--within ended 20 runs early" in text
+    assert "--within ended 20 runs early" in " ".join(done.out.split())
 
 
 def test_a_shaped_fill_deviates(tmp_path: Path) -> None:
@@ -153,12 +151,11 @@ def test_histograms_elsewhere_name_the_points_of_the_table(tmp_path: Path) -> No
 
 def test_a_session_of_histograms_continues_that_of_the_table(tmp_path: Path) -> None:
     """Together they are one test; another drive's histograms would not count."""
-    table = without_seeks(suite("pts_enterprise_composite", "smoke"))
+    name, settled = "pts_enterprise_composite", {"settling", "histograms"}
     points = {"middle_threads": "2", "middle_qd": "1"}
-    highest = {"high_threads": "2", "high_qd": "2", "most": "2"}
-    later = suite("pts_enterprise_composite", **points, **highest)
+    later = suite(name, **points, high_threads="2", high_qd="2", most="2")
     kept = tuple(t for t in later.tests if "histograms" in t.title)
-    later = replace(later, tests=kept)
+    table, later = without_seeks(suite(name, "smoke")), replace(later, tests=kept)
     store, first = performed(table, tmp_path, "s1", **CACHE)
     with store:
         _, second = performed(later, tmp_path, "s2", store=store, **CACHE)
@@ -167,14 +164,11 @@ def test_a_session_of_histograms_continues_that_of_the_table(tmp_path: Path) -> 
         ]
         (alone,) = conformance(store, both[:1])
         (together,) = conformance(store, both)
-        changed = {"path": "another", "identity": {}}
-        other = [r.model_copy(update={"target": changed}) for r in both[1].records]
+        target = {"path": "another", "identity": {}}
+        other = [changed(r, target=target) for r in both[1].records]
         apart = list(conformance(store, [both[0], JudgedSession(second, "s2", other)]))
-    assert {"settling", "histograms"} <= set(deviations(alone))
-    assert set(deviations(alone)) - set(deviations(together)) == {
-        "settling",
-        "histograms",
-    }
+    assert settled <= set(deviations(alone))
+    assert set(deviations(alone)) - set(deviations(together)) == settled
     assert len(apart) == 2 and "histograms" in deviations(apart[0])
 
 
@@ -191,29 +185,27 @@ test "Ours" {
 test "Histogram" { run random 4KiB 0/100 %s for 20min }
 """
 
-RIGHT = ("purge", "2 passes", 1, "", 5, "")
-
 
 def own(**changed: Any) -> str:
-    names = ("purge", "fill", "qd", "region", "window", "histogram")
-    return OWN % tuple(({**dict(zip(names, RIGHT, strict=True)), **changed}).values())
+    usual = {"purge": "purge", "fill": "2 passes", "qd": 1, "region": "", "window": 5}
+    return OWN % tuple((usual | {"histogram": ""} | changed).values())
+
+
+PART, ALL_OF_IT = ", region 0%..75%", "20 min of random 4 KiB writes"
+OWN_PLANS: list[tuple[dict[str, Any], str, str]] = [
+    ({}, "", ""),
+    ({"purge": ""}, "purge", "no purge before the test"),
+    ({"fill": "1 pass"}, "preconditioning", "1.00 passes"),
+    ({"qd": 2}, "load", "threads 1, queue depth 2"),
+    ({"window": 3}, "steady state", "a window of 5 rounds is asked for"),
+    ({"region": PART, "histogram": PART}, "active range", "2,048 segments"),
+    ({"region": ", data zeros"}, "data pattern", "zeros"),
+    ({"histogram": ", qd 4"}, "histogram", ALL_OF_IT),
+]
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("changed", "clause", "said"),
-    [
-        ({}, "", ""),
-        ({"purge": ""}, "purge", "no purge before the test"),
-        ({"fill": "1 pass"}, "preconditioning", "1.00 passes"),
-        ({"qd": 2}, "load", "threads 1, queue depth 2"),
-        ({"window": 3}, "steady state", "a window of 5 rounds is asked for"),
-        ({"region": ", region 0%..75%", "histogram": ", region 0%..75%"}, "active range",
-         "2,048 segments"),
-        ({"region": ", data zeros"}, "data pattern", "zeros"),
-        ({"histogram": ", qd 4"}, "histogram", "20 min of random 4 KiB writes"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("changed", "clause", "said"), OWN_PLANS)
 def test_a_plan_of_ones_own_is_judged_by_what_it_did(
     changed: dict[str, Any], clause: str, said: str, tmp_path: Path
 ) -> None:
@@ -228,21 +220,21 @@ def test_a_plan_of_ones_own_is_judged_by_what_it_did(
     [("absent", "done"), ("enabled", "deviates"), ("", "not recorded")],
 )
 def test_the_write_cache_is_told(host: str, outcome: str, tmp_path: Path) -> None:
-    plan = checked(
-        'plan "PTS write saturation" test "T" { run random 4KiB 0/100 for 1s }'
-    )
+    plan = checked(ONE_TEST.format("PTS write saturation", "T"))
     (found,) = judged(plan, tmp_path, volatile_write_cache=host)
-    row = next(row for row in found.rows if row.clause.name == "write cache")
+    (row,) = [row for row in found.rows if row.clause.name == "write cache"]
     assert row.finding.outcome == outcome
 
 
-def test_a_plan_that_claims_nothing_is_not_judged(tmp_path: Path) -> None:
-    plan = checked('plan "IOPS" test "Latency" { run random 4KiB 0/100 for 1s }')
-    assert judged(plan, tmp_path) == []
-    (tmp_path / "other").mkdir()
-    plan = checked('plan "P" test "SNIA IOPS" { run random 4KiB 0/100 for 1s }')
-    (found,) = judged(plan, tmp_path / "other")
-    assert found.title == "SNIA PTS, IOPS (D1)"
+@pytest.mark.parametrize(
+    ("plan", "test", "titles"),
+    [("IOPS", "Latency", []), ("P", "SNIA IOPS", ["SNIA PTS, IOPS (D1)"])],
+)
+def test_a_plan_that_claims_nothing_is_not_judged(
+    plan: str, test: str, titles: list[str], tmp_path: Path
+) -> None:
+    found = judged(checked(ONE_TEST.format(plan, test)), tmp_path)
+    assert [one.title for one in found] == titles
 
 
 def manual() -> Iterator[str]:
@@ -258,24 +250,26 @@ def test_the_manual_lists_all_clauses(renew: bool) -> None:
 
 @pytest.mark.long
 def test_the_page_and_the_command_have_it(tmp_path: Path, store_path: Path) -> None:
-    text = 'plan "PTS <b>latency" test "T" { run random 4KiB 0/100 for 1s }'
-    plan = plan_file(tmp_path, text)
-    run = ("run", plan, "--backend", "sim", "--create", "64MiB", "--quiet")
-    assert ioplan(*run).code == 0
-    done = ioplan("report", "last", "--conformance")
+    claimed, words = (
+        ("report", "last", "--conformance"),
+        ("--backend", "sim", "--quiet"),
+    )
+    text = ONE_TEST.format("PTS <b>latency", "T")
+
+    def ran(plan: str | Path, size: str) -> Done:
+        assert ioplan("run", plan, *words, "--create", size).code == 0
+        return ioplan(*claimed)
+
+    done = ran(plan_file(tmp_path, text), "64MiB")
     assert done.code == 1 and max(map(len, done.out.splitlines())) <= 80
     assert "SNIA PTS, latency (D3)" in done.out and "no purge before the" in done.out
     with Store.open(store_path) as store:
         html = page(document(store, [store.session("last")], {}, "now"))
     assert 'id="conformance-1"' in html and "no purge before the test" in html
     assert "PTS <b>" not in html
-    whole = ("run", "pts/pts_write_saturation", "--backend", "sim", "--create", "1GiB")
-    assert ioplan(*whole, "--quiet").code == 0
-    done = ioplan("report", "last", "--conformance")
+    done = ran("pts/pts_write_saturation", "1GiB")
     assert done.code == 0 and ": 1 not recorded, 9 done" in done.out
-    other = plan_file(tmp_path, text.replace("PTS", "Our"))
-    assert ioplan("run", other, *run[2:]).code == 0
-    done = ioplan("report", "last", "--conformance")
+    done = ran(plan_file(tmp_path, text.replace("PTS", "Our")), "64MiB")
     assert done.code == 2 and "no test claims conformance" in done.err
 
 
@@ -286,21 +280,8 @@ VALUES = (100.0, 110.0, 105.0, 115.0, 120.0)
 def steady(store: Store) -> None:
     """Rounds 3 to 7 are the window."""
     for number in range(1, 8):
-        last = VALUES[: max(1, number - 2)]
-        found = Steady(
-            metric="iops",
-            unit="1/s",
-            values=VALUES if number == 7 else last,
-            mean=110.0,
-            slope=4.5,
-            range_percent=18.2,
-            slope_percent=16.4,
-            range_limit_percent=20.0,
-            slope_limit_percent=10.0,
-            window=5,
-            reached=number == 7,
-            why="" if number == 7 else "too few",
-        )
+        last = VALUES if number == 7 else VALUES[: max(1, number - 2)]
+        found = assessed(*last, slope_percent=20.0)
         store.add(*run(number, round=number, cell={}, steady=found))
 
 
@@ -337,21 +318,12 @@ def test_a_sheet_names_plan_and_sponsor_safely(store: Store, tmp_path: Path) -> 
     assert "<dt>Vendor</dt><dd>V</dd>" in text
 
 
-def test_no_browser(
+def test_without_a_browser_it_says_what_to_install(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     steady(store)
     monkeypatch.setenv("PATH", str(tmp_path))
-    out = tmp_path / "x.svg"
-    done = ioplan(
-        "report",
-        "--chart",
-        "IOPS over time",
-        "-o",
-        out,
-        "--store",
-        tmp_path / "results.db",
-    )
-    assert done.code == 2
+    out, place = tmp_path / "x.svg", ("--store", tmp_path / "results.db")
+    done = ioplan("report", "--chart", "IOPS over time", "-o", out, *place)
+    assert done.code == 2 and not out.exists()
     assert "apt install chromium" in " ".join(done.err.split())
-    assert not out.exists()
