@@ -13,7 +13,6 @@ from pathlib import Path
 from chromium import browser
 from person import Person
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 PLAN = """plan "Of two hosts"
 test "T" {
@@ -30,41 +29,20 @@ def main(url: str, token: str, folder: Path) -> None:
         chromium.size(1280)
         person = Person(chromium, url)
         person.sign_in(token)
-        start(person)
+        person.start(PLAN, "all", "all group")
         watch(person)
-        print(compare(person))
+        person.go("Sessions")
+        person.until(lambda: refreshed(person) == 2)
+        person.compare_all()
+        print(person.text())
         assert chromium.said() == []
-
-
-def start(person: Person) -> None:
-    person.go("Start a plan")
-    person.tab_to("Or a text, which has precedence")
-    person.type(PLAN)
-    person.tab_to("all group")
-    person.press(Keys.SPACE)
-    person.go("Check and show the cost")
-    person.go("Start on all")
 
 
 def watch(person: Person) -> None:
     """Both lanes are seen at work, then the job has ended, without a reload."""
-    person.until(
-        lambda: (
-            {"h1-drive", "h2-drive"} <= set(person.text().split())
-            and "IOPS" in person.text()
-        )
-    )
+    seen = {"h1-drive", "h2-drive", "IOPS"}
+    person.until(lambda: seen <= set(person.text().split()))
     person.until(lambda: len(person.ended_jobs()) == 1)
-
-
-def compare(person: Person) -> str:
-    person.go("Sessions")
-    person.until(lambda: refreshed(person) == 2)
-    for box in person.driver.find_elements(By.NAME, "session"):
-        person.tab_to(str(box.get_attribute("aria-label")))
-        person.press(Keys.SPACE)
-    person.go("Compare those ticked")
-    return person.text()
 
 
 def refreshed(person: Person) -> int:

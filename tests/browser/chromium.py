@@ -13,6 +13,7 @@ from msgspec import Struct
 from selenium import webdriver
 
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
+
 LOCAL = ("file:", "blob:", "data:")
 
 
@@ -102,6 +103,7 @@ def browser(downloads: Path) -> Iterator[Browser]:
 
 
 DRAW_ALL = "figures.forEach(come);"
+
 DRAWN = "return figures.filter((f) => f.querySelector('.plot')).map((f) => f.id)"
 
 
@@ -128,6 +130,57 @@ def looked_at(chromium: Browser, page: Path) -> list[str]:
     chromium.unchanged = page
     ids: list[str] = chromium.run(DRAWN)
     return ids
+
+
+FILLED = """
+const told = (row) => [...row.children].map((cell) => cell.textContent);
+const filled = (details) => {
+  details.open = true;
+  if (!details.querySelector("table")) fillTable(details);
+  return [...details.querySelectorAll("tr")].map(told);
+};
+"""
+
+
+def table_of_runs(chromium: Browser) -> list[list[str]]:
+    """The rows of the first table of runs, without its head, as they are shown."""
+    script = f"{FILLED} return filled(document.querySelector('.runs details')).slice(1)"
+    rows: list[list[str]] = chromium.run(script)
+    return rows
+
+
+def choose(chromium: Browser, option: str, value: str, within: str = "") -> None:
+    """Choose a value in the select that has such an option, or such a name."""
+    chromium.run(CHOOSE, option, value, within)
+
+
+CHOOSE = """
+const [sought, value, within] = arguments;
+const select = [...document.querySelectorAll(`${within} select`)].find((one) =>
+  one.getAttribute("aria-label") === sought
+  || [...one.options].some(({ text }) => text === sought));
+select.value = value;
+select.dispatchEvent(new Event("change"));
+"""
+TEXTS = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent.trim())"
+
+
+def texts(chromium: Browser, selector: str) -> list[str]:
+    """Of all elements that a selector finds."""
+    found: list[str] = chromium.run(TEXTS, selector)
+    return found
+
+
+def sessions_of(chromium: Browser) -> list[str]:
+    """Their labels, in the order of the page."""
+    script = (
+        "return [...document.querySelectorAll('#sessions input')].map((i) => i.value)"
+    )
+    found: list[str] = chromium.run(script)
+    return found
+
+
+WIDER = "return document.documentElement.scrollWidth - innerWidth"
 
 
 def figure(chromium: Browser, title: str) -> str:

@@ -60,6 +60,26 @@ class Person:
         self.type(token)
         self.go("Sign in")
 
+    def start(self, plan: str, on: str, *targets: str) -> str:
+        """Type a plan, tick targets, check it, start it; what the check has shown."""
+        self.go("Start a plan")
+        self.tab_to("Or a text, which has precedence")
+        self.type(plan)
+        for target in targets:
+            self.tab_to(target)
+            self.press(Keys.SPACE)
+        self.go("Check and show the cost")
+        shown = self.text()
+        self.go(f"Start on {on}")
+        return shown
+
+    def compare_all(self) -> None:
+        """Tick all sessions that are listed, and compare them."""
+        for box in self.driver.find_elements(By.NAME, "session"):
+            self.tab_to(str(box.get_attribute("aria-label")))
+            self.press(Keys.SPACE)
+        self.go("Compare those ticked")
+
     def ended_jobs(self) -> list[str]:
         """What the page of now says of the jobs that have ended."""
         rows = "//section[@aria-labelledby='ended']//tbody/tr"

@@ -16,12 +16,11 @@ from typing import Any
 
 import pytest
 import uvicorn
-from chromium import Browser, browser, left_out
+from chromium import WIDER, Browser, browser, left_out
 from command import ioplan, plan_file
 from desks import desk_in, token_of
 from person import Person
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
 
 from ioplan_lab import (
     TABLES,
@@ -49,28 +48,15 @@ expect errors == 0
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """`ioplan lab serve` without a lab file; where it is, and its folder."""
     folder = tmp_path_factory.mktemp("served")
-    names = {
-        "STATE": "XDG_STATE_HOME",
-        "DATA": "XDG_DATA_HOME",
-        "CONFIG": "XDG_CONFIG_HOME",
-    }
+    store = ("--store", folder / "DATA/ioplan/results.db")
     earlier = plan_file(folder, PLAN)
-    store = folder / "DATA/ioplan/results.db"
-    assert ioplan("run", earlier, "--backend", "sim", "-q", "--store", store).code == 0
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("IOPLAN_")
-    }
-    env = {**kept, **{word: str(folder / name) for name, word in names.items()}}
+    assert ioplan("run", earlier, "--backend", "sim", "-q", *store).code == 0
+    env = {k: v for k, v in os.environ.items() if not k.startswith("IOPLAN_")}
+    for name in ("STATE", "DATA", "CONFIG"):
+        env[f"XDG_{name}_HOME"] = str(folder / name)
     words = [
         sys.executable,
-        "-m",
-        "ioplan.cli",
-        "lab",
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
+        *["-m", "ioplan.cli", "lab", "serve", "--listen", "127.0.0.1:0"],
     ]
     with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -98,33 +84,32 @@ def token(served: tuple[str, Path], name: str, role: Role) -> str:
 def test_a_plan_is_started_and_compared(
     person: Person, served: tuple[str, Path]
 ) -> None:
+    """By keyboard; its report is in a frame that can reach nothing else."""
     person.sign_in(token(served, "ada", Role.OPERATOR))
-    person.go("Start a plan")
-    person.tab_to("Or a text, which has precedence")
-    person.type(PLAN)
-    person.go("Check and show the cost")
-    assert "2.00 s" in person.text() and "no consent is given" in person.text()
-    person.go("Start on simulated")
+    checked = person.start(PLAN, "simulated")
+    assert "2.00 s" in checked and "no consent is given" in checked
     assert "What runs now" in person.text()
     person.until(lambda: len(person.ended_jobs()) == 1)
     person.go("Sessions")
-    boxes = person.driver.find_elements(By.NAME, "session")
-    assert len(boxes) == 2 and "ada" in person.text()
-    for box in boxes:
-        person.tab_to(str(box.get_attribute("aria-label")))
-        person.press(Keys.SPACE)
-    person.go("Compare those ticked")
-    assert "counts as equal" in person.text()
+    assert "ada" in person.text()
+    person.compare_all()
+    assert "counts as equal" in person.text() and len(person.compared()) == 2
     person.go(str(person.compared()[0]))
     frame = person.driver.find_element(By.TAG_NAME, "iframe")
     person.driver.switch_to.frame(frame)
     person.until(lambda: "All 2 expectations held" in person.text())
+    run = person.driver.execute_script
     charts = "return document.querySelectorAll('figure .plot :is(svg, canvas)').length"
-    person.driver.execute_script("figures.forEach(come)")
-    person.until(lambda: person.driver.execute_script(charts) > 0)
-    assert person.driver.execute_script("return self.origin") == "null"
+    run("figures.forEach(come)")
+    person.until(lambda: run(charts) > 0)
+    assert run("return self.origin") == "null"
     person.driver.switch_to.default_content()
     assert person.browser.said() == []
+
+
+POSTED = """const body = new URLSearchParams({plan: "quick/datasheet", target: "simulated",
+    form_token: document.querySelector("[name=form_token]").value});
+  return fetch("/start/run", {method: "POST", body}).then((a) => a.status)"""
 
 
 def test_a_viewer_can_start_nothing(person: Person, served: tuple[str, Path]) -> None:
@@ -133,16 +118,18 @@ def test_a_viewer_can_start_nothing(person: Person, served: tuple[str, Path]) ->
         person.driver.get(person.url + page)
         assert "Start a plan" not in person.text() and "Cancel" not in person.text()
         forms = person.driver.find_elements(By.CSS_SELECTOR, "form[method=post]")
-        assert [form.get_attribute("action") for form in forms] == [
-            f"{person.url}sign-out"
-        ]
+        actions = [form.get_attribute("action") for form in forms]
+        assert actions == [f"{person.url}sign-out"]
     person.driver.get(f"{person.url}start")
     assert "this needs the role operator" in person.text()
-    script = """const body = new URLSearchParams({plan: "quick/datasheet", target: "simulated",
-        form_token: document.querySelector("[name=form_token]").value});
-      return fetch("/start/run", {method: "POST", body}).then((a) => a.status)"""
-    assert person.driver.execute_script(script) == 403
+    assert person.driver.execute_script(POSTED) == 403
     person.browser.said()
+
+
+NAMELESS = """const all = "input:not([type=hidden]), select, button, a";
+  return [...document.querySelectorAll(all)].filter((e) =>
+      !(e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent.trim()))
+    .map((e) => e.outerHTML)"""
 
 
 @pytest.mark.parametrize("width", [400, 1400])
@@ -150,12 +137,8 @@ def test_pages_fit_and_have_a_heading_and_names(person: Person, width: int) -> N
     person.browser.size(width)
     for page in ("", "sessions", "drives", "sign-in"):
         person.driver.get(person.url + page)
-        wider = "return document.documentElement.scrollWidth - innerWidth"
-        assert person.driver.execute_script(wider) <= 0, page
-        nameless = """return [...document.querySelectorAll("input:not([type=hidden]), select, button, a")]
-          .filter((e) => !(e.getAttribute("aria-label") || e.labels?.[0]?.textContent || e.textContent.trim()))
-          .map((e) => e.outerHTML)"""
-        assert person.driver.execute_script(nameless) == []
+        assert person.browser.run(WIDER) <= 0, page
+        assert person.browser.run(NAMELESS) == []
         assert len(person.driver.find_elements(By.TAG_NAME, "h1")) == 1
 
 
@@ -185,20 +168,15 @@ def pages_of(desk: Desk) -> Iterator[str]:
 
 def report(desk: Desk, at_s: float) -> None:
     """Two lanes as their hosts tell of them."""
-    found = []
+    found, call = (
+        [],
+        {"title": "P", "where": "all", "plan": "p", "files": {}, "lab": ""},
+    )
+    now = {"status": "running", "iops": 1e5, "p99_ns": 9e4, "at_s": at_s}
     for number in (1, 2):
-        same: dict[str, Any] = {
-            "job": JOB,
-            "session": f"{JOB}-{number}",
-            "target": f"d{number}",
-        }
-        call = LaneCall(
-            **same, title="P", where="all", host="h1", plan="p", files={}, lab=""
-        )
-        state = LaneState(
-            **same, host="h1", status="running", iops=1e5, p99_ns=9e4, at_s=at_s
-        )
-        found.append((call, state))
+        same: dict[str, Any] = {"job": JOB, "session": f"{JOB}-{number}", "host": "h1"}
+        same["target"] = f"d{number}"
+        found.append((LaneCall(**same, **call), LaneState(**same, **now)))
     desk.inventory.report(found)
 
 
@@ -213,11 +191,11 @@ def until(browser: Browser, wanted: list[list[int]]) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(bool(left_out()), reason=left_out())
 def test_charts_grow_without_a_reload(tmp_path: Path) -> None:
-    now_s = time.time()
+    now_s, downloads = time.time(), tmp_path / "downloads"
     with (
         desk_in(tmp_path) as desk,
         pages_of(desk) as url,
-        browser(tmp_path / "downloads") as chromium,
+        browser(downloads) as chromium,
     ):
         report(desk, now_s)
         chromium.size(400)
@@ -230,5 +208,5 @@ def test_charts_grow_without_a_reload(tmp_path: Path) -> None:
             report(desk, now_s + at)
         until(chromium, [[3, 3], [3, 3]])
         assert chromium.run("return window.mark") == 1
-        assert chromium.run("return document.documentElement.scrollWidth") <= 400
+        assert chromium.run(WIDER) <= 0
         assert chromium.said() == []

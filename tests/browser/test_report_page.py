@@ -9,8 +9,19 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from chromium import Browser, Report, click, drawn, drawn_one, figure, looked_at
-from command import ioplan
+from chromium import (
+    WIDER,
+    Browser,
+    Report,
+    click,
+    drawn,
+    drawn_one,
+    figure,
+    looked_at,
+    sessions_of,
+    texts,
+)
+from command import Done, ioplan
 from figures import run
 from sessions import put, put_nights
 
@@ -50,28 +61,27 @@ return [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
 
 @pytest.mark.long
 def test_every_chart_is_drawn_in_silence(chromium: Browser, simulated: Report) -> None:
+    """And nothing is fetched."""
     chromium.said(), chromium.asked_for()
     ids = looked_at(chromium, simulated.page)
     kinds = chromium.run("return figures.map((f) => f.dataset.kind)")
     assert set(kinds) == set(PICTURE_KINDS) - {"history"}
     for id in ids:
         assert chromium.run(COLORED, id) > 40, id
-    assert chromium.said() == []
-    assert chromium.asked_for() == []
+    assert chromium.said() == chromium.asked_for() == []
     assert chromium.run("return performance.getEntriesByType('resource').length") == 0
 
 
 def test_a_history_is_drawn_with_its_bands(chromium: Browser, tmp_path: Path) -> None:
+    """Of its levels."""
     store, page = tmp_path / "results.db", tmp_path / "history.html"
     with Store.open(store) as opened:
         put_nights(opened, 20, 1, lambda number, _: 0.9 if number >= 12 else 1.0)
     ioplan("history", "--store", store, "--format", "html", "-o", page)
     chromium.said(), chromium.asked_for()
     (id,) = drawn(chromium, page)
-    assert chromium.run(f"return document.getElementById('{id}').dataset.kind") == (
-        "history"
-    )
-    assert chromium.run(COLORED, id) > 40
+    kind = "return document.getElementById(arguments[0]).dataset.kind"
+    assert chromium.run(kind, id) == "history" and chromium.run(COLORED, id) > 40
     assert chromium.said() == chromium.asked_for() == []
 
 
@@ -89,9 +99,7 @@ def test_only_what_is_near_is_drawn(chromium: Browser, single: Report) -> None:
 def test_each_switch_changes_its_chart(chromium: Browser, single: Report) -> None:
     switched = set()
     for id in drawn(chromium, single.page):
-        script = """return [...document.getElementById(arguments[0])
-          .querySelectorAll(".tools button")].map((b) => b.textContent)"""
-        for text in chromium.run(script, id):
+        for text in texts(chromium, f"#{id} .tools button"):
             if ": " not in text:
                 continue
             before = chromium.chart(id, SHOWN)
@@ -99,76 +107,77 @@ def test_each_switch_changes_its_chart(chromium: Browser, single: Report) -> Non
             assert chromium.chart(id, SHOWN) != before, (id, text)
             assert chromium.run(COLORED, id) > 40, (id, text)
             switched.add(text.partition(":")[0])
-    assert switched == {"x", "y", "color"}
-    assert chromium.said() == []
+    assert switched == {"x", "y", "color"} and chromium.said() == []
+
+
+PLACES = """return [...document.getElementById(arguments[0])
+  .querySelectorAll(".role-axis-label text")]
+  .map((t) => [t.textContent, t.getBoundingClientRect()])
+  .filter(([text, box]) => /^[0-9]+$/.test(text))
+  .map(([text, box]) => [Number(text), box.left, box.top])"""
 
 
 def test_queue_depths_stand_in_their_order(chromium: Browser, single: Report) -> None:
     id = drawn_one(chromium, single.page, "Throughput by queue depth")
-    script = """return [...document.getElementById(arguments[0])
-      .querySelectorAll(".role-axis-label text")]
-      .map((t) => [t.textContent, t.getBoundingClientRect()])
-      .filter(([text, box]) => /^[0-9]+$/.test(text))
-      .map(([text, box]) => [Number(text), box.left, box.top])"""
-    labels = chromium.run(script, id)
+    labels = chromium.run(PLACES, id)
     lowest = max(top for _, _, top in labels)
     along = sorted((left, qd) for qd, left, top in labels if abs(top - lowest) < 3)
     assert [qd for _, qd in along] == [1, 2, 4, 8, 16, 32, 64, 128]
 
 
-def test_bars_stand_side_by_side(chromium: Browser, simulated: Report) -> None:
-    script = """
-    return [...document.querySelectorAll('figure[data-kind="bars"]')].map((figure) => {
-      const bars = [...figure.querySelectorAll("path[aria-roledescription='bar']")];
-      const lefts = bars.map((bar) => Math.round(bar.getBoundingClientRect().left));
-      return [bars.length, new Set(lefts).size];
-    });"""
+BARS = """
+return [...document.querySelectorAll('figure[data-kind="bars"]')].map((figure) => {
+  const bars = [...figure.querySelectorAll("path[aria-roledescription='bar']")];
+  const lefts = bars.map((bar) => Math.round(bar.getBoundingClientRect().left));
+  return [bars.length, new Set(lefts).size];
+});"""
+TOPS = """
+return figures.map((figure) => [...figure.querySelectorAll(".cell .role-title text")]
+    .map((text) => Math.round(text.getBoundingClientRect().top)))
+  .filter((tops) => tops.length > 1);"""
+NAMELESS = """
+const named = (e) => e.getAttribute("aria-label")
+  || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent
+  || e.closest("label")?.textContent || e.textContent.trim();
+const all = "button, select, input, figure[data-kind], .plot, nav, aside, summary";
+return [...document.querySelectorAll(all)].filter((e) => !named(e))
+  .map((e) => e.outerHTML.slice(0, 80));"""
+LEVELS = "return [...document.querySelectorAll('h1,h2,h3')].map((h) => +h.tagName[1])"
+LANDMARKS = """
+const named = [...document.querySelectorAll("aside, nav, section[aria-label]")];
+return named.map((one) => `${one.localName} ${one.getAttribute("aria-label")
+  ?? document.getElementById(one.getAttribute("aria-labelledby"))?.textContent}`);"""
+
+
+def test_bars_and_panels_stand_where_they_belong(
+    chromium: Browser, simulated: Report
+) -> None:
+    """Bars side by side, panels as sessions are, their names in one line: however far
+    the marks below reach up."""
     looked_at(chromium, simulated.page)
-    found = chromium.run(script)
+    found = chromium.run(BARS)
     assert [2, 2] in found  # the largest latency of either session, averaged
     assert all(bars == places for bars, places in found)
-
-
-def test_panels_are_in_the_sessions_order(chromium: Browser, simulated: Report) -> None:
-    looked_at(chromium, simulated.page)
-    names = chromium.run(
-        "return [...document.querySelectorAll('#sessions input')].map((i) => i.value)"
+    id, names = (
+        figure(chromium, "IOPS by queue depth and read share"),
+        sessions_of(chromium),
     )
-    id = figure(chromium, "IOPS by queue depth and read share")
-    script = """return [...document.getElementById(arguments[0])
-      .querySelectorAll(".column_header text, .row_header text, .cell .role-title text")]
-      .map((text) => text.textContent)"""
-    shown = [text for text in chromium.run(script, id) if text in names]
-    assert shown == names
-
-
-def test_names_of_panels_are_in_line(chromium: Browser, simulated: Report) -> None:
-    """However far the marks below reach up."""
-    looked_at(chromium, simulated.page)
-    script = """
-    return figures.map((figure) => [...figure.querySelectorAll(".cell .role-title text")]
-        .map((text) => Math.round(text.getBoundingClientRect().top)))
-      .filter((tops) => tops.length > 1);"""
-    rows = chromium.run(script)
+    heads = (".column_header text", ".row_header text", ".cell .role-title text")
+    panels = texts(chromium, ",".join(f"#{id} {one}" for one in heads))
+    assert [text for text in panels if text in names] == names
+    rows = chromium.run(TOPS)
     assert rows and all(len(set(tops)) == 1 for tops in rows), rows
 
 
 def test_everything_has_a_name(chromium: Browser, simulated: Report) -> None:
-    """What a screen reader says: of figures, buttons, choices, plots."""
+    """What a screen reader says: of figures, buttons, choices, plots; landmarks have
+    names of their own."""
     looked_at(chromium, simulated.page)
-    script = """
-    const named = (e) => e.getAttribute("aria-label")
-      || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent
-      || e.closest("label")?.textContent || e.textContent.trim();
-    const all = "button, select, input, figure[data-kind], .plot, nav, aside, summary";
-    return [...document.querySelectorAll(all)].filter((e) => !named(e))
-      .map((e) => e.outerHTML.slice(0, 80));"""
-    assert chromium.run(script) == []
-    levels = chromium.run(
-        "return [...document.querySelectorAll('h1,h2,h3')].map((h) => +h.tagName[1])"
-    )
-    assert levels.count(1) == 1
-    assert all(b - a <= 1 for a, b in pairwise(levels))
+    assert chromium.run(NAMELESS) == []
+    levels = chromium.run(LEVELS)
+    assert levels.count(1) == 1 and all(b - a <= 1 for a, b in pairwise(levels))
+    landmarks = chromium.run(LANDMARKS)
+    assert len(landmarks) > 3 and len(set(landmarks)) == len(landmarks)
 
 
 @pytest.mark.long_but_first
@@ -177,7 +186,7 @@ def test_it_fits_with_all_labels(
     chromium: Browser, simulated: Report, width: int
 ) -> None:
     drawn(chromium, simulated.page, width)
-    assert chromium.run("return document.documentElement.scrollWidth") <= width
+    assert chromium.run(WIDER) <= 0
     assert chromium.run(CUT) == []
 
 
@@ -199,11 +208,15 @@ def test_dark_and_light(chromium: Browser, single: Report) -> None:
         feature = {"name": "prefers-color-scheme", "value": theme}
         chromium.tell("Emulation.setEmulatedMedia", features=[feature])
         seen.append((chromium.run(ground), chromium.chart(id, SHOWN)))
-    assert seen[0][0] != seen[1][0]
-    assert seen[0][1] != seen[1][1]
+    light, dark = seen
+    assert light[0] != dark[0] and light[1] != dark[1]
     chromium.run("document.getElementById('theme').click()")  # auto, then light
-    assert chromium.run(ground) == seen[0][0]
+    assert chromium.run(ground) == light[0]
     chromium.tell("Emulation.setEmulatedMedia", features=[])
+
+
+NEAR = """return figures.filter((f) =>
+  f.dataset.drawn !== undefined || !f.querySelector('.plot')).length"""
 
 
 @pytest.mark.long
@@ -211,37 +224,34 @@ def test_it_prints_with_all_its_charts(chromium: Browser, single: Report) -> Non
     chromium.open(single.page)
     before = chromium.run("return near.size")
     chromium.tell("Page.printToPDF", printBackground=True)
-    count = "return figures.filter((f) => f.dataset.drawn !== undefined || !f.querySelector('.plot')).length"
-    assert before < chromium.run(count) == chromium.run("return figures.length")
+    assert before < chromium.run(NEAR) == chromium.run("return figures.length")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["svg", "png"])
 def test_a_chart_alone_is_what_the_page_saves(
-    kind: str, chromium: Browser, single: Report, tmp_path: Path
+    chromium: Browser, single: Report, tmp_path: Path
 ) -> None:
-    out = tmp_path / f"chart.{kind}"
-    call = ("report", single.sessions[0], "--store", single.store, "-o", out)
-    done = ioplan(*call, "--chart", "throughput by queue depth")
-    assert done.code == 0, done.err
-    data = out.read_bytes()
-    if kind == "png":
-        assert data.startswith(b"\x89PNG") and data[16:24] == struct.pack(
-            ">II", 2400, 1350
-        )
-        return
+    def saved(name: str, *words: str) -> Done:
+        call = ("report", single.sessions[0], "--store", single.store, "--force")
+        return ioplan(*call, "-o", tmp_path / name, "--chart", *words)
+
+    title = "throughput by queue depth"
+    for name in ("chart.png", "chart.svg"):
+        done = saved(name, title)
+        assert done.code == 0, done.err
+    png, svg = ((tmp_path / f"chart.{kind}").read_bytes() for kind in ("png", "svg"))
+    assert png.startswith(b"\x89PNG") and png[16:24] == struct.pack(">II", 2400, 1350)
     id = drawn_one(chromium, single.page, "Throughput by queue depth")
-    saved = "return picture(known.get(arguments[0] + '-data')).then(svgText)"
+    shown = "return picture(known.get(arguments[0] + '-data')).then(svgText)"
     plain = re.compile(rb'id="gradient_\d+"|clip\d+')
-    assert plain.sub(b"", data) == plain.sub(b"", chromium.run(saved, id).encode())
-    done = ioplan(*call, "--force", "--chart", "no such chart")
-    assert done.code == 2 and "'Throughput by queue depth'" in done.err.replace(
-        ": T", "'T"
-    )
-    done = ioplan(*call[:-1], tmp_path / "x.gif", "--chart", "throughput")
-    assert done.code == 2 and "-o x.svg" in done.err
-    done = ioplan(*call, "--chart", "throughput by", "--badge")
-    assert done.code == 2 and "choose one" in done.err
+    assert plain.sub(b"", svg) == plain.sub(b"", chromium.run(shown, id).encode())
+    for name, words, said in (
+        ("chart.svg", ["no such chart"], "Throughput by queue depth'"),
+        ("x.gif", ["throughput"], "-o x.svg"),
+        ("chart.svg", ["throughput by", "--badge"], "choose one"),
+    ):
+        done = saved(name, *words)
+        assert done.code == 2 and said in done.err
 
 
 EVIL = (
@@ -261,8 +271,8 @@ HOSTILE = {
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report of a session whose every text is hostile."""
-    tmp_path = tmp_path_factory.mktemp("hostile")
-    store = tmp_path / "results.db"
+    folder = tmp_path_factory.mktemp("hostile")
+    store, page = folder / "results.db", folder / "report.html"
     runs = [
         run(seq, test=EVIL, cell={"qd": qd, EVIL: EVIL + qd}, **HOSTILE)
         for seq, qd in enumerate(("1", "2", EVIL), start=1)
@@ -270,29 +280,23 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lost = run(4, test=EVIL, status="failed", message=EVIL)
     about = {"plan": EVIL, "plan_file": EVIL, "backend": EVIL, "target": EVIL}
     put(store, *runs, lost, **about)
-    done = ioplan("report", "last", "--store", store, "-o", tmp_path / "report.html")
+    done = ioplan("report", "last", "--store", store, "-o", page)
     assert done.code == 0, done.err
-    return tmp_path / "report.html"
+    return page
 
 
 def test_no_script_of_theirs_runs(chromium: Browser, page: Path) -> None:
+    """Their words are seen."""
     chromium.said()
-    chromium.open(page)
-    chromium.run("figures.forEach(come)")
+    drawn(chromium, page)
     chromium.run(
         "document.querySelectorAll('details').forEach((d) => { d.open = true })"
     )
     assert chromium.run("return window.hacked") is None
     assert chromium.run("return document.images.length") == 0
     kinds = chromium.run("return [...document.scripts].map((s) => s.type)")
-    assert kinds.count("") == 2
-    assert chromium.said() == []
-
-
-def test_their_words_are_seen(chromium: Browser, page: Path) -> None:
-    chromium.open(page)
-    heading = chromium.run("return document.querySelector('h1').textContent")
-    assert heading == f"SIMULATED {EVIL}"
+    assert kinds.count("") == 2 and chromium.said() == []
+    assert texts(chromium, "h1") == [f"SIMULATED {EVIL}".strip()]
     shown = chromium.run("return document.body.innerText")
     assert shown.count("window.hacked=1") > 8
 
@@ -300,12 +304,10 @@ def test_their_words_are_seen(chromium: Browser, page: Path) -> None:
 @pytest.mark.long
 def test_a_script_that_is_put_in_cannot_run(chromium: Browser, page: Path) -> None:
     """The policy holds even where the escaping would not."""
-    broken = page.with_name("broken.html")
-    text = page.read_text()
-    assert "<main id=" in text
-    broken.write_text(
-        text.replace("<main id=", "<script>window.hacked=4</script><main id=", 1)
-    )
+    broken, main = page.with_name("broken.html"), "<main id="
+    script = f"<script>window.hacked=4</script>{main}"
+    assert main in page.read_text()
+    broken.write_text(page.read_text().replace(main, script, 1))
     chromium.open(broken)
     assert chromium.run("return window.hacked") is None
     assert any("Content Security Policy" in line for line in chromium.said())
