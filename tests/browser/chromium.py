@@ -9,8 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from command import ioplan, plan_file
 from msgspec import Struct
 from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from sim_batches import rough
 
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
 
@@ -31,6 +35,18 @@ class Report(Struct, frozen=True):
     page: Path
     store: Path
     sessions: list[str]
+
+
+def reported(folder: Path, text: str, size: str, code: int = 0) -> Report:
+    """The report of a plan that has run on a simulated drive."""
+    page, place = folder / "report.html", ("--store", folder / "results.db")
+    call = ("run", plan_file(folder, text), "--backend", "sim", "--create", size, "-q")
+    with rough():
+        done = ioplan(*call, *place)
+    assert done.code == code, done.err
+    done = ioplan("report", "last", *place, "-o", page)
+    assert done.code == 0, done.err
+    return Report(page, folder / "results.db", ["last"])
 
 
 class Browser:
@@ -196,3 +212,16 @@ def click(chromium: Browser, id: str, text: str) -> None:
     script = """[...document.getElementById(arguments[0]).querySelectorAll("button")]
       .find((button) => button.textContent === arguments[1]).click()"""
     chromium.run(script, id, text)
+
+
+RING = "#{} .plot path[aria-roledescription='point'][stroke='#888888']"
+"""The mark around the point that is looked at, in a figure."""
+
+
+def dragged(chromium: Browser, id: str, share: float) -> None:
+    """Drag from the middle of a figure's plot over that share of its width."""
+    (plot,) = chromium.driver.find_elements(By.CSS_SELECTOR, f"#{id} .plot svg")
+    chromium.run("arguments[0].scrollIntoView({block: 'center'})", plot)
+    drag = ActionChains(chromium.driver).move_to_element_with_offset(plot, 0, -60)
+    across = min(share * plot.size["width"], plot.size["width"] / 2 - 20)
+    drag.click_and_hold().move_by_offset(int(across), 5).release().perform()

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from chromium import Browser, Report, click, drawn_one, figure
-from command import ioplan
-from selenium.webdriver.common.action_chains import ActionChains
+from chromium import (
+    Browser,
+    Report,
+    choose,
+    click,
+    dragged,
+    drawn_one,
+    figure,
+    reported,
+    sessions_of,
+    table_of_runs,
+    texts,
+)
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sessions import SLOW, SWEPT
-from sim_batches import rough
 
 from ioplan.results.report import league_of
 from ioplan.results.store import Store
@@ -44,15 +52,7 @@ test "All of it" {
 @pytest.fixture(scope="module")
 def unmet(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """28 cells in which nothing that was expected held."""
-    folder = tmp_path_factory.mktemp("unmet")
-    plan, store, page = (folder / name for name in ("p.ioplan", "r.db", "r.html"))
-    plan.write_text(FAILS)
-    where = ("--store", store)
-    run = ("run", plan, "--backend", "sim", "--create", "64MiB", "-q", *where)
-    with rough():
-        assert ioplan(*run).code == 1
-    assert ioplan("report", "last", "-o", page, *where).code == 0
-    return Report(page, store, ["last"])
+    return reported(tmp_path_factory.mktemp("unmet"), FAILS, "64MiB", code=1)
 
 
 @pytest.mark.long
@@ -60,53 +60,35 @@ def unmet(tmp_path_factory: pytest.TempPathFactory) -> Report:
 def test_each_test_has_a_figure_on_the_first_screen(
     chromium: Browser, which: str, request: pytest.FixtureRequest
 ) -> None:
-    report: Report = request.getfixturevalue(which)
-    chromium.open(report.page, 1280, HEIGHT)
-    rows = chromium.run(SHOWN)
-    tests = "return [...document.querySelectorAll('section.test h2')].map((h) => h.innerText.trim())"
-    titles = chromium.run(tests)
-    shown = [row for row in rows if row["bottom"] <= HEIGHT]
+    """What failed is told in a few lines: of 56 expectations that did not hold the
+    first chart is on the second screen. A league has a base, and ranks."""
+    chromium.open(request.getfixturevalue(which).page, 1280, HEIGHT)
+    titles = chromium.run(TITLES)
+    shown = [row for row in chromium.run(SHOWN) if row["bottom"] <= HEIGHT]
     assert [row["head"] for row in shown if row["head"]] == titles
     assert all(row["figures"] for row in shown)
+    if which == "unmet":
+        assert len(texts(chromium, "section.test > .judged li")) <= 6
+        assert chromium.run(CHART_TOP) < 2 * HEIGHT
+    if which == "simulated":
+        text = chromium.run("return document.querySelector('#main > nav').innerText")
+        assert all(part in text for part in ("Geometric mean", "base, rank", "×"))
+        assert text.count("rank ") == 2
 
 
-@pytest.mark.long
-def test_what_failed_is_told_in_a_few_lines(chromium: Browser, unmet: Report) -> None:
-    """56 expectations did not hold; the first chart is on the second screen."""
-    chromium.open(unmet.page, 1280, HEIGHT)
-    lines = "return document.querySelectorAll('section.test > .judged li').length"
-    assert chromium.run(lines) <= 6
-    top = "return document.querySelector('figure.chart').getBoundingClientRect().top"
-    assert chromium.run(top) < 2 * HEIGHT
-
-
-@pytest.mark.long
-def test_a_league_has_a_base_and_ranks(chromium: Browser, simulated: Report) -> None:
-    chromium.open(simulated.page, 1280, HEIGHT)
-    text = chromium.run("return document.querySelector('#main > nav').innerText")
-    assert "Geometric mean" in text
-    assert "base, rank" in text
-    assert text.count("rank ") == 2
-    assert "×" in text
+TITLES = """return [...document.querySelectorAll('section.test h2')]
+  .map((h) => h.innerText.trim())"""
+CHART_TOP = "return document.querySelector('figure.chart').getBoundingClientRect().top"
 
 
 def test_the_tests_of_a_long_page_are_listed(chromium: Browser, tmp_path: Path) -> None:
-    plan, page = tmp_path / "a.ioplan", tmp_path / "a.html"
-    tests = "".join(
+    """Beside it, and the one that is read is marked."""
+    plan = "".join(
         f'test "T{n}" {{ run random 4KiB 100/0 for 20ms\n vary qd in 1, 2 }}\n'
         for n in range(4)
     )
-    plan.write_text(tests)
-    store = ("--store", tmp_path / "a.db")
-    assert (
-        ioplan("run", plan, "--backend", "sim", "--create", "16MiB", *store).code == 0
-    )
-    assert ioplan("report", "last", *store, "-o", page).code == 0
-    chromium.open(page, width=1600)
-    links = """
-      return [...document.querySelectorAll(".side a")].map((a) => a.textContent.trim())
-    """
-    assert chromium.run(links) == ["Results", "T0", "T1", "T2", "T3"]
+    chromium.open(reported(tmp_path, plan, "16MiB").page, width=1600)
+    assert texts(chromium, ".side a") == ["Results", "T0", "T1", "T2", "T3"]
     apart = """
       const [side, main] = [".side", "main"].map(
         (name) => document.querySelector(name).getBoundingClientRect());
@@ -114,11 +96,8 @@ def test_the_tests_of_a_long_page_are_listed(chromium: Browser, tmp_path: Path) 
     """
     assert chromium.run(apart)
     chromium.run("document.getElementById('test-3').scrollIntoView()")
-    current = (
-        "return document.querySelector('.side [aria-current]')?.textContent.trim()"
-    )
     deadline_s = time.monotonic() + 20
-    while chromium.run(current) != "T2":
+    while texts(chromium, ".side [aria-current]") != ["T2"]:
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
     chromium.size(390)
@@ -132,18 +111,11 @@ return [...document.querySelectorAll("#main > nav .glance tr")].map((row) =>
 
 
 def test_a_select_changes_the_ratios(chromium: Browser, simulated: Report) -> None:
+    """That below the ranking."""
     chromium.open(simulated.page, 1280, HEIGHT)
-    labels = chromium.run(
-        "return [...document.querySelectorAll('#sessions input')].map((one) => one.value)"
-    )
+    one, other = sessions_of(chromium)
     before = chromium.run(RATIOS)
-    choose = """
-      const select = [...document.querySelectorAll("select")].find(
-        (one) => [...one.options].some(({ text }) => text === "no ratios"));
-      select.value = arguments[0];
-      select.dispatchEvent(new Event("change"));
-    """
-    chromium.run(choose, labels[1])
+    choose(chromium, "no ratios", other)
     after = chromium.run(RATIOS)
     figures = [(a, b) for a, b in zip(before, after, strict=True) if len(a) == 2]
     assert len(figures) > 4
@@ -152,24 +124,23 @@ def test_a_select_changes_the_ratios(chromium: Browser, simulated: Report) -> No
             assert first[0].startswith("base") and second[1].startswith("base")
             product = float(first[1][:-1]) * float(second[0][:-1])
             assert product == pytest.approx(1, abs=0.02)
-    note = chromium.run("return document.querySelector('.glance-note').textContent")
-    assert f"Ratios are to {labels[1]};" in note
-    chromium.run(choose, labels[0])
+    (note, *_) = texts(chromium, ".glance-note")
+    assert f"Ratios are to {other};" in note
+    choose(chromium, "no ratios", one)
     assert chromium.run(RATIOS) == before
 
 
 def test_on_a_phone_no_figure_is_cut_off(chromium: Browser, simulated: Report) -> None:
+    """Of a session."""
     chromium.open(simulated.page, 390, 844)
-    outside = """
+    cells = """
       const edge = document.querySelector("#main > nav").getBoundingClientRect().right;
-      const cells = [...document.querySelectorAll("#main > nav .glance td")];
-      return [cells.length, cells.filter((td) => td.scrollWidth > td.clientWidth
-        || td.getBoundingClientRect().right > edge).map((td) => td.textContent)];
+      return [...document.querySelectorAll("#main > nav .glance td")].map((td) => [
+        td.dataset.label, td.scrollWidth > td.clientWidth
+        || td.getBoundingClientRect().right > edge]);
     """
-    count, cut = chromium.run(outside)
-    assert count > 8 and cut == []
-    named = "return [...document.querySelectorAll('#main > nav .glance td')].map((td) => td.dataset.label)"
-    assert all(chromium.run(named))
+    found = chromium.run(cells)
+    assert len(found) > 8 and all(label and not cut for label, cut in found)
 
 
 RANKED = """
@@ -188,15 +159,13 @@ return [...by.options].map((option) => {
 
 
 def test_sessions_rank_by_any_headline(chromium: Browser, simulated: Report) -> None:
-    """The lengths of the bars are as the figures of the store, the best first."""
+    """The lengths of the bars are as the figures of the store, the best first; a hidden
+    session has none."""
     with Store.open(simulated.store) as store:
-        sessions = [store.session(one) for one in simulated.sessions]
-        league = league_of(store, sessions)
+        league = league_of(store, [store.session(one) for one in simulated.sessions])
     assert league
     known = {
-        f"{one.test}: {one.name}": {
-            label: headline.value for label, headline in one.of.items()
-        }
+        f"{one.test}: {one.name}": {label: h.value for label, h in one.of.items()}
         for one in league.contests
     }
     chromium.open(simulated.page, 1280, HEIGHT)
@@ -206,28 +175,14 @@ def test_sessions_rank_by_any_headline(chromium: Browser, simulated: Report) -> 
         assert shown == 1
         values = [known[name][label] for label, _, _ in bars]
         assert values == sorted(values, reverse=more)
-        (first, second), widths = values[:2], [width for _, _, width in bars]
-        assert widths[0] / widths[1] == pytest.approx(first / second, rel=0.01)
-
-
-@pytest.mark.long
-def test_a_hidden_session_has_no_bar(chromium: Browser, simulated: Report) -> None:
-    chromium.open(simulated.page, 1280, HEIGHT)
+        (first, second), (wide, narrow) = values[:2], [bar[2] for bar in bars[:2]]
+        assert wide / narrow == pytest.approx(first / second, rel=0.01)
+    every = len(texts(chromium, ".bars li"))
     chromium.run("document.querySelector('#sessions input').click()")
-    bars = "return [...document.querySelectorAll('.bars li')].filter((li) => !li.hidden).length"
-    every = chromium.run("return document.querySelectorAll('.bars li').length")
-    assert chromium.run(bars) == every / 2
+    assert len(texts(chromium, ".bars li:not([hidden])")) == every / 2
 
 
 TITLE = "IOPS by queue depth"
-
-TABLE = """
-const details = document.querySelector(".runs details");
-details.open = true;
-if (!details.querySelector("table")) fillTable(details);
-return [...details.querySelectorAll("tbody tr")]
-  .map((tr) => [...tr.children].map((cell) => cell.textContent));
-"""
 
 
 def shown_x(chromium: Browser, id: str) -> set[float]:
@@ -242,32 +197,44 @@ def typed(chromium: Browser, label: str, text: str) -> None:
     field.send_keys(text)
 
 
-def hide_all_but(chromium: Browser, words: str) -> Any:
-    typed(chromium, "Filter sessions", words)
-    return chromium.run("return about.sources.length - hidden.size")
+def at_address(chromium: Browser, page: Path, address: str) -> None:
+    """As somebody opens it who was sent it."""
+    chromium.driver.get("about:blank")
+    chromium.driver.get(f"{page.as_uri()}{address}")
+    chromium.run("figures.forEach(come)")
 
 
 @pytest.mark.long
 def test_tables_sort_and_filter(chromium: Browser, drives: Report) -> None:
     """By what a column means: axes in their order, figures by size."""
     chromium.open(drives.page)
-    rows = chromium.run(TABLE)
+    rows = table_of_runs(chromium)
     assert len(rows) == 30 * len(SWEPT)
     for key, name in ((1, "queue depth"), (2, "IOPS")):
-        head = chromium.driver.find_element(
-            By.CSS_SELECTOR, f".runs [aria-label='Sort by {name}']"
-        )
-        for sign in (1, -1):
+        sort = f".runs [aria-label='Sort by {name}']"
+        head = chromium.driver.find_element(By.CSS_SELECTOR, sort)
+        for down in (False, True):
             head.send_keys(Keys.ENTER)
-            found = [float(row[key].replace(",", "")) for row in chromium.run(TABLE)]
-            assert found == sorted(found, reverse=sign < 0)
+            shown = table_of_runs(chromium)
+            found = [float(row[key].replace(",", "")) for row in shown]
+            assert found == sorted(found, reverse=down)
     assert head.find_element(By.XPATH, "..").get_attribute("aria-sort") == "descending"
     chromium.run("document.querySelector('.runs [type=search]').focus()")
     typed(chromium, "Filter rows", f"drive {SLOW:02}")
-    shown = chromium.run(TABLE)
+    shown = table_of_runs(chromium)
     assert len(shown) < len(rows) / 2
     assert all(f"{SLOW:02}" in " ".join(row) for row in shown)
     assert [row[0] for row in shown].count(f"Drive {SLOW:02}") == len(SWEPT)
+
+
+CHANGE = """const chart = chartOf(document.getElementById(arguments[0]));
+  keep(chart, "Drive 13"); chart.chosen = "together"; zoomTo(chart, [2, 4]);
+  document.querySelector(".runs .sort").click();"""
+STATE = """const chart = chartOf(document.getElementById(arguments[0]));
+  const { sort } = tableViews.get(document.querySelector(".runs details").dataset.rows);
+  return [chart.lit, chart.mode, chart.state.y, chart.zoom, sort, location.hash,
+    about.sources.length - hidden.size,
+    [...document.querySelectorAll("#sessions input:checked")].length]"""
 
 
 @pytest.mark.long
@@ -275,29 +242,18 @@ def test_the_address_keeps_what_was_chosen(chromium: Browser, drives: Report) ->
     """Sessions, scale, way of drawing, highlight, zoom, and the table's order."""
     id = drawn_one(chromium, drives.page, TITLE)
     assert chromium.run("return location.hash") == ""
-    assert hide_all_but(chromium, "f1 k01") == 5
+    typed(chromium, "Filter sessions", "f1 k01")
+    assert chromium.run("return about.sources.length - hidden.size") == 5
     click(chromium, id, "y: linear")
-    script = """const chart = chartOf(document.getElementById(arguments[0]));
-      keep(chart, "Drive 13"); chart.chosen = "together"; zoomTo(chart, [2, 4]);
-      document.querySelector(".runs .sort").click();"""
-    chromium.run(TABLE)
-    chromium.run(script, id)
+    table_of_runs(chromium)
+    chromium.run(CHANGE, id)
     hash = chromium.run("return location.hash")
-    chromium.driver.get("about:blank")
-    chromium.driver.get(f"{drives.page.as_uri()}{hash}")
-    chromium.run("figures.forEach(come)")
-    chromium.run(TABLE)
-    state = """const chart = chartOf(document.getElementById(arguments[0]));
-      const { sort } = tableViews.get(document.querySelector(".runs details").dataset.rows);
-      return [chart.lit, chart.mode, chart.state.y, chart.zoom, sort, location.hash,
-        about.sources.length - hidden.size,
-        [...document.querySelectorAll("#sessions input:checked")].length]"""
+    at_address(chromium, drives.page, hash)
+    table_of_runs(chromium)
     sort = {"at": 0, "up": True}
-    assert chromium.run(state, id) == [
-        *("Drive 13", "together", "log", [2, 4], sort, hash, 5, 5)
-    ]
-    assert shown_x(chromium, id) == {2, 4}
-    assert chromium.said() == []
+    chosen = ["Drive 13", "together", "log", [2, 4], sort, hash, 5, 5]
+    assert chromium.run(STATE, id) == chosen
+    assert shown_x(chromium, id) == {2, 4} and chromium.said() == []
 
 
 WRONG = (
@@ -308,13 +264,10 @@ WRONG = (
 
 
 def test_a_wrong_address_does_nothing(chromium: Browser, drives: Report) -> None:
-    chromium.driver.get("about:blank")
-    chromium.driver.get(f"{drives.page.as_uri()}{WRONG}")
-    id = figure(chromium, TITLE)
-    chromium.run("come(document.getElementById(arguments[0]))", id)
-    assert len(chromium.run(TABLE)) == 30 * len(SWEPT)
+    at_address(chromium, drives.page, WRONG)
+    assert len(table_of_runs(chromium)) == 30 * len(SWEPT)
     assert chromium.run("return [hidden.size, compared.base]") == [0, ""]
-    assert shown_x(chromium, id) == {int(qd) for qd in SWEPT}
+    assert shown_x(chromium, figure(chromium, TITLE)) == {int(qd) for qd in SWEPT}
     assert chromium.said() == []
 
 
@@ -322,11 +275,7 @@ def test_a_wrong_address_does_nothing(chromium: Browser, drives: Report) -> None
 def test_a_drag_zooms_and_a_button_goes_back(chromium: Browser, drives: Report) -> None:
     """From the middle of the plot to its right end, on a logarithmic axis."""
     id = drawn_one(chromium, drives.page, TITLE)
-    (plot,) = chromium.driver.find_elements(By.CSS_SELECTOR, f"#{id} .plot svg")
-    chromium.run("arguments[0].scrollIntoView({block: 'center'})", plot)
-    width = plot.size["width"]
-    drag = ActionChains(chromium.driver).move_to_element_with_offset(plot, 0, -60)
-    drag.click_and_hold().move_by_offset(int(width / 2) - 20, 5).release().perform()
+    dragged(chromium, id, 0.5)
     assert shown_x(chromium, id) == {4, 8}
     click(chromium, id, "whole range")
     assert shown_x(chromium, id) == {1, 2, 4, 8}

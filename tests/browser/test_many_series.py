@@ -7,22 +7,20 @@ from statistics import median
 from typing import Any
 
 import pytest
-from chromium import Browser, Report, drawn_one
+from chromium import RING, WIDER, Browser, Report, choose, drawn_one, texts
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sessions import LEAST_IOPS, SLOW, SWEPT, drive_iops
 
 pytestmark = pytest.mark.slow
+
 TITLE = "IOPS by queue depth"
+
 DRAWN = """
 { mode: chart.mode, rows: drawnRows(chart), named: chart.named ?? [],
   note: chart.figure.querySelector(".made").textContent }
 """
-CHOOSE = """
-const select = document.querySelector(`#${arguments[0]} [aria-label="${arguments[1]}"]`);
-select.value = arguments[2];
-select.dispatchEvent(new Event("change"));
-"""
+
 SHOW_ONLY = """
 document.querySelectorAll("#sessions input[type=checkbox]").forEach((input, i) => {
   if (input.checked === i < arguments[0]) return;
@@ -30,6 +28,7 @@ document.querySelectorAll("#sessions input[type=checkbox]").forEach((input, i) =
   input.dispatchEvent(new Event("change", { bubbles: true }));
 });
 """
+
 WAYS = "How to draw many series"
 
 
@@ -37,27 +36,27 @@ def shown(chromium: Browser, id: str) -> Any:
     return chromium.chart(id, DRAWN.strip())
 
 
+ENDS = """return [...document.querySelectorAll(
+    `#${arguments[0]} .plot .mark-text.role-mark text`)]
+  .map((text) => [text.textContent, text.getBoundingClientRect().top])"""
+
+
 @pytest.mark.long
 def test_many_are_a_median_and_outliers(chromium: Browser, drives: Report) -> None:
+    """With a band; outliers are named."""
     id = drawn_one(chromium, drives.page, TITLE)
-    found = shown(chromium, id)
-    assert found["mode"] == "spread"
-    assert found["named"] == [f"Drive {SLOW:02}"]
+    found, slow = shown(chromium, id), f"Drive {SLOW:02}"
+    assert found["mode"] == "spread" and found["named"] == [slow]
     assert "median of 30 sessions" in found["note"]
     middles = {r["x"]: r["y"] for r in found["rows"] if r.get("role") == "spread"}
     assert middles == {
         int(qd): median(drive_iops(number, qd) for number in range(30)) for qd in SWEPT
     }
-    chromium.run(CHOOSE, id, "Which series to highlight", "Drive 20")
-    assert sorted(shown(chromium, id)["named"]) == [f"Drive {SLOW:02}", "Drive 20"]
-    ends = chromium.run(
-        "return [...document.querySelectorAll(`#${arguments[0]} .plot .mark-text.role-mark text`)]"
-        ".map((text) => text.textContent)",
-        id,
-    )
-    ring = f"#{id} .plot path[aria-roledescription='point'][stroke='#888888']"
-    assert not chromium.driver.find_elements(By.CSS_SELECTOR, ring)
-    assert sorted(ends) == [f"Drive {SLOW:02}", "Drive 20", f"iops > {LEAST_IOPS:_}"]
+    choose(chromium, "Which series to highlight", "Drive 20", f"#{id}")
+    assert sorted(shown(chromium, id)["named"]) == [slow, "Drive 20"]
+    assert texts(chromium, RING.format(id)) == []
+    ends = sorted(text for text, _ in chromium.run(ENDS, id))
+    assert ends == [slow, "Drive 20", f"iops > {LEAST_IOPS:_}"]
     assert chromium.said() == []
 
 
@@ -70,49 +69,38 @@ def test_fewer_have_panels_and_few_share_one(chromium: Browser, drives: Report) 
     assert found["mode"] == "apart"
     assert {row["panel"] for row in found["rows"]} == set(range(12))
     backs = [row for row in found["rows"] if row.get("role") == "back"]
-    assert len(backs) == 12 * len(SWEPT)
-    script = "return document.documentElement.scrollWidth - innerWidth"
-    assert chromium.run(script) <= 0
+    assert len(backs) == 12 * len(SWEPT) and chromium.run(WIDER) <= 0
     chromium.run(SHOW_ONLY, 3)
     assert shown(chromium, id)["mode"] == "together"
-    chromium.run(CHOOSE, id, WAYS, "apart")
+    choose(chromium, WAYS, "apart", f"#{id}")
     assert shown(chromium, id)["mode"] == "apart"
     assert chromium.said() == []
 
 
+OPACITIES = """return [...document.querySelectorAll(
+  `#${arguments[0]} .plot .mark-line path`)].map((p) => +(p.getAttribute("opacity") ?? 1))"""
+
+
 @pytest.mark.long
 def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
-    """By its name at the chart, or its entry in the legend."""
-    id = drawn_one(chromium, drives.page, TITLE)
-    chromium.run(SHOW_ONLY, 3)
-    opacities = """return [...document.querySelectorAll(
-      `#${arguments[0]} .plot .mark-line path`)].map((p) => p.getAttribute("opacity") ?? "1")"""
-    assert chromium.run(opacities, id) == ["1", "1", "1"]
-    legend = f"#{id} .plot .role-legend-label text"
-    entries = chromium.driver.find_elements("css selector", legend)
-    chromium.run("arguments[0].scrollIntoView({block: 'center'})", entries[1])
-    entries[1].click()
-    assert [float(one) < 0.5 for one in chromium.run(opacities, id)] == [
-        True,
-        False,
-        True,
-    ]
-    assert chromium.chart(id, "chart.lit") == ("Drive 01")
+    """By its name at the chart, or its entry in the legend.
 
-
-@pytest.mark.long
-def test_names_at_ends_stand_apart(chromium: Browser, drives: Report) -> None:
-    """Drives that are as fast as one another end at one point."""
+    Names of drives that are as fast as one another do not cover one another.
+    """
     id = drawn_one(chromium, drives.page, TITLE)
     chromium.run(SHOW_ONLY, 8)
-    tops = chromium.run(
-        "return [...document.querySelectorAll(`#${arguments[0]} .plot .mark-text.role-mark text`)]"
-        ".filter((text) => text.textContent.startsWith('Drive'))"
-        ".map((text) => text.getBoundingClientRect().top).sort((a, b) => a - b)",
-        id,
-    )
+    tops = sorted(top for text, top in chromium.run(ENDS, id) if text[:5] == "Drive")
     assert len(tops) == 8
     assert all(after - before > 11 for before, after in itertools.pairwise(tops))
+    chromium.run(SHOW_ONLY, 3)
+    assert chromium.run(OPACITIES, id) == [1, 1, 1]
+    legend = f"#{id} .plot .role-legend-label text"
+    entry = chromium.driver.find_elements(By.CSS_SELECTOR, legend)[1]
+    chromium.run("arguments[0].scrollIntoView({block: 'center'})", entry)
+    entry.click()
+    faded = [one < 0.5 for one in chromium.run(OPACITIES, id)]
+    assert faded == [True, False, True]
+    assert chromium.chart(id, "chart.lit") == "Drive 01"
 
 
 @pytest.mark.long
@@ -127,15 +115,14 @@ def test_arrows_go_along_and_between_series(chromium: Browser, drives: Report) -
             plot.send_keys(key)
         return plot.find_element(By.XPATH, "../p[@class='hint']").text
 
-    assert pressed(Keys.ARROW_RIGHT).startswith("session Drive 00, queue depth 1,")
-    text = pressed(Keys.ARROW_RIGHT, Keys.ARROW_DOWN, Keys.ARROW_DOWN)
+    right, down = Keys.ARROW_RIGHT, Keys.ARROW_DOWN
+    assert pressed(right).startswith("session Drive 00, queue depth 1,")
+    text = pressed(right, down, down)
     assert text.startswith("session Drive 02, queue depth 2,")
     assert "Drive 02" in shown(chromium, id)["named"]
-    assert pressed(Keys.ARROW_UP, Keys.END).startswith(
-        "session Drive 01, queue depth 8"
-    )
-    ring = f"#{id} .plot path[aria-roledescription='point'][stroke='#888888']"
-    assert len(chromium.driver.find_elements(By.CSS_SELECTOR, ring)) == 1
+    text = pressed(Keys.ARROW_UP, Keys.END)
+    assert text.startswith("session Drive 01, queue depth 8")
+    assert len(texts(chromium, RING.format(id))) == 1
     pressed("+")
     assert chromium.chart(id, "chart.zoom[0] > 2")
     pressed(Keys.ESCAPE)
@@ -145,17 +132,16 @@ def test_arrows_go_along_and_between_series(chromium: Browser, drives: Report) -
 
 @pytest.mark.long
 def test_a_screen_reader_gets_a_summary(chromium: Browser, drives: Report) -> None:
+    """And not the drawing."""
     id = drawn_one(chromium, drives.page, TITLE)
     chromium.run(SHOW_ONLY, SLOW + 1)
-    told = chromium.run(
-        "return document.getElementById(`${arguments[0]}-told`).innerText", id
-    )
-    first, *parts = told.rstrip(".").split("; ")
+    script = "return document.getElementById(`${arguments[0]}-told`).innerText"
+    first, *_, last = chromium.run(script, id).rstrip(".").split("; ")
     assert first == "8 series. Drive 00: 4 points, 100,000 1/s to 800,000 1/s"
-    assert parts[-1].startswith(f"Drive {SLOW:02}: 4 points, ")
-    assert parts[-1].endswith(", 3 failed")
+    assert last.startswith(f"Drive {SLOW:02}: 4 points, ")
+    assert last.endswith(", 3 failed")
     tree = chromium.tell("Accessibility.getFullAXTree")["nodes"]
-    said = [n["name"]["value"] for n in tree if not n["ignored"] and n.get("name")]
+    heard = [node for node in tree if not node["ignored"]]
+    said = [node["name"]["value"] for node in heard if node.get("name")]
     assert any(text.startswith(f"{TITLE}. Left and right") for text in said)
-    roles = {node["role"]["value"] for node in tree if not node["ignored"]}
-    assert "graphics-document" not in roles
+    assert "graphics-document" not in {node["role"]["value"] for node in heard}
