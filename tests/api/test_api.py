@@ -31,9 +31,7 @@ test "W" {
   expect iops < 1
 }
 """
-
 DOCUMENT = (ROOT / "docs" / "python.md").read_text()
-
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", DOCUMENT, re.S | re.M)
 
 
@@ -215,7 +213,6 @@ pytest_plugins = ["pytester"]
 
 
 HOLDS = 'test "T" { run random 4KiB 100/0 for 1s expect p99 < 1s }'
-
 FAILS = 'test "T" { run random 4KiB 100/0 for 1s expect p99 < 1ns }'
 
 

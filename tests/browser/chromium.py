@@ -17,7 +17,6 @@ from selenium.webdriver.common.by import By
 from sim_batches import rough
 
 OPTIONS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
-
 LOCAL = ("file:", "blob:", "data:")
 
 
@@ -119,7 +118,6 @@ def browser(downloads: Path) -> Iterator[Browser]:
 
 
 DRAW_ALL = "figures.forEach(come);"
-
 DRAWN = "return figures.filter((f) => f.querySelector('.plot')).map((f) => f.id)"
 
 

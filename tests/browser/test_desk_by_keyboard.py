@@ -34,7 +34,6 @@ from ioplan_lab import (
 )
 
 pytestmark = pytest.mark.long
-
 PLAN = """plan "By keyboard"
 test "T" {
 run random 4KiB 100/0 for 1s
@@ -143,10 +142,8 @@ def test_pages_fit_and_have_a_heading_and_names(person: Person, width: int) -> N
 
 
 JOB = "20261125-120000-abcdef"
-
 SIGN_IN = """document.getElementById("token").value = arguments[0];
   document.querySelector("button.main").click()"""
-
 POINTS = """return [...document.querySelectorAll("#live svg")].map((chart) =>
   [...chart.querySelectorAll("polyline")].map((line) =>
     line.getAttribute("points").split(" ").length))"""

@@ -18,7 +18,6 @@ import pytest
 from netlab import NEEDS_NETNS, NetLab, netlab
 
 pytestmark = [*NEEDS_NETNS, pytest.mark.long]
-
 PERSON = Path(__file__).with_name("at_the_desk.py")
 SUPPORT = Path(__file__).parents[1] / "support"
 

@@ -27,9 +27,7 @@ from ioplan.results.report import league_of
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
-
 HEIGHT = 900
-
 SHOWN = """
 return [...document.querySelectorAll("#main > nav .glance tbody tr")].map((row) => ({
   head: (row.querySelector("th a") ?? {}).textContent,
@@ -37,7 +35,6 @@ return [...document.querySelectorAll("#main > nav .glance tbody tr")].map((row) 
   bottom: row.getBoundingClientRect().bottom + scrollY,
 }));
 """
-
 FAILS = """
 test "All of it" {
   run    random 4KiB, qd 1 for 100ms

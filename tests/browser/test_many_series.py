@@ -13,14 +13,11 @@ from selenium.webdriver.common.keys import Keys
 from sessions import LEAST_IOPS, SLOW, SWEPT, drive_iops
 
 pytestmark = pytest.mark.slow
-
 TITLE = "IOPS by queue depth"
-
 DRAWN = """
 { mode: chart.mode, rows: drawnRows(chart), named: chart.named ?? [],
   note: chart.figure.querySelector(".made").textContent }
 """
-
 SHOW_ONLY = """
 document.querySelectorAll("#sessions input[type=checkbox]").forEach((input, i) => {
   if (input.checked === i < arguments[0]) return;
@@ -28,7 +25,6 @@ document.querySelectorAll("#sessions input[type=checkbox]").forEach((input, i) =
   input.dispatchEvent(new Event("change", { bubbles: true }));
 });
 """
-
 WAYS = "How to draw many series"
 
 

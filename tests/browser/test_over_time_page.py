@@ -15,7 +15,6 @@ from ioplan.results.store import Store
 from ioplan.workload import Direction
 
 pytestmark = pytest.mark.slow
-
 SECONDS = 20
 
 PLAN = """
@@ -42,20 +41,15 @@ ROWS: list[tuple[str, str | None, Direction | None]] = [
     ("reader read", "reader", "read"),
     ("writer write", "writer", "write"),
 ]
-
 FIGURES = ("iops", "bandwidth", "mean", "p50", "p99", "p99.9", "max")
-
 TABLE = """return [...document.querySelectorAll(`#${arguments[0]} .stretch tr`)]
   .map((row) => [...row.children].map((cell) => cell.textContent.trim()));"""
-
 CAPTION = "#{} .stretch caption"
 TITLES = (
     *("p99 latency of reader over time", "Latency percentiles of reader over time"),
     "reader.latency over time",
 )
-
 FOUND = "curvesOf(chart).then((curves) => stretchOf(curves, chart.zoom))"
-
 SETTLED = "curvesOf(chart).then(() => 0)"
 
 MARKS = """const chart = chartOf(document.getElementById(arguments[0]));
@@ -188,7 +182,6 @@ test "Parted" {
   chart lines all.p99 over time
 }
 """
-
 CHOSEN = """const [id, span] = arguments;
   return curvesOf(chartOf(document.getElementById(id))).then((curves) => stretchOf(curves, span));"""
 

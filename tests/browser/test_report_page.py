@@ -29,7 +29,6 @@ from ioplan.results.report import PICTURE_KINDS
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
-
 COLORED = """
 const done = arguments[0];
 const figure = document.getElementById(done);
@@ -43,9 +42,7 @@ return chartOf(figure).view.toCanvas().then((canvas) => {
   return found;
 });
 """
-
 SHOWN = "chart.view.toSVG()"
-
 CUT = """
 return [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
   const frame = svg.getBoundingClientRect();
@@ -258,9 +255,7 @@ EVIL = (
     "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=2'>"
     "<!--<script>{{ 7 * 7 }}&amp;\u2028\"'`${window.hacked=3}"
 )
-
 IDENTITY = {"model": EVIL, "firmware": EVIL, "serial": EVIL}
-
 HOSTILE = {
     "target": {"path": EVIL, "capacity_bytes": 1 << 30, "identity": IDENTITY},
     "warnings": (EVIL,),

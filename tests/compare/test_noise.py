@@ -164,13 +164,11 @@ def test_noise_of_a_store(store: Store) -> None:
 
 
 FILE = {"path": "/srv/a", "kind": "file", "capacity_bytes": 1 << 30, "block_bytes": 512}
-
 REAL = {
     "target": FILE,
     "backend": BackendFacts(name="io_uring", version="1", mode="io_uring"),
     "host": {"hostname": "a", "target": {"scheduler": "none"}},
 }
-
 ELSEWHERE: dict[str, dict[str, Any]] = {
     "path": {"target": {**FILE, "path": "/srv/b"}},
     "size": {"target": {**FILE, "capacity_bytes": 1 << 20}},
@@ -181,7 +179,6 @@ ELSEWHERE: dict[str, dict[str, Any]] = {
     "scheduler": {"host": {"hostname": "a", "target": {"scheduler": "bfq"}}},
     "simulated": {"target": {**FILE, "kind": "simulated"}},
 }
-
 NOISE = Metric(name="mean")
 
 

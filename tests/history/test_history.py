@@ -23,11 +23,8 @@ from ioplan.results.history import History, Question, history
 from ioplan.results.store import Store
 
 SESSIONS, CELLS, AT = 24, 4, 18
-
 RUNS = [f"run-{cell + 1}" for cell in range(CELLS)]
-
 NEW = {"identity": {"firmware": "1.1"}}
-
 OLD = {"identity": {"firmware": "1.0"}}
 
 

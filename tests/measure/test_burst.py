@@ -192,7 +192,6 @@ def test_what_is_small_short_or_of_the_plan_is_no_change() -> None:
 
 
 REPLAY = Replay(digest="0", ios=9, span_ns=9, end_bytes=9, moved_bytes=9)
-
 EVENT = EventMade(name="e", start_s=1, end_s=2, host="", exit_code=0, output="")
 
 

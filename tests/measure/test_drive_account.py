@@ -26,9 +26,7 @@ from ioplan.results.measure import steady_waf
 from ioplan.workload import Region, SizeShare, Stream, Workload
 
 CAPACITY = 1 << 30
-
 FILE_BYTES = 64 << 20
-
 SIZE = (SizeShare(size_bytes=4096, percent=100),)
 
 

@@ -30,7 +30,6 @@ from ioplan_sim import DriveSpec
 from ioplan_sim.ssd import large_blocks
 
 UNIT = DATA_UNIT_BYTES
-
 HALF = 1 << 64
 
 
@@ -39,7 +38,6 @@ def logs(units: int, at_s: float = 0.0, **more: dict[str, int]) -> Logs:
 
 
 LO, HI = (f"Physical media units written: {part}" for part in ("lo", "hi"))
-
 OTHER, PLAIN = "physical_media_units_written: lo", "physical_media_units_written"
 
 

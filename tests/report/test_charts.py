@@ -364,7 +364,6 @@ def test_a_heatmap_frames_the_cell(store: Store) -> None:
 
 
 FEW, NUMBER = 8, 20
-
 COLORS = 8
 
 
@@ -445,13 +444,11 @@ CELLS = """test "Capacity" {
   seek highest rate in 1_000 iops..100_000 iops where p99 <= 1ms and errors == 0
 }
 """
-
 KNEE = """test "Knee" {
   run  random 4KiB 100/0, qd 8 for 30s
   seek knee rate in 1_000 iops..8_000 iops, within 50%
 }
 """
-
 COMMAND = ("--backend", "scripted", "--option", "target=cliff", "--option", "seed=1")
 
 

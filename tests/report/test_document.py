@@ -152,7 +152,6 @@ def test_it_is_written_or_an_error_says_what_to_do(
 
 
 QDS, READS = ("1", "2", "4", "8", "16"), ("100%", "0%")
-
 EXPECTED = "expect p99 <= 1ms"
 
 
@@ -205,11 +204,8 @@ def test_a_few_cells_have_a_line_each() -> None:
 
 
 HELD = "\n  expect errors == 0"
-
 FAILS = "\n  expect p99 < 1ns"
-
 OPEN = "\n  expect p99.9 < 1s"
-
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -240,7 +236,6 @@ def test_a_badge_tells_the_first_screen(tmp_path: Path, store_path: Path) -> Non
 
 
 HTML = paths.ROOT / "dsl/ioplan/results/report/html"
-
 TEXTS = st.text(max_size=12) | st.sampled_from(["</script>", "<!--", "\u2028"])
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 VALUES = st.recursive(

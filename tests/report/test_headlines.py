@@ -36,9 +36,7 @@ from ioplan.results.store import Store
 from ioplan.workload import Rate, SizeShare
 
 Made = list[tuple[RunRecord, RunDetail]]
-
 measured_once = cache(measurement)
-
 SIZES = {"4KiB": 4096, "64KiB": 65536}
 
 
@@ -331,11 +329,8 @@ def test_leagues_fit(tmp_path: Path, count: int, backends: tuple[str, ...]) -> N
 
 
 WRITES = "sequential 4KiB 0/100"
-
 FLUSHED = f"{WRITES}, sync every 1"
-
 BOTH = f"workload both {{\ndata = random 4KiB 100/0\nlog = {FLUSHED}\n}}\n"
-
 COMMITS = {
     "log": (f"run {FLUSHED} for 2s", "commit.mean iops iops commit.p99"),
     "no flush": (f"run {WRITES} for 2s", "mean iops iops p99"),

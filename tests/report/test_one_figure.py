@@ -16,29 +16,20 @@ from ioplan import metric_text
 from ioplan.results.report import Headline, Section
 
 pytestmark = pytest.mark.slow
-
 OF_CELLS = ("lines", "bars", "heatmap", "table")
-
 TITLES = ("IOPS", "throughput", "mean latency", "largest latency")
-
 SOUGHT = ("found", "found_no")
-
 AXES = {"qd": "queue depth", "size": "block size", "read": "read share"}
-
 FIGURES = ("iops", "bandwidth", "mean", "p99", "p99.9", "max")
-
 SEPARATE = ("time", "written", "round")
 """Charts over these are of intervals or rounds, not of the figures of cells."""
-
 ALIKE = {
     *("pts/pts_throughput", "pts/pts_latency", "pts/pts_enterprise_composite"),
     *("pts/pts_cross_stimulus", "quick/health", "quick/laptop", "reviews/p4800x"),
 }
 """What they have, others have too."""
-
 FIRST = {"pts/pts_iops", "quick/datasheet", "quick/capacity", "durability/flush"}
 """Rounds, steps and streams, a search, and flushes."""
-
 EACH = sorted({*PLANS} - {CUTS} - ALIKE)
 SUITES = marked(EACH, pytest.mark.long, *({*EACH} - FIRST))
 

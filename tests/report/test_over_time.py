@@ -125,7 +125,6 @@ def test_iops_over_time_add_up_to_those_of_the_record(store: Store) -> None:
 
 
 SCOPES = ("", *(f"{one}." for one in COUNTED), "log.", "log.read.", "log.commit.")
-
 LOADS = """workload both {
   log = random 4KiB 50/50, trim 10%, sync every 8
   main = random 4KiB 50/50, trim 10%, sync every 8
@@ -258,9 +257,7 @@ def test_the_window_is_of_what_was_measured_not_of_what_is_drawn(store: Store) -
 
 
 WRITES = "run random 4KiB 0/100, qd 8, rate 10_000 iops for 5s"
-
 OVER_TIME, OVER_BYTES = "IOPS over time", "IOPS over bytes written"
-
 MEANS = ("Mean latency over time", "Mean latency over bytes written")
 
 DRAWN = {
@@ -301,23 +298,16 @@ def test_writes_alone_are_drawn_over_bytes(
 
 
 SECONDS = 20
-
 BUSY = Phase(name="busy", start_ns=2 * SECOND_NS, length_ns=SECOND_NS)
-
 BUSY = BUSY.model_copy(update={"every_ns": 5 * SECOND_NS})
-
 CALM = Phase(name="calm", start_ns=3 * SECOND_NS, length_ns=4 * SECOND_NS)
-
 CALM = CALM.model_copy(update={"every_ns": 5 * SECOND_NS})
-
 LATE = Phase(name="late", start_ns=8 * SECOND_NS, length_ns=1 << 62)
-
 BY_HAND = {
     "busy": [(2, 3), (7, 8), (12, 13), (17, 18)],
     "calm": [(3, 7), (8, 12), (13, 17), (18, 20)],
     "late": [(8, 20)],
 }
-
 KINDS = [("lines", "p99"), ("bands", "p99"), ("heatmap", "p99"), ("heatmap", "latency")]
 
 

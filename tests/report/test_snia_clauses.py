@@ -61,7 +61,6 @@ POINTS = {
     "middle_qd": "2",
 }
 """Of the ideal drive: its highest IOPS, and about half of that."""
-
 FULL: dict[str, tuple[str, dict[str, str]]] = {
     "D4": ("pts_write_saturation", {}),
     **{"D1": ("pts_iops", {}), "D2": ("pts_throughput", {}), "D3": ("pts_latency", {})},
@@ -69,7 +68,6 @@ FULL: dict[str, tuple[str, dict[str, str]]] = {
     "D6": ("pts_cross_stimulus", {}),
     "D8": ("pts_demand_intensity", POINTS),
 }
-
 STATE = "steady state"
 SHORT: dict[str, tuple[str, set[str]]] = {
     "pts_iops": ("smoke", {"preconditioning", "matrix", "run time", STATE}),

@@ -33,13 +33,11 @@ from ioplan.results.store import encode_histograms
 from ioplan.results.store.codec import VERSION
 
 NOW = "2026-11-21T06:00:00Z"
-
 RESOLVED: dict[str, Any] = {
     "files": {"std/w.ioplan": "workload w = random 4KiB 100/0\n"},
     "parameters": {"t": "1s"},
     "drive_file": 'model = "client"\n',
 }
-
 PLAN = 'param t = 2s\ntest "demo" { run random 4KiB 67/33 for t }\n'
 
 
@@ -55,7 +53,6 @@ def content(id: str) -> Bundled:
 
 
 CONTENT = (content("20261121-054512-k3f9"), content("20261121-064512-aaaa"))
-
 DATA = bundle_bytes(CONTENT, b"<html>")
 
 
@@ -105,9 +102,7 @@ def archive(*members: tuple[str, bytes], **info: Any) -> bytes:
 
 
 ALL = [(name, data) for name, data in read(DATA).members.items()]
-
 MANIFEST_MEMBER = (MANIFEST, read(DATA).manifest)
-
 TWICE = "two members of the bundle have one name"
 
 HOSTILE: dict[str, Callable[[], bytes]] = {

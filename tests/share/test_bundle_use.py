@@ -30,13 +30,9 @@ from ioplan.results.share.recorded_plan import run_ids
 from ioplan.results.store import Store
 
 HOST, SERIAL, USER = "dbserver7.corp.example", "S4EVNX0R123456", "malicek"
-
 DISK = f"/dev/disk/by-id/nvme-Samsung_{SERIAL}"
-
 HOME_FILE = f"/home/{USER}/Lab Zettel/x.ioplan"
-
 SECRETS = [HOST, "dbserver7", SERIAL, USER, DISK, HOME_FILE, "Zettel", "10.20.30.40"]
-
 SECRET_PLAN = f"""# On {HOST}, by {USER}: {DISK}
 plan "Review of a drive"
 use "w.ioplan" as w  # of {USER}
@@ -181,16 +177,13 @@ def test_of_the_lab_only_what_matters(store_path: Path, tmp_path: Path) -> None:
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("rough_sim")]
-
 PLAN = """use "lib/w.ioplan"
 param t = 1s
 profile quick { t = 40ms }
 test "Depths" { run reads for t vary qd in 1, 8 expect errors == 0 }
 test "Other" { run random 8KiB 100/0 for t }
 """
-
 LIBRARY = "workload reads = random 4KiB 100/0\n"
-
 DRIVE = (Path(__file__).parents[2] / "examples/sim/client.toml").read_text()
 
 

@@ -24,7 +24,6 @@ from ioplan.records import Drive, Verdict
 from ioplan.results.store import COLUMNS, Store, push
 
 JOB = "20261122-155027-ru5q"
-
 DRIVE = Drive(serial="S4EV", model="ACME", firmware="1.0", capacity_bytes=10**13)
 
 
@@ -181,9 +180,7 @@ def test_what_is_not_there_is_from_here(lab: tuple[str, Path], tmp_path: Path) -
 
 
 SQL = ROOT / "examples/lab/postgres"
-
 OLD_ID = "20200101-000000-old"
-
 OLD, NEW = "2020-01-01T00:00:00+00:00", "2999-01-01T00:00:00+00:00"
 
 
@@ -216,11 +213,8 @@ def test_roles_and_retention_do_what_they_say(tmp_path: Path) -> None:
 
 
 BOARD = json.loads((paths.ROOT / "examples/lab/grafana/ioplan.json").read_text())
-
 PANELS = [one for one in BOARD["panels"] if one["type"] != "row"]
-
 LANES_JOB = "20261121-054512-k3f9"
-
 LAB_DRIVE = Drive(serial="S4EV", model="ACME", firmware="1.0", lab_name="gen5-1")
 
 

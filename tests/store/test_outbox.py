@@ -31,9 +31,7 @@ from ioplan.results.store.delivery.reasons import shown
 from ioplan.results.store.session_folder import session_folder
 
 MADE = measurement()
-
 IDS = [f"20261121-05000{number}-aaaa" for number in range(3)]
-
 NOWHERE = "postgresql://lab:secret@127.0.0.1:1/ioplan"
 
 

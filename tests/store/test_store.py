@@ -49,15 +49,10 @@ from ioplan.workload import DIRECTIONS
 from targets import MIB, fill_up, loop_device, needs_root, tell, tmpfs
 
 ID = session().id
-
 MADE = measurement(1)
-
 NOW = "2026-11-21T06:00:00Z"
-
 HELD = Verdict(expectation="iops > 1000", outcome="held", actual=2, limit=1, unit="1/s")
-
 FAILED = HELD.model_copy(update={"outcome": "failed", "actual": 0.5})
-
 number = st.integers(0, 2**63 - 1)
 figure = st.floats(allow_nan=False, allow_infinity=False)
 by_direction = st.dictionaries(st.sampled_from(DIRECTIONS), number)

@@ -147,7 +147,6 @@ def test_figures_are_finite() -> None:
 
 
 OLDER = Drive(serial="S4EV", model="ACME", firmware="1.0", lab_name="fast1")
-
 NEWER = OLDER.model_copy(update={"firmware": "1.1", "lab_name": "fast2"})
 
 
