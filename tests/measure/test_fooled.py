@@ -21,9 +21,7 @@ from fooled import (
     on_drive,
     sustained,
 )
-from fooled import (
-    test as plan_text,
-)
+from fooled import test as plan_text
 
 MOST = 1.1
 """A claim may be so many times what the drive sustains."""

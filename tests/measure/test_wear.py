@@ -246,8 +246,7 @@ def test_memory_in_place_is_steady_after_a_pass(tmp_path: Path, spare: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("log", "why"),
-    [('step = "64MiB"', ""), ('every = "2min"', "nothing was written")],
+    ("log", "why"), [('step = "64MiB"', ""), ('every = "2min"', "nothing was written")]
 )
 def test_a_coarse_log_is_enough(tmp_path: Path, log: str, why: str) -> None:
     """Which is of 1.6 windows; a late one is told."""

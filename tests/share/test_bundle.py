@@ -228,9 +228,7 @@ def test_contents_that_cannot_be_are_refused(made: Callable[[], bytes]) -> None:
     assert len(str(caught.value)) < 400
 
 
-def test_small_bombs_are_refused_together(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_small_bombs_are_refused_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each series is as large as one may be, and packed once more by the archive."""
     unpacked = [one for name, data in ALL for one in unpacked_in(name, data)]
     whole = sum(map(len, unpacked))
