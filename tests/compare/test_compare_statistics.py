@@ -41,22 +41,25 @@ T_975 = (
 
 
 def test_students_quantiles_are_those_of_the_tables() -> None:
-    for degrees, t in enumerate(T_975, start=1):
-        assert quantile(0.975, degrees) == pytest.approx(t, abs=6e-4)
-    assert quantile(0.975, 120) == pytest.approx(1.980, abs=6e-4)
+    tables = [*enumerate(T_975, start=1), (120, 1.980)]
+    assert [quantile(0.975, n) for n, _ in tables] == pytest.approx(
+        [t for _, t in tables], abs=6e-4
+    )
     assert quantile(0.9995, 30) == pytest.approx(3.646, abs=6e-4)
-    assert quantile(0.975, float("inf")) == pytest.approx(1.95996, abs=1e-5)
+    assert quantile(0.975, inf) == pytest.approx(1.95996, abs=1e-5)
+    for t in (0.5, 1.0, 2.0, 4.0, 6.0):  # the normal approximation joins on
+        assert tail(t, 300.1) == pytest.approx(tail(t, 299.9), rel=2e-3)
 
 
-@given(st.floats(0, 15), st.floats(1, 2000))
-@example(0.0, 1.25)
-def test_students_tail_falls_from_one_half(t: float, n: float) -> None:
-    assert 0 <= tail(t + 0.5, n) < tail(t, n) <= tail(0.0, n) == 0.5
-
-
-@given(st.floats(0, 1e9), st.integers(1, 300))
-def test_students_tail_meets_the_closed_form(t: float, n: int) -> None:
+@given(st.floats(0, 1e9), st.integers(1, 300), st.floats(0, 15), st.floats(1, 2000))
+@example(0.0, 1, 0.0, 1.25)
+def test_students_tail_meets_the_closed_form(
+    t: float, n: int, low: float, degrees: float
+) -> None:
+    """And falls from one half."""
     assert tail(t, n) == pytest.approx(closed_form(t, n), abs=1e-9)
+    assert 0 <= tail(low + 0.5, degrees) < tail(low, degrees) <= 0.5
+    assert tail(0.0, degrees) == 0.5
 
 
 def closed_form(t: float, n: int) -> float:
@@ -69,11 +72,6 @@ def closed_form(t: float, n: int) -> float:
         term *= cos(angle) ** 2 * (power + 1) / (power + 2)
     within = 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total
     return (1 - within) / 2
-
-
-def test_the_normal_approximation_joins_on() -> None:
-    for t in (0.5, 1.0, 2.0, 4.0, 6.0):
-        assert tail(t, 300.1) == pytest.approx(tail(t, 299.9), rel=2e-3)
 
 
 @pytest.mark.long
@@ -160,9 +158,9 @@ def test_as_many_sessions_as_are_needed_are_enough() -> None:
 
 # whole comparisons
 COMPARISONS = 80
+
 MOST_FALSE = 9
 """Of 80 at 5 %, 4 are expected; 10 and more come once in 200 times."""
-
 
 NOISY = [
     ("independent", Design("AB", 5), 0.0),
@@ -196,14 +194,12 @@ def test_a_common_loss_is_found(design: Design) -> None:
 
 def test_a_cell_that_lost_is_found_and_no_other() -> None:
     """10 % in one of twenty, three sessions a side."""
-    found = [
-        judged(World(metrics=1), alternating(3, 5), seed, {7: -0.1})
-        for seed in range(100)
-    ]
-    calls = [[one.word == "different" for one in metric.cells] for (metric,) in found]
+    world, design = World(metrics=1), alternating(3, 5)
+    found = [judged(world, design, seed, {7: -0.1})[0] for seed in range(100)]
+    calls = [[one.word == "different" for one in metric.cells] for metric in found]
     assert sum(one[7] for one in calls) >= 90
     assert sum(any(one[:7] + one[8:]) for one in calls) <= 5
-    assert not any(metric.all and metric.all.word == "different" for (metric,) in found)
+    assert not any(metric.all and metric.all.word == "different" for metric in found)
 
 
 def test_a_change_of_one_cell_of_four_is_not_said_of_all() -> None:

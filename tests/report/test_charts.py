@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -25,6 +25,7 @@ from figures import (
 )
 from msgspec.structs import replace
 from report_charts import ID, charts, column, composed
+from sessions import session
 
 from ioplan import latency_text
 from ioplan.cli import plan_of
@@ -55,8 +56,11 @@ from ioplan.results.report import (
 from ioplan.results.store import Store
 
 THREE = tuple(interval(n, 100) for n in (1, 2, 3))
+
 DISCARDS = stream(trim=counts(range(2000, 4000)))
+
 TRIMMED = measured(progress(1, DISCARDS), result(1, DISCARDS))
+
 CPUS = {
     "cpu": "CPU of the load generator",
     "system_cpu": "CPU of the whole system",
@@ -100,14 +104,19 @@ def test_shares_add_up(store: Store) -> None:
     assert sum(column(bars, "y")) == pytest.approx(100)
     assert sum(column(bars, "count")) == next(store.records(ID)).total.ios
     (curve,) = charts(store, "cumulative", "iops")
-    by = {w: [r for r in curve.frame.rows if w in r] for w in ("of I/Os", "of time")}
-    for rows in by.values():
-        shares = [row[-1] for row in rows]
-        assert shares[-1] == pytest.approx(100)
-        assert all(a <= b for a, b in pairwise(shares))  # type: ignore[operator]
-    for one, other in zip(by["of I/Os"], by["of time"], strict=True):
-        assert one[-2] == other[-2]
-        assert float(other[-1] or 0) <= float(one[-1] or 0) + 1e-9
+    ios, time = (
+        [
+            (float(row[-2] or 0), float(row[-1] or 0))
+            for row in curve.frame.rows
+            if w in row
+        ]
+        for w in ("of I/Os", "of time")
+    )
+    for rows in (ios, time):
+        shares = [share for _, share in rows]
+        assert shares[-1] == pytest.approx(100) and shares == sorted(shares)
+    for (at, share), (same, other) in zip(ios, time, strict=True):
+        assert at == same and other <= share + 1e-9
 
 
 def test_an_interrupted_run_does_not_count_beside_the_finished_one() -> None:
@@ -341,17 +350,17 @@ def layers_of(picture: ChartSpec, way: str = "together") -> list[dict[str, Any]]
     return layers
 
 
-def test_nothing_is_told_of_what_was_met_or_is_of_another_figure(store: Store) -> None:
-    other = verdict(1, "failed", "mean < 1ns")
-    found = sweep(store, (verdict(250),), (other,))
-    assert "judged" not in [one.key for one in found.frame.columns]
-    assert found.limits and len(found.limits.rows) == 1
-
-
-def test_a_limit_far_away_is_a_note(store: Store) -> None:
+def test_a_limit_far_away_is_a_note(store: Store, tmp_path: Path) -> None:
+    """Nothing is told of what was met, or is of another figure."""
     found = sweep(store, (verdict(9_000_000),), (verdict(9_000_000),))
     assert found.limits is None
     assert "limit beyond the chart: expect iops > 100 (9.00M)" in found.notes
+    other = verdict(1, "failed", "mean < 1ns")
+    with Store.open(tmp_path / "other.db") as opened:
+        opened.begin(session())
+        found = sweep(opened, (verdict(250),), (other,))
+    assert "judged" not in [one.key for one in found.frame.columns]
+    assert found.limits and len(found.limits.rows) == 1
 
 
 def test_a_heatmap_frames_the_cell(store: Store) -> None:
@@ -364,6 +373,7 @@ def test_a_heatmap_frames_the_cell(store: Store) -> None:
 
 
 FEW, NUMBER = 8, 20
+
 COLORS = 8
 
 
@@ -387,6 +397,7 @@ def marks_of(picture: ChartSpec, way: str, role: str) -> list[str]:
 
 
 def test_many_sessions_have_panels_and_a_spread() -> None:
+    """Thirteen sessions and more take the colour; what the plan wants, the panels."""
     drawn = picture(NUMBER)
     found = modes(drawn)
     apart, spread = found["apart"], found["spread"]
@@ -396,42 +407,27 @@ def test_many_sessions_have_panels_and_a_spread() -> None:
     assert spread["channels"]["color"] == ""
     assert marks_of(drawn, "spread", "spread") == ["area", "line"]
     assert marks_of(drawn, "spread", "out") and marks_of(drawn, "spread", "end")
+    each = {
+        way: made["channels"] for way, made in modes(picture(NUMBER, per=6)).items()
+    }
+    assert each["together"]["panel"] == each["apart"]["pick"] != ""
+    assert each["spread"]["panel"] == each["together"]["panel"]
 
 
-def test_panels_that_were_there_become_a_choice() -> None:
-    """Thirteen sessions and more take the colour; what the plan wants, the panels."""
-    found = modes(picture(NUMBER, per=6))
-    usual, apart = found["together"]["channels"], found["apart"]["channels"]
-    assert usual["panel"] == apart["pick"] != ""
-    assert found["spread"]["channels"]["panel"] == usual["panel"]
-
-
-@pytest.mark.parametrize(
-    ("sessions", "kind", "ways"),
-    [
-        (FEW, "lines", ["together"]),
-        (NUMBER, "lines", ["together", "apart", "spread"]),
-        *(
-            (NUMBER, kind, ["together", "apart"])
-            for kind in ("hockey", "cumulative", "histogram")
-        ),
-    ],
-)
-def test_many_have_more_ways_and_a_spread_needs_a_shared_x(
-    sessions: int, kind: str, ways: list[str]
-) -> None:
-    assert list(modes(picture(sessions, kind))) == ways
+def test_many_have_more_ways_and_a_spread_needs_a_shared_x() -> None:
+    assert list(modes(picture(FEW))) == ["together"]
+    assert list(modes(picture(NUMBER))) == ["together", "apart", "spread"]
+    for kind in ("hockey", "cumulative", "histogram"):
+        assert list(modes(picture(NUMBER, kind))) == ["together", "apart"]
 
 
 def test_more_than_eight_differ_by_shape_where_colours_repeat() -> None:
+    """While one is looked at, other series fade."""
     layers = [one["encoding"] for one in layers_of(picture(NUMBER))]
     (scale,) = [one["shape"]["scale"] for one in layers if "shape" in one]
     assert len(scale["domain"]) == len(scale["range"]) == NUMBER
     signs = {(n % COLORS, shape) for n, shape in enumerate(scale["range"])}
     assert len(signs) == NUMBER
-
-
-def test_other_series_fade_while_one_is_looked_at() -> None:
     line = next(o for o in layers_of(picture(2)) if o["mark"]["type"] == "line")
     assert "lit" in line["encoding"]["opacity"]["condition"]["test"]
     plain = replace(picture(2), channels=picture(1).channels)
@@ -444,50 +440,47 @@ CELLS = """test "Capacity" {
   seek highest rate in 1_000 iops..100_000 iops where p99 <= 1ms and errors == 0
 }
 """
+
 KNEE = """test "Knee" {
   run  random 4KiB 100/0, qd 8 for 30s
   seek knee rate in 1_000 iops..8_000 iops, within 50%
 }
 """
+
 COMMAND = ("--backend", "scripted", "--option", "target=cliff", "--option", "seed=1")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def sought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Runs a plan on a target that bears 20 000 IOPS: what it is told by, its picture of
+    probes, and what is printed."""
     monkeypatch.syspath_prepend(str(scripted.install(tmp_path / "installed")))
-    return tmp_path
 
+    def ran(text: str) -> tuple[Section, ChartSpec, str]:
+        store = tmp_path / "results.db"
+        done = ioplan("run", plan_file(tmp_path, text), *COMMAND, "--store", store)
+        assert done.code == 0, done.err
+        with Store.open(store) as opened:
+            last = opened.session("last")
+            records = list(opened.records(last.id))
+            (found,) = session_sections(opened, last, records, plan_of(last))
+        (probes,) = (one for one in found.pictures if one.kind == "probes")
+        return found, probes, done.out
 
-def section(folder: Path, text: str) -> tuple[Section, str]:
-    """A session on a target that bears 20 000 IOPS: as data, and as it is printed."""
-    store = folder / "results.db"
-    done = ioplan("run", plan_file(folder, text), *COMMAND, "--store", store)
-    assert done.code == 0, done.err
-    with Store.open(store) as opened:
-        session = opened.session("last")
-        records = list(opened.records(session.id))
-        (found,) = session_sections(opened, session, records, plan_of(session))
-    return found, done.out
-
-
-def probes_of(section: Section) -> ChartSpec:
-    (found,) = (one for one in section.pictures if one.kind == "probes")
-    return found
+    return ran
 
 
 @pytest.mark.long
-def test_what_was_found_and_what_was_tried(folder: Path) -> None:
-    found, printed = section(folder, CELLS)
+def test_what_was_found_and_what_was_tried(sought: Any) -> None:
+    found, picture, printed = sought(CELLS)
     rows = list(found.runs.records())
     assert [(row["found"], row["found_no"]) for row in rows] == [(19_240, 20_200)] * 2
     titles = [one.title for one in found.pictures]
     assert titles[0] == "Rate by block size" and "IOPS by block size" not in titles
     assert "4KiB 19.2k 20.2k 19.2k" in " ".join(printed.split())
 
-    picture = probes_of(found)
     assert picture.title == "Probes: p99 latency by rate, p99 <= 1ms"
-    rows = list(picture.frame.records())
-    answer = picture.channels.color
+    rows, answer = list(picture.frame.records()), picture.channels.color
     for row in rows:
         yes = row["x"] < 20_000
         assert row[answer] == ("yes" if yes else "no")
@@ -500,8 +493,8 @@ def test_what_was_found_and_what_was_tried(folder: Path) -> None:
     assert "a answer yes   b answer no" in drawn and "1 ms┤─" in drawn
 
 
-def test_a_knee_has_no_limit_and_no_answers(folder: Path) -> None:
-    picture = probes_of(section(folder, KNEE)[0])
+def test_a_knee_has_no_limit_and_no_answers(sought: Any) -> None:
+    _, picture, _ = sought(KNEE)
     assert picture.title == "Probes: IOPS by rate"
     assert picture.overlay is None and not picture.channels.color
     assert [row["x"] for row in picture.frame.records()][-1] == 8_000

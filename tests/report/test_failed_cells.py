@@ -27,6 +27,7 @@ from ioplan.results.report import (
 from ioplan.results.store import Store
 
 OK = [qd for qd in SWEPT if qd not in (STOPPED, GONE)]
+
 NOTE = f"{FAILED} failed or stopped, so without a figure: 2 runs"
 
 
@@ -191,6 +192,7 @@ def test_a_cell_whose_round_failed_is_marked(tmp_path: Path) -> None:
 
 
 MADE = record(1, measurement(), cell={})
+
 PROMISES = (
     *("lost_flushed", "lost_fua", "older_than_durable"),
     *("torn", "checksum", "misdirected", "foreign"),
@@ -225,11 +227,16 @@ def test_zero_losses_are_a_bound(store: Store, cuts: int, text: str) -> None:
 
 
 def test_a_loss_is_counted_by_its_cut(store: Store) -> None:
+    """And how a promise was broken is said."""
     for number, name in enumerate(PROMISES):
         lost, id = read(**{name: 3}), f"20261122-054512-aaa{number}"
         ((outcome, line),) = judged(store, cut(), lost, lost, cut(), read(), id=id)
         assert outcome == "failed", name
         assert line.startswith("a promise was broken by 1 of 2 power cuts")
+    torn = {"torn_writes": 2, "torn_unit_bytes": 8192}
+    more = {"torn_writes": 1, "torn_unit_bytes": 12288}
+    lost = read(lost_flushed=9, reordered=1, overtaken=1, **more)
+    assert judged(store, cut(), read(**torn), cut(), lost) == [("failed", BROKEN)]
 
 
 BROKEN = (
@@ -239,28 +246,18 @@ BROKEN = (
 )
 
 
-def test_how_a_promise_was_broken_is_said(store: Store) -> None:
-    torn = {"torn_writes": 2, "torn_unit_bytes": 8192}
-    more = {"torn_writes": 1, "torn_unit_bytes": 12288}
-    lost = read(lost_flushed=9, reordered=1, overtaken=1, **more)
-    assert judged(store, cut(), read(**torn), cut(), lost) == [("failed", BROKEN)]
-
-
 def test_a_cut_after_which_nothing_promised_was_read_says_nothing(store: Store) -> None:
-    """As where all is overwritten after it, or no flush ended before it."""
+    """As where all is overwritten after it, or no flush ended before it; nor does what
+    was not read, or read before a cut."""
     nothing = read(promised_by_flush=0, rolled_back=4)
-    runs = [cut(), nothing, cut(), nothing]
+    runs, other = [cut(), nothing, cut(), nothing], "20261122-054512-aaaa"
     text = "nothing that had been promised was read after 2 power cuts"
     assert judged(store, *runs) == [("undecided", text)]
     more = (cut(), read(promised_by_read=1))
-    ((outcome, line),) = judged(store, *runs, *more, id="20261122-054512-aaaa")
+    ((outcome, line),) = judged(store, *runs, *more, id=other)
     assert outcome == "held" and line.endswith(f"break one; {text}")
     assert line.startswith("no promise was broken by 1 power cut: with 95 %")
-
-
-def test_what_was_not_read_says_nothing(store: Store) -> None:
-    """Neither what was read before a cut."""
-    assert judged(store, cut(), MADE, read(rolled_back=4)) == judged(
-        store, cut(), read(), id="20261122-054512-aaaa"
-    )
-    assert judged(store, read(lost_fua=1), cut(), id="20261122-054512-bbbb") == []
+    both = ((cut(), MADE, read(rolled_back=4)), (cut(), read()))
+    one, same = (judged(store, *o, id=f"2027-{n}") for n, o in enumerate(both))
+    assert one == same
+    assert judged(store, read(lost_fua=1), cut(), id="2028") == []

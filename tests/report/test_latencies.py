@@ -37,18 +37,10 @@ from ioplan.results.report import ChartSpec, spec
 from ioplan.results.store import Store
 
 LATENCY = "latency"
+
 MOST_COLUMNS, MOST_ROWS = 120, 48
+
 STALL_NS = 10**9
-PLAN = """
-workload mixed {{
-  reader = random 8KiB 100/0, qd 4
-  writer = random 8KiB 0/100, qd 4
-}}
-test "Mixed" {{
-  run mixed for 5s
-  {}
-}}
-"""
 
 
 def picture(store: Store, *metrics: Metric) -> ChartSpec:
@@ -119,29 +111,15 @@ def test_it_is_drawn_in_the_terminal(store: Store, width: int) -> None:
     assert at / across == pytest.approx(0.5, abs=0.03)
 
 
-def test_runs_without_counts_have_none(store: Store) -> None:
-    store.add(record(1), RunDetail(series=(interval(1, 5), interval(2, 5))))
-    found = picture(store, latency())
-    assert not found.frame.rows
-    assert found.notes == ("no run has counts of its intervals",)
-
-
-@pytest.mark.long
-def test_it_is_drawn_from_a_plan(tmp_path: Path, store_path: Path) -> None:
-    plan = plan_file(tmp_path, PLAN.format("chart heatmap reader.latency over time"))
-    done = ioplan("run", plan, "--backend", "sim", "--create", "64MiB")
-    assert done.code == 0, done.err
-    assert "reader.latency over time" in done.out and "lines: p50" in done.out
-    page = tmp_path / "report.html"
-    assert ioplan("report", "last", "-o", page).code == 0
-    assert 'data-kind="latencies"' in page.read_text()
-
-
 DRIVES, SECONDS = 100, 40
+
 COLUMNS = 20
+
 SLOW, STALLED = 37, 25
 """The drive that stalls, and in which second."""
+
 P99 = Metric(name="p99", stream="reader")
+
 FIGURE, USUAL_ROW = 10, 34
 """Columns for the figure in a terminal, and the height of a row of few on the page."""
 
@@ -212,9 +190,12 @@ def test_each_metric_has_a_picture_and_each_axis_a_name(store: Store) -> None:
 
 
 STALL = 200_000_000
+
 LASTING = 6
+
 STALLED_AT = 4
 """The interval, from 1, in which one read of a stream takes long."""
+
 BURSTS = """
 workload mixed {
   reader = random 8KiB 100/0, qd 4
@@ -289,12 +270,17 @@ def test_all_of_a_run_is_the_run() -> None:
     assert whole.figure(Metric(name="watts")).value is None
 
 
-def test_few_latencies_have_no_percentile_but_a_point_in_a_chart() -> None:
+def test_few_latencies_have_no_percentile_but_a_point_in_a_chart(store: Store) -> None:
+    """Runs without counts have none."""
     made = measured(progress(1, stream(read=counts([5, 7, 9]))))
     found, p99 = between(made, 0, 1), Metric(name="p99")
     assert found.figure(p99).value is None and "needs 1_000" in found.figure(p99).why
     assert found.value(p99) == 9
     assert found.value(Metric(name="p99", direction="write")) is None
+    store.add(record(1), RunDetail(series=(interval(1, 5), interval(2, 5))))
+    drawn = picture(store, latency())
+    assert not drawn.frame.rows
+    assert drawn.notes == ("no run has counts of its intervals",)
 
 
 @pytest.mark.long

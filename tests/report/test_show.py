@@ -15,7 +15,6 @@ from figures import changed, interval, measurement, record
 from report_charts import ID, composed
 from rich.console import Console
 from sessions import overview, put
-from shown import shown
 
 from ioplan import iops_text
 from ioplan.cli import plan_of
@@ -69,19 +68,8 @@ def test_each_row_has_its_series(store: Store, ios: list[int], line: str) -> Non
     text = printed(store, [one])
     assert line in text
     assert bool(line) == ("in time" in text) == ("█" in text)
-
-
-@pytest.mark.long
-def test_without_room_there_is_no_series(tmp_path: Path, store_path: Path) -> None:
-    text = """test "T" {
-  run random 4KiB 70/30, qd 1 each for 1s
-  vary qd in 1, 2
-  vary size in 4KiB, 8KiB
-  vary threads in 1, 2
-  vary region in 0%..50%, 0%..100%
-}"""
-    found = shown(tmp_path, text)
-    assert "in time" not in found and "…" not in found
+    narrow = printed(store, [changed(one, cell={"qd": "1", "region": "0%..50%"})], 60)
+    assert "in time" not in narrow and "…" not in narrow
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -186,6 +174,7 @@ test "One" { run random 4KiB 100/0 for 1s }
 """
 
 SCOPES = ("data read", "data write", "log write")
+
 SECTIONS = {
     "Streams": ["all", *SCOPES, "all", *SCOPES],
     "Mixes": ["read", "all", "read", "write", "write"],

@@ -11,13 +11,12 @@ from typing import Any
 
 import plotext
 import pytest
-from command import ioplan
+from command import ioplan, plan_file
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from report_charts import luminance, printed
 from rich.text import Text
-from shown import shown
 
 from ioplan import iops_text
 from ioplan.results.report import (
@@ -33,14 +32,18 @@ from ioplan.results.report import (
 )
 
 ELSEWHERE = ("bars", "latencies")
+
 PLOTS = [
     kind
     for kind, one in PICTURE_KINDS.items()
     if not one.is_grid and kind not in ELSEWHERE
 ]
 """What has curves; test_latencies.py has what is drawn of cells."""
+
 QD = Column("x", "queue depth", "")
+
 IOPS = Column("y", "IOPS", "1/s")
+
 Calls = list[tuple[Sequence[float], Sequence[float], str]]
 
 
@@ -116,35 +119,28 @@ def test_each_curve_is_drawn_and_named(calls: Calls, count: int) -> None:
 
 
 def test_the_runs_of_all_cells_are_drawn_over_time(calls: Calls) -> None:
+    qds, times = (1, 2, 4), (1, 2, 3)
     points = [
         ({"session": "A", "qd": f"{qd}"}, (float(t), 100.0 * qd + t))
-        for qd in (1, 2, 4)
-        for t in (1, 2, 3)
+        for qd, t in product(qds, times)
     ]
-    elapsed = Column("x", "time", "s")
-    lines_of(picture(points, "scatter", elapsed, per=("qd",)))
-    assert [list(ys) for _, ys, _ in calls] == [
-        [100.0 * qd + t for t in (1, 2, 3)] for qd in (1, 2, 4)
-    ]
+    lines_of(picture(points, "scatter", Column("x", "time", "s"), per=("qd",)))
+    drawn = [list(ys) for _, ys, _ in calls]
+    assert drawn == [[100.0 * qd + t for t in times] for qd in qds]
 
 
 def test_a_line_is_broken_where_a_point_failed(calls: Calls) -> None:
+    """And what is 0 has no place on a logarithmic axis, as in the page, where its table
+    has it all the same."""
     points = [({}, (float(qd), None if qd == 3 else 100.0 * qd)) for qd in range(1, 6)]
     lines_of(picture(points))
-    assert [(list(xs), marker) for xs, _, marker in calls] == [
-        ([1.0, 2.0], "braille"),
-        ([4.0, 5.0], "braille"),
-        ([3.0], "✕"),
-    ]
-
-
-def test_what_is_0_has_no_place_on_a_logarithmic_axis(calls: Calls) -> None:
-    """As in the page, where its table has it all the same."""
+    ends = [([1.0, 2.0], "braille"), ([4.0, 5.0], "braille"), ([3.0], "✕")]
+    assert [(list(xs), marker) for xs, _, marker in calls] == ends
+    calls.clear()
     points = [({}, (float(qd), 100.0 * (qd - 1))) for qd in (1, 2, 3)]
     lines_of(picture(points, y_scale="log"))
-    assert [(list(xs), list(ys)) for xs, ys, _ in calls] == [
-        ([2.0, 3.0], [2.0, pytest.approx(log10(200))])
-    ]
+    ((xs, ys, _),) = calls
+    assert list(xs) == [2.0, 3.0] and list(ys) == [2.0, pytest.approx(log10(200))]
 
 
 @pytest.mark.parametrize("kind", PLOTS)
@@ -175,21 +171,17 @@ def test_each_kind_that_has_curves_is_drawn(kind: str) -> None:
 
 
 def test_what_has_one_place_only_is_a_line_of_text() -> None:
-    points = [
-        ({"metric": name}, (4.0, y)) for name, y in (("mean", 80.0), ("p99", 320.0))
-    ]
+    """Bars on a logarithmic axis stand on a power of ten."""
+    figures = {"mean": 80.0, "p99": 320.0}
+    points = [({"metric": name}, (4.0, y)) for name, y in figures.items()]
     lines = lines_of(picture(points, y=Column("y", "latency", "ns")))
     bars = [line.split() for line in lines[2:]]
     assert [(bar[0], bar[-2]) for bar in bars] == [("4", "80.0"), ("p99", "320")]
     assert bars[1][1] == "█" * 40 and bars[0][2] == "█" * 10
-
-
-def test_bars_on_a_logarithmic_axis_stand_on_a_power_of_ten() -> None:
     names = Column("x", "workload", "text", ("a", "b", "c"))
-    points = [({}, (name, y)) for name, y in (("a", 10.0), ("b", 100.0), ("c", 1000.0))]
+    points = [({}, (name, 10.0**n)) for n, name in enumerate("abc", 1)]
     one = picture(points, "bars", names, x_scale="names", y_scale="log")
-    lengths = [line.count("█") for line in lines_of(one)[2:]]
-    assert lengths == [13, 26, 40]
+    assert [line.count("█") for line in lines_of(one)[2:]] == [13, 26, 40]
 
 
 def test_each_panel_and_each_choice_is_a_part() -> None:
@@ -256,14 +248,12 @@ def curves_of(count: int) -> ChartSpec:
 
 @pytest.mark.parametrize(("count", "fine"), [(2, True), (6, True), (7, False)])
 def test_few_curves_have_colours_and_more_have_letters(count: int, fine: bool) -> None:
+    """Where there are colours."""
     text = Text.from_ansi(printed(curves_of(count), colors="256"))
     colors = {str(span.style) for span in text.spans} - {"bold", "none"}
     assert (len(colors) == count) == fine == ("aaaa" not in text.plain)
     assert all(f"{n}KiB" in text.plain for n in range(1, count + 1))
     assert max(map(len, text.plain.splitlines())) <= 80
-
-
-def test_without_colours_curves_have_letters() -> None:
     assert any("aaaa" in line for line in lines_of(curves_of(2)))
 
 
@@ -297,7 +287,10 @@ def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
   chart heatmap iops by size, qd
   chart bars iops by qd when size == 64KiB
 }"""
-    found = shown(tmp_path, TWO.replace("\n}", lines))
+    plan = plan_file(tmp_path, TWO.replace("\n}", lines))
+    assert ioplan("run", plan, "--backend", "sim", "--quiet").code == 0
+    found = ioplan("show").out
+    assert max(map(len, found.splitlines()[1:])) <= 80 and "\x1b" not in found
     cells = {
         (row["asked"]["cell"]["qd"], row["asked"]["cell"]["size"]): row["total"]["iops"]
         for row in ioplan("export", "--format", "jsonl").lines

@@ -32,8 +32,11 @@ PLAN = """test "T" {
   expect errors == 0
 }
 """
+
 MADE = measurement()
+
 NOW = "2026-11-21T06:00:00Z"
+
 HELD = Verdict(expectation="iops > 1000", outcome="held", actual=2, limit=1, unit="1/s")
 
 
@@ -220,6 +223,7 @@ def test_many_hosts_push_at_once(tmp_path: Path, database: str) -> None:
 
 MANY = 320
 """Runs, of which 50 are sent at once: far more than arrive before the push is killed."""
+
 PUSHER = """
 import sys
 from ioplan.results.store.pushing import push
@@ -298,23 +302,6 @@ def lab_file(folder: Path, database: str, more: str = "") -> Path:
     lab = folder / "lab.toml"
     lab.write_text(f'backend = "sim"\nresults = "{database}"\n{more}')
     return lab
-
-
-@pytest.mark.slow
-@needs_postgres
-@pytest.mark.long
-def test_a_lab_shares_its_runs(tmp_path: Path, database: str, store_path: Path) -> None:
-    """`run` pushes by itself; ls, show, report and export read from there."""
-    lab, plan = lab_file(tmp_path, database), plan_file(tmp_path, PLAN)
-    done = ioplan("run", plan, "--lab", lab, "--create", "1GiB")
-    assert done.code == 0, done.err
-    assert ioplan("push", "--lab", lab).out.startswith("0 sessions, 0 runs sent")
-    shared = ("--store", database)
-    assert "SIMF68C79D8" in ioplan("ls", *shared).out
-    for command in ("show", "export"):
-        here, there = (ioplan(command, "last", *where).out for where in ((), shared))
-        assert here == there != ""
-    assert ioplan("report", *shared, "-o", tmp_path / "r.html").code == 0
 
 
 @pytest.mark.long
