@@ -14,6 +14,7 @@ from typing import Any
 import nbformat
 import pytest
 from command import ioplan as command
+from command import plan_file
 from nbclient import NotebookClient
 from paths import ROOT
 
@@ -71,25 +72,18 @@ def test_it_is_what_the_commands_show(session: ioplan.Session, folder: Path) -> 
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_frames(session: ioplan.Session, library: str) -> None:
-    frame = session.frame(library)
-    assert type(frame).__module__.startswith(library)
-    total = frame.filter(items=["ios"]) if library == "pandas" else frame.select("ios")
-    assert list(total["ios"]) == session.table()["ios"].to_pylist()
-    by_interval = session.frame(library, series=True)
-    assert len(by_interval) == sum(
-        len(session.detail(one).series) for one in session.records
-    )
-
-
-def test_a_frame_without_a_library(
-    session: ioplan.Session, monkeypatch: pytest.MonkeyPatch
+def test_frames(
+    session: ioplan.Session, library: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    frame, by_interval = session.frame(library), session.frame(library, series=True)
+    assert type(frame).__module__.startswith(library)
+    assert list(frame["ios"]) == session.table()["ios"].to_pylist()
+    intervals = [len(session.detail(one).series) for one in session.records]
+    assert len(by_interval) == sum(intervals)
     monkeypatch.setattr("ioplan.api.session.find_spec", lambda name: None)
-    with pytest.raises(ioplan.ExplainedError, match="neither is installed"):
-        session.frame()
-    with pytest.raises(ioplan.ExplainedError, match="'dask' is not installed"):
-        session.frame("dask")
+    for words, said in (((), "neither is"), (("dask",), "'dask' is not")):
+        with pytest.raises(ioplan.ExplainedError, match=f"{said} installed"):
+            session.frame(*words)
 
 
 def test_what_did_not_hold_is_told(folder: Path) -> None:
@@ -101,61 +95,49 @@ def test_what_did_not_hold_is_told(folder: Path) -> None:
     assert (again.held, again.why) == (False, found.why)
 
 
-def test_a_run_that_fails(folder: Path) -> None:
-    """On a directory that takes no more than it has."""
-    text = 'test "T" { run random 4KiB 100/0 for 1s expect iops > 1 }'
-    drive = "capacity = '1GiB'\n"
-    (folder / "d.toml").write_text(drive)
-    found = ioplan.run(text, backend="sim", store="r.db")
-    assert found.held
-    with pytest.raises(ioplan.ExplainedError, match="--create"):
-        ioplan.run(text, target="missing.bin", store="r.db")
-    assert len(ioplan.sessions("r.db")) == 1
+@pytest.mark.promise("python.same")
+def test_a_target_must_be_there_and_ours(folder: Path) -> None:
+    """A file that is not ours is not overwritten."""
+    data = b"mine" * 1024
+    (folder / "data.bin").write_bytes(data)
+    for target, said in (("missing.bin", "--create"), ("data.bin", "overwrite")):
+        with pytest.raises(ioplan.ExplainedError, match=said):
+            ioplan.run(PLAN, target=target, store="r.db")
+    assert (folder / "data.bin").read_bytes() == data
+    assert not (folder / "r.db").exists() or ioplan.sessions("r.db") == []
 
 
 def test_charts(session: ioplan.Session) -> None:
     assert list(session.charts) == ["R: IOPS by queue depth"]
     chart = session.chart("iops")
-    by_qd = {row["x"]: row["y"] for row in chart.rows}
     expected = {int(one.asked.cell["qd"]): one.total.iops for one in session.records}
-    assert by_qd == pytest.approx(expected)
+    assert {row["x"]: row["y"] for row in chart.rows} == pytest.approx(expected)
     assert "IOPS by queue depth" in chart.html()
-    with pytest.raises(
-        ioplan.ExplainedError, match="no chart 'watts': name one of 'R: IOPS by"
-    ):
+    said = "no chart 'watts': name one of 'R: IOPS by"
+    with pytest.raises(ioplan.ExplainedError, match=said):
         session.chart("watts")
 
 
-REFUSED: dict[str, tuple[Callable[[], object], str]] = {
-    "slip": (lambda: ioplan.check('test "T" { run random 4K 100/0 for 1s }'), "unit"),
-    "no test": (lambda: ioplan.check("param x = 1\n"), "test"),
-    "file": (lambda: ioplan.check("nowhere.ioplan"), "cannot read 'nowhere.ioplan'"),
-    "param": (lambda: ioplan.check(PLAN, params={"x": 1}), "the plan has no param 'x'"),
-    "option": (lambda: ioplan.run(PLAN, bakend="sim"), "did you mean 'backend'"),
-    "title": (lambda: ioplan.run(PLAN, test="X", backend="sim"), "no test"),
-    "scale": (lambda: ioplan.run(PLAN, scale_time=0, backend="sim"), "number above 0"),
-    "filter": (lambda: ioplan.sessions("r.db", statsu="ok"), "did you mean 'status'"),
-    "status": (lambda: ioplan.sessions("r.db", status="good"), "no 'good'"),
-    "session": (lambda: ioplan.Session("r.db", "none").model, "no session"),
-    "disk": (lambda: ioplan.run(PLAN, target="/dev/null"), "/dev/null"),
-}
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (lambda: ioplan.check('test "T" { run random 4K 100/0 for 1s }'), "unit"),
+    (lambda: ioplan.check("param x = 1\n"), "test"),
+    (lambda: ioplan.check("nowhere.ioplan"), "cannot read 'nowhere.ioplan'"),
+    (lambda: ioplan.check(PLAN, params={"x": 1}), "the plan has no param 'x'"),
+    (lambda: ioplan.run(PLAN, bakend="sim"), "did you mean 'backend'"),
+    (lambda: ioplan.run(PLAN, test="X", backend="sim"), "no test"),
+    (lambda: ioplan.run(PLAN, scale_time=0, backend="sim"), "number above 0"),
+    (lambda: ioplan.sessions("r.db", statsu="ok"), "did you mean 'status'"),
+    (lambda: ioplan.sessions("r.db", status="good"), "no 'good'"),
+    (lambda: ioplan.Session("r.db", "none").model, "no session"),
+    (lambda: ioplan.run(PLAN, target="/dev/null"), "/dev/null"),
+]
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_says_why(name: str, session: ioplan.Session) -> None:
-    call, said = REFUSED[name]
-    with pytest.raises((ioplan.PlanError, ioplan.ExplainedError), match=said):
-        call()
+def test_what_is_refused_says_why(session: ioplan.Session) -> None:
+    for call, said in REFUSED:
+        with pytest.raises((ioplan.PlanError, ioplan.ExplainedError), match=said):
+            call()
     assert len(ioplan.sessions("r.db")) == 1
-
-
-@pytest.mark.promise("python.same")
-def test_a_file_that_is_not_ours_is_not_overwritten(folder: Path) -> None:
-    data = b"mine" * 1024
-    (folder / "data.bin").write_bytes(data)
-    with pytest.raises(ioplan.ExplainedError, match="overwrite"):
-        ioplan.run(PLAN, target="data.bin", store="r.db")
-    assert (folder / "data.bin").read_bytes() == data
 
 
 @pytest.mark.long
@@ -168,50 +150,45 @@ def test_a_scratch_file_by_the_engine(folder: Path) -> None:
 @pytest.mark.slow
 def test_importing_it_loads_nothing() -> None:
     text = "import sys, ioplan; print([m for m in sys.modules if 'pydantic' in m])"
-    done = subprocess.run(
-        [sys.executable, "-c", text], check=False, capture_output=True, text=True
-    )
-    assert done.stdout == "[]\n", done.stderr
+    assert printed_by("-c", text) == "[]\n"
     assert {"check", "run", "sessions", "Session"} <= set(dir(ioplan))
     with pytest.raises(AttributeError, match="no attribute 'chek'"):
         ioplan.chek  # noqa: B018
 
 
+def printed_by(*words: str | Path, cwd: Path | None = None) -> str:
+    """What another Python prints, whatever its exit code."""
+    command = [sys.executable, *words]
+    done = subprocess.run(command, check=False, cwd=cwd, capture_output=True, text=True)
+    assert not done.stderr, done.stderr
+    return done.stdout
+
+
 @pytest.mark.long
 def test_a_notebook_shows_report_and_chart(folder: Path) -> None:
+    run = f"import ioplan\ns = ioplan.run({PLAN!r}, backend='sim', store='r.db')\ns"
+    cells = (run, "s.chart('by queue depth')", "s.frame('pandas')[['iops']].max()")
     book = nbformat.v4.new_notebook()
-    cells = (
-        f"import ioplan\ns = ioplan.run({PLAN!r}, backend='sim', store='r.db')\ns",
-    )
-    cells += ("s.chart('by queue depth')", "s.frame('pandas')[['iops']].max()")
     book.cells = [nbformat.v4.new_code_cell(text) for text in cells]
-    NotebookClient(
-        book, timeout=120, resources={"metadata": {"path": folder}}
-    ).execute()
-    shown = [cell.outputs[-1].data for cell in book.cells]
-    assert all("<iframe srcdoc" in one["text/html"] for one in shown[:2])
-    assert "IOPS by queue depth" in shown[1]["text/html"]
-    assert "iops" in shown[2]["text/plain"]
+    where = {"metadata": {"path": folder}}
+    NotebookClient(book, timeout=120, resources=where).execute()
+    report, chart, frame = (cell.outputs[-1].data for cell in book.cells)
+    assert all("<iframe srcdoc" in one["text/html"] for one in (report, chart))
+    assert "IOPS by queue depth" in chart["text/html"]
+    assert "iops" in frame["text/plain"]
 
 
 @pytest.mark.long
 def test_a_user_s_checker_sees_the_types(tmp_path: Path) -> None:
-    program = tmp_path / "use.py"
-    program.write_text(
-        'import ioplan\nreveal_type(ioplan.check("a.ioplan"))\n'
-        'ioplan.run("a.ioplan", target="x").helt\n'
-    )
-    words = [sys.executable, "-m", "mypy", "--config-file=", "--strict", program]
-    done = subprocess.run(
-        words, check=False, cwd=tmp_path, capture_output=True, text=True
-    )
-    assert 'use.py:2: note: Revealed type is "ioplan.api.calls.Plan"' in done.stdout
-    assert 'use.py:3: error: "Session" has no attribute "helt"' in done.stdout
+    text = 'import ioplan\nreveal_type(ioplan.check("a.ioplan"))\n'
+    text += 'ioplan.run("a.ioplan", target="x").helt\n'
+    program = plan_file(tmp_path, text, "use.py")
+    told = printed_by("-m", "mypy", "--config-file=", "--strict", program, cwd=tmp_path)
+    assert 'use.py:2: note: Revealed type is "ioplan.api.calls.Plan"' in told
+    assert 'use.py:3: error: "Session" has no attribute "helt"' in told
 
 
 pytest_plugins = ["pytester"]
-
-
 HOLDS = 'test "T" { run random 4KiB 100/0 for 1s expect p99 < 1s }'
 FAILS = 'test "T" { run random 4KiB 100/0 for 1s expect p99 < 1ns }'
 

@@ -37,23 +37,23 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Report:
     page, store = folder / "both.html", folder / "results.db"
     with (folder / "both.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not page.exists():
-            simulate(store, page)
-    return Report(page, store, sessions_of(store))
+        if not page.exists():  # it is there when all is done
+            for size in ("256MiB", "512MiB"):
+                call = ("--backend", "sim", "--create", size, "--store", store, "-q")
+                with rough():
+                    done = ioplan("run", PLAN, *call)
+                assert done.code == 1, done.err  # one expectation is there to fail
+            page_of(store, page, *ids_of(store))
+    return Report(page, store, ids_of(store))
 
 
-def simulate(store: Path, page: Path) -> None:
-    """Two sessions, and their page, which is there when all is done."""
-    for size in ("256MiB", "512MiB"):
-        call = ("run", PLAN, "--backend", "sim", "--create", size, "--store", store)
-        with rough():
-            done = ioplan(*call, "-q")
-        assert done.code == 1, done.err  # one expectation is there to fail
-    done = ioplan("report", *sessions_of(store), "--store", store, "-o", page)
+def page_of(store: Path, page: Path, *ids: str) -> Report:
+    done = ioplan("report", *ids, "--store", store, "-o", page)
     assert done.code == 0, done.err
+    return Report(page, store, [*ids])
 
 
-def sessions_of(store: Path) -> list[str]:
+def ids_of(store: Path) -> list[str]:
     with Store.open(store) as opened:
         return [session.id for session in opened.sessions()]
 
@@ -62,29 +62,21 @@ def sessions_of(store: Path) -> list[str]:
 def single(simulated: Report, tmp_path_factory: pytest.TempPathFactory) -> Report:
     """The newest session alone."""
     page = tmp_path_factory.mktemp("single") / "single.html"
-    call = ("report", simulated.sessions[0], "--store", simulated.store, "-o", page)
-    done = ioplan(*call)
-    assert done.code == 0, done.err
-    return Report(page, simulated.store, simulated.sessions[:1])
+    return page_of(simulated.store, page, simulated.sessions[0])
 
 
 @pytest.fixture(scope="session")
 def failed(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """A session in which two of four cells failed."""
-    folder = tmp_path_factory.mktemp("failed")
-    store = folder / "results.db"
-    id, page = put(store, *failed_sweep(), ended="failed"), folder / "failed.html"
-    assert ioplan("report", id, "--store", store, "-o", page).code == 0
-    return Report(page, store, [id])
+    store = tmp_path_factory.mktemp("failed") / "results.db"
+    id = put(store, *failed_sweep(), ended="failed")
+    return page_of(store, store.with_name("failed.html"), id)
 
 
 @pytest.fixture(scope="session")
 def drives(tmp_path_factory: pytest.TempPathFactory) -> Report:
     """Thirty drives on one page."""
-    folder = tmp_path_factory.mktemp("drives")
-    store = folder / "results.db"
+    store = tmp_path_factory.mktemp("drives") / "results.db"
     with Store.open(store) as opened:
         ids = put_drives(opened, 30)
-    page = folder / "drives.html"
-    assert ioplan("report", *ids, "--store", store, "-o", page).code == 0
-    return Report(page, store, ids)
+    return page_of(store, store.with_name("drives.html"), *ids)

@@ -29,7 +29,6 @@ from ioplan.results.report import PICTURE_KINDS
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
-
 COLORED = """
 const done = arguments[0];
 const figure = document.getElementById(done);
@@ -43,9 +42,7 @@ return chartOf(figure).view.toCanvas().then((canvas) => {
   return found;
 });
 """
-
 SHOWN = "chart.view.toSVG()"
-
 CUT = """
 return [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
   const frame = svg.getBoundingClientRect();
@@ -131,12 +128,10 @@ return [...document.querySelectorAll('figure[data-kind="bars"]')].map((figure) =
   const lefts = bars.map((bar) => Math.round(bar.getBoundingClientRect().left));
   return [bars.length, new Set(lefts).size];
 });"""
-
 TOPS = """
 return figures.map((figure) => [...figure.querySelectorAll(".cell .role-title text")]
     .map((text) => Math.round(text.getBoundingClientRect().top)))
   .filter((tops) => tops.length > 1);"""
-
 NAMELESS = """
 const named = (e) => e.getAttribute("aria-label")
   || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent
@@ -144,9 +139,7 @@ const named = (e) => e.getAttribute("aria-label")
 const all = "button, select, input, figure[data-kind], .plot, nav, aside, summary";
 return [...document.querySelectorAll(all)].filter((e) => !named(e))
   .map((e) => e.outerHTML.slice(0, 80));"""
-
 LEVELS = "return [...document.querySelectorAll('h1,h2,h3')].map((h) => +h.tagName[1])"
-
 LANDMARKS = """
 const named = [...document.querySelectorAll("aside, nav, section[aria-label]")];
 return named.map((one) => `${one.localName} ${one.getAttribute("aria-label")
@@ -253,9 +246,7 @@ EVIL = (
     "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=2'>"
     "<!--<script>{{ 7 * 7 }}&amp;\u2028\"'`${window.hacked=3}"
 )
-
 IDENTITY = {"model": EVIL, "firmware": EVIL, "serial": EVIL}
-
 HOSTILE = {
     "target": {"path": EVIL, "capacity_bytes": 1 << 30, "identity": IDENTITY},
     "warnings": (EVIL,),

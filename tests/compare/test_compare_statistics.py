@@ -158,10 +158,8 @@ def test_as_many_sessions_as_are_needed_are_enough() -> None:
 
 # whole comparisons
 COMPARISONS = 80
-
 MOST_FALSE = 9
 """Of 80 at 5 %, 4 are expected; 10 and more come once in 200 times."""
-
 NOISY = [
     ("independent", Design("AB", 5), 0.0),
     ("independent", Design("AAABBB"), 0.5),

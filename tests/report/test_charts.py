@@ -56,11 +56,8 @@ from ioplan.results.report import (
 from ioplan.results.store import Store
 
 THREE = tuple(interval(n, 100) for n in (1, 2, 3))
-
 DISCARDS = stream(trim=counts(range(2000, 4000)))
-
 TRIMMED = measured(progress(1, DISCARDS), result(1, DISCARDS))
-
 CPUS = {
     "cpu": "CPU of the load generator",
     "system_cpu": "CPU of the whole system",
@@ -373,7 +370,6 @@ def test_a_heatmap_frames_the_cell(store: Store) -> None:
 
 
 FEW, NUMBER = 8, 20
-
 COLORS = 8
 
 
@@ -440,13 +436,11 @@ CELLS = """test "Capacity" {
   seek highest rate in 1_000 iops..100_000 iops where p99 <= 1ms and errors == 0
 }
 """
-
 KNEE = """test "Knee" {
   run  random 4KiB 100/0, qd 8 for 30s
   seek knee rate in 1_000 iops..8_000 iops, within 50%
 }
 """
-
 COMMAND = ("--backend", "scripted", "--option", "target=cliff", "--option", "seed=1")
 
 

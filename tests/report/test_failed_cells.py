@@ -27,7 +27,6 @@ from ioplan.results.report import (
 from ioplan.results.store import Store
 
 OK = [qd for qd in SWEPT if qd not in (STOPPED, GONE)]
-
 NOTE = f"{FAILED} failed or stopped, so without a figure: 2 runs"
 
 
@@ -192,7 +191,6 @@ def test_a_cell_whose_round_failed_is_marked(tmp_path: Path) -> None:
 
 
 MADE = record(1, measurement(), cell={})
-
 PROMISES = (
     *("lost_flushed", "lost_fua", "older_than_durable"),
     *("torn", "checksum", "misdirected", "foreign"),

@@ -37,9 +37,7 @@ from ioplan.results.report import ChartSpec, spec
 from ioplan.results.store import Store
 
 LATENCY = "latency"
-
 MOST_COLUMNS, MOST_ROWS = 120, 48
-
 STALL_NS = 10**9
 
 
@@ -112,14 +110,10 @@ def test_it_is_drawn_in_the_terminal(store: Store, width: int) -> None:
 
 
 DRIVES, SECONDS = 100, 40
-
 COLUMNS = 20
-
 SLOW, STALLED = 37, 25
 """The drive that stalls, and in which second."""
-
 P99 = Metric(name="p99", stream="reader")
-
 FIGURE, USUAL_ROW = 10, 34
 """Columns for the figure in a terminal, and the height of a row of few on the page."""
 
@@ -190,12 +184,9 @@ def test_each_metric_has_a_picture_and_each_axis_a_name(store: Store) -> None:
 
 
 STALL = 200_000_000
-
 LASTING = 6
-
 STALLED_AT = 4
 """The interval, from 1, in which one read of a stream takes long."""
-
 BURSTS = """
 workload mixed {
   reader = random 8KiB 100/0, qd 4

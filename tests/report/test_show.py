@@ -174,7 +174,6 @@ test "One" { run random 4KiB 100/0 for 1s }
 """
 
 SCOPES = ("data read", "data write", "log write")
-
 SECTIONS = {
     "Streams": ["all", *SCOPES, "all", *SCOPES],
     "Mixes": ["read", "all", "read", "write", "write"],

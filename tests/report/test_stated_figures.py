@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import paths
 import pytest
@@ -25,7 +26,7 @@ from ioplan.results.report import Headline, by_test, overall, sentence
 from ioplan.results.store import Store
 from ioplan.runner import judge
 
-QUIET, DEEP = {"load": 1, "where": "QD 1"}, {"load": 64, "where": "QD 64"}
+DEEP = {"load": 64, "where": "QD 64"}
 
 
 def said(**tests: dict[str, Headline | list[Headline]]) -> str:
@@ -39,28 +40,45 @@ def said(**tests: dict[str, Headline | list[Headline]]) -> str:
     return "".join(one.text for one in parts) + "." * bool(parts)
 
 
-def test_a_person_would_say_so() -> None:
-    told = said(
-        quiet={"A": headline(11_000.0), "B": headline(99_000.0)},
-        busy={"A": headline(4e5, **DEEP), "B": headline(4.1e5, **DEEP)},
-    )
-    assert told == (
-        "B is 9.0 times faster at queue depth 1; equal at queue depth 64, compared with A."
-    )
+LATENCY = {"unit": "ns", "metric": "p99", "name": "p99"}
+FOUND = {"name": "highest QD", "unit": "", "metric": "qd", "bound": "≥"}
 
 
-def test_a_latency_that_is_half_is_faster() -> None:
-    ns = {"unit": "ns", "metric": "p99", "name": "p99"}
-    told = said(t={"A": headline(200.0, **ns), "B": headline(50.0, **ns)})
-    assert told == "B is 4.0 times faster, compared with A."
+def pair(one: float, other: float, **more: Any) -> dict[str, Headline]:
+    return {"A": headline(one, **more), "B": headline(other, **more)}
 
 
-def test_what_is_within_its_own_error_is_equal() -> None:
-    sure = said(t={"A": headline(100.0), "B": headline(120.0)})
-    assert sure == "B is 20 % faster, compared with A."
-    loose = {"error_percent": 15.0}
-    unsure = said(t={"A": headline(100.0, **loose), "B": headline(120.0, **loose)})
-    assert unsure == "B is equal, compared with A."
+OPEN = pair(128.0, 128.0, **FOUND)
+"""Two searches that ended at 128 are not equal: nobody knows."""
+SENTENCES: list[tuple[dict[str, Any], str]] = [
+    (
+        {"quiet": pair(11_000.0, 99_000.0), "busy": pair(4e5, 4.1e5, **DEEP)},
+        "B is 9.0 times faster at queue depth 1; equal at queue depth 64, compared with A.",
+    ),
+    # a latency that is half is faster
+    ({"t": pair(200.0, 50.0, **LATENCY)}, "B is 4.0 times faster, compared with A."),
+    ({"t": pair(100.0, 120.0)}, "B is 20 % faster, compared with A."),
+    # what is within its own error is equal
+    ({"t": pair(100.0, 120.0, error_percent=15.0)}, "B is equal, compared with A."),
+    # the end of a search is no figure
+    ({"t": OPEN}, ""),
+    ({"t": OPEN, "u": pair(10.0, 40.0)}, "B is 4.0 times faster, compared with A."),
+    # both sides are told: neither a mean that hides them, nor the better half alone
+    (
+        {"reads": pair(10.0, 40.0), "writes": pair(10.0, 5.0, access="random writes")},
+        "B is 4.0 times faster in random reads, 2.0 times slower in random writes, "
+        "compared with A.",
+    ),
+    (
+        {"one": pair(10.0, 40.0), "two": pair(10.0, 5.0)},
+        "B is 2.0 times slower to 4.0 times faster, compared with A.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("tests", "sentence"), SENTENCES)
+def test_a_person_would_say_so(tests: dict[str, Any], sentence: str) -> None:
+    assert said(**tests) == sentence
 
 
 def test_a_drive_is_not_compared_with_a_simulated_one() -> None:
@@ -75,24 +93,6 @@ def test_a_drive_is_not_compared_with_a_simulated_one() -> None:
     assert said(t=alone) == "S is 4.0 times faster, compared with T."
 
 
-def test_both_sides_are_told() -> None:
-    """Neither a mean that hides them, nor the better half alone."""
-    writes = {"access": "random writes"}
-    told = said(
-        reads={"A": headline(10.0), "B": headline(40.0)},
-        writes={"A": headline(10.0, **writes), "B": headline(5.0, **writes)},
-    )
-    assert told == (
-        "B is 4.0 times faster in random reads, 2.0 times slower in random writes, "
-        "compared with A."
-    )
-    mixed = said(
-        one={"A": headline(10.0), "B": headline(40.0)},
-        two={"A": headline(10.0), "B": headline(5.0)},
-    )
-    assert "2.0 times slower to 4.0 times faster" in mixed
-
-
 def test_what_speaks_against_a_drive_is_told() -> None:
     doubted = headline(10.0, against=("simulated", "not steady"))
     assert said(t={"A": doubted, "B": headline(40.0)}).endswith("; A: not steady.")
@@ -102,15 +102,6 @@ def test_what_speaks_against_a_drive_is_told() -> None:
         u={"A": gone, "B": headline(4.0, access="random writes")},
     )
     assert told.endswith("; A: 1 of 2 figures.")
-
-
-def test_the_end_of_a_search_is_no_figure() -> None:
-    """Two searches that ended at 128 are not equal: nobody knows."""
-    found = {"name": "highest QD", "unit": "", "metric": "qd"}
-    both = {n: headline(128.0, bound="≥", **found) for n in ("A", "B")}
-    assert said(t=both) == ""
-    told = said(t=both, u={"A": headline(10.0), "B": headline(40.0)})
-    assert told == "B is 4.0 times faster, compared with A."
 
 
 @pytest.mark.parametrize(

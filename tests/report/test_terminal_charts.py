@@ -32,18 +32,14 @@ from ioplan.results.report import (
 )
 
 ELSEWHERE = ("bars", "latencies")
-
 PLOTS = [
     kind
     for kind, one in PICTURE_KINDS.items()
     if not one.is_grid and kind not in ELSEWHERE
 ]
 """What has curves; test_latencies.py has what is drawn of cells."""
-
 QD = Column("x", "queue depth", "")
-
 IOPS = Column("y", "IOPS", "1/s")
-
 Calls = list[tuple[Sequence[float], Sequence[float], str]]
 
 
