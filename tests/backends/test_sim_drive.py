@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 from command import ioplan
-from sim_drive import DRIVES, FILL, SECOND_NS, WRITES, Bench, made_once, stream
+from sim_drive import DRIVES, FILL, SECOND_NS, WRITES, Bench, counts, made_once, stream
 
-from ioplan.backends import BackendError, TargetRequest
+from ioplan.backends import BackendError, Drive, TargetRequest
 from ioplan.workload import Hotspot, Hotspots, Normal, Pareto, Region, Zipf
-from ioplan_sim import DriveSpec, FlashSpec, SimBackend
-from ioplan_sim.latency import Curve, spread
-from ioplan_sim.spec import read_spec
+from ioplan_sim import DriveSpec, FlashSpec, HostSpec, SimBackend
 
 GIB = 1 << 30
 HALF = {"region": Region(end_percent=50)}
+
+
+def opened(drive: str, **more: Any) -> Drive:
+    return SimBackend().open(TargetRequest(options={"drive": drive}, **more))
 
 
 def written(folder: Path, text: str) -> str:
@@ -38,6 +40,10 @@ def written(folder: Path, text: str) -> str:
         ("[flash]\ndies = 0", "flash.dies: Input should be greater than or equal to 1"),
         ("[flash]\ndies = '8'", "flash.dies: Input should be a valid integer"),
         ("over_provisioning = '0.5%'", "over_provisioning: Input should be greater"),
+        (
+            "[host]\ncommands = '2_000_000_000 iops'",
+            "host.commands: Input should be less",
+        ),
         ("capacity = '1TB", "is not TOML"),
     ],
 )
@@ -46,14 +52,14 @@ def test_a_wrong_drive_file_is_told_at_its_key(
 ) -> None:
     path = written(tmp_path, text)
     with pytest.raises(BackendError) as refused:
-        read_spec(path)
+        opened(path)
     assert message in str(refused.value) and path in str(refused.value)
 
 
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     path = written(tmp_path, "x = 1\n[flash]\nread = 1\n[host]\ny = 2")
     with pytest.raises(BackendError) as refused:
-        read_spec(path)
+        opened(path)
     assert all(key in str(refused.value) for key in ("x:", "flash.read:", "host.y:"))
 
 
@@ -61,16 +67,16 @@ def test_an_option_that_is_not_there_is_refused() -> None:
     with pytest.raises(BackendError, match="did you mean 'drive'"):
         SimBackend().open(TargetRequest(options={"drivee": "x.toml"}))
     with pytest.raises(BackendError, match=r"cannot read the drive nowhere.toml"):
-        SimBackend().open(TargetRequest(options={"drive": "nowhere.toml"}))
+        opened("nowhere.toml")
+    with pytest.raises(BackendError, match="multiple of 512"):
+        SimBackend().open(TargetRequest(create_bytes=1000))
 
 
 def test_a_file_says_how_large_the_drive_is_unless_the_call_does() -> None:
-    options = {"drive": str(DRIVES / "client.toml")}
-    named = SimBackend().open(TargetRequest(options=options))
-    assert named.facts.capacity_bytes == 512 * 10**9
-    assert named.facts.identity["model"] == "client"
-    asked = SimBackend().open(TargetRequest(options=options, create_bytes=GIB))
-    assert asked.facts.capacity_bytes == GIB
+    client = str(DRIVES / "client.toml")
+    assert opened(client).facts.capacity_bytes == 512 * 10**9
+    assert opened(client).facts.identity["model"] == "client"
+    assert opened(client, create_bytes=GIB).facts.capacity_bytes == GIB
 
 
 # the stories of the example drives
@@ -295,6 +301,8 @@ def test_sim_chooses_backend_and_drive(tmp_path: Path, store_path: Path) -> None
 
 
 def test_less_than_a_nanosecond_is_a_latency() -> None:
-    """Of a drive whose commands take no time, in the histogram's first bucket."""
-    first, count = spread(1000, Curve.of([0.4] * 10), 1.0, 0.0, 0.5)
-    assert (first, count.sum()) == (0, 1000)
+    """In the histogram's first bucket, of a drive that has nothing to read."""
+    host = HostSpec(overhead="0s", commands="1_000_000_000 iops", bandwidth="1000TB/s")
+    result, _ = Bench(DriveSpec(host=host), GIB).run(stream())
+    (found,) = counts(result)
+    assert found.sum_ns / found.ios < 2 and found.bins[0] == 0

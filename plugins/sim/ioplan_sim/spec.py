@@ -61,7 +61,7 @@ class HostSpec(Model):
 
     bandwidth: Bandwidth = 3.2e9
     overhead: Time = 10_000
-    commands: Iops = 600_000.0
+    commands: Annotated[Iops, Field(le=1e9)] = 600_000.0
     trim: Time = 30_000
 
 
