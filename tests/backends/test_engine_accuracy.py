@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,10 +23,8 @@ from accuracy import (
     check_run_time,
     check_stalled,
     check_under_way,
-    farthest_from_due_ns,
     reads,
     seen_of,
-    seen_of_log,
 )
 from calm import needs_idle_cpu
 
@@ -41,7 +37,6 @@ from targets import (
     needs_faulty,
     needs_root,
     slow,
-    wait_for,
 )
 
 pytestmark = pytest.mark.slow
@@ -153,41 +148,6 @@ def test_a_stall_is_seen_by_all_that_should_have_started(tmp_path: Path) -> None
     check_stalled(reads(lines[-1]), stall_ms, RATE_IOPS)
     check_arrived(lines[-1]["streams"][0], RATE_IOPS)
     check_due([*seen_of(lines)], GAP_NS)
-
-
-@pytest.mark.long
-@needs_faulty
-@pytest.mark.skipif(not shutil.which("fio"), reason="LEFT OUT: fio is not installed")
-@needs_idle_cpu(ms=50)
-def test_fio_counts_from_when_an_io_is_issued(tmp_path: Path) -> None:
-    """So what judges the engine finds that in a real generator's figures."""
-    with faulty(tmp_path) as device:
-        stall = threading.Thread(target=stall_under_way, args=[device])
-        stall.start()
-        ios = [*seen_of_log(fio_log(device.path, tmp_path))]
-        stall.join()
-    assert sum(one.latency_ns[0] > 0.9 * STALL_MS * MS for one in ios) == 1
-    with pytest.raises(AssertionError, match="beside the due time"):
-        check_due(ios, GAP_NS)
-    assert farthest_from_due_ns(ios, GAP_NS) > STALL_MS * MS / 2
-
-
-def stall_under_way(device: Faulty) -> None:
-    """Once some I/O was done."""
-    least_bytes = Kernel.of(device.path).read_bytes + (200 << 10)
-    wait_for(lambda: Kernel.of(device.path).read_bytes > least_bytes)
-    stand_still(device)
-
-
-def fio_log(path: str, folder: Path) -> str:
-    """Each read at the same rate: when it came back, and its latency."""
-    command = [
-        "fio", "--name=r", f"--filename={path}", "--ioengine=io_uring",
-        "--direct=1", "--rw=randread", "--bs=4k", "--iodepth=1", "--time_based",
-        "--runtime=2", f"--rate_iops={RATE_IOPS}", "--write_lat_log=r",
-    ]  # fmt: skip
-    subprocess.run(command, cwd=folder, capture_output=True, check=True)
-    return (folder / "r_lat.1.log").read_text()
 
 
 def zero(run_ms: int, **fields: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spdk_jobs import RECORDINGS
 
 from ioplan.results.measure import bucket_index, no_bins
-from ioplan_spdk.bdevperf.device_statistics import Schedule, counters
+from ioplan_spdk.bdevperf.device_statistics import counters
 from ioplan_spdk.bdevperf.exits import why
 from ioplan_spdk.bdevperf.outcome import UnsoundTest, checked_outcome
 from ioplan_spdk.bdevperf.ticks import (
@@ -129,26 +129,6 @@ def test_hugepages(tmp_path: Path) -> None:
     assert "no hugetlbfs is mounted" in no_hugepages(meminfo, mounts)
     mounts.write_text("none /dev/hugepages hugetlbfs rw 0 0\n")
     assert no_hugepages(meminfo, mounts) == ""
-
-
-def times(schedule: Schedule, late_s: float = 0.001) -> list[tuple[float, bool]]:
-    found = []
-    while schedule.next_s < 1e6:
-        t_s = schedule.next_s + late_s
-        found.append((round(t_s, 1), schedule.passed(t_s)))
-    return found
-
-
-def test_when_statistics_are_asked_for() -> None:
-    assert times(Schedule(1, 3, False)) == [
-        (1.0, True), (2.0, True), (2.9, False), (3.0, False)
-    ]  # fmt: skip
-    assert times(Schedule(0.001, 1, False))[:2] == [(0.1, True), (0.2, True)]
-    by_bytes = times(Schedule(1, 3, True))
-    assert [t for t, _ in by_bytes[:4]] == [0.3, 0.5, 0.8, 1.0]
-    assert len(times(Schedule(1, 10, False), late_s=2.5)) == 4
-    late = Schedule(1, 3, False)
-    assert not late.passed(3.2)  # the end tells of it
 
 
 def process(

@@ -37,13 +37,6 @@ def seen_of(lines: Iterable[dict[str, Any]]) -> Iterator[Seen]:
             yield from [Seen(interval_ns, bucket_range(index))] * count
 
 
-def seen_of_log(log: str) -> Iterator[Seen]:
-    """All I/Os of fio's log of latencies: ms, ns, …"""
-    for line in log.splitlines():
-        at_ms, latency_ns, *_ = map(int, line.split(",")[:2])
-        yield Seen((at_ms * MS, (at_ms + 1) * MS), (latency_ns, latency_ns))
-
-
 def farthest_from_due_ns(ios: Sequence[Seen], gap_ns: float) -> float:
     """How far from its due time an I/O began, where one was due after each gap.
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from command import ioplan, plan_file
-from cpu_witness import Moment, Witnessed, check_cpu, witnessed
+from cpu_witness import Witnessed, check_cpu, witnessed
 from figures import record
 from instruments import JOB, interval, on_this_machine
 
@@ -240,15 +240,6 @@ def test_exports_have_it(measured: Measured, series: tuple[str, ...]) -> None:
         assert [float(one) for one in watts if one] == told
     else:
         assert watts[0] == "42.5" and set(watts[1:]) == {""}
-
-
-@pytest.mark.parametrize("percent", [0, 27, 45, 48.8, 71.6])
-def test_a_wrong_cpu_time_is_refused(percent: float) -> None:
-    """That of nobody, or of more or less than the generator; twice as much."""
-    moments = [Moment(t, 0.358 * t, 0.358 * t + 0.001) for t in (10.0, 10.3, 11.3)]
-    check_cpu(35.8, 1.0, moments)
-    with pytest.raises(AssertionError, match="<="):
-        check_cpu(percent, 1.0, moments)
 
 
 @pytest.mark.slow
