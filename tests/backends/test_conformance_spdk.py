@@ -1,14 +1,25 @@
-"""The checks of the conformance kit over recorded runs of SPDK."""
+"""SPDK under the kit's checks, over recorded and real runs, and over a network."""
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from spdk_jobs import LEFT_OUT, MALLOC, events, job, opened, real, stand_in
 
+from ioplan import Cause
 from ioplan.backends import Backend, TargetRequest
-from ioplan.job import SECOND_NS, Progress, Result, Started
+from ioplan.job import SECOND_NS, Event, Failure, Progress, Result, Started
+from ioplan.runner.guard import TargetError
 from ioplan_spdk import SpdkBackend
 from ioplan_testing import Conformance, Times, check_consistent
 
@@ -85,3 +96,129 @@ class TestEitherOnFile(TestPluginOnFile):
     def request(self, folder: Path) -> TargetRequest:
         asked = super().request(folder)
         return asked.model_copy(update={"options": {"no_huge": True}})
+
+
+# a target over NVMe/TCP: there, never there, another one, and gone during a run
+
+NQN = "nqn.2016-06.io.spdk:cnode1"
+FABRIC = f"nvme:tcp:127.0.0.1:4420:{NQN}"
+TOLD = {
+    "fabric_wrong_nqn": f"answers, and has no subsystem {NQN}",
+    "fabric_no_host": "Name or service not known",
+    "bdevperf_nvme_no_target": "Connection refused",
+    "target_dies_bdevperf_nvme_default": "does not answer any more",
+}
+NOT_LET_IN = "Connect command completed with error: sct 1, sc 132"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", TOLD)
+def test_a_dead_target_is_called_that(name: str, tmp_path: Path) -> None:
+    with pytest.raises(TargetError) as refused:
+        opened(stand_in(tmp_path, f"err/{name}", "start"), FABRIC)
+    assert TOLD[name] in str(refused.value)
+
+
+@pytest.mark.slow
+def test_a_host_that_is_not_let_in_is_told(tmp_path: Path) -> None:
+    program = tmp_path / "bdevperf"
+    program.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo SPDK v24.09.1-pre && exit\n'
+        f"echo '{NOT_LET_IN}' >&2; exit 1\n"
+    )
+    program.chmod(0o755)
+    with pytest.raises(TargetError, match=NQN) as refused:
+        opened(program, FABRIC)
+    assert "host" in str(refused.value)
+
+
+def nvmf_tgt() -> Path | None:
+    """SPDK's own target, beside a bdevperf that was built with it."""
+    program = real()
+    found = program and program.parents[1] / "bin" / "nvmf_tgt"
+    return found if found and found.is_file() else None
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, int]]:
+    """64 MiB of memory over NVMe/TCP: its port on the loopback, and who serves it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    path = folder / "rpc"
+    words = ["--no-huge", "-s", "512", "-m", "0x1", "-u", "-r", str(path)]
+    with (folder / "target.log").open("wb") as log:
+        process = subprocess.Popen(
+            [str(nvmf_tgt()), *words, "--disable-cpumask-locks"], stdout=log, stderr=log
+        )
+    try:
+        with _connected(path) as client:
+            for number, (method, params) in enumerate(_subsystem(port)):
+                call = {"jsonrpc": "2.0", "id": number, "method": method}
+                client.sendall(json.dumps({**call, "params": params}).encode())
+                assert "error" not in json.loads(client.recv(1 << 16))
+            yield port, process.pid
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _connected(path: Path) -> socket.socket:
+    client, deadline = socket.socket(socket.AF_UNIX), time.monotonic() + 20
+    while client.connect_ex(str(path)):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return client
+
+
+def _subsystem(port: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield "nvmf_create_transport", {"trtype": "TCP"}
+    memory = {"name": "M0", "num_blocks": 131072, "block_size": 512}
+    yield "bdev_malloc_create", memory
+    known = {"nqn": NQN, "allow_any_host": True, "serial_number": "S1"}
+    yield "nvmf_create_subsystem", known
+    yield "nvmf_subsystem_add_ns", {"nqn": NQN, "namespace": {"bdev_name": "M0"}}
+    address = {"trtype": "TCP", "adrfam": "IPv4", "traddr": "127.0.0.1"}
+    listener = {"nqn": NQN, "listen_address": {**address, "trsvcid": port}}
+    yield "nvmf_subsystem_add_listener", listener
+
+
+def run_of(path: str, driver: str, killed: int | None = None) -> list[Event]:
+    """A run of two seconds, in which the target may be killed."""
+    options = {"no_huge": True, "driver": driver}
+    drive = SpdkBackend().open(TargetRequest(path=path, options=options))
+    asked = job(path, drive.facts.capacity_bytes, run_ns=2 * SECOND_NS, read_only=True)
+    asked = asked.model_copy(update={"interval_ns": SECOND_NS // 10})
+    found: list[Event] = []
+    with drive.start(asked) as execution:
+        for event in execution:
+            found.append(event)
+            if killed and isinstance(event, Progress):
+                os.kill(killed, signal.SIGKILL)
+                killed = None
+    drive.close()
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(nvmf_tgt() is None, reason=LEFT_OUT)
+def test_a_real_target(tmp_path: Path) -> None:
+    asks = TargetRequest(path="", options={"no_huge": True})
+
+    def refused(path: str) -> str:
+        with pytest.raises(TargetError) as caught:
+            SpdkBackend().open(asks.model_copy(update={"path": path}))
+        return str(caught.value)
+
+    plugin = SpdkBackend().availability({"no_huge": True, "driver": "fio"})
+    drivers = ("bdevperf", "fio") if plugin.usable else ("bdevperf",)
+    for driver in drivers:
+        with served(tmp_path) as (port, pid):
+            path = f"nvme:tcp:127.0.0.1:{port}:{NQN}"
+            assert isinstance(run_of(path, driver)[-1], Result)
+            if driver == "bdevperf":
+                assert f"has no subsystem {NQN}9" in refused(f"{path}9")
+                assert "it has no namespace 2" in refused(f"{path}/2")
+            last = run_of(path, driver, killed=pid)[-1]
+            assert isinstance(last, Failure) and last.cause == Cause.TARGET_LOST, last
+            assert "does not answer any more" in last.message
+    assert f"no NVMe target answers at 127.0.0.1:{port}" in refused(path)
