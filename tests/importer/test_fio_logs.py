@@ -1,19 +1,24 @@
-"""fio's logs as the series of an imported run: their sums are those of the document."""
+"""Results that fio itself wrote: logs as series, all versions, and those that contradict themselves."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from command import ioplan
 from fio_documents import NOTHING, direction, document, job
 from fio_jobs import NEEDS_FIO
 
 from golden import Golden
 from ioplan.language import Source
-from ioplan.records import Interval
+from ioplan.records import Interval, RunRecord
+from ioplan.results.store import Store
+from ioplan.workload import DIRECTIONS
 from ioplan_importer import (
+    SUMMARY_ONLY,
     Findings,
     ImportedSession,
     ImportFault,
@@ -164,3 +169,137 @@ def test_real_logs_add_up_to_the_document(tmp_path: Path) -> None:
             record.total.ios / record.run_s, rel=0.1
         )
     assert all(one.p99_ns for one in histograms[1].series)
+
+
+# results that fio itself wrote, from 3.1 to 3.42: golden cases VERSION[.plus]
+
+RESULTS = Golden("fio_results")
+VERSIONS = [case for case in RESULTS if case[0] == "3"]
+SIZES = {"mixed": 4096, "threads": 16384}
+IOS = {"mixed": 2048, "threads": 1024}
+BUCKET = 1 / 64
+"""The width of a bucket of fio, relative."""
+
+
+def imported(case: str, jobs: Source | None = None) -> ImportedSession:
+    source = Source(f"{case}.json", RESULTS[case].input)
+    return import_results(source, jobs, None, None, Findings())
+
+
+def with_jobs(case: str) -> ImportedSession:
+    return imported(case, Source("jobs.fio", RESULTS["jobs.fio"].input))
+
+
+@pytest.mark.parametrize("case", VERSIONS)
+def test_figures_are_those_of_the_document(case: str) -> None:
+    document = json.loads(RESULTS[case].input)
+    made = with_jobs(case)
+    assert len(made.records) == 2
+    for (record, _), own in zip(made.records, document["jobs"], strict=True):
+        assert record.backend.version == case.removesuffix(".plus")
+        assert record.asked.test == own["jobname"]
+        assert (
+            sum(part.ios for part in record.directions.values()) == IOS[own["jobname"]]
+        )
+        for way, part in record.directions.items():
+            of = own[way]
+            assert part.ios == of["total_ios"]
+            assert part.bytes == part.ios * SIZES[own["jobname"]]
+            assert part.latency
+            assert part.latency.mean_ns == pytest.approx(of["clat_ns"]["mean"], abs=1)
+            assert part.latency.max_ns == of["clat_ns"]["max"]
+            check_percentiles(part.latency.percentiles, of["clat_ns"]["percentile"])
+
+
+def check_percentiles(found: Any, told: dict[str, float]) -> None:
+    """Those that fio wrote; rebuilt of a histogram they may be half a bucket off."""
+    by_percent = {one.percent: one.latency_ns for one in found}
+    both = [
+        (by_percent[p], ns) for t, ns in told.items() if (p := float(t)) in by_percent
+    ]
+    assert len(both) >= 5
+    for ours, theirs in both:
+        assert ours == pytest.approx(theirs, rel=BUCKET, abs=1)
+
+
+@pytest.mark.parametrize("case", VERSIONS)
+def test_histograms_are_kept_where_fio_gave_them(case: str) -> None:
+    for record, detail in with_jobs(case).records:
+        plus = ".plus" in case
+        assert (SUMMARY_ONLY in record.warnings) is not plus
+        kept = {one.direction: one for one in detail.histograms}
+        used = [d for d in DIRECTIONS if d in record.directions]
+        assert list(kept) == (used if plus else [])
+        for way, one in kept.items():
+            assert sum(one.bins[1::2]) == record.directions[way].ios
+
+
+def test_all_versions_ran_the_same() -> None:
+    """The job file decides on the run ids, so that versions can be compared."""
+    ids = {tuple(r.run_id for r, _ in with_jobs(case).records) for case in VERSIONS}
+    assert len(ids) == 1
+
+
+def test_a_run_that_failed() -> None:
+    made = imported("failed")
+    record, _ = made.records[0]
+    assert (made.session.status, record.status) == ("failed", "failed")
+    assert "error 28" in record.message
+
+
+# results of fio that contradict themselves are not stored as ok; true ones all are
+
+
+def stored(folder: Path, text: str) -> RunRecord:
+    source = folder / "r.json"
+    source.write_text(text)
+    done = ioplan("import", source, "--store", folder / "r.db")
+    with Store.open(folder / "r.db") as store:
+        records = list(store.records(store.session("last").id))
+    assert records, done.err
+    return records[0]
+
+
+LIES = {
+    "a mean below the smallest": ("mean", 1e-6),
+    "a mean above the largest": ("mean", 1e6),
+    "a mean of a third": ("mean", 1 / 3),
+    "a deviation without end": ("stddev", 1e4),
+    "the extremes swapped": ("min", 1e9),
+    "more in the histogram than I/Os": ("bins", 1000),
+    "IOPS tenfold": ("iops", 10),
+    "bandwidth tenfold": ("bw_bytes", 10),
+    "bytes twice": ("io_bytes", 2),
+    "a tenth of the time": ("runtime", 0.1),
+}
+
+
+def falsified(way: dict[str, Any], name: str, factor: float) -> None:
+    """Change a figure of a direction, or of its latencies."""
+    latencies = [
+        one for key in ("clat_ns", "lat_ns") if (one := way.get(key, {})).get("bins")
+    ]
+    for part in [way] if name in way else latencies:
+        if name == "bins":
+            part["bins"][next(iter(part["bins"]))] += 1000
+        else:
+            kind = type(part[name])
+            part[name] = kind(part[name] * factor)
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_changed_result_is_inconsistent(lie: str, tmp_path: Path) -> None:
+    told = json.loads(RESULTS["3.33.plus"].input)
+    for own in told["jobs"]:
+        for way in ("read", "write"):
+            falsified(own[way], *LIES[lie])
+    record = stored(tmp_path, json.dumps(told))
+    assert (record.status, record.cause, record.verdicts) == (
+        *("failed", "inconsistent"),
+        (),
+    ), record.message
+
+
+@pytest.mark.parametrize("case", [case for case in RESULTS if case[0] == "3"])
+def test_a_true_result_is_not(case: str, tmp_path: Path) -> None:
+    assert stored(tmp_path, RESULTS[case].input).cause != "inconsistent"

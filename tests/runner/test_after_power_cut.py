@@ -1,4 +1,4 @@
-"""What comes back after a power cut is the same drive, or it is not used."""
+"""What comes back after a power cut, or has other firmware, is the same drive or is not used."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from msgspec import Struct
 
 from ioplan import Cause
 from ioplan.backends import TargetFacts
-from ioplan.runner import Device, identity_of
+from ioplan.records.drive import drive_of
+from ioplan.runner import Device, identity_of, target_key
+from ioplan.runner.devices.identity import firmware_of
 from ioplan.runner.events.power_cut import PowerCut, PowerSupply
 from ioplan.runner.execute.outcome import TargetUnusable
 from ioplan.target_entry import PowerControl
 
-pytestmark = pytest.mark.slow
 SERIAL = {"device/serial": "S4EV1", "device/model": "ACME 980", "wwid": "eui.1"}
 NUMBER = {"dev": "4095:1048575"}
 """No device of this machine has it."""
@@ -46,6 +47,7 @@ def cut(opened: Opened) -> PowerCut:
     return PowerCut(PowerSupply(control, lambda: opened), 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "says"),
     [
@@ -67,7 +69,39 @@ def test_what_has_another_identity_is_refused(
     assert (old.closed, other.closed) == (1, 1), "nothing can write to it"
 
 
+@pytest.mark.slow
 def test_the_same_drive_is_used(tmp_path: Path) -> None:
     old, same = (drive(tmp_path / name, **SERIAL) for name in ("old", "same"))
     assert cut(same).back(old.facts, old) is same
     assert (old.closed, same.closed) == (1, 0)
+
+
+# a drive with other firmware is another condition, and the same target
+
+
+def facts(**identity: str) -> TargetFacts:
+    return TargetFacts(
+        path="/dev/nvme0n1",
+        kind="block",
+        capacity_bytes=1 << 30,
+        block_bytes=512,
+        identity={"serial": "S4EV", "model": "ACME"} | identity,
+    )
+
+
+def test_it_stays_the_same_target() -> None:
+    before, after, unknown = facts(firmware="1.0"), facts(firmware="1.1"), facts()
+    assert target_key(before) == target_key(after) == target_key(unknown)
+
+
+def test_the_drive_of_a_session_has_it() -> None:
+    found = drive_of(facts(firmware="1.1").model_dump(), "fast")
+    assert found and (found.firmware, found.name) == ("1.1", "fast")
+
+
+@pytest.mark.parametrize("name", ["firmware_rev", "rev"])
+def test_it_is_where_the_kernel_has_it(tmp_path: Path, name: str) -> None:
+    (tmp_path / "device").mkdir()
+    (tmp_path / "device" / name).write_text("  1.1 \n")
+    disk = Device(tmp_path)
+    assert firmware_of(disk) == "1.1"

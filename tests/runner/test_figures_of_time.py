@@ -1,20 +1,22 @@
-"""Figures of a phase, of the worst second and of a stretch, wherever a plan or a command
-has them: seeks, comparisons and exports on the simulated drive."""
+"""Figures of a phase, of the worst second and of a stretch; and a clock that is set meanwhile."""
 
 from __future__ import annotations
 
 import json
+import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
+from hour_ahead import hour_ahead
+from started import started
 
 from ioplan.language import parse_metric
 from ioplan.records import RunRecord
 from ioplan.results.measure import IntervalCounts, Sample, figure, stretch
 from ioplan.results.store import Store
 
-pytestmark = pytest.mark.usefixtures("rough_sim")
 WRITER = (
     "random 8KiB 0/100, qd 8, burst 1s of {busy} as busy, then 1s of {calm} as calm"
 )
@@ -53,6 +55,7 @@ def run(
         return list(store.records(store.session("last").id))
 
 
+@pytest.mark.usefixtures("rough_sim")
 @pytest.mark.parametrize("metric", SEEKS)
 @pytest.mark.long
 def test_a_seek_finds_where_a_part_of_the_run_holds(
@@ -84,6 +87,7 @@ test "Burst" {{
 COMPARED = ("reader.p99 during calm", "reader.p99 during busy", "worst_second.iops")
 
 
+@pytest.mark.usefixtures("rough_sim")
 def test_sessions_are_compared_by_parts_of_their_runs(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -126,6 +130,7 @@ test "Parted" {
 """
 
 
+@pytest.mark.usefixtures("rough_sim")
 def test_what_is_of_a_stream_is_of_its_part_of_the_run(
     tmp_path: Path, store_path: Path
 ) -> None:
@@ -145,6 +150,7 @@ def test_what_is_of_a_stream_is_of_its_part_of_the_run(
     assert after and after.figure(rate).why == "part does not run then"
 
 
+@pytest.mark.usefixtures("rough_sim")
 @pytest.mark.parametrize(
     ("words", "outcome", "why"),
     [
@@ -166,3 +172,38 @@ def test_a_run_that_is_cut_short_tells_nothing_of_the_time_it_lacks(
         (record,) = store.records(store.session("last").id)
     (verdict,) = record.verdicts
     assert (verdict.outcome, verdict.why) == (outcome, why)
+
+
+# the clock of the host is set while a session runs: its durations stay true
+
+SPAN = ("started_at", "ended_at")
+PLAN = """test "T" {
+  run random 4KiB 100/0, qd 2 for 300ms
+  vary qd in 1, 2, 4
+}"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("back", [True, False], ids=["back", "ahead"])
+@pytest.mark.promise("figures.clock")
+def test_times_of_a_session_stay_as_far_apart_as_they_were(
+    back: bool, tmp_path: Path, store_path: Path
+) -> None:
+    flag = tmp_path / "flag"
+    environment = hour_ahead(tmp_path, flag)
+    if back:
+        flag.touch()
+    plan, target = plan_file(tmp_path, PLAN), tmp_path / "scratch"
+    began_s = time.monotonic()
+    call = (plan, "--target", target, "--create", "1MiB")
+    with started(*call, **environment) as session:
+        session.until("step", 2)
+        flag.unlink() if back else flag.touch()
+        assert session.end() == 0, session.said
+    took_s = time.monotonic() - began_s
+    (listed,) = ioplan("ls", "--format", "jsonl").lines
+    assert 0.9 <= listed["duration_s"] <= took_s
+    runs = ioplan("export", "last", "--format", "jsonl").lines
+    times = [datetime.fromisoformat(one[at]) for one in runs for at in SPAN]
+    assert len(runs) == 3 and times == sorted(times)
+    assert (times[-1] - times[0]).total_seconds() <= took_s

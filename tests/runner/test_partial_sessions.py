@@ -12,7 +12,7 @@ from bench import Bench
 from command import ioplan, plan_file
 from plans import checked
 from rich.console import Console
-from test_policy import failing
+from test_order import failing
 
 from ioplan.records import Session
 from ioplan.results import export

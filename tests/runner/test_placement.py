@@ -1,4 +1,4 @@
-"""The CPUs of a run: chosen once for all backends, on a made-up /sys, and kept."""
+"""The CPUs of a run, chosen once for all backends and kept; and who started it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ioplan import JobStream
 from ioplan.backends import BackendError, TargetFacts, find
 from ioplan.core.cpu_claims import CpuClaims
 from ioplan.job import Job
-from ioplan.runner import Tree
+from ioplan.runner import Tree, login_name
 from ioplan.runner.prepare.placement import (
     Placement,
     chosen_cpus,
@@ -179,3 +179,17 @@ def test_the_record_has_the_cpus_that_the_lab_names(
     assert record["asked"]["job"]["cpus"] == [HERE[0]]
     assert record["backend"]["facts"]["cpus"] == [HERE[0]]
     assert record["substitutions"] == []
+
+
+# who started a session
+
+
+@pytest.mark.parametrize("user, found", [(0, "ada"), (1000, "eve")])
+def test_under_sudo_it_is_the_caller(
+    user: int, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is not root may say anything there."""
+    monkeypatch.setenv("SUDO_USER", "ada")
+    monkeypatch.setenv("LOGNAME", "eve")
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert login_name() == found

@@ -1,7 +1,8 @@
-"""Something else begins to use a target in the middle of a session."""
+"""Something else uses a target in the middle of a session, or another one has its name."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -12,11 +13,13 @@ from pathlib import Path
 import pytest
 from command import ioplan, plan_file
 from fio_jobs import NEEDS_FIO
+from refused import refused
 from started import Started, started
 
-from ioplan import Cause
+from ioplan import Cause, TargetFault
+from ioplan.backends import TargetRequest
 from ioplan.results.store import Store, default_path
-from ioplan.runner.guard import make_scratch
+from ioplan.runner.guard import make_scratch, open_target
 from targets import (
     MIB,
     lab_of_file,
@@ -274,3 +277,46 @@ def test_a_session_does_not_take_its_own_programs_for_others(
     words = (*allowed(device, tmp_path), "--backend", backend)
     with started(plan, *words) as run:
         assert run.end() == 0, run.said
+
+
+# a target whose name leads elsewhere in the middle of a session
+
+PAUSED = 'test "W" { run random 4KiB 0/100, pause 2ms every 8 for 300ms vary qd in 1..8 doubling }'
+
+
+@pytest.mark.long_but_first
+@pytest.mark.parametrize("backend", ["io_uring", pytest.param("fio", marks=NEEDS_FIO)])
+@pytest.mark.promise("safety.open_device")
+def test_what_was_checked_is_what_is_written(
+    backend: str, tmp_path: Path, store_path: Path
+) -> None:
+    """Whoever may write in the folder does not choose what is overwritten."""
+    target, other = tmp_path / "scratch", tmp_path / "other"
+    precious = os.urandom(8 * MIB)
+    other.write_bytes(precious)
+    words = (plan_file(tmp_path, PAUSED), "--target", target, "--create", "8MiB")
+    with started(*words, "--backend", backend) as run:
+        run.until("record")
+        target.rename(tmp_path / "moved")
+        other.rename(target)
+        before = (tmp_path / "moved").read_bytes()
+        run.until("record", times=2)
+        assert run.end() == 0
+    assert target.read_bytes() == precious
+    assert (tmp_path / "moved").read_bytes() != before
+
+
+def test_who_opens_by_name_is_told_of_the_change(tmp_path: Path) -> None:
+    path = tmp_path / "scratch"
+    make_scratch(path, MIB, lambda _: None)
+    target = open_target(TargetRequest(path=str(path), writes=True))
+    try:
+        target.check_name()
+        path.rename(tmp_path / "moved")
+        with refused(TargetFault.REPLACED, "is gone"):
+            target.check_name()
+        path.write_bytes(bytes(MIB))
+        with refused(TargetFault.REPLACED, "was replaced"):
+            target.check_name()
+    finally:
+        target.close()

@@ -77,8 +77,6 @@ def test_a_trace_that_is_not_there_is_one_error(tmp_path: Path) -> None:
     assert "web.iotrace" in done.err
 
 
-
-
 def test_the_speed_that_is_sought_is_not_named(tmp_path: Path) -> None:
     """Neither the first one that is tried, nor the highest."""
     recorded(tmp_path)
