@@ -14,6 +14,7 @@ from sim_drive import DRIVES, FILL, SECOND_NS, WRITES, Bench, counts, made_once,
 from ioplan.backends import BackendError, Drive, TargetRequest
 from ioplan.workload import Hotspot, Hotspots, Normal, Pareto, Region, Zipf
 from ioplan_sim import DriveSpec, FlashSpec, HostSpec, SimBackend
+from ioplan_witness import popularity
 
 GIB = 1 << 30
 HALF = {"region": Region(end_percent=50)}
@@ -187,8 +188,6 @@ def test_draws_fall_as_the_distribution_says(distribution: Any, share: float) ->
 
 def hit_share(distribution: Any, pages: int) -> float:
     """The share of pages that as many draws as there are pages hit."""
-    from ioplan_testing.test_features import popularity
-
     return float(np.mean(1 - np.exp(-pages * popularity(distribution, pages))))
 
 

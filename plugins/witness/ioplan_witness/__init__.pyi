@@ -7,4 +7,5 @@ from ioplan_witness.log import seen as seen
 from ioplan_witness.offsets import Floats as Floats
 from ioplan_witness.offsets import gamma_below as gamma_below
 from ioplan_witness.offsets import ks_distance as ks_distance
+from ioplan_witness.offsets import popularity as popularity
 from ioplan_witness.script import Script as Script
