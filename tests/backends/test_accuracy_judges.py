@@ -27,7 +27,6 @@ from ioplan.results.measure import bucket_index, bucket_range
 from ioplan_testing import calmly
 
 GAP_NS, RATE_IOPS, RUN_NS = 5 * MS, 200, 1000 * MS
-STALLED = range(500 * MS, 700 * MS)
 
 
 def completions(services_ns: Sequence[int]) -> list[int]:

@@ -38,7 +38,7 @@ def records_of(backend: str, folder: Path) -> list[dict[str, Any]]:
         "--set", "run_time=100ms", "--scale-time", "0.5", "--json",
     )  # fmt: skip
     assert done.code in (0, 1), done.err
-    return [line["record"] for line in done.of("record")]
+    return done.records
 
 
 @pytest.mark.slow

@@ -20,8 +20,6 @@ from ioplan.job import SECOND_NS, Job
 from ioplan_fio import FioBackend, Settings, job_file
 
 FILES = Golden("fio_jobs")
-KIB = 1024
-WRITES = {"read_percent": 0}
 
 
 @cache

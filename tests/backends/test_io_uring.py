@@ -43,7 +43,7 @@ test "T" { after done run random 4KiB 100/0 for 1MiB }"""
     path = plan_file(tmp_path, text)
     done = ioplan("run", path, "--target", scratch, "--create", "16MiB", "--json")
     assert done.code == 0, done.err
-    record = done.of("record")[0]["record"]
+    record = done.records[0]
     small, large = record["streams"]
     assert small["run_s"] < large["run_s"] == record["run_s"]
     for one in (small, large):
@@ -61,9 +61,8 @@ def test_littles_law_holds_on_a_real_file(
         "run", plan_file(tmp_path, text), "--target", scratch, "--create", "64MiB",
         "--json",
     )  # fmt: skip
-    for line in done.of("record"):
-        total = line["record"]["total"]
-        qd = int(line["record"]["asked"]["cell"]["qd"])
+    for record in done.records:
+        total, qd = record["total"], int(record["asked"]["cell"]["qd"])
         held = total["iops"] * total["latency"]["mean_ns"] / 1e9
         assert held == pytest.approx(qd, rel=0.02)
 
@@ -76,8 +75,8 @@ def test_without_io_uring_it_says_so_and_goes_on(
     path = plan_file(tmp_path, SHORT)
     done = ioplan("run", path, "--target", scratch, "--create", "32MiB", "--json")
     assert done.code == 0, done.err
-    for line in done.of("record"):
-        backend = line["record"]["backend"]
+    for record in done.records:
+        backend = record["backend"]
         assert backend["mode"] == "sync" and "not permitted" in backend["reason"]
     assert "sync" in ioplan("backends").out
     shown = ioplan("run", path, "--target", scratch)

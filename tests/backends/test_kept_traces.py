@@ -45,11 +45,10 @@ def test_all_that_a_run_did_is_in_it(folder: Path, store_path: Path) -> None:
     }
     test "T" { run both for 300ms, warmup 100ms }"""
     done = run(text, folder)
-    assert done.code == 0, done.err
-    (line,) = done.of("record")
-    streams = {one["name"]: one for one in line["record"]["streams"]}
+    record = done.record
+    streams = {one["name"]: one for one in record["streams"]}
     trace = kept(folder)
-    assert line["record"]["backend"]["facts"]["trace"] == trace.path.name
+    assert record["backend"]["facts"]["trace"] == trace.path.name
     ios = trace.ios
     own = {"a": ios[ios["source"] < 2], "b": ios[ios["source"] == 2]}
     for name, found in own.items():
@@ -96,10 +95,9 @@ def test_it_says_how_long_each_took(
         engine = engine_without_io_uring(folder.parent)
         monkeypatch.setenv("IOPLAN_ENGINE", engine)
     done = run(text, folder)
-    assert done.code == 0, done.err
-    (line,) = done.of("record")
-    assert line["record"]["backend"]["mode"] == mode
-    found = line["record"]["streams"][0]["directions"]
+    record = done.record
+    assert record["backend"]["mode"] == mode
+    found = record["streams"][0]["directions"]
     ios = kept(folder).ios
     for kind, direction in ((READ, "read"), (WRITE, "write")):
         took = ios["response_ns"][ios["kind"] == kind].astype(np.float64)
@@ -133,9 +131,8 @@ def test_intended_starts_have_gamma_gaps(
     starts = []
     for number in (1, 2):
         done = run(text, folder)
-        assert done.code == 0, done.err
-        (line,) = done.of("record")
-        left = line["record"]["streams"][0]["backlog_ios"]
+        record = done.record
+        left = record["streams"][0]["backlog_ios"]
         count = kept(folder, number).header.count + left
         assert count == pytest.approx(8000, abs=5 * variation * 8000**0.5)
         starts.append(whole(kept(folder, number).ios))

@@ -245,8 +245,7 @@ def test_a_run_tells_the_state_that_it_began_in(
     )
     call = ("run", plan, "--backend", "sim", "--create", "1GiB", "--json")
     done = ioplan(*call)
-    records = [line["record"] for line in done.of("record")]
-    runs = [one for one in records if one["asked"]["kind"] == "run"]
+    runs = [one for one in done.records if one["asked"]["kind"] == "run"]
     begun = {one["backend"]["facts"]["before_valid_digest"] for one in runs}
     ended = {one["backend"]["facts"]["valid_digest"] for one in runs}
     assert len(runs) == 2 and len(begun) == 1 and len(ended) == 2
@@ -292,7 +291,7 @@ def test_sim_chooses_backend_and_drive(tmp_path: Path, store_path: Path) -> None
     plan = tmp_path / "p.ioplan"
     plan.write_text('plan "P"\ntest "T" { run random 4KiB 100/0 for 1s }\n')
     sim = DRIVES / "crosspoint.toml"
-    record = ioplan("run", plan, "--sim", sim, "--json").of("record")[0]["record"]
+    record = ioplan("run", plan, "--sim", sim, "--json").record
     assert record["backend"]["name"] == "sim"
     assert record["target"]["identity"]["model"] == "crosspoint"
     wrong = ioplan("run", plan, "--sim", sim, "--backend", "fio")

@@ -16,12 +16,10 @@ from spdk_jobs import MALLOC, RECORDINGS, job, stand_in
 from golden import Check, Golden
 from ioplan.backends import BackendError, Gap, TargetRequest, find
 from ioplan.job import SECOND_NS, Job, Result, Started
-from ioplan.workload import Data, Rate, SizeShare
+from ioplan.workload import Data, Rate
 from ioplan_spdk import SpdkBackend, SpdkOptions, driver, driver_of, parse_options
 from ioplan_spdk import drive as drive_module
 
-HALF = SECOND_NS // 2
-MIXED = (SizeShare(size_bytes=512, percent=50), SizeShare(size_bytes=4096, percent=50))
 BDEVPERF = {"driver": "bdevperf"}
 DEVICE = {"target": "/dev/nvme9n9"}
 

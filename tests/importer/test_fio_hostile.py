@@ -18,7 +18,6 @@ from golden import Golden
 
 BODY = "rw=randread\nfilename=t.bin\nsize=1m\ndirect=1\nnumber_ios=16\n"
 JOB = f"[a]\n{BODY}"
-WORDS = ("--rw=randread", "--size=1m", "--direct=1", "--number_ios=16")
 LONG = 1 << 16
 SHOWN_BYTES = 8000
 """More is no message for a person."""

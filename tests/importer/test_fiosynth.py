@@ -173,7 +173,7 @@ def test_the_trace_is_that_of_the_log_and_replays(
     plan = tmp_path / "new" / "p.ioplan"
     done = ioplan("run", plan, "--backend", "sim", "--create", "1MiB", "--json")
     assert done.code == 0, done.err
-    counts = [one["record"]["streams"][0]["directions"] for one in done.of("record")]
+    counts = [one["streams"][0]["directions"] for one in done.records]
     assert [(c["read"]["ios"], c["write"]["ios"]) for c in counts] == [(2, 1)] * 2
 
 

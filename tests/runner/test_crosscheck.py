@@ -106,23 +106,6 @@ def test_intervals_are_wider_where_placement_or_steal_differ(
     assert verdicts_now == [near or "agree", near or "differ", "differ"]
 
 
-def test_the_order_turns_round() -> None:
-    order: list[int] = []
-
-    class Forgetful(Pairs):
-        def add(self, *_: object) -> None: ...
-
-    cell = Forgetful("T", {})
-    calm = record(1)
-
-    def run(which: int) -> tuple[RunRecord, RunDetail]:
-        order.append(which)
-        return calm, RunDetail()
-
-    run_interleaved(run, cell, 3)
-    assert order == [0, 1, 1, 0, 0, 1]
-
-
 @pytest.mark.parametrize(
     ("steals", "order", "kept", "repeated"),
     [

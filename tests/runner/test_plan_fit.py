@@ -209,7 +209,7 @@ test "Too small" { run random 4KiB 100/0, region 0%..0.001% for 100ms }
     assert done.code == 0
     assert "skipped: Too small: impossible: its region of 512B" in done.out
     done = ioplan("run", plan, *sim, "--only-exact", "--json")
-    assert {one["record"]["asked"]["test"] for one in done.of("record")} == {"Fits"}
+    assert {record["asked"]["test"] for record in done.records} == {"Fits"}
     none = plan_file(tmp_path, text.partition("\n")[2])
     assert ioplan("run", none, *sim, "--only-exact").code == 2
 
@@ -314,7 +314,7 @@ def test_a_substitution_is_in_every_record(
     assert ioplan("run", plan, "--backend", "sim", "--allow", "qd").code == 2
     done = ioplan("run", plan, "--backend", "sim", "--allow", "rate", "--json")
     assert done.code == 0
-    said = [line["record"]["substitutions"] for line in done.of("record")]
+    said = [record["substitutions"] for record in done.records]
     assert said == [["main.rate: its clock is coarse; whole milliseconds"], [], []]
 
 

@@ -364,7 +364,6 @@ def host(machine: Machine, **files: str) -> dict[str, Any]:
     return host_facts(facts_of(machine.target), tree=Tree(machine.root))
 
 
-NODE_0 = "sys/devices/system/node/node0/cpulist"
 GOVERNOR = f"{CPU}/cpu1/cpufreq/scaling_governor"
 
 

@@ -24,7 +24,7 @@ def records(folder: Path, *steps: str) -> list[dict[str, Any]]:
     words = ("--backend", "sim", "--create", "64MiB", "--json")
     done = ioplan("run", plan_file(folder, text), *words)
     assert done.code == 0, done.err
-    return [line["record"] for line in done.of("record")]
+    return done.records
 
 
 def done_of(record: dict[str, Any]) -> dict[str, tuple[int, int]]:
@@ -158,7 +158,7 @@ def test_reads_wait_by_how_the_drive_was_written(
     words = ("--backend", "sim", "--create", "64MiB", "--json")
     done = ioplan("run", plan_file(tmp_path, text), *words)
     assert done.code == 0, done.err
-    found = done.of("record")[-1]["record"]["directions"]["read"]["latency"]
+    found = done.records[-1]["directions"]["read"]["latency"]
     points = {one["percent"]: one["latency_ns"] for one in found["percentiles"]}
     waits_ns = 250_000
     assert points[50] < waits_ns < points[99]

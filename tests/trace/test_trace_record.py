@@ -130,7 +130,7 @@ def test_all_that_is_asked_is_recorded_in_its_order(
     )
     target = ("--backend", "io_uring", "--target", tmp_path / "scratch.bin")
     done = ioplan("run", plan, *target, "--create", "8MiB", "--json")
-    facts = done.of("record")[0]["record"]["backend"]["facts"]
+    facts = done.record["backend"]["facts"]
     assert facts["lateness"]["main"]["waited"] > 0.6
     assert (ios["time_ns"][1:] >= ios["time_ns"][:-1]).all()
 
