@@ -1,4 +1,7 @@
-"""Each option of fio is translated, reported, or of no matter; and any file is survived."""
+"""Each option of fio is translated, reported, or of no matter; and any file is survived.
+
+The golden options have fio's own tables: names, kind, default.
+"""
 
 from __future__ import annotations
 

@@ -172,6 +172,9 @@ def test_real_logs_add_up_to_the_document(tmp_path: Path) -> None:
 
 
 # results that fio itself wrote, from 3.1 to 3.42: golden cases VERSION[.plus]
+#
+# Of versions that write the same fields (3.19 to 3.33) the last one is kept. jobs.fio,
+# beside them, ran on the engine null; `plus` is json+, as --output-format has it.
 
 RESULTS = Golden("fio_results")
 VERSIONS = [case for case in RESULTS if case[0] == "3"]
