@@ -140,7 +140,7 @@ def test_all_that_is_asked_is_recorded_in_its_order(
 @pytest.mark.usefixtures("tracing")
 def test_it_ends_by_itself_and_leaves_nothing(device: Path, tmp_path: Path) -> None:
     out = tmp_path / "o.iotrace"
-    with started(device, out, "--for", "2s") as recorder:
+    with started(device, out, "--for", "1s") as recorder:
         count = len(asked(device, 20))
         assert recorder.wait() == 0
     assert count <= Prepared.open(out).header.count
