@@ -29,8 +29,11 @@ from ioplan.results.store import Store
 from ioplan.workload import COUNTED
 
 LAST = 2**64 - 1
+
 BUCKETS = bucket_index(LAST) + 1
+
 values = st.integers(0, 2**62)
+
 samples = st.lists(
     st.one_of(values, st.integers(0, 300), st.integers(10_000, 10_000_000)),
     min_size=1,
@@ -48,12 +51,6 @@ def test_a_value_lies_in_its_bucket(value: int, bits: int) -> None:
     assert lower <= value < upper
     assert index <= bucket_index(LAST, bits)
     assert upper - lower <= max(1, lower / 2**bits)
-
-
-def test_buckets_leave_no_gap() -> None:
-    edges = [bucket_range(index) for index in range(BUCKETS)]
-    assert edges[0][0] == 0 and edges[-1][1] == 2**64
-    assert all(a[1] == b[0] for a, b in pairwise(edges))
 
 
 @given(samples)
@@ -82,12 +79,15 @@ def test_addition_is_counting_all_samples(parts: list[list[int]]) -> None:
     assert Histogram.merged([]).bins() == Histogram.of_values([]).bins()
 
 
-def test_what_makes_no_sense_is_refused() -> None:
-    thousand, one = Histogram.of([100, 1000]), Histogram.of([1, 1])
-    assert (thousand.beyond(99.0), thousand.beyond(99.9)) == (10, 1)
+def test_buckets_leave_no_gap_and_others_are_refused() -> None:
+    edges = [bucket_range(index) for index in range(BUCKETS)]
+    assert edges[0][0] == 0 and edges[-1][1] == 2**64
+    assert all(a[1] == b[0] for a, b in pairwise(edges))
     for bins in ([1], [-1, 5], [5, -1], [BUCKETS, 1], [1, 2, 3]):
         with pytest.raises(ValueError):
             Histogram.of(bins)
+    thousand, one = Histogram.of([100, 1000]), Histogram.of([1, 1])
+    assert (thousand.beyond(99.0), thousand.beyond(99.9)) == (10, 1)
     with pytest.raises(ValueError, match="no latency"):
         Histogram.of([]).percentile_ns(50)
     with pytest.raises(ValueError, match="resolution"):
@@ -95,8 +95,11 @@ def test_what_makes_no_sense_is_refused() -> None:
 
 
 latencies = st.lists(st.integers(0, 2**40) | st.integers(0, 300), max_size=30)
+
 cells = latencies.map(lambda values: counts(values, errors=len(values) % 3))
+
 directions = st.dictionaries(st.sampled_from(COUNTED), cells, max_size=3)
+
 intervals = st.lists(
     st.dictionaries(st.sampled_from(["a", "b\u00e4", ""]), directions, max_size=3),
     max_size=9,
@@ -175,18 +178,14 @@ def test_damaged_bytes_are_told(noise: bytes, at: int, flip: int) -> None:
 
 
 def test_numbers_of_a_backend_that_cannot_be_do_no_harm() -> None:
+    """A warm-up is in none."""
     wrong = Counts(ios=1, sum_ns=2**70, min_ns=-(2**70), max_ns=2**64, bins=(5, 1))
-    (found,) = IntervalCounts(packed([progress(1, stream(read=wrong))])).between(0, 1)
+    warm = progress(1, stream(read=counts([7])), warmup=True)
+    made = packed([warm, progress(1, stream(read=wrong))])
+    (found,) = IntervalCounts(made).between(-inf, inf)
     (cell, histogram) = found.cells["main", "read"]
     assert (cell.ios, cell.sum_ns) == (1, 2**63 - 1)
     assert histogram.flat() == (5, 1)
-
-
-def test_a_warm_up_is_in_none() -> None:
-    cold = stream(read=counts([5]))
-    warm = progress(1, stream(read=counts([7])), warmup=True)
-    (only,) = IntervalCounts(packed([warm, progress(1, cold)])).between(-inf, inf)
-    assert only.cells["main", "read"][1].flat() == (5, 1)
 
 
 PLAN = """
@@ -196,8 +195,10 @@ workload mixed {
 }
 test "T" { run mixed for 1s, warmup 100ms }
 """
+
 ROUNDED: Any = {"iops", "bandwidth_bytes_per_s", "latency"}
 """Rates are over a stream's own time, and a deviation of floats."""
+
 INEXACT: Any = {"stddev_ns"}
 
 

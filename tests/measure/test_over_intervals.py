@@ -34,7 +34,9 @@ from ioplan.results.measure import (
 )
 
 MS_NS = 1_000_000
+
 STALL_NS = 200 * MS_NS
+
 STALLED = 23
 """The interval of 100 ms, from 0, at whose end some I/Os took long."""
 
@@ -96,11 +98,17 @@ def test_of_a_step_its_own_intervals_are_asked() -> None:
 
 
 def test_of_rates_the_worst_second_is_the_lowest_and_whole() -> None:
+    """Several runs count together."""
     parts = [latencies_ns(number, 300 - number) for number in range(23)]
     made = intervals(100 * MS_NS, parts)
-    by_hand = [sum(map(len, parts[at : at + 10])) for at in (0, 10)]
-    assert judged("a.worst_second.iops", made).value == pytest.approx(min(by_hand))
-    assert judged("worst_second.iops", made).value == pytest.approx(min(by_hand) + 10)
+    least = min(sum(map(len, parts[at : at + 10])) for at in (0, 10))
+    assert judged("a.worst_second.iops", made).value == pytest.approx(least)
+    assert judged("worst_second.iops", made).value == pytest.approx(least + 10)
+    calm = intervals(SECOND_NS, [latencies_ns(n, 2000) for n in range(3)])
+    bad = intervals(SECOND_NS, [[STALL_NS] * 2000])
+    assert judged("intervals of a.p99 above 100ms", calm, bad).value == 25
+    worst = judged("a.worst_second.p99", calm, bad).value
+    assert worst == pytest.approx(STALL_NS, rel=0.01)
 
 
 def test_a_share_of_intervals_is_counted() -> None:
@@ -113,14 +121,6 @@ def test_a_share_of_intervals_is_counted() -> None:
     assert judged("intervals of a.max above 199ms", made).value == pytest.approx(2)
     assert judged("intervals of a.max below 199ms", made).value == pytest.approx(98)
     assert judged("intervals of a.iops below 2999 iops", made).value == 0
-
-
-def test_several_runs_count_together() -> None:
-    calm = intervals(SECOND_NS, [latencies_ns(n, 2000) for n in range(3)])
-    bad = intervals(SECOND_NS, [[STALL_NS] * 2000])
-    assert judged("intervals of a.p99 above 100ms", calm, bad).value == 25
-    worst = judged("a.worst_second.p99", calm, bad).value
-    assert worst == pytest.approx(STALL_NS, rel=0.01)
 
 
 def test_what_intervals_do_not_tell_has_a_reason() -> None:
@@ -175,8 +175,11 @@ def test_a_series_has_rates_by_direction_and_latencies_of_all() -> None:
 
 
 MADE = figures.record(1)
+
 LENGTH_S = 0.5
+
 LATENCY_NS, IOS = 1_000_000, 1000
+
 NONE = ("mean_ns", "p50_ns", "p99_ns", "p99_9_ns")
 
 
@@ -223,9 +226,16 @@ def test_a_gap_is_found_within_one_interval(gap_s: float) -> None:
 
 def test_the_word_alone_is_p99_to_120_percent() -> None:
     found = series(range(21, 31))
-    assert took_s("recovery", found, 10.0) == pytest.approx(5.0)
-    assert took_s("recovery of p99 to 400%", found, 10.0) == 0.0
-    assert took_s("recovery of iops to 90%", found, 10.0) == 0.0
+    texts = {
+        "recovery": 5.0,
+        "recovery of p99 to 400%": 0,
+        "recovery of iops to 90%": 0,
+    }
+    for text, after_s in texts.items():
+        assert took_s(text, found, 10.0) == pytest.approx(after_s)
+    never = found_of("recovery", series(range(21, 61)), event(10.0))
+    assert never.value is None and never.at_least == pytest.approx(20e9)
+    assert "until the run's end" in never.why
 
 
 def test_a_short_return_is_no_recovery() -> None:
@@ -248,20 +258,16 @@ def test_a_late_event_is_over_once_its_command_is() -> None:
 
 
 def test_two_outages_of_one_command_are_one() -> None:
-    found = series(range(21, 24))
+    """And the longest of several events counts."""
+    found, long = series(range(21, 24)), event(10.0, 9.0)
     found[29:35] = [interval(n, 3.0) for n in range(30, 36)]
-    long = event(10.0, 9.0)
     assert found_of("recovery", found, long).value == pytest.approx(7.5e9)
-    noisy = [interval(n, 3.0 if n in (3, 9, 15) else 1.0) for n in range(1, 21)]
-    found[:20] = noisy
+    found[:20] = [interval(n, 3.0 if n in (3, 9, 15) else 1.0) for n in range(1, 21)]
     assert found_of("recovery", found, long).value == pytest.approx(7.5e9)
-
-
-def test_the_longest_of_several_events_counts() -> None:
-    found = series(range(21, 25))
-    found[40:48] = [interval(n, 3.0) for n in range(41, 49)]
-    assert took_s("recovery", found, 10.0, 20.0) == pytest.approx(4.0)
-    assert took_s("recovery", found, 10.0) == pytest.approx(2.0)
+    two = series(range(21, 25))
+    two[40:48] = [interval(n, 3.0) for n in range(41, 49)]
+    assert took_s("recovery", two, 10.0, 20.0) == pytest.approx(4.0)
+    assert took_s("recovery", two, 10.0) == pytest.approx(2.0)
 
 
 def test_noise_from_before_is_allowed_afterwards_and_no_more() -> None:
@@ -274,12 +280,6 @@ def test_noise_from_before_is_allowed_afterwards_and_no_more() -> None:
     too_noisy = [interval(n, 3.0 if n % 3 == 0 else 1.0) for n in range(1, 60)]
     unknown = found_of("recovery of p50 to 120%", too_noisy, event(10))
     assert unknown.value is None and "of the intervals before" in unknown.why
-
-
-def test_what_does_not_recover_says_how_long_at_least() -> None:
-    found = found_of("recovery", series(range(21, 61)), event(10.0))
-    assert found.value is None and found.at_least == pytest.approx(20e9)
-    assert "until the run's end" in found.why
 
 
 def test_no_event_or_level_has_a_reason() -> None:

@@ -31,7 +31,9 @@ from ioplan.results.store.delivery.reasons import shown
 from ioplan.results.store.session_folder import session_folder
 
 MADE = measurement()
+
 IDS = [f"20261121-05000{number}-aaaa" for number in range(3)]
+
 NOWHERE = "postgresql://lab:secret@127.0.0.1:1/ioplan"
 
 
@@ -129,23 +131,18 @@ def test_a_silent_server_is_tried_again(
 
 
 def test_what_is_entered_again_meanwhile_stays(outbox: Outbox) -> None:
+    """One process sends at a time; a session that was never begun leaves."""
     before = outbox.due()[0]
     outbox.add(before.session, before.place)
     outbox.acknowledge(before)
     assert [one.session for one in outbox.entries()] == IDS
-
-
-def test_a_session_that_was_never_begun_leaves(outbox: Outbox) -> None:
-    outbox.add("20261121-060000-zzzz", str(outbox.store.with_name("b.db")))
-    send_all(outbox.store, 0)
-    assert outbox.entries() == [] and list(there(outbox)) == IDS
-
-
-def test_one_process_sends_at_a_time(outbox: Outbox) -> None:
+    outbox.add("20261121-060000-zzzz", before.place)
     with outbox.sending() as mine:
         assert mine
         send_all(outbox.store, 0)
     assert there(outbox) == {}
+    send_all(outbox.store, 0)
+    assert outbox.entries() == [] and list(there(outbox)) == IDS
 
 
 def test_half_a_line_of_another_program_is_no_entry(outbox: Outbox) -> None:
@@ -163,11 +160,8 @@ def test_nobody_else_says_where_results_are_sent(outbox: Outbox) -> None:
         outbox.add(IDS[0], "postgresql://thief/db")
 
 
-def test_a_password_is_not_shown_with_what_is_missing() -> None:
-    assert shown(NOWHERE) == "postgresql://lab:***@127.0.0.1:1/ioplan"
-
-
 LOST = ("verdict", "run_blob", "run_telemetry", "run_intervals", "event", "run")
+
 LOSSES_THERE = (LOST, (*LOST, "session"))
 
 
@@ -195,20 +189,9 @@ def now_there(outbox: Outbox, place: str) -> set[tuple[bool, int, int]]:
     return {(one.done, one.stored, one.runs) for one in now}
 
 
-def test_a_shared_store_that_is_away_has_nothing_for_sure(outbox: Outbox) -> None:
-    send_all(outbox.store, 0)
-    for one in delivered_now(outbox.store, IDS, NOWHERE).values():
-        assert (one.done, one.stored, one.error) == (False, 0, "Connection refused")
-
-
-def test_what_was_dropped_is_not_entered_again(outbox: Outbox) -> None:
-    outbox.drop(frozenset(IDS))
-    send_all(outbox.store, 0)
-    assert outbox.delivered() == [] and not outbox.is_check_due()
-
-
-def test_of_a_host_that_is_away_the_shared_store_is_asked(outbox: Outbox) -> None:
-    """What is known of it is how many runs it had."""
+def test_of_what_is_away_nothing_is_sure(outbox: Outbox) -> None:
+    """Of a host that is away the shared store is asked; what is known of it is how many
+    runs it had."""
     with Store.open(outbox.store) as local:
         for id in IDS:
             local.finish(id, "ok", "2026-11-21T06:00:00+00:00")
@@ -217,10 +200,15 @@ def test_of_a_host_that_is_away_the_shared_store_is_asked(outbox: Outbox) -> Non
     now = stored_now(str(outbox.store.with_name("b.db")), IDS, asked)
     found = [(now[id].done, now[id].stored) for id in asked]
     assert found == [(True, 2), (False, 2), (False, 0)]
+    for one in delivered_now(outbox.store, IDS, NOWHERE).values():
+        assert (one.done, one.stored, one.error) == (False, 0, "Connection refused")
+    assert shown(NOWHERE) == "postgresql://lab:***@127.0.0.1:1/ioplan"
 
 
-def test_a_store_that_was_moved_away_is_not_created_again(outbox: Outbox) -> None:
+def test_what_was_dropped_or_moved_away_does_not_come_back(outbox: Outbox) -> None:
+    outbox.drop(frozenset(IDS))
     send_all(outbox.store, 0)
+    assert outbox.delivered() == [] and not outbox.is_check_due()
     outbox.store.rename(outbox.store.with_name("away.db"))
     sender.main(str(outbox.store), "0")
     assert not outbox.store.exists()
@@ -254,18 +242,23 @@ LOSSES = [remove, Path.unlink, replace_it, restore_a_copy]
 def test_all_of_it_is_written_anew(
     tmp_path: Path, lose: Callable[[Path], None]
 ) -> None:
-    path = tmp_path / "results.db"
+    path, id = tmp_path / "results.db", record(1).session
     with Store.open(path) as store:
         put(store, record(1))
         lose(path)
         with refused(StoreFault.STORE_LOST, "was removed or replaced") as caught:
             store.add(record(2), RunDetail())
-        store.finish(record(1).session, "failed", "2026-01-01T00:00:00Z")
-    found = re.search(r"\S+-rescued-\S+\.db", str(caught.value))
-    assert found
-    with Store.open(found[0]) as copy:
-        assert [one.seq for one in copy.records(record(1).session)] == [1, 2]
+        store.finish(id, "failed", "2026-01-01T00:00:00Z")
+    with Store.open(rescued_in(str(caught.value))) as copy:
+        assert [one.seq for one in copy.records(id)] == [1, 2]
         assert copy.session("last").status == "failed"
+
+
+def rescued_in(text: str) -> Path:
+    """The copy that a message names."""
+    found = re.search(r"\S+-rescued-\S+\.db", text)
+    assert found, text
+    return Path(found[0])
 
 
 def test_a_file_that_was_emptied_is_noticed(tmp_path: Path) -> None:
@@ -281,15 +274,12 @@ def test_a_file_that_was_emptied_is_noticed(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_a_session_ends_with_3_and_says_where_they_are(tmp_path: Path) -> None:
     path, scratch = tmp_path / "results.db", tmp_path / "scratch"
-    plan = plan_file(tmp_path, RUNS)
-    words = (plan, "--store", path, "--target", scratch, "--create", "8MiB")
-    with started(*words) as run:
+    words = ("--store", path, "--target", scratch, "--create", "8MiB")
+    with started(plan_file(tmp_path, RUNS), *words) as run:
         run.until("record")
         remove(path)
         code = run.end()
     assert code == 3, run.said
-    found = re.search(r"\S+-rescued-\S+\.db", run.said)
-    assert found, run.said
-    with Store.open(found[0]) as copy:
+    with Store.open(rescued_in(run.said)) as copy:
         kept = list(copy.records(copy.session("last").id))
     assert len(kept) == 2 and all(one.status == "ok" for one in kept)

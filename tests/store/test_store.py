@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -49,14 +50,23 @@ from ioplan.workload import DIRECTIONS
 from targets import MIB, fill_up, loop_device, needs_root, tell, tmpfs
 
 ID = session().id
+
 MADE = measurement(1)
+
 NOW = "2026-11-21T06:00:00Z"
+
 HELD = Verdict(expectation="iops > 1000", outcome="held", actual=2, limit=1, unit="1/s")
+
 FAILED = HELD.model_copy(update={"outcome": "failed", "actual": 0.5})
+
 number = st.integers(0, 2**63 - 1)
+
 figure = st.floats(allow_nan=False, allow_infinity=False)
+
 by_direction = st.dictionaries(st.sampled_from(DIRECTIONS), number)
+
 bins = st.lists(st.tuples(number, number), max_size=40)
+
 histogram = st.builds(
     StoredHistogram,
     stream=st.text(max_size=8),
@@ -64,7 +74,9 @@ histogram = st.builds(
     bits=st.integers(1, 12),
     bins=bins.map(lambda pairs: tuple(n for pair in pairs for n in pair)),
 )
+
 latencies = ("mean_ns", "p50_ns", "p99_ns", "p99_9_ns")
+
 interval = st.builds(
     Interval,
     **{"t_s": figure, "length_s": figure, "ios": by_direction, "bytes": by_direction},
@@ -228,6 +240,7 @@ def test_unknown_sessions_and_runs(store: Store) -> None:
 
 
 def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is in no home that nobody has."""
     monkeypatch.setenv("XDG_DATA_HOME", "/data")
     monkeypatch.delenv("IOPLAN_STORE", raising=False)
     assert default_path() == Path("/data/ioplan/results.db")
@@ -235,41 +248,39 @@ def test_the_default_path(monkeypatch: pytest.MonkeyPatch) -> None:
     assert default_path() == Path.home() / ".local/share/ioplan/results.db"
     monkeypatch.setenv("IOPLAN_STORE", "~/own.db")
     assert default_path() == Path.home() / "own.db"
-
-
-@pytest.mark.parametrize("name", ["IOPLAN_STORE", "XDG_DATA_HOME", "XDG_STATE_HOME"])
-def test_a_home_that_nobody_has(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("IOPLAN_STORE", raising=False)
-    monkeypatch.setenv(name, "~nobody-is-called-so/x")
-    with refused(CommandFault.USAGE, "'~nobody-is-called-so/x' begins with the home"):
-        state_folder() if name == "XDG_STATE_HOME" else default_path()
+    monkeypatch.delenv("IOPLAN_STORE")
+    for name, asks in (
+        *((one, default_path) for one in ("IOPLAN_STORE", "XDG_DATA_HOME")),
+        ("XDG_STATE_HOME", state_folder),
+    ):
+        with monkeypatch.context() as patched:
+            patched.setenv(name, "~nobody-is-called-so/x")
+            said = "'~nobody-is-called-so/x' begins with the home"
+            with refused(CommandFault.USAGE, said):
+                asks()
 
 
 @pytest.mark.durable
 def test_every_connection_is_durable_and_checks_keys(store: Store) -> None:
     expected = {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
     with store.reading() as one, store.reading() as two:
-        for connection in (one, two):
-            got = [connection.rows(f"PRAGMA {pragma}")[0] for pragma in expected]
-            assert got == [{name: value} for name, value in expected.items()]
+        for connection, (name, value) in product((one, two), expected.items()):
+            assert connection.rows(f"PRAGMA {name}") == [{name: value}]
 
 
 def test_threads_share_a_store(path: Path) -> None:
-    one, detail = run(1)
-
     def add(seq: int) -> None:
-        shared.add(one.model_copy(update={"seq": seq}), detail)
+        shared.add(*run(seq, MADE))
         shared.add_verdicts(ID, seq, [HELD])
         one_more = {"expectation": f"mean < {seq} ms", "actual": seq}
         shared.add_verdicts(ID, 1, [HELD.model_copy(update=one_more)])
 
     with Store.open(path) as shared, ThreadPoolExecutor(4) as pool:
-        shared.begin(session())
-        shared.add(one, detail)
+        put(shared, run(1, MADE))
         list(pool.map(add, range(2, 60)))
         first, *others = shared.records(ID)
-        assert {v.actual for v in first.verdicts} == set(range(2, 60))
-        assert all(r.verdicts == (HELD,) for r in others) and len(others) == 58
+    assert {v.actual for v in first.verdicts} == set(range(2, 60))
+    assert all(r.verdicts == (HELD,) for r in others) and len(others) == 58
 
 
 @pytest.mark.parametrize("other", [0, 7])
@@ -285,8 +296,11 @@ def test_records_of_another_schema_are_refused(
 
 
 META = "create table meta (name text, value text)"
+
 LAYOUT = "insert into meta values ('layout', '{}')"
+
 PHOTOS = "create table photos (name text)"
+
 FOREIGN = [
     (["create table song (name text)"], "is a database of something else"),
     ([META], "is a database of something else"),
@@ -342,10 +356,10 @@ def test_reading_leaves_the_mode_and_writing_sets_it(store: Store, path: Path) -
     """Also while somebody else reads, which is waited for."""
     store.close()
     change(path, "pragma journal_mode = delete")
-    with Store.open(path, busy_s=60) as opened:
+    reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    with Store.open(path, busy_s=60) as opened, closing(reader):
         assert opened.session("last") == session()
         assert rows(path, "pragma journal_mode") == [("delete",)]
-        reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         reader.execute("begin")
         reader.execute("select * from meta").fetchall()
         with ThreadPoolExecutor(1) as pool:
@@ -354,7 +368,6 @@ def test_reading_leaves_the_mode_and_writing_sets_it(store: Store, path: Path) -
                 added.result(0.1)
             reader.execute("rollback")
             assert added.result()
-        reader.close()
         assert rows(path, "pragma journal_mode") == [("wal",)]
 
 
@@ -369,22 +382,16 @@ def ordinary_user() -> Iterator[None]:
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that every user may enter, which pytest's own is not."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o755)
-        yield Path(folder)
-
-
-@pytest.fixture
-def locked_file(store: Store, path: Path, open_folder: Path) -> Iterator[Path]:
-    store.close()
-    copy = open_folder / "results.db"
-    copy.write_bytes(path.read_bytes())
-    copy.chmod(0o444)
-    open_folder.chmod(0o555)  # of the user who runs the tests, too
-    yield copy
-    open_folder.chmod(0o755)
+def locked_file(path: Path) -> Iterator[Path]:
+    """In a folder that every user may enter, which pytest's own is not."""
+    put(path)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        copy = Path(shutil.copy(path, folder))
+        copy.chmod(0o444)
+        folder.chmod(0o555)  # of the user who runs the tests, too
+        yield copy
+        folder.chmod(0o755)
 
 
 def test_what_is_read_only_can_be_read(locked_file: Path, ordinary_user: None) -> None:
@@ -507,14 +514,13 @@ def test_a_full_disk_can_be_read(tmp_path: Path) -> None:
 
 
 def test_a_locked_store(store: Store, path: Path) -> None:
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with pytest.raises(StoreError, match="is locked by another process"):
-        store.add(*run(1))
-    assert list(store.records(ID)) == []  # reading goes on
-    other.execute("ROLLBACK")
-    assert store.add(*run(1))
-    other.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreError, match="is locked by another process"):
+            store.add(*run(1))
+        assert list(store.records(ID)) == []  # reading goes on
+        other.execute("ROLLBACK")
+        assert store.add(*run(1))
 
 
 def test_a_damaged_store(path: Path) -> None:
@@ -556,6 +562,7 @@ def writer(path: Path, first: int, last: int) -> subprocess.Popen[str]:
 @pytest.mark.slow
 @pytest.mark.long
 def test_kill_9_loses_nothing_that_was_added(path: Path) -> None:
+    """Each kill may fall between a run's commit and the print of its number."""
     chance, stored, printed = random.Random(5), 0, set[int]()
     for kills in range(1, 6):
         with writer(path, stored + 1, 10**6) as child:
@@ -564,21 +571,13 @@ def test_kill_9_loses_nothing_that_was_added(path: Path) -> None:
             child.kill()
             printed |= {int(line) for line in child.stdout if line.endswith("\n")}
         assert rows(path, "pragma integrity_check") == [("ok",)]
-        stored = intact(path, printed, kills)
+        with Store.open(path) as store:
+            found = [r.seq for r in store.records(ID)]
+            assert printed <= set(found) and len(found) <= len(printed) + kills
+            for seq in found[-3:]:
+                assert store.whole_detail(ID, seq) == run(1)[1]
+        stored = max(found, default=0)
     assert len(printed) > 8
-
-
-def intact(path: Path, printed: set[int], kills: int) -> int:
-    """All printed runs are there and whole; returns the last one.
-
-    Each kill may fall between a run's commit and the print of its number.
-    """
-    with Store.open(path) as store:
-        found = [r.seq for r in store.records(ID)]
-        assert printed <= set(found)
-        assert len(found) <= len(printed) + kills
-        assert all(store.whole_detail(ID, seq) == run(1)[1] for seq in found[-3:])
-    return max(found, default=0)
 
 
 @pytest.mark.slow
@@ -606,8 +605,7 @@ def test_every_reader_tells_of_a_session_left_behind(
     path: Path, is_at_work: bool
 ) -> None:
     """Its process holds the lock of its folder for as long as it lives."""
-    with Store.open(path) as store:
-        store.begin(session(host_name=platform.node()))
+    put(path, host_name=platform.node())
     make_private(folder := session_folder(path, ID))
     with session_lock(folder) if is_at_work else nullcontext():
         status = "running" if is_at_work else "interrupted"
