@@ -96,6 +96,72 @@ class Browser:
         ]
         return [url for url in urls if not url.startswith(LOCAL)]
 
+    def drawn(self, page: Path, width: int = 1280) -> list[str]:
+        """Open a page, draw all of it; the ids of its drawn figures."""
+        self.open(page, width)
+        self.run(DRAW_ALL)
+        ids: list[str] = self.run(DRAWN)
+        return ids
+
+    def drawn_one(self, page: Path, title: str) -> str:
+        """Open a page, draw the figure of a title; its id."""
+        self.open(page)
+        id = self.figure(title)
+        self.run("come(document.getElementById(arguments[0]))", id)
+        return id
+
+    def looked_at(self, page: Path) -> list[str]:
+        """As `drawn`, for tests that leave a page as it is: once for those in a row."""
+        if self.unchanged != page:
+            self.drawn(page)
+        self.unchanged = page
+        ids: list[str] = self.run(DRAWN)
+        return ids
+
+    def table_of_runs(self) -> list[list[str]]:
+        """The rows of the first table of runs, without its head, as they are shown."""
+        script = (
+            f"{FILLED} return filled(document.querySelector('.runs details')).slice(1)"
+        )
+        rows: list[list[str]] = self.run(script)
+        return rows
+
+    def choose(self, option: str, value: str, within: str = "") -> None:
+        """Choose a value in the select that has such an option, or such a name."""
+        self.run(CHOOSE, option, value, within)
+
+    def texts(self, selector: str) -> list[str]:
+        """Of all elements that a selector finds."""
+        found: list[str] = self.run(TEXTS, selector)
+        return found
+
+    def sessions_of(self) -> list[str]:
+        """Their labels, in the order of the page."""
+        script = "return [...document.querySelectorAll('#sessions input')].map((i) => i.value)"
+        found: list[str] = self.run(script)
+        return found
+
+    def figure(self, title: str) -> str:
+        """The id of the figure of a title."""
+        script = """return figures.find((f) =>
+          f.querySelector("h3").textContent === arguments[0])?.id"""
+        found: str | None = self.run(script, title)
+        assert found, title
+        return found
+
+    def click(self, id: str, text: str) -> None:
+        script = """[...document.getElementById(arguments[0]).querySelectorAll("button")]
+          .find((button) => button.textContent === arguments[1]).click()"""
+        self.run(script, id, text)
+
+    def dragged(self, id: str, share: float) -> None:
+        """Drag from the middle of a figure's plot over that share of its width."""
+        (plot,) = self.driver.find_elements(By.CSS_SELECTOR, f"#{id} .plot svg")
+        self.run("arguments[0].scrollIntoView({block: 'center'})", plot)
+        drag = ActionChains(self.driver).move_to_element_with_offset(plot, 0, -60)
+        across = min(share * plot.size["width"], plot.size["width"] / 2 - 20)
+        drag.click_and_hold().move_by_offset(int(across), 5).release().perform()
+
 
 @contextmanager
 def browser(downloads: Path) -> Iterator[Browser]:
@@ -119,33 +185,6 @@ def browser(downloads: Path) -> Iterator[Browser]:
 
 DRAW_ALL = "figures.forEach(come);"
 DRAWN = "return figures.filter((f) => f.querySelector('.plot')).map((f) => f.id)"
-
-
-def drawn(chromium: Browser, page: Path, width: int = 1280) -> list[str]:
-    """Open a page, draw all of it; the ids of its drawn figures."""
-    chromium.open(page, width)
-    chromium.run(DRAW_ALL)
-    ids: list[str] = chromium.run(DRAWN)
-    return ids
-
-
-def drawn_one(chromium: Browser, page: Path, title: str) -> str:
-    """Open a page, draw the figure of a title; its id."""
-    chromium.open(page)
-    id = figure(chromium, title)
-    chromium.run("come(document.getElementById(arguments[0]))", id)
-    return id
-
-
-def looked_at(chromium: Browser, page: Path) -> list[str]:
-    """As `drawn`, for tests that leave a page as it is: once for those in a row."""
-    if chromium.unchanged != page:
-        drawn(chromium, page)
-    chromium.unchanged = page
-    ids: list[str] = chromium.run(DRAWN)
-    return ids
-
-
 FILLED = """
 const told = (row) => [...row.children].map((cell) => cell.textContent);
 const filled = (details) => {
@@ -154,20 +193,6 @@ const filled = (details) => {
   return [...details.querySelectorAll("tr")].map(told);
 };
 """
-
-
-def table_of_runs(chromium: Browser) -> list[list[str]]:
-    """The rows of the first table of runs, without its head, as they are shown."""
-    script = f"{FILLED} return filled(document.querySelector('.runs details')).slice(1)"
-    rows: list[list[str]] = chromium.run(script)
-    return rows
-
-
-def choose(chromium: Browser, option: str, value: str, within: str = "") -> None:
-    """Choose a value in the select that has such an option, or such a name."""
-    chromium.run(CHOOSE, option, value, within)
-
-
 CHOOSE = """
 const [sought, value, within] = arguments;
 const select = [...document.querySelectorAll(`${within} select`)].find((one) =>
@@ -177,49 +202,6 @@ select.value = value;
 select.dispatchEvent(new Event("change"));
 """
 TEXTS = "return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent.trim())"
-
-
-def texts(chromium: Browser, selector: str) -> list[str]:
-    """Of all elements that a selector finds."""
-    found: list[str] = chromium.run(TEXTS, selector)
-    return found
-
-
-def sessions_of(chromium: Browser) -> list[str]:
-    """Their labels, in the order of the page."""
-    script = (
-        "return [...document.querySelectorAll('#sessions input')].map((i) => i.value)"
-    )
-    found: list[str] = chromium.run(script)
-    return found
-
-
 WIDER = "return document.documentElement.scrollWidth - innerWidth"
-
-
-def figure(chromium: Browser, title: str) -> str:
-    """The id of the figure of a title."""
-    script = """return figures.find((f) =>
-      f.querySelector("h3").textContent === arguments[0])?.id"""
-    found: str | None = chromium.run(script, title)
-    assert found, title
-    return found
-
-
-def click(chromium: Browser, id: str, text: str) -> None:
-    script = """[...document.getElementById(arguments[0]).querySelectorAll("button")]
-      .find((button) => button.textContent === arguments[1]).click()"""
-    chromium.run(script, id, text)
-
-
 RING = "#{} .plot path[aria-roledescription='point'][stroke='#888888']"
 """The mark around the point that is looked at, in a figure."""
-
-
-def dragged(chromium: Browser, id: str, share: float) -> None:
-    """Drag from the middle of a figure's plot over that share of its width."""
-    (plot,) = chromium.driver.find_elements(By.CSS_SELECTOR, f"#{id} .plot svg")
-    chromium.run("arguments[0].scrollIntoView({block: 'center'})", plot)
-    drag = ActionChains(chromium.driver).move_to_element_with_offset(plot, 0, -60)
-    across = min(share * plot.size["width"], plot.size["width"] / 2 - 20)
-    drag.click_and_hold().move_by_offset(int(across), 5).release().perform()

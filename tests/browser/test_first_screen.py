@@ -6,19 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from chromium import (
-    Browser,
-    Report,
-    choose,
-    click,
-    dragged,
-    drawn_one,
-    figure,
-    reported,
-    sessions_of,
-    table_of_runs,
-    texts,
-)
+from chromium import Browser, Report, reported
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sessions import SLOW, SWEPT
@@ -65,7 +53,7 @@ def test_each_test_has_a_figure_on_the_first_screen(
     assert [row["head"] for row in shown if row["head"]] == titles
     assert all(row["figures"] for row in shown)
     if which == "unmet":
-        assert len(texts(chromium, "section.test > .judged li")) <= 6
+        assert len(chromium.texts("section.test > .judged li")) <= 6
         assert chromium.run(CHART_TOP) < 2 * HEIGHT
     if which == "simulated":
         text = chromium.run("return document.querySelector('#main > nav').innerText")
@@ -85,7 +73,7 @@ def test_the_tests_of_a_long_page_are_listed(chromium: Browser, tmp_path: Path) 
         for n in range(4)
     )
     chromium.open(reported(tmp_path, plan, "16MiB").page, width=1600)
-    assert texts(chromium, ".side a") == ["Results", "T0", "T1", "T2", "T3"]
+    assert chromium.texts(".side a") == ["Results", "T0", "T1", "T2", "T3"]
     apart = """
       const [side, main] = [".side", "main"].map(
         (name) => document.querySelector(name).getBoundingClientRect());
@@ -94,7 +82,7 @@ def test_the_tests_of_a_long_page_are_listed(chromium: Browser, tmp_path: Path) 
     assert chromium.run(apart)
     chromium.run("document.getElementById('test-3').scrollIntoView()")
     deadline_s = time.monotonic() + 20
-    while texts(chromium, ".side [aria-current]") != ["T2"]:
+    while chromium.texts(".side [aria-current]") != ["T2"]:
         assert time.monotonic() < deadline_s
         time.sleep(0.05)
     chromium.size(390)
@@ -110,9 +98,9 @@ return [...document.querySelectorAll("#main > nav .glance tr")].map((row) =>
 def test_a_select_changes_the_ratios(chromium: Browser, simulated: Report) -> None:
     """That below the ranking."""
     chromium.open(simulated.page, 1280, HEIGHT)
-    one, other = sessions_of(chromium)
+    one, other = chromium.sessions_of()
     before = chromium.run(RATIOS)
-    choose(chromium, "no ratios", other)
+    chromium.choose("no ratios", other)
     after = chromium.run(RATIOS)
     figures = [(a, b) for a, b in zip(before, after, strict=True) if len(a) == 2]
     assert len(figures) > 4
@@ -121,9 +109,9 @@ def test_a_select_changes_the_ratios(chromium: Browser, simulated: Report) -> No
             assert first[0].startswith("base") and second[1].startswith("base")
             product = float(first[1][:-1]) * float(second[0][:-1])
             assert product == pytest.approx(1, abs=0.02)
-    (note, *_) = texts(chromium, ".glance-note")
+    (note, *_) = chromium.texts(".glance-note")
     assert f"Ratios are to {other};" in note
-    choose(chromium, "no ratios", one)
+    chromium.choose("no ratios", one)
     assert chromium.run(RATIOS) == before
 
 
@@ -174,9 +162,9 @@ def test_sessions_rank_by_any_headline(chromium: Browser, simulated: Report) -> 
         assert values == sorted(values, reverse=more)
         (first, second), (wide, narrow) = values[:2], [bar[2] for bar in bars[:2]]
         assert wide / narrow == pytest.approx(first / second, rel=0.01)
-    every = len(texts(chromium, ".bars li"))
+    every = len(chromium.texts(".bars li"))
     chromium.run("document.querySelector('#sessions input').click()")
-    assert len(texts(chromium, ".bars li:not([hidden])")) == every / 2
+    assert len(chromium.texts(".bars li:not([hidden])")) == every / 2
 
 
 TITLE = "IOPS by queue depth"
@@ -205,20 +193,20 @@ def at_address(chromium: Browser, page: Path, address: str) -> None:
 def test_tables_sort_and_filter(chromium: Browser, drives: Report) -> None:
     """By what a column means: axes in their order, figures by size."""
     chromium.open(drives.page)
-    rows = table_of_runs(chromium)
+    rows = chromium.table_of_runs()
     assert len(rows) == 30 * len(SWEPT)
     for key, name in ((1, "queue depth"), (2, "IOPS")):
         sort = f".runs [aria-label='Sort by {name}']"
         head = chromium.driver.find_element(By.CSS_SELECTOR, sort)
         for down in (False, True):
             head.send_keys(Keys.ENTER)
-            shown = table_of_runs(chromium)
+            shown = chromium.table_of_runs()
             found = [float(row[key].replace(",", "")) for row in shown]
             assert found == sorted(found, reverse=down)
     assert head.find_element(By.XPATH, "..").get_attribute("aria-sort") == "descending"
     chromium.run("document.querySelector('.runs [type=search]').focus()")
     typed(chromium, "Filter rows", f"drive {SLOW:02}")
-    shown = table_of_runs(chromium)
+    shown = chromium.table_of_runs()
     assert len(shown) < len(rows) / 2
     assert all(f"{SLOW:02}" in " ".join(row) for row in shown)
     assert [row[0] for row in shown].count(f"Drive {SLOW:02}") == len(SWEPT)
@@ -237,16 +225,16 @@ STATE = """const chart = chartOf(document.getElementById(arguments[0]));
 @pytest.mark.long
 def test_the_address_keeps_what_was_chosen(chromium: Browser, drives: Report) -> None:
     """Sessions, scale, way of drawing, highlight, zoom, and the table's order."""
-    id = drawn_one(chromium, drives.page, TITLE)
+    id = chromium.drawn_one(drives.page, TITLE)
     assert chromium.run("return location.hash") == ""
     typed(chromium, "Filter sessions", "f1 k01")
     assert chromium.run("return about.sources.length - hidden.size") == 5
-    click(chromium, id, "y: linear")
-    table_of_runs(chromium)
+    chromium.click(id, "y: linear")
+    chromium.table_of_runs()
     chromium.run(CHANGE, id)
     hash = chromium.run("return location.hash")
     at_address(chromium, drives.page, hash)
-    table_of_runs(chromium)
+    chromium.table_of_runs()
     sort = {"at": 0, "up": True}
     chosen = ["Drive 13", "together", "log", [2, 4], sort, hash, 5, 5]
     assert chromium.run(STATE, id) == chosen
@@ -262,18 +250,18 @@ WRONG = (
 
 def test_a_wrong_address_does_nothing(chromium: Browser, drives: Report) -> None:
     at_address(chromium, drives.page, WRONG)
-    assert len(table_of_runs(chromium)) == 30 * len(SWEPT)
+    assert len(chromium.table_of_runs()) == 30 * len(SWEPT)
     assert chromium.run("return [hidden.size, compared.base]") == [0, ""]
-    assert shown_x(chromium, figure(chromium, TITLE)) == {int(qd) for qd in SWEPT}
+    assert shown_x(chromium, chromium.figure(TITLE)) == {int(qd) for qd in SWEPT}
     assert chromium.said() == []
 
 
 @pytest.mark.long
 def test_a_drag_zooms_and_a_button_goes_back(chromium: Browser, drives: Report) -> None:
     """From the middle of the plot to its right end, on a logarithmic axis."""
-    id = drawn_one(chromium, drives.page, TITLE)
-    dragged(chromium, id, 0.5)
+    id = chromium.drawn_one(drives.page, TITLE)
+    chromium.dragged(id, 0.5)
     assert shown_x(chromium, id) == {4, 8}
-    click(chromium, id, "whole range")
+    chromium.click(id, "whole range")
     assert shown_x(chromium, id) == {1, 2, 4, 8}
     assert "zoom" not in chromium.run("return location.hash")

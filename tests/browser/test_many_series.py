@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from chromium import RING, WIDER, Browser, Report, choose, drawn_one, texts
+from chromium import RING, WIDER, Browser, Report
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sessions import LEAST_IOPS, SLOW, SWEPT, drive_iops
@@ -40,7 +40,7 @@ ENDS = """return [...document.querySelectorAll(
 @pytest.mark.long
 def test_many_are_a_median_and_outliers(chromium: Browser, drives: Report) -> None:
     """With a band; outliers are named."""
-    id = drawn_one(chromium, drives.page, TITLE)
+    id = chromium.drawn_one(drives.page, TITLE)
     found, slow = shown(chromium, id), f"Drive {SLOW:02}"
     assert found["mode"] == "spread" and found["named"] == [slow]
     assert "median of 30 sessions" in found["note"]
@@ -48,9 +48,9 @@ def test_many_are_a_median_and_outliers(chromium: Browser, drives: Report) -> No
     assert middles == {
         int(qd): median(drive_iops(number, qd) for number in range(30)) for qd in SWEPT
     }
-    choose(chromium, "Which series to highlight", "Drive 20", f"#{id}")
+    chromium.choose("Which series to highlight", "Drive 20", f"#{id}")
     assert sorted(shown(chromium, id)["named"]) == [slow, "Drive 20"]
-    assert texts(chromium, RING.format(id)) == []
+    assert chromium.texts(RING.format(id)) == []
     ends = sorted(text for text, _ in chromium.run(ENDS, id))
     assert ends == [slow, "Drive 20", f"iops > {LEAST_IOPS:_}"]
     assert chromium.said() == []
@@ -59,7 +59,7 @@ def test_many_are_a_median_and_outliers(chromium: Browser, drives: Report) -> No
 @pytest.mark.long
 def test_fewer_have_panels_and_few_share_one(chromium: Browser, drives: Report) -> None:
     """As many as are shown decide, until the reader does."""
-    id = drawn_one(chromium, drives.page, TITLE)
+    id = chromium.drawn_one(drives.page, TITLE)
     chromium.run(SHOW_ONLY, 12)
     found = shown(chromium, id)
     assert found["mode"] == "apart"
@@ -68,7 +68,7 @@ def test_fewer_have_panels_and_few_share_one(chromium: Browser, drives: Report) 
     assert len(backs) == 12 * len(SWEPT) and chromium.run(WIDER) <= 0
     chromium.run(SHOW_ONLY, 3)
     assert shown(chromium, id)["mode"] == "together"
-    choose(chromium, WAYS, "apart", f"#{id}")
+    chromium.choose(WAYS, "apart", f"#{id}")
     assert shown(chromium, id)["mode"] == "apart"
     assert chromium.said() == []
 
@@ -83,7 +83,7 @@ def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
 
     Names of drives that are as fast as one another do not cover one another.
     """
-    id = drawn_one(chromium, drives.page, TITLE)
+    id = chromium.drawn_one(drives.page, TITLE)
     chromium.run(SHOW_ONLY, 8)
     tops = sorted(top for text, top in chromium.run(ENDS, id) if text[:5] == "Drive")
     assert len(tops) == 8
@@ -102,7 +102,7 @@ def test_one_series_is_looked_at(chromium: Browser, drives: Report) -> None:
 @pytest.mark.long
 def test_arrows_go_along_and_between_series(chromium: Browser, drives: Report) -> None:
     """What is told is the point; a series that is not drawn yet is drawn then."""
-    id = drawn_one(chromium, drives.page, TITLE)
+    id = chromium.drawn_one(drives.page, TITLE)
     plot = chromium.driver.find_element(By.CSS_SELECTOR, f"#{id} .plot")
     chromium.run("arguments[0].focus()", plot)
 
@@ -118,7 +118,7 @@ def test_arrows_go_along_and_between_series(chromium: Browser, drives: Report) -
     assert "Drive 02" in shown(chromium, id)["named"]
     text = pressed(Keys.ARROW_UP, Keys.END)
     assert text.startswith("session Drive 01, queue depth 8")
-    assert len(texts(chromium, RING.format(id))) == 1
+    assert len(chromium.texts(RING.format(id))) == 1
     pressed("+")
     assert chromium.chart(id, "chart.zoom[0] > 2")
     pressed(Keys.ESCAPE)
@@ -129,7 +129,7 @@ def test_arrows_go_along_and_between_series(chromium: Browser, drives: Report) -
 @pytest.mark.long
 def test_a_screen_reader_gets_a_summary(chromium: Browser, drives: Report) -> None:
     """And not the drawing."""
-    id = drawn_one(chromium, drives.page, TITLE)
+    id = chromium.drawn_one(drives.page, TITLE)
     chromium.run(SHOW_ONLY, SLOW + 1)
     script = "return document.getElementById(`${arguments[0]}-told`).innerText"
     first, *_, last = chromium.run(script, id).rstrip(".").split("; ")

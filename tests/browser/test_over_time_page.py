@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import Browser, Report, click, dragged, figure, looked_at, reported, texts
+from chromium import Browser, Report, reported
 from command import ioplan
 
 from ioplan.language import Metric
@@ -95,10 +95,10 @@ def figure_of(
 def test_a_stretch_is_the_terminals(
     title: str, chromium: Browser, burst: Report
 ) -> None:
-    looked_at(chromium, burst.page)
-    id = figure(chromium, title)
-    assert texts(chromium, CAPTION.format(id)) == []
-    dragged(chromium, id, 0.25)
+    chromium.looked_at(burst.page)
+    id = chromium.figure(title)
+    assert chromium.texts(CAPTION.format(id)) == []
+    chromium.dragged(id, 0.25)
     chromium.chart(id, SETTLED)
     begin_s, end_s = chromium.chart(id, "chart.zoom")
     assert 2 < end_s - begin_s < 12
@@ -114,7 +114,7 @@ def test_a_stretch_is_the_terminals(
     head, *shown = chromium.run(TABLE, id)
     assert len(shown) == len(ROWS) and head[1] == "IOPS"
     whole = f"{by_hand.intervals} whole intervals"
-    (caption,) = texts(chromium, CAPTION.format(id))
+    (caption,) = chromium.texts(CAPTION.format(id))
     assert f": {whole}" in caption
     as_text = "{:.6f}s..{:.6f}s".format(*ends)
     printed = ioplan("show", "last", "--store", burst.store, "--during", as_text).out
@@ -124,16 +124,16 @@ def test_a_stretch_is_the_terminals(
         words = next(r for r in lines if r[:1] == [name.split()[0]])
         p99_us, line = float(cells[5].replace(",", "")), " ".join(words)
         assert f"{p99_us:.1f} µs" in line or f"{p99_us:.0f} µs" in line, (cells, line)
-    click(chromium, id, "whole range")
+    chromium.click(id, "whole range")
     chromium.chart(id, SETTLED)
-    assert texts(chromium, CAPTION.format(id)) == []
+    assert chromium.texts(CAPTION.format(id)) == []
     assert chromium.said() == []
 
 
 def test_phases_stand_where_they_are(chromium: Browser, burst: Report) -> None:
-    looked_at(chromium, burst.page)
+    chromium.looked_at(burst.page)
     for title in (TITLES[0], TITLES[2]):
-        found, (zero, one, five, six), _ = chromium.run(MARKS, figure(chromium, title))
+        found, (zero, one, five, six), _ = chromium.run(MARKS, chromium.figure(title))
         assert {"checkpoint", "calm"} <= names_of(found)
         bands = [
             (x, width)
@@ -152,7 +152,7 @@ def names_of(marks: list[Any]) -> set[str]:
 
 @pytest.mark.long
 def test_a_heat_map_has_a_row_for_each_cell(chromium: Browser, burst: Report) -> None:
-    looked_at(chromium, burst.page)
+    chromium.looked_at(burst.page)
     (id,) = chromium.run("""return figures.filter((f) => f.dataset.kind === "heatmap")
       .map((f) => f.id)""")
     cells = chromium.chart(id, "texts(chart, 'row')")
@@ -189,8 +189,8 @@ CHOSEN = """const [id, span] = arguments;
 @pytest.mark.long
 def test_a_stream_s_rate_is_over_its_part(chromium: Browser, tmp_path: Path) -> None:
     """Of a stretch."""
-    looked_at(chromium, reported(tmp_path, PARTED, "64MiB").page)
-    id = figure(chromium, "p99 latency of all over time")
+    chromium.looked_at(reported(tmp_path, PARTED, "64MiB").page)
+    id = chromium.figure("p99 latency of all over time")
 
     def rates(*span: int) -> dict[str, float]:
         found = chromium.run(CHOSEN, id, span)["rows"]

@@ -9,19 +9,7 @@ import time
 import xml.etree.ElementTree as ET
 
 import pytest
-from chromium import (
-    FILLED,
-    RING,
-    Browser,
-    Report,
-    click,
-    drawn,
-    drawn_one,
-    figure,
-    looked_at,
-    table_of_runs,
-    texts,
-)
+from chromium import FILLED, RING, Browser, Report
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -70,11 +58,11 @@ def downloaded(chromium: Browser, name: str) -> bytes:
 )
 def test_downloads(chromium: Browser, single: Report, title: str, test: str) -> None:
     """A picture tells what it shows, of which drive and session, when, by what."""
-    looked_at(chromium, single.page)
-    (session,), id = single.sessions, figure(chromium, title)
+    chromium.looked_at(single.page)
+    (session,), id = single.sessions, chromium.figure(title)
     name = f"every-chart-{test}-{title}".lower().replace(" ", "-") + f"-{session}"
     for kind in ("PNG", "SVG", "CSV"):
-        click(chromium, id, kind)
+        chromium.click(id, kind)
     png, svg, table = (
         downloaded(chromium, f"{name}.{kind}") for kind in ("png", "svg", "csv")
     )
@@ -147,7 +135,7 @@ def test_the_figures_are_those_of_the_store(chromium: Browser, single: Report) -
 
 def test_the_points_are_those_of_the_store(chromium: Browser, single: Report) -> None:
     """Rounds: each point of the heatmap is the figure over the last window."""
-    id = drawn_one(chromium, single.page, "IOPS by block size and read share")
+    id = chromium.drawn_one(single.page, "IOPS by block size and read share")
     rows = chromium.chart(id, "chart.rows")
     with Store.open(single.store) as store:
         records = [r for r in store.records(single.sessions[0]) if r.asked.round]
@@ -187,21 +175,21 @@ def test_a_table_needs_no_axis(chromium: Browser, simulated: Report) -> None:
 
 def test_a_failed_cell_is_a_mark_no_point(chromium: Browser, failed: Report) -> None:
     """Of four queue depths two failed, the last one too: the axis has it."""
-    id = drawn_one(chromium, failed.page, "IOPS by queue depth")
+    id = chromium.drawn_one(failed.page, "IOPS by queue depth")
     plot = f"#{id} .plot"
-    assert len(texts(chromium, f"{plot} path[aria-roledescription='circle']")) == 2
-    assert texts(chromium, f"{plot} .mark-text text").count(FAILED) == 2
-    assert set(SWEPT) <= set(texts(chromium, f"{plot} .role-axis-label text"))
-    notes = texts(chromium, f"#{id} .notes li")
+    assert len(chromium.texts(f"{plot} path[aria-roledescription='circle']")) == 2
+    assert chromium.texts(f"{plot} .mark-text text").count(FAILED) == 2
+    assert set(SWEPT) <= set(chromium.texts(f"{plot} .role-axis-label text"))
+    notes = chromium.texts(f"#{id} .notes li")
     assert any(note.startswith(f"{FAILED} failed or stopped") for note in notes)
-    states = {row[0]: row[-2] for row in table_of_runs(chromium)}
+    states = {row[0]: row[-2] for row in chromium.table_of_runs()}
     assert states == {"1": "ok", "2": "✕ failed", "4": "ok", "8": "✕ failed"}
     assert chromium.said() == []
 
 
 def test_a_point_tells_its_figures(chromium: Browser, single: Report) -> None:
     """To a mouse; and the keyboard reaches every point."""
-    id = drawn_one(chromium, single.page, "Throughput by queue depth")
+    id = chromium.drawn_one(single.page, "Throughput by queue depth")
     points = f"#{id} .plot path[aria-roledescription='circle']"
     found = chromium.driver.find_elements(By.CSS_SELECTOR, points)
     assert len(found) == 8
@@ -219,7 +207,7 @@ def test_a_point_tells_its_figures(chromium: Browser, single: Report) -> None:
         hints.append(plot.find_element(By.XPATH, "../p[@class='hint']").text)
     firsts = [text.split(",")[0] for text in hints]
     assert firsts == [f"queue depth {2**n}" for n in range(8)]
-    assert len(texts(chromium, RING.format(id))) == 1
+    assert len(chromium.texts(RING.format(id))) == 1
 
 
 UNREACHED = """
@@ -231,7 +219,7 @@ return [...document.querySelectorAll(".scroll")]
 
 def test_what_scrolls_has_the_keyboard(chromium: Browser, simulated: Report) -> None:
     """Of what is wider than its place."""
-    drawn(chromium, simulated.page)
+    chromium.drawn(simulated.page)
     chromium.run(
         "document.querySelectorAll('details').forEach((d) => { d.open = true; })"
     )
@@ -239,4 +227,4 @@ def test_what_scrolls_has_the_keyboard(chromium: Browser, simulated: Report) -> 
         chromium.size(width)
         time.sleep(0.5)
         assert chromium.run(UNREACHED) == []
-        assert len(texts(chromium, '.scroll[tabindex="0"]')) >= least
+        assert len(chromium.texts('.scroll[tabindex="0"]')) >= least

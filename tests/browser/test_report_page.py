@@ -9,18 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from chromium import (
-    WIDER,
-    Browser,
-    Report,
-    click,
-    drawn,
-    drawn_one,
-    figure,
-    looked_at,
-    sessions_of,
-    texts,
-)
+from chromium import WIDER, Browser, Report
 from command import Done, ioplan
 from figures import run
 from sessions import put, put_nights
@@ -60,7 +49,7 @@ return [...document.querySelectorAll(".plot svg")].flatMap((svg) => {
 def test_every_chart_is_drawn_in_silence(chromium: Browser, simulated: Report) -> None:
     """And nothing is fetched."""
     chromium.said(), chromium.asked_for()
-    ids = looked_at(chromium, simulated.page)
+    ids = chromium.looked_at(simulated.page)
     kinds = chromium.run("return figures.map((f) => f.dataset.kind)")
     assert set(kinds) == set(PICTURE_KINDS) - {"history"}
     for id in ids:
@@ -76,7 +65,7 @@ def test_a_history_is_drawn_with_its_bands(chromium: Browser, tmp_path: Path) ->
         put_nights(opened, 20, 1, lambda number, _: 0.9 if number >= 12 else 1.0)
     ioplan("history", "--store", store, "--format", "html", "-o", page)
     chromium.said(), chromium.asked_for()
-    (id,) = drawn(chromium, page)
+    (id,) = chromium.drawn(page)
     kind = "return document.getElementById(arguments[0]).dataset.kind"
     assert chromium.run(kind, id) == "history" and chromium.run(COLORED, id) > 40
     assert chromium.said() == chromium.asked_for() == []
@@ -95,12 +84,12 @@ def test_only_what_is_near_is_drawn(chromium: Browser, single: Report) -> None:
 @pytest.mark.long
 def test_each_switch_changes_its_chart(chromium: Browser, single: Report) -> None:
     switched = set()
-    for id in drawn(chromium, single.page):
-        for text in texts(chromium, f"#{id} .tools button"):
+    for id in chromium.drawn(single.page):
+        for text in chromium.texts(f"#{id} .tools button"):
             if ": " not in text:
                 continue
             before = chromium.chart(id, SHOWN)
-            click(chromium, id, text)
+            chromium.click(id, text)
             assert chromium.chart(id, SHOWN) != before, (id, text)
             assert chromium.run(COLORED, id) > 40, (id, text)
             switched.add(text.partition(":")[0])
@@ -115,7 +104,7 @@ PLACES = """return [...document.getElementById(arguments[0])
 
 
 def test_queue_depths_stand_in_their_order(chromium: Browser, single: Report) -> None:
-    id = drawn_one(chromium, single.page, "Throughput by queue depth")
+    id = chromium.drawn_one(single.page, "Throughput by queue depth")
     labels = chromium.run(PLACES, id)
     lowest = max(top for _, _, top in labels)
     along = sorted((left, qd) for qd, left, top in labels if abs(top - lowest) < 3)
@@ -151,16 +140,16 @@ def test_bars_and_panels_stand_where_they_belong(
 ) -> None:
     """Bars side by side, panels as sessions are, their names in one line: however far
     the marks below reach up."""
-    looked_at(chromium, simulated.page)
+    chromium.looked_at(simulated.page)
     found = chromium.run(BARS)
     assert [2, 2] in found  # the largest latency of either session, averaged
     assert all(bars == places for bars, places in found)
     id, names = (
-        figure(chromium, "IOPS by queue depth and read share"),
-        sessions_of(chromium),
+        chromium.figure("IOPS by queue depth and read share"),
+        chromium.sessions_of(),
     )
     heads = (".column_header text", ".row_header text", ".cell .role-title text")
-    panels = texts(chromium, ",".join(f"#{id} {one}" for one in heads))
+    panels = chromium.texts(",".join(f"#{id} {one}" for one in heads))
     assert [text for text in panels if text in names] == names
     rows = chromium.run(TOPS)
     assert rows and all(len(set(tops)) == 1 for tops in rows), rows
@@ -169,7 +158,7 @@ def test_bars_and_panels_stand_where_they_belong(
 def test_everything_has_a_name(chromium: Browser, simulated: Report) -> None:
     """What a screen reader says: of figures, buttons, choices, plots; landmarks have
     names of their own."""
-    looked_at(chromium, simulated.page)
+    chromium.looked_at(simulated.page)
     assert chromium.run(NAMELESS) == []
     levels = chromium.run(LEVELS)
     assert levels.count(1) == 1 and all(b - a <= 1 for a, b in pairwise(levels))
@@ -182,14 +171,14 @@ def test_everything_has_a_name(chromium: Browser, simulated: Report) -> None:
 def test_it_fits_with_all_labels(
     chromium: Browser, simulated: Report, width: int
 ) -> None:
-    drawn(chromium, simulated.page, width)
+    chromium.drawn(simulated.page, width)
     assert chromium.run(WIDER) <= 0
     assert chromium.run(CUT) == []
 
 
 @pytest.mark.long
 def test_dark_and_light(chromium: Browser, single: Report) -> None:
-    id = drawn_one(chromium, single.page, "Throughput by queue depth")
+    id = chromium.drawn_one(single.page, "Throughput by queue depth")
     ground = "return getComputedStyle(document.body).backgroundColor"
     seen = []
     for theme in ("light", "dark"):
@@ -229,7 +218,7 @@ def test_a_chart_alone_is_what_the_page_saves(
         assert done.code == 0, done.err
     png, svg = ((tmp_path / f"chart.{kind}").read_bytes() for kind in ("png", "svg"))
     assert png.startswith(b"\x89PNG") and png[16:24] == struct.pack(">II", 2400, 1350)
-    id = drawn_one(chromium, single.page, "Throughput by queue depth")
+    id = chromium.drawn_one(single.page, "Throughput by queue depth")
     shown = "return picture(known.get(arguments[0] + '-data')).then(svgText)"
     plain = re.compile(rb'id="gradient_\d+"|clip\d+')
     assert plain.sub(b"", svg) == plain.sub(b"", chromium.run(shown, id).encode())
@@ -274,7 +263,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_no_script_of_theirs_runs(chromium: Browser, page: Path) -> None:
     """Their words are seen."""
     chromium.said()
-    drawn(chromium, page)
+    chromium.drawn(page)
     chromium.run(
         "document.querySelectorAll('details').forEach((d) => { d.open = true })"
     )
@@ -282,7 +271,7 @@ def test_no_script_of_theirs_runs(chromium: Browser, page: Path) -> None:
     assert chromium.run("return document.images.length") == 0
     kinds = chromium.run("return [...document.scripts].map((s) => s.type)")
     assert kinds.count("") == 2 and chromium.said() == []
-    assert texts(chromium, "h1") == [f"SIMULATED {EVIL}".strip()]
+    assert chromium.texts("h1") == [f"SIMULATED {EVIL}".strip()]
     shown = chromium.run("return document.body.innerText")
     assert shown.count("window.hacked=1") > 8
 
