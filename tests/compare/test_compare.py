@@ -21,14 +21,18 @@ from ioplan.results.report import Reader
 from ioplan.results.store import Store
 
 BEFORE = 'test "Before" { run random 16KiB 100/0 for shift }\n'
+
 READS = """
 test "Reads" {
   repeat 3 { run random 4KiB 100/0 for 1s }
   vary qd in 1, 4, 16
 }
 """
+
 PLAN = f"param shift = 1s\n{BEFORE}{READS}"
+
 SLOWER = '[host]\noverhead = "13us"\n'
+
 AS_NAMED = """
 test "Idle" {
   run random 4KiB 100/0 for 100ms as before
@@ -36,6 +40,7 @@ test "Idle" {
   vary size in 4KiB, 8KiB
 }
 """
+
 Ran = Callable[..., str]
 
 
@@ -221,6 +226,7 @@ def test_twenty_known_sessions_make_a_verdict_of_one(store_path: Path) -> None:
 
 
 OURS = {"name": "io_uring", "mode": "io_uring"}
+
 OTHER_WAYS = [{"name": "io_uring", "mode": "sync"}, {"name": "fio", "mode": "io_uring"}]
 
 
@@ -248,15 +254,11 @@ def test_another_mode_is_said_first_and_nothing_of_the_drive(
     assert all(row["sessions_needed"] is None for row in found["rows"])
 
 
-def test_another_kernel_or_profile_is_said_and_judged(store_path: Path) -> None:
-    hosts = [{"kernel": "6.1"}, {"kernel": "6.8"}]
-    done = ioplan("compare", *alike(store_path, (1, 3, 5), (2, 4, 6), -0.2, host=hosts))
-    said = "kernel: 6.1 in BASE, 6.8 in NEW"
-    assert done.code == 1 and done.out.index(said) < done.out.index("worse")
-
-
 def test_two_drives_have_ratios(store_path: Path) -> None:
-    """One session each: nobody knows the noise, and the ratio stands all the same."""
+    """One session each: nobody knows the noise, and the ratio stands all the same.
+
+    Another kernel is said and judged.
+    """
     drives = [{"identity": {"model": "m", "serial": name}} for name in "ab"]
     base, new = alike(store_path, [1], [2], 0.79, target=drives)
     done = compared(base, new)
@@ -265,6 +267,10 @@ def test_two_drives_have_ratios(store_path: Path) -> None:
     text = ioplan("compare", base, new).out
     assert re.search(r"ratio +qd=1 +iops .* 1\.\d+× ", text)
     assert "12 ratio: nothing tells how much sessions differ" in text
+    hosts = [{"kernel": "6.1"}, {"kernel": "6.8"}]
+    sides = alike(store_path, (11, 13, 15), (12, 14, 16), -0.2, host=hosts)
+    done, said = ioplan("compare", *sides), "kernel: 6.1 in BASE, 6.8 in NEW"
+    assert done.code == 1 and done.out.index(said) < done.out.index("worse")
 
 
 def test_sides_that_ran_in_a_row_count_once(store_path: Path) -> None:
@@ -302,8 +308,7 @@ def test_an_edited_plan_aligns_by_what_it_asks(ran: Ran) -> None:
 
 @pytest.mark.long
 def test_the_same_run_twice_in_a_plan_is_two_cells(ran: Ran) -> None:
-    again = READS.replace('"Reads"', '"Again"')
-    text = f"{PLAN}{again}"
+    text = PLAN + READS.replace('"Reads"', '"Again"')
     found = rows(compared(ran(text), ran(text)))
     assert len(found) == 21
     assert sum(row["test"] == "Again" for row in found) == 9
@@ -312,12 +317,11 @@ def test_the_same_run_twice_in_a_plan_is_two_cells(ran: Ran) -> None:
 
 def test_steps_with_names_are_told_apart(ran: Ran) -> None:
     """Both are of one cell of the matrix."""
-    base, new = ran(AS_NAMED), ran(AS_NAMED)
-    done = ioplan("compare", base, new, "--all", "--metric", "iops")
+    sides, iops = (ran(AS_NAMED), ran(AS_NAMED)), ("--metric", "iops")
+    done = ioplan("compare", *sides, "--all", *iops)
     assert "before size=4KiB" in done.out and "later size=4KiB" in done.out
-    assert [row["step"] for row in rows(compared(base, new, "--metric", "iops"))] == [
-        *("before", "later") * 2
-    ]
+    steps = [row["step"] for row in rows(compared(*sides, *iops))]
+    assert steps == ["before", "later"] * 2
 
 
 def test_of_rounds_the_window_counts(ran: Ran) -> None:
@@ -501,7 +505,8 @@ def two(store: Path, one: Made, other: Made | None = None, **more: Any) -> list[
 MADE = measurement(ios=400)
 
 
-def test_identical_figures_are_equal(store_path: Path) -> None:
+@pytest.mark.promise("compare.failed")
+def test_identical_figures_are_equal_and_a_failure_is_worse(store_path: Path) -> None:
     """Whatever the metric; what has too few I/Os for one has a reason."""
     ids = two(store_path, run(1, MADE), status="ok")
     names = ("iops", "p90", "read.mean", "cpu")
@@ -512,11 +517,8 @@ def test_identical_figures_are_equal(store_path: Path) -> None:
     assert {(row["ratio"], row["low"]) for row in found} == {(1.0, None)}
     (few,) = rows(compared(*ids, "--metric", "p99.999"))
     assert few["verdict"] == "undecided" and "needs 1_000_000 I/Os" in few["why"]
-
-
-@pytest.mark.promise("compare.failed")
-def test_a_cell_that_failed_is_worse(store_path: Path) -> None:
-    sides = two(store_path, run(1), run(1, status="failed", message="EIO at 0"))
+    lost = run(1, MADE, status="failed", message="EIO at 0")
+    sides = ids[0], put(store_path, lost, id="20260103-000000-cccc")
     done = ioplan("compare", *sides)
     assert done.code == 1 and "NEW failed: EIO at 0" in done.out
     assert ioplan("compare", *sides[::-1]).code == 0

@@ -115,12 +115,6 @@ def test_one_outlier_is_at_most_suspected_and_then_withdrawn(far: float) -> None
         assert [one.state for one in after][-1] == "withdrawn"
 
 
-def test_a_large_step_is_confirmed_within_a_few_sessions() -> None:
-    last = looks(quiet({20: 1.0, 6: 1.5}))[-1]
-    assert (last.state, last.at) == ("confirmed", 20)
-    assert 20 + FEWEST - 1 <= last.seen <= 24
-
-
 @given(st.lists(st.floats(-5, 5, allow_nan=False), max_size=30), st.integers(0, 30))
 @settings(max_examples=20, deadline=None)
 def test_a_look_does_not_depend_on_later_ones(values: list[float], count: int) -> None:
@@ -155,18 +149,16 @@ def test_a_drift_is_named_and_no_session_is_blamed(seed: int) -> None:
     assert "withdrawn" not in {entry.state for entry in one.signals[-1:]}
 
 
-def test_a_step_in_a_drift_is_both() -> None:
+@pytest.mark.parametrize("seed", SEEDS)
+def test_neither_an_outlier_nor_a_drift_hides_a_step(seed: int) -> None:
+    """A step in a drift is both."""
+    level = np.array([1.0] * 30 + [0.75] + [1.0] * 2 + [0.92] * 87)
+    (at,) = steps(drawn(seed, level))
+    assert abs(at - 33) <= 1
     level = 1 - 0.001 * np.arange(120) - np.where(np.arange(120) >= 60, 0.08, 0)
     (*_, step, drift) = analysed(drawn(1, level, 0.01)).changes
     assert (step.kind, drift.kind) == ("step", "drift")
     assert abs(step.point - 60) <= 3 and step.ratio == pytest.approx(0.92, abs=0.02)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_an_outlier_does_not_hide_a_step_after_it(seed: int) -> None:
-    level = np.array([1.0] * 30 + [0.75] + [1.0] * 2 + [0.92] * 87)
-    (at,) = steps(drawn(seed, level))
-    assert abs(at - 33) <= 1
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -204,12 +196,14 @@ def test_150_looks_at_series_without_a_change_confirm_few(kind: str) -> None:
 
 
 def test_a_step_of_10_percent_in_noise_of_2_is_confirmed_within_ten_nights() -> None:
-    rng = np.random.default_rng(4)
-    rows = NOISE * rng.normal(size=(20, 40))
+    """And a large one within a few."""
+    rows = NOISE * np.random.default_rng(4).normal(size=(20, 40))
     rows[:, 30:] += float(np.log(1.1))
-    found = [steps(row) for row in rows]
-    assert sum(bool(one) for one in found) >= 17
-    assert all(abs(one[-1] - 30) <= 1 for one in found if one)
+    found = [places for row in rows if (places := steps(row))]
+    assert len(found) >= 17 and all(abs(one[-1] - 30) <= 1 for one in found)
+    last = looks(quiet({20: 1.0, 6: 1.5}))[-1]
+    assert (last.state, last.at) == ("confirmed", 20)
+    assert 20 + FEWEST - 1 <= last.seen <= 24
 
 
 @pytest.mark.promise("history.alarms")

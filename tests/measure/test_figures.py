@@ -70,6 +70,9 @@ def test_nothing_at_all() -> None:
     assert made.run_ns == 0 and made.streams == () and made.directions == {}
     assert made.total.latency is None and made.total.iops == 0
     assert made.failure is not None
+    (point,) = measured(progress(1, stream(read=Counts()))).series
+    assert (point.mean_ns, point.p50_ns, point.max_ns) == (None, None, 0)
+    assert measurement().cpu_percent == pytest.approx(100 * 0.5 / 3)  # of all its time
 
 
 def test_percentiles_come_from_the_histogram_and_stay_within_the_extremes() -> None:
@@ -91,21 +94,16 @@ def latency_of(latencies_ns: list[int], **more: Any) -> Any:
     return latency
 
 
-def test_warm_up_is_left_out() -> None:
-    warm = progress(1, stream(read=counts([1])), warmup=True)
-    made = measured(warm, progress(1, stream(read=counts([7]))))
-    assert [point.max_ns for point in made.series] == [7]
-    assert made.total.ios == 1
-
-
-def test_trims_are_beside_the_total() -> None:
+def test_trims_are_beside_the_total_and_warm_up_is_left_out() -> None:
     part = stream(read=counts([100, 120]), trim=counts([110] * 3 + [9_000]))
-    made = measured(progress(1, part), result(1, part))
+    warm = progress(1, stream(read=counts([1])), warmup=True)
+    made = measured(warm, progress(1, part), result(1, part))
     assert made.total.ios == made.streams[0].total.ios == 2
     assert made.directions["trim"].ios == 4
     (point,) = made.series
     assert point.ios == {"read": 2, "trim": 4}
     assert (point.mean_ns, point.max_ns, point.p50_ns) == (110, 120, 100)
+    assert measured(warm, progress(1, stream(read=counts([7])))).total.ios == 1
 
 
 def test_an_interval_merges_reads_and_writes_of_all_streams() -> None:
@@ -114,9 +112,9 @@ def test_an_interval_merges_reads_and_writes_of_all_streams() -> None:
     (point,) = measured(progress(1, one, stream("two", read=counts(c)))).series
     assert point.ios == {"read": 6000, "write": 3000}
     ordered = sorted(a + b + c)
-    assert point.p50_ns == pytest.approx(ordered[4499], rel=0.01)
-    assert point.p99_ns == pytest.approx(ordered[8909], rel=0.01)
-    assert point.p99_9_ns == pytest.approx(ordered[8990], rel=0.01)
+    exact = [ordered[n] for n in (4499, 8909, 8990)]
+    found = [point.p50_ns, point.p99_ns, point.p99_9_ns]
+    assert found == pytest.approx(exact, rel=0.01)
     assert point.mean_ns == pytest.approx(mean(ordered))
     assert (point.max_ns, point.errors) == (ordered[-1], 2)
 
@@ -133,12 +131,6 @@ def test_a_streams_rate_is_over_its_own_time() -> None:
     sample = Sample(record(1, made), made.detail)
     for name, iops in (("fast", 500), ("slow", 50), (None, 100)):
         assert figure(Metric(name="iops", stream=name), [sample]).value == iops
-
-
-def test_an_interval_in_which_nothing_completed() -> None:
-    (point,) = measured(progress(1, stream(read=Counts()))).series
-    assert (point.mean_ns, point.p50_ns, point.max_ns) == (None, None, 0)
-    assert measurement().cpu_percent == pytest.approx(100 * 0.5 / 3)  # of all its time
 
 
 def test_the_backlog_is_a_level_and_flushes_add_up() -> None:
@@ -166,19 +158,23 @@ def test_an_hour_of_intervals_takes_seconds_at_most() -> None:
 
 
 STREAMS = ("reader", "writer")
+
 PARTS = [
     ("reader", "read"),
     ("reader", "trim"),
     ("writer", "read"),
     ("writer", "write"),
 ]
+
 METRICS = [
     *("iops", "bandwidth", "mean", "min", "max", "stddev", "p50", "p90", "p99"),
     *("read.iops", "write.mean", "trim.max", "read.p50", "reader.iops"),
     *("writer.stddev", "writer.read.p90", "reader.trim.iops", "trim.errors"),
     *("errors", "writer.errors", "cpu", "iops_per_cpu"),
 ]
+
 Latencies = dict[tuple[str, str], list[int]]
+
 latencies = st.fixed_dictionaries(
     {part: st.lists(st.integers(1, 10**9), max_size=60) for part in PARTS}
 )
@@ -259,7 +255,6 @@ RUN = sample(
     cpu_ns=SECOND_NS,
 )
 
-
 SCOPES = {
     "iops": 20,  # reads and writes, no trims
     **{"read.iops": 15, "write.iops": 5, "trim.iops": 2, "reader.iops": 10},
@@ -310,12 +305,16 @@ def test_no_time_or_discards_alone_are_no_rate() -> None:
 
 
 def test_errors_of_all_directions_count() -> None:
-    """Also of trims, which no other figure of the whole includes."""
+    """Also of trims, which no other figure of the whole includes. A small deviation
+    survives a large mean: the difference of two sums of squares would lose it."""
     run = sample({part: [100] for part in PARTS}, read=1, write=10, trim=100)
     assert value("errors", run) == 112  # two streams read
     assert value("trim.errors", run, run) == 200
     assert value("writer.errors", run) == 11
     assert value("reader.trim.errors", run) == 100
+    close = sample({("reader", "read"): [10**9, 10**9 + 2]})
+    deviation = pytest.approx(value("stddev", close), abs=1e-6)
+    assert value("stddev", *[close] * 5) == deviation
 
 
 def test_verified_is_of_what_verifying_streams_read() -> None:
@@ -327,13 +326,6 @@ def test_verified_is_of_what_verifying_streams_read() -> None:
     assert value("verified", run) == value("verified", run, run) == 75
     assert value("reader.verified", run) == 75
     assert value("writer.verified", run) is value("write.verified", run) is None
-
-
-def test_a_small_deviation_survives_a_large_mean() -> None:
-    """The difference of two sums of squares would lose it."""
-    run = sample({("reader", "read"): [10**9, 10**9 + 2]})
-    deviation = value("stddev", run)
-    assert value("stddev", *[run] * 5) == pytest.approx(deviation, abs=1e-6)
 
 
 @pytest.mark.promise("figures.unmeasured")

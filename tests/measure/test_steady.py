@@ -26,9 +26,11 @@ from ioplan.results.measure import Figure, assess, decide
 from ioplan.results.measure.steady_state import SteadyWatch, Windows
 
 SNIA = SteadyRule(metric=parse_metric("iops"))
+
 NARROW = SteadyRule(
     metric=parse_metric("read.p99"), window=3, range_percent=5, slope_percent=1
 )
+
 near = st.builds(
     lambda values, scale: [scale * value for value in values],
     st.lists(st.floats(80, 120), min_size=5, max_size=8),
@@ -111,19 +113,20 @@ def test_a_window_that_is_not_full_or_lacks_a_value() -> None:
 
 
 def test_the_plan_may_say_otherwise() -> None:
-    assert judged([100, 101, 100], NARROW).reached
-    assert not judged([100, 106, 100], NARROW).reached
+    """Two rounds are steady if they differ by no more than the slope."""
     found = judged([100, 101, 102], NARROW)
     assert found.why == "slope 2.0 % > 1 %"
     assert (found.metric, found.window) == ("read.p99", 3)
     assert (found.range_limit_percent, found.slope_limit_percent) == (5, 1)
-
-
-def test_two_rounds_are_steady_if_they_differ_by_no_more_than_the_slope() -> None:
     two = replace(SNIA, window=2)
-    assert judged([50, 95.1, 104.9], two).reached
-    assert judged([94.9, 105.1], two).why == "slope 10.2 % > 10 %"
-    assert judged([100], two).why == "1 of 2 values so far"
+    for rule, values, why in (
+        (NARROW, [100, 101, 100], ""),
+        (NARROW, [100, 106, 100], "range 5.9 % > 5 %"),
+        (two, [50, 95.1, 104.9], ""),
+        (two, [94.9, 105.1], "slope 10.2 % > 10 %"),
+        (two, [100], "1 of 2 values so far"),
+    ):
+        assert judged(values, rule).why == why
 
 
 # a precondition's write, judged as it goes on
@@ -149,11 +152,14 @@ def watched(
 
 
 def test_windows_are_judged_one_by_one() -> None:
+    """Without the warm-up."""
     told, ended = watched([SECOND_NS] * 12, 2 * SECOND_NS, [100] * 12)
     assert [len(steady.values) for steady in told] == [1, 2, 3, 4, 5, 5]
     assert [steady.reached for steady in told] == [False] * 4 + [True] * 2
-    assert ended.index(True) == 9
-    assert told[-1].values == (100,) * 5
+    assert ended.index(True) == 9 and told[-1].values == (100,) * 5
+    watch = SteadyWatch(SNIA, Windows(SECOND_NS), lambda *_: pytest.fail("a window"))
+    assert not watch.add(interval(SECOND_NS, SECOND_NS, 9, warmup=True))
+    assert watch.last.why == "0 of 5 values so far"
 
 
 def test_a_value_is_that_of_its_window() -> None:
@@ -182,34 +188,20 @@ def worn(media: Sequence[float], every_bytes: int) -> list[Steady]:
 
 
 def test_amplification_is_that_of_each_window_of_bytes() -> None:
+    """A drive with erased blocks left is flat and not steady; without a meter each
+    window says so."""
     window_bytes = 2 * 1000 * BLOCK_BYTES
     told = worn([2000, 4000] * 5, window_bytes)
     assert [steady.reached for steady in told] == [False] * 4 + [True]
     assert told[-1].values == (3.0,) * 5
     rising = worn([2000, 2000, 3000, 3000, 4000, 4000] * 2, window_bytes)
     assert rising[2].values == (2.0, 3.0, 4.0) and not rising[-1].reached
-
-
-def test_a_drive_with_erased_blocks_left_is_flat_and_not_steady() -> None:
-    told = worn([1000] * 8 + [2000] * 5, 1000 * BLOCK_BYTES)
-    assert told[7].why == "waf is 1.00: no garbage is collected yet"
-    assert [steady.reached for steady in told] == [False] * 12 + [True]
-
-
-def test_without_a_meter_it_says_so_in_each_window() -> None:
+    erased = worn([1000] * 8 + [2000] * 5, 1000 * BLOCK_BYTES)
+    assert erased[7].why == "waf is 1.00: no garbage is collected yet"
+    assert [steady.reached for steady in erased] == [False] * 12 + [True]
     watch = SteadyWatch(WAF, Windows(1000, "bytes"), lambda *_: None)
     assert not any(watch.add(interval(n, 1, 1000)) for n in range(9))
     assert watch.last.why.startswith("not measured: the drive has no log")
-
-
-def test_the_warm_up_does_not_count() -> None:
-    told: list[int] = []
-    watch = SteadyWatch(
-        SNIA, Windows(SECOND_NS), lambda steady, number: told.append(number)
-    )
-    assert not watch.add(interval(SECOND_NS, SECOND_NS, 9, warmup=True))
-    assert told == []
-    assert watch.last.why == "0 of 5 values so far"
 
 
 @pytest.mark.long
@@ -244,6 +236,7 @@ def test_nothing_counts_before_the_least_passes() -> None:
 
 
 MOST_WRONG_PERCENT = 5
+
 WRONG = re.compile(r"\| ([\d.]+) %,")
 
 
@@ -282,11 +275,8 @@ def test_the_width_is_students_at_its_look(looks: int) -> None:
     found = decide(WITHIN, [Figure(value) for value in values])
     chance = 1 - 0.05 / (looks * (looks + 1)) / 2
     assert found.half_width_percent == pytest.approx(student(chance) / math.sqrt(3))
-
-
-def test_two_thirds_of_the_rounds_count() -> None:
     counted = [len(decide(WITHIN, [Figure(1.0)] * n).values) for n in range(1, 10)]
-    assert counted == [1, 2, 3, 3, 4, 4, 5, 6, 6]
+    assert counted == [1, 2, 3, 3, 4, 4, 5, 6, 6]  # two thirds of the rounds
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -296,14 +286,10 @@ def test_few_cells_are_decided_wrongly(name: str) -> None:
     assert found.wrong_percent <= MOST_WRONG_PERCENT
 
 
-def test_quiet_cells_are_decided_soon() -> None:
+def test_quiet_cells_are_decided_soon_and_not_as_a_script_would() -> None:
+    """Which stops as soon as the usual interval is narrow: error rates refuse that."""
     found = errors(related, 0.003, series=100)
-    assert found.decided_percent == 100
-    assert found.rounds <= 3.5
-
-
-def test_the_judge_of_error_rates_refuses_an_interval_at_each_look() -> None:
-    """What a script does: stop as soon as the usual interval is narrow."""
+    assert found.decided_percent == 100 and found.rounds <= 3.5
     rates = [errors(related, spread, naive, 300).wrong_percent for spread in SPREADS]
     assert max(rates) > MOST_WRONG_PERCENT
 
