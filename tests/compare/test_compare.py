@@ -21,18 +21,14 @@ from ioplan.results.report import Reader
 from ioplan.results.store import Store
 
 BEFORE = 'test "Before" { run random 16KiB 100/0 for shift }\n'
-
 READS = """
 test "Reads" {
   repeat 3 { run random 4KiB 100/0 for 1s }
   vary qd in 1, 4, 16
 }
 """
-
 PLAN = f"param shift = 1s\n{BEFORE}{READS}"
-
 SLOWER = '[host]\noverhead = "13us"\n'
-
 AS_NAMED = """
 test "Idle" {
   run random 4KiB 100/0 for 100ms as before
@@ -40,7 +36,6 @@ test "Idle" {
   vary size in 4KiB, 8KiB
 }
 """
-
 Ran = Callable[..., str]
 
 
@@ -226,7 +221,6 @@ def test_twenty_known_sessions_make_a_verdict_of_one(store_path: Path) -> None:
 
 
 OURS = {"name": "io_uring", "mode": "io_uring"}
-
 OTHER_WAYS = [{"name": "io_uring", "mode": "sync"}, {"name": "fio", "mode": "io_uring"}]
 
 

@@ -158,23 +158,19 @@ def test_an_hour_of_intervals_takes_seconds_at_most() -> None:
 
 
 STREAMS = ("reader", "writer")
-
 PARTS = [
     ("reader", "read"),
     ("reader", "trim"),
     ("writer", "read"),
     ("writer", "write"),
 ]
-
 METRICS = [
     *("iops", "bandwidth", "mean", "min", "max", "stddev", "p50", "p90", "p99"),
     *("read.iops", "write.mean", "trim.max", "read.p50", "reader.iops"),
     *("writer.stddev", "writer.read.p90", "reader.trim.iops", "trim.errors"),
     *("errors", "writer.errors", "cpu", "iops_per_cpu"),
 ]
-
 Latencies = dict[tuple[str, str], list[int]]
-
 latencies = st.fixed_dictionaries(
     {part: st.lists(st.integers(1, 10**9), max_size=60) for part in PARTS}
 )
@@ -254,7 +250,6 @@ RUN = sample(
     run_ns=2 * SECOND_NS,
     cpu_ns=SECOND_NS,
 )
-
 SCOPES = {
     "iops": 20,  # reads and writes, no trims
     **{"read.iops": 15, "write.iops": 5, "trim.iops": 2, "reader.iops": 10},

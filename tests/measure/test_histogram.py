@@ -29,11 +29,8 @@ from ioplan.results.store import Store
 from ioplan.workload import COUNTED
 
 LAST = 2**64 - 1
-
 BUCKETS = bucket_index(LAST) + 1
-
 values = st.integers(0, 2**62)
-
 samples = st.lists(
     st.one_of(values, st.integers(0, 300), st.integers(10_000, 10_000_000)),
     min_size=1,
@@ -95,11 +92,8 @@ def test_buckets_leave_no_gap_and_others_are_refused() -> None:
 
 
 latencies = st.lists(st.integers(0, 2**40) | st.integers(0, 300), max_size=30)
-
 cells = latencies.map(lambda values: counts(values, errors=len(values) % 3))
-
 directions = st.dictionaries(st.sampled_from(COUNTED), cells, max_size=3)
-
 intervals = st.lists(
     st.dictionaries(st.sampled_from(["a", "b\u00e4", ""]), directions, max_size=3),
     max_size=9,
@@ -195,10 +189,8 @@ workload mixed {
 }
 test "T" { run mixed for 1s, warmup 100ms }
 """
-
 ROUNDED: Any = {"iops", "bandwidth_bytes_per_s", "latency"}
 """Rates are over a stream's own time, and a deviation of floats."""
-
 INEXACT: Any = {"stddev_ns"}
 
 

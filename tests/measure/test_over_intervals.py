@@ -34,9 +34,7 @@ from ioplan.results.measure import (
 )
 
 MS_NS = 1_000_000
-
 STALL_NS = 200 * MS_NS
-
 STALLED = 23
 """The interval of 100 ms, from 0, at whose end some I/Os took long."""
 
@@ -175,11 +173,8 @@ def test_a_series_has_rates_by_direction_and_latencies_of_all() -> None:
 
 
 MADE = figures.record(1)
-
 LENGTH_S = 0.5
-
 LATENCY_NS, IOS = 1_000_000, 1000
-
 NONE = ("mean_ns", "p50_ns", "p99_ns", "p99_9_ns")
 
 

@@ -26,11 +26,9 @@ from ioplan.results.measure import Figure, assess, decide
 from ioplan.results.measure.steady_state import SteadyWatch, Windows
 
 SNIA = SteadyRule(metric=parse_metric("iops"))
-
 NARROW = SteadyRule(
     metric=parse_metric("read.p99"), window=3, range_percent=5, slope_percent=1
 )
-
 near = st.builds(
     lambda values, scale: [scale * value for value in values],
     st.lists(st.floats(80, 120), min_size=5, max_size=8),
@@ -236,7 +234,6 @@ def test_nothing_counts_before_the_least_passes() -> None:
 
 
 MOST_WRONG_PERCENT = 5
-
 WRONG = re.compile(r"\| ([\d.]+) %,")
 
 

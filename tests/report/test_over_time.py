@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from statistics import fmean
@@ -69,8 +71,13 @@ def test_a_curve_of_a_stream_is_of_its_own_latencies(store: Store) -> None:
         assert found.title == f"Latency percentiles of {name} over time"
 
 
-def test_a_run_without_counts_has_no_curve_of_a_stream(store: Store) -> None:
-    put(store, interval(1, 5), interval(2, 5))
+@pytest.mark.parametrize(("p50_ns", "scale"), [(90.0, "log"), (150.0, "linear")])
+def test_bands_that_lie_close_have_a_linear_axis(
+    store: Store, p50_ns: float, scale: str
+) -> None:
+    """A run without counts has no curve of a stream."""
+    put(store, *(interval(n, 9, p50_ns=p50_ns) for n in (1, 2)))
+    assert over_time(store, "p50", kind="bands").y_scale == scale
     for metric in (Metric(name="p99", stream="a"), Metric(name="p95")):
         found = over_time(store, metric)
         assert not found.frame.rows
@@ -82,9 +89,7 @@ def test_a_timeline_has_each_second_but_the_one_cut_short(store: Store) -> None:
     found = over_time(store, "iops", kind="scatter")
     assert column(found, "x") == [float(n) for n in range(1, 31)]
     assert column(found, "y") == [100.0 + n for n in range(1, 31)]
-    assert found.overlay
-    (window,) = found.overlay.rows
-    assert window[:3] == (25.0, 30.0, 127.5)
+    assert found.overlay and found.overlay.rows[0][:3] == (25.0, 30.0, 127.5)
     written = column(over_bytes(store), "x")
     assert written[-1] == 4096 * sum(100 + n for n in range(1, 31))
 
@@ -196,23 +201,27 @@ def test_points_of_steps_are_one_curve_with_one_window(store: Store) -> None:
 
 FALLS = [interval(n, 2400 if n <= 11 else 670) for n in range(1, 61)]
 """A cache that is full after 11 s, with the latencies of the same intervals."""
+FALLS = [interval(n, 2400 if n <= 11 else 670) for n in range(1, 61)]
+"""A cache that is full after 11 s, with the latencies of the same intervals."""
 
 
 @pytest.mark.parametrize(("metric", "first"), [("iops", 2400.0), ("p99", 200.0)])
-def test_each_level_of_a_run_is_marked(store: Store, metric: str, first: float) -> None:
-    put(store, *FALLS)
+@pytest.mark.parametrize("is_planned", [False, True])
+def test_each_level_of_a_run_is_marked(
+    store: Store, metric: str, first: float, is_planned: bool
+) -> None:
+    """Unless the plan changes the rate."""
+    rate = Rate(iops=1500, first_per_s=2400, last_per_s=670)
+    put(store, *FALLS, load={"rate": rate} if is_planned else {})
     found = over_time(store, metric)
     assert found.overlay
+    if is_planned:
+        assert len(found.overlay.rows) == 1
+        return
     assert [row[:2] for row in found.overlay.rows] == [(1.0, 11.0), (12.0, 60.0)]
     assert found.overlay.rows[0][2] == first
     assert "before and after the rate changed" in found.notes[0]
     assert " 1.00 s to 11 s: " in found.notes[1]
-
-
-def test_a_rate_that_the_plan_changes_has_no_levels(store: Store) -> None:
-    put(store, *FALLS, load={"rate": Rate(iops=1500, first_per_s=2400, last_per_s=670)})
-    found = over_time(store, "iops")
-    assert found.overlay and len(found.overlay.rows) == 1
 
 
 def test_long_times_have_round_ticks(tmp_path: Path) -> None:
@@ -225,14 +234,6 @@ def test_long_times_have_round_ticks(tmp_path: Path) -> None:
         axis = spec["encoding"]["x"]["axis"]
         assert axis["values"] == [*range(0, last_s + 1, step_s)]
         assert axis["labelExpr"] == "tick(datum.value, 'duration')"
-
-
-@pytest.mark.parametrize(("p50_ns", "scale"), [(90.0, "log"), (150.0, "linear")])
-def test_close_bands_have_a_linear_axis(
-    store: Store, p50_ns: float, scale: str
-) -> None:
-    put(store, *(interval(n, 9, p50_ns=p50_ns) for n in (1, 2)))
-    assert over_time(store, "p50", kind="bands").y_scale == scale
 
 
 MANY = 6000
@@ -375,37 +376,34 @@ def check_marks_above(rows: list[str], kind: str) -> None:
     assert left == pytest.approx(edge, abs=1.5)
 
 
-def test_curves_whose_phases_differ_have_none(store: Store) -> None:
-    add(store, 1, BUSY, qd="1")
-    add(store, 2, CALM, qd="2")
-    for kind, name in KINDS:
-        picture = asked(store, kind, name)
+def test_phases_are_drawn_where_they_are_shared_and_few(tmp_path: Path) -> None:
+    """Of cells one after the other each has its own time; there are none over bytes, nor
+    in older records."""
+    often = {"length_ns": 10**6, "every_ns": 5 * 10**7, "start_ns": 0}
+    many = [BUSY.model_copy(update={**often, "name": name}) for name in ("a", "b")]
+
+    @contextmanager
+    def of(*cells: list[Phase]) -> Iterator[Store]:
+        with Store.open(tmp_path / f"{len([*tmp_path.iterdir()])}.db") as store:
+            store.begin(session())
+            for seq, phases in enumerate(cells, 1):
+                add(store, seq, *phases, qd=str(seq))
+            yield store
+
+    with of([BUSY], [BUSY]) as store:
+        assert windows(asked(store, "lines", "p99")) == {"busy": BY_HAND["busy"]}
+        assert asked(store, "lines", "iops", "bytes").phases is None
+    with of([BUSY], [CALM]) as store:
+        for kind, name in KINDS:
+            picture = asked(store, kind, name)
+            assert picture.phases is None
+            assert "at different times, and are not marked" in picture.notes[-1]
+    with of(many) as store:
+        picture = asked(store, "lines", "p99")
         assert picture.phases is None
-        assert "at different times, and are not marked" in picture.notes[-1]
-
-
-def test_phases_are_drawn_where_they_are_shared_and_few(
-    store: Store, tmp_path: Path
-) -> None:
-    """Of cells one after the other each has its own time; too many are not drawn."""
-    for seq in (1, 2):
-        add(store, seq, BUSY, qd=str(seq))
-    assert windows(asked(store, "lines", "p99")) == {"busy": BY_HAND["busy"]}
-    often = BUSY.model_copy(
-        update={"length_ns": 10**6, "every_ns": 5 * 10**7, "start_ns": 0}
-    )
-    with Store.open(tmp_path / "often.db") as other:
-        other.begin(session())
-        add(other, 1, often, often.model_copy(update={"name": "other"}))
-        picture = asked(other, "lines", "p99")
-    assert picture.phases is None
-    assert any("its phases come more than" in note for note in picture.notes)
-
-
-def test_none_are_over_bytes_nor_of_older_records(store: Store, tmp_path: Path) -> None:
-    add(store, 1, BUSY)
-    assert asked(store, "lines", "iops", "bytes").phases is None
-    (one,), whole = store.records(ID), store.whole_detail(ID, 1)
+        assert any("its phases come more than" in note for note in picture.notes)
+    with of([BUSY]) as store:
+        (one,), whole = store.records(ID), store.whole_detail(ID, 1)
     phases = {n: p.model_copy(update={"when": None}) for n, p in one.phases.items()}
     with Store.open(tmp_path / "old.db") as old:
         put_session(old, (one.model_copy(update={"phases": phases}), whole))

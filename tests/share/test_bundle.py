@@ -62,18 +62,16 @@ def taken(data: bytes) -> tuple[Bundled, ...]:
 
 
 def test_what_goes_in_comes_out() -> None:
+    """And other programs unpack it."""
     assert taken(DATA) == CONTENT
-    id = CONTENT[0].session.id
-    nameless = (Bundled(CONTENT[0].session, (), (run(1, session=id),)),)
-    assert sessions_of(members_of(nameless)) == nameless
-
-
-def test_other_programs_unpack_it(tmp_path: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(DATA)) as archive:
         assert archive.testzip() is None
         assert archive.read("1/plan.ioplan").decode() == PLAN
         assert archive.read("1/use/1.ioplan").decode() in RESOLVED["files"].values()
         assert archive.read("report.html") == b"<html>"
+    id = CONTENT[0].session.id
+    nameless = (Bundled(CONTENT[0].session, (), (run(1, session=id),)),)
+    assert sessions_of(members_of(nameless)) == nameless
 
 
 @given(st.integers(0, len(DATA)), st.integers(0, len(DATA)), st.binary(max_size=40))

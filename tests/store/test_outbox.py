@@ -31,9 +31,7 @@ from ioplan.results.store.delivery.reasons import shown
 from ioplan.results.store.session_folder import session_folder
 
 MADE = measurement()
-
 IDS = [f"20261121-05000{number}-aaaa" for number in range(3)]
-
 NOWHERE = "postgresql://lab:secret@127.0.0.1:1/ioplan"
 
 
@@ -161,7 +159,6 @@ def test_nobody_else_says_where_results_are_sent(outbox: Outbox) -> None:
 
 
 LOST = ("verdict", "run_blob", "run_telemetry", "run_intervals", "event", "run")
-
 LOSSES_THERE = (LOST, (*LOST, "session"))
 
 

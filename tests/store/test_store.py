@@ -50,23 +50,14 @@ from ioplan.workload import DIRECTIONS
 from targets import MIB, fill_up, loop_device, needs_root, tell, tmpfs
 
 ID = session().id
-
 MADE = measurement(1)
-
 NOW = "2026-11-21T06:00:00Z"
-
 HELD = Verdict(expectation="iops > 1000", outcome="held", actual=2, limit=1, unit="1/s")
-
 FAILED = HELD.model_copy(update={"outcome": "failed", "actual": 0.5})
-
 number = st.integers(0, 2**63 - 1)
-
 figure = st.floats(allow_nan=False, allow_infinity=False)
-
 by_direction = st.dictionaries(st.sampled_from(DIRECTIONS), number)
-
 bins = st.lists(st.tuples(number, number), max_size=40)
-
 histogram = st.builds(
     StoredHistogram,
     stream=st.text(max_size=8),
@@ -74,9 +65,7 @@ histogram = st.builds(
     bits=st.integers(1, 12),
     bins=bins.map(lambda pairs: tuple(n for pair in pairs for n in pair)),
 )
-
 latencies = ("mean_ns", "p50_ns", "p99_ns", "p99_9_ns")
-
 interval = st.builds(
     Interval,
     **{"t_s": figure, "length_s": figure, "ios": by_direction, "bytes": by_direction},
@@ -296,11 +285,8 @@ def test_records_of_another_schema_are_refused(
 
 
 META = "create table meta (name text, value text)"
-
 LAYOUT = "insert into meta values ('layout', '{}')"
-
 PHOTOS = "create table photos (name text)"
-
 FOREIGN = [
     (["create table song (name text)"], "is a database of something else"),
     ([META], "is a database of something else"),

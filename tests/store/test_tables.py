@@ -33,14 +33,12 @@ from ioplan.results.store.sqlite import SqliteFile
 def test_another_layout_is_refused_and_left_alone(tmp_path: Path, other: int) -> None:
     path = tmp_path / "other.db"
     Store.open(path).close()
-    with closing(sqlite3.connect(path)) as connection:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("UPDATE meta SET value = ?", (str(other),))
-        connection.commit()
     before = path.read_bytes()
+    said = rf"layout {other}, .*layout {LAYOUT} only: use the ioplan"
     for opened in (Store.open, Store.to_read):
-        with pytest.raises(
-            StoreError, match=rf"layout {other}, .*layout {LAYOUT} only: use the ioplan"
-        ):
+        with pytest.raises(StoreError, match=said):
             opened(path)
     assert path.read_bytes() == before
 
@@ -48,12 +46,10 @@ def test_another_layout_is_refused_and_left_alone(tmp_path: Path, other: int) ->
 def test_the_columns_are_those_of_the_tables(tmp_path: Path) -> None:
     path = tmp_path / "new.db"
     Store.open(path).close()
-    with closing(sqlite3.connect(path)) as connection:
-        columns = {
-            name: tuple(c[1] for c in connection.execute(f"PRAGMA table_info({name})"))
-            for name in COLUMNS
-        }
-    assert columns == COLUMNS
+    for table, columns in COLUMNS.items():
+        assert columns == tuple(
+            c["name"] for c in rows(path, f"PRAGMA table_info({table})")
+        )
 
 
 def older(path: Path) -> list[RunRecord]:
@@ -117,33 +113,24 @@ UNDECIDED = Verdict(
 )
 
 
-def test_it_is_a_schema_with_descriptions_and_no_id() -> None:
-    schema = record_schema()
+def test_exported_records_are_valid(tmp_path: Path) -> None:
+    """By a schema with descriptions and no id; figures are finite."""
+    schema, steady, out = record_schema(), assessed(1.0, 2.0), io.BytesIO()
     jsonschema.Draft202012Validator.check_schema(schema)
-    assert schema["title"] == "ioplan run record"
-    assert "$id" not in schema
+    assert schema["title"] == "ioplan run record" and "$id" not in schema
     described = schema["$defs"]["DirectionResult"]["properties"]["iops"]
     assert described["description"] == "ios / measured time"
     assert set(schema["required"]) == set(RunRecord.model_fields)
-
-
-def test_exported_records_are_valid(tmp_path: Path) -> None:
-    steady = assessed(1.0, 2.0)
     judged = record(2, steady=steady, verdicts=(UNDECIDED,), warnings=("hot",))
-    out = io.BytesIO()
     with Store.open(tmp_path / "results.db") as store:
         put(store, run(1), (judged, measurement(2).detail))
         export(store, "last", "jsonl", out)
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
-    validator = jsonschema.Draft202012Validator(record_schema())
+    validator = jsonschema.Draft202012Validator(schema)
     assert [list(validator.iter_errors(line)) for line in lines] == [[], []]
     assert not validator.is_valid(lines[0] | {"surprise": 1})
-
-
-def test_figures_are_finite() -> None:
-    fields = assessed(1.0, 2.0).model_dump() | {"mean": float("nan")}
     with pytest.raises(ValidationError, match="finite"):
-        Steady(**fields)
+        Steady(**steady.model_dump() | {"mean": float("nan")})
 
 
 OLDER = Drive(serial="S4EV", model="ACME", firmware="1.0", lab_name="fast1")
@@ -229,12 +216,13 @@ def test_a_drive_is_one_row_with_what_is_known_of_it_last(path: Path) -> None:
 
 
 def test_tags_and_jobs(path: Path) -> None:
-    assert rows(path, "SELECT session, tag FROM v_tag ORDER BY tag") == [
-        {"session": "20261201-050000-aaaa", "tag": "a"},
-        {"session": "20261201-050000-aaaa", "tag": "b"},
-    ]
+    """No view is left out here."""
+    tagged = [[*row.values()] for row in rows(path, "SELECT session, tag FROM v_tag")]
+    assert sorted(tagged) == [["20261201-050000-aaaa", tag] for tag in "ab"]
     (job,) = rows(path, "SELECT job, lanes, lanes_ok, lanes_running FROM v_job")
     assert [*job.values()] == ["20261122-155027-ru5q", 2, 2, 0]
+    text = Path(__file__).read_text()
+    assert [name for name in VIEWS if f"FROM {name}" not in text] == []
 
 
 def test_histograms_from_before_there_were_phases_are_read(store: Store) -> None:
@@ -246,11 +234,6 @@ def test_histograms_from_before_there_were_phases_are_read(store: Store) -> None
             assert sum(sum(some[1::2]) for some in bins) >= one.total.ios
             checked += bool(bins)
     assert checked > 5
-
-
-def test_no_view_is_left_out_here() -> None:
-    text = Path(__file__).read_text()
-    assert [name for name in VIEWS if f"FROM {name}" not in text] == []
 
 
 @pytest.mark.promise("store.views")
