@@ -18,6 +18,7 @@ from ioplan.results.history import log_limit, signals
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.usefixtures("store_path")
+
 BASED = 'test "T" { run random 4KiB 100/0 for 1s\n expect iops >= 1% of baseline }'
 
 
@@ -132,6 +133,9 @@ def test_without_a_store_noise_is_assumed(tmp_path: Path, store_path: Path) -> N
     assert done.code == 0 and "in all 6 cells" in done.out
     assert "Alternate the sides: ABAB" in done.out
     assert all(len(line) <= 80 for line in done.out.splitlines())
+    for change in ("2%", "100%", "5ms", "five"):
+        done = asked(tmp_path, change)
+        assert done.code == 2 and "--detect" in done.err
     put(store_path, run(1))
     assert "assumed" in needs(tmp_path, "10%")[0]["source"]
 
@@ -150,12 +154,6 @@ def test_a_store_tells_the_noise(tmp_path: Path, store_path: Path) -> None:
     for one in needs(tmp_path, "5%", "--backend", "sim"):
         assert re.fullmatch(source, one["source"])
         assert one["session_percent"] < 1 and one["all_cells"] == one["one_cell"] == 3
-
-
-@pytest.mark.parametrize("change", ["2%", "100%", "5ms", "five"])
-def test_what_is_no_change_to_find(tmp_path: Path, change: str) -> None:
-    done = asked(tmp_path, change)
-    assert done.code == 2 and "--detect" in done.err
 
 
 CELLS = 6

@@ -16,6 +16,7 @@ from ioplan.results.report import Document
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
+
 PLAN = """plan "review"
 param fill = 1 pass
 profile smoke { fill = 0.1 passes }
@@ -28,6 +29,7 @@ test "reads" {
   expect errors == 0
 }
 """
+
 PROFILES = ("smoke", "smoke", "short", "full")
 
 
@@ -82,6 +84,7 @@ def test_its_name_stands_everywhere(profile: str, store: Path, tmp_path: Path) -
     ("profile", "filled"), [("smoke", False), ("short", True), ("full", True)]
 )
 def test_unconditioned_has_no_tick(profile: str, filled: bool, store: Path) -> None:
+    """Nor has it a rank."""
     found = document(store, profile)
     assert found.verdict.outcome == ("held" if filled else "undecided")
     left_out = "leaves out the preconditioning" in found.verdict.sentence
@@ -94,10 +97,6 @@ def test_unconditioned_has_no_tick(profile: str, filled: bool, store: Path) -> N
     for one in headlines:
         assert ("not preconditioned" in one.against) == (not filled)
         assert filled or not one.is_firm
-
-
-def test_without_preconditioning_there_is_no_rank(store: Path) -> None:
-    league = document(store, "smoke", "full", first=False).league
-    assert league and [one.rank for one in league.standings] == [1, None, None]
-    only_smoke = document(store, "smoke", first=False).league
-    assert only_smoke and not any(one.rank for one in only_smoke.standings)
+    league = document(store, *{"smoke", profile}, first=False).league
+    ranks = [1, None, None] if filled else [None, None]
+    assert league and [one.rank for one in league.standings] == ranks

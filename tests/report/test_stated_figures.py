@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ from figures import SECOND_NS, counts, measured, record, result, stream
 from fooled import EXAMPLES, last_records
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from page_text import sentence_of
 from plans import checked
 from report_charts import headline
 
@@ -41,6 +41,7 @@ def said(**tests: dict[str, Headline | list[Headline]]) -> str:
 
 
 LATENCY = {"unit": "ns", "metric": "p99", "name": "p99"}
+
 FOUND = {"name": "highest QD", "unit": "", "metric": "qd", "bound": "≥"}
 
 
@@ -50,6 +51,7 @@ def pair(one: float, other: float, **more: Any) -> dict[str, Headline]:
 
 OPEN = pair(128.0, 128.0, **FOUND)
 """Two searches that ended at 128 are not equal: nobody knows."""
+
 SENTENCES: list[tuple[dict[str, Any], str]] = [
     (
         {"quiet": pair(11_000.0, 99_000.0), "busy": pair(4e5, 4.1e5, **DEEP)},
@@ -133,13 +135,15 @@ def test_the_message_of_a_review_is_the_first_sentence(tmp_path: Path) -> None:
     ids = ioplan("ls", "--store", store, "--format", "csv").out.splitlines()[1:]
     two = [row.split(",")[0] for row in ids]
     assert ioplan("report", *two, "--store", store, "-o", page).code == 0
-    told = sentence_of(page)
+    (told,) = re.findall(r'<p class="sentence">(.*?)</p>', page.read_text("utf-8"))
+    told = html.unescape(re.sub(r"<[^>]+>", "", told))
     first, _, last = told.partition("at queue depth 1;")
     assert first.startswith("crosspoint is ") and "times faster" in first, told
     assert "slower in random reads" in last and "at queue depth 64" in last
 
 
 BURST = "burst 5s of 20_000 iops as peak, then 25s of 500 iops as calm"
+
 TWO = """workload two {
   a = random 4KiB 100/0, qd 4
   b = sequential 64KiB 0/100, qd 1, starts after 5s
@@ -340,7 +344,9 @@ def test_the_run_before_may_be_one_of_many(tmp_path: Path, store_path: Path) -> 
 
 
 FULL = f"{WRITE} for 40s"
+
 OTHER = "run random 4KiB 0/100, qd 32 for 9min"
+
 UNKNOWN = {
     "no pause": (FULL, "", FULL),
     "not used up": (f"{WRITE} for 5s", "idle 30s", FULL),

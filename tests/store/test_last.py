@@ -26,10 +26,13 @@ from ioplan.results.store import SessionFilter, Store
 from ioplan_lab import Job, Jobs, lane_folders
 
 INSTANT_NS = 1_795_000_000_123_456_789
+
 HOUR_NS = 3600 * 10**9
+
 MORE_IDS = """
 from ioplan.records.session_id import new_session_id
 print(*(new_session_id() for _ in range(200)))"""
+
 Clock = Callable[[int], None]
 
 
@@ -60,34 +63,36 @@ def shuffled(ids: list[str]) -> list[str]:
     return random.Random(7).sample(ids, len(ids))
 
 
-def test_ids_tell_their_time_to_a_microsecond(clock: Clock) -> None:
-    clock(INSTANT_NS)
+def test_ids_tell_their_time_to_a_microsecond(
+    clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which alone decides where there is no place for what came last."""
+    (tmp_path / "file").write_text("")
     at = datetime.fromtimestamp(INSTANT_NS // 10**9, UTC)
-    first = new_session_id()
-    assert first[:16] == f"{at:%Y%m%d-%H%M%S}-" and len(first) == 22
-    clock(INSTANT_NS + 2000)
-    second = new_session_id()
-    assert first[:-2] < second[:-2], "not by what is drawn"
+    for state in ("state", "file"):
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / state))
+        clock(INSTANT_NS)
+        first = new_session_id()
+        assert first[:16] == f"{at:%Y%m%d-%H%M%S}-" and len(first) == 22
+        clock(INSTANT_NS + 2000)
+        assert first[:-2] < new_session_id()[:-2], "not by what is drawn"
 
 
-def test_the_last_session_has_the_greatest_id(ten: list[str], tmp_path: Path) -> None:
+def test_the_last_has_the_greatest_id(ten: list[str], tmp_path: Path) -> None:
+    """Of sessions, and of jobs with their lanes."""
     path = tmp_path / "results.db"
+    jobs = Jobs(path)
     with Store.open(path) as store:
         for id in ten:
             store.begin(session(id=id))
             assert store.session("last").id == id
+            jobs.keep_new(Job(id=id, plan="p", where="all", calls=()))
+            assert jobs.job("last").id == id
+            lane = tmp_path / "lanes" / id / f"{id}-001"
+            lane.mkdir(parents=True)
+            (lane / "call.json").touch()
         assert [one.id for one in store.sessions()] == ten[::-1]
         assert [one.id for one in store.overview()] == ten[::-1]
-
-
-def test_the_last_job_has_the_greatest_id(ten: list[str], tmp_path: Path) -> None:
-    jobs = Jobs(tmp_path / "results.db")
-    for id in ten:
-        jobs.keep_new(Job(id=id, plan="p", where="all", calls=()))
-        assert jobs.job("last").id == id
-        lane = tmp_path / "lanes" / id / f"{id}-001"
-        lane.mkdir(parents=True)
-        (lane / "call.json").touch()
     assert jobs.ids() == ten[::-1]
     lanes = [one.path.parent.name for one in lane_folders(tmp_path / "lanes")]
     assert lanes == ten[::-1]
@@ -155,16 +160,6 @@ def test_processes_that_start_at_once_differ_and_have_an_order(clock: Clock) -> 
     assert len(every) == 800 and before < every[0] and every[-1] < new_session_id()
 
 
-def test_without_a_counter_time_decides(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    first = new_session_id()
-    time.sleep(0.001)
-    assert first < new_session_id()
-
-
 @pytest.mark.parametrize("content", [b"", b"what", b"-1", b"9" * 24])
 def test_a_damaged_counter_is_none(
     clock: Clock, content: bytes, tmp_path: Path
@@ -178,7 +173,9 @@ def test_a_damaged_counter_is_none(
 
 
 FAST = Drive(serial="S4EV_1", model="ACME 9", firmware="1.0", lab_name="fast1")
+
 SLOW = Drive(serial="S4EVX2", model="ACME 9", wwid="eui.0011")
+
 HELD = Verdict(expectation="e", outcome="held", actual=2, limit=1, unit="1/s")
 
 

@@ -32,8 +32,11 @@ PLAN = """test "T" {
   expect errors == 0
 }
 """
+
 MADE = measurement()
+
 NOW = "2026-11-21T06:00:00Z"
+
 HELD = Verdict(expectation="iops > 1000", outcome="held", actual=2, limit=1, unit="1/s")
 
 
@@ -220,6 +223,7 @@ def test_many_hosts_push_at_once(tmp_path: Path, database: str) -> None:
 
 MANY = 320
 """Runs, of which 50 are sent at once: far more than arrive before the push is killed."""
+
 PUSHER = """
 import sys
 from ioplan.results.store.pushing import push
@@ -253,7 +257,8 @@ def test_a_push_that_is_killed_goes_on(tmp_path: Path, database: str) -> None:
 def test_tags_join_those_that_are_there(tmp_path: Path) -> None:
     """People tag a session here and there; its drive goes with it."""
     drive = Drive(serial="S4EV", firmware="1.0")
-    made = session(tags=("here",), note="first", drive=drive, person="ada", job="J")
+    words = {"tags": ("here",), "note": "first", "person": "ada", "job": "J"}
+    made = session(drive=drive, host_name="h1", status="ok", ended_at=NOW, **words)
     with Store.open(tmp_path / "a.db") as local, Store.open(tmp_path / "b.db") as there:
         local.begin(made)
         assert len(list(push(local, there))) == 1
