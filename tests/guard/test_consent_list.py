@@ -100,15 +100,9 @@ SIGNED_ATTACKS: dict[str, tuple[Change, str]] = {
         ),
         "the signature of ada does not match",
     ),
-    "longer": (
-        change("consent", "until", to="2099-01-01T00:00:00Z"),
-        "the signature of ada does not match",
-    ),
+    "longer": (change("consent", "until", to="2099-01-01T00:00:00Z"), "the signature of ada does not match"),
     "any plan": (change("consent", "plans", to=None), "the signature of ada does not match"),
-    "another plan": (
-        change("consent", "plans", 0, "digest", to="0"),
-        "the signature of ada does not match",
-    ),
+    "another plan": (change("consent", "plans", 0, "digest", to="0"), "the signature of ada does not match"),
     "another lab": (change("consent", "lab", to="cellar"), "for the lab 'cellar'"),
     "another admin": (change("consent", "admin", to="eve"), "'eve' is not an admin"),
     "no signature": (lambda d: d.pop("signature"), "not a signed list: signature"),

@@ -173,57 +173,14 @@ def test_no_time_scale(scale: float) -> None:
 # what overrides what
 
 
-@pytest.mark.parametrize(
-    ("spec", "field", "value"),
-    [
-        ("base, qd 4 each", "qd", 4),
-        ("base", "qd", 2),
-        ("base, threads 4", "qd", 4),
-        ("base, 8KiB", "read_percent", 70.0),
-        ("base, read 5%", "read_percent", 5.0),
-        ("base, sequential", "pattern", "sequential"),
-    ],
-)
-def test_override(spec: str, field: str, value: object) -> None:
-    base = "workload base = random 4KiB 70/30, threads 8, qd 16 total |"
-    run = run_of(plan_of(f"{base} run {spec} for 1min"))
-    stream = workload_of(run.workload, run.override, {}).streams[0]
-    assert getattr(stream, field) == value
 
 
-def test_a_new_rate_says_its_arrivals_anew() -> None:
-    base = "workload base = random 4KiB 70/30, rate 5 iops poisson |"
-    run = run_of(plan_of(f"{base} run base, rate 9 iops for 1min"))
-    rate = workload_of(run.workload, run.override, {}).streams[0].rate
-    assert rate is not None and rate.arrivals == "fixed"
 
 
-def test_a_workload_that_says_its_data_may_be_read() -> None:
-    assert plan_of("workload w = random 4KiB 70/30, data zeros | run w, 100/0 for 1s")
 
 
-ALLOWED = (
-    'workload a = random 4KiB 100/0, errors allowed{}\ntest "T" {{ run a{} for 1s }}'
-)
 
 
-@pytest.mark.parametrize(
-    ("workload", "run", "count", "percent"),
-    [
-        ("", "", None, 100),
-        (" up to 5", "", 5, None),
-        (" up to 5", ", errors allowed", None, 100),
-        (" up to 5", ", errors allowed up to 1%", None, 1),
-        (" up to 1%", ", errors allowed up to 7", 7, None),
-    ],
-)
-def test_errors_allowed_by_a_run_replace_those_of_its_workload(
-    workload: str, run: str, count: int | None, percent: float | None
-) -> None:
-    (step,) = unfold(check(Source("p", ALLOWED.format(workload, run))))
-    assert isinstance(step, Run)
-    (stream,) = step.workload.streams
-    assert (stream.errors_allowed, stream.errors_allowed_percent) == (count, percent)
 
 
 # recovery

@@ -99,10 +99,7 @@ def test_what_was_said_or_cannot_stand_is_not_offered() -> None:
         (TEST + "seek highest qd in 1..64 where p99 <= |", ["1ms"]),
         (TEST + "chart |", ["lines", "bars", "heatmap", "percentiles", "table"]),
         (TEST + "chart lines iops by |", ["qd", "time"]),
-        (
-            TEST + "run two for 1s\n  chart heatmap |",
-            ["latency", "reader.latency", "flush.latency", "p99"],
-        ),
+        (TEST + "run two for 1s\n  chart heatmap |", ["latency", "reader.latency", "flush.latency", "p99"]),
         (TEST + "chart lines iops by qd, log |", ["x", "y"]),
         (HEAD + "profile smoke { |", ["run_time", "pre.fill", "pre.filled"]),
         (HEAD + "profile smoke { run_time = |", ["1min"]),
@@ -213,10 +210,7 @@ RUN = 'test "T" {{ run {} }}\n'
         ("random 4KiB 100/0, iodepth 8 for 1s", "random 4KiB 100/0, qd 8 for 1s"),
         ("random 4KiB 100/0, qd 8, qd 9 for 1s", "random 4KiB 100/0, qd 8 for 1s"),
         ("random 4KiB 100/0 qd 8 for 1s", "random 4KiB 100/0, qd 8 for 1s"),
-        (
-            "random 4KiB 100/0, threads 2, qd 8 for 1s",
-            "random 4KiB 100/0, threads 2, qd 8 each for 1s",
-        ),
+        ("random 4KiB 100/0, threads 2, qd 8 for 1s", "random 4KiB 100/0, threads 2, qd 8 each for 1s"),
         ("random 4KiB 100/0 for 1s expect p99 < 2", "random 4KiB 100/0 for 1s expect p99 < 2us"),
         (
             "random 4KiB 100/0, qd n for 1s vary n in 8..1 doubling",

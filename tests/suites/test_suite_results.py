@@ -41,10 +41,7 @@ RESULTS: dict[str, list[Rule]] = {
         for share in ("100%", "50%", "0%")
     ],
     # SNIA PTS 2.0.2: the table's cells of 4 KiB; latency by read share.
-    "pts/pts_iops": [
-        ("D1 IOPS", "iops", {"size": "4KiB", "read": share})
-        for share in ("100%", "65%", "0%")
-    ],
+    "pts/pts_iops": [("D1 IOPS", "iops", {"size": "4KiB", "read": share}) for share in ("100%", "65%", "0%")],
     "pts/pts_latency": [
         ("D3 latency", "mean", {"size": "4KiB", "read": share})
         for share in ("100%", "65%", "0%")
@@ -64,10 +61,7 @@ RESULTS: dict[str, list[Rule]] = {
         ("D8 demand intensity", "mean", {"threads": "1", "qd": "1"}),
     ],
     "pts/pts_write_saturation": [("D4 write saturation", "iops", {})],
-    "quick/health": [
-        ("Under load", "iops", {"size": "4KiB"}),
-        ("Under load", "p99", {"size": "4KiB"}),
-    ],
+    "quick/health": [("Under load", "iops", {"size": "4KiB"}), ("Under load", "p99", {"size": "4KiB"})],
     # data sheets claim: IOPS of 4 KiB at QD 32, latencies at QD 1.
     "quick/datasheet": [
         ("Random I/O in steady state", "iops", {"qd": "32", "read": "100%"}),

@@ -23,11 +23,8 @@ Starts = Callable[..., Device]
 BUCKETS = {
     "small": ({"iops": "500 iops", "burst_ios": 6_000}, "L1 IOPS", 500, 6_000, ""),
     "fast": ({"iops": "1_200 iops", "burst_ios": 6_000}, "L1 IOPS", 1_200, 6_000, ""),
-    "bytes": (
-        *({"bandwidth": "40MB/s", "burst": "100MB"}, "L2 bandwidth", 40e6, 100e6),
-        "_bandwidth",
-    ),
-}
+    "bytes": (*({"bandwidth": "40MB/s", "burst": "100MB"}, "L2 bandwidth", 40e6, 100e6), "_bandwidth"),
+}  # fmt: skip
 
 
 @pytest.mark.long

@@ -171,23 +171,11 @@ def test_failed_ios_end_no_gap(device: Starts, tmp_path: Path) -> None:
 FAILS = {
     "it fails": (shell("echo no such path; exit 3"), "exited with 3: no such path", 3),
     "no program": (["/nowhere/pathctl"], "/nowhere/pathctl cannot be started", None),
-    "it hangs": (
-        {"command": ["sleep", "60"], "timeout": "200ms"},
-        "sleep did not end within 0.2 s",
-        None,
-    ),
-    "it prints without end": (
-        {"command": ["yes"], "timeout": "200ms"},
-        "yes did not end within 0.2 s",
-        None,
-    ),
-    "it leaves a program": (
-        {"command": shell("sleep 30 & echo told; exit 3"), "timeout": "9s"},
-        "told",
-        3,
-    ),
+    "it hangs": ({"command": ["sleep", "60"], "timeout": "200ms"}, "sleep did not end within 0.2 s", None),
+    "it prints without end": ({"command": ["yes"], "timeout": "200ms"}, "yes did not end within 0.2 s", None),
+    "it leaves a program": ({"command": shell("sleep 30 & echo told; exit 3"), "timeout": "9s"}, "told", 3),
     "a shell's words": (["false; true"], "cannot be started", None),
-}
+}  # fmt: skip
 
 
 @pytest.mark.long_but_first

@@ -64,58 +64,33 @@ class PhaseCase(Struct, frozen=True):
 
 READS = "random 4KiB 100/0, qd 8"
 BURSTS = "burst 350ms of 400 iops as busy, then 450ms of 60 iops as calm"
+LOG = "sequential 4KiB 0/100, sync every"
+RATED = "random 4KiB 0/100, qd 64, rate 150 iops"
+POISSON = "random 4KiB 100/0, qd 128, rate 300 iops poisson"
+PULSE = f"{READS}, rate 40 iops"
 CASES = {
     "a stream that begins late": PhaseCase(
-        {"reader": READS, "late": "sequential 4KiB 0/100, qd 8, starts after 700ms"},
-        ("late",),
-        16,
+        {"reader": READS, "late": "sequential 4KiB 0/100, qd 8, starts after 700ms"}, ("late",), 16
     ),
     "a stream that ends early": PhaseCase(
-        {
-            "writer": "random 4KiB 0/100, qd 64, rate 150 iops",
-            "early": f"{READS}, ends after 1200ms",
-        },
-        ("early",),
-        72,
+        {"writer": RATED, "early": f"{READS}, ends after 1200ms"}, ("early",), 72
     ),
     "a stretch of reads": PhaseCase({"a": READS}, ("300ms..1100ms",), 8),
-    "stretches of a mix": PhaseCase(
-        {"a": "random 4KiB 70/30, qd 8"}, ("200ms..900ms", "800ms..1500ms"), 8
-    ),
-    "poisson": PhaseCase(
-        {
-            "a": "random 4KiB 100/0, qd 128, rate 300 iops poisson",
-            "pulse": "random 4KiB 100/0, qd 8, rate 40 iops",
-        },
-        ("250ms..850ms",),
-        136,
-    ),
+    "stretches of a mix": PhaseCase({"a": "random 4KiB 70/30, qd 8"}, ("200ms..900ms", "800ms..1500ms"), 8),
+    "poisson": PhaseCase({"a": POISSON, "pulse": PULSE}, ("250ms..850ms",), 136),
     "bursts beside a reader": PhaseCase(
-        {"reader": READS, "writer": f"random 4KiB 0/100, qd 128, {BURSTS}"},
-        ("busy", "calm"),
-        136,
+        {"reader": READS, "writer": f"random 4KiB 0/100, qd 128, {BURSTS}"}, ("busy", "calm"), 136
     ),
-    "a log": PhaseCase(
-        {"log": "sequential 4KiB 0/100, sync every 1"}, ("300ms..1300ms",), 1
-    ),
+    "a log": PhaseCase({"log": f"{LOG} 1"}, ("300ms..1300ms",), 1),
     "a log beside bursts": PhaseCase(
-        {
-            "reader": f"random 4KiB 100/0, qd 128, {BURSTS}",
-            "log": "sequential 4KiB 0/100, sync every 2",
-        },
-        ("busy", "calm", "600ms..1200ms"),
-        129,
+        {"reader": f"random 4KiB 100/0, qd 128, {BURSTS}", "log": f"{LOG} 2"},
+        *(("busy", "calm", "600ms..1200ms"), 129),
     ),
     "blocking calls": PhaseCase(
-        {
-            "reader": "random 4KiB 100/0, qd 8, ends after 1300ms",
-            "log": "sequential 4KiB 0/100, sync every 2, starts after 500ms",
-        },
-        ("reader", "log"),
-        9,
-        blocking=True,
+        {"reader": f"{READS}, ends after 1300ms", "log": f"{LOG} 2, starts after 500ms"},
+        *(("reader", "log"), 9, True),
     ),
-}
+}  # fmt: skip
 SHORT = ("a stream that begins late", "a log beside bursts")
 
 
