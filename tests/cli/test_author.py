@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import Done, ioplan, plan_file, refuse, succeed
+from command import Done, ioplan, last_records, plan_file, refuse, succeed
 
 from ioplan.language import CLAUSES
 from ioplan.results.store import Store
@@ -34,9 +34,7 @@ def run(plan: Path, *more: str | Path) -> Done:
 
 
 def titles(store: Path) -> list[str]:
-    with Store.open(store) as opened:
-        records = opened.records(opened.session("last").id)
-        return [one.asked.test for one in records]
+    return [one.asked.test for one in last_records(store)]
 
 
 class TestSelection:

@@ -10,14 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from command import ioplan, plan_file
+from command import ioplan, last_records, plan_file
 from killed import killed_session
 from kinds_of_data import put
 from refused import refused
 
 from ioplan import TargetFault
 from ioplan.backends import TargetFacts, TargetRequest
-from ioplan.results.store import Store
 from ioplan.runner import Device
 from ioplan.runner.content.scan import scan
 from ioplan.runner.guard import KILLED, Target, data_check, full_read, open_target
@@ -167,8 +166,7 @@ def test_a_run_reads_it_and_says_how_far_it_is(
         assert f"add --overwrite-data {image}" in done.err
         return
     assert "read 90 %" in done.err and "read 100 %" in done.err
-    with Store.open(store_path) as store:
-        (record,) = store.records(store.session("last").id)
+    (record,) = last_records(store_path)
     assert record.target["evidence"] == SINCE_READ
 
 

@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-import pytest
-from written import hovered, offered, written
+from pathlib import Path
+from random import Random
 
-from ioplan.language import CLAUSES, METRICS
-from ioplan_editor import applied, fixes, formatting
+import paths
+import pytest
+from written import FOLDER, hovered, offered, written
+
+from golden import Golden
+from ioplan import PlanError
+from ioplan.language import CLAUSES, METRICS, Source, Test, check, installed_plans
+from ioplan_editor import (
+    Document,
+    Workspace,
+    applied,
+    completions,
+    definition,
+    fixes,
+    folds,
+    formatting,
+    hover,
+    outline,
+    references,
+    signature,
+    tokens,
+)
 
 HEAD = """use "std/preconditions.ioplan" as pre
 param run_time = 3s
@@ -251,3 +271,126 @@ def test_layout_touches_the_rows_of_a_range_only() -> None:
         applied(text, formatting(document, 0, 5)) == "param a = 1s\n\nparam  b = 2s\n"
     )
     assert not formatting(written("param =")[0])
+
+
+# a text with its errors: whatever it says, each feature answers
+
+LANGUAGE = Golden("language")
+EXAMPLES = sorted((paths.ROOT / "examples").rglob("*.ioplan"))
+
+
+@pytest.mark.parametrize(
+    "plan", [*[*LANGUAGE][::3], *EXAMPLES[::3]], ids=lambda plan: Path(plan).stem
+)
+def test_every_feature_answers_for_a_plan(plan: str | Path, tmp_path: Path) -> None:
+    path = plan if isinstance(plan, Path) else LANGUAGE[plan].put(tmp_path, ".ioplan")
+    text = path.read_bytes().decode()
+    document = Document(path, text)
+    for offset in range(0, len(text) + 1, len(text) // 2 + 1):
+        completions(document, offset)
+        hover(document, offset)
+        signature(document, offset)
+        definition(document, offset)
+    for feature in (outline, folds, tokens):
+        list(feature(document))
+    said = [one.message for one in document.examined.errors]
+    assert sorted(said) == sorted(_said(Source(path.name, text), path))
+
+
+def _said(source: Source, path: Path) -> list[str]:
+    """What the checker says."""
+    try:
+        check(source, (path.parent, installed_plans()), path=path, library=True)
+    except PlanError as error:
+        return [one.message for one in error.diagnostics]
+    return []
+
+
+def test_an_error_in_a_file_on_the_screen_is_told_of_that_file(tmp_path: Path) -> None:
+    library = tmp_path / "lib.ioplan"
+    library.write_text("workload w = random 4KiB 100/0\n")
+    files = Workspace()
+    text = 'use "lib.ioplan"\ntest "T" { run w for 1s }\n'
+    assert not Document(tmp_path / "plan.ioplan", text, files).diagnostics
+    files.open(library, "workload w = random 4kb 100/0\n")
+    document = Document(tmp_path / "plan.ioplan", text, files)
+    (found,) = document.diagnostics
+    assert "4kb" in found.span.text
+    assert document.path_of(found.span.source) == library
+
+
+def test_sound_tests_are_known_beside_wrong_ones() -> None:
+    document, _ = written(
+        'test "A" { run random 4KiB 100/0 for 1s }\ntest "B" { run nothing for 1s }\n'
+    )
+    assert document.plan and [test.title for test in document.plan.tests] == ["A"]
+
+
+def test_references_of_a_library(tmp_path: Path) -> None:
+    lib, plan = tmp_path / "lib.ioplan", tmp_path / "plan.ioplan"
+    lib.write_text("param n = 8\nworkload w = random 4KiB 100/0, qd n\n")
+    plan.write_text(
+        'use "lib.ioplan" as l\ntest "T" { run l.w for 1s vary l.n in 1, 2 }\n'
+    )
+    files = Workspace()
+    document = files.document(plan)
+    at = document.text.index("l.n") + 2
+    found = [(path.name, span.start) for path, span in references(document, at)]
+    assert {("lib.ioplan", 6), ("lib.ioplan", 47), ("plan.ioplan", at)} == {*found}
+    from_library = references(files.document(lib), 6)
+    assert len(from_library) == 3
+    assert not files.document(lib).diagnostics, "a library needs no test"
+    place = definition(document, at)
+    assert place and (place[0], place[1].text) == (lib, "n")
+
+
+# after a key, all is as if the text had been read anew
+
+OWN_PLANS = sorted((paths.ROOT / "examples").glob("*.ioplan"))
+GOOD = [case for case in LANGUAGE if case.startswith("good_")][::3]
+PLANS = {path.stem: path.read_text("utf-8") for path in OWN_PLANS}
+PLANS |= {case: LANGUAGE[case].input for case in GOOD}
+KEYS = ["", " ", "\n", "x", "8", ", qd 9", "# ", '"', "}", "= ", "test", "as n "]
+
+
+def edits(text: str, count: int) -> list[str]:
+    """Texts that differ by a key or a word."""
+    chance = Random(text)
+    places = [chance.randrange(len(text) + 1) for _ in range(count)]
+    gone = [chance.choice((0, 0, 1, 7)) for _ in places]
+    return [
+        text[:at] + chance.choice(KEYS) + text[at + cut :]
+        for at, cut in zip(places, gone, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("name", [*PLANS][::4])
+def test_what_is_checked_after_edits_is_what_a_new_check_says(name: str) -> None:
+    text, path = PLANS[name], FOLDER / "plan.ioplan"
+    files = Workspace()
+    for edited in (text, *edits(text, 6), text):
+        files.open(path, edited)
+        resident, fresh = files.document(path), Document(path, edited)
+        said = [(str(d.span), d.message) for d in resident.diagnostics]
+        assert said == [(str(d.span), d.message) for d in fresh.diagnostics]
+        told = [
+            [_told(test) for test in one.plan.tests] if one.plan else None
+            for one in (resident, fresh)
+        ]
+        assert told[0] == told[1]
+
+
+def _told(test: Test) -> tuple[object, ...]:
+    """A test without the places of its parts."""
+    values = [[[v.text for v in row] for row in axis.values] for axis in test.axes]
+    return test.title, test.text, values, test.rounds, test.expectations, test.charts
+
+
+def test_a_warning_moves_with_its_test() -> None:
+    test = 'test "T" { run random 4KiB 100/0, rate 2_000_000 iops for 1s }\n'
+    files, path = Workspace(), FOLDER / "plan.ioplan"
+    for blanks in ("", "\n\n", "# c\n"):
+        files.open(path, blanks + test)
+        (found,) = files.document(path).diagnostics
+        assert found.span.text.startswith("run random")
+        assert found.span.start == len(blanks) + test.index("run")

@@ -5,15 +5,18 @@ The figures are taken from the exported records, not by the report's code.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import pytest
-from command import ioplan
+from command import ioplan, last_records, succeed
+from msgspec import Struct
+from paths import ROOT
 
 from ioplan.cli import plan_of
-from ioplan.records import current_records
+from ioplan.records import Steady, current_records
 from ioplan.results.report import Headline, by_test
 from ioplan.results.store import Store
 
@@ -141,3 +144,153 @@ def figure(metric: str, rows: list[dict[str, Any]]) -> float:
     percentiles = row["total"]["latency"]["percentiles"]
     (found,) = (one for one in percentiles if f"p{one['percent']:g}" == metric)
     return float(found["latency_ns"])
+
+
+# reviews on smaller simulated drives say what the articles say of such drives
+
+
+class Report(Struct, frozen=True):
+    """The text of a session's report, and its figures by test, read share and depth."""
+
+    text: str
+    figures: dict[tuple[str, str, int], float]
+
+    def headline(self, test: str, qd: int) -> float:
+        """A rate that the last table has of a test, in IOPS or MB/s."""
+        table = " ".join(self.text[self.text.rindex("Headlines ") :].split())
+        _, _, of_test = table.partition(test)
+        rate = r"([\d.]+)(k?)(?: ± [\d.]+ %)? (?:IOPS|MB/s)"
+        found = re.search(rf"{rate}(?:, [^;]*)? at QD {qd};", of_test)
+        assert found, (test, qd, of_test)
+        return float(found[1]) * (1000 if found[2] else 1)
+
+    def saturated_at(self, test: str) -> int:
+        """The depth that the chart of a test marks."""
+        pattern = rf"^{re.escape(test)} ─+$.*?95 % of the largest at QD (\d+)"
+        found = re.search(pattern, self.text, re.DOTALL | re.MULTILINE)
+        assert found, test
+        return int(found[1])
+
+    def by_qd(self, test: str, read: str = "") -> dict[int, float]:
+        """IOPS of a test."""
+        return {
+            qd: value
+            for (title, share, qd), value in self.figures.items()
+            if title.startswith(test) and share == read
+        }
+
+
+def report(folder: Path, suite: str, drive: str, size: str, *more: str) -> Report:
+    """Of a run of some tests of a suite."""
+    sim = ("--backend", "sim", "--sim", ROOT / f"examples/sim/{drive}.toml")
+    store = ("--store", folder / "results.db")
+    done = succeed("run", suite, *more, *sim, "--create", size, *store)
+    figures = {}
+    for row in ioplan("export", "last", "--format", "jsonl", *store).lines:
+        cell, test = row["asked"]["cell"], row["asked"]["test"]
+        if row["asked"]["kind"] == "run" and "qd" in cell:
+            key = test, cell.get("read", ""), int(cell["qd"])
+            figures[key] = row["total"]["ios"] / row["run_s"]
+    return Report(done.out, figures)
+
+
+@pytest.mark.long
+def test_p3700_reads_fast_and_writes_a_third_of_that(tmp_path: Path) -> None:
+    """Published: 8,900 random reads at QD 1, 77,000 at QD 8, 450,000 at most, against
+    150,000 steady random writes; sequential writes of 1.3 and 1.9 GB/s at QD 1 and 4.
+    """
+    shorter = ("--set", "run_time=22s", "--set", "fills=1 pass", "--test", "A[1-4]*")
+    told = report(tmp_path, "reviews/p3700", "datacentre", "128GB", *shorter)
+    reads, writes = "A3 random read", "A4 random write"
+    assert told.headline(reads, 1) == pytest.approx(8_900, rel=0.05)
+    assert told.by_qd(reads)[8] == pytest.approx(77_000, rel=0.08)
+    assert told.headline(reads, 128) == pytest.approx(450_000, rel=0.03)
+    assert told.headline(writes, 128) == pytest.approx(150_000, rel=0.1)
+    assert told.saturated_at(reads) >= 64
+    assert max(v for qd, v in told.by_qd(writes).items() if qd > 8) < 0.4 * 450_000
+    in_order = {qd: iops * 131072 / 1e9 for qd, iops in told.by_qd("A2").items()}
+    assert told.by_qd("A2")[1] == pytest.approx(1.3e9 / 131072, rel=0.05)
+    assert in_order[4] == pytest.approx(1.9, rel=0.03)
+    assert told.saturated_at("A2 sequential write") <= 4
+    assert told.saturated_at("A1 sequential read") >= 16
+    assert told.by_qd("A1")[8] < 0.9 * told.by_qd("A1")[32]
+
+
+def test_p4800x_is_fast_at_once_and_saturates_at_4(tmp_path: Path) -> None:
+    """Published: an order of magnitude ahead of flash at QD 1, reads and writes alike,
+    saturated at QD 4 to 6; what a full link carries does not rise with the depth."""
+    shorter = ("--set", "run_time=2s", "--set", "stir=1 pass", "--test", "B[1-4]*")
+    told = report(tmp_path, "reviews/p4800x", "crosspoint", "16GB", *shorter)
+    reads, writes = "B1 random read", "B2 random write"
+    assert told.headline(reads, 1) > 10 * 8_900
+    for test in (reads, writes):
+        assert told.saturated_at(test) == 4
+        assert told.by_qd(test)[2] < 0.9 * told.by_qd(test)[64]
+    assert told.headline(writes, 64) == pytest.approx(told.headline(reads, 64), rel=0.1)
+    for test in ("B3 sequential read", "B4 sequential write"):
+        by_qd = told.by_qd(test)
+        full = [iops * 131072 for qd, iops in by_qd.items() if qd >= 4]
+        assert max(full) <= 2.4e9 and max(full) < 1.01 * min(full)
+        assert told.headline(test, 64) <= 2400
+
+
+@pytest.mark.long
+def test_m9100_slows_with_each_write_of_a_mix(tmp_path: Path) -> None:
+    """Published: saturated IOPS fall from reads to writes in the steady state, and
+    sequential reads need far more than QD 8."""
+    shorter = ("--profile", "short", "--set", "read_step=50%", "--test", "C[13]*")
+    told = report(tmp_path, "reviews/m9100", "datacentre", "64GB", *shorter)
+    mixes = [told.by_qd("C1", share) for share in ("100%", "50%", "0%")]
+    saturated = [by_qd[256] for by_qd in mixes]
+    assert saturated == sorted(saturated, reverse=True)
+    assert 0.2 < saturated[2] / saturated[0] < 0.45
+    assert saturated[1] < 0.75 * saturated[0]
+    assert mixes[2][1] > mixes[0][1], "a write is in the buffer sooner than a read is"
+    in_order = told.by_qd("C3", "100%")
+    assert in_order[8] < 0.9 * max(in_order.values()) <= in_order[32]
+
+
+# what the profile short of suites says that wait for steady state
+
+QUICKEST = ("pts_throughput", "crosspoint", "steady")
+CASES = (
+    QUICKEST,
+    ("pts_throughput", "client", "steady"),
+    ("pts_iops", "client", "settled"),
+    ("pts_latency", "client", "settled"),
+    ("pts_latency", "datacentre", "settled"),
+    ("pts_write_saturation", "client", "rises"),
+    ("pts_host_idle_recovery", "client", "rises"),
+    ("pts_host_idle_recovery", "datacentre", "rises"),
+    ("pts_enterprise_composite", "crosspoint", "steady"),
+    ("pts_demand_intensity", "crosspoint", "steady"),
+)
+
+
+@pytest.mark.parametrize(
+    ("suite", "drive", "outcome"),
+    [
+        pytest.param(*case, marks=[] if case == QUICKEST else pytest.mark.long)
+        for case in CASES
+    ],
+)
+def test_a_short_suite_says_no_more_than_it_wrote(
+    suite: str, drive: str, outcome: str, tmp_path: Path
+) -> None:
+    """Crosspoint memory needs no writes before; flash that was purged does."""
+    store = tmp_path / "results.db"
+    sim = ("--sim", ROOT / f"examples/sim/{drive}.toml", "--store", store, "-q")
+    assert ioplan("run", f"pts/{suite}", "--profile", "short", *sim).code in (0, 1)
+    records = (one for one in last_records(store) if one.steady)
+    last = {(one.asked.test, one.asked.kind): one.steady for one in records}
+    judged = list(filter(None, last.values()))
+    assert judged
+    assert {outcome_of(one) for one in judged} == {outcome}, judged
+
+
+def outcome_of(steady: Steady) -> str:
+    if steady.reached:
+        return "steady"
+    if steady.settled:
+        return "settled"
+    return "rises" if steady.why.startswith("waf still rises") else steady.why

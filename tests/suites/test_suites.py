@@ -9,7 +9,7 @@ from typing import Any
 
 import paths
 import pytest
-from command import Done, ioplan, plan_file, succeed
+from command import ioplan, last_records, plan_file, succeed
 from fooled import drive_file
 from suite_rows import (
     CELLS,
@@ -33,8 +33,6 @@ from ioplan.planner import (
     unfold,
     with_repetitions,
 )
-from ioplan.records import RunRecord
-from ioplan.results.store import Store
 
 DOCUMENT = paths.ROOT / "docs" / "suites.md"
 TABLE = re.compile(r"(?<=<!-- table -->\n).*?(?=\n<!-- end -->)", re.S)
@@ -346,12 +344,6 @@ def test_installed_suites_are_found_by_name(
 # they run
 
 
-def records_of(done: Done, store: Path) -> list[RunRecord]:
-    """What a session has kept."""
-    with Store.open(store) as found:
-        return list(found.records(done.of("session")[0]["id"]))
-
-
 SMOKED = [
     pytest.param("pts/pts_iops", marks=pytest.mark.long),
     "pts/pts_write_saturation",
@@ -375,7 +367,7 @@ def test_smoke_on_a_scratch_file(name: str, tmp_path: Path, store_path: Path) ->
         *("--target", scratch, "--create", "256MiB"),
     )
     assert done.code in (0, 1), done.err  # too short to become steady, maybe
-    check_session(PLANS[name], "smoke", SMOKE_BYTES, records_of(done, store_path))
+    check_session(PLANS[name], "smoke", SMOKE_BYTES, last_records(store_path))
 
 
 SIMULATED = [
@@ -390,8 +382,8 @@ SIMULATED = [
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SIMULATED)
 def test_full_on_the_simulated_drive(name: str, store_path: Path) -> None:
-    done = succeed("run", name, "--backend", "sim", "--create", "4GiB", "--json")
-    check_session(PLANS[name], "full", 4 << 30, records_of(done, store_path))
+    succeed("run", name, "--backend", "sim", "--create", "4GiB", "--json")
+    check_session(PLANS[name], "full", 4 << 30, last_records(store_path))
 
 
 @pytest.mark.long_but_first
@@ -401,7 +393,7 @@ def test_smoke_on_the_simulated_drive(name: str, store_path: Path) -> None:
     sim = ("--backend", "sim", "--create", "256MiB", "--json")
     done = ioplan("run", name, "--profile", "smoke", *sim)
     assert done.code in (0, 1), done.err  # too short to become steady, maybe
-    check_session(PLANS[name], "smoke", SMOKE_BYTES, records_of(done, store_path))
+    check_session(PLANS[name], "smoke", SMOKE_BYTES, last_records(store_path))
 
 
 # SNIA's report format
@@ -423,11 +415,11 @@ def test_then_is_never_left_out(mix: str, tmp_path: Path, store_path: Path) -> N
     )
     plan = plan_file(tmp_path, text)
     where = ("--target", tmp_path / "scratch.bin", "--create", "8MiB", "--json")
-    done = succeed("run", plan, *where)
+    succeed("run", plan, *where)
     fill, press, run = ("sequential", "prepare"), ("random", "prepare"), "run"
     order = [
         run if record.asked.kind == "run" else (stream.pattern, "prepare")
-        for record in records_of(done, store_path)
+        for record in last_records(store_path)
         for stream in record.asked.workload.streams
     ]
     assert order == [fill, press, run, press, run, press, run]

@@ -13,6 +13,8 @@ import pytest
 from msgspec import Struct
 
 from ioplan.cli import IOPLAN, Command, Group, run
+from ioplan.records import RunRecord
+from ioplan.results.store import Store
 
 
 class Done(Struct, frozen=True):
@@ -89,6 +91,12 @@ def commands(group: Group = IOPLAN, path: str = "") -> dict[str, Command]:
         words = f"{path} {entry.name}".strip()
         found |= commands(entry, words) if isinstance(entry, Group) else {words: entry}
     return found
+
+
+def last_records(store: Path) -> list[RunRecord]:
+    """Those of the store's last session."""
+    with Store.open(store) as opened:
+        return list(opened.records(opened.session("last").id))
 
 
 def plan_file(folder: Path, text: str, name: str = "plan.ioplan") -> Path:

@@ -10,11 +10,10 @@ import sys
 import tomllib
 from pathlib import Path
 
-from command import ioplan, plan_file
+from command import ioplan, last_records, plan_file
 from msgspec import Struct
 
 from ioplan.records import RunRecord
-from ioplan.results.store import Store
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "sim"
 DRIVES = ("client", "datacentre", "crosspoint")
@@ -134,11 +133,6 @@ def compressing(file: Path) -> Path:
     path = file.with_name(f"compressing_{file.name}")
     path.write_text(text)
     return path
-
-
-def last_records(store_path: Path) -> list[RunRecord]:
-    with Store.open(store_path) as store:
-        return list(store.records(store.session("last").id))
 
 
 def claims(records: list[RunRecord]) -> list[Claim]:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from arrivals import arrivals
-from command import Done, ioplan, plan_file
+from command import Done, ioplan, last_records, plan_file
 
-from ioplan.results.store import Store
 from ioplan.runner import Tree, device_counts, disk_of
 from targets import ELSEWHERE, loop_device, needs_root, sparse, tell
 
@@ -67,8 +66,7 @@ def test_the_kernel_counts_on_each_device_what_the_run_tells(
     done = run(tmp_path, PLAN, *devices)
     after = counted(devices)
     assert done.code == 0, done.err
-    with Store.open(store_path) as store:
-        record = next(iter(store.records(next(iter(store.sessions())).id)))
+    record = last_records(store_path)[0]
     assert sum(one.total.ios for one in record.targets.values()) == record.total.ios
     assert arrivals(record) == pytest.approx(RATE * LENGTH_S, rel=0.01)
     for name, target in record.targets.items():

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from arrivals import arrivals
-from command import Done, ioplan, plan_file, succeed
+from command import Done, ioplan, last_records, plan_file, succeed
 
 from ioplan.records import RunRecord
 from ioplan.results.store import Store
@@ -28,15 +28,8 @@ def run(folder: Path, text: str, *more: str, names: Sequence[str] = NAMES) -> Do
     return ioplan("run", plan, *targets, *made, *more)
 
 
-def records(store: Path) -> list[RunRecord]:
-    """Of the only session."""
-    with Store.open(store) as found:
-        (session,) = found.sessions()
-        return list(found.records(session.id))
-
-
 def run_records(store: Path) -> list[RunRecord]:
-    return [one for one in records(store) if one.asked.kind == "run"]
+    return [one for one in last_records(store) if one.asked.kind == "run"]
 
 
 def check_sums(record: RunRecord) -> None:
@@ -115,7 +108,7 @@ def test_preconditions_write_each_target_and_passes_cover_all(
     }
     """
     assert run(tmp_path, text).code == 0
-    written, read = records(store_path)
+    written, read = last_records(store_path)
     assert written.directions["write"].bytes == 3 * 4 << 20
     assert read.directions["read"].bytes == 2 * 3 * 4 << 20
     for record in (written, read):

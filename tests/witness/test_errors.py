@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command import Done, ioplan, plan_file, succeed
+from command import Done, ioplan, last_records, plan_file, succeed
 
-from ioplan.results.store import Store
 from ioplan_witness import Device
 from targets import Stall
 
@@ -163,9 +162,8 @@ def test_a_repeat_that_failed_leaves_its_cell_undecided(
     plan = plan_file(tmp_path, REPEATED)
 
     def verdicts() -> list[tuple[str, str]]:
-        with Store.open(store_path) as store:
-            runs = store.records(store.session("last").id)
-            return [(one.outcome, one.why) for run in runs for one in run.verdicts]
+        runs = last_records(store_path)
+        return [(one.outcome, one.why) for run in runs for one in run.verdicts]
 
     done = ioplan("run", plan, *target)
     assert done.code == 3, done.err
@@ -174,8 +172,7 @@ def test_a_repeat_that_failed_leaves_its_cell_undecided(
     resumed = succeed("resume", "last")
     assert verdicts() == [("held", "")] * 2
     assert "expectations: 2 held" in resumed.out
-    with Store.open(store_path) as store:
-        first = store.session("last").id
+    first = last_records(store_path)[0].session
     again = device(fault=fault, latency=slow)
     assert ioplan("run", plan, "--target", again.disk, *target[2:]).code == 3
     compared = ioplan("compare", first, "last")

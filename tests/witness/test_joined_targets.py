@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from arrivals import arrivals
 from calm import needs_idle_cpu
-from command import Done, ioplan, plan_file
+from command import Done, ioplan, last_records, plan_file
 
-from ioplan.results.store import Store
 from ioplan_witness import Device, read_log
 from targets import Stall
 
@@ -41,9 +40,7 @@ def test_devices_see_the_shared_rate_in_turn(
     before = [len(read_log(one.log)) for one in devices.values()]
     done = run_on(tmp_path, devices, PLAN)
     assert done.code == 0, done.err
-    with Store.open(store_path) as store:
-        (session,) = store.sessions()
-        (record,) = store.records(session.id)
+    (record,) = last_records(store_path)
     for one in devices.values():
         one.tell("flush-log")
     rows = zip(devices.values(), before, strict=True)

@@ -1,0 +1,124 @@
+"""Moderated variances: the functions behind them, and what they do."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from math import inf, pi
+from statistics import fmean, variance
+
+import pytest
+
+from ioplan import ClusterFault, CommandFault, ExplainedError, metric_text
+from ioplan.cli import Command
+from ioplan.cli.app import call_command
+from ioplan.core.statistics.shared_variance import (
+    Variance,
+    digamma,
+    inverse_trigamma,
+    moderated,
+    trigamma,
+)
+from ioplan_lab.cluster.adopt.lab_entries import with_entries
+from ioplan_lab.desk.schedules.schedule import next_time
+
+EULER = 0.5772156649015329
+
+
+def test_the_functions_at_known_places() -> None:
+    assert digamma(1) == pytest.approx(-EULER, abs=1e-9)
+    assert digamma(10) == pytest.approx(2.251752589066721, abs=1e-9)
+    assert trigamma(1) == pytest.approx(pi**2 / 6, abs=1e-8)
+    assert trigamma(0.5) == pytest.approx(pi**2 / 2, abs=1e-8)
+    assert inverse_trigamma(trigamma(3.7)) == pytest.approx(3.7, abs=1e-9)
+
+
+def sample(rng: random.Random, deviation: float, values: int = 5) -> Variance:
+    return Variance(
+        variance(rng.gauss(0, deviation) for _ in range(values)), values - 1
+    )
+
+
+def test_groups_of_one_variance_share_it() -> None:
+    rng = random.Random(1)
+    found = moderated([sample(rng, 2.0) for _ in range(200)])
+    assert fmean(one.degrees for one in found) > 25
+    assert all(2.5 < one.value < 6.5 for one in found)
+
+
+def test_groups_of_other_variances_keep_their_own() -> None:
+    rng = random.Random(2)
+    own = [sample(rng, 10.0**n) for n in range(-3, 4) for _ in range(5)]
+    for before, after in zip(own, moderated(own), strict=True):
+        assert after.degrees < 6
+        assert before.value < 1 or after.value == pytest.approx(before.value, rel=0.6)
+
+
+def test_few_groups_tell_nothing_of_each_other() -> None:
+    own = [Variance(1.0, 4.0), Variance(2.0, 4.0)]
+    assert moderated(own) == own
+    assert moderated([]) == []
+
+
+def test_equal_variances_are_known_for_certain() -> None:
+    assert {one.degrees for one in moderated([Variance(1.0, 4.0)] * 6)} == {inf}
+
+
+# what a call says where the library of an extra is not installed
+
+
+@pytest.mark.parametrize(
+    ("package", "call", "text", "kind"),
+    [
+        (
+            "cronsim",
+            lambda: next_time("0 2 * * *", "UTC", "2026-01-01T00:00:00.000+00:00"),
+            ("schedules need cronsim", "serve"),
+            CommandFault.USAGE,
+        ),
+        (
+            "tomlkit",
+            lambda: with_entries("", "hosts", {"h1": {"user": "root"}}),
+            ("a lab file is changed with tomlkit", "lab"),
+            ClusterFault.MISSING_PACKAGE,
+        ),
+        (
+            "sched",
+            lambda: call_command(Command("up", "", "sched:scheduler", extra="lab"), {}),
+            ("`ioplan up` needs sched", "lab"),
+            CommandFault.USAGE,
+        ),
+    ],
+)
+def test_the_command_that_installs_it(
+    package: str,
+    call: Callable[[], object],
+    text: tuple[str, str],
+    kind: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ExplainedError) as error:
+        call()
+    what, extra = text
+    pip = f"{sys.executable} -m pip install 'ioplan[{extra}]'"  # where ioplan is
+    assert (str(error.value), error.value.kind) == (f"{what}: {pip}", kind)
+
+
+# a metric's value as text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (4096, "4096 B"),
+        (131_072, "131072 B"),
+        (1 << 20, "1 MiB"),
+        (3 << 20, "3 MiB"),
+        (51_200_000, "51.2 MB"),
+        (2_000_000_000_000, "2.00 TB"),
+    ],
+)
+def test_bytes_are_a_block_size_or_an_amount(value: float, text: str) -> None:
+    assert metric_text(value, "B") == text
