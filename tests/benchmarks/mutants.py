@@ -2,7 +2,7 @@
 
     .venv/bin/python tests/benchmarks/mutants.py [ROOM ...] [--seed 27] [--took 150]
         [--slow] [--label NAME] [--tests FOLDER] [--workers 2] [--seconds 120]
-        [--rows FOLDER] [--compare BEFORE AFTER]
+        [--rows FOLDER] [--found-by LABEL] [--compare BEFORE AFTER]
 
 Each mutant is one change of an expression or a statement in a room (`mutation.py`). The
 room's tests that run the changed line's block are run, the quickest first, until one fails
@@ -11,7 +11,8 @@ is reached by all. `--slow` goes on with the slow tests where the fast ones find
 
 The seed and the code draw the mutants, whatever the tests are: `--tests` are another
 version's. A row of each mutant is kept for each `--label` in the folder of `--rows`, a
-started run is gone on with, and `--compare` lays two labels side by side.
+started run is gone on with, and `--compare` lays two labels side by side. `--found-by`
+leaves out what the tests of that label do not find: only the others can be lost.
 """
 
 from __future__ import annotations
@@ -122,7 +123,13 @@ class Run:
         self.tests = Tests(paths, SLOW if is_slow else FAST, asked.seconds, is_slow)
         self.rows = Rows(asked.rows, room, asked.seed)
         self.same = {"label": asked.label, "slow": is_slow, "digest": self._digest()}
-        self.sample = drawn(room, asked.seed, asked.took)
+        sample = drawn(room, asked.seed, asked.took)
+        others = self.rows.ends(asked.found_by)
+        self.sample = [
+            mutant
+            for mutant in sample
+            if others.get(mutant.key, {"end": "found"})["end"] == "found"
+        ]
 
     def _digest(self) -> str:
         """Of all that says which tests run what."""
@@ -257,6 +264,7 @@ def main() -> None:
     parser.add_argument("--slow", action="store_true", help="slow tests, too")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--found-by", default="", metavar="LABEL")
     parser.add_argument("--rows", type=Path, default=ROOT / "build/mutants")
     parser.add_argument("--compare", nargs=2, metavar=("BEFORE", "AFTER"))
     asked = parser.parse_args()
