@@ -194,7 +194,7 @@ test "T" { after full run random 4KiB 100/0 for 100ms }
 def test_it_holds_until_somebody_else_writes(tmp_path: Path, store_path: Path) -> None:
     """Over sessions."""
     target, fill = tmp_path / "file", plan_file(tmp_path, FILL)
-    write = 'test "T" { run random 4KiB 0/100, qd 8 for 32MiB }'
+    write = 'test "T" { run random 4KiB 0/100, qd 8 for 8MiB }'
     again = plan_file(tmp_path, write, "again.ioplan")
 
     def state_after(path: Path, *more: str | Path) -> Any:
@@ -202,7 +202,7 @@ def test_it_holds_until_somebody_else_writes(tmp_path: Path, store_path: Path) -
         assert done.code == 0, done.err
         return last_state(store_path)[1]
 
-    state_after(fill, "--create", "64MiB")
+    state_after(fill, "--create", "16MiB")
     state_after(again)
     found = state_after(again)
     assert found.written_capacities == pytest.approx(2, abs=0.01)
