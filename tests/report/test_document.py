@@ -64,14 +64,6 @@ def test_the_first_screen(
     assert page(found).count("Power was not measured") == 1
 
 
-def test_a_failed_run_comes_first(store: Store) -> None:
-    store.add(*run(1, verdicts=(verdict("held"),)))
-    store.add(*run(2, status="failed", message="the drive is gone", cell={"qd": "4"}))
-    found = composed(store)
-    assert found.verdict.sentence == "1 run failed"
-    assert any("the drive is gone" in line.text for line in found.sections[0].remarks)
-
-
 def many(store: Store, count: int, bad: int = -1) -> Document:
     """So many sessions that held, but one."""
     made, detail = run(1)
@@ -98,6 +90,7 @@ def test_what_fails_in_one_of_many_sessions_is_seen(store: Store) -> None:
 
 
 def test_several_sessions_share_their_charts(store: Store) -> None:
+    """A run that failed comes first."""
     other = put(store, id="20261122-054512-b7k2", backend="fio")
     for seq in (1, 2, 3):
         store.add(*run(seq))
@@ -110,6 +103,11 @@ def test_several_sessions_share_their_charts(store: Store) -> None:
     assert picture.frame.column(picture.channels.color).order == labels
     figure = Reader(store).figure(Metric(name="iops"), list(store.records(ID))[:1])
     assert figure.value in column(picture, "y")
+    gone = {"status": "failed", "message": "the drive is gone", "cell": {"qd": "4"}}
+    store.add(*run(4, verdicts=(verdict("held"),), **gone))
+    found = composed(store)
+    assert found.verdict.sentence == "1 run failed"
+    assert any("the drive is gone" in line.text for line in found.sections[0].remarks)
 
 
 @pytest.mark.parametrize(
@@ -169,37 +167,32 @@ def failed_lines(failing: set[tuple[str, str]]) -> list[str]:
     return [text for outcome, text in found if outcome == "failed"]
 
 
-@pytest.mark.parametrize(
-    ("failing", "line"),
-    [
-        (
-            set(product(QDS, READS)),
-            f"10 of 10 cells: {EXPECTED}: 1.50 ms to 16.5 ms, limit 1.00 ms, "
-            "worst at qd=16 read=100%",
-        ),
-        (set(product(QDS[-2:], READS)), f"4 of 10 cells [qd=8, 16]: {EXPECTED}: "),
-        (set(product(QDS, READS[1:])), f"5 of 10 cells [read=0%]: {EXPECTED}: "),
-        (
-            set(product(QDS[:4], READS[1:])),
-            f"4 of 10 cells [qd=1, 2, 4, 8 read=0%]: {EXPECTED}: ",
-        ),
-        ({*product(QDS[-2:], READS), ("1", "0%")}, f"5 of 10 cells: {EXPECTED}: "),
-    ],
-)
-def test_the_values_that_tell_them_from_others(
+ALL, LATE = set(product(QDS, READS)), set(product(QDS[-2:], READS))
+WRITES = set(product(QDS, READS[1:]))
+WORST = "1.50 ms to 16.5 ms, limit 1.00 ms, worst at qd=16 read=100%"
+TOGETHER = [
+    (ALL, f"10 of 10 cells: {EXPECTED}: {WORST}"),
+    (LATE, f"4 of 10 cells [qd=8, 16]: {EXPECTED}: "),
+    (WRITES, f"5 of 10 cells [read=0%]: {EXPECTED}: "),
+    (
+        WRITES - {("16", "0%")},
+        f"4 of 10 cells [qd=1, 2, 4, 8 read=0%]: {EXPECTED}: ",
+    ),
+    (LATE | {("1", "0%")}, f"5 of 10 cells: {EXPECTED}: "),
+]
+
+
+@pytest.mark.parametrize(("failing", "line"), TOGETHER)
+def test_many_cells_have_a_line_together(
     failing: set[tuple[str, str]], line: str
 ) -> None:
-    """Of many cells, which have a line together."""
+    """With the values that tell them from the others; a few have a line each."""
     (found,) = failed_lines(failing)
     assert found.startswith(f"failed in {line}")
-
-
-def test_a_few_cells_have_a_line_each() -> None:
-    lines = failed_lines({("4", "0%"), ("8", "0%"), ("16", "0%")})
-    assert lines == [
-        f"failed: {EXPECTED} [qd={qd} read=0%]: {qd}.5{'0' * (len(qd) < 2)} ms, "
-        "limit 1.00 ms"
-        for qd in ("4", "8", "16")
+    few = failed_lines({("4", "0%"), ("8", "0%"), ("16", "0%")})
+    assert few == [
+        f"failed: {EXPECTED} [qd={qd} read=0%]: {actual} ms, limit 1.00 ms"
+        for qd, actual in (("4", "4.50"), ("8", "8.50"), ("16", "16.5"))
     ]
 
 

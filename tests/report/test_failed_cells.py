@@ -119,7 +119,11 @@ def test_a_run_over_time_is_marked_where_it_ended(swept: Store) -> None:
     assert found.overlay is None
 
 
-def test_where_all_has_failed_the_page_and_the_terminal_say_so(store: Store) -> None:
+def test_where_all_has_failed_the_page_and_the_terminal_say_so(
+    store: Store, tmp_path: Path
+) -> None:
+    """A cell whose round failed is marked, too: a mean of the other rounds would not be
+    that of the window."""
     for seq in (1, 2):
         store.add(*run(seq, cell={"qd": f"{seq}"}, status="failed"))
     found = chart(store, "lines", "mean", "qd")
@@ -128,6 +132,14 @@ def test_where_all_has_failed_the_page_and_the_terminal_say_so(store: Store) -> 
     gone = chart(store, "percentiles", "p99")
     assert not gone.frame.rows and NOTE in gone.notes
     assert "nothing to draw" in printed(gone)
+    with Store.open(tmp_path / "rounds.db") as rounds:
+        put(rounds, *in_rounds(failed=3))
+        bars, over = (
+            list(chart(rounds, kind, "iops", by).frame.records())
+            for kind, by in (("bars", "qd"), ("lines", "round"))
+        )
+    assert [row["y"] for row in bars] == [None]
+    assert [row["status"] for row in over] == ["ok", "ok", "failed", "ok"]
 
 
 def test_both_tables_of_runs_have_figures_until_then_and_the_mark(swept: Store) -> None:
@@ -177,17 +189,6 @@ def test_a_round_that_failed_is_no_point_of_the_convergence() -> None:
     assert FAILED in printed(found).partition("A: not")[0]
     (found,) = convergence(points({"A": in_rounds(failed=1)}), [])
     assert found.overlay and found.overlay.rows[0][:2] == (2.0, 4.0)
-
-
-def test_a_cell_whose_round_failed_is_marked(tmp_path: Path) -> None:
-    """A mean of the other rounds would not be that of the window."""
-    with Store.open(tmp_path / "rounds.db") as store:
-        put(store, *in_rounds(failed=3))
-        picture = chart(store, "bars", "iops", "qd")
-        assert [row["y"] for row in picture.frame.records()] == [None]
-        over = chart(store, "lines", "iops", "round")
-        statuses = [row["status"] for row in over.frame.records()]
-        assert statuses == ["ok", "ok", "failed", "ok"]
 
 
 MADE = record(1, measurement(), cell={})

@@ -249,22 +249,20 @@ def test_a_league_has_ratios_ranks_and_a_geometric_mean() -> None:
     assert overall({"t": {"A": [headline(1.0)]}}, ["A"]) is None
 
 
-def test_other_cells_are_not_compared() -> None:
-    """The highest of a shorter sweep is no match for that of a longer one."""
-    short = headline(50.0, among=frozenset({(("qd", "1"),)}))
-    found = overall({"t": {"A": [headline(100.0)], "B": [short]}}, ["A", "B"])
-    assert found and found.standings[-1].rank is None
-    (one,) = found.contests
-    assert one.ratio("B", "A") is None and one.rank("B", "A") is None
-
-
 def test_a_session_without_figures_is_neither_base_nor_ranked() -> None:
+    """Nor are other cells compared: the highest of a shorter sweep is no match for that
+    of a longer one."""
     tests = {n: {"B": [headline(100.0)], "C": [headline(50.0)]} for n in "12"}
     found = overall(tests, ["A", "B", "C"])
     assert found and found.base == "B"
     ranks = [(one.label, one.rank) for one in found.standings]
     assert ranks == [("B", 1), ("C", 2), ("A", None)]
     assert found.standings[-1].measured == 0
+    short = headline(50.0, among=frozenset({(("qd", "1"),)}))
+    found = overall({"t": {"A": [headline(100.0)], "B": [short]}}, ["A", "B"])
+    assert found and found.standings[-1].rank is None
+    (one,) = found.contests
+    assert one.ratio("B", "A") is None and one.rank("B", "A") is None
 
 
 @given(st.lists(st.tuples(*[st.floats(1e-3, 1e9)] * 3), min_size=1, max_size=6))

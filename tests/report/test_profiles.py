@@ -16,7 +16,6 @@ from ioplan.results.report import Document
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
-
 PLAN = """plan "review"
 param fill = 1 pass
 profile smoke { fill = 0.1 passes }
@@ -29,7 +28,6 @@ test "reads" {
   expect errors == 0
 }
 """
-
 PROFILES = ("smoke", "smoke", "short", "full")
 
 

@@ -41,7 +41,6 @@ def said(**tests: dict[str, Headline | list[Headline]]) -> str:
 
 
 LATENCY = {"unit": "ns", "metric": "p99", "name": "p99"}
-
 FOUND = {"name": "highest QD", "unit": "", "metric": "qd", "bound": "≥"}
 
 
@@ -143,7 +142,6 @@ def test_the_message_of_a_review_is_the_first_sentence(tmp_path: Path) -> None:
 
 
 BURST = "burst 5s of 20_000 iops as peak, then 25s of 500 iops as calm"
-
 TWO = """workload two {
   a = random 4KiB 100/0, qd 4
   b = sequential 64KiB 0/100, qd 1, starts after 5s
@@ -344,9 +342,7 @@ def test_the_run_before_may_be_one_of_many(tmp_path: Path, store_path: Path) -> 
 
 
 FULL = f"{WRITE} for 40s"
-
 OTHER = "run random 4KiB 0/100, qd 32 for 9min"
-
 UNKNOWN = {
     "no pause": (FULL, "", FULL),
     "not used up": (f"{WRITE} for 5s", "idle 30s", FULL),

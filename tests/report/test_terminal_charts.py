@@ -209,31 +209,27 @@ def test_parts_that_are_too_many_are_counted() -> None:
     assert f"… and {more} parts more: ioplan report" in lines_of(one)
 
 
-# ticks
-def test_values_of_few_are_ticks_themselves() -> None:
+TICKS: list[tuple[str, float, float, str]] = [
+    ("1/s", 0, 360_000, "0, 100k, 200k, 300k, 400k"),
+    ("1/s", 0, 100, "0, 20, 40, 60, 80, 100"),
+    ("ns", 0, 199_000, "0, 50 µs, 100 µs, 150 µs, 200 µs"),
+    ("ns", 0, 1_150_000, "0, 500 µs, 1 ms, 1.5 ms"),
+    ("s", 0, 12, "0, 5 s, 10 s, 15 s"),
+    ("%", 0, 93.2, "0%, 20%, 40%, 60%, 80%, 100%"),
+    ("", -3, 7, "-5, 0, 5, 10"),
+]
+
+
+def test_ticks_are_round_figures_around_the_values() -> None:
+    """Of few values, these themselves."""
+    for unit, low, high, texts in TICKS:
+        one = picture([({}, (1.0, low)), ({}, (2.0, high))], y=Column("y", "y", unit))
+        lines = [line.partition("┤") for line in lines_of(one)]
+        ticks = [before.strip() for before, sign, _ in lines if sign]
+        assert ", ".join(ticks[::-1]) == texts
     size, values = Column("x", "block size", "size"), (512.0, 1024.0, 4096.0, 65536.0)
     one = picture([({}, (v, v)) for v in values], x=size, x_scale="log")
     assert lines_of(one)[-1].split() == ["512B", "1KiB", "4KiB", "64KiB"]
-
-
-@pytest.mark.parametrize(
-    ("unit", "low", "high", "texts"),
-    [
-        ("1/s", 0, 360_000, ["0", "100k", "200k", "300k", "400k"]),
-        ("1/s", 0, 100, ["0", "20", "40", "60", "80", "100"]),
-        ("ns", 0, 199_000, ["0", "50 µs", "100 µs", "150 µs", "200 µs"]),
-        ("ns", 0, 1_150_000, ["0", "500 µs", "1 ms", "1.5 ms"]),
-        ("s", 0, 12, ["0", "5 s", "10 s", "15 s"]),
-        ("%", 0, 93.2, ["0%", "20%", "40%", "60%", "80%", "100%"]),
-        ("", -3, 7, ["-5", "0", "5", "10"]),
-    ],
-)
-def test_ticks_are_round_figures_around_the_values(
-    unit: str, low: float, high: float, texts: list[str]
-) -> None:
-    one = picture([({}, (1.0, low)), ({}, (2.0, high))], y=Column("y", "y", unit))
-    ticks = [line.partition("┤")[0].strip() for line in lines_of(one) if "┤" in line]
-    assert ticks[::-1] == texts
 
 
 def curves_of(count: int) -> ChartSpec:
