@@ -18,7 +18,6 @@ from ioplan.results.history import log_limit, signals
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.usefixtures("store_path")
-
 BASED = 'test "T" { run random 4KiB 100/0 for 1s\n expect iops >= 1% of baseline }'
 
 

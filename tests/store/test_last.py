@@ -26,13 +26,10 @@ from ioplan.results.store import SessionFilter, Store
 from ioplan_lab import Job, Jobs, lane_folders
 
 INSTANT_NS = 1_795_000_000_123_456_789
-
 HOUR_NS = 3600 * 10**9
-
 MORE_IDS = """
 from ioplan.records.session_id import new_session_id
 print(*(new_session_id() for _ in range(200)))"""
-
 Clock = Callable[[int], None]
 
 
@@ -173,9 +170,7 @@ def test_a_damaged_counter_is_none(
 
 
 FAST = Drive(serial="S4EV_1", model="ACME 9", firmware="1.0", lab_name="fast1")
-
 SLOW = Drive(serial="S4EVX2", model="ACME 9", wwid="eui.0011")
-
 HELD = Verdict(expectation="e", outcome="held", actual=2, limit=1, unit="1/s")
 
 

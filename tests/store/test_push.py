@@ -32,11 +32,8 @@ PLAN = """test "T" {
   expect errors == 0
 }
 """
-
 MADE = measurement()
-
 NOW = "2026-11-21T06:00:00Z"
-
 HELD = Verdict(expectation="iops > 1000", outcome="held", actual=2, limit=1, unit="1/s")
 
 
@@ -223,7 +220,6 @@ def test_many_hosts_push_at_once(tmp_path: Path, database: str) -> None:
 
 MANY = 320
 """Runs, of which 50 are sent at once: far more than arrive before the push is killed."""
-
 PUSHER = """
 import sys
 from ioplan.results.store.pushing import push

@@ -81,6 +81,10 @@ def test_details_survive_the_codec(
 ) -> None:
     assert decode_histograms(encode_histograms(tuple(histograms))) == tuple(histograms)
     assert decode_series(encode_series(tuple(series))) == tuple(series)
+    draw = random.Random(1)
+    bins = tuple(n for i in range(2000) for n in (700 + i, draw.randrange(5000)))
+    wide = StoredHistogram(stream="main", direction="read", bits=7, bins=bins)
+    assert len(encode_histograms((wide,))) < 4600  # a few kilobytes for 2000 bins
 
 
 @settings(max_examples=25)
@@ -92,13 +96,6 @@ def test_damaged_bytes_are_a_codec_error(noise: bytes, cut: int) -> None:
             decode_series(damaged)
     with pytest.raises(CodecError, match="layout 9, and this ioplan reads 1"):
         decode_histograms(b"\x09" + encode_histograms(())[1:])
-
-
-def test_2000_bins_take_few_kilobytes() -> None:
-    random.seed(1)
-    bins = tuple(n for i in range(2000) for n in (700 + i, random.randrange(5000)))
-    wide = StoredHistogram(stream="main", direction="read", bits=7, bins=bins)
-    assert len(encode_histograms((wide,))) < 4600
 
 
 # ---- store
@@ -117,7 +114,8 @@ def store(path: Path) -> Iterator[Store]:
 def test_what_is_added_comes_back(
     store: Store, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In pages; each run has its own host, which is kept once."""
+    """In pages; each run has its own host, which is kept once. Adding again changes
+    nothing, and another run under the same number is refused."""
     monkeypatch.setattr("ioplan.results.store.pages.PAGE", 2)
     other = {"host": {"name": "host-b"}}
     runs = [
@@ -125,6 +123,10 @@ def test_what_is_added_comes_back(
         for seq in range(1, 8)
     ]
     assert all(store.add(*one) for one in runs)
+    assert not store.add(*runs[0])
+    for changed in ({"status": "failed"}, other):
+        with pytest.raises(StoreError, match="has another run 1 already"):
+            store.add(record(1, test="odd", **changed), RunDetail())
     assert list(store.records(ID)) == [one for one, _ in runs]
     assert [r.seq for r in store.records(ID, test="odd")] == [1, 3, 5, 7]
     assert list(store.records(ID, test="none")) == []
@@ -132,17 +134,6 @@ def test_what_is_added_comes_back(
     assert store.count(ID) == 7 and store.session(ID) == session()
     assert rows(path, "select count(*) from env") == [(2,)]
     assert "host-a" not in rows(path, "select record from run where seq = 1")[0][0]
-
-
-def test_adding_again_changes_nothing(store: Store) -> None:
-    """Another run under the same number is refused."""
-    one, detail = run(1)
-    assert store.add(one, detail)
-    assert not store.add(one, detail)
-    assert list(store.records(ID)) == [one]
-    for other in ({"status": "failed"}, {"host": {"name": "host-b"}}):
-        with pytest.raises(StoreError, match="has another run 1 already"):
-            store.add(record(1, **other), RunDetail())
 
 
 def test_verdicts_are_joined_in_and_appended(store: Store) -> None:
