@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
-from fio_documents import BINS, NOTHING, direction, document, job, summary
+from fio_documents import NOTHING, direction, document, job, summary
 from fio_jobs import NEEDS_FIO
 
 from ioplan.language import Metric, Source
@@ -123,15 +123,6 @@ def test_it_is_marked_everywhere() -> None:
     assert record.telemetry is None and record.host == {}
 
 
-def test_the_oldest_form() -> None:
-    """3.1 has no N, and the layout's constants among the buckets."""
-    old = job()
-    del old["read"]["clat_ns"]["N"]
-    old["read"]["clat_ns"]["bins"] = {"FIO_IO_U_PLAT_BITS": 6, **BINS}
-    session = imported(document(old, **{"fio version": "fio-3.1"}))
-    assert sum(session.records[0][1].histograms[0].bins[1::2]) == 1000
-
-
 @pytest.mark.promise("import.same_ids")
 def test_a_run_is_that_of_the_same_plan(tmp_path: Path) -> None:
     """What fio was asked and what a plan asks have one id."""
@@ -162,12 +153,6 @@ def test_groups_are_runs_and_jobs_of_one_are_streams() -> None:
     session = imported(document(job(), log, last))
     streams = [[one.name for one in record.streams] for record, _ in session.records]
     assert streams == [["a", "b"], ["main"]]
-
-
-def test_a_failed_job_is_a_failed_run() -> None:
-    session = imported(document(job(error=5)))
-    assert session.session.status == "failed"
-    assert session.records[0][0].message == "fio told the error 5 of a job"
 
 
 def old(version: str) -> str:
