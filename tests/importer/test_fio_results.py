@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from command import ioplan, plan_file
-from fio_documents import NOTHING, direction, document, job, summary
+from fio_documents import BINS, NOTHING, direction, document, job, summary
 from fio_jobs import NEEDS_FIO
 
 from ioplan.language import Metric, Source
@@ -121,6 +121,15 @@ def test_it_is_marked_everywhere() -> None:
     assert (record.backend.mode, record.target["kind"]) == ("imported", "imported")
     assert any("ioplan did not measure it" in one for one in record.warnings)
     assert record.telemetry is None and record.host == {}
+
+
+def test_the_oldest_form() -> None:
+    """3.1 has no N, and the layout's constants among the buckets."""
+    old = job()
+    del old["read"]["clat_ns"]["N"]
+    old["read"]["clat_ns"]["bins"] = {"FIO_IO_U_PLAT_BITS": 6, **BINS}
+    session = imported(document(old, **{"fio version": "fio-3.1"}))
+    assert sum(session.records[0][1].histograms[0].bins[1::2]) == 1000
 
 
 @pytest.mark.promise("import.same_ids")
