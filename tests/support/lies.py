@@ -1,4 +1,4 @@
-"""Ways in which a program may lie about a run, as changes of its true events.
+"""Hundred and forty ways in which a program may lie about a run, as changes of its true events.
 
 As a program it stands between ioplan and the engine: `IOPLAN_ENGINE` names it,
 `IOPLAN_TRUE_ENGINE` the engine, and `IOPLAN_LIE` which lie.
@@ -207,6 +207,24 @@ def emptied(event: Event) -> None:
         stream["directions"] = {}
 
 
+def in_bucket(place: int) -> Lie:
+    """All I/Os are in one."""
+
+    def change(event: Event) -> None:
+        for one in counts(event):
+            one["bins"] = [one["bins"][place], one["ios"]]
+
+    return change
+
+
+def skipped(event: Event) -> list[Event]:
+    """One interval is left out, and the next one is twice as long."""
+    if is_measured(event) and event["t_ns"] > 1.5 * event["interval_ns"]:
+        first = event["t_ns"] < 2.5 * event["interval_ns"]
+        return [] if first else [event]
+    return [event]
+
+
 def doubled(event: Event) -> list[Event]:
     return [event, deepcopy(event)] if is_measured(event) else [event]
 
@@ -220,6 +238,12 @@ def cpu(by: float) -> Lie:
         event["cpu"] = {"user_ns": int(by * 1e9), "system_ns": 0}
 
     return change
+
+
+def mean_of_5_ms(event: Event) -> None:
+    for one in counts(event):
+        one["sum_ns"] = one["ios"] * 5_000_000
+        one["max_ns"] = max(one["max_ns"], 5_000_000)
 
 
 def of_kind(direction: str, change: Lie) -> Lie:
@@ -304,18 +328,25 @@ LIES: dict[str, tuple[str, Lie]] = {
     # flushes and commits
     "no flush": (FLUSHED, everywhere(without("flush", "commit"))),
     "flushes twice": (FLUSHED, everywhere(flushes(2))),
+    "flushes twentyfold": (FLUSHED, everywhere(flushes(20))),
+    "commits without flushes": (FLUSHED, everywhere(without("flush"))),
     "commits tenfold": (FLUSHED, everywhere(of_kind("commit", more(10)))),
     "commits below flushes": (FLUSHED, everywhere(of_kind("commit", unit(0.01)))),
+    "flushes of minutes": (FLUSHED, everywhere(of_kind("flush", unit(1e6)))),
     "flushes without bins": (FLUSHED, everywhere(of_kind("flush", setting(bins=[])))),
     "flushes counted half": (FLUSHED, at_end(lambda e: of_streams(sync_ios=e["streams"][0]["sync_ios"] // 2)(e))),
     "flushes that move bytes": (FLUSHED, everywhere(of_kind("flush", setting(bytes=4096)))),
     # of intervals alone
     "all in the first interval": (MIXED, in_first),
+    "bins of intervals tenfold": (MIXED, in_parts(more(10, "bins"))),
+    "bins of intervals in the first bucket": (MIXED, in_parts(in_bucket(0))),
     "squares of intervals 0": (MIXED, in_parts(setting(sum_sq_ns2=0.0))),
     "max of intervals half": (MIXED, in_parts(scaled(0.5, "max_ns"))),
+    "min of intervals double": (MIXED, in_parts(scaled(2, "min_ns"))),
     # what is not known of the counts
     "verified more than was read": (VERIFIED, at_end(of_streams(verified_bytes=10**12))),
     "a gap of all the run": (PAUSED, at_end(of_streams(gap_ns=900_000_000))),
+    "own time of a pause half": (PAUSED, at_end(of_streams(run_ns=400_000_000))),
     "no time for the pause": (PAUSED, everywhere(more(40))),
     "a backlog of all time": (RATED, at_end(of_streams(backlog_ios=10**9))),
     "latencies of a rate of days": (RATED, everywhere(unit(1e7))),
@@ -325,6 +356,7 @@ LIES: dict[str, tuple[str, Lie]] = {
     "the flash is below 0": (FLUSHED, at_end(wear(media_written_bytes=-1))),
     "a log of no time": (FLUSHED, at_end(wear(span_s=-1.0))),
     # phases and targets
+    "phases tenfold": (PHASED, at_end(of_phases(more(10)))),
     "bytes of phases tenfold": (PHASED, at_end(of_phases(more(10, "bytes")))),
     "latencies of phases tenfold": (PHASED, at_end(of_phases(unit(10)))),
     "phases without bins": (PHASED, at_end(of_phases(setting(bins=[])))),
@@ -341,55 +373,119 @@ LIES: dict[str, tuple[str, Lie]] = {
     "squares of no number": (MIXED, everywhere(setting(sum_sq_ns2=float("nan")))),
     "squares without end": (MIXED, everywhere(setting(sum_sq_ns2=float("inf")))),
     # time
+    "run_ns a tenth": (MIXED, at_end(lambda e: e.update(run_ns=e["run_ns"] // 10))),
     "run_ns half": (MIXED, at_end(lambda e: e.update(run_ns=e["run_ns"] // 2))),
+    "run_ns tenfold": (MIXED, at_end(lambda e: e.update(run_ns=e["run_ns"] * 10))),
+    "run_ns in us": (MIXED, at_end(lambda e: e.update(run_ns=e["run_ns"] // 1000))),
     "run_ns 0": (MIXED, at_end(of_event(run_ns=0))),
     "run_ns negative": (MIXED, at_end(of_event(run_ns=-1))),
+    "all times a tenth": (MIXED, everywhere(lambda e: times(e, 0.1))),
     "all times half": (MIXED, everywhere(lambda e: times(e, 0.5))),
     "all times tenfold": (MIXED, everywhere(lambda e: times(e, 10))),
+    "all times in us": (MIXED, everywhere(lambda e: times(e, 0.001))),
+    "result's times half": (MIXED, at_end(lambda e: times(e, 0.5))),
     "intervals' times half": (MIXED, in_parts(lambda e: times(e, 0.5))),
     "lengths doubled": (MIXED, in_parts(lambda e: e.update(interval_ns=e["interval_ns"] * 2))),
+    "lengths 0": (MIXED, in_parts(of_event(interval_ns=0))),
     "ends doubled": (MIXED, in_parts(lambda e: e.update(t_ns=e["t_ns"] * 2))),
+    "intervals twice": (MIXED, doubled),
+    "an interval missing": (MIXED, skipped),
     "measured as warm-up": (MIXED, in_parts(warm)),
+    "own time a tenth": (MIXED, at_end(of_streams(run_ns=50_000_000))),
     "own time tenfold": (MIXED, at_end(of_streams(run_ns=5_000_000_000))),
     "a gap of 0": (MIXED, at_end(of_streams(gap_ns=0))),
+    "a gap of an hour": (MIXED, at_end(of_streams(gap_ns=3600 * 10**9))),
     "an hour of CPU": (MIXED, at_end(cpu(3600))),
+    "CPU below 0": (MIXED, at_end(cpu(-1))),
     # counts
+    "I/Os doubled in the result": (MIXED, at_end(more(2, "ios"))),
+    "I/Os doubled": (MIXED, everywhere(more(2, "ios"))),
+    "bytes doubled in the result": (MIXED, at_end(more(2, "bytes"))),
+    "bytes doubled": (MIXED, everywhere(more(2, "bytes"))),
+    "bytes halved": (MIXED, everywhere(scaled(0.5, "bytes"))),
+    "bytes in KiB": (MIXED, everywhere(scaled(1 / 1024, "bytes"))),
     "bytes in between": (SIZES, everywhere(scaled(1.5, "bytes"))),
+    "no bytes": (MIXED, everywhere(setting(bytes=0))),
+    "all counts doubled in the result": (MIXED, at_end(more(2))),
+    "all counts tenfold": (MIXED, everywhere(more(10))),
     "all counts of a rate doubled": (RATED, everywhere(more(2))),
+    "all counts of a pass tenfold": (PASS, everywhere(more(10))),
+    "an I/O more": (MIXED, at_end(added("ios", 1))),
+    "a block more": (MIXED, at_end(added("bytes", 512))),
     "I/Os below 0": (MIXED, at_end(scaled(-1, "ios"))),
     "nothing at all": (MIXED, everywhere(emptied)),
     "no intervals": (MIXED, lambda e: [] if is_measured(e) else [e]),
+    "nothing in the result": (MIXED, at_end(emptied)),
+    "nothing in the intervals": (MIXED, in_parts(emptied)),
     # latencies
+    "mean of 5 ms": (MIXED, everywhere(mean_of_5_ms)),
+    "sum doubled": (MIXED, everywhere(scaled(2, "sum_ns"))),
+    "sum in us": (MIXED, everywhere(scaled(0.001, "sum_ns"))),
     "latencies in us": (MIXED, everywhere(unit(0.001))),
+    "latencies of reads in us": (READS, everywhere(unit(0.001))),
+    "latencies in ps": (MIXED, everywhere(unit(1000))),
     "latencies threefold": (MIXED, everywhere(unit(3))),
     "max of 10^6 s": (MIXED, everywhere(setting(max_ns=10**15))),
+    "max doubled": (MIXED, at_end(scaled(2, "max_ns"))),
+    "max halved": (MIXED, at_end(scaled(0.5, "max_ns"))),
+    "min 0": (MIXED, at_end(setting(min_ns=0))),
+    "min above max": (MIXED, everywhere(setting(min_ns=10**14))),
     "squares 0": (MIXED, at_end(setting(sum_sq_ns2=0.0))),
+    "squares hundredfold": (MIXED, at_end(scaled(100, "sum_sq_ns2"))),
     # histograms
     "no bins in the result": (MIXED, at_end(setting(bins=[]))),
     "no bins": (MIXED, everywhere(setting(bins=[]))),
+    "bins doubled": (MIXED, everywhere(more(2, "bins"))),
+    "bins in the first bucket": (MIXED, at_end(in_bucket(0))),
+    "bins in the last bucket": (MIXED, at_end(in_bucket(-2))),
     "bins of no layout": (MIXED, at_end(setting(bins=[10**9, 3]))),
     "half a pair": (MIXED, at_end(setting(bins=[1, 2, 3]))),
     # streams and directions
     "another stream": (MIXED, everywhere(another)),
     "another name": (MIXED, everywhere(of_streams(name="x"))),
+    "another name in the result": (MIXED, at_end(of_streams(name="x"))),
     "a stream less": (TWO, everywhere(lambda e: e.update(streams=e["streams"][:1]))),
     "no streams": (MIXED, everywhere(of_event(streams=[]))),
+    "streams exchanged": (TWO, everywhere(exchanged)),
+    "streams exchanged in the result": (TWO, at_end(exchanged)),
     "reads as writes": (READS, everywhere(moved("read", "write"))),
+    "writes too": (READS, everywhere(moved("read", "read", "write"))),
+    "trims too": (READS, everywhere(moved("read", "read", "trim"))),
     "flushes too": (READS, everywhere(moved("read", "read", "flush"))),
+    "commits too": (READS, everywhere(moved("read", "read", "commit"))),
     "reads alone": (MIXED, everywhere(moved("write"))),
     "reads and writes swapped": (MIXED, everywhere(swapped)),
+    "reads and writes swapped in the result": (MIXED, at_end(swapped)),
     "flushes counted": (MIXED, everywhere(of_streams(sync_ios=5))),
     "a backlog without a rate": (MIXED, everywhere(of_streams(backlog_ios=5))),
     # of one part alone
+    "reads doubled": (MIXED, everywhere(of_one("read", ios=2, bytes=2))),
+    "writes a tenth in the result": (MIXED, at_end(of_one("write", ios=0.1))),
     "bytes of reads half": (MIXED, everywhere(of_one("read", bytes=0.5))),
     "bytes of writes threefold": (MIXED, at_end(of_one("write", bytes=3))),
     "sum of reads half": (MIXED, everywhere(of_one("read", sum_ns=0.5))),
+    "sum of writes tenfold": (MIXED, at_end(of_one("write", sum_ns=10))),
     "squares of reads 1000-fold": (MIXED, at_end(of_one("read", sum_sq_ns2=1e3))),
     "max of reads half": (MIXED, everywhere(of_one("read", max_ns=0.5))),
     "min of writes tenfold": (MIXED, at_end(of_one("write", min_ns=10))),
+    "errors below 0": (MIXED, everywhere(setting(errors=-1))),
     "errors in the result": (MIXED, at_end(setting(errors=3))),
     "errors in the intervals": (MIXED, in_parts(setting(errors=1))),
+    "sum 0": (MIXED, everywhere(setting(sum_ns=0))),
+    "sum negative": (MIXED, at_end(scaled(-1, "sum_ns"))),
+    "max 0": (MIXED, everywhere(setting(max_ns=0))),
+    "min negative": (MIXED, at_end(setting(min_ns=-5))),
+    "an empty write": (READS, at_end(moved("read", "read", "write"))),
+    "all counts a tenth of a pass": (PASS, at_end(scaled(0.1, "ios"))),
+    "bytes of a pass doubled": (PASS, everywhere(scaled(2, "bytes"))),
+    "latencies of a pass tenfold": (PASS, everywhere(unit(10))),
+    "latencies of sizes tenfold": (SIZES, everywhere(unit(10))),
+    "counts of sizes tenfold": (SIZES, everywhere(more(10))),
     "counts of two doubled": (TWO, everywhere(more(2))),
+    "run_ns of two half": (TWO, at_end(lambda e: times(e, 0.5))),
+    "run_ns of a pass a tenth": (PASS, at_end(lambda e: times(e, 0.1))),
+    "I/Os of a rate threefold": (RATED, everywhere(more(3, "ios"))),
+    "a rate without intervals": (RATED, lambda e: [] if is_measured(e) else [e]),
     "a backlog below 0": (RATED, at_end(of_streams(backlog_ios=-5))),
     "a run twice as long": (MIXED, at_end(lambda e: e.update(run_ns=10**9))),
     "verified without a check": (MIXED, at_end(of_streams(verified_bytes=4096))),
