@@ -300,3 +300,27 @@ class TestDevice:
         for _ in range(3):
             with refused(TargetFault.DATA, "ext4 at 1 MiB .label photos"):
                 open_target(asked(lab, "fast", image))
+
+
+@pytest.mark.long
+def test_a_large_target_is_read_with_its_progress(
+    image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image.write_bytes(bytes(SIZE))
+    monkeypatch.setattr(data_check, "AT_ONCE_BYTES", MIB)
+    with pytest.raises(UnreadError) as unread:
+        opened(image)
+    shares = list[float]()
+    assert read_whole(unread.value.facts, shares.append) is None
+    assert shares == sorted(shares) and shares[-1] == 1
+    assert evidence(image) == SINCE_READ
+
+
+@pytest.mark.long
+def test_data_given_up_is_known_only_as_it_was(image: Path) -> None:
+    put(image, 0, NOISE)
+    assert evidence(image, data=True).startswith("--overwrite-data")
+    assert evidence(image) == LEFT
+    put(image, 60 * MIB, NOISE)
+    with refused(TargetFault.DATA, "data of an unknown kind"):
+        opened(image)

@@ -14,7 +14,8 @@ from refused import refused
 
 from ioplan import TargetFault
 from ioplan.backends import TargetFacts, TargetRequest
-from ioplan.runner import Device, target_key, write_counters
+from ioplan.records import Resolved, Session
+from ioplan.runner import Device, is_session_target, target_key, write_counters
 from ioplan.runner.guard import make_scratch, open_target
 from targets import MIB, loop_device, mounted, needs_root, sparse, tell
 
@@ -216,3 +217,24 @@ def count(folder: Path, written: int) -> None:
     fields = ["0"] * 17
     fields[6] = str(written)
     (folder / "stat").write_text(" ".join(fields) + "\n")
+
+
+def session(target: str, target_key: str) -> Session:
+    return Session(
+        id="s",
+        plan="p",
+        plan_file="p.ioplan",
+        plan_text="",
+        started_at="2026-01-01T00:00:00",
+        backend="io_uring",
+        target=target,
+        resolved=Resolved(target_key=target_key),
+    )
+
+
+@pytest.mark.promise("resume.same_target")
+def test_a_session_goes_on_only_on_the_target_of_its_key() -> None:
+    nameless = facts("/dev/vdb1", partition="1")
+    begun = session("/dev/vdb1", target_key(nameless))
+    assert is_session_target(begun, nameless)
+    assert not is_session_target(begun, facts("/dev/vdc1", partition="1"))

@@ -13,7 +13,7 @@ from command import ioplan, program, succeed
 from refused import refused
 
 from ioplan import TargetFault
-from ioplan.backends import TargetFacts, TargetRequest
+from ioplan.backends import FileDrive, JoinedDrive, TargetFacts, TargetRequest
 from ioplan.runner import Device, Host, Identity, id_of, read_lab
 from ioplan.runner.devices.device import NoDevice
 from ioplan.runner.devices.identity import differences, entry_lines, unstable_reason
@@ -325,3 +325,29 @@ def test_a_partition_that_is_removed_meanwhile_is_no_obstacle(tmp_path: Path) ->
     (disk / "sdz1" / "partition").write_text("1")
     (disk / "dev").write_text("8:400")
     assert list(Device(disk).partitions) and not list(Host().obstacles(Device(disk)))
+
+
+def test_of_joined_drives_each_is_looked_at_and_closed() -> None:
+    """Whatever becomes of the others."""
+    seen = list[str]()
+
+    class Drive(FileDrive):
+        def __init__(self, name: str) -> None:
+            self.name = name
+            self.facts = TargetFacts(
+                path=f"/dev/{name}", kind="block", capacity_bytes=MIB, block_bytes=512
+            )
+
+        def check_use(self) -> None:
+            seen.append(self.name)
+
+        def close(self) -> None:
+            seen.append(f"close {self.name}")
+            raise OSError(self.name)
+
+    joined = JoinedDrive({name: Drive(name) for name in ("a", "b")})
+    joined.check_use()
+    assert seen == ["a", "b"]
+    with pytest.raises(OSError, match="a"):
+        joined.close()
+    assert sorted(seen[2:]) == ["close a", "close b"]

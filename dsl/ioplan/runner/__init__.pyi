@@ -1,6 +1,10 @@
 from ioplan.runner.devices.device import Device as Device
+from ioplan.runner.devices.device import device_at as device_at
 from ioplan.runner.devices.facts import file_facts as file_facts
+from ioplan.runner.devices.file_id import key_at as key_at
+from ioplan.runner.devices.identity import Backing as Backing
 from ioplan.runner.devices.identity import Identity as Identity
+from ioplan.runner.devices.identity import backing as backing
 from ioplan.runner.devices.identity import id_of as id_of
 from ioplan.runner.devices.identity import identity_of as identity_of
 from ioplan.runner.devices.inventory import Host as Host
@@ -57,6 +61,7 @@ from ioplan.runner.session.signature import is_signed as is_signed
 from ioplan.runner.session.signature import login_name as login_name
 from ioplan.runner.session.signature import signed as signed
 from ioplan.runner.state.stamps import StampFile as StampFile
+from ioplan.runner.state.state_ledger import is_session_target as is_session_target
 from ioplan.runner.state.state_ledger import proven as proven
 from ioplan.runner.state.state_ledger import target_key as target_key
 from ioplan.runner.telemetry.cpu_facts import listed as listed
