@@ -10,20 +10,23 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from spdk_jobs import RECORDINGS
+from spdk_jobs import RECORDINGS, job
 
-from ioplan.results.measure import bucket_index, no_bins
-from ioplan_spdk.bdevperf.device_statistics import counters
+from ioplan.results.measure import CountsBuilder, bucket_index, no_bins
+from ioplan_spdk.bdevperf.device_statistics import MixedHistogram, counters
 from ioplan_spdk.bdevperf.exits import why
 from ioplan_spdk.bdevperf.outcome import UnsoundTest, checked_outcome
+from ioplan_spdk.bdevperf.script import script_of
 from ioplan_spdk.bdevperf.ticks import (
     apportioned,
     dense,
+    mean_ns,
     printed,
     printed_jobs,
     shaped,
     within,
 )
+from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.polled_cpus import free_first, polled_cpus, shared_warning
 from ioplan_spdk.program import no_hugepages
 from ioplan_spdk.rpc.client import BadReply
@@ -162,3 +165,18 @@ def test_what_another_spdk_polls(tmp_path: Path) -> None:
     assert free_first((5, 4, 3, 2), polled) == (4, 2, 5, 3)
     assert shared_warning((4, 2), polled) == ""
     assert "process 100 polls CPU 5" in shared_warning((4, 5), polled)
+
+
+def test_a_histogram_that_was_switched_late_keeps_the_exact_mean() -> None:
+    """Then it has much of the other direction, which is taken out as well as can be."""
+    script = script_of(job(read_percent=50, read_only=False), SpdkOptions())
+    mixed = MixedHistogram(None, script)  # type: ignore[arg-type]
+    reads, writes = no_bins(), no_bins()
+    reads[bucket_index(10_000)] = writes[bucket_index(20_000)] = 1000
+    above = reads.copy()
+    above[bucket_index(20_300)] += 1000  # each takes longer above the layer
+    mixed._others = writes
+    own = mixed.own(above, CountsBuilder(ios=1000, sum_ns=10_000_000))
+    assert int(own.sum()) == 1000 and mixed.foreign_ios == 1000
+    assert mean_ns(own) == pytest.approx(10_000, rel=0.01)
+    assert "started late" in mixed.warning(1000) and mixed.warning(100_000) == ""
