@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib import import_module
 from itertools import islice, product
+from pathlib import Path
 from typing import Any
 
 import pytest
+from command import ioplan, plan_file
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct
@@ -295,3 +298,22 @@ def test_intervals_of_a_window_fill_it(every_ns: int) -> None:
     assert MIN_INTERVAL_NS <= job.interval_ns <= 10**9
     if every_ns > MIN_INTERVAL_NS:
         assert 0 <= parts * job.interval_ns - every_ns < parts
+
+
+def test_a_run_unfolds_its_plan_once_to_ask_and_once_to_do(
+    tmp_path: Path, store_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan of 10,000 runs would else take seconds more."""
+    walks: list[int] = []
+    planned = import_module(unfold.__module__).Unfolding
+    matrix = planned.matrix
+
+    def counted(unfolding: Any, number: int) -> Any:
+        walks.append(number)
+        return matrix(unfolding, number)
+
+    monkeypatch.setattr(planned, "matrix", counted)
+    plan = plan_file(tmp_path, 'test "A" { run random 4KiB 50/50 for 100ms }')
+    done = ioplan("run", plan, "--backend", "sim", "--create", "1GiB")
+    assert done.code == 0, done.err
+    assert walks == [0, 0]
