@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from command import ioplan, plan_file
 from figures import run
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from packed import unpacked_in
@@ -318,6 +318,7 @@ NUMBERS = st.integers(-(2**63), 2**63 - 1) | st.floats(
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
+@example([-(2**63), 2**63 - 1])
 def test_plain_json_is_json(value: Any) -> None:
     assert loaded(json.dumps(value).encode()) == value
 
