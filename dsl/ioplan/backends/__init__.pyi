@@ -1,4 +1,3 @@
-from ioplan.backends.backend import DEFAULTS as DEFAULTS
 from ioplan.backends.backend import AddressingBackend as AddressingBackend
 from ioplan.backends.backend import Availability as Availability
 from ioplan.backends.backend import Backend as Backend
@@ -18,7 +17,6 @@ from ioplan.backends.backend import WatchedDrive as WatchedDrive
 from ioplan.backends.backend import default_backend as default_backend
 from ioplan.backends.backend import find as find
 from ioplan.backends.backend import ignore_progress as ignore_progress
-from ioplan.backends.backend import names as names
 from ioplan.core.child import OwnedProcess as OwnedProcess
 from ioplan.core.context import Closing as Closing
 from ioplan.core.error_kinds import Cause as Cause

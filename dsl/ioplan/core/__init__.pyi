@@ -1,4 +1,3 @@
-from ioplan.core.child import OwnedProcess as OwnedProcess
 from ioplan.core.context import Closing as Closing
 from ioplan.core.error_kinds import Cause as Cause
 from ioplan.core.error_kinds import ClusterFault as ClusterFault

@@ -71,10 +71,7 @@ from ioplan.language.quantity import parse_quantity as parse_quantity
 from ioplan.language.quantity import size_text as size_text
 from ioplan.language.search.packages import SuiteError as SuiteError
 from ioplan.language.search.search_path import SearchPath as SearchPath
-from ioplan.language.spoken import COMMON as COMMON
-from ioplan.language.spoken import REPLAYS as REPLAYS
 from ioplan.language.spoken import VOCABULARY as VOCABULARY
-from ioplan.language.spoken import speaking as speaking
 from ioplan.language.statement_table import HOLE as HOLE
 from ioplan.language.statement_table import Statement as Statement
 from ioplan.language.syntax.builder import Builder as Builder
@@ -93,8 +90,6 @@ from ioplan.language.syntax.source import Source as Source
 from ioplan.language.syntax.source import Span as Span
 from ioplan.language.syntax.source import comments_of as comments_of
 from ioplan.language.syntax.source import without_comments as without_comments
-from ioplan.language.written_models import POSITIVE as POSITIVE
-from ioplan.language.written_models import SHARE as SHARE
 from ioplan.language.written_models import SIZE as SIZE
 from ioplan.language.written_models import TIME as TIME
 from ioplan.language.written_models import Bandwidth as Bandwidth

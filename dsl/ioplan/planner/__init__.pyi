@@ -1,4 +1,3 @@
-from ioplan.planner.bounds import Speeds as Speeds
 from ioplan.planner.bounds import between as between
 from ioplan.planner.estimate import Estimator as Estimator
 from ioplan.planner.estimate import with_repetitions as with_repetitions

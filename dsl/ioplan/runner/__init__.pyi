@@ -64,7 +64,6 @@ from ioplan.runner.state.stamps import StampFile as StampFile
 from ioplan.runner.state.state_ledger import is_session_target as is_session_target
 from ioplan.runner.state.state_ledger import proven as proven
 from ioplan.runner.state.state_ledger import target_key as target_key
-from ioplan.runner.telemetry.cpu_facts import listed as listed
 from ioplan.runner.telemetry.device_check import device_counts as device_counts
 from ioplan.runner.telemetry.disk import Disk as Disk
 from ioplan.runner.telemetry.disk import disk_of as disk_of

@@ -19,6 +19,5 @@ from ioplan.trace.prepared import READ as READ
 from ioplan.trace.prepared import WRITE as WRITE
 from ioplan.trace.prepared import Ios as Ios
 from ioplan.trace.prepared import Prepared as Prepared
-from ioplan.trace.prepared import numbers_at as numbers_at
 from ioplan.trace.prepared import write as write
 from ioplan.trace.rows import FUA as FUA

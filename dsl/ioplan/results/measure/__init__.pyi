@@ -1,14 +1,9 @@
 from ioplan.results.measure.consistency import consistent as consistent
 from ioplan.results.measure.consistency import faults as faults
 from ioplan.results.measure.decided import decide as decide
-from ioplan.results.measure.histogram import BITS as BITS
 from ioplan.results.measure.histogram import Histogram as Histogram
-from ioplan.results.measure.histogram import bucket_count as bucket_count
 from ioplan.results.measure.histogram import bucket_index as bucket_index
-from ioplan.results.measure.histogram import bucket_middle as bucket_middle
-from ioplan.results.measure.histogram import bucket_middles as bucket_middles
 from ioplan.results.measure.histogram import bucket_range as bucket_range
-from ioplan.results.measure.histogram import bucket_ranges as bucket_ranges
 from ioplan.results.measure.interval import PERCENTS as PERCENTS
 from ioplan.results.measure.interval import in_series as in_series
 from ioplan.results.measure.interval_counts import IntervalCounts as IntervalCounts
@@ -23,11 +18,8 @@ from ioplan.results.measure.steady_state import assess as assess
 from ioplan.results.measure.stretches import Stretch as Stretch
 from ioplan.results.measure.stretches import stretch as stretch
 from ioplan.results.measure.tally import READ_WRITE as READ_WRITE
-from ioplan.results.measure.tally import Bins as Bins
 from ioplan.results.measure.tally import CountsBuilder as CountsBuilder
-from ioplan.results.measure.tally import StreamCountsBuilder as StreamCountsBuilder
 from ioplan.results.measure.tally import clamp as clamp
 from ioplan.results.measure.tally import moved as moved
 from ioplan.results.measure.tally import no_bins as no_bins
-from ioplan.results.measure.wear import lambert_w as lambert_w
 from ioplan.results.measure.wear import steady_waf as steady_waf

@@ -1,5 +1,3 @@
-from ioplan.runner.guard.bare_drive import check_drive as check_drive
-from ioplan.runner.guard.bare_drive import check_lab as check_lab
 from ioplan.runner.guard.consent_list.drives import drives_of as drives_of
 from ioplan.runner.guard.consent_list.read import MAX_BYTES as MAX_BYTES
 from ioplan.runner.guard.consent_list.read import ConsentList as ConsentList
@@ -10,8 +8,6 @@ from ioplan.runner.guard.consent_list.signed import consented_plan as consented_
 from ioplan.runner.guard.consent_list.signed import key_path as key_path
 from ioplan.runner.guard.consent_list.signed import make_key as make_key
 from ioplan.runner.guard.consent_list.signed import sign as sign
-from ioplan.runner.guard.drive import FileDrive as FileDrive
-from ioplan.runner.guard.drive import JoinedDrive as JoinedDrive
 from ioplan.runner.guard.errors import ConsentError as ConsentError
 from ioplan.runner.guard.guard import no_entry_text as no_entry_text
 from ioplan.runner.guard.known_content import KILLED as KILLED
