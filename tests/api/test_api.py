@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import nbformat
 import pytest
 from command import ioplan as command
-from command import plan_file
+from command import plan_file, program
 from nbclient import NotebookClient
 from paths import ROOT
 
@@ -158,8 +157,7 @@ def test_importing_it_loads_nothing() -> None:
 
 def printed_by(*words: str | Path, cwd: Path | None = None) -> str:
     """What another Python prints, whatever its exit code."""
-    command = [sys.executable, *words]
-    done = subprocess.run(command, check=False, cwd=cwd, capture_output=True, text=True)
+    done = program(sys.executable, *words, cwd=cwd)
     assert not done.stderr, done.stderr
     return done.stdout
 

@@ -11,7 +11,6 @@ import json
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import plan_file
+from command import plan_file, program
 from netlab import NEEDS_NETNS, PORT, NetLab, Place, netlab, wait_for
 
 from ioplan.results.store import COLUMNS, COUNTED, Store
@@ -236,8 +235,7 @@ def test_client_worker_scheduler_and_a_lane_are_killed(
 
 def test_who_has_no_key_is_turned_away(lab: NetLab) -> None:
     at = (lab.coordinator.address, str(PORT))
-    command = lab.coordinator.command(sys.executable, "-c", STRANGER, *at)
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = program(*lab.coordinator.command(sys.executable, "-c", STRANGER, *at))
     assert "certificate required" in done.stderr.lower()
 
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command import program
 from msgspec import Struct
 from sight import ELSEWHERE
 
@@ -52,9 +53,8 @@ def marked(test: Any, marks: Iterable[pytest.MarkDecorator]) -> Any:
 
 def tell(*command: str | Path) -> str:
     """Run a program; what it says on standard output."""
-    words = [str(word) for word in command]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"{words}: {done.stderr}{done.stdout}"
+    done = program(*command)
+    assert done.returncode == 0, f"{done.args}: {done.stderr}{done.stdout}"
     return done.stdout.strip()
 
 
@@ -111,13 +111,9 @@ def remove_partition(device: Path, number: int, patience_s: float = 30) -> None:
     """It is busy while any program looks at the disks of the machine."""
     command = ["delpart", str(device), str(number)]
     deadline_s = time.monotonic() + patience_s
-    while (done := _quietly(command)).returncode:
+    while (done := program(*command)).returncode:
         assert time.monotonic() < deadline_s, f"{command}: {done.stderr}"
         time.sleep(0.05)
-
-
-def _quietly(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @contextmanager
