@@ -174,6 +174,14 @@ def test_a_lie_is_told_with_both_figures(lie: str, tmp_path: Path) -> None:
 
 
 @needs_root
+def test_trims_of_a_device_without_nowait_are_done(tmp_path: Path) -> None:
+    """Linux 6.18 ends them with EOPNOTSUPP where they are not to wait."""
+    with zram(BYTES) as device, opened("io_uring", device, tmp_path) as drive:
+        trims = asked_of(drive.facts, JOBS["trims"], run_ns=2 * 10**8)
+        assert warnings_of(drive, trims) == ()
+
+
+@needs_root
 def test_on_zram_a_lie_is_found_too(tmp_path: Path) -> None:
     with zram(BYTES) as device, opened("io_uring", device, tmp_path) as drive:
         asked = asked_of(drive.facts, WRITES, limit_bytes=32 << 20)

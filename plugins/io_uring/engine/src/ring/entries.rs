@@ -22,8 +22,10 @@ pub struct Entries {
     write_buffers_at: usize,
     fixed_buffers: bool,
     bare: Sqe,
-    /// By the places of the targets: what an entry names the file by, and its kind.
-    files: Box<[(i32, TargetKind)]>,
+    /// By the places of the targets: what an entry names the file by.
+    files: Box<[i32]>,
+    /// By the places of the targets: a discard without its extent.
+    discards: Box<[Sqe]>,
 }
 
 impl Entries {
@@ -37,17 +39,16 @@ impl Entries {
         fixed: Fixed,
     ) -> Self {
         let file = |(at, target): (usize, &Arc<Target>)| {
-            let fd = if fixed.file {
+            if fixed.file {
                 at as i32
             } else {
                 target.io_fd()
-            };
-            (fd, target.kind)
+            }
         };
         let files: Box<[_]> = targets.iter().enumerate().map(file).collect();
         let bare = Sqe {
             flags: if fixed.file { SQE_FIXED_FILE } else { 0 },
-            fd: files[0].0,
+            fd: files[0],
             ..Sqe::default()
         };
         let transfer = |buffer: usize| {
@@ -60,7 +61,12 @@ impl Entries {
                 ..bare
             }
         };
+        let discards = files.iter().zip(targets).map(|(&fd, target)| Sqe {
+            fd,
+            ..discard(target, bare)
+        });
         Self {
+            discards: discards.collect(),
             transfers: (0..buffers.count()).map(transfer).collect(),
             write_buffers_at,
             fixed_buffers: fixed.buffers,
@@ -90,7 +96,7 @@ impl Entries {
     pub fn special(&self, buffer: usize, op: &Op) -> Sqe {
         let usual = self.transfers[buffer];
         Sqe {
-            fd: self.files[op.target as usize].0,
+            fd: self.files[op.target as usize],
             op_flags: if op.fua { WRITE_DSYNC } else { usual.op_flags },
             ..usual
         }
@@ -122,25 +128,38 @@ impl Entries {
     }
 
     pub fn discard(&self, op: &Op) -> Sqe {
-        let (fd, kind) = self.files[op.target as usize];
-        match kind {
-            TargetKind::Block => Sqe {
-                fd,
-                opcode: OP_URING_CMD,
-                off: BLOCK_URING_CMD_DISCARD,
+        let entry = self.discards[op.target as usize];
+        if entry.opcode == OP_URING_CMD {
+            Sqe {
                 addr: op.offset_bytes,
                 addr3: op.size_bytes,
-                ..self.bare
-            },
-            _ => Sqe {
-                fd,
-                opcode: OP_FALLOCATE,
+                ..entry
+            }
+        } else {
+            Sqe {
                 off: op.offset_bytes,
                 addr: op.size_bytes,
-                len: PUNCH as u32,
-                ..self.bare
-            },
+                ..entry
+            }
         }
+    }
+}
+
+/// The kernel tries a block device's discard without waiting. Where the driver has no NOWAIT
+/// (zram), that ends with EOPNOTSUPP and is not tried again: there a kernel thread does it.
+fn discard(target: &Target, bare: Sqe) -> Sqe {
+    match target.kind {
+        TargetKind::Block => Sqe {
+            opcode: OP_URING_CMD,
+            off: BLOCK_URING_CMD_DISCARD,
+            flags: bare.flags | if target.nowait() { 0 } else { SQE_ASYNC },
+            ..bare
+        },
+        _ => Sqe {
+            opcode: OP_FALLOCATE,
+            len: PUNCH as u32,
+            ..bare
+        },
     }
 }
 

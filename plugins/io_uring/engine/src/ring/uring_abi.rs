@@ -11,6 +11,8 @@ pub const OP_WRITE: u8 = 23;
 pub const OP_URING_CMD: u8 = 46;
 
 pub const SQE_FIXED_FILE: u8 = 1 << 0;
+/// A kernel thread does it, which may wait.
+pub const SQE_ASYNC: u8 = 1 << 4;
 /// In `op_flags` of OP_URING_CMD.
 pub const URING_CMD_FIXED: u32 = 1 << 0;
 pub const FSYNC_DATASYNC: u32 = 1 << 0;
