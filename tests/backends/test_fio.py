@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -260,6 +261,34 @@ def test_reads_that_come_back_empty_end_the_run(tmp_path: Path) -> None:
     assert isinstance(event, Failure) and event.cause == "device-error"
     assert "moved only" in event.message
     assert time.monotonic() - began < 30
+
+
+@needs_root
+@pytest.mark.parametrize("met", ["an error", "reads of no byte"])
+def test_a_device_that_is_gone_has_one_message(met: str, tmp_path: Path) -> None:
+    """fio meets the error in the moment before the size is 0, unless it is stopped."""
+    file, size_bytes = filled(tmp_path / "disk.bin", 4 * MIB), 4 * MIB
+    wanted = job(
+        stream(region_end_bytes=size_bytes),
+        capacity_bytes=size_bytes,
+        run_ns=SECOND_NS // 2,
+    )
+    with loop_device(file) as device:
+        drive = FioBackend().open(TargetRequest(path=str(device)))
+        named = wanted.model_copy(update={"target": str(device)})
+        with drive.start(named) as execution:
+            fio = execution.process.popen
+            for event in execution:
+                if isinstance(event, Progress):
+                    if met == "reads of no byte":
+                        fio.send_signal(signal.SIGSTOP)
+                        time.sleep(0.02)
+                    os.truncate(file, 0)
+                    subprocess.run(["losetup", "-c", device], check=True)
+                    fio.send_signal(signal.SIGCONT)
+        drive.close()
+    assert isinstance(event, Failure) and event.cause == "device-error"
+    assert event.message.startswith(f"{device} is gone: ")
 
 
 @pytest.mark.long_but_first

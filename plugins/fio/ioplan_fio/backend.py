@@ -64,7 +64,7 @@ class FioDrive(FileDrive):
             raise BackendError("the job has no end: give a time, bytes or passes")
         self.runs += 1
         files = RunFiles.of(self.folder, self.runs)
-        return FioExecution(self.program, job, self.settings, files, self.target.fd)
+        return FioExecution(self.program, job, self.settings, files, self.target)
 
 
 class FioBackend:

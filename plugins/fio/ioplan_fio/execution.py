@@ -22,12 +22,14 @@ from ioplan.backends import (
     OwnedProcess,
     Progress,
     Started,
+    Target,
     counted,
 )
 from ioplan_fio.document import GarbledError, Splitter
 from ioplan_fio.faults import (
     STOPPED_EMPTY,
     EmptyReads,
+    removal,
     run_failure,
     thread_mismatch,
     unreadable_output,
@@ -152,12 +154,13 @@ class FioExecution(Closing):
         job: Job,
         settings: Settings,
         files: RunFiles,
-        held_fd: int | None = None,
+        target: Target | None = None,
     ) -> None:
-        """`held_fd` is the target that was checked and is locked. fio opens that, by
-        a job file on its stdin; the one that is kept has the name in its place."""
+        """`target` was checked and is locked. fio opens its descriptor, by a job file
+        on its stdin; the one that is kept has the name in its place."""
+        held_fd = target.fd if target else None
         self.program, self.job, self.settings = program, job, settings
-        self.files, self._limit_reached = files, False
+        self.files, self.target, self._limit_reached = files, target, False
         self._empty_reads = EmptyReads(job)
         self.opened = _job_on_descriptor(job, settings, held_fd)
         self.gate: StartGate | None = None
@@ -264,7 +267,11 @@ class FioExecution(Closing):
             return self._unreadable("its last document is cut off")
         stopped = self.process.stopped
         found = run_failure(self.job, timeline.last, code, messages, stopped)
-        return found or (STOPPED_EMPTY if self._empty_reads.found else None)
+        found = found or (STOPPED_EMPTY if self._empty_reads.found else None)
+        is_error = found and found.cause == "device-error"
+        if is_error and self.target and self.target.is_gone:
+            return removal(self.job.target)
+        return found
 
     def _unreadable(self, reason: str) -> Failure:
         return unreadable_output(f"fio {self.program.version_text}", reason)

@@ -116,6 +116,15 @@ STOPPED_EMPTY = Failure(
 )
 
 
+def removal(target: str) -> Failure:
+    """Whatever fio met first: reads of no byte, or an error."""
+    return Failure(
+        cause="device-error",
+        message=f"{target} is gone: it failed or was unplugged; see the kernel's log "
+        "(dmesg) for the device's own words",
+    )
+
+
 def _first_error(report: LiveReport, messages: str) -> Failure | None:
     number = next((job.error for job in report.jobs if job.error), 0)
     if not number:

@@ -134,6 +134,19 @@ class Target:
                 TargetFault.REPLACED,
             )
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether it was a device that has been removed, or has no size any more, with
+        which a removal begins."""
+        try:
+            status = os.fstat(self.fd)
+            is_block = stat.S_ISBLK(status.st_mode)
+            return is_block and not Device.numbered(status.st_rdev).disk.size_bytes
+        except NoDevice:
+            return True
+        except OSError:
+            return False
+
     def close(self) -> None:
         """Unlock it; further calls do nothing.
 
