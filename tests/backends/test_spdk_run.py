@@ -10,8 +10,10 @@ import sys
 import tempfile
 import threading
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import paths
 import pytest
@@ -365,6 +367,17 @@ def test_after_a_bad_run_there_is_a_new_one(transcript: str, tmp_path: Path) -> 
     asked = job(**{**LONG_MIX, "run_ns": 2 * SECOND_NS})
     pid, last = run_on(opened(stand_in(tmp_path, transcript)), asked)
     assert isinstance(last, Failure) and not is_running(pid)
+
+
+def test_a_device_that_has_no_room_names_the_option(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SPDK says no more than ENOMEM, for example of 256 MiB without hugepages."""
+    client = "ioplan_spdk.rpc.client"
+    error = import_module(client).RpcError("bdev_malloc_create", -12, "ENOMEM")
+    monkeypatch.setattr(f"{client}.Client.call", Mock(side_effect=error))
+    (failure,) = ran(stand_in(tmp_path, "rpc/H_SIGTERM"), job())
+    assert "--option memory_mib=1024" in failure.message, failure
 
 
 def test_a_stopped_run_ends_its_process(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ ROOMS = {
     "report": Room(RESULTS, "report", "report"),
     "cli": Room("dsl/ioplan", "cli", COMMANDS),
     "importer": Room("plugins", "importer", "importer"),
-    "lab": Room("plugins", "lab", "cluster desk"),
+    "lab": Room("plugins", "lab", "lab"),
     "records": Room("dsl/ioplan", "records", "runner share store"),
     "trace": Room("dsl/ioplan", "trace", "trace"),
     "fio": Room("plugins", "fio", "backends"),

@@ -109,7 +109,7 @@ class TestWords:
             ("plan p --scale-time 0.5", {"scale_time": 0.5}),
             ("crosscheck p --backends a,b --rounds 7", {"rounds": 7}),
             ("compare -h", {"help": True}),
-            ("lab unit --lab x --help", {"help": True}),
+            ("lab worker --lab x --help", {"help": True}),
         ],
     )
     def test_options_stand_anywhere_and_in_every_usual_form(
@@ -199,8 +199,6 @@ class TestHelp:
 
     def test_what_is_hidden_is_not_shown(self) -> None:
         assert "--lane" not in ioplan("run", "--help").out
-        assert "join" not in ioplan("lab", "--help").out.split()
-        assert "--scheduler" in ioplan("lab", "worker", "--help").out
 
     def test_into_a_pipe_it_has_no_colours(self) -> None:
         assert "\x1b" not in ioplan("--help").out
@@ -244,11 +242,11 @@ class TestCompletion:
             ("ioplan ch", ["check"]),
             ("ioplan re", ["resume", "report"]),
             ("ioplan --", ["--version", "--install-completion", "--show-completion", "--help"]),
-            ("ioplan run --s", ["--set", "--scale-time", "--sim", "--store", "--skip-missing"]),
+            ("ioplan run --s", ["--set", "--scale-time", "--sim", "--store"]),
             ("ioplan run --set a=1 --pro", ["--profile"]),
-            ("ioplan lab ch", ["check"]),
-            ("ioplan lab consent ", ["key", "drives", "sign", "show"]),
-            ("ioplan lab unit h1 --l", ["--lab"]),
+            ("ioplan lab ca", ["cancel"]),
+            ("ioplan lab consent ", ["key", "sign", "show"]),
+            ("ioplan lab worker --l", ["--lab"]),
             ("ioplan run --target ", []),
             ("ioplan run --target --s", []),
             ("ioplan run --lan", []),

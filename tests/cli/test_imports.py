@@ -81,10 +81,9 @@ FORBIDDEN: dict[str, tuple[set[str], dict[str, str]]] = {
     "check broken.ioplan": (NOT_TO_CHECK, {}),
     f"fmt --check {DEMO}": (NOT_TO_CHECK, {}),
     "fmt --check broken.ioplan": (NOT_TO_CHECK, {}),
-    f"plan {DEMO}": ({"jinja2", "plotext", "psycopg", "distributed"}, {}),
+    f"plan {DEMO}": ({"jinja2", "plotext", "psycopg"}, {}),
     "run plan.ioplan --backend sim --create 1MiB --quiet --store s.db": (
-        {"distributed", "dask", "jinja2", "psycopg", "rich.live", "rich.progress"}
-        | {"ioplan_lab.cluster"},
+        {"jinja2", "procrastinate", "psycopg", "rich.live", "rich.progress"},
         {},
     ),
 }

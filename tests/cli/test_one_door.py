@@ -81,8 +81,8 @@ def _write_lab(folder: Path, stack: ExitStack) -> None:
     admins = ioplan("lab", "consent", "key", "--name", "ada").out
     target = f"[targets.a]\nbacking_file = {json.dumps(str(image))}\nwritable = true\n"
     (folder / "lab.toml").write_text(f'name = "attic"\n{target}{admins}')
-    call = ("lab", "consent", "drives", "a", "--lab", "lab.toml", "-o", "d.json")
-    succeed(*call)
+    drives = succeed("targets", "--json", "--lab", "lab.toml").out
+    (folder / "d.json").write_text(drives)
 
 
 LAB = ("--lab", "lab.toml")
@@ -102,7 +102,6 @@ CALLS: dict[tuple[str, str], tuple[str, ...]] = {
     ("model", "output"): ("tr.csv", "--not-simulated", "-o", OUT),
     ("device log", "parquet"): ("io.log", "--parquet", OUT),
     ("device start", "log"): ("script.toml", "-o", "device", "--log", OUT),
-    ("lab consent drives", "output"): ("a", *LAB, "-o", OUT),
     ("lab consent sign", "output"): (
         *("d.json", "--until", "7d", "--any-plan"),
         *(*LAB, "-o", OUT),
@@ -111,7 +110,7 @@ CALLS: dict[tuple[str, str], tuple[str, ...]] = {
 """A call of each, which but for its file would work."""
 FOREIGN = {("fio", "--output"): ("--output=OUT", "job.fio", "--backend", "sim")}
 """What the table cannot know: another program's options."""
-ON_ROOT = ("trace record", "lab consent drives", "lab consent sign")
+ON_ROOT = ("trace record", "lab consent sign")
 
 
 def test_the_table_says_all_that_is_written() -> None:
@@ -444,7 +443,7 @@ COMMANDS = (
     *("dsl/ioplan/results/report", "dsl/ioplan/results/exports"),
     *("dsl/ioplan/results/share", "dsl/ioplan/results/history"),
     *("plugins/editor", "plugins/importer", "plugins/witness"),
-    "plugins/lab/ioplan_lab/commands",
+    *("plugins/lab/ioplan_lab/commands.py", "plugins/lab/ioplan_lab/people"),
 )
 """Where commands are, and what writes for them."""
 APART = {
@@ -456,6 +455,10 @@ APART = {
     ): "the same",
     ("dsl/ioplan/results/report/html/browser.py", "picture"): "the same",
     ("plugins/witness/ioplan_witness/device.py", "Device"): "a device's control file",
+    (
+        "plugins/lab/ioplan_lab/people/watch.py",
+        "remember",
+    ): "what was last seen of a job, in the state folder",
 }
 """The functions of commands that write without the door, and what."""
 
@@ -511,9 +514,16 @@ OWN = {
     "dsl/ioplan/runner/guard/purge/purge.py": "the target, to prove a purge; a pipe to a purge's program",
     "dsl/ioplan/results/store/session_folder.py": "the lock of a session's own folder",
     "dsl/ioplan/results/store/sqlite.py": "a new file for a store that was removed",
-    "plugins/lab/ioplan_lab/desk/queue/runner.py": "the lock of the desk's own folder",
-    "plugins/lab/ioplan_lab/desk/start/consents.py": "the desk's own folder",
-    "plugins/lab/ioplan_lab/desk/database.py": "the desk's own database",
+    "plugins/lab/ioplan_lab/here/own_postgres.py": "its own data folder",
+    "plugins/lab/ioplan_lab/here/up.py": "the lab of this host, in the state folder",
+    "plugins/lab/ioplan_lab/host/clock.py": "the clock, in the folder of drive jobs",
+    "plugins/lab/ioplan_lab/host/folder.py": "a drive job's own folder",
+    "plugins/lab/ioplan_lab/host/hook.py": "its mark, in a drive job's own folder",
+    "plugins/lab/ioplan_lab/host/keeper.py": "locks in the folder of drive jobs",
+    "plugins/lab/ioplan_lab/host/process.py": "a temporary folder, for a rehearsal",
+    "plugins/lab/ioplan_lab/host/worker.py": "the worker's lock, in the folder of drive jobs",
+    "plugins/lab/ioplan_lab/together/participant.py": "the session's own folder",
+    "plugins/lab/ioplan_lab/people/watch.py": "what was last seen of a job, in the state folder",
     "dsl/ioplan/results/store/delivery/outbox.py": "the outbox, beside the store",
     "dsl/ioplan/results/store/delivery/sender.py": "the outbox, beside the store",
     "dsl/ioplan/results/store/database.py": "the store's reserve, beside it",
@@ -521,18 +531,7 @@ OWN = {
     "dsl/ioplan/records/session_id.py": "the last id, in the state folder",
     "dsl/ioplan/runner/session/signature.py": "the user's key, in the state folder",
     "dsl/ioplan/runner/host/ledger.py": "the known settings of the kernel; the lock of what was set, in the state folder",
-    "plugins/lab/ioplan_lab/cluster/adopt/adoption.py": "a tar in memory",
-    "plugins/lab/ioplan_lab/cluster/jobs/locks.py": "locks in the folder of lanes",
-    "plugins/lab/ioplan_lab/cluster/jobs/clock_file.py": "beside the lanes",
-    "plugins/lab/ioplan_lab/workers/lane.py": "a temporary folder, for a rehearsal",
-    "plugins/lab/ioplan_lab/cluster/jobs/lane_folder.py": "a lane's own folder",
-    "plugins/lab/ioplan_lab/cluster/jobs/job.py": "a job's own folder",
-    "plugins/lab/ioplan_lab/cluster/jobs/reporting.py": "in the folder of lanes",
-    "plugins/lab/ioplan_lab/cluster/hosts/own_postgres.py": "its own data folder",
-    "plugins/lab/ioplan_lab/cluster/hosts/service.py": "lock and log of a service",
     "dsl/ioplan/runner/guard/consent_list/signed.py": "an admin's key, made once",
-    "plugins/lab/ioplan_lab/cluster/sync/messages.py": "a pipe",
-    "plugins/lab/ioplan_lab/cluster/sync/participant.py": "the session's own folder",
     "plugins/testing/ioplan_testing/test_words.py": "the kit's own temporary folder",
     "plugins/importer/ioplan_importer/proof/prove.py": "a temporary folder, for fio",
     "plugins/importer/ioplan_importer/trace_model/simulated.py": "a temporary folder",
@@ -548,7 +547,6 @@ OWN = {
     "plugins/witness/ioplan_witness/device.py": "the control file of a device",
     "plugins/fio/ioplan_fio/run_files.py": "the session's own folder",
     "plugins/fio/ioplan_fio/replayed.py": "the session's own folder",
-    "plugins/lab/ioplan_lab/cluster/jobs/traces.py": "a lane's own folder",
     "plugins/fio/ioplan_fio/execution.py": "a temporary file without a name",
     "plugins/spdk/ioplan_spdk/bdevperf/execution.py": "the session's own folder",
     "plugins/spdk/ioplan_spdk/bdevperf/session.py": "the session's own folder",

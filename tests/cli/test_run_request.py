@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from paths import ROOT
 from run_requests import full_request
 from sessions import session
 
+from ioplan.cli import requested_plan
 from ioplan.cli.commands.resume import ResumeOptions, _call
 from ioplan.cli.commands.share.unbundle import ONLY_HERE, _with_values
 from ioplan.cli.interface.runs import RUN_COMMANDS
@@ -21,13 +23,9 @@ from ioplan.records import Resolved, RunRequest, Session
 from ioplan.records.run_request import OPTIONS
 from ioplan.results import Bundled, members_of, sessions_of
 from ioplan.results.share.contents import LOCAL
-from ioplan.results.store import Store
-from ioplan.runner import Lab, signed
-from ioplan_lab import DeskError, LaneCall, LaneFolder, lane_folders, lanes_root
-from ioplan_lab.commands.jobs.start import _common
-from ioplan_lab.desk.queue.entry import NOT_QUEUED, queueable
-from ioplan_lab.desk.start.start_form import IN_FORM, form_fields, start_form_of
-from ioplan_lab.interface.queue import OWN_WORDS, RUN_WORDS
+from ioplan.results.store import Store, default_path
+from ioplan.runner import signed
+from ioplan_lab import JobFolder, drive_jobs_root, submission
 
 TABLE = ROOT / "dsl/ioplan/cli/interface/request_options.py"
 HEAD = '''"""Options of a request: `pytest --renew` writes them, from RunRequest's fields.
@@ -92,7 +90,12 @@ ONCE = {
     "within": "what there was no time for is measured",
 }
 """What `resume` does not take up, and why."""
-LANES_OWN = {"lab": "each host has its own lab file"}
+QUEUED = {
+    "lab": "each host has its own lab file",
+    "targets": "drives of hosts, which the job names itself",
+    "person": "who has logged in",
+}
+"""What a job of the lab does not take up from a request, and why."""
 
 
 def differing(one: RunRequest, other: RunRequest) -> set[str]:
@@ -115,15 +118,44 @@ def in_resume(folder: Path) -> RunRequest:
     return call.request
 
 
-def in_a_lane(folder: Path) -> RunRequest:
-    texts: dict[str, Any] = {"plan": "p", "files": {}, "lab": "", "target": "t"}
-    made = LaneCall(job="j", session="j-1", request=_common(FULL), **texts)
-    return LaneCall.model_validate_json(made.model_dump_json()).request
+def in_the_queue(folder: Path) -> RunRequest:
+    plan = requested_plan(plan_file(folder, PLAN), RunRequest())
+    made = submission("j", plan, FULL, [{"host": "h1", "name": "a"}])
+    return RunRequest.model_validate_json(json.dumps(made["request"]))
 
 
-def in_the_form(folder: Path) -> RunRequest:
-    texts = {one.name: [one.text] for one in form_fields(FULL)}
-    return start_form_of(texts, Lab()).request
+def in_a_drive_job(folder: Path) -> RunRequest:
+    """Of this host: with all that `run` takes for several targets."""
+    lab, plan = folder / "lab.toml", plan_file(folder, IN_FULL)
+    lab.write_text(LAB)
+    asked = FULL.model_copy(update={**OWN, "lab": lab, "targets": ("a",)})
+    words = [word for name in FIELDS for word in words_of(name, getattr(asked, name))]
+    succeed("run", plan, "--detach", *words)
+    (file,) = drive_jobs_root(default_path()).glob("*/*/call.json")
+    folder = file.parent
+    while not JobFolder(folder).state().ended:
+        time.sleep(0.05)
+    told = RunRequest.model_validate_json((folder / "request.json").read_bytes())
+    assert JobFolder(folder).call().request == told
+    return told.model_copy(update={name: getattr(FULL, name) for name in OWN})
+
+
+OWN: dict[str, Any] = {"lab": None, "targets": (), "baseline": None, "backend": "sim"}
+"""What names something that has to be there."""
+IN_FULL = """param other = 2
+profile other { other = 3 }
+test "other=1" { run random 4KiB 100/0, qd other for 400ms }
+"""
+
+
+def words_of(name: str, value: Any) -> list[str]:
+    """A field as words of the command line."""
+    if value in (None, False, ()):
+        return []
+    if value is True:
+        return [OPTIONS[name].name]
+    values = value if isinstance(value, tuple) else (value,)
+    return [word for one in values for word in (OPTIONS[name].name, str(one))]
 
 
 def in_a_bundle(folder: Path) -> RunRequest:
@@ -136,15 +168,21 @@ PLACES: dict[Callable[[Path], RunRequest], set[str]] = {
     lambda _: RunRequest(): FIELDS,
     in_a_store: set(),
     in_resume: {*ONCE},
-    in_a_lane: {*LANES_OWN},
-    lambda _: queueable(FULL): {*NOT_QUEUED},
-    in_the_form: {"targets", *NOT_QUEUED},
+    in_the_queue: {*QUEUED},
+    in_a_drive_job: set(),
     in_a_bundle: {*LOCAL},
 }
 """Where a request is kept or told, and what is not that place's."""
 
 
-@pytest.mark.parametrize("place", PLACES)
+PARAMETERS = [
+    pytest.param(place, marks=[pytest.mark.slow] * (place is in_a_drive_job))
+    for place in PLACES
+]
+
+
+@pytest.mark.usefixtures("store_path")
+@pytest.mark.parametrize("place", PARAMETERS)
 def test_each_field_is_there(
     place: Callable[[Path], RunRequest], tmp_path: Path
 ) -> None:
@@ -154,9 +192,6 @@ def test_each_field_is_there(
 def test_each_field_has_its_words() -> None:
     run = next(one for one in RUN_COMMANDS if one.name == "run")
     assert {one.key for one in run.parameters} >= FIELDS
-    assert {one.key for one in RUN_WORDS} == FIELDS - {*OWN_WORDS}
-    assert {*OWN_WORDS} == {"targets", *NOT_QUEUED}
-    assert {*IN_FORM} == FIELDS - {"targets", *NOT_QUEUED}
 
 
 def test_a_run_of_a_bundle_takes_up_what_is_not_its_host_s() -> None:
@@ -165,11 +200,6 @@ def test_a_run_of_a_bundle_takes_up_what_is_not_its_host_s() -> None:
     again = _with_values(RunRequest(), found, Path("p.ioplan"))
     taken = FIELDS - ONLY_HERE - {"settings"}  # those are its params, by name
     assert differing(again, RunRequest()) == taken
-
-
-def test_a_queue_takes_no_program_of_its_host() -> None:
-    with pytest.raises(DeskError, match="takes no path"):
-        queueable(RunRequest(options=("path=/tmp/x",)))
 
 
 # what a person says, done
@@ -222,26 +252,13 @@ def test_an_option_works_in_run_and_in_resume(tmp_path: Path, store_path: Path) 
 
 
 @pytest.mark.slow
-def test_an_option_works_in_a_lane(tmp_path: Path, store_path: Path) -> None:
+def test_an_option_works_in_a_drive_job(tmp_path: Path, store_path: Path) -> None:
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
     lab.write_text(LAB)
     words = (*WORDS, "--option", drive(tmp_path))
     succeed("run", plan, "--lab", lab, "--target", "both", *words)
     found = check_done(store_path)
     assert found.job and "own" in found.resolved.drive_file
-
-
-@pytest.mark.long
-def test_an_option_works_in_the_queue(tmp_path: Path, store_path: Path) -> None:
-    lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
-    lab.write_text(LAB)
-    add = ("lab", "queue", "add", plan, "--lab", lab, "--target", "a", *WORDS)
-    assert ioplan(*add).code == ioplan(*add, "--option", "of=none").code == 0
-    succeed("lab", "queue", "work", "--once", "--lab", lab)
-    assert check_done(store_path).request.target == "a"
-    states = [LaneFolder(one.path).state() for one in lane_folders(lanes_root())]
-    assert sorted(one.status for one in states) == ["ok", "refused"]
-    assert any("has no option 'of'" in one.message for one in states)
 
 
 @pytest.mark.parametrize("word", ["soon", "1ms", "2h", "4KiB"])
@@ -280,7 +297,7 @@ def test_names_and_groups_are_one_group(tmp_path: Path, store_path: Path) -> Non
     done = ioplan(
         "run", plan, "--target", "b", "--target", "both", "--target", "b", *sim
     )
-    assert done.code == 0 and "2 lanes" in done.out, done.err
+    assert done.code == 0 and "2 drive jobs" in done.out, done.err
     assert targets_of(store_path) == ["a", "b"]
 
 
@@ -303,18 +320,4 @@ def test_of_several_targets_each_must_be_one(
     words = [word for one in targets for word in ("--target", one)]
     create = ("--create", "8MiB") if "/" in targets[-1] else ()
     refuse(text, "run", plan, "--lab", lab, *words, *create)
-    assert not lane_folders(lanes_root())
-
-
-def test_an_entry_of_the_queue_has_several_targets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, PLAN)
-    lab.write_text(f'{LAB}[targets.b]\npath = "/sim/b"\n')
-    add = ("lab", "queue", "add", plan, "--lab", lab, "--target", "b", "--target")
-    assert ioplan(*add, "both").code == 0
-    assert ioplan(*add, "c").code == 2
-    done = ioplan("lab", "queue", "list", "--lab", lab, "--json")
-    found = json.loads(done.out)
-    assert (found["target"], found["drives"]) == ("b, both", ["b", "a"])
+    assert not drive_jobs_root(store_path).exists()

@@ -10,7 +10,7 @@ from statistics import fmean, variance
 
 import pytest
 
-from ioplan import ClusterFault, CommandFault, ExplainedError, metric_text
+from ioplan import CommandFault, ExplainedError, metric_text
 from ioplan.cli import Command
 from ioplan.cli.app import call_command
 from ioplan.core.statistics.shared_variance import (
@@ -20,8 +20,6 @@ from ioplan.core.statistics.shared_variance import (
     moderated,
     trigamma,
 )
-from ioplan_lab.cluster.adopt.lab_entries import with_entries
-from ioplan_lab.desk.schedules.schedule import next_time
 
 EULER = 0.5772156649015329
 
@@ -71,18 +69,6 @@ def test_equal_variances_are_known_for_certain() -> None:
 @pytest.mark.parametrize(
     ("package", "call", "text", "kind"),
     [
-        (
-            "cronsim",
-            lambda: next_time("0 2 * * *", "UTC", "2026-01-01T00:00:00.000+00:00"),
-            ("schedules need cronsim", "serve"),
-            CommandFault.USAGE,
-        ),
-        (
-            "tomlkit",
-            lambda: with_entries("", "hosts", {"h1": {"user": "root"}}),
-            ("a lab file is changed with tomlkit", "lab"),
-            ClusterFault.MISSING_PACKAGE,
-        ),
         (
             "sched",
             lambda: call_command(Command("up", "", "sched:scheduler", extra="lab"), {}),

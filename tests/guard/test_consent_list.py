@@ -18,7 +18,7 @@ from ioplan import TargetFault
 from ioplan.cli.inputs import checked_plan
 from ioplan.cli.targets.consents import listed_words
 from ioplan.runner import Lab
-from ioplan.runner.guard import drives_of, make_key, read_list, sign, signed_list
+from ioplan.runner.guard import drives_of, make_key, read_list, sign
 from ioplan.runner.guard.consent_list.signed import (
     consented_plan,
     is_signed_by,
@@ -281,11 +281,3 @@ def test_a_run_takes_the_list_and_the_guard_stays(
         tell("mkfs.ext4", "-q", "-F", device)
         data = ioplan(*run, signed, "--target", "one")
         assert (data.code, "ext4" in data.err) == (2, True), data.err
-
-
-def test_others_use_only_a_signed_list(desk: Desk) -> None:
-    text = json.dumps(desk.signed())
-    assert signed_list(text, desk.lab, desk.plan).signed
-    for unsigned in (json.dumps([row()]), "[", '"S1"'):
-        with refused(TargetFault.CONSENT_LIST, "the consent list|it is no signed"):
-            signed_list(unsigned, desk.lab, desk.plan)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +25,6 @@ from ioplan.runner import (
     HostSettings,
     Tree,
     disk_of,
-    for_host,
     prepared_host,
     read_lab,
     restore,
@@ -303,16 +301,8 @@ def test_a_link_is_not_followed(tree: Tree, tmp_path: Path) -> None:
     assert other.read_text() == "0"
 
 
-def test_a_host_has_its_own_keys_over_the_labs(tmp_path: Path) -> None:
+def test_a_key_that_there_is_not_is_named(tmp_path: Path) -> None:
     path = tmp_path / "lab.toml"
-    path.write_text(
-        '[prepare]\ngovernor = "performance"\nnomerges = 2\n'
-        '[hosts.h1]\n[hosts.h1.prepare]\nnomerges = 1\nscheduler = "none"\n[hosts.h2]\n'
-    )
-    lab = read_lab(path)
-    own = {"governor": "performance", "nomerges": 1, "scheduler": "none"}
-    assert for_host(lab, "h1").prepare == HostSettings.model_validate(own)
-    assert for_host(lab, "h2").prepare == lab.prepare
     path.write_text('[prepare]\ngovenor = "performance"\n')
     with refused(LabFault.LAB_INVALID, "lab.toml:2: prepare.govenor: .*'governor'"):
         read_lab(path)
@@ -362,11 +352,9 @@ def test_a_killed_session_is_put_back(
 ) -> None:
     """By `lab restore`, by `resume`, and as every session ends; the record says all."""
     lab, plan = tmp_path / "lab.toml", plan_file(tmp_path, READS)
-    host = f'[hosts.h1]\nreach = ["env"]\npython = "{sys.executable}"\n'
-    lab.write_text(host + PREPARE)
+    lab.write_text(PREPARE)
     words = "run", plan, "--target", device, "--lab", lab, "--json"
-    restore = "lab", "restore", "--lab", lab
-    for command in (restore, ("lab", "put-back"), ("resume", "last")):
+    for command in (("lab", "restore"), ("resume", "last")):
         killed = Forked(tmp_path / "out", *words, "--store", store_path)
         assert killed.begun()
         killed.kill_after(0, real_time_s)

@@ -1,4 +1,4 @@
-"""Makes all pictures of the documents again: reports and the desk, in Chromium.
+"""Makes all pictures of the documents again: reports and the lab, in Chromium.
 
     .venv/bin/python tests/pictures/gallery.py [NAME…] [--work FOLDER]
 
@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "browser"))
 from chromium import Browser, browser, left_out
 from command import ioplan
 
-import desk
+import lab
 from ioplan.results.store import Store
 
 ROOT = Path(__file__).parents[2]
@@ -127,7 +127,7 @@ PICTURES = (
 def main() -> int:
     """Make the pictures that were asked for; 1 if one could not be made."""
     parser = argparse.ArgumentParser(description=__doc__)
-    names = ["desk", *(one.name for one in PICTURES)]
+    names = ["lab", *(one.name for one in PICTURES)]
     parser.add_argument("name", nargs="*", choices=names, default=names)
     parser.add_argument("--work", type=Path)
     asked = parser.parse_args()
@@ -138,8 +138,8 @@ def main() -> int:
         work = asked.work or Path(scratch)
         work.mkdir(parents=True, exist_ok=True)
         with browser(work) as chromium:
-            if "desk" in asked.name:
-                for name, shot in desk.pictures(chromium):
+            if "lab" in asked.name:
+                for name, shot in lab.pictures(chromium):
                     write(name, shot, colours=64)
             for picture in PICTURES:
                 if picture.name in asked.name:

@@ -1,13 +1,16 @@
 """What other programs read is checked by their own checkers.
 
 GitHub's action, workflow and forms, GitLab's template, the pods of Kubernetes, the role
-of Ansible, the container's file and the scripts of the shell.
+of Ansible, the container's file and the scripts of the shell; Jenkins's by a parser of
+Groovy, as only a Jenkins knows its steps.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -16,10 +19,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
+import jinja2
 import pytest
 import yaml
 from command import ioplan, program
 from paths import ROOT
+
+from ioplan.cli import IOPLAN, Command, parse
 
 ACTIONLINT = ROOT / "build/bin/actionlint"
 FOLDER = ("examples/ansible",)
@@ -29,7 +35,7 @@ HIDDEN = ("\n.ioplan:", "\nioplan:")
 """A hidden job is one in the copies: GitLab's schema does not look into the former."""
 SHELL = (
     *(".ci/run", "tests/install_tools", "examples/demo"),
-    *("examples/ci/measure.sh", "packaging/install.sh"),
+    *("examples/ci/measure.sh", "examples/lab/slurm.sh", "packaging/install.sh"),
 )
 
 
@@ -105,6 +111,54 @@ def test_a_checker_finds_no_fault(name: str, tmp_path: Path) -> None:
     copied(CHECKS[name], tmp_path)
     done = checked(CHECKS[name], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+# the examples of a lab
+
+JENKINSFILE = ROOT / "examples/lab/Jenkinsfile"
+ROLE = ROOT / "examples/ansible/roles/ioplan_host"
+
+
+@pytest.mark.slow
+def test_jenkins_s_file_is_groovy_and_its_steps_are_calls(tmp_path: Path) -> None:
+    parser = pytest.importorskip(
+        "groovy_parser.parser", reason="LEFT OUT: groovy-parser is not installed"
+    )
+    text = JENKINSFILE.read_text()
+    assert parser.parse_groovy_content(text)
+    with pytest.raises(Exception, match="Unexpected"):
+        parser.parse_groovy_content(text.rstrip().removesuffix("}"))
+    steps = re.findall(r"^ +sh '(.*)'$", text, re.M)
+    assert len(steps) == 3
+    for step in steps:
+        assert isinstance(parse(shlex.split(step)[1:], IOPLAN).entry, Command)
+    script = tmp_path / "steps.sh"
+    script.write_text("\n".join(["#!/bin/sh", *steps, ""]))
+    done = checked(Check("shellcheck", ("steps.sh",)), tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_role_writes_a_lab_file_and_a_unit(tmp_path: Path) -> None:
+    drives = {"gen5-1": {"serial": "S4EVNX0R123456", "writable": True}}
+    values = {"ioplan_targets": drives, "ioplan_lab": {"backend": "fio"}}
+    values |= {"ansible_managed": "Ansible", "ioplan_folder": "/opt/ioplan"}
+    values |= {"ioplan_results": "postgresql://host_h1@lab/ioplan"}
+    templates = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(ROLE / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    templates.filters["to_json"] = json.dumps
+    lab = tmp_path / "lab.toml"
+    lab.write_text(templates.get_template("lab.toml.j2").render(values))
+    lab.chmod(0o600)
+    done = ioplan("lab", "check", "--lab", lab)
+    assert done.code == 0 and "S4EVNX0R123456   fio" in done.out, done
+    unit = templates.get_template("ioplan-worker.service.j2").render(values)
+    (words,) = re.findall("^ExecStart=(.*)$", unit, re.M)
+    assert isinstance(parse(words.split()[1:], IOPLAN).entry, Command)
+    assert "KillMode=process" in unit
 
 
 # the files for CI and clusters: the script is run, the rest is whole

@@ -14,11 +14,13 @@ from typing import Any
 
 import paths
 import pytest
+import yaml
 from command import ioplan, plan_file
 from figures import run
 from paths import ROOT
 from postgres import needs_postgres, postgres, psql
 from sessions import put
+from small_lab import small_lab
 
 from ioplan.records import Drive, Verdict
 from ioplan.results.store import COLUMNS, Store, push
@@ -179,37 +181,33 @@ def test_what_is_not_there_is_from_here(lab: tuple[str, Path], tmp_path: Path) -
     assert ioplan("ls", "--store", own).code == 0
 
 
-SQL = ROOT / "examples/lab/postgres"
+RETENTION = ROOT / "examples/lab/retention.sql"
 OLD_ID = "20200101-000000-old"
 OLD, NEW = "2020-01-01T00:00:00+00:00", "2999-01-01T00:00:00+00:00"
 
 
 @pytest.mark.long
 @needs_postgres
-def test_roles_and_retention_do_what_they_say(tmp_path: Path) -> None:
-    import psycopg
-
+def test_retention_does_what_it_says(tmp_path: Path) -> None:
+    """Of sessions without a lab, and of a lab's jobs as well."""
     ended = {OLD_ID: OLD, "20200101-000000-kept": OLD, "2999-new": NEW}
-    with postgres() as address:
-        for _ in range(2):
-            psql(address, SQL / "roles.sql")
-        lab = address.replace("ioplan@", "lab@")
-        guest = address.replace("ioplan@", "lab_read@")
-        with Store.open(tmp_path / "a.db") as local, Store.at(lab) as shared:
-            for id, end in ended.items():
-                tags = ("keep",) if "kept" in id else ()
-                put(local, run(1), id=id, tags=tags)
-                local.finish(id, "ok", end)
-            list(push(local, shared))
-        psql(lab, SQL / "retention.sql", "-v", "days=730")
-        with Store.at(guest) as shared:
-            assert {one.id for one in shared.sessions()} == {*ended} - {OLD_ID}
-            assert [shared.count(one.id) for one in shared.sessions()] == [1, 1]
-        with (
-            psycopg.connect(guest) as connection,
-            pytest.raises(psycopg.errors.InsufficientPrivilege),
-        ):
-            connection.execute("DELETE FROM session")
+    with small_lab(tmp_path / "lab", workers=False) as lab, postgres() as alone:
+        lab.execute(AT_WORK)
+        lab.execute(f"UPDATE lab.drive_job SET status = 'ok', ended_at = '{OLD}'")
+        for address in (lab.postgres.local, alone):
+            with Store.open(tmp_path / "a.db") as local, Store.at(address) as shared:
+                for id, end in ended.items():
+                    tags = ("keep",) if "kept" in id else ()
+                    if id not in local.ids():
+                        put(local, run(1), id=id, tags=tags)
+                        local.finish(id, "ok", end)
+                list(push(local, shared))
+            psql(address, RETENTION, "-v", "days=730")
+            with Store.at(address) as shared:
+                assert {one.id for one in shared.sessions()} == {*ended} - {OLD_ID}
+                assert [shared.count(one.id) for one in shared.sessions()] == [1, 1]
+        for table in ("lab.job", "lab.drive_job", "queue.procrastinate_jobs"):
+            assert lab.value(f"SELECT count(*) FROM {table}") == 0
 
 
 BOARD = json.loads((paths.ROOT / "examples/lab/grafana/ioplan.json").read_text())
@@ -284,10 +282,47 @@ def test_panels_show_what_there_is(filled: Any) -> None:
     assert choices == {"drive": ["/dev/sim0", "S4EV"], "plan": ["demo"]}
 
 
-def test_live_panels_ask_for_metrics_that_the_desk_has() -> None:
-    from ioplan_lab.desk.metrics.families import DeskNow, families
+EXPORTED = yaml.safe_load((ROOT / "examples/lab/postgres_exporter.yml").read_text())
+AT_WORK = """INSERT INTO lab.host VALUES ('h9', '', now());
+INSERT INTO lab.drive (host, name) VALUES ('h9', 'd1');
+INSERT INTO lab.job VALUES ('20261128-100000-aaaa', 'ada', 'T', now(), 0, 1, 'plan/p', '{}', '{}', false);
+INSERT INTO lab.drive_job (session, job, host, drives, status, iops, p99_ns, started_at)
+  VALUES ('a-1', '20261128-100000-aaaa', 'h9', '{d1}', 'running', 5, 1000, now());
+INSERT INTO lab.drive_job (session, job, host, drives, status, runs)
+  VALUES ('a-2', '20261128-100000-aaaa', 'h9', '{d1}', 'ok', 3);
+INSERT INTO lab.drive_job (session, job, host, drives)
+  VALUES ('a-3', '20261128-100000-aaaa', 'h9', '{d1}');
+SELECT lab.enqueue('a-3'); CREATE ROLE exporter LOGIN IN ROLE lab_read"""
+AT_WORK_ROWS = {
+    "ioplan_drive_job": {"host": "h9", "iops": 5.0, "p99_seconds": 1e-6},
+    "ioplan_queue": {"host": "h9", "length": 1},
+    "ioplan_drives": {"state": "busy", "count": 1},
+    "ioplan_undelivered": {"host": "h9", "runs": 3},
+    "ioplan_host": {"host": "h1", "silent_seconds": 1e9},
+}
 
-    known = {one.name for one in families(DeskNow("2026-11-22T12:00:00Z", "1"))}
+
+@needs_postgres
+def test_prometheus_gets_what_runs_now(tmp_path: Path) -> None:
+    import psycopg
+    from psycopg.rows import dict_row
+
+    with small_lab(tmp_path / "lab", workers=False) as lab:
+        lab.execute(AT_WORK)
+        with psycopg.connect(lab.of("exporter"), row_factory=dict_row) as reader:
+            for name, entry in EXPORTED.items():
+                row = reader.execute(entry["query"]).fetchall()[0]
+                assert set(row) == {key for one in entry["metrics"] for key in one}
+                assert AT_WORK_ROWS[name].items() <= row.items(), name
+
+
+def test_live_panels_ask_for_metrics_that_are_exported() -> None:
+    known = {
+        f"{name}_{key}"
+        for name, entry in EXPORTED.items()
+        for one in entry["metrics"]
+        for key in one
+    }
     for title, target in targets("prometheus").items():
         asked = set(re.findall(r"ioplan_\w+", target["expr"]))
         assert asked and asked <= known, title

@@ -23,7 +23,7 @@ from sessions import session
 from ioplan.records import Drive, RunDetail, Session, Verdict, new_session_id
 from ioplan.results import Bundled, bundle_bytes
 from ioplan.results.store import SessionFilter, Store
-from ioplan_lab import Job, Jobs, lane_folders
+from ioplan_lab import DriveJob, JobFolder, drive_jobs_root
 
 INSTANT_NS = 1_795_000_000_123_456_789
 HOUR_NS = 3600 * 10**9
@@ -76,23 +76,28 @@ def test_ids_tell_their_time_to_a_microsecond(
 
 
 def test_the_last_has_the_greatest_id(ten: list[str], tmp_path: Path) -> None:
-    """Of sessions, and of jobs with their lanes."""
+    """Of sessions, and of jobs of this host."""
     path = tmp_path / "results.db"
-    jobs = Jobs(path)
+    said: dict[str, Any] = {
+        "schema_version": 1,
+        "person": "ada",
+        "host": "",
+        "plan": "",
+    }
+    said |= {"files": {}, "drives": ("a",), "store": str(path)}
     with Store.open(path) as store:
         for id in ten:
             store.begin(session(id=id))
             assert store.session("last").id == id
-            jobs.keep_new(Job(id=id, plan="p", where="all", calls=()))
-            assert jobs.job("last").id == id
-            lane = tmp_path / "lanes" / id / f"{id}-001"
-            lane.mkdir(parents=True)
-            (lane / "call.json").touch()
+            JobFolder.of(
+                DriveJob(job=id, session=f"{id}-001", **said), drive_jobs_root(path)
+            )
+            told = ioplan("lab", "status", "--store", path)
+            assert told.out.startswith(f"job {id}:")
         assert [one.id for one in store.sessions()] == ten[::-1]
         assert [one.id for one in store.overview()] == ten[::-1]
-    assert jobs.ids() == ten[::-1]
-    lanes = [one.path.parent.name for one in lane_folders(tmp_path / "lanes")]
-    assert lanes == ten[::-1]
+    listed = ioplan("lab", "status", "--all", "--json", "--store", path)
+    assert [json.loads(row)["job"] for row in listed.out.splitlines()] == ten[::-1]
 
 
 def test_of_a_bundle_the_last_began_last(ten: list[str], tmp_path: Path) -> None:

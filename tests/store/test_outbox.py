@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from command import ioplan, plan_file
 from figures import measurement, record, run
+from postgres import runs as is_running
 from refused import refused
 from sessions import put, session
 from started import started
@@ -24,11 +27,13 @@ from ioplan.results.store import (
     StoreError,
     send_all,
     session_lock,
+    start,
 )
 from ioplan.results.store.delivery import sender
-from ioplan.results.store.delivery.delivered import delivered_now, stored_now
+from ioplan.results.store.delivery.delivered import delivered_now
 from ioplan.results.store.delivery.reasons import shown
 from ioplan.results.store.session_folder import session_folder
+from ioplan.runner import processes
 
 MADE = measurement()
 IDS = [f"20261121-05000{number}-aaaa" for number in range(3)]
@@ -115,14 +120,14 @@ def test_a_silent_server_is_tried_again(
     address(outbox, IDS[:2], NOWHERE)
     waits: list[float] = []
 
-    def wait(outbox: Outbox, seconds: float) -> None:
+    def wait(seconds: float) -> None:
         """The server is there again after the second failure."""
         waits.append(seconds)
         assert outbox.report()[IDS[0]].error == "Connection refused"
         if len(waits) == 2:
             address(outbox, IDS, str(outbox.store.with_name("b.db")))
 
-    monkeypatch.setattr(sender, "_wait", wait)
+    monkeypatch.setattr(sender.time, "sleep", wait)
     send_all(outbox.store, 60)
     assert there(outbox) == dict.fromkeys(IDS, 2) and outbox.entries() == []
     assert 0.5 < waits[0] < 1.5 < waits[1] < 2.5 and len(waits) == 2
@@ -141,6 +146,27 @@ def test_what_is_entered_again_meanwhile_stays(outbox: Outbox) -> None:
     assert there(outbox) == {}
     send_all(outbox.store, 0)
     assert outbox.entries() == [] and list(there(outbox)) == IDS
+
+
+@pytest.mark.slow
+def test_one_sender_is_started_however_many_ask(outbox: Outbox) -> None:
+    """As when many drive jobs of a host end at once."""
+    address(outbox, IDS, NOWHERE)
+    with ThreadPoolExecutor(8) as many:
+        list(many.map(lambda _: start(outbox.store, 1.0), range(16)))
+    (process,) = [one for one in processes() if str(outbox.store) in words_of(one)]
+    with outbox.sending() as mine:
+        assert mine is None
+    while is_running(int(process.name)):
+        time.sleep(0.02)
+    assert {one.error for one in outbox.report().values()} == {"Connection refused"}
+
+
+def words_of(process: Path) -> list[str]:
+    try:
+        return (process / "cmdline").read_text().split("\0")
+    except OSError:
+        return []
 
 
 def test_half_a_line_of_another_program_is_no_entry(outbox: Outbox) -> None:
@@ -187,16 +213,6 @@ def now_there(outbox: Outbox, place: str) -> set[tuple[bool, int, int]]:
 
 
 def test_of_what_is_away_nothing_is_sure(outbox: Outbox) -> None:
-    """Of a host that is away the shared store is asked; what is known of it is how many
-    runs it had."""
-    with Store.open(outbox.store) as local:
-        for id in IDS:
-            local.finish(id, "ok", "2026-11-21T06:00:00+00:00")
-    send_all(outbox.store, 0)
-    asked = {IDS[0]: 2, IDS[1]: 3, "none": 1}
-    now = stored_now(str(outbox.store.with_name("b.db")), IDS, asked)
-    found = [(now[id].done, now[id].stored) for id in asked]
-    assert found == [(True, 2), (False, 2), (False, 0)]
     for one in delivered_now(outbox.store, IDS, NOWHERE).values():
         assert (one.done, one.stored, one.error) == (False, 0, "Connection refused")
     assert shown(NOWHERE) == "postgresql://lab:***@127.0.0.1:1/ioplan"

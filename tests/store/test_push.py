@@ -24,7 +24,6 @@ from ioplan.records import Drive, SessionEvent, Verdict
 from ioplan.results.history import Question, history
 from ioplan.results.store import Outbox, Store, StoreError, push, send_all
 from ioplan.results.store import pushing as push_module
-from ioplan_lab import Jobs
 
 PLAN = """test "T" {
   run    random 4KiB 100/0 for 200ms
@@ -288,7 +287,6 @@ def test_a_killed_server_gets_the_rest(
         server.start()
         with Store.at(database) as shared:
             before = shared.count(id)
-            outbox.hurry()
             sender.join()
             assert 0 < before < MANY and outbox.entries() == []
             assert contents(shared) == contents(local)
@@ -303,21 +301,28 @@ def lab_file(folder: Path, database: str, more: str = "") -> Path:
 
 @pytest.mark.long
 @needs_postgres
-def test_each_lane_is_shared(tmp_path: Path, database: str, store_path: Path) -> None:
+def test_each_drive_job_is_shared(
+    tmp_path: Path, database: str, store_path: Path
+) -> None:
     targets = "".join(f'[targets.{name}]\npath = "/x/{name}"\n' for name in "ab")
     away = database.replace("host=", "host=/nowhere")
     more = f'delivery_s = 0\n{targets}[groups]\nall = ["*"]\n'
-    words = ("--lab", lab_file(tmp_path, away, more), "--target", "all")
+    lab = lab_file(tmp_path, away, more)
+    words = ("--lab", lab, "--target", "all")
     done = ioplan("run", plan_file(tmp_path, PLAN), *words, "--create", "1GiB")
     assert done.code == 4, done.err
     assert "0 of 6 runs stored in postgresql://" in done.out
-    (job,) = Jobs(store_path).ids()
-    while "this host: No such file or directory" not in (done := ioplan("status")).out:
-        assert done.code == 4
-    done = ioplan("push", job, "--to", database)
-    assert done.code == 0, done.err
-    assert "6 of 6 runs stored in postgresql://" in done.out
-    assert ioplan("status").code == 0
+    told = ioplan("lab", "status")
+    assert told.code == 4
+    assert told.out.count("No such file or directory") == 2
+    with Store.open(store_path) as local:
+        (job,) = {one.job for one in local.sessions()}
+    lab_file(tmp_path, database, more)
+    done = ioplan("push", str(job), "--lab", lab)
+    assert "2 sessions, 6 runs sent to postgresql://" in done.out
+    told = ioplan("lab", "status")
+    assert told.code == 0
+    assert "6 of 6 runs stored in postgresql://" in told.out
     with Store.at(database) as shared:
         counted = {one.target: shared.count(one.id) for one in shared.sessions()}
     assert counted == {"a": 3, "b": 3}

@@ -62,10 +62,11 @@ DOORS = FACES | {
     "ioplan.language.lints.lints",
     "ioplan.language.syntax",
     "ioplan.results.store.session_folder",
+    "ioplan.runner.execute.execute",
     "ioplan.runner.guard.survey",
     "ioplan.trace.convert",
 }
-"""The doors of plug-ins; the last six are modules whose names their packages have."""
+"""The doors of plug-ins; the last seven are modules whose names their packages have."""
 BACKENDS = ("fio", "io_uring", "sim", "spdk")
 
 

@@ -99,8 +99,7 @@ def test_a_refused_target_leaves_the_others_unlocked(
 def test_a_stream_on_a_target_of_another_host_is_refused(tmp_path: Path) -> None:
     lab = tmp_path / "lab.toml"
     lab.write_text(
-        'scheduler = "tls://127.0.0.1:1"\n[hosts.h1]\nstore = "/tmp/x.db"\n'
-        f'[targets.a]\npath = "{tmp_path}/a.bin"\nhost = "h1"\n'
+        f'[hosts.h1]\n[targets.a]\npath = "{tmp_path}/a.bin"\nhost = "h1"\n'
         f'[targets.b]\npath = "{tmp_path}/b.bin"\n'
     )
     done = run(tmp_path, SHARED, "--lab", str(lab), words=("a", "b"))

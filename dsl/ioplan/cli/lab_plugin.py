@@ -7,7 +7,7 @@ host only where the lab has a database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -44,13 +44,11 @@ class Lane(Struct, frozen=True):
 class LabPlugin(Protocol):
     """Runs plans on several targets and hosts, and follows them."""
 
-    def run_on_targets(self, call: RunCall, detach: bool, skip_missing: bool) -> int:
+    def run_on_targets(self, call: RunCall, detach: bool) -> int:
         """Run a plan with a lane for each target; returns the exit code."""
 
-    def targets_on(
-        self, on: str, targets: Sequence[str], lab: Path | None
-    ) -> list[str]:
-        """The targets that `--on` takes, beside which none may be named."""
+    def run_on(self, call: RunCall, on: str, detach: bool) -> int:
+        """Run a plan on drives by what they are; returns the exit code."""
 
     def backend_on_hosts(
         self, plan: PlanSummary, asked: RunRequest, session: str
@@ -73,9 +71,6 @@ class LabPlugin(Protocol):
 
     def resume_job(self, store: Path, id: str, quiet: bool, detach: bool) -> int:
         """Go on with a job's lanes; returns the exit code."""
-
-    def push_job(self, store: Path, id: str, place: str | None) -> int:
-        """Have a job's hosts send what is missing; returns the exit code."""
 
     def findings(self) -> Iterable[Finding]:
         """What `doctor` says of the lab that this host is in."""

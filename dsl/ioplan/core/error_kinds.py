@@ -212,26 +212,15 @@ class LabFault(Kind):
 
 
 class ClusterFault(Kind):
-    """Why a lab's hosts cannot be used: the `kind` of a ClusterError."""
+    """Why hosts cannot run together: the `kind` of a BackendError."""
 
-    RELATIVE_PATH = "relative-path", "the path of a group's target is relative"
-    MIXED_HOSTS = "mixed-hosts", "only some targets of a group are on hosts"
-    UNKNOWN_HOST = "unknown-host", "the lab has no host of this name"
-    NO_SCHEDULER = "no-scheduler", "the lab has hosts but no scheduler"
-    BAD_ADDRESS = "bad-address", "the scheduler's address is not tls://HOST:PORT"
-    NO_TLS = "no-tls", "the scheduler's address has no TLS"
-    MISSING_PACKAGE = "missing-package", "a Python package is not installed"
-    NO_KEYS = "no-keys", "this user has no keys of the lab"
-    OTHER_DESK = "other-desk", "a host has the keys of another desk"
-    KEYS_REVOKED = "keys-revoked", "the keys of a host were revoked"
-    KEYS_REFUSED = "keys-refused", "a peer refuses a certificate"
-    HOST_UNREACHABLE = "host-unreachable", "a host does not answer to ssh"
-    VERSION_MISMATCH = "version-mismatch", "a host has other versions of the programs"
-    SCHEDULER_FAILED = "scheduler-failed", "the scheduler does not start"
-    SCHEDULER_UNREACHABLE = "scheduler-unreachable", "the scheduler does not answer"
-    NO_WORKER = "no-worker", "a host's worker does not report"
-    LANES_RUNNING = "lanes-running", "cancelled lanes have not ended"
-    INSTALL_FAILED = "install-failed", "ioplan cannot be installed on a host"
+    NO_SSH = "no-ssh", "ssh, or what the lab file has in its place, is not installed"
+    HOST_UNREACHABLE = "host-unreachable", "ssh does not get into a host"
+    NO_IOPLAN = "no-ioplan", "a host does not have the program ioplan"
+    VERSION_MISMATCH = (
+        "version-mismatch",
+        "a host's ioplan is of another version",
+    )
 
 
 class HostFault(Kind):

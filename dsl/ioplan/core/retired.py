@@ -19,6 +19,11 @@ RETIRED_KEYS = {
         ("journal", "this_host"),
         "cut the power of the drive alone, by `off` and `on` of power_control",
     ),
+    **dict.fromkeys(
+        ("scheduler", "worker_port", "store"),
+        "hosts take their work from the database that `results` names",
+    ),
+    "python": "`program` names the ioplan of the host",
 }
 """By what a lab file says."""
 RETIRED_CLAUSES = {

@@ -69,14 +69,12 @@ def libc() -> Any:
 fcntl: Any
 grp: Any
 pwd: Any
-resource: Any
 try:
     import fcntl
     import grp
     import pwd
-    import resource
 except ImportError:
-    fcntl, grp, pwd, resource = map(Absent, ("fcntl", "grp", "pwd", "resource"))
+    fcntl, grp, pwd = map(Absent, ("fcntl", "grp", "pwd"))
 
 
 # How a process is called in `ps` and `top`.

@@ -1,4 +1,3 @@
-from ioplan.planner.bounds import between as between
 from ioplan.planner.estimate import Estimator as Estimator
 from ioplan.planner.estimate import with_repetitions as with_repetitions
 from ioplan.planner.jobs import all_jobs as all_jobs
@@ -19,7 +18,6 @@ from ioplan.planner.steps import RoundsOf as RoundsOf
 from ioplan.planner.steps import Run as Run
 from ioplan.planner.steps import Step as Step
 from ioplan.planner.suites.suite import suite_file as suite_file
-from ioplan.planner.suites.suite import suite_files as suite_files
 from ioplan.planner.suites.suite import suite_names as suite_names
 from ioplan.planner.summary import PlanSummary as PlanSummary
 from ioplan.planner.summary import summary_of as summary_of

@@ -18,12 +18,10 @@ from ioplan.records.record import StoredHistogram as StoredHistogram
 from ioplan.records.record import StreamResult as StreamResult
 from ioplan.records.record import Verdict as Verdict
 from ioplan.records.record import record_schema as record_schema
-from ioplan.records.run_request import OPTIONS as OPTIONS
 from ioplan.records.run_request import TAG as TAG
 from ioplan.records.run_request import Resolved as Resolved
 from ioplan.records.run_request import RunRequest as RunRequest
 from ioplan.records.run_request import Tags as Tags
-from ioplan.records.run_request import request_of as request_of
 from ioplan.records.seek import Found as Found
 from ioplan.records.session import Session as Session
 from ioplan.records.session import SessionEvent as SessionEvent

@@ -1,4 +1,4 @@
-"""How far the clock of a lab's host is from that of the lab's scheduler."""
+"""How far the clock of a lab's host is from that of the lab's database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class HostClock(Model):
     """As NTP measures it, with half of the shortest round trip as its uncertainty."""
 
     offset_ns: int = Field(
-        description="this host's clock minus that of the lab's scheduler"
+        description="this host's clock minus that of the lab's database"
     )
     uncertainty_ns: int = Field(
         description="the offset may be off by so much, either way"
@@ -24,13 +24,13 @@ class HostClock(Model):
 
     @property
     def warning(self) -> str:
-        """That it is surely far from the scheduler's; empty if it is not."""
+        """That it is surely far from the database's; empty if it is not."""
         if abs(self.offset_ns) - self.uncertainty_ns <= MAX_APART_NS:
             return ""
         side = "ahead of" if self.offset_ns > 0 else "behind"
         return (
             f"this host's clock is {time_text(abs(self.offset_ns) / 1e9)} {side} that "
-            f"of the lab's scheduler; dates are off by that, durations and rates are "
+            f"of the lab's database; dates are off by that, durations and rates are "
             f"not; set it by NTP, for example with chrony"
         )
 

@@ -387,7 +387,7 @@ class RunRecord(Model):
         description="of machine and drive; absent in virtual time", default=None
     )
     clock: HostClock | None = Field(
-        description="the host's, against the lab's; of a lane only", default=None
+        description="the host's, against the lab's; of a drive job only", default=None
     )
     wear: Wear | None = Field(
         description="what the drive says it wrote; absent where it has no log",

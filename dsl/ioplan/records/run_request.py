@@ -1,7 +1,7 @@
 """What a person may ask of a run of a plan: the only list of it.
 
-From it come the options of `ioplan run`, the request of a lane and of an entry of the
-queue, the desk's form, what a session keeps and signs, and what `resume` takes up.
+From it come the options of `ioplan run`, the request of a drive job, what a session
+keeps and signs, and what `resume` takes up.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MAX_SCALE = 1000
 
 
 class Option(NamedTuple):
-    """How a field is asked for: a word of the command line, and a field of a form.
+    """How a field is asked for on the command line.
 
     `values` says what a shell completes it to; an option without `help` is hidden.
     """
@@ -37,8 +37,6 @@ class Option(NamedTuple):
     help: str = ""
     metavar: str = ""
     values: str = ""
-    label: str = ""
-    example: str = ""
 
 
 def one_word(tag: str) -> str:
@@ -121,8 +119,6 @@ class RunRequest(Model):
             "Only tests with a matching title, for example 'Random*'; may be repeated.",
             "GLOB",
             "tests",
-            "Tests",
-            "'Random*'",
         ),
     ] = ()
     create: Annotated[
@@ -131,8 +127,6 @@ class RunRequest(Model):
             "--create",
             "Create the scratch file if it is missing, for example 1GiB.",
             "SIZE",
-            label="Size, if it is to be made",
-            example="1GiB",
         ),
     ] = None
     backend: Annotated[
@@ -142,7 +136,6 @@ class RunRequest(Model):
             "io_uring, fio, spdk or sim; else the lab's, io_uring, or fio.",
             "NAME",
             "backends",
-            "Backend",
         ),
     ] = None
     options: Annotated[
@@ -151,7 +144,6 @@ class RunRequest(Model):
             "--option",
             "An option of the backend.",
             "NAME=VALUE",
-            label="Options of the backend",
         ),
     ] = ()
     lab: Annotated[
@@ -164,8 +156,6 @@ class RunRequest(Model):
             "Set a param; may be repeated.",
             "NAME=VALUE",
             "params",
-            "Params",
-            "run_time=10s",
         ),
     ] = ()
     profile: Annotated[
@@ -175,8 +165,6 @@ class RunRequest(Model):
             "Use the param values of this profile.",
             "NAME",
             "profiles",
-            "Profile",
-            FULL,
         ),
     ] = FULL
     scale_time: Annotated[
@@ -185,8 +173,6 @@ class RunRequest(Model):
         Option(
             "--scale-time",
             "Multiply every duration, for example by 0.01 for a trial.",
-            label="Scale time by",
-            example="1",
         ),
     ] = 1.0
     interval: Annotated[
@@ -196,8 +182,6 @@ class RunRequest(Model):
             "--interval",
             "The reporting interval; default: 1s, shorter in runs below 10s.",
             "TIME",
-            label="Reporting interval",
-            example="1s",
         ),
     ] = ""
     within: Annotated[
@@ -207,8 +191,6 @@ class RunRequest(Model):
             "--within",
             "End on time: shorten runs and rounds, and say first what that tells.",
             "TIME",
-            label="End within",
-            example="4h",
         ),
     ] = ""
     overwrite: Annotated[
@@ -230,8 +212,6 @@ class RunRequest(Model):
             "--allow",
             "Accept these approximations, for example align,distribution.",
             "NAMES",
-            label="Accepted approximations",
-            example="align",
         ),
     ] = ()
     allow_approximate: Annotated[
@@ -239,7 +219,6 @@ class RunRequest(Model):
         Option(
             "--allow-approximate",
             "Accept all documented approximations.",
-            label="Accept all approximations",
         ),
     ] = False
     only_exact: Annotated[
@@ -247,7 +226,6 @@ class RunRequest(Model):
         Option(
             "--only-exact",
             "Run the tests that are supported exactly; list the others.",
-            label="Only tests that are supported exactly",
         ),
     ] = False
     baseline: Annotated[
@@ -264,7 +242,6 @@ class RunRequest(Model):
         Option(
             "--fresh",
             "Repeat preconditions even if the target is already in that state.",
-            label="Repeat preconditions",
         ),
     ] = False
     tags: Annotated[
@@ -273,13 +250,15 @@ class RunRequest(Model):
             "--tag",
             "A tag to find it by; may be repeated.",
             "WORD",
-            label="Tags",
-            example="nightly",
         ),
     ] = ()
     note: Annotated[
         Note,
-        Option("--note", "A note stored with the results.", "TEXT", label="Note"),
+        Option(
+            "--note",
+            "A note stored with the results.",
+            "TEXT",
+        ),
     ] = ""
     person: Annotated[str, Option("--person")] = ""
 

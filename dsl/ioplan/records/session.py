@@ -42,7 +42,7 @@ class Session(Model):
         description="facts of the host that it was started on", default={}
     )
     ioplan: str = Field(description="version", default=__version__)
-    job: str | None = Field(description="the job that it is a lane of", default=None)
+    job: str | None = Field(description="the job that it is of", default=None)
     person: str = Field(description="who started it", default="")
     host_name: str = Field(description="where it was started", default="")
     drive: Drive | None = Field(

@@ -3,12 +3,8 @@ from ioplan.trace.binaries import VSCSI_2 as VSCSI_2
 from ioplan.trace.convert import cut as cut
 from ioplan.trace.convert import source_of as source_of
 from ioplan.trace.facts import TraceError as TraceError
-from ioplan.trace.known import FILES as FILES
 from ioplan.trace.known import file_of as file_of
-from ioplan.trace.known import is_facts as is_facts
 from ioplan.trace.known import known_survey as known_survey
-from ioplan.trace.known import recorded_trace as recorded_trace
-from ioplan.trace.known import surveyed as surveyed
 from ioplan.trace.prepared import ANSWERED as ANSWERED
 from ioplan.trace.prepared import CHUNK as CHUNK
 from ioplan.trace.prepared import DISCARD as DISCARD

@@ -1,4 +1,4 @@
-"""Labs of several hosts: lanes, queues and the desk."""
+"""Labs: drives of several hosts, with PostgreSQL as the one truth."""
 
 from ioplan.core.face import face
 

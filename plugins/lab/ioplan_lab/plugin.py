@@ -2,63 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 
-from ioplan.cli import LabPlugin, Lane, RunCall, Terminal
-from ioplan.runner import Finding
-from ioplan_lab.cluster.jobs.clock_file import read_clock
-from ioplan_lab.cluster.jobs.job import Jobs
-from ioplan_lab.cluster.jobs.lane_folder import LaneFolder
-from ioplan_lab.cluster.jobs.plain_run import LaneObserver, told_of
-from ioplan_lab.cluster.keys.finding import keys_finding
-from ioplan_lab.commands.desk.chosen import chosen_targets
-from ioplan_lab.commands.jobs.delivery import push_job
-from ioplan_lab.commands.jobs.follow import resume_job
-from ioplan_lab.commands.jobs.start import run_fleet
-from ioplan_lab.commands.run_on_hosts import backend_on_hosts
+from ioplan.backends import TargetFacts
+from ioplan.cli import Choice, LabPlugin, Lane, RunCall
+from ioplan.planner import PlanSummary
+from ioplan.records import RunRequest, Session
+from ioplan.runner import Finding, Lab, SessionObserver
+from ioplan_lab.host.clock import read_clock
+from ioplan_lab.host.folder import JobFolder
+from ioplan_lab.host.observer import JobObserver
 
 
 class Plugin:
-    """Several targets and hosts: lanes, jobs and keys."""
+    """Drives of hosts, by what they are; drive jobs, each a session."""
 
-    backend_on_hosts = staticmethod(backend_on_hosts)
-    told_of = staticmethod(told_of)
+    def run_on(self, call: RunCall, on: str, detach: bool) -> int:
+        from ioplan_lab.people.submit import run_on  # noqa: PLC0415  drive jobs need none of it
 
-    def run_on_targets(self, call: RunCall, detach: bool, skip_missing: bool) -> int:
-        console = Terminal(quiet=call.quiet)
-        return run_fleet(console, call, detach, skip_missing)
+        return run_on(call, on, detach)
 
-    def targets_on(
-        self, on: str, targets: Sequence[str], lab: Path | None
-    ) -> list[str]:
-        return chosen_targets(on, targets, lab)
+    def run_on_targets(self, call: RunCall, detach: bool) -> int:
+        from ioplan_lab.here.run_here import run_here  # noqa: PLC0415  as above
+
+        return run_here(call, detach)
+
+    def backend_on_hosts(
+        self, plan: PlanSummary, asked: RunRequest, session: str
+    ) -> Choice:
+        from ioplan_lab.together.backend import backend_on_hosts  # noqa: PLC0415  rare
+
+        return backend_on_hosts(plan, asked, session)
 
     def lane(self, folder: Path) -> Lane:
         return _lane(folder)
 
+    @contextmanager
+    def told_of(
+        self, session: Session, facts: TargetFacts, lab: Lab, store: Path
+    ) -> Iterator[SessionObserver]:
+        from ioplan_lab.host.plain_run import told_of  # noqa: PLC0415  not of drive jobs
+
+        with told_of(session, lab) as observer:
+            yield observer
+
     def has_job(self, store: Path, id: str) -> bool:
-        return Jobs(store).has(id)
+        from ioplan_lab.commands import is_job  # noqa: PLC0415
+
+        return is_job(store, id)
 
     def resume_job(self, store: Path, id: str, quiet: bool, detach: bool) -> int:
-        return resume_job(Terminal(quiet=quiet), store, id, detach)
+        from ioplan_lab.commands import resume_job  # noqa: PLC0415
 
-    def push_job(self, store: Path, id: str, place: str | None) -> int:
-        console, jobs = Terminal(highlight=False), Jobs(store)
-        return push_job(console, jobs, jobs.job(id), place)
+        return resume_job(store, id, quiet, detach)
 
-    def findings(self) -> Iterator[Finding]:
-        if found := keys_finding():
-            yield found
+    def findings(self) -> Iterable[Finding]:
+        return ()
 
 
 @cache
-def _lane(folder: Path) -> Lane:
-    """A process is one lane and asks several times."""
-    call = LaneFolder(folder).call()
-    clock = partial(read_clock, folder.parents[1])
-    return Lane(call.session, call.job, LaneObserver(folder), clock)
+def _lane(path: Path) -> Lane:
+    """A process is one drive job and asks several times."""
+    call = JobFolder(path).call()
+    clock = partial(read_clock, path.parents[1])
+    return Lane(call.session, call.job, JobObserver(path), clock)
 
 
 LAB: LabPlugin = Plugin()

@@ -12,7 +12,6 @@ from ioplan.cli.display.output import print_message
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
-from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.delivery.outbox import Delivery, Entry, Outbox
 from ioplan.results.store.delivery.reasons import shown
@@ -40,9 +39,7 @@ def push_sessions(
     console, here = Terminal(highlight=False), store or default_path()
     if drop:
         return _drop(console, sessions, here)
-    place, plugin = to or read_lab(lab).results, lab_plugin()
-    if plugin and len(sessions) == 1 and plugin.has_job(here, sessions[0]):
-        return plugin.push_job(here, sessions[0], place)
+    place = to or read_lab(lab).results
     if not place:
         raise UsageError(
             'no destination: add --to postgresql://HOST/DATABASE, or set results = "…" '
@@ -50,7 +47,7 @@ def push_sessions(
         )
     outbox = Outbox(here)
     with Store.open(here) as local, Store.at(place) as shared:
-        ids = {local.session(key).id for key in sessions}
+        ids = {id for key in sessions for id in local.ids_of(key)}
         # entered before: what is entered from now on, is about what is done from now on
         waiting = [one for one in outbox.waiting() if one.session in ids or not ids]
         refused = _push(console, local, shared, ids)

@@ -59,7 +59,7 @@ class ResumeOptions(Struct, frozen=True):
 def resume_command(
     *, session: str, store: Path | None, quiet: bool, detach: bool, **others: Any
 ) -> int:
-    """Go on with a session, or with all lanes of a job; returns the exit code."""
+    """Go on with a session, or with all drive jobs of a job; returns the exit code."""
     place = store or default_path()
     if (lab := lab_plugin()) and lab.has_job(place, session):
         _check_no_words(others)
@@ -70,11 +70,11 @@ def resume_command(
 
 
 def _check_no_words(others: dict[str, Any]) -> None:
-    """Each lane of a job has a session and a target of its own."""
+    """Each drive job has a session and a target of its own."""
     if any(others[key] for key in WORDS):
         raise UsageError(
-            "--overwrite and --cannot-see-users are for one session: ioplan status "
-            "shows those of the job's lanes; resume the one by its ID, on its host"
+            "--overwrite and --cannot-see-users are for one session: ioplan lab status "
+            "shows the drive jobs; resume the one by its ID, on its host"
         )
 
 

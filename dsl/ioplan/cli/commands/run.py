@@ -86,15 +86,11 @@ def run_command(
     sim: Path | None,
     on: str | None,
     detach: bool,
-    skip_missing: bool,
     **others: Any,
 ) -> int:
     """Run a plan here, or on the targets and hosts of a lab; returns the exit code."""
     said = simulated(sim, others["backend"], others["options"])
     others["backend"], others["options"] = said
-    if on:
-        named = others["targets"], others["lab"]
-        others["targets"] = needed_lab_plugin().targets_on(on, *named)
     call = RunCall(
         request=read_request(request) if request else requested(others),
         plan=plan_path(plan),
@@ -103,17 +99,18 @@ def run_command(
     )
     if call.quiet and call.json:
         raise UsageError("use --quiet or --json, not both")
+    if on:
+        return needed_lab_plugin().run_on(call, on, detach)
     if not call.lane and not call.listed and _has_lanes(call.request, detach):
         if call.plan.suffix == BUNDLE:
             raise UsageError(
                 "a bundle can only be repeated on one target; for a group, extract "
                 f"its plan with ioplan unbundle {call.plan} -o FOLDER, and run it"
             )
-        if not _is_joined(call, detach or skip_missing):
-            return needed_lab_plugin().run_on_targets(call, detach, skip_missing)
-    if detach or skip_missing:
-        word = "--detach" if detach else "--skip-missing"
-        raise UsageError(f"{word} is for targets and groups of the lab")
+        if not _is_joined(call, detach):
+            return needed_lab_plugin().run_on_targets(call, detach)
+    if detach:
+        raise UsageError("--detach is for targets and groups of the lab")
     if call.plan.suffix == BUNDLE:
         from ioplan.cli.commands.share.unbundle import run_bundle  # noqa: PLC0415  rare
 
@@ -134,8 +131,8 @@ def _is_joined(call: RunCall, in_lanes: bool) -> bool:
     joins = summary_of(requested_plan(call.plan, call.request)).joins_targets
     if joins and in_lanes:
         raise UsageError(
-            "--detach and --skip-missing are for targets with a lane each; this plan "
-            "has them in one run (over all, on targets)"
+            "--detach is for targets with a drive job each; this plan has them in one "
+            "run (over all, on targets)"
         )
     return joins
 

@@ -16,7 +16,7 @@ from ioplan.cli.sessions.selection import fits, only_tests
 from ioplan.cli.sessions.stores import opened
 from ioplan.core.formats import writer_of
 from ioplan.core.model import slimmed
-from ioplan.core.text import counted, did_you_mean, line
+from ioplan.core.text import counted, did_you_mean
 from ioplan.core.units import time_text
 from ioplan.language.metric import MetricError
 from ioplan.language.plan import CheckedPlan
@@ -32,8 +32,7 @@ from ioplan.results.report.terminal.asked_figures import (
     show_figures,
 )
 from ioplan.results.report.terminal.league import (
-    league_note,
-    league_table,
+    print_league,
     session_lines,
 )
 from ioplan.results.report.terminal.show import show_records
@@ -55,8 +54,7 @@ def print_lanes(console: Console, store: Store, ids: Sequence[str]) -> None:
     for text in session_lines(lanes, {}, console.width):
         print_line(text)
     if found := league_of(store, [one for one in sessions if store.count(one.id)]):
-        console.print(league_table(found, console))
-        console.print(line(league_note(found), "dim"))
+        print_league(console, found)
     every_one = job or " ".join(ids)
     print_line(f"one of them: ioplan show {ids[0]}\nall: ioplan report {every_one}")
 
@@ -73,7 +71,7 @@ def show_session(
     force: bool,
     store: str | None,
 ) -> None:
-    """Print a session, or its plan, or export it; of a job, print its lanes."""
+    """Print a session, or its plan, or export it; of a job, print its sessions."""
     if (test or metrics or during is not None) and (plan or format):
         asked = "test" if test else "metric" if metrics else "during"
         raise UsageError(

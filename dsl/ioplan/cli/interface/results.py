@@ -20,7 +20,7 @@ RESULT_COMMANDS = (
             ),
             option("--host", "The host where it was started.", "NAME"),
             option("--plan", "The plan's name, for example 'Review*'.", "NAME"),
-            option("--job", "Only the lanes of this job.", "ID"),
+            option("--job", "Only the sessions of this job.", "ID"),
             option(
                 "--tag", "With this tag; may be repeated.", "TAG", key="tags", many=True
             ),
@@ -64,7 +64,7 @@ RESULT_COMMANDS = (
                 key="session",
                 metavar="SESSION",
                 help=(
-                    "A session id or prefix, 'last', a bundle, or a job for its lanes."
+                    "A session id or prefix, 'last', a bundle, or a job for all of it."
                 ),
                 default="last",
                 values="sessions",

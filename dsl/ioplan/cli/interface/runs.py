@@ -25,7 +25,6 @@ RUN_COMMANDS = (
             use.STORE,
             use.OVERWRITE_FROM,
             use.DETACH,
-            flag("--skip-missing", "Groups: skip hosts that do not report."),
             use.QUIET,
             use.JSON_LINES,
             use.LANE,

@@ -1,5 +1,3 @@
-from ioplan.results.compare.comparison import Comparison as Comparison
-from ioplan.results.compare.comparison import Row as Row
 from ioplan.results.compare.judge import Question as Question
 from ioplan.results.compare.judge import compare as compare
 from ioplan.results.compare.noise import MetricNoise as MetricNoise

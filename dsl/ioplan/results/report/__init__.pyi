@@ -26,8 +26,7 @@ from ioplan.results.report.judgements import Judgement as Judgement
 from ioplan.results.report.judgements import verdict_lines as verdict_lines
 from ioplan.results.report.point import points as points
 from ioplan.results.report.reader import Reader as Reader
-from ioplan.results.report.terminal.league import league_note as league_note
-from ioplan.results.report.terminal.league import league_table as league_table
+from ioplan.results.report.terminal.league import print_league as print_league
 from ioplan.results.report.terminal.league import session_lines as session_lines
 from ioplan.results.report.terminal.parts import MOST_PARTS as MOST_PARTS
 from ioplan.results.report.terminal.parts import parts as parts

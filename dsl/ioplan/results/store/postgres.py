@@ -18,7 +18,7 @@ from ioplan.results.store.delivery.reasons import shown
 from ioplan.results.store.errors import KeyViolation, StoreError
 
 CONNECTION: dict[str, Any] = {
-    "connect_timeout": 10,
+    "connect_timeout": 4,
     # a server that went without a word is given up after half a minute, not after hours
     "keepalives_idle": 15,
     "keepalives_interval": 5,

@@ -142,12 +142,6 @@ class SessionStore(Database):
             if not connection.change(change, row):
                 raise self._no_session(session_id)
 
-    def status_counts(self) -> dict[str, int]:
-        """How many sessions have each status."""
-        query = "SELECT status, count(*) AS many FROM session GROUP BY status"
-        with self.reading() as connection:
-            return {row["status"]: row["many"] for row in connection.rows(query)}
-
     def sessions(self) -> list[Session]:
         """All sessions, the newest first."""
         with self.reading() as connection:

@@ -78,15 +78,6 @@ def _places(first: list[dict[str, Any]]) -> str:
 KERNEL_LOG_HINT = "see the kernel's log (dmesg) for the device's own words"
 
 
-def errors_in(progress: Progress) -> int:
-    """Failed I/Os of an interval, in the warm-up as well."""
-    return sum(
-        counts.errors
-        for stream in progress.streams
-        for counts in stream.directions.values()
-    )
-
-
 class FailedIos:
     """A run's failed I/Os, by stream, against what its plan allows."""
 

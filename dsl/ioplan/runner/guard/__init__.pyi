@@ -1,8 +1,5 @@
 from ioplan.runner.guard.consent_list.drives import drives_of as drives_of
-from ioplan.runner.guard.consent_list.read import MAX_BYTES as MAX_BYTES
-from ioplan.runner.guard.consent_list.read import ConsentList as ConsentList
 from ioplan.runner.guard.consent_list.read import read_list as read_list
-from ioplan.runner.guard.consent_list.read import signed_list as signed_list
 from ioplan.runner.guard.consent_list.signed import Consent as Consent
 from ioplan.runner.guard.consent_list.signed import consented_plan as consented_plan
 from ioplan.runner.guard.consent_list.signed import key_path as key_path
@@ -17,11 +14,9 @@ from ioplan.runner.guard.output import OutputError as OutputError
 from ioplan.runner.guard.output import check_output as check_output
 from ioplan.runner.guard.output import output_file as output_file
 from ioplan.runner.guard.output import output_path as output_path
-from ioplan.runner.guard.output import rewrite as rewrite
 from ioplan.runner.guard.resolve import check_spelling as check_spelling
 from ioplan.runner.guard.resolve import resolve_target as resolve_target
 from ioplan.runner.guard.scratch_file import create_scratch as create_scratch
-from ioplan.runner.guard.survey import Surveyed as Surveyed
 from ioplan.runner.guard.target import Target as Target
 from ioplan.runner.guard.target import TargetError as TargetError
 from ioplan.runner.guard.target import check_evidence as check_evidence

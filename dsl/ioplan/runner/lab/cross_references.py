@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ioplan.core.text import did_you_mean
-from ioplan.runner.lab.lab import Lab, LabEvent, LabHost
+from ioplan.runner.lab.lab import Lab
 from ioplan.target_entry import NAMING, LabTarget
 
 Fault = tuple[tuple[str, ...], str]
@@ -96,48 +96,6 @@ def same_targets(
 
 def _unknown(what: str, name: str, near: str) -> str:
     return f"the lab has no {what} {name!r}{near}"
-
-
-def for_host(lab: Lab, host: str) -> Lab:
-    """The lab as a host needs it: with what it has of its own."""
-    entry = lab.hosts[host]
-    change = {
-        "backend": entry.backend or lab.backend,
-        "backends": _options(lab, entry),
-        "power": entry.power or lab.power,
-        "cpus": entry.cpus or lab.cpus,
-        "prepare": entry.prepare.over(lab.prepare) if entry.prepare else lab.prepare,
-        "targets": _targets(lab, host),
-        "events": {name: _event(lab, one, host) for name, one in lab.events.items()},
-        "hosts": {},
-        "groups": {},
-        "scheduler": None,
-    }
-    return lab.model_copy(update=change)
-
-
-def _options(lab: Lab, entry: LabHost) -> dict[str, dict[str, object]]:
-    """The host's value of an option, else the lab's."""
-    names = dict.fromkeys((*lab.backends, *entry.backends))
-    return {
-        name: {**lab.backends.get(name, {}), **entry.backends.get(name, {})}
-        for name in names
-    }
-
-
-def _event(lab: Lab, event: LabEvent, host: str) -> LabEvent:
-    """The event as a host runs it: by itself, or by way of another host."""
-    if event.host == host:
-        return event.model_copy(update={"host": None})
-    return event.model_copy(update={"command": lab.event_words(event)})
-
-
-def _targets(lab: Lab, host: str) -> dict[str, LabTarget]:
-    return {
-        name: target.model_copy(update={"host": None, "hosts": ()})
-        for name, target in lab.targets.items()
-        if target.host == host or host in target.hosts
-    }
 
 
 def called(words: Iterable[str], named: Container[str] = ()) -> dict[str, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from ioplan.core.error_kinds import ExplainedError, LabFault
 from ioplan.core.model import Model
@@ -19,15 +20,13 @@ from ioplan.target_entry import (
     Words,
 )
 
-# A host of a lab: how to reach it, and what it has in place of the lab's settings.
-
 # What a lab sets on a host for the time of a session.
 
 KernelName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,31}$")]
 
 
 class HostSettings(Model):
-    """`[prepare]` and `[hosts.NAME.prepare]`; what is absent stays as it is.
+    """`[prepare]`; what is absent stays as it is.
 
     `idle_latency_us` switches off the idle states that take longer to leave;
     `scheduler`, `nomerges` and `irq_affinity` are those of the target's drive.
@@ -40,50 +39,34 @@ class HostSettings(Model):
     nomerges: Literal[0, 1, 2] | None = None
     irq_affinity: CpuList | None = None
 
-    def over(self, other: HostSettings | None) -> HostSettings:
-        """These settings, and the other's for what these leave out."""
-        said = self.model_dump(exclude_none=True)
-        return (other or HostSettings()).model_copy(update=said)
-
 
 Port = Annotated[int, Field(strict=True, ge=1, le=65535)]
 
-WORKER_PORT = 8788
-"""Where a worker listens. The scheduler's usual port is 8786."""
 SSH = ("ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
 """A dead host is known within seconds; within 5 s, three packets were sent."""
 
 
 class LabHost(Model):
-    """`[hosts.NAME]`.
+    """`[hosts.NAME]`: how a host is reached.
 
-    `address`, else the name, is what the worker listens on and ssh connects to; `port`
-    is ssh's, `worker_port` the worker's.
-    `reach` is a command that runs the words after it on the host, in place of ssh.
-    `store`, `backend`, `backends`, `power`, `cpus` and the keys of `prepare` override
-    the lab's.
+    ssh connects to `address`, else to the name. `reach` is a command that runs the
+    words after it on the host, in place of ssh. `program` is the ioplan there.
     """
 
     address: Words | None = None
     user: Words | None = None
     port: Port | None = None
-    worker_port: Port = WORKER_PORT
-    python: Words = "python3"
     reach: tuple[Words, ...] = ()
-    store: Words | None = None
-    backend: Words | None = None
-    backends: dict[str, dict[str, Any]] = {}
-    power: PowerMeter | None = None
-    cpus: CpuList | None = None
-    prepare: HostSettings | None = None
+    program: Words = "ioplan"
 
-    def command(self, name: str) -> tuple[str, ...]:
-        """The words to put before a command that is to run on this host."""
+    def command(self, name: str, words: Iterable[str]) -> tuple[str, ...]:
+        """The words to run here for `words` to be run on this host."""
         if self.reach:
-            return self.reach
+            return (*self.reach, *words)
         at = f"{self.user}@" if self.user else ""
         port = ("-p", str(self.port)) if self.port else ()
-        return (*SSH, *port, f"{at}{self.address or name}", "--")
+        quoted = map(shlex.quote, words)  # ssh passes them to a shell
+        return (*SSH, *port, f"{at}{self.address or name}", "--", *quoted)
 
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
@@ -111,6 +94,22 @@ class LabEvent(Model):
     host: Words | None = None
 
 
+def _hook(said: Any) -> Any:
+    """An address is one word. Raises ValueError."""
+    if not isinstance(said, str):
+        return said
+    if said.startswith(("http://", "https://")):
+        return (said,)
+    raise ValueError(
+        'a command is a list of words, ["logger", "-t", "ioplan"], and an address '
+        "begins with http:// or https://"
+    )
+
+
+Hook = Annotated[tuple[Words, ...], BeforeValidator(_hook)]
+"""What is told of each end of a drive job on this host."""
+
+
 class Lab(Model):
     """The content of a lab file, or of none."""
 
@@ -125,8 +124,8 @@ class Lab(Model):
     hosts: dict[Name, LabHost] = {}
     groups: dict[Name, tuple[Words, ...]] = {}
     events: dict[Words, LabEvent] = {}
-    scheduler: Words | None = None
     results: Words | None = None
+    hook: Hook = ()
     delivery_s: Annotated[float, Field(ge=0)] = 60
     plans: tuple[Words, ...] = ()
     name: Name | None = None
@@ -146,10 +145,7 @@ class Lab(Model):
         host = self.hosts.get(event.host) if event.host else None
         if event.host is None or host is None:
             return event.command
-        there = event.command
-        if not host.reach:
-            there = tuple(map(shlex.quote, there))  # ssh passes them to a shell
-        return (*host.command(event.host), *there)
+        return host.command(event.host, event.command)
 
     @property
     def here(self) -> dict[str, LabTarget]:

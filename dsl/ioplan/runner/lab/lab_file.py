@@ -4,7 +4,7 @@
 options, such as `engine = "libaio"` for fio, and `[targets.NAME]` says which device
 NAME is, and whether it may be written. `power = { command = ["meter", "--watts"] }`
 names an external power meter, `cpus` are those that do the I/O. `[prepare]` has what
-is set on a host for the time of a session. `[hosts.NAME]` says how to reach a host,
+is set on a host for the time of a session. `[hosts.NAME]` says how a host is reached,
 `[groups]` which targets run in parallel, `results` names the database to push results
 to, and `plans` are folders of files that plans use. `name` and `[admins]`, public
 keys by names, say whose signed lists of drives permit overwriting.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from ioplan.backends import SECOND_NS, Closing, Cpu, OwnedProcess, fcntl
-from ioplan_spdk.bdevperf.exits import io_failed, why
+from ioplan_spdk.bdevperf.exits import MEMORY, io_failed, why
 from ioplan_spdk.bdevperf.script import command
 from ioplan_spdk.options import SpdkOptions
 from ioplan_spdk.rpc.bdev import Call
@@ -255,6 +256,8 @@ class Session(Closing):
         code = self.process.wait(LAST_WORDS_S) if closed or tested else None
         if closed:
             return BdevperfError("backend-died", f"bdevperf is gone: {self._why(code)}")
+        if isinstance(fault, RpcError) and fault.code == -errno.ENOMEM:
+            return BdevperfError("refused", f"bdevperf: {fault}; {MEMORY}")
         cause = "refused" if isinstance(fault, RpcError) else "hung"
         if tested and io_failed(self.process.messages()):
             cause = "device-error"

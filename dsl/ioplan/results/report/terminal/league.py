@@ -111,6 +111,13 @@ def league_table(found: League, console: Console) -> Table:
     return _table(found, ())
 
 
+def print_league(console: Console, found: League) -> None:
+    """Print it, and below what it comes to."""
+    console.print(league_table(found, console))
+    for row in league_note(found).splitlines():
+        console.print(line(row, "dim"))
+
+
 def league_note(found: League) -> str:
     """What the figures come to, and what the ratios are of."""
     count = counted(len(found.averaged), "ratio")

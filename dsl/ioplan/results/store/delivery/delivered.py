@@ -63,27 +63,6 @@ def _delivery(
     return left.model_copy(update=change)
 
 
-def stored_now(
-    place: str, sessions: Iterable[str], runs: dict[str, int]
-) -> dict[str, Delivery]:
-    """How far sessions of a host that does not answer are, which had so many `runs`."""
-    found: dict[str, SessionExtent] = {}
-    try:
-        with Store.at(place) as shared, shared.reading() as there:
-            for page in _pages(sessions):
-                found |= extents(there, page)
-    except StoreError as error:
-        return {id: Delivery(runs=runs[id], error=reason(error)) for id in runs}
-    return {id: _known(found.get(id), count) for id, count in runs.items()}
-
-
-def _known(there: SessionExtent | None, runs: int) -> Delivery:
-    if there is None:
-        return Delivery(runs=runs)
-    done = there.status != "running" and there.runs >= runs
-    return Delivery(done=done, runs=max(runs, there.runs), stored=there.runs)
-
-
 def enter_missing(store: Path) -> list[str]:
     """Enter again what was delivered and is not there any more; returns the sessions.
 

@@ -141,6 +141,11 @@ class Outbox:
             return True
         return not 0 <= time.time() - checked_s < CHECK_S
 
+    def check_soon(self) -> None:
+        """Somebody has seen that something is not there any more."""
+        with suppress(OSError):
+            (self.folder / CHECKED).unlink()
+
     def note_check(self) -> None:
         """Somebody looks now."""
         with suppress(OSError):
@@ -199,17 +204,21 @@ class Outbox:
             part.replace(self.folder / "state")
 
     @contextmanager
-    def sending(self) -> Iterator[bool]:
-        """Be the one that sends; False where another process is."""
-        fd = os.open(self.folder / "sender", LOCK_FLAGS, 0o600)
+    def sending(self, lock: int | None = None) -> Iterator[int | None]:
+        """Be the one that sends: the lock, which a child may take over.
+
+        None where another process is.
+        """
+        if lock is None:
+            lock = os.open(self.folder / "sender", LOCK_FLAGS, 0o600)
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.pwrite(fd, str(os.getpid()).encode().ljust(16), 0)
-            yield True
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.pwrite(lock, str(os.getpid()).encode().ljust(16), 0)
+            yield lock
         except BlockingIOError:
-            yield False
+            yield None
         finally:
-            os.close(fd)
+            os.close(lock)
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -219,19 +228,6 @@ class Outbox:
             yield
         finally:
             os.close(fd)
-
-    def hurry(self) -> None:
-        """Have the sender try now, not when its wait is over."""
-        with suppress(OSError):
-            (self.folder / "now").touch()
-
-    def was_hurried(self) -> bool:
-        """Whether somebody asked for it since the last time."""
-        try:
-            (self.folder / "now").unlink()
-        except OSError:
-            return False
-        return True
 
 
 def _of(state: Mapping[str, Delivery], entry: Entry) -> Delivery:

@@ -1,10 +1,12 @@
 """Sends what is in a host's outbox.
 
-`python -m ioplan.results.store.delivery.sender STORE`
+`python -m ioplan.results.store.delivery.sender STORE SECONDS LOCK_FD`
 
-One process of a host does so at a time, and it ends when nothing is left that can be
-sent. It is no child of whatever started it, so it outlives a worker that is killed; if
-it is killed itself, the worker or the next command starts another.
+One process of a host does so at a time: who starts it hands it the lock, so that of
+many drive jobs that end at once one starts a sender. It waits a little for sessions
+that end soon, and ends when nothing is left that can be sent. It is no child of
+whatever started it, so it outlives a worker that is killed; if it is killed itself, the
+worker or the next command starts another.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from ioplan.results.store.store import Store
 PROGRAM = "ioplan.results.store.delivery.sender"
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 60.0
 """After a failure; doubled with each that follows."""
-LOOK_S = 0.2
+LINGER_S = 5.0
 LANE_LIFE_S, LIFE_S = 60.0, 600.0
 """How long a sender tries that a lane has started, or a worker, who starts the next."""
 STARTED: list[subprocess.Popen[bytes]] = []
@@ -48,19 +50,22 @@ def start(store: Path, life_s: float = 0.0) -> None:
     outbox = Outbox(store)
     if not outbox.folder.exists():
         return
-    with outbox.sending() as is_free:
-        pass
-    if is_free and (outbox.due() or outbox.is_check_due()):
-        with (outbox.folder / "errors.txt").open("wb") as errors:
-            child = subprocess.Popen(
-                [sys.executable, "-m", PROGRAM, str(outbox.store), str(life_s)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=errors,
-                start_new_session=True,
-                cwd="/",
-            )
-        STARTED.append(child)
+    with outbox.sending() as lock:
+        if lock is not None and (outbox.due() or outbox.is_check_due()):
+            STARTED.append(_started(outbox, life_s, lock))
+
+
+def _started(outbox: Outbox, life_s: float, lock: int) -> subprocess.Popen[bytes]:
+    with (outbox.folder / "errors.txt").open("wb") as errors:
+        return subprocess.Popen(
+            [sys.executable, "-m", PROGRAM, outbox.store, str(life_s), str(lock)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            pass_fds=(lock,),
+            start_new_session=True,
+            cwd="/",
+        )
 
 
 def send_later(store: Path) -> None:
@@ -69,30 +74,16 @@ def send_later(store: Path) -> None:
         start(store)
 
 
-def send_now(
-    store: Path, sessions: frozenset[str], place: str, life_s: float = 0.0
-) -> None:
-    """Have these sessions of this host sent there now. Raises OSError, StoreError.
+def send_all(store: Path, life_s: float, lock: int | None = None) -> None:
+    """Until nothing is left that can be sent, but for so long at most.
 
-    What was refused is tried again, and what was delivered is compared again.
+    `lock` is that of who started this process; it is let go with this call.
     """
-    outbox = Outbox(store)
-    if not store.exists():
-        return
-    with Store.to_read(store) as local:
-        known = sessions.intersection(local.ids())
-    for session in sorted(known):
-        outbox.add(session, place)
-    outbox.hurry()
-    start(store, life_s)
-
-
-def send_all(store: Path, life_s: float) -> None:
-    """Until nothing is left that can be sent, but for so long at most."""
     outbox, ends_s = Outbox(store), time.monotonic() + life_s
-    while outbox.due():
-        with outbox.sending() as is_free:
-            if not is_free or not _send_until(outbox, ends_s):
+    while lock is not None or outbox.due():
+        with outbox.sending(lock) as own:
+            lock = None
+            if own is None or not _send_until(outbox, ends_s):
                 return
         # what became due meanwhile found the sender at work
 
@@ -100,22 +91,25 @@ def send_all(store: Path, life_s: float) -> None:
 def _send_until(outbox: Outbox, ends_s: float) -> bool:
     """Whether all that was due has been sent, or was refused."""
     wait_s = FIRST_WAIT_S
-    while entries := outbox.due():
-        outbox.was_hurried()
+    while entries := _soon_due(outbox, ends_s):
         if send(outbox, entries):
             wait_s = FIRST_WAIT_S
         elif time.monotonic() >= ends_s:
             return False
         else:
-            _wait(outbox, wait_s * random.uniform(0.8, 1.2))  # hosts differ
+            time.sleep(wait_s * random.uniform(0.8, 1.2))  # hosts differ
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
     return True
 
 
-def _wait(outbox: Outbox, seconds: float) -> None:
-    until_s = time.monotonic() + seconds
-    while time.monotonic() < until_s and not outbox.was_hurried():
-        time.sleep(LOOK_S)
+def _soon_due(outbox: Outbox, ends_s: float) -> list[Entry]:
+    """What can be sent, also if it ends in some seconds: another sender costs more."""
+    until_s = min(ends_s, time.monotonic() + LINGER_S)
+    while not (entries := outbox.due()) and time.monotonic() < until_s:
+        if not outbox.entries():
+            break
+        time.sleep(LINGER_S / 5)
+    return entries
 
 
 # ---- one attempt
@@ -205,12 +199,12 @@ def _note(outbox: Outbox, found: dict[Entry, Delivery]) -> None:
     outbox.keep_state(known)
 
 
-def main(store: str, life_s: str) -> None:
+def main(store: str, life_s: str, lock: str = "") -> None:
     """The program."""
     os.nice(19)  # a drive's run on this host goes first
     if Outbox(Path(store)).is_check_due():
         enter_missing(Path(store))
-    send_all(Path(store), float(life_s))
+    send_all(Path(store), float(life_s), int(lock) if lock else None)
 
 
 if __name__ == "__main__":

@@ -54,26 +54,6 @@ def read_list(path: Path, lab: Lab, plan: CheckedPlan | None) -> ConsentList:
     raise ConsentListError(f"the consent list {path} is rejected: {reason}")
 
 
-def signed_list(text: str, lab: Lab, plan: CheckedPlan | None) -> ConsentList:
-    """A list for others to use, who do not own it: only a signed one will do.
-
-    Raises ConsentListError.
-    """
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConsentListError(f"the consent list is not JSON: {error}") from None
-    if not isinstance(document, dict):
-        raise ConsentListError(
-            "the consent list is not signed: an admin signs it with "
-            "`ioplan lab consent sign`"
-        )
-    try:
-        return _signed(document, lab, plan)
-    except ConsentListError as error:
-        raise ConsentListError(f"the consent list is rejected: {error}") from None
-
-
 def _signed(document: object, lab: Lab, plan: CheckedPlan | None) -> ConsentList:
     consent = verified(document, lab, plan)
     return ConsentList(consent.drives, consent)

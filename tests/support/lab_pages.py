@@ -1,0 +1,39 @@
+"""`ioplan lab page` of a test's lab, as a person of it."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+from http.client import HTTPConnection
+
+from small_lab import IOPLAN, SmallLab
+
+
+class PageServer:
+    def __init__(self, lab: SmallLab) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        words = [*IOPLAN, "lab", "page", "--listen", f"127.0.0.1:{self.port}"]
+        self.process = subprocess.Popen(
+            words, env=lab.ada.env, stdout=subprocess.DEVNULL, cwd=lab.ada.folder
+        )
+        self.lab = lab
+
+    def get(self, path: str, **headers: str) -> tuple[int, str, dict[str, str]]:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection.request("GET", path, headers=headers)
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text, dict(answer.getheaders())
+
+    def answers(self) -> bool:
+        try:
+            return self.get("/hosts")[0] == 200
+        except OSError:
+            return False
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.wait(20)
