@@ -7,7 +7,7 @@ host only where the lab has a database.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from ioplan.planner.summary import PlanSummary
     from ioplan.records.run_request import RunRequest
     from ioplan.records.session import Session
-    from ioplan.runner.doctor.checks import Finding
     from ioplan.runner.execute.observer import SessionObserver
     from ioplan.runner.lab.lab import Lab
 
@@ -71,9 +70,6 @@ class LabPlugin(Protocol):
 
     def resume_job(self, store: Path, id: str, quiet: bool, detach: bool) -> int:
         """Go on with a job's lanes; returns the exit code."""
-
-    def findings(self) -> Iterable[Finding]:
-        """What `doctor` says of the lab that this host is in."""
 
 
 def lab_plugin() -> LabPlugin | None:

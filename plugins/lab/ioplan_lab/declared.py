@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ioplan.cli import REQUEST_OPTIONS, Command, Group, Parameter, flag, option
 from ioplan.cli.interface import shared as use
 
+_word = partial(Parameter, required=True)
+_command = partial(Command, extra="lab")
+_host_command = partial(_command, needs_linux=True)
+_HERE = flag("--here", "That is what it is for.")
 _JOB = Parameter(
     key="key", metavar="JOB", help="An id, a prefix of it, or 'last'.", default="last"
 )
@@ -13,12 +19,12 @@ SCHEDULE = Group(
     "schedule",
     "Plans that are run at given times.",
     (
-        Command(
+        _command(
             "add",
             "Add a plan, on the drives that --on takes now.",
             "ioplan_lab.people.schedules:add",
             (
-                Parameter("name", "NAME", "What it is called.", required=True),
+                _word("name", "NAME", "What it is called."),
                 use.PLAN,
                 *(
                     one
@@ -39,23 +45,20 @@ SCHEDULE = Group(
             examples=(
                 "ioplan lab schedule add night p --on 'tag qual' --cron '0 2 * * *'",
             ),
-            extra="lab",
         ),
-        Command(
+        _command(
             "list",
             "List them, with what came of the last time.",
             "ioplan_lab.people.schedules:show",
             (use.LAB, use.JSON),
             examples=("ioplan lab schedule list",),
-            extra="lab",
         ),
-        Command(
+        _command(
             "remove",
             "Remove one; its jobs go on.",
             "ioplan_lab.people.schedules:remove",
-            (Parameter("name", "NAME", "Its name.", required=True), use.LAB),
+            (_word("name", "NAME", "Its name."), use.LAB),
             examples=("ioplan lab schedule remove nightly",),
-            extra="lab",
         ),
     ),
     usual="list",
@@ -77,13 +80,12 @@ CONSENT = Group(
             "Sign lists of `ioplan targets --json`, of one or several hosts.",
             "ioplan_lab.people.consent:sign_list",
             (
-                Parameter(
-                    key="files",
-                    metavar="FILE",
-                    help="Lists of drives, of one or several hosts.",
-                    kind="path",
+                _word(
+                    "files",
+                    "FILE",
+                    "Lists of drives, of one or several hosts.",
+                    "path",
                     many=True,
-                    required=True,
                 ),
                 option("--until", "When it expires.", "DATE", required=True),
                 option(
@@ -99,22 +101,14 @@ CONSENT = Group(
                 use.OUTPUT,
                 use.FORCE,
             ),
-            examples=(
-                "ioplan lab consent sign d.json --until 7d --plan p.ioplan -o c.json",
-            ),
+            examples=("ioplan lab consent sign d.json --until 7d --plan p -o c.json",),
         ),
         Command(
             "show",
             "Show whether a list is valid, who signed it, until when and for what.",
             "ioplan_lab.people.consent:show_list",
             (
-                Parameter(
-                    key="file",
-                    metavar="FILE",
-                    help="A list.",
-                    kind="path",
-                    required=True,
-                ),
+                _word("file", "FILE", "A list.", "path"),
                 use.LAB,
             ),
             examples=("ioplan lab consent show c.json",),
@@ -133,54 +127,44 @@ LAB = Group(
             (use.LAB,),
             examples=("ioplan lab check --lab lab.toml",),
         ),
-        Command(
+        _command(
             "init",
             "Make the lab's tables and roles in a database, or bring them up to date.",
             "ioplan_lab.database.initialize:init",
             (
-                Parameter(
-                    key="address",
-                    metavar="ADDRESS",
-                    help="Of a database, as a user who may create roles.",
-                    required=True,
+                _word(
+                    "address",
+                    "ADDRESS",
+                    "A database, as a user who may create roles.",
                 ),
                 option("--host", "A host of the lab.", "NAME", key="hosts", many=True),
                 option("--person", "A person.", "NAME", key="people", many=True),
                 option("--admin", "An admin.", "NAME", key="admins", many=True),
             ),
-            examples=(
-                "ioplan lab init postgresql://postgres@db/ioplan --host h1 --admin ada",
-            ),
-            extra="lab",
+            examples=("ioplan lab init postgresql://db/ioplan --host h1 --admin ada",),
         ),
-        Command(
+        _host_command(
             "up",
             "Start a lab of this host, with a PostgreSQL and a worker of its own.",
             "ioplan_lab.here.up:up",
-            (flag("--here", "That is what it is for."), use.LAB),
+            (_HERE, use.LAB),
             examples=("ioplan lab up --here",),
-            needs_linux=True,
-            extra="lab",
         ),
-        Command(
+        _host_command(
             "down",
             "Stop the lab of this host; what runs goes on.",
             "ioplan_lab.here.up:down",
-            (flag("--here", "That is what it is for."),),
+            (_HERE,),
             examples=("ioplan lab down --here",),
-            needs_linux=True,
-            extra="lab",
         ),
-        Command(
+        _host_command(
             "worker",
             "Run the drive jobs of this host's queue, until it is stopped.",
             "ioplan_lab.commands:worker",
             (use.LAB,),
             examples=("ioplan lab worker",),
-            needs_linux=True,
-            extra="lab",
         ),
-        Command(
+        _command(
             "status",
             "Show how a job is. Exit code: that of the job once it has ended.",
             "ioplan_lab.commands:status",
@@ -192,9 +176,8 @@ LAB = Group(
                 use.JSON,
             ),
             examples=("ioplan lab status", "ioplan lab status --all"),
-            extra="lab",
         ),
-        Command(
+        _command(
             "drives",
             "List the drives of the lab: what they are, and who uses them.",
             "ioplan_lab.commands:drives",
@@ -205,20 +188,13 @@ LAB = Group(
                 flag("--propose", "This host's unused drives, as a lab file has them."),
             ),
             examples=("ioplan lab drives --on 'tag qual'",),
-            extra="lab",
         ),
-        Command(
+        _command(
             "reserve",
             "Reserve drives, release or tag them, or take them out of service.",
             "ioplan_lab.commands:reserve",
             (
-                Parameter(
-                    key="keys",
-                    metavar="HOST/DRIVE",
-                    help="Drives of the lab.",
-                    many=True,
-                    required=True,
-                ),
+                _word("keys", "HOST/DRIVE", "Drives of the lab.", many=True),
                 option("--until", "Until when; other people's plans wait.", "DATE"),
                 option("--why", "For what.", "TEXT"),
                 flag("--release", "End the reservation."),
@@ -229,11 +205,10 @@ LAB = Group(
                 use.LAB,
             ),
             examples=("ioplan lab reserve h1/gen5-1 --until 3d --why firmware",),
-            extra="lab",
         ),
         SCHEDULE,
         CONSENT,
-        Command(
+        _command(
             "page",
             "Show the lab in a browser: what runs, drives, hosts, queue, sessions.",
             "ioplan_lab.page.server:serve_page",
@@ -244,19 +219,17 @@ LAB = Group(
                 use.LAB,
             ),
             examples=("ioplan lab page",),
-            extra="lab",
         ),
-        Command(
+        _command(
             "cancel",
             "Stop a job; completed runs are kept.",
             "ioplan_lab.commands:cancel",
             (
-                Parameter(key="key", metavar="JOB", help=_JOB.help, required=True),
+                _word("key", "JOB", _JOB.help),
                 use.LAB,
                 use.STORE,
             ),
             examples=("ioplan lab cancel last",),
-            extra="lab",
         ),
         Command(
             "restore",
@@ -271,7 +244,7 @@ PARTICIPANT = Command(
     "participant",
     "Do this host's part of a session of several hosts, as the messages on stdin say.",
     "ioplan_lab.together.participant:participant",
-    (Parameter("session", "SESSION", "Its id.", required=True),),
+    (_word("session", "SESSION", "Its id."),),
     hidden=True,
     needs_linux=True,
 )

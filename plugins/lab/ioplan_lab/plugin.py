@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from ioplan.backends import TargetFacts
 from ioplan.cli import Choice, LabPlugin, Lane, RunCall
 from ioplan.planner import PlanSummary
 from ioplan.records import RunRequest, Session
-from ioplan.runner import Finding, Lab, SessionObserver
+from ioplan.runner import Lab, SessionObserver
 from ioplan_lab.host.clock import read_clock
 from ioplan_lab.host.folder import JobFolder
 from ioplan_lab.host.observer import JobObserver
@@ -58,9 +58,6 @@ class Plugin:
         from ioplan_lab.commands import resume_job  # noqa: PLC0415
 
         return resume_job(store, id, quiet, detach)
-
-    def findings(self) -> Iterable[Finding]:
-        return ()
 
 
 @cache

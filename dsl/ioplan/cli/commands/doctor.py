@@ -21,7 +21,6 @@ from rich.text import Text
 from ioplan.backends.backend import Availability, BackendError
 from ioplan.cli.display.terminal import Terminal
 from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD
-from ioplan.cli.lab_plugin import lab_plugin
 from ioplan.cli.targets.choose import named_backend
 from ioplan.core.text import counted
 from ioplan.core.version import __version__
@@ -122,8 +121,6 @@ def examine(lab: Path | None, json: bool, report: bool) -> int:
     """Look at all of it; the code is 1 where no backend can do I/O."""
     known = read_lab(lab)
     found = list(findings(Machine(lambda name: _availability(name, known))))
-    if plugin := lab_plugin():
-        found.extend(plugin.findings())
     if report:
         sys.stdout.write(bug_report(found))
     elif json:

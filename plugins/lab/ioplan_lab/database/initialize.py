@@ -9,10 +9,9 @@ from importlib.resources import files
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from ioplan.cli import UsageError, print_line
-from ioplan.results.store import Store
+from ioplan.results.store import Store, is_address
 from ioplan_lab.database.connection import CONNECTION, refusals
 
 OWNER, HOSTS, PEOPLE, READERS = "ioplan_owner", "lab_hosts", "lab_people", "lab_read"
@@ -26,6 +25,8 @@ def init(
     *, address: str, hosts: Sequence[str], people: Sequence[str], admins: Sequence[str]
 ) -> None:
     """Make what is missing, or bring it up to date. Raises UsageError, StoreError."""
+    if not is_address(address):
+        raise UsageError(f"ADDRESS is postgresql://USER@HOST/DATABASE, not {address!r}")
     with refusals(address), psycopg.connect(address, **CONNECTION) as connection:
         _make_owner(connection)
         connection.commit()
@@ -62,19 +63,8 @@ def _make_owner(connection: psycopg.Connection) -> None:
 
 def _make_store(address: str) -> None:
     """The tables of results, by the store itself. Raises StoreError."""
-    known = conninfo_to_dict(address)
-    options = f"{known.pop('options', '') or ''} -c role={OWNER}".strip()
-    words = make_conninfo("", **{**known, "options": options})
-    Store.at(_as_address(words)).close()
-
-
-def _as_address(words: str) -> str:
-    """A libpq string as an address, as the store wants it."""
-    from urllib.parse import urlencode  # noqa: PLC0415  rare
-
-    known = {name: str(value) for name, value in conninfo_to_dict(words).items()}
-    database = known.pop("dbname", "")
-    return f"postgresql:///{database}?{urlencode(known).replace('+', '%20')}"
+    joint = "&" if "?" in address else "?"
+    Store.at(f"{address}{joint}options=-c%20role%3D{OWNER}").close()
 
 
 def _make_lab(connection: psycopg.Connection) -> None:

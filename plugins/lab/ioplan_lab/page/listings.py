@@ -177,16 +177,12 @@ def _host_cells(row: Row) -> list[Cell]:
     silent_s = row["silent_s"]
     is_silent = silent_s is None or silent_s > 30
     seen = "never" if silent_s is None else f"{time_text(silent_s)} ago"
+    state = Cell("silent", kind="silent") if is_silent else Cell("reports", kind="ok")
     return [
         Cell(row["name"], f"/drives?q={quote(row['name'])}"),
-        Cell(
-            "silent" if is_silent else "reports", kind="silent" if is_silent else "ok"
-        ),
+        state,
         Cell(seen),
-        Cell(row["version"]),
-        Cell(str(row["drives"])),
-        Cell(str(row["running"])),
-        Cell(str(row["waiting"])),
+        *(Cell(str(row[n])) for n in ("version", "drives", "running", "waiting")),
     ]
 
 
@@ -203,16 +199,11 @@ HOSTS = Listing(
 
 
 def _queue_cells(row: Row) -> list[Cell]:
+    texts = ("host", "place", "job", "title", "person", "drives", "priority")
+    moments = ("submitted_at", "not_before")
     return [
-        Cell(row["host"]),
-        Cell(str(row["place"])),
-        Cell(row["job"]),
-        Cell(row["title"]),
-        Cell(row["person"]),
-        Cell(row["drives"]),
-        Cell(str(row["priority"])),
-        Cell(moment_text(row["submitted_at"])),
-        Cell(moment_text(row["not_before"])),
+        *(Cell(str(row[name])) for name in texts),
+        *(Cell(moment_text(row[name])) for name in moments),
     ]
 
 
