@@ -44,7 +44,7 @@ class LabPlugin(Protocol):
     """Runs plans on several targets and hosts, and follows them."""
 
     def run_on_targets(self, call: RunCall, detach: bool) -> int:
-        """Run a plan with a lane for each target; returns the exit code."""
+        """Run a plan with a drive job for each target; returns the exit code."""
 
     def run_on(self, call: RunCall, on: str, detach: bool) -> int:
         """Run a plan on drives by what they are; returns the exit code."""
@@ -69,7 +69,7 @@ class LabPlugin(Protocol):
         """Whether this is a job's id, not a session's."""
 
     def resume_job(self, store: Path, id: str, quiet: bool, detach: bool) -> int:
-        """Go on with a job's lanes; returns the exit code."""
+        """Go on with a job's drive jobs; returns the exit code."""
 
 
 def lab_plugin() -> LabPlugin | None:

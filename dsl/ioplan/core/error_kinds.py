@@ -217,10 +217,7 @@ class ClusterFault(Kind):
     NO_SSH = "no-ssh", "ssh, or what the lab file has in its place, is not installed"
     HOST_UNREACHABLE = "host-unreachable", "ssh does not get into a host"
     NO_IOPLAN = "no-ioplan", "a host does not have the program ioplan"
-    VERSION_MISMATCH = (
-        "version-mismatch",
-        "a host's ioplan is of another version",
-    )
+    VERSION_MISMATCH = "version-mismatch", "a host's ioplan is of another version"
 
 
 class HostFault(Kind):

@@ -246,19 +246,11 @@ class RunRequest(Model):
     ] = False
     tags: Annotated[
         Tags,
-        Option(
-            "--tag",
-            "A tag to find it by; may be repeated.",
-            "WORD",
-        ),
+        Option("--tag", "A tag to find it by; may be repeated.", "WORD"),
     ] = ()
     note: Annotated[
         Note,
-        Option(
-            "--note",
-            "A note stored with the results.",
-            "TEXT",
-        ),
+        Option("--note", "A note stored with the results.", "TEXT"),
     ] = ""
     person: Annotated[str, Option("--person")] = ""
 

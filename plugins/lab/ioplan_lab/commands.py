@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -14,13 +13,14 @@ from ioplan.cli import (
     print_listing,
     print_message,
 )
-from ioplan.core import bytes_text, counted, moment
+from ioplan.core import bytes_text, counted
 from ioplan.results.store import StoreError, default_path, is_address
 from ioplan.runner import login_name, read_lab
 from ioplan_lab.database.connection import LabDatabase, Row, lab_address, lab_database
 from ioplan_lab.here.local_job import LocalJob, local_job, local_jobs
 from ioplan_lab.host.drive_job import OPEN
 from ioplan_lab.host.folder import drive_jobs_root
+from ioplan_lab.people.consent import moment_of
 from ioplan_lab.people.selection import key_of, selection
 from ioplan_lab.people.submit import DRIVES
 from ioplan_lab.people.watch import (
@@ -60,7 +60,7 @@ def worker(lab: Path | None) -> None:
 
 def job_id(database: LabDatabase, key: str) -> str:
     """The job by its id, the beginning of it, or "last". Raises UsageError."""
-    prefix, most = ("", 1) if key == "last" else (key, 2)
+    prefix, most = ("", 1) if key == LAST else (key, 2)
     ids = [row["id"] for row in database.rows(LAST_JOB, prefix, most)]
     if len(ids) == 1 or key in ids:
         return key if key in ids else ids[0]
@@ -297,11 +297,3 @@ def split(key: str) -> tuple[str, str]:
             f"a drive of the lab is HOST/DRIVE, for example h1/gen5-1: {key!r}"
         )
     return host, drive
-
-
-def moment_of(text: str) -> datetime:
-    """Raises UsageError."""
-    try:
-        return moment(text).astimezone(UTC)
-    except ValueError as error:
-        raise UsageError(f"--until: {error}") from None

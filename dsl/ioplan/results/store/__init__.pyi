@@ -16,6 +16,7 @@ from ioplan.results.store.errors import StoreError as StoreError
 from ioplan.results.store.layout.tables import COLUMNS as COLUMNS
 from ioplan.results.store.layout.views import VIEWS as VIEWS
 from ioplan.results.store.overview import SessionFilter as SessionFilter
+from ioplan.results.store.postgres import CONNECTION as CONNECTION
 from ioplan.results.store.pushing import push as push
 from ioplan.results.store.session_folder import make_own as make_own
 from ioplan.results.store.session_folder import make_private as make_private

@@ -13,19 +13,10 @@ from psycopg.types.json import Jsonb
 
 from ioplan.cli import UsageError
 from ioplan.core import StoreFault
-from ioplan.results.store import StoreError, is_address, shown
+from ioplan.results.store import CONNECTION, StoreError, is_address, shown
 from ioplan.runner import read_lab
 
 Row = dict[str, Any]
-CONNECTION: dict[str, Any] = {
-    "connect_timeout": 4,
-    # a server that went without a word is given up after half a minute, not after hours
-    "keepalives_idle": 15,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 30_000,
-}
-"""libpq's words."""
 REFUSED = (
     psycopg.errors.InsufficientPrivilege,
     psycopg.errors.NoDataFound,

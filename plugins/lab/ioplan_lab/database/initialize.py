@@ -11,8 +11,8 @@ import psycopg
 from psycopg import sql
 
 from ioplan.cli import UsageError, print_line
-from ioplan.results.store import Store, is_address
-from ioplan_lab.database.connection import CONNECTION, refusals
+from ioplan.results.store import CONNECTION, Store, is_address
+from ioplan_lab.database.connection import refusals
 
 OWNER, HOSTS, PEOPLE, READERS = "ioplan_owner", "lab_hosts", "lab_people", "lab_read"
 SCRIPTS = ("tables", "host", "people", "schedules", "results", "views", "rights")

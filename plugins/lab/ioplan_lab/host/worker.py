@@ -35,9 +35,9 @@ from pydantic import ValidationError
 
 from ioplan.cli import UsageError
 from ioplan.core import __version__, fcntl
-from ioplan.results.store import Outbox, default_path, make_own
+from ioplan.results.store import CONNECTION, Outbox, default_path, make_own
 from ioplan.runner import read_lab
-from ioplan_lab.database.connection import CONNECTION, Row, lab_address
+from ioplan_lab.database.connection import Row, lab_address
 from ioplan_lab.host.clock import keep_clock, measured
 from ioplan_lab.host.drive_job import SCHEMA, DriveJob, JobState
 from ioplan_lab.host.drives import reported_drives

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +56,17 @@ def sign_list(
     drives = [drive for file in files for drive in read_list(file, known, None).drives]
     checked = [checked_plan(plan_path(Path(plan)), [], lab=lab) for plan in plans]
     marks = None if any_plan else [consented_plan(plan) for plan in checked]
-    try:
-        end = moment(until)
-    except ValueError as error:
-        raise UsageError(f"--until: {error}") from None
-    signed = sign(drives, known, end, marks, key_path())
+    signed = sign(drives, known, moment_of(until), marks, key_path())
     with opened(output, force) as out:
         out.write(f"{signed.model_dump_json(indent=2)}\n".encode())
+
+
+def moment_of(until: str) -> datetime:
+    """What `--until` says. Raises UsageError."""
+    try:
+        return moment(until)
+    except ValueError as error:
+        raise UsageError(f"--until: {error}") from None
 
 
 def show_list(file: Path, lab: Path | None) -> None:

@@ -63,7 +63,7 @@ impl Entries {
         };
         let discards = files.iter().zip(targets).map(|(&fd, target)| Sqe {
             fd,
-            ..discard(target, bare)
+            ..discard(target, stream.trims() && !target.nowait(), bare)
         });
         Self {
             discards: discards.collect(),
@@ -147,12 +147,12 @@ impl Entries {
 
 /// The kernel tries a block device's discard without waiting. Where the driver has no NOWAIT
 /// (zram), that ends with EOPNOTSUPP and is not tried again: there a kernel thread does it.
-fn discard(target: &Target, bare: Sqe) -> Sqe {
+fn discard(target: &Target, by_thread: bool, bare: Sqe) -> Sqe {
     match target.kind {
         TargetKind::Block => Sqe {
             opcode: OP_URING_CMD,
             off: BLOCK_URING_CMD_DISCARD,
-            flags: bare.flags | if target.nowait() { 0 } else { SQE_ASYNC },
+            flags: bare.flags | if by_thread { SQE_ASYNC } else { 0 },
             ..bare
         },
         _ => Sqe {
