@@ -21,7 +21,7 @@ from ioplan.cli.commands.share.unbundle import ONLY_HERE, _with_values
 from ioplan.cli.interface.runs import RUN_COMMANDS
 from ioplan.records import Resolved, RunRequest, Session
 from ioplan.records.run_request import OPTIONS
-from ioplan.results import Bundled, members_of, sessions_of
+from ioplan.results import Bundled, bundle_bytes, read_bundle
 from ioplan.results.share.contents import LOCAL
 from ioplan.results.store import Store, default_path
 from ioplan.runner import signed
@@ -159,9 +159,15 @@ def words_of(name: str, value: Any) -> list[str]:
 
 
 def in_a_bundle(folder: Path) -> RunRequest:
+    return sent(folder).session.request
+
+
+def sent(folder: Path) -> Bundled:
+    """A session without runs, as others get it."""
     made = Bundled(session(request=FULL, plan_text="", backend="fio"), (), ())
-    (found,) = sessions_of(members_of((made,)))
-    return found.session.request
+    bundle = folder / "x.ioplan-bundle"
+    bundle.write_bytes(bundle_bytes((made,), b""))
+    return read_bundle(bundle).sessions[0]
 
 
 PLACES: dict[Callable[[Path], RunRequest], set[str]] = {
@@ -194,10 +200,8 @@ def test_each_field_has_its_words() -> None:
     assert {one.key for one in run.parameters} >= FIELDS
 
 
-def test_a_run_of_a_bundle_takes_up_what_is_not_its_host_s() -> None:
-    made = Bundled(session(request=FULL, plan_text="", backend="fio"), (), ())
-    (found,) = sessions_of(members_of((made,)))
-    again = _with_values(RunRequest(), found, Path("p.ioplan"))
+def test_a_run_of_a_bundle_takes_up_what_is_not_its_host_s(tmp_path: Path) -> None:
+    again = _with_values(RunRequest(), sent(tmp_path), Path("p.ioplan"))
     taken = FIELDS - ONLY_HERE - {"settings"}  # those are its params, by name
     assert differing(again, RunRequest()) == taken
 

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bundles import forged, members_in
 from command import Done, ioplan, plan_file
 from fio_jobs import NEEDS_FIO
 from msgspec.structs import replace
 
 from ioplan.language import FULL, CheckedPlan, Source, check_file, check_recorded
 from ioplan.planner import Run, unfold
-from ioplan.results.share.container import read, written
 from ioplan.trace import DTYPE, Ios, Prepared, TraceError, file_of, known_survey, write
 
 PLAN = 'trace web = "web.iotrace"\ntest "A" { run replay web, speed 20 }'
@@ -196,13 +196,11 @@ def test_a_bundle_has_the_trace_and_can_be_repeated(
 
 
 def test_another_trace_in_a_bundle_is_refused(tmp_path: Path, bundle: Path) -> None:
-    found = read(bundle.read_bytes())
-    (name,) = [one for one in found.members if one.endswith(".iotrace")]
-    for changed in (
-        {name: found.members[name][:-1] + b"x"},
-        {"1/trace/2.iotrace": b"IOTRACE1"},
-    ):
-        bundle.write_bytes(written({**found.members, **changed}, found.about))
+    data = bundle.read_bytes()
+    traces = {n: d for n, d in members_in(data).items() if n.endswith(".iotrace")}
+    ((name, trace),) = traces.items()
+    for changed in ({name: trace[:-1] + b"x"}, {"1/trace/2.iotrace": b"IOTRACE1"}):
+        bundle.write_bytes(forged(data, changed))
         done = ioplan("unbundle", bundle, "--check")
         assert done.code == 2 and "Traceback" not in done.err
         told = "not the one that was replayed", "belongs to nothing"
@@ -237,7 +235,7 @@ def test_without_the_plugin_a_redacted_bundle_has_no_model(
     assert done.code == 0, done.err
     lack = "web.iotrace has no model in the bundle: no plug-in that makes one is"
     assert told.count(lack) == 1 and "Traceback" not in told
-    members = read(bundle.read_bytes()).members
+    members = members_in(bundle.read_bytes())
     assert not [one for one in members if one.endswith((".iotrace", ".model.ioplan"))]
 
 

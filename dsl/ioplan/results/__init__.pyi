@@ -4,5 +4,3 @@ from ioplan.results.share.bundle import bundle_bytes as bundle_bytes
 from ioplan.results.share.bundle import read_bundle as read_bundle
 from ioplan.results.share.container import BundleError as BundleError
 from ioplan.results.share.contents import Bundled as Bundled
-from ioplan.results.share.contents import members_of as members_of
-from ioplan.results.share.contents import sessions_of as sessions_of
