@@ -1,140 +1,60 @@
-"""A bundle: results in one file, for others to read, compare with and repeat."""
+"""A bundle: results in one file, for others to read, compare with and repeat.
+
+Its manifest comes first, and has the digest of each other member as it is packed; a
+signature is of the manifest, and so of all.
+"""
 
 from __future__ import annotations
 
-import os
+import hashlib
+import json
 import platform
-import re
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct
+from pydantic import Field, ValidationError
 
+from ioplan.core.model import Model
 from ioplan.core.version import __version__
-from ioplan.results.share.container import (
+from ioplan.results.share.archive import (
     MAGIC,
+    MANIFEST,
     MOST_FILE_BYTES,
+    SIGNATURE,
     BundleError,
-    read,
+    Member,
+    member_of,
+    members_in,
+    plain_json,
     written,
 )
-from ioplan.results.share.contents import REPORT, Bundled, members_of, sessions_of
-
-# Signatures of bundles, made and checked by OpenSSH (`ssh-keygen -Y`, since 8.1).
-#
-# The manifest is signed: it has the digests of all that is in a bundle.
-
-PROGRAM = "ssh-keygen"
-NAMESPACE = "ioplan-bundle"
-"""A signature for something else, an e-mail or a commit, is none of a bundle."""
-MOST_BYTES = 64 << 10
-TIMEOUT_S = 60.0
-GOOD = re.compile(r'Good "ioplan-bundle" signature with (\S+) key (\S+)')
-
-
-class Signer(Struct, frozen=True):
-    """Who signed: the key's fingerprint, and whom the list of signers says it is of."""
-
-    key: str
-    name: str = ""
-
-
-def sign(manifest: bytes, key: Path) -> bytes:
-    """The signature by a private key, or by the agent's for a public one.
-
-    Raises BundleError.
-    """
-    if not key.is_file():
-        raise BundleError(f"there is no key {str(key)!r} to sign with")
-    done = _call(("-Y", "sign", "-n", NAMESPACE, "-f", str(key)), manifest)
-    if done.returncode or not done.stdout:
-        raise BundleError(f"{key} does not sign: {_said(done)}")
-    return done.stdout
-
-
-def signer_of(manifest: bytes, signature: bytes, signers: Path | None) -> Signer | None:
-    """Who signed a manifest; None where nobody did.
-
-    With a file of allowed signers, it must be one of them. Raises BundleError.
-    """
-    if not signature:
-        if signers:
-            raise BundleError("the bundle is not signed")
-        return None
-    if len(signature) > MOST_BYTES:
-        raise BundleError("the bundle's signature is too large for one")
-    with _as_file(signature) as (path, fds):
-        done = _call(
-            ("-Y", "check-novalidate", "-n", NAMESPACE, "-s", path), manifest, fds
-        )
-        found = GOOD.search(done.stdout.decode(errors="replace"))
-        if done.returncode or not found:
-            raise BundleError(f"the bundle's signature is wrong: {_said(done)}")
-        signer = Signer(f"{found[1]} {found[2]}")
-        return _named(manifest, signer, signers, path, fds) if signers else signer
-
-
-def _named(
-    manifest: bytes, signer: Signer, signers: Path, path: str, fds: Sequence[int]
-) -> Signer:
-    """The signer with its name in the list. Raises BundleError."""
-    if not signers.is_file():
-        raise BundleError(f"there is no file of signers {str(signers)!r}")
-    listed = ("-s", path, "-f", str(signers))
-    done = _call(("-Y", "find-principals", *listed), manifest, fds)
-    names = done.stdout.decode(errors="replace").splitlines()
-    if done.returncode or not names:
-        raise BundleError(
-            f"the bundle is signed by {signer.key}, not by one of {signers}"
-        )
-    words = ("-Y", "verify", "-n", NAMESPACE, "-I", names[0], *listed)
-    done = _call(words, manifest, fds)
-    if done.returncode:
-        raise BundleError(f"the bundle's signature is wrong: {_said(done)}")
-    return Signer(signer.key, names[0])
-
-
-@contextmanager
-def _as_file(data: bytes) -> Iterator[tuple[str, tuple[int]]]:
-    """A name for a child that it can read the data by."""
-    fd = os.memfd_create("signature")
-    try:
-        os.write(fd, data)
-        yield f"/dev/fd/{fd}", (fd,)
-    finally:
-        os.close(fd)
-
-
-def _call(
-    words: Sequence[str], data: bytes, fds: Sequence[int] = ()
-) -> subprocess.CompletedProcess[bytes]:
-    try:
-        return subprocess.run(
-            [PROGRAM, *words],
-            input=data,
-            capture_output=True,
-            pass_fds=fds,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except FileNotFoundError as error:
-        raise BundleError(f"signatures need {PROGRAM}, of OpenSSH") from error
-    except subprocess.TimeoutExpired as error:
-        raise BundleError(f"{PROGRAM} did not end within {TIMEOUT_S:g} s") from error
-
-
-def _said(done: subprocess.CompletedProcess[bytes]) -> str:
-    lines = (done.stderr + done.stdout).decode(errors="replace").strip().splitlines()
-    return lines[-1] if lines else f"exit code {done.returncode}"
-
+from ioplan.results.share.contents import (
+    INVALID,
+    REPORT,
+    Bundled,
+    contents_of,
+    sessions_of,
+)
+from ioplan.results.share.signature import Signer, signer_of
 
 SUFFIX = ".ioplan-bundle"
-MADE_AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
-MADE_BY = re.compile(r"ioplan [\w.+!-]{1,60}, Python [\w.+!-]{1,60}", re.ASCII)
-"""No other words, as who has signed is told in the same line."""
+FORMAT = "ioplan bundle 1"
+WORD = "[A-Za-z0-9_.+!-]{1,60}"
+
+
+class Manifest(Model):
+    """It has no other words, as who has signed is told in the same line as `made_at`
+    and `made_by`."""
+
+    format: str
+    made_at: str = Field(pattern=r"^[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}Z$")
+    made_by: str = Field(pattern=f"^ioplan {WORD}, Python {WORD}$")
+    sessions: tuple[str, ...]
+    members: dict[str, tuple[str, int]] = Field(
+        description="the SHA-256 of each member as it is packed, and its size unpacked"
+    )
 
 
 class Bundle(Struct, frozen=True):
@@ -162,13 +82,19 @@ def bundle_bytes(
     report: bytes,
     sign: Callable[[bytes], bytes] | None = None,
 ) -> bytes:
-    """The file. Raises BundleError."""
-    about = {
-        "made_at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
-        "made_by": f"ioplan {__version__}, Python {platform.python_version()}",
-        "sessions": [one.session.id for one in sessions],
-    }
-    return written({REPORT: report, **members_of(sessions)}, about, sign)
+    """The file; `sign` makes a signature of the manifest. Raises BundleError."""
+    contents = {REPORT: report, **contents_of(sessions)}
+    members = [member_of(name, content) for name, content in contents.items()]
+    manifest = Manifest(
+        format=FORMAT,
+        made_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        made_by=f"ioplan {__version__}, Python {platform.python_version()}",
+        sessions=tuple(bundled.session.id for bundled in sessions),
+        members={member.name: _digest(member) for member in members},
+    )
+    text = json.dumps(manifest.model_dump(), indent=1).encode()
+    signature = [member_of(SIGNATURE, sign(text))] if sign else []
+    return written([member_of(MANIFEST, text), *signature, *members])
 
 
 def read_bundle(path: str | Path, signers: Path | None = None) -> Bundle:
@@ -182,17 +108,42 @@ def read_bundle(path: str | Path, signers: Path | None = None) -> Bundle:
     except OSError as error:
         raise BundleError(f"cannot read {str(path)!r}: {error.strerror}") from error
     try:
-        found = read(data)
-        signer = signer_of(found.manifest, found.signature, signers)
-        sessions = sessions_of(found.members)
-        about = found.about
-        if about.get("sessions") != [one.session.id for one in sessions]:
-            raise BundleError("its sessions are not those of its manifest")
-        made_at, made_by = str(about.get("made_at")), str(about.get("made_by"))
-        if not (MADE_AT.fullmatch(made_at) and MADE_BY.fullmatch(made_by)):
-            raise BundleError(
-                "its manifest does not state when and by which program it was created"
-            )
+        return _bundle(members_in(data), signers)
     except BundleError as error:
         raise BundleError(f"{path}: {error}") from error
-    return Bundle(sessions, signer, made_at, made_by)
+    except INVALID as error:
+        why = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            place = ".".join(map(str, (error.title, *first["loc"])))
+            why = f"{place}: {first['msg']}"
+        text = f"{path}: the bundle cannot be read: {why[:200]}"
+        raise BundleError(text) from error
+
+
+def _bundle(members: dict[str, Member], signers: Path | None) -> Bundle:
+    """Raises BundleError, and one of INVALID."""
+    if next(iter(members)) != MANIFEST:
+        raise BundleError(f"it does not begin with {MANIFEST}")
+    text = members.pop(MANIFEST).content()
+    raw = plain_json(text)
+    if raw["format"] != FORMAT:
+        format = str(raw["format"])[:40]
+        why = f"the format of its manifest is {format!r}, not {FORMAT!r}"
+        raise BundleError(why)
+    manifest = Manifest.model_validate(raw)
+    signature = members.pop(SIGNATURE, None)
+    if [*members] != [*manifest.members]:
+        raise BundleError("its members are not those of its manifest")
+    for name, member in members.items():
+        if manifest.members[name] != _digest(member):
+            raise BundleError(f"its {name} was changed")
+    signer = signer_of(text, signature.content() if signature else b"", signers)
+    sessions = sessions_of({name: m.content() for name, m in members.items()})
+    if manifest.sessions != tuple(bundled.session.id for bundled in sessions):
+        raise BundleError("its sessions are not those of its manifest")
+    return Bundle(sessions, signer, manifest.made_at, manifest.made_by)
+
+
+def _digest(member: Member) -> tuple[str, int]:
+    return hashlib.sha256(member.data).hexdigest(), member.size

@@ -12,11 +12,11 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from hashlib import sha256
-from math import inf
+from typing import Any
 
 from msgspec import Struct
+from pydantic import BaseModel, NonNegativeInt, TypeAdapter
 
 from ioplan.records.record import RunDetail, RunRecord
 from ioplan.records.run_request import RunRequest
@@ -24,8 +24,7 @@ from ioplan.records.session import Session, SessionEvent
 from ioplan.results.measure.consistency import consistent
 from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.share.container import BundleError, loaded
-from ioplan.results.share.shapes import HOST, TARGET, check_counts, check_shape
+from ioplan.results.share.archive import BundleError, plain_json
 from ioplan.results.store.codec import (
     decode_histograms,
     decode_series,
@@ -40,10 +39,7 @@ from ioplan.results.store.store import Store
 from ioplan.trace.known import recorded_trace
 
 REPORT = "report.html"
-TOML = "drive.toml"
-"""The simulated drive."""
-MOST_SESSIONS = 1000
-MOST_DETAIL_BYTES = 96 << 20
+MOST_SERIES_BYTES = 96 << 20
 """The most bytes of one series, unpacked; a week of 1 s intervals takes 77 MB."""
 MOST_DETAILS_BYTES = 1 << 30
 """The most bytes of all series together, as many small ones make a bomb, too."""
@@ -70,76 +66,66 @@ class Bundled(Struct, frozen=True):
     traces: dict[str, bytes] = {}
     models: dict[str, str] = {}
 
-    @property
-    def drive(self) -> str:
-        """The text of the simulated drive; empty for ioplan's own, and real ones."""
-        return self.session.resolved.drive_file
-
-    @property
-    def files(self) -> dict[str, str]:
-        """The texts of the files that its plan uses, by the names in `use`."""
-        return self.session.resolved.files
-
 
 def bundled(store: Store, session: Session, lab: str = "") -> Bundled:
     """A session of a store, without what is only for its own host."""
-    runs = [
-        (one, store.whole_detail(one.session, one.seq))
-        for one in store.records(session.id)
-    ]
-    events = tuple(store.events(session.id))
-    return Bundled(_portable(session), events, tuple(runs), lab)
+    runs = tuple(
+        (record, store.whole_detail(record.session, record.seq))
+        for record in store.records(session.id)
+    )
+    return Bundled(_portable(session), tuple(store.events(session.id)), runs, lab)
 
 
 def _portable(session: Session) -> Session:
     """Without what only its own host may say."""
-    nothing = RunRequest()
-    unsaid = {name: getattr(nothing, name) for name in LOCAL}
-    change = {
-        "request": session.request.model_copy(update=unsaid),
-        "resolved": session.resolved.model_copy(
-            update={"options": {}, "signature": ""}
-        ),
-    }
-    return session.model_copy(update=change)
+    defaults = RunRequest().model_dump(include={*LOCAL})
+    resolved = {"options": {}, "signature": ""}
+    return session.model_copy(
+        update={
+            "request": session.request.model_copy(update=defaults),
+            "resolved": session.resolved.model_copy(update=resolved),
+        }
+    )
 
 
-def restore(sessions: tuple[Bundled, ...], store: Store) -> None:
+def restore(sessions: Iterable[Bundled], store: Store) -> None:
     """Put sessions into a store. Raises StoreError."""
-    for one in sessions:
-        store.begin(one.session)
-        for record, detail in one.runs:
+    for bundled in sessions:
+        store.begin(bundled.session)
+        for record, detail in bundled.runs:
             store.add(record, detail)
-        for event in one.events:
-            store.add_event(one.session.id, event)
+        for event in bundled.events:
+            store.add_event(bundled.session.id, event)
 
 
 # ---- as members
 
 
-def members_of(sessions: tuple[Bundled, ...]) -> dict[str, bytes]:
-    """The members, by name."""
-    found: dict[str, bytes] = {}
-    for number, one in enumerate(sessions, 1):
-        found |= {f"{number}/{name}": data for name, data in _members(one)}
-    return found
+def contents_of(sessions: Iterable[Bundled]) -> dict[str, bytes]:
+    """The contents of the members, by name."""
+    return {
+        f"{number}/{name}": content
+        for number, bundled in enumerate(sessions, 1)
+        for name, content in _contents(bundled)
+    }
 
 
-def _members(one: Bundled) -> Iterator[tuple[str, bytes]]:
-    session = one.session.model_dump(mode="json", exclude={"plan_text"})
-    session["resolved"]["files"] = list(one.files)
-    del session["resolved"]["drive_file"]
-    yield "session.json", json.dumps(session, indent=1).encode()
-    yield "plan.ioplan", one.session.plan_text.encode()
-    for number, (name, text) in enumerate(one.files.items(), 1):
+def _contents(bundled: Bundled) -> Iterator[tuple[str, bytes]]:
+    raw = bundled.session.model_dump(mode="json")
+    plan, drive = raw.pop("plan_text"), raw["resolved"].pop("drive_file")
+    files = raw["resolved"]["files"]
+    raw["resolved"]["files"] = list(files)
+    yield "session.json", json.dumps(raw, indent=1).encode()
+    yield "plan.ioplan", plan.encode()
+    for number, (name, text) in enumerate(files.items(), 1):
         yield f"use/{number}.ioplan", text.encode()
-        if name in one.traces:
-            yield f"trace/{number}.iotrace", one.traces[name]
-        if name in one.models:
-            yield f"model/{number}.ioplan", one.models[name].encode()
-    yield "runs.jsonl", _lines(record.model_dump_json() for record, _ in one.runs)
-    yield "events.jsonl", _lines(event.model_dump_json() for event in one.events)
-    for record, detail in one.runs:
+        if name in bundled.traces:
+            yield f"trace/{number}.iotrace", bundled.traces[name]
+        if name in bundled.models:
+            yield f"model/{number}.ioplan", bundled.models[name].encode()
+    yield "runs.jsonl", _lines(record for record, _ in bundled.runs)
+    yield "events.jsonl", _lines(bundled.events)
+    for record, detail in bundled.runs:
         at = f"details/{record.seq}"
         yield f"{at}.histograms", encode_histograms(detail.histograms)
         yield f"{at}.series", encode_series(detail.series)
@@ -147,159 +133,175 @@ def _members(one: Bundled) -> Iterator[tuple[str, bytes]]:
             yield f"{at}.telemetry", encode_telemetry(detail.telemetry)
         if detail.intervals:
             yield f"{at}.intervals", detail.intervals
-    for name, text in ((TOML, one.drive), ("lab.json", one.lab)):
-        if text:
-            yield name, text.encode()
+    if drive:
+        yield "drive.toml", drive.encode()
+    if bundled.lab:
+        yield "lab.json", bundled.lab.encode()
 
 
-def _lines(texts: Iterator[str]) -> bytes:
-    return "".join(f"{text}\n" for text in texts).encode()
+def _lines(models: Iterable[BaseModel]) -> bytes:
+    return "".join(f"{model.model_dump_json()}\n" for model in models).encode()
 
 
-# ---- out of members
+# ---- out of members that a stranger wrote
 
 
-def sessions_of(members: Mapping[str, bytes]) -> tuple[Bundled, ...]:
-    """The sessions of a bundle; its report is not read. Raises BundleError."""
-    left = {name: data for name, data in members.items() if name != REPORT}
-    details = Details()
-    found: list[Bundled] = []
-    while left and len(found) < MOST_SESSIONS:
-        head = f"{len(found) + 1}/"
-        own = {n.removeprefix(head): left.pop(n) for n in [*left] if n.startswith(head)}
-        with _validated(f"session {len(found) + 1}"):
-            found.append(_bundled(own, details))
-            if own:
-                raise ValueError(f"{min(own)} belongs to nothing")
-    if left or not found:
-        raise BundleError("the bundle has no session, or members that belong to none")
-    if len({one.session.id for one in found}) < len(found):
-        raise BundleError("two sessions of the bundle have one id")
-    return tuple(found)
+def sessions_of(contents: Mapping[str, bytes]) -> tuple[Bundled, ...]:
+    """The sessions of a bundle; its report is not read.
+
+    Raises BundleError, and one of INVALID.
+    """
+    parts: dict[str, dict[str, bytes]] = {}
+    for name, content in contents.items():
+        number, _, own_name = name.partition("/")
+        if name != REPORT:
+            parts.setdefault(number, {})[own_name] = content
+    if not parts or [*parts] != [str(number) for number in range(1, len(parts) + 1)]:
+        raise BundleError("it has no session, or members that belong to none")
+    _check_details(contents)
+    sessions = tuple(map(_bundled, parts.values()))
+    if len({bundled.session.id for bundled in sessions}) < len(sessions):
+        raise BundleError("two of its sessions have one id")
+    return sessions
 
 
-@contextmanager
-def _validated(what: str) -> Iterator[None]:
-    """Whatever is wrong with what a stranger wrote is a BundleError."""
-    try:
-        yield
-    except (ValueError, TypeError, KeyError, AttributeError, StoreError) as error:
-        why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise BundleError(f"{what} of the bundle cannot be read: {why}") from error
+INVALID = (ValueError, TypeError, KeyError, AttributeError, StoreError, zlib.error)
+"""What is raised where a value is not of the kind that it should be."""
 
 
-class Details:
-    """What the series of a bundle become, before any of them is decoded."""
-
-    def __init__(self) -> None:
-        self.size = 0
-
-    def checked(self, blob: bytes) -> bytes:
-        """The blob, once it is known that it does not become too large."""
-        self._count(blob[1:])
-        return blob
-
-    def checked_intervals(self, packed: bytes) -> bytes:
-        """The packed intervals, if they can be read to the last one."""
-        found = IntervalCounts(packed)
-        for size in found.sizes():
-            self._add(size)
-        for _ in found.between(-inf, inf):
-            pass
-        return packed
-
-    def _count(self, packed: bytes) -> None:
-        unpacker = zlib.decompressobj()
-        try:
-            size = len(unpacker.decompress(packed, MOST_DETAIL_BYTES + 1))
-        except zlib.error as error:
-            raise ValueError(f"a series is damaged: {error}") from error
-        self._add(size)
-
-    def _add(self, size: int) -> None:
-        if size > MOST_DETAIL_BYTES:
-            raise ValueError(f"a series is larger than {MOST_DETAIL_BYTES} B")
-        self.size += size
-        if self.size > MOST_DETAILS_BYTES:
-            raise ValueError(f"its series are larger than {MOST_DETAILS_BYTES} B")
-
-
-def _bundled(own: dict[str, bytes], details: Details) -> Bundled:
-    """Takes out of `own` what it reads."""
-    raw = loaded(own.pop("session.json"))
-    resolved = raw["resolved"]
-    names = resolved["files"]
-    texts = [own.pop(f"use/{n}.ioplan").decode() for n in range(1, len(names) + 1)]
-    resolved["files"] = dict(zip(names, texts, strict=True))
-    resolved["drive_file"] = own.pop(TOML, b"").decode()
-    if len({*names}) < len(names):
+def _bundled(part: dict[str, bytes]) -> Bundled:
+    """Takes out of the part what it reads, which has to be all."""
+    raw = plain_json(part.pop("session.json"))
+    names = raw["resolved"]["files"]
+    files = {n: part.pop(f"use/{at}.ioplan").decode() for at, n in enumerate(names, 1)}
+    if len(files) < len(names):
         raise ValueError("two files have one name")
-    plan = own.pop("plan.ioplan").decode()
-    session = _portable(Session.model_validate(raw | {"plan_text": plan}))
-    check_shape(session.host, HOST, "its host")
-    records = [_record(line, session) for line in own.pop("runs.jsonl").splitlines()]
-    runs = tuple((record, _detail(own, record.seq, details)) for record in records)
-    events = map(loaded, own.pop("events.jsonl").splitlines())
-    return Bundled(
+    raw["plan_text"] = part.pop("plan.ioplan").decode()
+    drive = part.pop("drive.toml", b"").decode()
+    raw["resolved"] |= {"files": files, "drive_file": drive}
+    session = _portable(Session.model_validate(raw))
+    _check_facts(session.host, HOST)
+    records = [_record(line, session) for line in part.pop("runs.jsonl").splitlines()]
+    events = map(plain_json, part.pop("events.jsonl").splitlines())
+    models = _of_files(part, files, "model/{}.ioplan")
+    found = Bundled(
         session,
         tuple(map(SessionEvent.model_validate, events)),
-        tuple(_sound(*run) for run in runs),
-        own.pop("lab.json", b"").decode(),
-        _traces(own, resolved["files"]),
-        {
-            name: text.decode()
-            for name, text in _numbered(own, names, "model/{}.ioplan")
-        },
+        tuple(_run(record, part) for record in records),
+        part.pop("lab.json", b"").decode(),
+        _of_files(part, files, "trace/{}.iotrace"),
+        {name: text.decode() for name, text in models.items()},
     )
-
-
-def _traces(own: dict[str, bytes], files: dict[str, str]) -> dict[str, bytes]:
-    """Those of the facts in the session. Raises ValueError for another one."""
-    found = dict(_numbered(own, files, "trace/{}.iotrace"))
-    for name, data in found.items():
-        if recorded_trace(files[name]).facts.digest != sha256(data).hexdigest():
+    for name, trace in found.traces.items():
+        if recorded_trace(files[name]).facts.digest != sha256(trace).hexdigest():
             raise ValueError(f"the trace {name} is not the one that was replayed")
+    if part:
+        raise ValueError(f"{min(part)} belongs to nothing")
     return found
 
 
-def _numbered(
-    own: dict[str, bytes], names: Iterable[str], member: str
-) -> Iterator[tuple[str, bytes]]:
-    for number, name in enumerate(names, 1):
-        if (data := own.pop(member.format(number), None)) is not None:
-            yield name, data
+def _of_files(
+    part: dict[str, bytes], files: Iterable[str], member: str
+) -> dict[str, bytes]:
+    """Those members that stand for a file of the plan, by its name."""
+    numbers = {name: member.format(number) for number, name in enumerate(files, 1)}
+    return {name: part.pop(at) for name, at in numbers.items() if at in part}
 
 
 def _record(line: bytes, session: Session) -> RunRecord:
-    raw = loaded(line)
+    raw = plain_json(line)
     record = RunRecord.model_validate(checked_schema(raw))
-    check_counts(raw)
     if record.session != session.id:
         raise ValueError(f"run {record.seq} is of another session")
-    check_shape(record.target, TARGET, f"the target of run {record.seq}")
-    check_shape(record.host, HOST, f"the host of run {record.seq}")
+    if min(_numbers([raw.get(name) for name in COUNTED]), default=0) < 0:
+        raise ValueError(f"run {record.seq} has a figure below 0")
+    _check_facts(record.target, TARGET)
+    _check_facts(record.host, HOST)
     return record
 
 
-def _sound(record: RunRecord, detail: RunDetail) -> tuple[RunRecord, RunDetail]:
+def _run(record: RunRecord, part: dict[str, bytes]) -> tuple[RunRecord, RunDetail]:
     """A run whose figures may be true. Raises ValueError."""
-    made = consistent(record, detail)
-    if made.status != record.status:
-        raise ValueError(f"run {record.seq}: {made.message}")
+    at = f"details/{record.seq}"
+    telemetry = part.pop(f"{at}.telemetry", b"")
+    detail = RunDetail(
+        histograms=decode_histograms(part.pop(f"{at}.histograms")),
+        series=decode_series(part.pop(f"{at}.series")),
+        telemetry=decode_telemetry(telemetry) if telemetry else (),
+        intervals=part.pop(f"{at}.intervals", b""),
+    )
+    for histogram in detail.histograms:
+        if not 0 < histogram.bits <= MOST_BITS:
+            raise ValueError(f"a histogram of {histogram.bits} bits")
+        Histogram.of(histogram.bins, histogram.bits)
+    for _ in IntervalCounts(detail.intervals):
+        pass  # each can be read
+    checked = consistent(record, detail)
+    if checked.status != record.status:
+        raise ValueError(f"run {record.seq}: {checked.message}")
     return record, detail
 
 
-def _detail(own: dict[str, bytes], seq: int, details: Details) -> RunDetail:
-    at = f"details/{seq}"
-    telemetry = own.pop(f"{at}.telemetry", b"")
-    detail = RunDetail(
-        histograms=decode_histograms(details.checked(own.pop(f"{at}.histograms"))),
-        series=decode_series(details.checked(own.pop(f"{at}.series"))),
-        telemetry=decode_telemetry(details.checked(telemetry)) if telemetry else (),
-        intervals=details.checked_intervals(own.pop(f"{at}.intervals", b"")),
-    )
-    for one in detail.histograms:
-        if not 0 < one.bits <= MOST_BITS:
-            raise ValueError(f"a histogram of {one.bits} bits")
-        Histogram.of(one.bins, one.bits)
-    return detail
+def _check_details(contents: Mapping[str, bytes]) -> None:
+    """Before any is decoded, whether series become too large. Raises BundleError."""
+    total = 0
+    for name, content in contents.items():
+        for size in _series_sizes(name, content) if "/details/" in name else ():
+            total += size
+            if size > MOST_SERIES_BYTES or total > MOST_DETAILS_BYTES:
+                raise BundleError(
+                    f"its series are larger than {MOST_SERIES_BYTES} B, or "
+                    f"than {MOST_DETAILS_BYTES} B together"
+                )
+
+
+def _series_sizes(name: str, content: bytes) -> Iterable[int]:
+    if name.endswith(".intervals"):
+        return IntervalCounts(content).sizes()
+    series = zlib.decompressobj().decompress(content[1:], MOST_SERIES_BYTES + 1)
+    return (len(series),)
+
+
+# Facts are what a backend, a host or a call had to say, and reports rely on the names
+# that ioplan itself gives: these are of the kinds that stand here.
+
+Plain = str | int | float | bool | None
+Kinds = Mapping[str, TypeAdapter[Any]]
+TEXT, TEXT_OR_NONE = TypeAdapter(str), TypeAdapter(str | None)
+COUNT, COUNT_OR_NONE = TypeAdapter(NonNegativeInt), TypeAdapter(NonNegativeInt | None)
+LIST = TypeAdapter(list[Plain | dict[str, Plain]])
+TABLE = TypeAdapter(dict[str, Plain | dict[str, Plain]])
+TARGET: Kinds = {
+    **dict.fromkeys(("path", "kind"), TEXT),
+    **dict.fromkeys(("capacity_bytes", "block_bytes"), COUNT),
+    "identity": TABLE,
+}
+HOST: Kinds = {
+    **dict.fromkeys(("hostname", "kernel", "machine", "os", "cpu", "python"), TEXT),
+    **dict.fromkeys(("cpu_driver", "governor"), TEXT_OR_NONE),
+    **dict.fromkeys(("cpus", "memory_bytes"), COUNT_OR_NONE),
+    **dict.fromkeys(("warnings", "not_measured", "cpus_allowed"), LIST),
+    **dict.fromkeys(("target", "mitigations", "numa_nodes"), TABLE),
+}
+
+
+def _check_facts(facts: Mapping[str, Any], kinds: Kinds) -> None:
+    for name in facts.keys() & kinds.keys():
+        kinds[name].validate_python(facts[name], strict=True)
+
+
+COUNTED = (
+    *("seq", "run_s", "streams", "directions", "total"),
+    *("cpu", "cpu_percent", "asked"),
+)
+"""The parts of a record in which no number is below 0, which no model says."""
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _numbers(item)
+    elif isinstance(value, int | float):
+        yield value

@@ -20,11 +20,11 @@ def recorded_plan(session: Session) -> CheckedPlan | None:
     A store or a bundle that was passed on may say anything.
     """
     source = Source(session.plan_file, session.plan_text)
-    asked, found = session.request, session.resolved
-    settings = {name: text for name, text in found.parameters.items() if text}
+    request, resolved = session.request, session.resolved
+    settings = {name: text for name, text in resolved.parameters.items() if text}
     try:
         return check_recorded(
-            source, found.files, settings, asked.scale_time, asked.profile
+            source, resolved.files, settings, request.scale_time, request.profile
         )
     except (PlanError, ValueError):
         return None
@@ -32,14 +32,14 @@ def recorded_plan(session: Session) -> CheckedPlan | None:
 
 def recorded_plans(sessions: Iterable[Session]) -> dict[str, CheckedPlan | None]:
     """The plan of each session; what many drives ran is checked once."""
-    found: dict[tuple[str, ...], CheckedPlan | None] = {}
-    plans = {}
+    plans: dict[tuple[str, str], CheckedPlan | None] = {}
+    by_session = {}
     for session in sessions:
-        key = (session.plan_file, *checked_with(session))
-        if key not in found:
-            found[key] = recorded_plan(session)
-        plans[session.id] = found[key]
-    return plans
+        key = (session.plan_file, checked_with(session))
+        if key not in plans:
+            plans[key] = recorded_plan(session)
+        by_session[session.id] = plans[key]
+    return by_session
 
 
 def run_ids(session: Session) -> tuple[str, ...] | None:
@@ -51,9 +51,8 @@ def run_ids(session: Session) -> tuple[str, ...] | None:
     return tuple(step.run_id for step in steps if isinstance(step, Run))
 
 
-def checked_with(session: Session) -> tuple[str, ...]:
+def checked_with(session: Session) -> str:
     """All that its plan was checked with: equal for sessions of one plan and values."""
-    asked, found = session.request, session.resolved
-    values = (asked.scale_time, asked.profile, asked.tests)
-    more = (session.plan_text, found.parameters, found.files)
-    return tuple(map(str, (*values, *more)))
+    request, resolved = session.request, session.resolved
+    values = (request.scale_time, request.profile, request.tests)
+    return str((*values, session.plan_text, resolved.parameters, resolved.files))

@@ -21,9 +21,9 @@ from ioplan.language.checker.check import check_file
 from ioplan.language.errors.diagnostic import PlanError
 from ioplan.records.session import Session
 from ioplan.results.share.bundle import SUFFIX, bundle_bytes
-from ioplan.results.share.bundle import sign as signature_of
 from ioplan.results.share.contents import Bundled, bundled, restore
 from ioplan.results.share.redact import redacted
+from ioplan.results.share.signature import sign as signature_of
 from ioplan.results.store.store import Store, session_now
 from ioplan.runner.lab.lab import LabError
 from ioplan.runner.lab.lab_file import read_lab

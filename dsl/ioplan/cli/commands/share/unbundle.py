@@ -23,8 +23,8 @@ from ioplan.language.search.file_name import goes_down
 from ioplan.records.run_request import RunRequest
 from ioplan.records.session_id import new_session_id
 from ioplan.results.compare.comparison import Comparison, Row
+from ioplan.results.share.archive import BundleError
 from ioplan.results.share.bundle import Bundle, read_bundle
-from ioplan.results.share.container import BundleError
 from ioplan.results.share.contents import REPORT, Bundled, restore
 from ioplan.results.share.recorded_plan import checked_with, run_ids
 from ioplan.results.store.pushing import push
@@ -83,7 +83,7 @@ def _write(found: Bundle, store: Store, folder: Path) -> None:
 
 def _tell_traces(one: Bundled, folder: Path) -> None:
     """Name what stands for the traces that are not in the bundle."""
-    for used, text in one.files.items():
+    for used, text in one.session.resolved.files.items():
         if used in one.models:
             print_line(f"{folder / _model_name(used)}: a model of {used}")
         elif is_facts(text) and used not in one.traces:
@@ -97,15 +97,16 @@ def write_plan(one: Bundled, folder: Path) -> Path:
 
     Raises BundleError for names that would lead out of the folder, and for settings.
     """
-    for used, text in one.files.items():
+    for used, text in one.session.resolved.files.items():
         if not goes_down(used) or _is_setting(used):
             raise BundleError(f"the plan of the bundle uses a file {used!a}")
         if used in one.models:
             write_new(folder / _model_name(used), one.models[used].encode())
         if used in one.traces or not is_facts(text):
             write_new(folder / used, one.traces.get(used) or text.encode())
-    for extra, text in (("drive.toml", one.drive), ("lab.json", one.lab)):
-        if text and extra not in one.files:
+    drive = one.session.resolved.drive_file
+    for extra, text in (("drive.toml", drive), ("lab.json", one.lab)):
+        if text and extra not in one.session.resolved.files:
             write_new(folder / extra, text.encode())
     path = folder / plan_name(one)
     write_new(path, one.session.plan_text.encode())
@@ -133,7 +134,7 @@ def plan_name(one: Bundled) -> str:
     name = PurePath(one.session.plan_file).name
     if not PLAN_NAME.fullmatch(name):
         name = "plan.ioplan"
-    while name in one.files:
+    while name in one.session.resolved.files:
         name = f"the-{name}"
     return name
 
@@ -219,7 +220,8 @@ def _with_values(asked: RunRequest, one: Bundled, plan: Path) -> RunRequest:
     settings = [f"{name}={value}" for name, value in known.items() if value]
     found["settings"] = (*_without(settings, asked.settings), *asked.settings)
     if one.session.backend == SIM and asked.backend is None and not asked.targets:
-        drive = (f"drive={plan.parent / 'drive.toml'}",) if one.drive else ()
+        text = one.session.resolved.drive_file
+        drive = (f"drive={plan.parent / 'drive.toml'}",) if text else ()
         found |= {"backend": SIM, "options": asked.options or drive}
         found["create"] = asked.create or there.create
     return asked.model_copy(update=found)
