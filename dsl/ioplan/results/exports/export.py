@@ -8,15 +8,14 @@ each interval. All is written as it is read: a session may be large.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain, repeat
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 from msgspec.structs import asdict
 
 from ioplan.language.plan import CheckedPlan
 from ioplan.results.exports.columns import Source, missing_place
-from ioplan.results.exports.tabular import ExportError, Row, json_text, write
+from ioplan.results.exports.tabular import ExportError, JsonMember, json_text, write
 from ioplan.results.store.store import Store, session_now
 
 
@@ -57,43 +56,24 @@ def export(
 class Records(Source, frozen=True, dict=True):
     """A session whose JSON has whole records."""
 
-    def write_json(self, out: BinaryIO) -> None:
-        """One object, written as it is read."""
-        _write_json(self, out)
-
     def json_lines(self) -> Iterable[str]:
         """A line for each record, or for each interval."""
         if self.series:
             return map(json_text, self.rows())
         return (record.model_dump_json() for record in self.records())
 
+    def json_members(self) -> Iterator[JsonMember]:
+        """The session with its windows, and its runs or its series."""
+        yield "session", self.session.model_dump_json()
+        windows = {test: asdict(w) for test, w in self.counted.windows.items()}
+        yield "windows", json_text(windows)
+        yield "series" if self.series else "runs", self.json_lines()
+        if not self.series:
+            yield "not_measured", map(json_text, map(missing_place, self.missing))
+        if self.detail:
+            yield "details", self._details()
 
-def _write_json(source: Source, out: BinaryIO) -> None:
-    out.write(b'{"session":' + source.session.model_dump_json().encode())
-    windows = {test: asdict(one) for test, one in source.counted.windows.items()}
-    out.write(f',\n"windows":{json_text(windows)}'.encode())
-    if source.series:
-        _write_array(out, "series", map(json_text, source.rows()))
-    else:
-        _write_array(out, "runs", (r.model_dump_json() for r in source.records()))
-        _write_array(
-            out, "not_measured", map(json_text, map(missing_place, source.missing))
-        )
-    if source.detail:
-        _write_array(out, "details", map(json_text, _details(source)))
-    out.write(b"}\n")
-
-
-def _write_array(out: BinaryIO, name: str, items: Iterable[str]) -> None:
-    out.write(f',\n"{name}":['.encode())
-    gaps = chain(["\n"], repeat(",\n"))
-    out.writelines(
-        (gap + item).encode() for item, gap in zip(items, gaps, strict=False)
-    )
-    out.write(b"]")
-
-
-def _details(source: Source) -> Iterable[Row]:
-    for record in source.records():
-        detail = source.store.detail(record.session, record.seq)
-        yield {"seq": record.seq, **detail.model_dump(mode="json")}
+    def _details(self) -> Iterator[str]:
+        for record in self.records():
+            detail = self.store.detail(record.session, record.seq)
+            yield json_text({"seq": record.seq, **detail.model_dump(mode="json")})

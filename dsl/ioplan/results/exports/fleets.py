@@ -8,28 +8,14 @@ timestamp in each line.
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any, BinaryIO, NamedTuple
+from itertools import starmap
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from ioplan.core.version import __version__
 from ioplan.records.record import PERCENTILES
-
-# Values as cells of CSV, which people open in spreadsheets.
-
-FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def csv_cell(value: Any) -> Any:
-    """A text that a spreadsheet would calculate gets a quote before it."""
-    if isinstance(value, str) and value.startswith(FORMULA):
-        return f"'{value}"
-    return str(value).lower() if isinstance(value, bool) else value
-
 
 Row = dict[str, Any]
 HIGHER, LOWER = "HigherIsBetter", "LowerIsBetter"
@@ -39,11 +25,7 @@ FIGURES = (
     ("errors", "errors", "count", LOWER),
     *(
         (f"{name}_ns", f"latency_{name}", "nanoseconds", LOWER)
-        for name in ("mean", "max")
-    ),
-    *(
-        (f"p{one:g}_ns", f"latency_p{one:g}", "nanoseconds", LOWER)
-        for one in PERCENTILES
+        for name in ("mean", "max", *(f"p{percent:g}" for percent in PERCENTILES))
     ),
 )
 """The column of a flat row, the metric, its unit, and which way is better."""
@@ -55,100 +37,78 @@ COLUMNS = (
     *("OperationParentId", "AppHost", "AppName", "AppVersion", "AppTelemetryVersion"),
     "Tags",
 )
-TOOL = "ioplan"
+SESSION = (
+    *("session", "run_id", "backend", "round", "iteration", "step_name", "tags"),
+    *("host_name", "drive_serial", "drive_model", "drive_firmware"),
+)
+"""What tells one sample from another, and where it comes from."""
 
 
-class Metric(NamedTuple):
-    """A figure of a row; `name` has the direction, and the stream if there is one."""
-
-    name: str
-    value: float
-    unit: str
-    relativity: str
-
-
-def metrics(rows: Iterable[Row]) -> Iterator[tuple[Row, Metric]]:
-    """The metrics of measured runs that were not done once more since."""
+def _metrics(rows: Iterable[Row]) -> Iterator[tuple[Row, str, float, str, str]]:
+    """Each metric of measured runs that were not done once more since: its row, name,
+    value, unit, and which way is better."""
     for row in rows:
-        if row["kind"] == "run" and row["status"] == "ok" and row.get("current", True):
-            yield from ((row, one) for one in _of(row))
-
-
-def _of(row: Row) -> Iterator[Metric]:
-    parts = (row.get("stream"), None if row["scope"] == "total" else row["scope"])
-    before = "".join(f"{part}_" for part in parts if part)
-    for column, name, unit, better in FIGURES:
-        value = row.get(column)
-        if value is None or row.get(f"{column[:-3]}_supported") is False:
+        status = (row["kind"], row["status"], row.get("current", True))
+        if status != ("run", "ok", True):
             continue
-        yield Metric(before + name, value, unit, better)
+        parts = (row.get("stream"), row["scope"].replace("total", ""))
+        prefix = "".join(f"{part}_" for part in parts if part)
+        for column, name, unit, better in FIGURES:
+            value = row.get(column)
+            if value is not None and row.get(f"{column[:-3]}_supported", True):
+                yield row, prefix + name, value, unit, better
 
 
-def write_virtualclient(rows: Iterable[Row], out: BinaryIO) -> None:
-    """CSV as VirtualClient's own, a line for each metric."""
-    text = io.TextIOWrapper(out, encoding="utf-8", newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row, metric in metrics(rows):
-        found = _virtualclient(row, metric)
-        writer.writerow([csv_cell(found.get(name, "")) for name in COLUMNS])
-    text.detach()
+def virtualclient_rows(rows: Iterable[Row]) -> Iterator[Row]:
+    """A row of COLUMNS for each metric."""
+    return starmap(_virtualclient, _metrics(rows))
 
 
-def _virtualclient(row: Row, metric: Metric) -> dict[str, Any]:
+def _virtualclient(row: Row, name: str, value: float, unit: str, better: str) -> Row:
     start = datetime.fromisoformat(row["started_at"])
     end = start + timedelta(seconds=row["run_s"])
-    host = row.get("host_name") or ""
     run = f"{row['session']}/{row['seq']}"
     return {
         **dict.fromkeys(("Timestamp", "ScenarioEndTime"), _moment(end)),
         "ScenarioStartTime": _moment(start),
         "ExperimentId": row["session"],
-        **{"ClientId": host, "AppHost": host, "ExecutionSystem": row["backend"]},
-        **dict.fromkeys(("Profile", "ProfileName", "ToolName", "AppName"), TOOL),
+        **dict.fromkeys(("ClientId", "AppHost"), row.get("host_name") or ""),
+        **dict.fromkeys(("Profile", "ProfileName", "ToolName", "AppName"), "ioplan"),
+        **dict.fromkeys(("AppVersion", "AppTelemetryVersion"), __version__),
+        "ExecutionSystem": row["backend"],
         "ScenarioName": row["test"],
         "MetricCategorization": " ".join(f"{k}={v}" for k, v in _cell(row).items()),
-        "MetricName": metric.name,
-        "MetricValue": metric.value,
-        "MetricUnit": metric.unit,
-        "MetricRelativity": metric.relativity,
+        "MetricName": name,
+        "MetricValue": value,
+        "MetricUnit": unit,
+        "MetricRelativity": better,
         "OperatingSystemPlatform": "Unix",
         "OperationId": uuid5(NAMESPACE_URL, run),
         "OperationParentId": uuid5(NAMESPACE_URL, row["session"]),
-        **dict.fromkeys(("AppVersion", "AppTelemetryVersion"), __version__),
         "Tags": row.get("tags") or "",
     }
 
 
-def write_pkb(rows: Iterable[Row], out: BinaryIO) -> None:
-    """A sample in each line."""
-    for row, metric in metrics(rows):
-        end = datetime.fromisoformat(row["started_at"]).timestamp() + row["run_s"]
-        sample = {
-            "metric": f"{row['test']}:{metric.name}",
-            "value": metric.value,
-            "unit": metric.unit,
-            "metadata": _metadata(row),
-            "timestamp": end,
+def pkb_samples(rows: Iterable[Row]) -> Iterator[Row]:
+    """An object for each metric."""
+    for row, name, value, unit, _ in _metrics(rows):
+        start_s = datetime.fromisoformat(row["started_at"]).timestamp()
+        known = {key: row[key] for key in SESSION if row.get(key)}
+        yield {
+            "metric": f"{row['test']}:{name}",
+            "value": value,
+            "unit": unit,
+            "metadata": {**known, **_cell(row), "ioplan": __version__},
+            "timestamp": start_s + row["run_s"],
         }
-        out.write(json.dumps(sample, ensure_ascii=False).encode() + b"\n")
-
-
-KNOWN = (
-    *("session", "run_id", "backend", "round", "iteration", "step_name", "tags"),
-    *("host_name", "drive_serial", "drive_model", "drive_firmware"),
-)
-
-
-def _metadata(row: Row) -> Row:
-    """What tells one sample from another, and where it comes from."""
-    found = {name: row[name] for name in KNOWN if row.get(name) not in (None, "", 0)}
-    return {**found, **_cell(row), "ioplan": __version__}
 
 
 def _cell(row: Row) -> dict[str, str]:
-    pairs = ((k.removeprefix("cell."), v) for k, v in row.items() if v is not None)
-    return {name: value for name, value in pairs if f"cell.{name}" in row}
+    return {
+        name.removeprefix("cell."): value
+        for name, value in row.items()
+        if name.startswith("cell.") and value is not None
+    }
 
 
 def _moment(at: datetime) -> str:

@@ -2,71 +2,52 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
+from msgspec import Struct
+
 from ioplan.records.drive import Drive
-from ioplan.results.exports.tabular import Columns, Row, write
+from ioplan.results.exports.tabular import Columns, JsonMember, Row, json_text, write
 from ioplan.results.store.overview import SessionOverview
 
-COLUMNS: Columns = {
-    "id": str,
-    "plan": str,
-    "plan_file": str,
-    "target": str,
-    "backend": str,
-    "status": str,
-    "started_at": str,
-    "ended_at": str,
-    "ioplan": str,
-    "runs": int,
-    "verdict": str,
-    "held": int,
-    "expected": int,
+NUMBERS: Columns = {
+    **dict.fromkeys(("runs", "held", "expected", "capacity_bytes"), int),
     "duration_s": float,
-    "host_name": str,
-    "person": str,
-    "job": str,
-    "drive": str,
-    "serial": str,
-    "model": str,
-    "firmware": str,
-    "lab_name": str,
-    "wwid": str,
-    "capacity_bytes": int,
-    "tags": str,
-    "note": str,
 }
+NAMES = (
+    *("id", "plan", "plan_file", "target", "backend", "status", "started_at"),
+    *("ended_at", "ioplan", "runs", "verdict", "held", "expected", "duration_s"),
+    *("host_name", "person", "job", "drive", "serial", "model", "firmware"),
+    *("lab_name", "wwid", "capacity_bytes", "tags", "note"),
+)
 """`drive` is what people call it; tags have blanks between."""
 
 
-class SessionList:
+class SessionList(Struct, frozen=True):
     """Sessions as flat rows."""
 
-    def __init__(self, sessions: Sequence[SessionOverview]) -> None:
-        self.sessions = sessions
+    sessions: Sequence[SessionOverview]
 
     def columns(self) -> Columns:
         """The columns with their types."""
-        return COLUMNS
+        return {name: NUMBERS.get(name, str) for name in NAMES}
 
     def rows(self) -> Iterator[Row]:
         """A row a session."""
-        for one in self.sessions:
-            drive = (one.drive or Drive()).model_dump()
-            own = {name: getattr(one, name) for name in COLUMNS if hasattr(one, name)}
-            words = {"drive": one.drive_name, "tags": " ".join(one.tags)}
-            yield own | drive | words
-
-    def write_json(self, out: BinaryIO) -> None:
-        """One object."""
-        out.write(json.dumps({"sessions": list(self.rows())}, indent=1).encode())
-        out.write(b"\n")
+        for session in self.sessions:
+            own = {n: getattr(session, n) for n in NAMES if hasattr(session, n)}
+            drive = (session.drive or Drive()).model_dump()
+            tags = " ".join(session.tags)
+            yield {**own, **drive, "drive": session.drive_name, "tags": tags}
 
     def json_lines(self) -> Iterator[str]:
         """A line a session."""
-        return map(json.dumps, self.rows())
+        return map(json_text, self.rows())
+
+    def json_members(self) -> Iterator[JsonMember]:
+        """One list."""
+        yield "sessions", self.json_lines()
 
 
 def export_sessions(

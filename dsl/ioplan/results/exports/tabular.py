@@ -13,10 +13,13 @@ from typing import Any, BinaryIO, Protocol
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.extras import install_command
 from ioplan.core.formats import writer_of
-from ioplan.results.exports.fleets import csv_cell, write_pkb, write_virtualclient
+from ioplan.results.exports.fleets import COLUMNS, pkb_samples, virtualclient_rows
 
 Row = dict[str, Any]
 Columns = dict[str, type]
+JsonMember = tuple[str, str | Iterable[str]]
+"""Of an object: a name, and a value as text, or the texts of a list's items."""
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
 ROWS_PER_GROUP = 50_000
 """How many rows a Parquet file holds in a group, and we in memory."""
 
@@ -30,11 +33,11 @@ class Tabular(Protocol):
     def rows(self) -> Iterable[Row]:
         """The rows, as they are read."""
 
-    def write_json(self, out: BinaryIO) -> None:
-        """All of it as one value."""
-
     def json_lines(self) -> Iterable[str]:
         """A value for each row or record."""
+
+    def json_members(self) -> Iterable[JsonMember]:
+        """All of it as one object."""
 
 
 class ExportError(ExplainedError):
@@ -53,8 +56,23 @@ def json_text(row: Row) -> str:
     return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
 
 
-def _write_jsonl(source: Tabular, out: BinaryIO) -> None:
-    out.writelines(line.encode() + b"\n" for line in source.json_lines())
+def _write_json(source: Tabular, out: BinaryIO) -> None:
+    comma = "{"
+    for name, value in source.json_members():
+        out.write(f'{comma}"{name}":'.encode())
+        comma = ",\n"
+        if isinstance(value, str):
+            out.write(value.encode())
+            continue
+        out.write(b"[")
+        for number, item in enumerate(value):
+            out.write(f"{',' if number else ''}\n{item}".encode())
+        out.write(b"]")
+    out.write(b"}\n")
+
+
+def _write_lines(lines: Iterable[str], out: BinaryIO) -> None:
+    out.writelines(line.encode() + b"\n" for line in lines)
 
 
 class _Lines:
@@ -71,14 +89,20 @@ class _Lines:
         return self._out.write(line.removesuffix("\r\n") + "\n")
 
 
-def _write_csv(source: Tabular, out: BinaryIO) -> None:
+def _write_csv(columns: Iterable[str], rows: Iterable[Row], out: BinaryIO) -> None:
     text = io.TextIOWrapper(out, encoding="utf-8", newline="")
-    columns = source.columns()
     writer = csv.writer(_Lines(text), lineterminator="\r\n")
-    writer.writerow(columns)
-    for row in source.rows():
-        writer.writerow([csv_cell(row.get(name)) for name in columns])
+    writer.writerow(names := list(columns))
+    for row in rows:
+        writer.writerow([_csv_cell(row.get(name)) for name in names])
     text.detach()  # flushes, and leaves the stream open
+
+
+def _csv_cell(value: Any) -> Any:
+    """A text that a spreadsheet would calculate gets a quote before it."""
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _write_parquet(source: Tabular, out: BinaryIO) -> None:
@@ -112,14 +136,6 @@ def pyarrow() -> tuple[Any, Any]:
         ) from error
 
 
-def _write_pkb(source: Tabular, out: BinaryIO) -> None:
-    write_pkb(_run_rows(source), out)
-
-
-def _write_virtualclient(source: Tabular, out: BinaryIO) -> None:
-    write_virtualclient(_run_rows(source), out)
-
-
 def _run_rows(source: Tabular) -> Iterable[Row]:
     """Raises ExportError for rows of anything else."""
     if "scope" not in source.columns():
@@ -128,10 +144,14 @@ def _run_rows(source: Tabular) -> Iterable[Row]:
 
 
 WRITERS: dict[str, Callable[[Tabular, BinaryIO], None]] = {
-    "json": lambda source, out: source.write_json(out),
-    "jsonl": _write_jsonl,
-    "csv": _write_csv,
+    "json": _write_json,
+    "jsonl": lambda source, out: _write_lines(source.json_lines(), out),
+    "csv": lambda source, out: _write_csv(source.columns(), source.rows(), out),
     "parquet": _write_parquet,
-    "virtualclient": _write_virtualclient,
-    "pkb": _write_pkb,
+    "virtualclient": lambda source, out: _write_csv(
+        COLUMNS, virtualclient_rows(_run_rows(source)), out
+    ),
+    "pkb": lambda source, out: _write_lines(
+        map(json_text, pkb_samples(_run_rows(source))), out
+    ),
 }
