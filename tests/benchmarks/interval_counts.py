@@ -21,13 +21,17 @@ import numpy as np
 from benchmark_row import tell
 from used import in_turn
 
-from ioplan.backends import TargetRequest, find
-from ioplan.job import Event, Progress, Result, StreamCounts
+from ioplan.backends import StreamCountsBuilder, TargetRequest, bucket_ranges, find
+from ioplan.job import Event, Progress, Result
 from ioplan.language import Source, check
 from ioplan.planner import all_jobs, unfold
-from ioplan.results.measure import Histogram, IntervalCounts, Measurement
-from ioplan.results.measure.histogram import bucket_count, bucket_ranges
-from ioplan.results.measure.interval_counts import Cell, IntervalPacker
+from ioplan.results.measure import (
+    CountsBuilder,
+    Histogram,
+    IntervalCounts,
+    Measurement,
+)
+from ioplan.results.measure.interval_counts import IntervalPacker
 from ioplan.runner.guard import make_scratch
 
 PLAN = """workload two {{
@@ -60,7 +64,7 @@ def events(folder: Path, seconds: int) -> list[Event]:
 def taken_s(found: list[Event], packer: type[IntervalPacker]) -> tuple[float, bytes]:
     """CPU time of taking the events, with what is kept of the intervals."""
     made = Measurement()
-    made._intervals = packer()
+    made._packer = packer()
     begin_s = time.process_time()
     for event in found:
         made.add(event)
@@ -102,31 +106,28 @@ def hour_like(packed: bytes) -> bytes:
     slices = list(IntervalCounts(packed))[1:]  # the first lacks its begin
     for second in range(1, HOUR + 1):
         one = slices[generator.integers(len(slices))]
-        cells = {key: drawn(cell, generator) for key, cell in one.cells.items()}
-        streams = [
-            StreamCounts(name=name, directions={direction: counts})
-            for (name, direction), (counts, _) in cells.items()
-        ]
-        bins = [{key[1]: histogram} for key, (_, histogram) in cells.items()]
+        streams: dict[str, StreamCountsBuilder] = {}
+        for (name, direction), cell in one.cells.items():
+            stream = streams.setdefault(name, StreamCountsBuilder(name))
+            stream.directions[direction] = drawn(cell, generator)
         time = {"t_ns": second * SECOND_NS, "interval_ns": SECOND_NS}
-        packer.add(Progress(**time, streams=tuple(streams)), bins)
+        packer.add(Progress(**time, streams=()), list(streams.values()))
     return packer.packed()
 
 
-def drawn(cell: Cell, generator: np.random.Generator) -> Cell:
+def drawn(counts: CountsBuilder, generator: np.random.Generator) -> CountsBuilder:
     """Each count of a bucket by Poisson, and what follows from them."""
-    counts, seen = cell
-    histogram = Histogram.of_dense(generator.poisson(dense(seen)))
-    middles = sum(bucket_ranges(bucket_count()))[histogram.index] / 2
-    told = {
-        "ios": histogram.total,
-        "bytes": counts.bytes // counts.ios * histogram.total,
-        "sum_ns": int((middles * histogram.count).sum()),
-        "sum_sq_ns2": float((middles**2 * histogram.count).sum()),
-        "min_ns": int(middles[0]),
-        "max_ns": int(middles[-1]),
-    }
-    return counts.model_copy(update=told), histogram
+    histogram = Histogram.of_dense(generator.poisson(dense(counts.histogram())))
+    middles = sum(bucket_ranges())[histogram.index] / 2
+    return CountsBuilder(
+        histogram,
+        ios=histogram.total,
+        bytes=counts.bytes // counts.ios * histogram.total,
+        sum_ns=int((middles * histogram.count).sum()),
+        sum_sq_ns2=float((middles**2 * histogram.count).sum()),
+        min_ns=int(middles[0]),
+        max_ns=int(middles[-1]),
+    )
 
 
 def dense(histogram: Histogram) -> np.ndarray:

@@ -12,6 +12,7 @@ from figures import (
     SECOND_NS,
     counts,
     flat,
+    histogram,
     latencies_ns,
     measured,
     measurement,
@@ -26,7 +27,7 @@ from hypothesis import strategies as st
 from ioplan.job import Counts, Cpu, Failure, Result, Started
 from ioplan.language import Metric, parse_metric
 from ioplan.records import DirectionResult
-from ioplan.results.measure import Figure, Histogram, Sample, figure
+from ioplan.results.measure import Figure, Sample, figure
 
 latency_lists = st.lists(st.integers(1, 10**10), min_size=1, max_size=60)
 
@@ -62,7 +63,7 @@ def test_without_a_result_the_progress_stands_for_it(parts: list[list[int]]) -> 
     )
     assert not made.complete and made.run_ns == len(parts) * SECOND_NS
     agrees(made.total, flat(parts), len(parts))
-    assert made.detail.histograms[0].bins == Histogram.of_values(flat(parts)).bins()
+    assert made.detail.histograms[0].bins == histogram(flat(parts)).bins()
 
 
 def test_nothing_at_all() -> None:

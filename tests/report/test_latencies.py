@@ -11,6 +11,7 @@ from command import ioplan, plan_file
 from figures import (
     counts,
     flat,
+    histogram,
     interval,
     latencies_ns,
     measured,
@@ -25,7 +26,6 @@ from sessions import put as put_session
 from ioplan.language import Metric, parse_metric
 from ioplan.records import RunDetail
 from ioplan.results.measure import (
-    Histogram,
     IntervalCounts,
     Measurement,
     Sample,
@@ -85,7 +85,7 @@ def test_the_lines_are_percentiles_of_all_latencies(store: Store) -> None:
     assert overlay
     for row in overlay.records():
         first, last = round(float(row["x"] or 0)), round(float(row["x2"] or 0))
-        whole = Histogram.of_values(flat(reads[first:last]))
+        whole = histogram(flat(reads[first:last]))
         assert [row["p50"], row["p99"]] == whole.percentiles_ns((50, 99))
 
 
@@ -142,7 +142,7 @@ def test_each_figure_is_of_all_latencies_of_its_time(store: Store) -> None:
     assert len(values) == DRIVES * len(times)
     for drive, at in product((0, SLOW, 99), (0, STALLED // 2, 19)):
         some = flat([reads(drive, 2 * at), reads(drive, 2 * at + 1)])
-        expected = min(Histogram.of_values(some).percentile_ns(99), max(some))
+        expected = min(histogram(some).percentile_ns(99), max(some))
         assert values[drive * len(times) + at] == expected
     slow = [at for at, value in enumerate(values) if value > STALL_NS / 2]
     assert slow == [SLOW * len(times) + STALLED // 2]
@@ -241,7 +241,7 @@ def test_percentiles_are_of_latencies_not_of_percentiles(begin: int, end: int) -
             assert told is None or found.value(metric) == told
             return told
 
-        whole = Histogram.of_values(some)
+        whole = histogram(some)
         for percent in (50, 99, 99.9):
             if whole.beyond(percent) >= 10:
                 by_hand = pytest.approx(whole.percentile_ns(percent), rel=1e-9)

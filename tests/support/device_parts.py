@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pytest
 from msgspec import Struct
 
+from ioplan.backends import bucket_ranges
 from ioplan.results.measure import Histogram
-from ioplan.results.measure.histogram import bucket_count, bucket_ranges
 from ioplan_witness import KINDS, Entries
 
 Times: TypeAlias = "npt.NDArray[np.int64]"
@@ -68,7 +68,7 @@ def commits_of(entries: Entries) -> Part:
 
 def histogram_longer(histogram: Histogram, limit_ns: float) -> int:
     """Latencies that may be so long."""
-    ends_ns = sum(bucket_ranges(bucket_count()))[histogram.index]
+    ends_ns = sum(bucket_ranges())[histogram.index]
     return int(histogram.count[ends_ns > limit_ns].sum())
 
 

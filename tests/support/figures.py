@@ -27,7 +27,13 @@ from ioplan.records import (
     Steady,
 )
 from ioplan.records.record import Asked
-from ioplan.results.measure import Figure, Histogram, Measurement, assess
+from ioplan.results.measure import (
+    Figure,
+    Histogram,
+    Measurement,
+    assess,
+    bucket_index,
+)
 from ioplan.workload import Direction, SizeShare, Stream, Workload
 
 SECOND_NS = 10**9
@@ -38,6 +44,12 @@ SESSION_ID = "20261121-054512-k3f9"
 
 def flat(parts: Iterable[Iterable[int]]) -> list[int]:
     return list(chain.from_iterable(parts))
+
+
+def histogram(latencies_ns: Iterable[int]) -> Histogram:
+    return Histogram.of(
+        number for value in latencies_ns for number in (bucket_index(int(value)), 1)
+    )
 
 
 def latencies_ns(seed: int, size: int) -> list[int]:
@@ -59,7 +71,7 @@ def counts(latencies_ns: Sequence[int], **more: Any) -> Counts:
         "max_ns": max(values, default=0),
         "sum_ns": sum(values),
         "sum_sq_ns2": float(sum(value * value for value in values)),
-        "bins": Histogram.of_values(values).bins(),
+        "bins": histogram(values).bins(),
     }
     return Counts(**fields | more)
 

@@ -20,7 +20,7 @@ from device_parts import Case, Part, histogram_longer, parts_of, plan_of, short_
 from fio_jobs import NEEDS_FIO
 from without_io_uring import engine_without_io_uring
 
-from ioplan.results.measure import Histogram, IntervalCounts, Slice
+from ioplan.results.measure import CountsBuilder, IntervalCounts, Slice
 from ioplan.results.store import Store
 from ioplan_testing import calmly
 from ioplan_witness import Device, Entries, seen
@@ -51,7 +51,7 @@ def starts_ns(
     """The earliest and the latest start of the run by which the counts are right."""
     low_ns, high_ns, so_far = -inf, inf, 0
     for one in slices[:-1]:
-        so_far += one.cells[key][0].ios if key in one.cells else 0
+        so_far += one.cells[key].ios if key in one.cells else 0
         if so_far:
             low_ns = max(low_ns, part.done_ns[so_far - 1] - one.end_ns)
         if so_far < len(part.done_ns):
@@ -60,12 +60,12 @@ def starts_ns(
 
 
 def check_cell(
-    cell: tuple[Any, Histogram] | None, surely: Part, perhaps: Part, near_ns: float
+    cell: CountsBuilder | None, surely: Part, perhaps: Part, near_ns: float
 ) -> None:
     """An interval between what it must have counted, and what it may have."""
-    counts, histogram = cell or (None, Histogram.of(()))
-    moved = counts.bytes if counts else 0
-    assert surely.size.sum() <= moved <= perhaps.size.sum()
+    counts = cell or CountsBuilder()
+    histogram = counts.histogram()
+    assert surely.size.sum() <= counts.bytes <= perhaps.size.sum()
     for limit_ns in (0, *range(500_000, 130_000_000, 500_000)):
         assert histogram_longer(histogram, limit_ns) >= surely.longer(limit_ns)
         if near_ns < inf:
@@ -83,7 +83,7 @@ def check(
     """Every I/O, but those under way at the end; `in_order` if none waits on its way."""
     assert {key for one in slices for key in one.cells} == parts.keys()
     for key, part in parts.items():
-        counted = sum(one.cells[key][0].ios for one in slices if key in one.cells)
+        counted = sum(one.cells[key].ios for one in slices if key in one.cells)
         assert 0 <= len(part.done_ns) - counted <= depth, key
     found = [starts_ns(slices, key, part, near_ns) for key, part in parts.items()]
     low_ns, high_ns = max(f[0] for f in found), min(f[1] for f in found)
@@ -186,9 +186,9 @@ def test_fio_counts_each_io_in_one_interval(
     for key, part in parts.items():
         cells = [one.cells[key] for one in slices if key in one.cells]
         assert len(cells) > 1
-        counted = sum(counts.ios for counts, _ in cells)
+        counted = sum(cell.ios for cell in cells)
         assert 0 <= len(part.done_ns) - counted <= case.depth, key
-        whole = Histogram.merged(histogram for _, histogram in cells)
+        whole = CountsBuilder.merged(cells).histogram()
         assert whole.total == counted
         for percent in (50, 90):
             seen_ns = np.percentile(part.took_ns, percent)

@@ -68,7 +68,6 @@ from ioplan.process.execution import job_text as job_text
 from ioplan.results.measure.histogram import BITS as BITS
 from ioplan.results.measure.histogram import bucket_count as bucket_count
 from ioplan.results.measure.histogram import bucket_index as bucket_index
-from ioplan.results.measure.histogram import bucket_middle as bucket_middle
 from ioplan.results.measure.histogram import bucket_middles as bucket_middles
 from ioplan.results.measure.histogram import bucket_range as bucket_range
 from ioplan.results.measure.histogram import bucket_ranges as bucket_ranges

@@ -17,7 +17,7 @@ OCTAVES = 48
 LONGEST_WAIT_NS = 2.0 ** (OCTAVES - 1)
 """39 hours; a longer wait in a backlog counts as that."""
 
-_LOWER, _WIDTH = bucket_ranges((OCTAVES - BITS + 1) << BITS)
+_LOWER, _WIDTH = (edges[: (OCTAVES - BITS + 1) << BITS] for edges in bucket_ranges())
 LOWER: Floats = _LOWER.astype(np.float64)
 EDGES: Floats = (_LOWER + _WIDTH).astype(np.float64)
 MIDDLES: Ints = (_LOWER + (_WIDTH - 1) // 2).astype(np.int64)

@@ -19,7 +19,6 @@ from ioplan.results.measure.stretches import Stretch as Stretch
 from ioplan.results.measure.stretches import stretch as stretch
 from ioplan.results.measure.tally import READ_WRITE as READ_WRITE
 from ioplan.results.measure.tally import CountsBuilder as CountsBuilder
-from ioplan.results.measure.tally import clamp as clamp
 from ioplan.results.measure.tally import moved as moved
 from ioplan.results.measure.tally import no_bins as no_bins
 from ioplan.results.measure.wear import steady_waf as steady_waf

@@ -192,7 +192,7 @@ def sum_faults(
     ours, theirs = ([getattr(x, name) for name in names] for x in (sums, result))
     yield from unequal(" ".join(key), ours, theirs)
     latency = result.latency
-    if ours != theirs or latency is None:
+    if ours != theirs or not sums.ios or latency is None:
         return
     pairs = (
         (sums.min_ns, latency.min_ns),
@@ -201,7 +201,7 @@ def sum_faults(
         (sqrt(sums.sum_sq_ns2 / sums.ios), hypot(latency.mean_ns, latency.stddev_ns)),
     )
     same = all(isclose(a, b, rel_tol=BUCKET, abs_tol=1) for a, b in pairs)
-    if not same or sums.is_miscounted or not _is_spread(sums.histogram, latency):
+    if not same or sums.is_miscounted or not _is_spread(sums.histogram(), latency):
         text = f"{' '.join(key)}: the latencies of the intervals are not the result's"
         yield FigureFault.SERIES_SUM, text
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
 from math import ceil
-from typing import TypeAlias, overload
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,8 @@ BITS = 7
 DIGITS = 3
 """Significant digits of a percentile: its bucket is up to 0.8 % wide."""
 
-Counts: TypeAlias = "npt.NDArray[np.int64]"
+Ints: TypeAlias = "npt.NDArray[np.int64]"
+Edges: TypeAlias = "npt.NDArray[np.uint64]"
 
 
 def bucket_index(value_ns: int, bits: int = BITS) -> int:
@@ -43,14 +44,31 @@ def bucket_range(index: int, bits: int = BITS) -> tuple[int, int]:
 
 
 def bucket_count(bits: int = BITS) -> int:
-    """How many buckets there are for latencies below 2^64 ns."""
+    """The number of buckets for latencies below 2^64 ns."""
     return (65 - bits) << bits
+
+
+@cache
+def bucket_ranges(bits: int = BITS) -> tuple[Edges, Edges]:
+    """Lower edges and widths of all buckets."""
+    index = np.arange(bucket_count(bits), dtype=np.uint64)
+    shift = np.maximum(index >> bits, 1) - 1
+    lower = ((index & ((1 << bits) - 1)) + (1 << bits)) << shift
+    return np.where(index < 1 << bits, index, lower), np.uint64(1) << shift
+
+
+@cache
+def bucket_middles(bits: int = BITS) -> npt.NDArray[np.float64]:
+    """The middles of all buckets; of a bucket with one value, that value."""
+    lower, width = bucket_ranges(bits)
+    middles: npt.NDArray[np.float64] = lower + (width - 1) / 2
+    return middles
 
 
 class Histogram:
     """Counts by bucket, sorted by bucket."""
 
-    def __init__(self, index: Counts, count: Counts, bits: int = BITS) -> None:
+    def __init__(self, index: Ints, count: Ints, bits: int = BITS) -> None:
         self.index, self.count, self.bits = index, count, bits
 
     @classmethod
@@ -64,26 +82,20 @@ class Histogram:
         flat = np.fromiter(bins, dtype=np.int64)
         if len(flat) % 2:
             raise ValueError("the bins are not pairs of index and count")
-        return cls.of_arrays(flat[0::2], flat[1::2], bits)
-
-    @classmethod
-    def of_arrays(cls, index: Counts, count: Counts, bits: int = BITS) -> Histogram:
-        """From buckets in any order, also repeated ones. Raises ValueError."""
-        if not len(index):
-            return cls(index, count, bits)
+        index, count = flat[0::2], flat[1::2]
         if not (index[1:] > index[:-1]).all():
             index, count = _sorted_sums(index, count)
-        if index[0] < 0 or index[-1] >= bucket_count(bits):
+        if len(index) and not (index[0] >= 0 and index[-1] < bucket_count(bits)):
             raise ValueError("a bin lies outside the layout")
-        if count.min() < 0:
+        if count.min(initial=0) < 0:
             raise ValueError("a bin counts less than nothing")
         return cls(index, count, bits)
 
     @classmethod
-    def of_values(cls, values_ns: Iterable[int], bits: int = BITS) -> Histogram:
-        """From single latencies."""
-        index = np.array([bucket_index(v, bits) for v in values_ns], dtype=np.int64)
-        return cls.of_arrays(index, np.ones_like(index), bits)
+    def of_dense(cls, counts: Ints, bits: int = BITS) -> Histogram:
+        """From the counts of all buckets, or of the first ones."""
+        index = (counts != 0).nonzero()[0]  # four times as fast as of int64
+        return cls(index, counts[index], bits)
 
     @classmethod
     def merged(cls, parts: Iterable[Histogram], bits: int = BITS) -> Histogram:
@@ -97,22 +109,16 @@ class Histogram:
         if len(parts) == 1:
             return parts[0]
         ends = [int(part.index[-1]) + 1 for part in parts if len(part.index)]
-        whole = np.zeros(max(ends, default=0), dtype=np.int64)
+        sums = np.zeros(max(ends, default=0), dtype=np.int64)
         for part in parts:
-            whole[part.index] += part.count
-        return cls.of_dense(whole, bits)
-
-    @classmethod
-    def of_dense(cls, counts: Counts, bits: int = BITS) -> Histogram:
-        """From the counts of all buckets, or of the first ones."""
-        index = (counts != 0).nonzero()[0]  # four times as fast as of int64
-        return cls(index, counts[index], bits)
+            sums[part.index] += part.count
+        return cls.of_dense(sums, bits)
 
     def coarser(self, bits: int) -> Histogram:
-        """This histogram in fewer buckets, each made of whole ones of these."""
-        lower = bucket_ranges(bucket_count(self.bits), self.bits)[0][self.index]
-        index = [bucket_index(value, bits) for value in lower.tolist()]
-        return Histogram.of_arrays(np.array(index, dtype=np.int64), self.count, bits)
+        """This histogram in fewer buckets, each made of all of some of these."""
+        lower = bucket_ranges(self.bits)[0][self.index]
+        index = bucket_ranges(bits)[0].searchsorted(lower, "right") - 1
+        return Histogram(*_sorted_sums(index, self.count), bits)
 
     def bins(self) -> Bins:
         """Flat pairs, as `of` takes them."""
@@ -120,17 +126,12 @@ class Histogram:
 
     def flat(self) -> tuple[int, ...]:
         """This histogram as a tuple of bucket, count, bucket, count, …"""
-        flat = np.empty(2 * len(self.index), dtype=np.int64)
-        flat[0::2], flat[1::2] = self.index, self.count
-        return tuple(flat.tolist())
+        return tuple(np.array((self.index, self.count)).T.ravel().tolist())
 
     @property
     def total(self) -> int:
-        """How many latencies were counted."""
+        """The number of latencies."""
         return int(self.count.sum())
-
-    def __add__(self, other: Histogram) -> Histogram:
-        return Histogram.merged((self, other), self.bits)
 
     def percentile_ns(self, percent: float) -> float:
         """The middle of the bucket that holds the sample of that rank.
@@ -142,15 +143,18 @@ class Histogram:
 
     def percentiles_ns(self, percents: Sequence[float]) -> list[float]:
         """Several percentiles at once, each as `percentile_ns` has it."""
-        so_far = self.count.cumsum()
-        if not len(so_far) or not so_far[-1]:
+        running = self.count.cumsum()
+        if not len(running) or not running[-1]:
             raise ValueError("no latency was counted")
-        ranks = [_rank(int(so_far[-1]), percent) for percent in percents]
-        found = self.index[so_far.searchsorted(ranks)].tolist()
-        return [bucket_middle(index, self.bits) for index in found]
+        total = int(running[-1])
+        # rounded first, as 0.999 x 1000 is 999.0000001
+        ranks = [ceil(round(total * percent / 100, 6)) for percent in percents]
+        places = running.searchsorted([max(1, min(rank, total)) for rank in ranks])
+        middles: list[float] = bucket_middles(self.bits)[self.index[places]].tolist()
+        return middles
 
     def beyond(self, percent: float) -> float:
-        """How many samples lie beyond a percentile; ten make it believable."""
+        """The number of samples beyond a percentile; ten make it believable."""
         return round(self.total * (100 - percent) / 100, 6)
 
     def mean_ns(self) -> float:
@@ -170,11 +174,7 @@ class Bins(Sequence[int]):
         """The pairs themselves."""
         return self.histogram.flat()
 
-    @overload
-    def __getitem__(self, place: int) -> int: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[int, ...]: ...
-    def __getitem__(self, place: int | slice) -> int | tuple[int, ...]:
+    def __getitem__(self, place: Any) -> Any:
         return self.flat[place]
 
     def __len__(self) -> int:
@@ -191,38 +191,9 @@ class Bins(Sequence[int]):
         return tuple, (self.flat,)
 
 
-def bucket_middle(index: int, bits: int = BITS) -> float:
-    """The middle of a bucket; of a bucket with one value, that value."""
-    lower, upper = bucket_range(index, bits)
-    return (lower + upper - 1) / 2
-
-
-@cache
-def bucket_middles(bits: int) -> npt.NDArray[np.float64]:
-    """The middles of all buckets."""
-    lower, width = bucket_ranges(bucket_count(bits), bits)
-    middles: npt.NDArray[np.float64] = lower + (width - 1) / 2
-    return middles
-
-
-def bucket_ranges(
-    count: int, bits: int = BITS
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
-    """Lower edges and widths of the first buckets; `bucket_range` has one."""
-    index = np.arange(count, dtype=np.uint64)
-    shift = np.maximum(index >> bits, 1) - 1
-    lower = ((index & ((1 << bits) - 1)) + (1 << bits)) << shift
-    return np.where(index < 1 << bits, index, lower), np.uint64(1) << shift
-
-
-def _rank(total: int, percent: float) -> int:
-    """The nearest rank, from 1; rounded first, as 0.999 x 1000 is 999.0000001."""
-    return max(1, ceil(round(total * percent / 100, 6)))
-
-
-def _sorted_sums(index: Counts, count: Counts) -> tuple[Counts, Counts]:
+def _sorted_sums(index: Ints, count: Ints) -> tuple[Ints, Ints]:
     """Buckets in order, each once."""
-    order = index.argsort(kind="stable")
-    index, count = index[order], count[order]
-    first = np.flatnonzero(np.concatenate(([True], index[1:] != index[:-1])))
-    return index[first], np.add.reduceat(count, first)
+    index, places = np.unique(index, return_inverse=True)
+    sums = np.zeros(len(index), dtype=np.int64)
+    np.add.at(sums, places, count)
+    return index, sums

@@ -23,7 +23,7 @@ import struct
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from math import inf
+from math import inf, prod
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -31,9 +31,9 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from ioplan.core.error_kinds import ExplainedError, StoreFault
-from ioplan.job import Counts, Progress
-from ioplan.results.measure.histogram import Histogram, bucket_count
-from ioplan.results.measure.tally import StreamCountsBuilder
+from ioplan.job import Progress
+from ioplan.results.measure.histogram import Histogram, Ints, bucket_count
+from ioplan.results.measure.tally import SUMS, CountsBuilder, StreamCountsBuilder
 from ioplan.workload import COUNTED, Direction
 
 VERSION = 2
@@ -49,12 +49,16 @@ FILTER: dict[str, int] = {"id": lzma.FILTER_LZMA2, "preset": 6, "pb": 0}
 MOST_MEMORY_BYTES = 2 * DICTIONARY_BYTES
 """To unpack a body: what asks for more was not packed here."""
 HEAD = struct.Struct("<IIqq")
-SUMS = ("ios", "bytes", "errors", "min_ns", "max_ns", "sum_ns", "sum_sq_ns2")
 LARGEST = 2**63 - 1
+UNREADABLE = (
+    *(struct.error, ValueError, TypeError),
+    *(IndexError, OverflowError, RecursionError),
+)
+NOTHING = CountsBuilder()
 
-Ints: TypeAlias = "npt.NDArray[np.int64]"
+Table: TypeAlias = "npt.NDArray[np.integer]"
 Key = tuple[str, Direction]
-Cell = tuple[Counts, Histogram]
+Cells = dict[Key, CountsBuilder]
 
 
 class IntervalsDamaged(ExplainedError, ValueError):
@@ -63,90 +67,111 @@ class IntervalsDamaged(ExplainedError, ValueError):
     kind = StoreFault.RECORD_DAMAGED
 
 
+class Slice(Struct, frozen=True):
+    """One interval: when it began and ended, and what each stream counted."""
+
+    begin_ns: int
+    end_ns: int
+    cells: Cells
+
+
+class IntervalSums(CountsBuilder):
+    """What a direction of a stream counted over several intervals."""
+
+    is_miscounted = False
+    """An interval has latencies of another number of I/Os than it counts."""
+
+
+def counts_of(slices: Sequence[Slice]) -> dict[str, StreamCountsBuilder]:
+    """The sums of several intervals, by stream."""
+    streams: dict[str, StreamCountsBuilder] = {}
+    for interval in slices:
+        for (name, direction), counts in interval.cells.items():
+            stream = streams.setdefault(name, StreamCountsBuilder(name))
+            stream.direction(direction).merge(counts)
+            if direction == "flush":
+                stream.sync_ios += counts.ios
+    return streams
+
+
 class IntervalPacker:
     """Packs intervals as they come, so that a long run does not keep them all."""
 
     def __init__(self) -> None:
         self._chunks: list[bytes] = []
-        self._rows: list[tuple[int, int, dict[Key, Cell]]] = []
+        self._slices: list[Slice] = []
         self._bins = 0
 
-    def add(
-        self, progress: Progress, bins: Sequence[dict[Direction, Histogram]]
-    ) -> None:
-        """Take an interval; `bins` has the histograms of its streams, in order."""
-        cells = {
-            (stream.name, direction): (counts, by[direction])
-            for stream, by in zip(progress.streams, bins, strict=True)
-            for direction, counts in stream.directions.items()
-        }
-        self._rows.append((progress.t_ns, progress.interval_ns, cells))
-        self._bins += sum(len(histogram.index) for _, histogram in cells.values())
-        if len(self._rows) >= MOST_INTERVALS or self._bins >= MOST_BINS:
-            self._chunks.append(_chunk(self._rows))
-            self._rows, self._bins = [], 0
+    def add(self, progress: Progress, streams: Sequence[StreamCountsBuilder]) -> None:
+        """Take an interval with what its streams counted."""
+        cells = {(s.name, d): part for s in streams for d, part in s.directions.items()}
+        begin_ns = progress.t_ns - progress.interval_ns
+        self._slices.append(Slice(begin_ns, progress.t_ns, cells))
+        self._bins += sum(len(cell.histogram().index) for cell in cells.values())
+        if len(self._slices) >= MOST_INTERVALS or self._bins >= MOST_BINS:
+            self._chunks.append(_chunk(self._slices))
+            self._slices, self._bins = [], 0
 
     def packed(self) -> bytes:
         """All so far; empty without an interval."""
-        last = [_chunk(self._rows)] if self._rows else []
+        last = [_chunk(self._slices)] if self._slices else []
         chunks = [*self._chunks, *last]
         return b"".join((bytes([VERSION]), *chunks)) if chunks else b""
 
 
-def _chunk(rows: Sequence[tuple[int, int, dict[Key, Cell]]]) -> bytes:
-    keys = list(dict.fromkeys(key for _, _, cells in rows for key in cells))
-    parts = [_part([cells.get(key) for _, _, cells in rows]) for key in keys]
-    header = [[*key, *shape] for key, (shape, _) in zip(keys, parts, strict=True)]
-    times = _shuffled(np.array([_clamped(row[:2]) for row in rows]).T)
-    body = _closed(header, times + b"".join(data for _, data in parts))
-    (t_ns, length_ns, _), end_ns = rows[0], rows[-1][0]
-    begin_ns, end_ns = _clamped((t_ns - length_ns, end_ns))
-    return HEAD.pack(len(body), len(rows), begin_ns, end_ns) + body
-
-
-def _closed(header: list[list[Any]], numbers: bytes) -> bytes:
-    """A body."""
+def _chunk(slices: Sequence[Slice]) -> bytes:
+    times = [_clamped(one.end_ns, one.end_ns - one.begin_ns) for one in slices]
+    header, numbers = [], [_planes(np.array(times).T)]
+    for key in dict.fromkeys(key for one in slices for key in one.cells):
+        cells = [one.cells.get(key, NOTHING) for one in slices]
+        index, counts = _table([cell.histogram() for cell in cells])
+        width = max(1, (int(counts.max(initial=0)).bit_length() + 7) // 8)
+        header.append([*key, len(index), width])
+        numbers += [
+            _planes(np.array([_sums(cell) for cell in cells]).T),
+            _planes(np.diff(index, prepend=0)),
+            _planes(counts, width),
+        ]
     head = json.dumps(header, separators=(",", ":")).encode()
-    data = struct.pack("<I", len(head)) + head + numbers
+    body = _compressed(struct.pack("<I", len(head)) + head + b"".join(numbers))
+    span_ns = _clamped(slices[0].begin_ns, slices[-1].end_ns)
+    return HEAD.pack(len(body), len(slices), *span_ns) + body
+
+
+def _compressed(data: bytes) -> bytes:
     size = min(max(len(data), LEAST_DICTIONARY_BYTES), DICTIONARY_BYTES)
     filters = [FILTER | {"dict_size": size}]  # a larger one takes 8 MiB for nothing
     return lzma.compress(data, check=lzma.CHECK_CRC32, filters=filters)
 
 
-def _part(cells: Sequence[Cell | None]) -> tuple[tuple[int, int], bytes]:
-    """How many buckets are in use and how many bytes a count has, and the numbers."""
-    nothing = (0,) * len(SUMS)
-    sums = [_sums(cell[0]) if cell else nothing for cell in cells]
-    found = [cell[1].index for cell in cells if cell]
-    every = np.concatenate(found) if found else np.zeros(0, np.int64)
-    index, _ = np.unique(every, return_counts=True)  # without, it imports numpy.ma
-    counts = np.zeros((len(index), len(cells)), dtype="<i8")
-    for row, cell in enumerate(cells):
-        if cell:
-            counts[index.searchsorted(cell[1].index), row] = cell[1].count
-    width = max(1, (int(counts.max(initial=0)).bit_length() + 7) // 8)
-    steps = np.diff(index, prepend=0).reshape(1, -1)
-    planes = counts.view(np.uint8).reshape(*counts.shape, 8)[:, :, :width]
-    numbers = np.ascontiguousarray(planes.transpose(2, 0, 1)).tobytes()
-    data = (_shuffled(np.array(sums).T), _shuffled(steps), numbers)
-    return (len(index), width), b"".join(data)
+def _table(histograms: Sequence[Histogram]) -> tuple[Ints, Ints]:
+    """The buckets in use, and a row of counts for each, a column for each interval."""
+    used = np.zeros(bucket_count(), dtype=bool)
+    for histogram in histograms:
+        used[histogram.index] = True
+    rows, index = used.cumsum() - 1, used.nonzero()[0]
+    counts = np.zeros((len(index), len(histograms)), dtype=np.int64)
+    for column, histogram in enumerate(histograms):
+        counts[rows[histogram.index], column] = histogram.count
+    return index, counts
 
 
-def _sums(counts: Counts) -> tuple[int, ...]:
+def _sums(counts: CountsBuilder) -> tuple[int, ...]:
     """The sum of squares by the bits of its number."""
     (bits,) = struct.unpack("<q", struct.pack("<d", counts.sum_sq_ns2))
-    return (*_clamped([getattr(counts, name) for name in SUMS[:-1]]), bits)
+    return (*_clamped(*(getattr(counts, name) for name in SUMS[:-1])), bits)
 
 
-def _clamped(numbers: Sequence[int]) -> tuple[int, ...]:
+def _clamped(*numbers: int) -> tuple[int, ...]:
     """Numbers that fit, as a backend's may be anything."""
     return tuple(max(-LARGEST, min(number, LARGEST)) for number in numbers)
 
 
-def _shuffled(columns: Ints) -> bytes:
-    """Byte by byte: that makes long runs of equal high ones."""
-    table = np.ascontiguousarray(columns, dtype="<i8")
-    return table.view(np.uint8).reshape(-1, 8).T.tobytes()
+def _planes(table: Ints, width: int = 8) -> bytes:
+    """The lowest byte of all numbers, then the next one, as many as the width: that
+    makes long runs of equal high ones."""
+    octets = np.ascontiguousarray(table, dtype="<i8").view(np.uint8).reshape(-1, 8)
+    return octets[:, :width].T.tobytes()
 
 
 class _Chunk(Struct, frozen=True):
@@ -162,67 +187,43 @@ class _Part(Struct, frozen=True):
     """A stream and direction: sums and counts, a column for each interval."""
 
     key: Key
-    sums: Ints
+    sums: Table
     index: Ints
-    counts: npt.NDArray[np.integer]
+    counts: Table
 
-    def cell(self, interval: int) -> Cell | None:
-        """What it counted in an interval; none without any."""
+    def cell(self, interval: int) -> CountsBuilder | None:
+        """What it counted in an interval; none without I/Os and errors."""
         *sums, bits = self.sums[:, interval].tolist()
-        if not (sums[0] or sums[2]):  # neither I/Os nor errors
+        if not (sums[0] or sums[2]):
             return None
         (squares,) = struct.unpack("<d", struct.pack("<q", bits))
-        counts = Counts.model_construct(
-            **dict(zip(SUMS, (*sums, squares), strict=True))
+        column = self.counts[:, interval]
+        used = column.nonzero()[0]
+        histogram = Histogram(self.index[used], column[used].astype(np.int64))
+        return _counted(histogram, *sums, squares)
+
+    def total(self) -> CountsBuilder:
+        """What it counted in all intervals."""
+        used = self.sums[0] > 0
+        ios, size_bytes, errors, _, _, sum_ns, _ = map(sum, self.sums.tolist())
+        low_ns = self.sums[3].min(initial=LARGEST, where=used).item()
+        high_ns = self.sums[4].max(initial=0, where=used).item()
+        squares = float(np.ascontiguousarray(self.sums[6]).view("<f8").sum())
+        histogram = Histogram(self.index, self.counts.sum(axis=1, dtype=np.int64))
+        extremes_ns = (low_ns, high_ns)
+        return _counted(
+            histogram, ios, size_bytes, errors, *extremes_ns, sum_ns, squares
         )
-        found = self.counts[:, interval]
-        used = found.nonzero()[0]
-        return counts, Histogram(self.index[used], found[used].astype(np.int64))
+
+    @property
+    def is_miscounted(self) -> bool:
+        """Whether the latencies of an interval are not as many as its I/Os."""
+        counted = self.counts.sum(axis=0, dtype=np.int64)
+        return bool(((counted != 0) & (counted != self.sums[0])).any())
 
 
-class _Body(Struct, frozen=True):
-    """The times of intervals, in rows of end and length, and their parts."""
-
-    times: Ints
-    parts: tuple[_Part, ...]
-
-
-class Slice(Struct, frozen=True):
-    """One interval: when it began and ended, and what each stream counted."""
-
-    begin_ns: int
-    end_ns: int
-    cells: dict[Key, Cell]
-
-
-class IntervalSums(Struct):
-    """What a direction of a stream counted over several intervals."""
-
-    ios: int = 0
-    bytes: int = 0
-    errors: int = 0
-    min_ns: int = LARGEST
-    max_ns: int = 0
-    sum_ns: int = 0
-    sum_sq_ns2: float = 0.0
-    histogram: Histogram = Histogram.of(())
-    is_miscounted: bool = False
-    """An interval has latencies of another number of I/Os than it counts."""
-
-    def add(self, part: _Part) -> None:
-        """Add a part."""
-        sums, counted = part.sums, part.counts.sum(axis=0, dtype=np.int64)
-        self.is_miscounted |= bool(((counted != 0) & (counted != sums[0])).any())
-        bins = Histogram(part.index, part.counts.sum(axis=1, dtype=np.int64))
-        self.histogram = Histogram.merged((self.histogram, bins))
-        used = sums[0] > 0
-        self.ios += sum(sums[0].tolist())
-        self.bytes += sum(sums[1].tolist())
-        self.errors += sum(sums[2].tolist())
-        self.min_ns = min(self.min_ns, sums[3].min(initial=LARGEST, where=used).item())
-        self.max_ns = max(self.max_ns, sums[4].max(initial=0, where=used).item())
-        self.sum_ns += sum(sums[5].tolist())
-        self.sum_sq_ns2 += float(np.ascontiguousarray(sums[6]).view("<f8").sum())
+def _counted(histogram: Histogram, *sums: float) -> CountsBuilder:
+    return CountsBuilder(histogram, **dict(zip(SUMS, sums, strict=True)))
 
 
 class IntervalCounts:
@@ -246,43 +247,30 @@ class IntervalCounts:
         for chunk in self._chunks[bisect_left(ends, begin_ns) :]:
             if chunk.begin_ns >= end_ns:
                 return
-            for one in _slices(chunk.body, chunk.intervals):
-                if begin_ns <= one.begin_ns < end_ns:
-                    yield one
+            for interval in _slices(chunk):
+                if begin_ns <= interval.begin_ns < end_ns:
+                    yield interval
 
     def sums(self) -> dict[Key, IntervalSums]:
         """What each direction of each stream counted in all intervals."""
-        found: dict[Key, IntervalSums] = {}
+        sums: dict[Key, IntervalSums] = {}
         for chunk in self._chunks:
-            for part in _body(bytes(chunk.body), chunk.intervals).parts:
-                found.setdefault(part.key, IntervalSums()).add(part)
-        return found
+            for part in _body(bytes(chunk.body), chunk.intervals)[1]:
+                total = sums.setdefault(part.key, IntervalSums())
+                total.merge(part.total())
+                total.is_miscounted |= part.is_miscounted
+        return sums
 
     def sizes(self) -> Iterator[int]:
-        """How many bytes each body unpacks to, for whoever does not trust them. Raises
-        IntervalsDamaged."""
+        """How many bytes each body unpacks to, for whoever does not trust them."""
         return (len(_raw(bytes(chunk.body))) for chunk in self._chunks)
 
 
-def counts_of(slices: Sequence[Slice]) -> dict[str, StreamCountsBuilder]:
-    """The sums of several intervals, by stream."""
-    found: dict[str, StreamCountsBuilder] = {}
-    for one in slices:
-        for (stream, direction), (counts, histogram) in one.cells.items():
-            builder = found.setdefault(stream, StreamCountsBuilder(stream))
-            builder.direction(direction).add(counts, histogram)
-            if direction == "flush":
-                builder.sync_ios += counts.ios
-    return found
-
-
-def _slices(body: memoryview, intervals: int) -> Iterator[Slice]:
-    found = _body(bytes(body), intervals)
-    for at in range(intervals):
-        end_ns, length_ns = found.times[:, at].tolist()
-        cells = {part.key: part.cell(at) for part in found.parts}
-        counted = {key: cell for key, cell in cells.items() if cell}
-        yield Slice(end_ns - length_ns, end_ns, counted)
+def _slices(chunk: _Chunk) -> Iterator[Slice]:
+    times, parts = _body(bytes(chunk.body), chunk.intervals)
+    for at, (end_ns, length_ns) in enumerate(times.T.tolist()):
+        cells = {part.key: cell for part in parts if (cell := part.cell(at))}
+        yield Slice(end_ns - length_ns, end_ns, cells)
 
 
 def _chunks(packed: bytes) -> Iterator[_Chunk]:
@@ -290,7 +278,7 @@ def _chunks(packed: bytes) -> Iterator[_Chunk]:
         raise IntervalsDamaged(
             f"the intervals have layout {packed[0]}, and this ioplan reads {VERSION}"
         )
-    whole, at = memoryview(packed), 1
+    body, at = memoryview(packed), 1
     while at < len(packed):
         if at + HEAD.size > len(packed):
             raise IntervalsDamaged("the intervals are cut off")
@@ -298,15 +286,22 @@ def _chunks(packed: bytes) -> Iterator[_Chunk]:
         at += HEAD.size + length
         if at > len(packed) or not 0 < intervals <= MOST_INTERVALS:
             raise IntervalsDamaged("the intervals are cut off")
-        yield _Chunk(intervals, begin_ns, end_ns, whole[at - length : at])
+        yield _Chunk(intervals, begin_ns, end_ns, body[at - length : at])
 
 
 @lru_cache(maxsize=1)
-def _body(body: bytes, intervals: int) -> _Body:
-    """Raises IntervalsDamaged, whatever is wrong with bytes from anywhere."""
+def _body(body: bytes, intervals: int) -> tuple[Table, list[_Part]]:
+    """The times of intervals, in rows of end and length, and their parts.
+
+    Raises IntervalsDamaged, whatever is wrong with bytes from anywhere.
+    """
+    raw = _raw(body)
     try:
-        return _unpacked(*_opened(_raw(body)), intervals)
-    except (struct.error, ValueError, TypeError, IndexError) as error:
+        (length,) = struct.unpack_from("<I", raw)
+        header, numbers = json.loads(raw[4 : 4 + length]), _Numbers(raw, 4 + length)
+        times = numbers.take(8, 2, intervals)
+        return times, [_part(numbers, intervals, *entry) for entry in header]
+    except UNREADABLE as error:
         raise IntervalsDamaged(f"the intervals are damaged: {error}") from error
 
 
@@ -321,48 +316,42 @@ def _raw(body: bytes) -> bytes:
     return raw
 
 
-def _opened(raw: bytes) -> tuple[list[list[Any]], bytes]:
-    """The header, and what follows it."""
-    (length,) = struct.unpack_from("<I", raw)
-    return json.loads(raw[4 : 4 + length]), raw[4 + length :]
+class _Numbers:
+    """Tables of numbers that follow one another, as `_planes` made them."""
+
+    def __init__(self, raw: bytes, at: int) -> None:
+        self._raw, self._at = raw, at
+
+    def take(self, width: int, *shape: int) -> Table:
+        """The next table; as it is where a number has one byte. Raises ValueError."""
+        if not 1 <= width <= 8 or min(shape) < 0:
+            raise ValueError("a table of no such size")
+        size = prod(shape)
+        planes = np.frombuffer(self._raw, np.uint8, width * size, self._at)
+        self._at += width * size
+        if width == 1:
+            return planes.reshape(shape)
+        octets = np.zeros((size, 8), np.uint8)
+        octets[:, :width] = planes.reshape(width, size).T
+        return octets.view("<i8").reshape(shape)
 
 
-def _unpacked(header: list[list[Any]], raw: bytes, intervals: int) -> _Body:
-    times, at = _columns(raw, 0, 2, intervals)
-    parts = []
-    for stream, direction, buckets, width in header:
-        if direction not in COUNTED or not isinstance(stream, str):
-            raise ValueError("a part of no stream and direction")
-        sums, at = _columns(raw, at, len(SUMS), intervals)
-        steps, at = _columns(raw, at, 1, buckets)
-        counts, at = _counts(raw, at, (width, buckets, intervals))
-        index = steps[0].cumsum()
-        if buckets and not (index[0] >= 0 and index[-1] < bucket_count()):
-            raise ValueError("a bin lies outside the layout")
-        if (steps[0][1:] <= 0).any() or counts.min(initial=0) < 0:
-            raise ValueError("the bins are not in order")
-        parts.append(_Part((stream, direction), sums, index, counts))
-    return _Body(times, tuple(parts))
-
-
-def _columns(raw: bytes, at: int, columns: int, rows: int) -> tuple[Ints, int]:
-    size = columns * rows
-    flat = np.frombuffer(raw, np.uint8, 8 * size, at).reshape(8, size)
-    table = np.ascontiguousarray(flat.T).view("<i8").reshape(columns, rows)
-    return table, at + 8 * size
-
-
-def _counts(
-    raw: bytes, at: int, shape: tuple[int, int, int]
-) -> tuple[npt.NDArray[np.integer], int]:
-    width, buckets, intervals = shape
-    if not 1 <= width <= 8:
-        raise ValueError("counts of so many bytes")
-    size = width * buckets * intervals
-    planes = np.frombuffer(raw, np.uint8, size, at).reshape(shape)
-    if width == 1:
-        return planes[0], at + size
-    counts = np.zeros((buckets, intervals), dtype=np.int64)
-    for place, plane in enumerate(planes):
-        counts |= plane.astype(np.int64) << (8 * place)
-    return counts, at + size
+def _part(
+    numbers: _Numbers,
+    intervals: int,
+    stream: Any,
+    direction: Any,
+    rows: int,
+    width: int,
+) -> _Part:
+    if direction not in COUNTED or not isinstance(stream, str):
+        raise ValueError("a part of no stream and direction")
+    sums = numbers.take(8, len(SUMS), intervals)
+    steps = numbers.take(8, rows)
+    counts = numbers.take(width, rows, intervals)
+    index = steps.cumsum(dtype=np.int64)
+    if rows and not (index[0] >= 0 and index[-1] < bucket_count()):
+        raise ValueError("a bin lies outside the layout")
+    if (steps[1:] <= 0).any() or counts.min(initial=0) < 0:
+        raise ValueError("the bins are not in order")
+    return _Part((stream, direction), sums, index, counts)

@@ -23,8 +23,7 @@ from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice, counts_of
 from ioplan.results.measure.over_intervals import share_beyond, worst_second
 from ioplan.results.measure.recovery import lost_ios, recovery
-from ioplan.results.measure.tally import READ_WRITE, clamp
-from ioplan.results.measure.totals import Totals
+from ioplan.results.measure.tally import READ_WRITE, Totals, clamp
 from ioplan.results.measure.wear import WEAR_METRICS, wear_value
 from ioplan.results.measure.zero_losses import nothing_shown, shows, verify_facts
 from ioplan.workload import DIRECTIONS, FOREVER_NS, SYNCS, Direction, Phase, parts_of

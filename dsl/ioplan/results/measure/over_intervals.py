@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import RATES, Beyond, Metric, percent_of
 from ioplan.records.record import BEYOND
 from ioplan.results.measure.interval_counts import Slice
 
-WHOLE = 0.9
+FULL_SECOND = 0.9
 """So much of a second is one, to a rate; at its end a run has a part of one."""
 LONGEST = 1.5
 """Longer intervals, in seconds, do not tell a second from the next one."""
@@ -27,33 +28,33 @@ def worst_second(metric: Metric, runs: Sequence[Run], value: Value) -> float | s
     A second is the intervals that begin in it. A percentile needs one second with
     enough I/Os; then it counts in those as well in which a stall left few.
     """
-    if any(_length_s([one]) > LONGEST for run in runs for one in run):
+    if any(_length_s([interval]) > LONGEST for run in runs for interval in run):
         return "the intervals are longer than a second"
-    seconds, plain = [part for run in runs for part in _seconds(run)], metric.plain
+    seconds, plain = [second for run in runs for second in _seconds(run)], metric.plain
     if metric.name in RATES:
-        seconds = [part for part in seconds if _length_s(part) >= WHOLE]
-    found = [one for part in seconds if (one := value(plain, part)) is not None]
-    if not found:
+        seconds = [second for second in seconds if _length_s(second) >= FULL_SECOND]
+    values = [v for second in seconds if (v := value(plain, second)) is not None]
+    if not values:
         return "no whole second with such an I/O was measured"
     if why := _too_few(plain, seconds, value):
         return why
-    return min(found) if metric.name in RATES else max(found)
+    return min(values) if metric.name in RATES else max(values)
 
 
 def _too_few(plain: Metric, seconds: Sequence[Run], value: Value) -> str:
-    """Why no second tells the percentile; empty where one does."""
+    """Why no second tells the percentile; empty where any does."""
     percent = percent_of(plain.name)
     if percent is None:
         return ""
     rate, needed = plain_rate(plain), round(BEYOND / (1 - percent / 100))
-    most = max((value(rate, part) or 0.0) * _length_s(part) for part in seconds)
+    most = max((value(rate, second) or 0.0) * _length_s(second) for second in seconds)
     if round(most) >= needed:
         return ""
     return f"needs {needed:_} I/Os in a second, had {round(most):_} at most"
 
 
 def plain_rate(metric: Metric) -> Metric:
-    """The IOPS of what a metric is of."""
+    """IOPS within the metric's scope."""
     return Metric(name="iops", stream=metric.stream, direction=metric.direction)
 
 
@@ -62,27 +63,27 @@ def share_beyond(
 ) -> float | str:
     """Percent of the intervals that have the figure; or why there are none."""
     plain = metric.plain
-    parts = (value(plain, [one]) for run in runs for one in _whole(run))
-    found = [one for one in parts if one is not None]
-    if not found:
+    values = [value(plain, [interval]) for run in runs for interval in _full(run)]
+    known = [v for v in values if v is not None]
+    if not known:
         return "no interval with such an I/O was measured"
     sign = 1 if beyond.is_above else -1
-    return 100 * sum(sign * one > sign * beyond.limit for one in found) / len(found)
+    return 100 * sum(sign * v > sign * beyond.limit for v in known) / len(known)
 
 
-def _seconds(run: Run) -> Iterator[Run]:
+def _seconds(run: Run) -> Sequence[Run]:
     """The intervals that begin in each second; none of a second without any."""
-    parts: dict[int, list[Slice]] = {}
-    for one in run:
-        parts.setdefault(one.begin_ns // SECOND_NS, []).append(one)
-    yield from parts.values()
+    seconds = defaultdict[int, list[Slice]](list)
+    for interval in run:
+        seconds[interval.begin_ns // SECOND_NS].append(interval)
+    return list(seconds.values())
 
 
-def _whole(run: Run) -> Run:
+def _full(run: Run) -> Run:
     """All but a last one that the end of the run has cut short."""
-    longest_s = max((_length_s([one]) for one in run), default=0.0)
+    longest_s = max((_length_s([interval]) for interval in run), default=0.0)
     return run[:-1] if len(run) > 1 and _length_s(run[-1:]) < SHORT * longest_s else run
 
 
-def _length_s(part: Run) -> float:
-    return sum(one.end_ns - one.begin_ns for one in part) / SECOND_NS
+def _length_s(run: Run) -> float:
+    return sum(interval.end_ns - interval.begin_ns for interval in run) / SECOND_NS

@@ -20,7 +20,7 @@ from ioplan.results.measure.metrics import (
     value_of,
     within,
 )
-from ioplan.results.measure.totals import Totals
+from ioplan.results.measure.tally import Totals
 from ioplan.workload import Stream, parts_of
 
 

@@ -1,13 +1,13 @@
-"""Counts while they grow: over intervals, directions, threads or streams."""
+"""What streams count: sums that grow, and the figures that are made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from math import sqrt
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from ioplan.job import SECOND_NS, Counts, StreamCounts
 from ioplan.records.record import (
@@ -16,17 +16,19 @@ from ioplan.records.record import (
     DirectionResult,
     Latency,
     Percentile,
+    StoredHistogram,
     StreamResult,
 )
-from ioplan.results.measure.histogram import Histogram, bucket_count
+from ioplan.records.telemetry import Telemetry
+from ioplan.results.measure.histogram import Histogram, Ints, bucket_count
 from ioplan.workload import COUNTED, Direction
 
 READ_WRITE: tuple[Direction, ...] = ("read", "write")
 """What a total is made of. A trim moves no data, so its latency would mislead."""
+SUMS = ("ios", "bytes", "errors", "min_ns", "max_ns", "sum_ns", "sum_sq_ns2")
+MOST_PARTS = 256
 
-MOST_ADDED = 256
-
-Bins: TypeAlias = "npt.NDArray[np.int64]"
+Bins: TypeAlias = Ints
 """A dense histogram: how many latencies fell into each bucket of the layout."""
 
 
@@ -37,6 +39,14 @@ def moved(
     return sum(amounts.get(direction, 0) for direction in directions)
 
 
+def clamp(value: float, low: float, high: float) -> float:
+    """The value, or the limit that it crosses.
+
+    A bucket's middle may lie beyond the extremes, which are exact.
+    """
+    return float(max(low, min(value, high)))
+
+
 def no_bins() -> Bins:
     """A dense histogram of nothing."""
     return np.zeros(bucket_count(), dtype=np.int64)
@@ -45,95 +55,97 @@ def no_bins() -> Bins:
 class CountsBuilder:
     """What `ioplan.job.Counts` has, while it grows: exact sums and a histogram.
 
-    The histogram is dense: adding 300 bins to it costs a tenth of merging two sparse
-    ones. It is added up when somebody reads it: of the intervals of a run that gives
-    its own result nobody does.
+    Histograms that are merged wait until somebody reads their sum: of the intervals of
+    a run that gives its own result nobody does. `bins` is dense, and may be written to.
     """
 
-    def __init__(
-        self,
-        ios: int = 0,
-        bytes: int = 0,
-        errors: int = 0,
-        min_ns: int = 0,
-        max_ns: int = 0,
-        sum_ns: int = 0,
-        sum_sq_ns2: float = 0.0,
-        bins: Bins | None = None,
-    ) -> None:
-        self.ios, self.bytes, self.errors = ios, bytes, errors
-        self.min_ns, self.max_ns = min_ns, max_ns
-        self.sum_ns, self.sum_sq_ns2 = sum_ns, sum_sq_ns2
-        self._bins, self._added = bins, list[Histogram]()
+    ios: int = 0
+    bytes: int = 0
+    errors: int = 0
+    min_ns: int = 0
+    max_ns: int = 0
+    sum_ns: int = 0
+    sum_sq_ns2: float = 0.0
+
+    def __init__(self, bins: Bins | Histogram | None = None, **sums: float) -> None:
+        """`sums` are the figures by name."""
+        vars(self).update(sums)
+        self._parts: list[Histogram] = []
+        self._dense: Bins | None = None
+        if isinstance(bins, Histogram):
+            self._parts.append(bins)
+        else:
+            self._dense = bins
 
     @property
     def bins(self) -> Bins:
         """The dense histogram of all that was added."""
-        if self._bins is None:
-            self._bins = no_bins()
-        for histogram in self._added:
-            self._bins[histogram.index] += histogram.count
-        self._added.clear()
-        return self._bins
+        if self._dense is None:
+            self._dense = no_bins()
+        for part in self._parts:
+            self._dense[part.index] += part.count
+        self._parts.clear()
+        return self._dense
 
     @bins.setter
     def bins(self, bins: Bins) -> None:
-        self._bins = bins
-        self._added.clear()
+        self._dense = bins
+        self._parts.clear()
 
     @classmethod
-    def merged(cls, parts: Iterable[CountsBuilder]) -> Self:
+    def merged(cls, parts: Iterable[Counts | CountsBuilder]) -> Self:
         """The sum of several."""
-        whole = cls()
+        total = cls()
         for part in parts:
-            whole.merge(part)
-        return whole
+            total.merge(part)
+        return total
 
     def changed(self, **figures: Any) -> CountsBuilder:
         """A copy with other figures."""
         return CountsBuilder(**{**self._sums(), "bins": self.bins, **figures})
 
-    def merge(self, other: CountsBuilder) -> None:
-        """Add another one."""
-        self._add_sums(other)
-        whole = self.bins
-        whole += other.bins
-
-    def add(self, counts: Counts, histogram: Histogram) -> None:
-        """Add counts, whose bins are `histogram`."""
-        self._add_sums(counts)
-        self._added.append(histogram)
-        if len(self._added) >= MOST_ADDED:
-            _ = self.bins  # or a long run would keep them all
-
-    def _add_sums(self, counts: Counts | CountsBuilder) -> None:
-        if counts.ios:  # otherwise its minimum of 0 means that there is none
-            self.min_ns = min(self.min_ns, counts.min_ns) if self.ios else counts.min_ns
-            self.max_ns = max(self.max_ns, counts.max_ns)
-        self.ios += counts.ios
-        self.bytes += counts.bytes
-        self.errors += counts.errors
-        self.sum_ns += counts.sum_ns
-        self.sum_sq_ns2 += counts.sum_sq_ns2
+    def merge(self, other: Counts | CountsBuilder) -> None:
+        """Add other counts. Raises ValueError for bins that are not of the layout."""
+        if other.ios:  # otherwise its minimum of 0 means that there is none
+            self.min_ns = min(self.min_ns, other.min_ns) if self.ios else other.min_ns
+            self.max_ns = max(self.max_ns, other.max_ns)
+        self.ios += other.ios
+        self.bytes += other.bytes
+        self.errors += other.errors
+        self.sum_ns += other.sum_ns
+        self.sum_sq_ns2 += other.sum_sq_ns2
+        if not isinstance(other, CountsBuilder):
+            self._parts.append(Histogram.of(other.bins))
+        elif other._dense is None:
+            self._parts += other._parts
+        else:
+            bins = self.bins
+            bins += other.bins
+        if len(self._parts) >= MOST_PARTS:
+            self.histogram()  # or a long run would keep them all
 
     def histogram(self) -> Histogram:
         """The histogram, sparse."""
-        return Histogram.of_dense(self.bins)
+        if self._dense is not None:
+            return Histogram.of_dense(self.bins)
+        if len(self._parts) != 1:
+            self._parts = [Histogram.merged(self._parts)]
+        return self._parts[0]
 
     def counts(self) -> Counts:
         """As events carry it."""
         return Counts.model_construct(**self._sums(), bins=self.histogram().bins())
 
     def _sums(self) -> dict[str, Any]:
-        return {
-            "ios": self.ios,
-            "bytes": self.bytes,
-            "errors": self.errors,
-            "min_ns": self.min_ns,
-            "max_ns": self.max_ns,
-            "sum_ns": self.sum_ns,
-            "sum_sq_ns2": float(self.sum_sq_ns2),
-        }
+        return {name: getattr(self, name) for name in SUMS}
+
+    def percentiles_ns(self, percents: Sequence[float]) -> list[float]:
+        """Percentiles within the extremes; empty when no latency was counted."""
+        histogram = self.histogram()
+        if not (self.ios and histogram.total):
+            return []
+        middles_ns = histogram.percentiles_ns(percents)
+        return [clamp(middle_ns, self.min_ns, self.max_ns) for middle_ns in middles_ns]
 
     def result(self, run_ns: int) -> DirectionResult:
         """The figures of a measured time."""
@@ -148,71 +160,51 @@ class CountsBuilder:
         )
 
     def _latency(self) -> Latency:
+        beyond, values_ns = self.histogram().beyond, self.percentiles_ns(PERCENTILES)
         return Latency(
             mean_ns=self.sum_ns / self.ios,
             min_ns=self.min_ns,
             max_ns=self.max_ns,
-            stddev_ns=self.stddev_ns(),
-            percentiles=self._percentiles(),
+            stddev_ns=self._stddev_ns(),
+            percentiles=tuple(
+                Percentile(percent=p, latency_ns=ns, supported=beyond(p) >= BEYOND)
+                for p, ns in zip(PERCENTILES, values_ns, strict=False)
+            ),
         )
 
-    def stddev_ns(self) -> float:
-        """The deviation of the population; 0 when nothing completed.
+    def _stddev_ns(self) -> float:
+        """The deviation of the population.
 
         The difference of two large sums may come out negative, or too large.
         No deviation exceeds half the range (Popoviciu).
         """
-        if not self.ios:
-            return 0.0
         square_ns2 = self.sum_sq_ns2 - self.sum_ns * self.sum_ns / self.ios
         half_range_ns = max(0, self.max_ns - self.min_ns) / 2
         return min(sqrt(max(0.0, square_ns2) / self.ios), half_range_ns)
-
-    def _percentiles(self) -> tuple[Percentile, ...]:
-        """None when the backend counted no latencies."""
-        histogram = self.histogram()
-        if not histogram.total:
-            return ()
-        return tuple(
-            Percentile(
-                percent=percent,
-                latency_ns=clamp(latency_ns, self.min_ns, self.max_ns),
-                supported=histogram.beyond(percent) >= BEYOND,
-            )
-            for percent, latency_ns in zip(
-                PERCENTILES, histogram.percentiles_ns(PERCENTILES), strict=True
-            )
-        )
 
 
 class StreamCountsBuilder:
     """What `ioplan.job.StreamCounts` has, while it grows."""
 
-    def __init__(
-        self, name: str, directions: dict[Direction, CountsBuilder] | None = None
-    ) -> None:
-        self.name, self.directions = name, directions or {}
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.directions: dict[Direction, CountsBuilder] = {}
         self.run_ns: int | None = None
         self.gap_ns: int | None = None
         self.sync_ios = self.backlog_ios = 0
         self.verified_bytes = self.verify_errors = 0
 
-    def add(self, counts: StreamCounts, bins: dict[Direction, Histogram]) -> None:
-        """Add an interval or a whole run."""
-        for direction, part in counts.directions.items():
-            self.direction(direction).add(part, bins[direction])
-        self.run_ns, self.gap_ns = counts.run_ns, counts.gap_ns
-        self._add_sums(counts)
-
     def merge(self, other: StreamCountsBuilder) -> None:
         """Add an interval."""
         for direction, part in other.directions.items():
             self.direction(direction).merge(part)
-        self._add_sums(other)
+        self.add_sums(other)
 
-    def _add_sums(self, counts: StreamCounts | StreamCountsBuilder) -> None:
+    def add_sums(self, counts: StreamCounts | StreamCountsBuilder) -> None:
+        """Add what is of no direction; of times and levels the last ones count."""
+        self.run_ns, self.gap_ns = counts.run_ns, counts.gap_ns
         self.sync_ios += counts.sync_ios
-        self.backlog_ios = counts.backlog_ios  # a level, not a sum
+        self.backlog_ios = counts.backlog_ios
         self.verified_bytes += counts.verified_bytes
         self.verify_errors += counts.verify_errors
 
@@ -228,29 +220,85 @@ class StreamCountsBuilder:
         counts = {d: c.counts() for d, c in done.items() if c.ios or c.errors}
         return StreamCounts.model_construct(**vars(self) | {"directions": counts})
 
-    def read_write(self) -> list[CountsBuilder]:
-        """What the total is made of."""
-        return [self.directions[d] for d in READ_WRITE if d in self.directions]
-
     def result(self, run_ns: int) -> StreamResult:
         """The figures of its own measured time, or else of the run's."""
-        run_ns = self.run_ns or run_ns
-        return StreamResult(
-            name=self.name,
-            run_s=self.run_ns / SECOND_NS if self.run_ns else None,
-            directions={d: t.result(run_ns) for d, t in self.directions.items()},
-            total=CountsBuilder.merged(self.read_write()).result(run_ns),
-            gap_ns=self.gap_ns,
-            sync_ios=self.sync_ios,
-            backlog_ios=self.backlog_ios,
-            verified_bytes=self.verified_bytes,
-            verify_errors=self.verify_errors,
+        fields = dict(vars(self))
+        own_ns = fields.pop("run_ns")
+        run_ns = own_ns or run_ns
+        fields["run_s"] = own_ns / SECOND_NS if own_ns else None
+        fields["directions"] = {d: c.result(run_ns) for d, c in self.directions.items()}
+        fields["total"] = _together([self], READ_WRITE).result(run_ns)
+        return StreamResult(**fields)
+
+
+class Totals:
+    """The figures of streams over a measured time, made when they are asked for."""
+
+    telemetry: Telemetry | None = None
+
+    def __init__(self, counts: dict[str, StreamCountsBuilder], run_ns: int) -> None:
+        self.counts, self.run_ns = counts, run_ns
+
+    @property
+    def run_s(self) -> float:
+        """The measured time."""
+        return self.run_ns / SECOND_NS
+
+    @property
+    def cpu_percent(self) -> float | None:
+        """Measured of the whole run."""
+        return None
+
+    @cached_property
+    def streams(self) -> tuple[StreamResult, ...]:
+        """The results by stream."""
+        return tuple(stream.result(self.run_ns) for stream in self.counts.values())
+
+    @cached_property
+    def directions(self) -> dict[Direction, DirectionResult]:
+        """The results by direction, over all streams."""
+        streams = self.counts.values()
+        used = {direction for stream in streams for direction in stream.directions}
+        return {
+            direction: _together(streams, [direction]).result(self.run_ns)
+            for direction in COUNTED
+            if direction in used
+        }
+
+    @cached_property
+    def total(self) -> DirectionResult:
+        """Reads and writes of all streams."""
+        return _together(self.counts.values(), READ_WRITE).result(self.run_ns)
+
+    def results(self) -> dict[str, Any]:
+        """The results as fields of a record."""
+        names = ("streams", "directions", "total")
+        return {name: getattr(self, name) for name in names}
+
+    def stored(self, phase: str = "") -> tuple[StoredHistogram, ...]:
+        """The histograms as they are stored."""
+        return tuple(
+            StoredHistogram.model_construct(
+                stream=stream.name,
+                direction=direction,
+                bits=histogram.bits,
+                bins=histogram.flat(),
+                phase=phase,
+            )
+            for stream in self.counts.values()
+            for direction, part in stream.directions.items()
+            for histogram in [part.histogram()]
         )
 
 
-def clamp(value: float, low: float, high: float) -> float:
-    """The value, or the limit that it crosses.
-
-    A bucket's middle may lie beyond the extremes, which are exact.
-    """
-    return float(max(low, min(value, high)))
+def _together(
+    streams: Iterable[StreamCountsBuilder], directions: Iterable[Direction]
+) -> CountsBuilder:
+    """The sum of some directions of some streams."""
+    streams = list(streams)
+    return CountsBuilder.merged(
+        stream.directions[direction]
+        for direction in directions
+        for stream in streams
+        if direction in stream.directions
+    )

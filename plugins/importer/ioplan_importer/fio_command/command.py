@@ -23,7 +23,7 @@ from ioplan.cli import (
     run_session,
 )
 from ioplan.core import counted, printable_lines
-from ioplan.job import SECOND_NS, Counts
+from ioplan.job import SECOND_NS
 from ioplan.language import PlanError, Source
 from ioplan.planner import summary_of
 from ioplan.records import (
@@ -33,6 +33,7 @@ from ioplan.records import (
     current_records,
     new_session_id,
 )
+from ioplan.results.measure import CountsBuilder
 from ioplan.results.store import Store, default_path
 from ioplan.runner import read_lab
 from ioplan.runner.guard import OutputError, check_output
@@ -95,7 +96,7 @@ def _values(span: Span, kind: str) -> Iterator[tuple[str, int]]:
             yield direction, _value(counts, span.length_ns, kind)
 
 
-def _value(counts: Counts, length_ns: int, kind: str) -> int:
+def _value(counts: CountsBuilder, length_ns: int, kind: str) -> int:
     if kind in ("clat", "lat"):
         return counts.sum_ns // counts.ios
     amount = counts.ios if kind == "iops" else counts.bytes // KIB

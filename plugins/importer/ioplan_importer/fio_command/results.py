@@ -7,9 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 from msgspec import Struct
 
-from ioplan.job import SECOND_NS, Counts
+from ioplan.job import SECOND_NS
 from ioplan.records import DirectionResult, RunDetail, RunRecord
-from ioplan.results.measure import Histogram, IntervalCounts, bucket_range
+from ioplan.results.measure import (
+    CountsBuilder,
+    Histogram,
+    IntervalCounts,
+    bucket_range,
+)
 from ioplan.workload import Direction
 from ioplan_importer.fio_command.job_plan import PERCENTILES, JobPlace, asked_percents
 
@@ -26,7 +31,7 @@ class Span(Struct, frozen=True):
 
     end_ns: int
     length_ns: int
-    counts: Mapping[Direction, Counts]
+    counts: Mapping[Direction, CountsBuilder]
 
 
 class Rates(Struct, frozen=True):
@@ -157,17 +162,17 @@ def _job(
 
 def _spans(detail: RunDetail, stream: str) -> Iterator[Span]:
     for one in IntervalCounts(detail.intervals) if detail.intervals else ():
-        own = {key[1]: cell[0] for key, cell in one.cells.items() if key[0] == stream}
+        own = {key[1]: cell for key, cell in one.cells.items() if key[0] == stream}
         if length_ns := one.end_ns - one.begin_ns:
             yield Span(one.end_ns, length_ns, own)
 
 
 def _rates(
-    spans: Iterable[Span], name: Direction, amount: Callable[[Counts], int]
+    spans: Iterable[Span], name: Direction, amount: Callable[[CountsBuilder], int]
 ) -> Rates:
     """A second's amount in each interval; none where the direction did nothing."""
     found = tuple(
-        amount(one.counts.get(name, Counts())) * SECOND_NS / one.length_ns
+        amount(one.counts.get(name, CountsBuilder())) * SECOND_NS / one.length_ns
         for one in spans
     )
     return Rates(found) if any(found) else Rates()

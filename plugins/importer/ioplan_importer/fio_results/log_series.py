@@ -20,7 +20,6 @@ from ioplan.results.measure import (
     READ_WRITE,
     CountsBuilder,
     bucket_index,
-    clamp,
 )
 from ioplan.workload import DIRECTIONS, Direction
 from ioplan_fio.counts import edges_ns, to_bins
@@ -264,7 +263,8 @@ def _interval(
     number: int, parts: Mapping[Direction, CountsBuilder], step_ms: int
 ) -> Interval:
     whole_of = CountsBuilder.merged(parts[d] for d in READ_WRITE if d in parts)
-    p50_ns, p99_ns, p99_9_ns = _percentiles_ns(whole_of)
+    none = (None,) * len(PERCENTS)
+    p50_ns, p99_ns, p99_9_ns = whole_of.percentiles_ns(PERCENTS) or none
     return Interval(
         t_s=(number + 1) * step_ms / MS_PER_S,
         length_s=step_ms / MS_PER_S,
@@ -277,14 +277,6 @@ def _interval(
         p99_9_ns=p99_9_ns,
         max_ns=whole_of.max_ns,
     )
-
-
-def _percentiles_ns(counts: CountsBuilder) -> Sequence[float | None]:
-    """None without any I/O."""
-    if not counts.ios:
-        return (None,) * len(PERCENTS)
-    found = counts.histogram().percentiles_ns(PERCENTS)
-    return [clamp(one, counts.min_ns, counts.max_ns) for one in found]
 
 
 def _ended(series: Sequence[Interval], run_s: float) -> Iterator[Interval]:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from ioplan.job import Counts, Cpu, Job, Progress, Result, StreamCounts
-from ioplan.results.measure import CountsBuilder, Histogram
+from ioplan.results.measure import CountsBuilder
 from ioplan.workload import COUNTED
 
 STREAM_SUMS = ("sync_ios", "backlog_ios", "verified_bytes", "verify_errors")
@@ -18,10 +18,7 @@ IntervalKey = tuple[bool, int]
 
 def sum_counts(parts: Sequence[Counts]) -> Counts:
     """The sum; minimum and maximum are of the parts that did any I/O."""
-    whole = CountsBuilder()
-    for part in parts:
-        whole.add(part, Histogram.of(part.bins))
-    return whole.counts()
+    return CountsBuilder.merged(parts).counts()
 
 
 def sum_streams(job: Job, hosts: Sequence[Progress | Result]) -> Streams:

@@ -22,7 +22,6 @@ from ioplan.backends import (
     Bins,
     bucket_count,
     bucket_index,
-    bucket_middle,
     bucket_middles,
     no_bins,
 )
@@ -123,7 +122,7 @@ def _in_ns(pairs: Iterable[tuple[int, int]], per_s: float) -> Bins:
     """Counts by bucket of ticks, as counts by bucket of nanoseconds."""
     whole = no_bins()
     for bucket, count in pairs:
-        middle_ns = round(bucket_middle(bucket) * SECOND_NS / per_s)
+        middle_ns = round(bucket_middles()[bucket].item() * SECOND_NS / per_s)
         whole[bucket_index(min(middle_ns, MAX_TICKS))] += count
     return whole
 
@@ -142,7 +141,7 @@ def mean_ns(counts: Bins) -> float:
     """The mean of the buckets' middles; 0 without any."""
     index = np.flatnonzero(counts)
     total = int(counts.sum())
-    return float(bucket_middles(BITS)[index] @ counts[index]) / total if total else 0.0
+    return float(bucket_middles()[index] @ counts[index]) / total if total else 0.0
 
 
 def shaped(shape: Bins, count: int, at_ns: float | None = None) -> Bins:
@@ -160,9 +159,7 @@ def _moved(counts: Bins, at_ns: float) -> Bins:
     index = np.flatnonzero(counts)
     factor = at_ns / max(0.5, mean_ns(counts))
     whole = no_bins()
-    pairs = zip(
-        bucket_middles(BITS)[index].tolist(), counts[index].tolist(), strict=True
-    )
+    pairs = zip(bucket_middles()[index].tolist(), counts[index].tolist(), strict=True)
     for middle_ns, count in pairs:
         whole[bucket_index(round(middle_ns * factor))] += count
     return whole
@@ -195,7 +192,7 @@ def squares_ns2(counts: Bins, ios: int, sum_ns: int) -> float:
     index = np.flatnonzero(counts)
     if not ios:
         return 0.0
-    middles = bucket_middles(BITS)[index]
+    middles = bucket_middles()[index]
     total = int(counts.sum())
     scatter = 0.0
     if total:

@@ -11,7 +11,7 @@ from ioplan.records.record import BEYOND, PERCENTILES
 from ioplan.results.measure.histogram import (
     Histogram,
     bucket_index,
-    bucket_middle,
+    bucket_middles,
     bucket_range,
 )
 from ioplan.results.measure.metrics import merged
@@ -104,7 +104,7 @@ def _cumulative(request: Request, curves: list[Curve]) -> ChartSpec:
     """The share of the I/Os, and the share of the time that all of them took."""
     data = []
     for dimensions, histogram in curves:
-        middles = [bucket_middle(i, histogram.bits) for i in histogram.index.tolist()]
+        middles = bucket_middles(histogram.bits)[histogram.index].tolist()
         counts = histogram.count.tolist()
         times = [m * c for m, c in zip(middles, counts, strict=True)]
         for weight, amounts in ((OF_IOS, counts), (OF_TIME, times)):
@@ -148,7 +148,7 @@ def _coarse(histogram: Histogram) -> dict[int, int]:
     coarse: dict[int, int] = {}
     pairs = zip(histogram.index.tolist(), histogram.count.tolist(), strict=True)
     for index, count in pairs:
-        middle = int(bucket_middle(index, histogram.bits))
+        middle = int(bucket_middles(histogram.bits)[index])
         wide = bucket_index(middle, COARSE_BITS)
         coarse[wide] = coarse.get(wide, 0) + count
     return coarse

@@ -264,8 +264,8 @@ def _slice(run: CurveRun, part: Slice) -> list[Any]:
     direction, sums, and pairs of bucket and count), and the lengths in ns of streams
     that have a part of the run only."""
     cells = [
-        [*key, [getattr(counts, name) for name in SUMS], histogram.flat()]
-        for key, (counts, histogram) in part.cells.items()
+        [*key, [getattr(cell, name) for name in SUMS], cell.histogram().flat()]
+        for key, cell in part.cells.items()
     ]
     begin_s = round(run.start_s + part.begin_ns / SECOND_NS, 6)
     found = [begin_s, part.end_ns - part.begin_ns, cells]
