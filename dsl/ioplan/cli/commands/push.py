@@ -14,9 +14,8 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD, INTERRUPTED, NOT_DELIVERED
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.delivery.outbox import Delivery, Entry, Outbox
-from ioplan.results.store.delivery.reasons import shown
 from ioplan.results.store.delivery.sender import send, send_later
-from ioplan.results.store.errors import StoreError
+from ioplan.results.store.errors import StoreError, without_password
 from ioplan.results.store.pushing import Pushed, not_there, push_session
 from ioplan.results.store.store import Store, default_path
 from ioplan.runner.lab.lab import Lab
@@ -107,7 +106,7 @@ def delivered(store: Path, lab: Lab, session: str, code: int) -> int:
     if left is None:
         return code
     print_message(
-        f"note: session {session} is not in {shown(lab.results or '')} yet: "
+        f"note: session {session} is not in {without_password(lab.results or '')} yet: "
         f"{left.error or 'not tried yet'}; to send it: ioplan push {session}"
     )
     return NOT_DELIVERED if code == HELD else code
@@ -123,10 +122,8 @@ def _sent(outbox: Outbox, session: str, wait_s: float) -> Delivery | None:
         if time.monotonic() >= until_s:
             return left
         if left.error != said:
-            said = left.error
-            print_message(
-                f"waiting {wait_s:g} s at most for {shown(mine.place)}: {said}"
-            )
+            said, place = left.error, without_password(mine.place)
+            print_message(f"waiting {wait_s:g} s at most for {place}: {said}")
         time.sleep(LOOK_S)
     return outbox.report().get(session)
 

@@ -4,15 +4,15 @@ from ioplan.results.store.codec import decode_series as decode_series
 from ioplan.results.store.codec import encode_histograms as encode_histograms
 from ioplan.results.store.database import LANE_BUSY_S as LANE_BUSY_S
 from ioplan.results.store.database import is_address as is_address
-from ioplan.results.store.delivery.delivered import delivered_now as delivered_now
 from ioplan.results.store.delivery.outbox import Delivery as Delivery
 from ioplan.results.store.delivery.outbox import Outbox as Outbox
-from ioplan.results.store.delivery.reasons import shown as shown
 from ioplan.results.store.delivery.sender import LANE_LIFE_S as LANE_LIFE_S
 from ioplan.results.store.delivery.sender import LIFE_S as LIFE_S
+from ioplan.results.store.delivery.sender import delivered_now as delivered_now
 from ioplan.results.store.delivery.sender import send_all as send_all
 from ioplan.results.store.delivery.sender import start as start
 from ioplan.results.store.errors import StoreError as StoreError
+from ioplan.results.store.errors import without_password as without_password
 from ioplan.results.store.layout.tables import COLUMNS as COLUMNS
 from ioplan.results.store.layout.views import VIEWS as VIEWS
 from ioplan.results.store.overview import SessionFilter as SessionFilter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -98,3 +99,15 @@ def _fault(error: sqlite3.Error) -> StoreFault:
     word = name.removeprefix("SQLITE_")
     word = "FULL" if word in FULL else word.split("_")[0]
     return FAULTS.get(word, StoreFault.STORE_DATABASE)
+
+
+def short_reason(error: StoreError) -> str:
+    """In a few words, where a server does not answer: "Connection refused"."""
+    if error.kind == StoreFault.STORE_UNREACHABLE:
+        return str(error).partition(";")[0].rpartition(": ")[2]
+    return str(error)
+
+
+def without_password(place: str) -> str:
+    """An address as people may see it."""
+    return re.sub(r"(//[^/@:]*):[^/@]*@", r"\1:***@", place)

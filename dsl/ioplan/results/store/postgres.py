@@ -14,8 +14,7 @@ from psycopg.rows import dict_row
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.connection import Row
-from ioplan.results.store.delivery.reasons import shown
-from ioplan.results.store.errors import KeyViolation, StoreError
+from ioplan.results.store.errors import KeyViolation, StoreError, without_password
 
 CONNECTION: dict[str, Any] = {
     "connect_timeout": 4,
@@ -58,7 +57,7 @@ class PostgresDatabase:
     """
 
     def __init__(self, address: str) -> None:
-        self.where = shown(address)
+        self.where = without_password(address)
         _check(address)
         self._address = address
         self._idle: list[psycopg.Connection[Row]] = []

@@ -13,7 +13,7 @@ from psycopg.types.json import Jsonb
 
 from ioplan.cli import UsageError
 from ioplan.core import StoreFault
-from ioplan.results.store import CONNECTION, StoreError, is_address, shown
+from ioplan.results.store import CONNECTION, StoreError, is_address, without_password
 from ioplan.runner import read_lab
 
 Row = dict[str, Any]
@@ -52,7 +52,7 @@ class LabDatabase:
 @contextmanager
 def lab_database(address: str) -> Iterator[LabDatabase]:
     """The database at this address, for a block."""
-    where = shown(address)
+    where = without_password(address)
     with refusals(where):
         connection = psycopg.connect(
             address, row_factory=dict_row, autocommit=True, **CONNECTION

@@ -19,8 +19,8 @@ from ioplan.results.store import (
     StoreError,
     delivered_now,
     make_own,
-    shown,
     start,
+    without_password,
 )
 from ioplan.runner import login_name, read_lab
 from ioplan_lab.database.connection import Row
@@ -44,7 +44,7 @@ class LocalJob:
         self.store = Path(self.calls[0].store)
         self.lab = read_lab(self.calls[0].request.lab)
         results = self.lab.results
-        self.where = shown(results) if results else "this host's store"
+        self.where = without_password(results) if results else "this host's store"
 
     def rows(self, advance: bool = False) -> list[Row]:
         """How each is, as the database would say it; what was killed is started anew.

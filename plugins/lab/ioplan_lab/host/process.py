@@ -30,7 +30,6 @@ from ioplan.records import RunRequest
 from ioplan.results.store import (
     LANE_BUSY_S,
     LANE_LIFE_S,
-    Delivery,
     Outbox,
     Store,
     StoreError,
@@ -95,7 +94,7 @@ def _preload() -> None:
     for backend in BACKENDS:
         with suppress(BackendError):
             find(backend).availability({})  # which it remembers
-    for model in (Delivery, DriveJob, JobState, RunRequest):
+    for model in (DriveJob, JobState, RunRequest):
         model.model_rebuild()
     with suppress(OSError):
         _rehearse()

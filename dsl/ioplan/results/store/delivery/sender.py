@@ -1,4 +1,4 @@
-"""Sends what is in a host's outbox.
+"""Sends what is in a host's outbox, and tells how far that is.
 
 `python -m ioplan.results.store.delivery.sender STORE SECONDS LOCK_FD`
 
@@ -16,19 +16,17 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from itertools import groupby
-from operator import attrgetter
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from ioplan.core.error_kinds import StoreFault
-from ioplan.results.store.delivery.delivered import enter_missing
 from ioplan.results.store.delivery.outbox import Delivery, Entry, Outbox
-from ioplan.results.store.delivery.reasons import reason
-from ioplan.results.store.errors import StoreError
-from ioplan.results.store.overview import extents
-from ioplan.results.store.pushing import push_session
+from ioplan.results.store.errors import StoreError, short_reason
+from ioplan.results.store.overview import SessionExtent, extents
+from ioplan.results.store.pushing import SESSIONS, not_there, push_session
 from ioplan.results.store.store import Store
 
 PROGRAM = "ioplan.results.store.delivery.sender"
@@ -52,10 +50,10 @@ def start(store: Path, life_s: float = 0.0) -> None:
         return
     with outbox.sending() as lock:
         if lock is not None and (outbox.due() or outbox.is_check_due()):
-            STARTED.append(_started(outbox, life_s, lock))
+            STARTED.append(_process(outbox, life_s, lock))
 
 
-def _started(outbox: Outbox, life_s: float, lock: int) -> subprocess.Popen[bytes]:
+def _process(outbox: Outbox, life_s: float, lock: int) -> subprocess.Popen[bytes]:
     with (outbox.folder / "errors.txt").open("wb") as errors:
         return subprocess.Popen(
             [sys.executable, "-m", PROGRAM, outbox.store, str(life_s), str(lock)],
@@ -112,99 +110,126 @@ def _soon_due(outbox: Outbox, ends_s: float) -> list[Entry]:
     return entries
 
 
-# ---- one attempt
-
-
-def send(outbox: Outbox, entries: Sequence[Entry]) -> bool:
+def send(outbox: Outbox, entries: list[Entry]) -> bool:
     """Try each once; whether all were sent, or refused for good.
 
-    Never raises StoreError: how it went is in the outbox's state.
+    Never raises StoreError: how it went is in the outbox's report.
     """
     try:
         with Store.open(outbox.store) as local:
-            place = attrgetter("place")
-            found = groupby(sorted(entries, key=place), key=place)
-            sent = [_send_to(outbox, local, one, list(them)) for one, them in found]
-            return all(sent)
+            places = by_place(entries).items()
+            return all([_send_to(outbox, local, *place) for place in places])
     except StoreError as error:
-        _note(outbox, {entry: _failed(entry, error) for entry in entries})
+        outbox.note_failure(entries, error)
         return False
 
 
-def _send_to(
-    outbox: Outbox, local: Store, place: str, entries: Sequence[Entry]
-) -> bool:
-    left = list(entries)
+def _send_to(outbox: Outbox, local: Store, place: str, entries: list[Entry]) -> bool:
+    is_done = True
     try:
         with Store.at(place) as shared:
-            failures = 0
-            while left:
-                failures += not _send_one(outbox, local, shared, left[0])
-                del left[0]
-            return not failures
+            while entries:
+                is_done &= _send_session(outbox, local, shared, entries[0])
+                del entries[0]
     except StoreError as error:  # for the others it would be the same
-        runs, known = _counter(local), outbox.report()
-        stored = {one: known.get(one.session, Delivery()).stored for one in left}
-        found = {one: _failed(one, error, runs(one), stored[one]) for one in left}
-        _note(outbox, found)
+        outbox.note_failure(entries, error)
         return False
+    return is_done
 
 
-def _send_one(outbox: Outbox, local: Store, shared: Store, entry: Entry) -> bool:
+def _send_session(outbox: Outbox, local: Store, shared: Store, entry: Entry) -> bool:
     """Raises StoreError where the shared store cannot be reached."""
     try:
         push_session(local, shared, entry.session)
     except StoreError as error:
         if error.kind == StoreFault.STORE_UNREACHABLE:
             raise
-        if error.kind == StoreFault.NO_SESSION:  # it was never begun
-            outbox.acknowledge(entry)
-            return True
-        counts = _counter(local)(entry), _counter(shared)(entry)
-        found = _failed(entry, error, *counts)
-        _note(outbox, {entry: found})
-        return found.refused
+        if error.kind != StoreFault.NO_SESSION:  # else it was never begun
+            outbox.note_failure([entry], error)
+            return error.kind == StoreFault.SESSION_CONFLICT
     outbox.acknowledge(entry)
     return True
 
 
-def _counter(store: Store) -> Callable[[Entry], int]:
-    """How many runs of it a store has; 0 where that cannot be told."""
-
-    def runs(entry: Entry) -> int:
-        with suppress(StoreError), store.reading() as connection:
-            found = extents(connection, [entry.session]).get(entry.session)
-            return found.runs if found else 0
-        return 0
-
-    return runs
+# ---- what the shared store has, which is asked each time
+#
+# One that was restored from an older backup lacks what it had acknowledged. Senders
+# look for that every few minutes, and enter again what is missing.
 
 
-def _failed(
-    entry: Entry, error: StoreError, runs: int = 0, stored: int = 0
-) -> Delivery:
-    refused = error.kind == StoreFault.SESSION_CONFLICT
-    return Delivery(
-        token=entry.token,
-        runs=runs,
-        stored=0 if refused else stored,
-        error=reason(error),
-        refused=refused,
-    )
+def delivered_now(
+    store: Path, sessions: Iterable[str], place: str
+) -> dict[str, Delivery]:
+    """How far these sessions are, as far as they are in this host's store.
+
+    Raises StoreError where that cannot be read.
+    """
+    deliveries: dict[str, Delivery] = {}
+    if not store.exists():
+        return deliveries
+    known, ids = Outbox(store).report(), sorted(set(sessions))
+    with Store.to_read(store) as local:
+        for start in range(0, len(ids), SESSIONS):
+            with local.reading() as here:
+                ours = extents(here, ids[start : start + SESSIONS])
+            deliveries |= _compared(ours, place, known)
+    return deliveries
 
 
-def _note(outbox: Outbox, found: dict[Entry, Delivery]) -> None:
-    """Beside what is known of the others that are still there."""
-    known = outbox.report() | {entry.session: one for entry, one in found.items()}
-    outbox.keep_state(known)
+def _compared(
+    ours: Mapping[str, SessionExtent], place: str, known: Mapping[str, Delivery]
+) -> dict[str, Delivery]:
+    try:
+        with Store.at(place) as shared, shared.reading() as there:
+            theirs = extents(there, list(ours))
+    except StoreError as error:
+        return dict.fromkeys(ours, Delivery(error=short_reason(error)))
+    deliveries = {}
+    for id, mine in ours.items():
+        delivery, stored = known.get(id, Delivery()), 0
+        if id in theirs and theirs[id].covers(mine):
+            delivery, stored = Delivery(), mine.runs
+        elif id in theirs and not delivery.refused:
+            stored = min(theirs[id].runs, mine.runs)
+        deliveries[id] = replace(delivery, stored=stored)
+    return deliveries
+
+
+def enter_missing(outbox: Outbox) -> None:
+    """Enter again what was delivered and is not there any more.
+
+    A shared store that does not answer is asked the next time. Raises StoreError.
+    """
+    outbox.note_check()
+    if not outbox.store.exists():
+        return
+    for place, entries in by_place(outbox.delivered()).items():
+        missing: list[str] = []
+        with (
+            suppress(StoreError),
+            Store.to_read(outbox.store) as local,
+            Store.at(place) as shared,
+        ):
+            missing += not_there(local, shared, [entry.session for entry in entries])
+        for session in missing:
+            outbox.add(session, place)
+
+
+def by_place(entries: Iterable[Entry]) -> dict[str, list[Entry]]:
+    """The entries of each shared store."""
+    places: dict[str, list[Entry]] = {}
+    for entry in entries:
+        places.setdefault(entry.place, []).append(entry)
+    return places
 
 
 def main(store: str, life_s: str, lock: str = "") -> None:
     """The program."""
     os.nice(19)  # a drive's run on this host goes first
-    if Outbox(Path(store)).is_check_due():
-        enter_missing(Path(store))
-    send_all(Path(store), float(life_s), int(lock) if lock else None)
+    outbox = Outbox(Path(store))
+    if outbox.is_check_due():
+        enter_missing(outbox)
+    send_all(outbox.store, float(life_s), int(lock) if lock else None)
 
 
 if __name__ == "__main__":
