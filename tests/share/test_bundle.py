@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import lzma
+import tracemalloc
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -95,10 +97,13 @@ def listing(*names: str) -> dict[str, Any]:
     return {"members": {name: members.get(name, ["0" * 64, 0]) for name in names}}
 
 
-WRONG_DIGEST = {
-    "members": listing(*MEMBERS)["members"] | {"report.html": ["0" * 64, 6]}
-}
+def told_of(name: str, *stated: Any) -> dict[str, Any]:
+    """A manifest with that digest and size of a member."""
+    return {"members": listing(*NAMES)["members"] | {name: stated}}
+
+
 NAMES = [name for name in MEMBERS if name != MANIFEST]
+DIGEST, SIZE = listing("report.html")["members"]["report.html"]
 HOSTILE: dict[str, Callable[[], bytes]] = {
     "a path up": lambda: forged(DATA, {"../../etc/cron.d/x": b""}),
     "a path up within": lambda: forged(DATA, {"1/../x": b""}),
@@ -120,9 +125,12 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
     "a member that is not listed": lambda: forged(DATA, {}, listing(*NAMES[:-1])),
     "a member that is only listed": lambda: forged(DATA, {}, listing(*NAMES, "1/x")),
     "members in another order": lambda: forged(DATA, {}, listing(*reversed(NAMES))),
-    "a wrong digest": lambda: forged(DATA, {}, WRONG_DIGEST),
+    "a wrong digest": lambda: forged(DATA, {}, told_of("report.html", "0" * 64, SIZE)),
+    "a wrong size": lambda: forged(DATA, {}, told_of("report.html", DIGEST, SIZE + 1)),
     "no manifest": lambda: zipped((name, MEMBERS[name]) for name in NAMES),
-    "a manifest that is not first": lambda: zipped(reversed(MEMBERS.items())),
+    "a manifest that is not first": lambda: zipped(
+        (name, MEMBERS[name]) for name in [*NAMES, MANIFEST]
+    ),
     "nothing": lambda: zipped([]),
     "no archive": lambda: b"PK\x03\x04" + bytes(100),
     "half a header": lambda: DATA[:20],
@@ -146,11 +154,15 @@ def bomb(size: int) -> bytes:
     return b"".join(packer.compress(part) for _ in range(size >> 20)) + packer.flush()
 
 
+@pytest.mark.parametrize(
+    ("limit", "most"),
+    [("MOST_BYTES", 1 << 20), ("MOST_MEMBER_BYTES", 1 << 20), ("MOST_MEMBERS", 20)],
+)
 def test_a_bomb_is_refused_unopened(
-    taken: Reader, monkeypatch: pytest.MonkeyPatch
+    limit: str, most: int, taken: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = forged(DATA, {"report.html": bytes(2 << 20)})
-    monkeypatch.setattr("ioplan.results.share.archive.MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(f"ioplan.results.share.archive.{limit}", most)
     for refuses in (
         lambda: bundle_bytes(CONTENT, bytes(2 << 20)),
         lambda: taken(large),
@@ -159,14 +171,50 @@ def test_a_bomb_is_refused_unopened(
             refuses()
 
 
-def test_a_bomb_that_lies_about_its_size_is_refused(taken: Reader) -> None:
-    honest = forged(DATA, {"report.html": bytes(1 << 20)})
+def test_a_bomb_that_lies_about_its_size_is_refused(
+    taken: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not unpacked, either."""
+    monkeypatch.setattr("ioplan.results.share.bundle.MOST_FILE_BYTES", 1 << 20)
+    honest = forged(DATA, {"report.html": bytes(64 << 20)})
     manifest = members_in(honest)[MANIFEST]
-    lying = manifest.replace(b"1048576", b"100    ")
-    sizes = ((1 << 20).to_bytes(4, "little"), (100).to_bytes(4, "little"))
+    lying = manifest.replace(b"67108864", b"100     ")
+    sizes = ((64 << 20).to_bytes(4, "little"), (100).to_bytes(4, "little"))
     sums = (zlib.crc32(text).to_bytes(4, "little") for text in (manifest, lying))
+    made = honest.replace(*sizes).replace(manifest, lying).replace(*sums)
+    tracemalloc.start()
     with pytest.raises(BundleError, match="does not have the stated size"):
-        taken(honest.replace(*sizes).replace(manifest, lying).replace(*sums))
+        taken(made)
+    assert tracemalloc.get_traced_memory()[1] < 16 << 20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("hidden", [b"something", None])
+def test_nothing_stands_behind_a_member(
+    hidden: bytes | None, taken: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does its data go on without an end. Digests and sizes are right."""
+
+    class Packer:
+        def __init__(self) -> None:
+            self.inner = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+            self.compress = self.inner.compress
+
+        def flush(self) -> bytes:
+            if hidden is None:
+                return self.inner.flush(zlib.Z_SYNC_FLUSH)
+            return self.inner.flush() + hidden
+
+    def packed(content: bytes) -> bytes:
+        packer = Packer()
+        return packer.compress(content) + packer.flush()
+
+    monkeypatch.setattr(
+        "zipfile._get_compressor", lambda kind, _: Packer() if kind else None
+    )
+    monkeypatch.setattr("bundles.deflated", packed)
+    with pytest.raises(BundleError, match="does not have the stated size"):
+        taken(forged(DATA))
 
 
 def edited(name: str, old: str, new: str) -> bytes:
@@ -178,6 +226,22 @@ def edited(name: str, old: str, new: str) -> bytes:
 ONE, RUNS = "1/session.json", "1/runs.jsonl"
 SERIES, HISTOGRAMS = "1/details/1.series", "1/details/1.histograms"
 SECOND = {n.replace("1/", "2/", 1): d for n, d in MEMBERS.items() if n[:2] == "1/"}
+NINTH = {n.replace("2/", "9/", 1): d for n, d in MEMBERS.items() if n[:2] == "2/"}
+NO_MEMBER = {n: None for n in NAMES if n[0] == "2"}
+
+
+def failed(**members: bytes) -> bytes:
+    """With other details of a run that was not ok, whose figures may be anything."""
+    runs = MEMBERS[RUNS].replace(b'"status":"ok"', b'"status":"failed"', 1)
+    details = {f"1/details/1.{name}": data for name, data in members.items()}
+    return forged(DATA, {RUNS: runs, **details})
+
+
+def intervals(body: bytes) -> bytes:
+    """One packed part of them, with another body."""
+    whole, packed = MEMBERS["1/details/1.intervals"], lzma.compress(body)
+    return whole[:1] + len(packed).to_bytes(4, "little") + whole[5:25] + packed
+
 
 WRONG = {
     "too many digits": lambda: edited(RUNS, '"seq":1', '"seq":' + "9" * 5000),
@@ -197,6 +261,8 @@ WRONG = {
     "a kernel that is a list": lambda: edited(ONE, '"kernel": "6.1"', '"kernel": ["6.1"]'),
     "CPUs that are true": lambda: edited(ONE, '"kernel": "6.1"', '"cpus": true'),
     "facts that are deep": lambda: edited(ONE, '"kernel": "6.1"', '"target": {"a": [[]]}'),
+    "a kernel of a run that is a list": lambda: edited(RUNS, '"kernel":"6.1"', '"kernel":["6.1"]'),
+    "a round below 0": lambda: edited(RUNS, '"round":0', '"round":-1'),
     "less than no time": lambda: edited(RUNS, '"run_s":3.0', '"run_s":-3.0'),
     "fewer than no I/Os": lambda: edited(RUNS, '"ios":', '"ios":-'),
     "a call that is none": lambda: edited(ONE, '"t": "1s"', '"t": [["x"]]'),
@@ -205,7 +271,8 @@ WRONG = {
     "a newer record": lambda: edited(RUNS, '"schema_version":1', '"schema_version":2'),
     "an event that is none": lambda: edited("1/events.jsonl", "resumed", "exploded"),
     "an id that is a path": lambda: edited(ONE, "20261121-054512-k3f9", "../../x"),
-    "one id twice": lambda: forged(DATA, SECOND),
+    "one id twice": lambda: forged(DATA, SECOND, {"sessions": [CONTENT[0].session.id] * 2}),
+    "a number that is left out": lambda: forged(DATA, {**NO_MEMBER, **NINTH}),
     "files without texts": lambda: edited(ONE, '"std/w.ioplan"', '"a", "b"'),
     "no plan": lambda: forged(DATA, {"1/plan.ioplan": None}),
     "no runs": lambda: forged(DATA, {RUNS: None}),
@@ -213,7 +280,7 @@ WRONG = {
     "no sessions": lambda: forged(
         DATA, {n: None for n in NAMES if n[0] in "12"}, {"sessions": []}
     ),
-    "a session less than listed": lambda: forged(DATA, {n: None for n in NAMES if n[0] == "2"}),
+    "a session less than listed": lambda: forged(DATA, NO_MEMBER),
     "one file too many": lambda: forged(DATA, {"1/more": b""}),
     "a trace of no file": lambda: forged(DATA, {"1/trace/2.iotrace": b""}),
     "a session too many": lambda: forged(DATA, {"9/session.json": b"{}"}),
@@ -222,9 +289,10 @@ WRONG = {
     "a series of another layout": lambda: forged(DATA, {SERIES: b"\x09" + MEMBERS[SERIES][1:]}),
     "a series that is a bomb": lambda: forged(DATA, {SERIES: MEMBERS[SERIES][:1] + bomb(100 << 20)}),
     "intervals that are none": lambda: forged(DATA, {"1/details/1.intervals": b"\x01xx"}),
-    "a histogram of too many bits": lambda: forged(DATA, {HISTOGRAMS: histogram(60, (1, 1))}),
-    "a bin outside": lambda: forged(DATA, {HISTOGRAMS: histogram(7, (1 << 40, 1))}),
-    "fewer than none": lambda: forged(DATA, {HISTOGRAMS: histogram(7, (1, -1))}),
+    "intervals that hold none": lambda: failed(intervals=intervals(b"junk")),
+    "a histogram of too many bits": lambda: failed(histograms=histogram(60, (1, 1))),
+    "a bin outside": lambda: failed(histograms=histogram(7, (1 << 40, 1))),
+    "fewer than none": lambda: failed(histograms=histogram(7, (1, -1))),
 }  # fmt: skip
 
 

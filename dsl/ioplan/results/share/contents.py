@@ -196,7 +196,7 @@ def _bundled(part: dict[str, bytes]) -> Bundled:
         if recorded_trace(files[name]).facts.digest != sha256(trace).hexdigest():
             raise ValueError(f"the trace {name} is not the one that was replayed")
     if part:
-        raise ValueError(f"{min(part)} belongs to nothing")
+        raise ValueError(f"{min(part)!a} belongs to nothing")
     return found
 
 
