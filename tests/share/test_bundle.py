@@ -223,6 +223,7 @@ def edited(name: str, old: str, new: str) -> bytes:
     return forged(DATA, {name: text.replace(old, new, 1).encode()})
 
 
+USED = b'"std/w.ioplan"'
 ONE, RUNS = "1/session.json", "1/runs.jsonl"
 SERIES, HISTOGRAMS = "1/details/1.series", "1/details/1.histograms"
 SECOND = {n.replace("1/", "2/", 1): d for n, d in MEMBERS.items() if n[:2] == "1/"}
@@ -239,7 +240,7 @@ def failed(**members: bytes) -> bytes:
 
 def intervals(body: bytes) -> bytes:
     """One packed part of them, with another body."""
-    whole, packed = MEMBERS["1/details/1.intervals"], lzma.compress(body)
+    whole, packed = MEMBERS["1/details/1.intervals"], lzma.compress(body, preset=0)
     return whole[:1] + len(packed).to_bytes(4, "little") + whole[5:25] + packed
 
 
@@ -274,6 +275,9 @@ WRONG = {
     "one id twice": lambda: forged(DATA, SECOND, {"sessions": [CONTENT[0].session.id] * 2}),
     "a number that is left out": lambda: forged(DATA, {**NO_MEMBER, **NINTH}),
     "files without texts": lambda: edited(ONE, '"std/w.ioplan"', '"a", "b"'),
+    "one file twice": lambda: forged(
+        DATA, {ONE: MEMBERS[ONE].replace(USED, USED + b", " + USED), "1/use/2.ioplan": b""}
+    ),
     "no plan": lambda: forged(DATA, {"1/plan.ioplan": None}),
     "no runs": lambda: forged(DATA, {RUNS: None}),
     "no histograms": lambda: forged(DATA, {HISTOGRAMS: None}),
@@ -311,17 +315,18 @@ def test_contents_that_cannot_be_are_refused(
     assert len(str(caught.value)) < 400
 
 
-def test_small_bombs_are_refused_together(
-    taken: Reader, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("limit", "size_of"), [("MOST_DETAILS_BYTES", sum), ("MOST_SERIES_BYTES", max)]
+)
+def test_bombs_are_refused_alone_and_together(
+    limit: str, size_of: Any, taken: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each series is as large as one may be, and packed once more by the archive."""
-    unpacked = [
-        body for name, data in MEMBERS.items() for body in unpacked_in(name, data)
-    ]
-    whole = sum(map(len, unpacked))
-    monkeypatch.setattr("ioplan.results.share.contents.MOST_DETAILS_BYTES", whole)
+    unpacked = (body for item in MEMBERS.items() for body in unpacked_in(*item))
+    most = size_of(map(len, unpacked))
+    monkeypatch.setattr(f"ioplan.results.share.contents.{limit}", most)
     assert taken(DATA) == CONTENT
-    monkeypatch.setattr("ioplan.results.share.contents.MOST_DETAILS_BYTES", whole - 1)
+    monkeypatch.setattr(f"ioplan.results.share.contents.{limit}", most - 1)
     with pytest.raises(BundleError, match="its series are larger"):
         taken(DATA)
 
@@ -440,18 +445,6 @@ def test_the_gate_is_before_the_file(tmp_path: Path, store_path: Path) -> None:
     assert ioplan("bundle", "last", "-o", store_path, "--force").code == 2
     assert ioplan("bundle", "last", "-o", out, "--force").code == 0
     assert len(read_bundle(out).sessions[0].runs) == 1
-
-
-@pytest.mark.parametrize("name", [".envrc", "a/.git/config", "lab.toml", "ioplan.toml"])
-@pytest.mark.usefixtures("store_path")
-def test_settings_are_not_unpacked(name: str, tmp_path: Path) -> None:
-    files = Resolved(files={name: "workload w = random 4KiB 100/0\n"})
-    one = CONTENT[0].session.model_copy(update={"resolved": files})
-    bundle, out = tmp_path / "x.ioplan-bundle", tmp_path / "out"
-    bundle.write_bytes(bundle_bytes((replace(CONTENT[0], session=one),), b""))
-    done = ioplan("unbundle", bundle, "-o", out)
-    assert done.code == 2 and "uses a file" in done.err
-    assert not list(tmp_path.rglob(Path(name).name))
 
 
 def refigured(total: dict[str, Any], change: dict[str, Any]) -> Bundled:

@@ -294,11 +294,22 @@ def test_of_several_sessions_one_must_be_named(made: Path) -> None:
     assert group.code == 2 and "repeated on one target" in group.err
 
 
-@pytest.mark.parametrize("name", ["../x.ioplan", "/tmp/x.ioplan", "a/../../x", ""])
-def test_files_do_not_leave_their_folder(name: str, made: Path) -> None:
-    own = "1/session.json"
-    text = members_in(made.read_bytes())[own].replace(b"lib/w.ioplan", name.encode())
-    made.write_bytes(forged(made.read_bytes(), {own: text}))
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("../x.ioplan", "/tmp/x.ioplan", "a/../../x", ""),
+        *(".envrc", "a/.git/config", "lab.toml", "ioplan.toml"),
+    ],
+)
+def test_files_do_not_leave_their_folder_nor_set_anything(
+    name: str, made: Path
+) -> None:
+    members = members_in(made.read_bytes())
+    changed = {
+        member: members[member].replace(b"lib/w.ioplan", name.encode())
+        for member in ("1/session.json", "1/plan.ioplan")
+    }
+    made.write_bytes(forged(made.read_bytes(), changed))
     before = sorted(made.parent.rglob("*"))
     for call in (("unbundle", made, "-o", "out"), ("run", made)):
         assert ioplan(*call).code == 2
