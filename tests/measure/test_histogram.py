@@ -5,11 +5,13 @@ from __future__ import annotations
 import lzma
 import math
 import struct
+import tracemalloc
 from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command import ioplan, plan_file
 from figures import SECOND_NS, counts, flat, histogram, measured, progress, stream
@@ -22,6 +24,7 @@ from ioplan.results.measure import (
     CountsBuilder,
     Histogram,
     IntervalCounts,
+    Measurement,
     bucket_index,
     bucket_range,
     counts_of,
@@ -256,3 +259,29 @@ def test_sums_of_intervals_are_those_of_one() -> None:
     summed = counts_of(list(IntervalCounts(packed(made)).between(-inf, inf)))
     whole = CountsBuilder.merged([counts(flat(parts))])
     assert summed["main"].directions["read"].counts() == whole.counts()
+
+
+@pytest.mark.long
+def test_an_hour_of_two_streams_is_small() -> None:
+    """Reads and writes of each, 500 a second; the packed counts, and all that is held."""
+    draw, made = np.random.default_rng(1), Measurement()
+    shape = np.histogram(draw.lognormal(11.4, 0.4, 100_000), EDGES_NS)[0] / 200
+    tracemalloc.start()
+    for second in range(1, 3601):
+        streams = [
+            stream(n, read=drawn(shape, draw), write=drawn(shape, draw)) for n in "ab"
+        ]
+        made.add(progress(second, *streams))
+    held_bytes, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(made.detail.intervals) < 2e6
+    assert held_bytes < 7e6
+
+
+EDGES_NS = [bucket_range(index)[0] for index in range(1000, 2000)]
+
+
+def drawn(shape: Any, draw: np.random.Generator) -> Counts:
+    found = Histogram.of_dense(np.append(np.zeros(1000, np.int64), draw.poisson(shape)))
+    sums = {"ios": found.total, "bytes": 4096 * found.total}
+    return Counts(**sums, sum_ns=int(found.total * found.mean_ns()), bins=found.bins())

@@ -290,8 +290,7 @@ class Checked:
             return
         results = {(s.name, d): r for s in streams for d, r in s.directions.items()}
         for key in results.keys() | self.sums.keys():
-            found = self.histograms.get(("", *key))
-            yield from sum_faults(key, results.get(key), self.sums.get(key), found)
+            yield from sum_faults(key, results.get(key), self.sums.get(key))
 
     def _length_faults(self) -> Iterator[Fault]:
         """Whether the intervals last as long as the run.

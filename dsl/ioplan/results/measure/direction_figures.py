@@ -28,6 +28,7 @@ Histograms: TypeAlias = Mapping[tuple[str, str, Direction], Histogram]
 """By phase, stream and direction."""
 EDGE_S = 1e-3
 """How far apart two intervals may lie that follow each other."""
+AMOUNTS = ("ios", "bytes", "errors")
 NOTHING = DirectionResult(
     ios=0, bytes=0, errors=0, iops=0, bandwidth_bytes_per_s=0, latency=None
 )
@@ -37,125 +38,117 @@ Fault = tuple[FigureFault, str]
 
 
 def merged_faults(
-    one: DirectionResult, parts: Sequence[Part], run_s: float
+    total: DirectionResult, parts: Sequence[Part], run_s: float
 ) -> Iterator[Fault]:
     """A sum of several directions or streams."""
-    for name in ("ios", "bytes", "errors"):
-        amount, whole = sum(getattr(p, name) for p, _ in parts), getattr(one, name)
-        if amount != whole:
-            yield FigureFault.DERIVED, f"the sum of {amount} {name} is {whole}"
+    for name in AMOUNTS:
+        amount, stated = sum(getattr(p, name) for p, _ in parts), getattr(total, name)
+        if amount != stated:
+            yield FigureFault.DERIVED, f"the sum of {amount} {name} is {stated}"
             return
     used = [(part, bins) for part, bins in parts if part.ios]
-    histograms = [bins for _, bins in used if bins is not None]
-    whole = Histogram.merged(histograms) if len(histograms) == len(used) > 0 else None
-    yield from result_faults(one, whole, run_s)
-    latencies = [part.latency for part, _ in used if part.latency]
-    if one.latency and latencies:
-        mean_ns = sum(p.ios * p.latency.mean_ns for p, _ in used if p.latency) / one.ios
-        extremes = (min(x.min_ns for x in latencies), max(x.max_ns for x in latencies))
-        same = extremes == (one.latency.min_ns, one.latency.max_ns)
-        if not (same and isclose(mean_ns, one.latency.mean_ns, rel_tol=ROUNDING)):
+    known = [bins for _, bins in used if bins is not None]
+    merged = Histogram.merged(known) if len(known) == len(used) > 0 else None
+    yield from result_faults(total, merged, run_s)
+    latencies = [(part.ios, part.latency) for part, _ in used if part.latency]
+    if total.latency and latencies:
+        mean_ns = sum(ios * latency.mean_ns for ios, latency in latencies) / total.ios
+        low_ns = min(latency.min_ns for _, latency in latencies)
+        high_ns = max(latency.max_ns for _, latency in latencies)
+        same = (low_ns, high_ns) == (total.latency.min_ns, total.latency.max_ns)
+        if not (same and isclose(mean_ns, total.latency.mean_ns, rel_tol=ROUNDING)):
             yield FigureFault.DERIVED, "its latencies are not those of its parts"
 
 
 def result_faults(
-    one: DirectionResult, histogram: Histogram | None, run_s: float
+    done: DirectionResult, histogram: Histogram | None, run_s: float
 ) -> Iterator[Fault]:
-    if min(one.ios, one.bytes, one.errors) < 0:
+    if min(done.ios, done.bytes, done.errors) < 0:
         yield FigureFault.NEGATIVE_COUNT, "a count is negative"
-    if not one.ios and (one.bytes or one.latency):
+    if not done.ios and (done.bytes or done.latency):
         text = "bytes or latencies were counted, but no I/O"
         yield FigureFault.COUNTS_WITHOUT_IO, text
-    rates = (one.ios, one.iops), (one.bytes, one.bandwidth_bytes_per_s)
+    rates = (done.ios, done.iops), (done.bytes, done.bandwidth_bytes_per_s)
     for amount, rate in rates if run_s > 0 else ():
         if not isclose(rate, amount / run_s, rel_tol=ROUNDING, abs_tol=ROUNDING):
             text = f"{amount} in {run_s:g} s are not {rate:g} a second"
             yield FigureFault.DERIVED, text
-    if one.ios and one.latency:
-        yield from _extreme_faults(one.latency)
-        yield from _percentile_faults(one.latency)
+    if done.ios and done.latency:
+        yield from _latency_faults(done.latency)
         if histogram is not None and histogram.total:
-            yield from _histogram_faults(one, one.latency, histogram)
+            yield from _histogram_faults(done.ios, done.latency, histogram)
 
 
-def _extreme_faults(latency: Latency) -> Iterator[Fault]:
-    low, high = latency.min_ns, latency.max_ns
+def _latency_faults(latency: Latency) -> Iterator[Fault]:
+    low, high, mean_ns = latency.min_ns, latency.max_ns, latency.mean_ns
     if low > high:
         text = f"the smallest latency, {low} ns, exceeds the largest, {high} ns"
         yield FigureFault.EXTREMES_SWAPPED, text
-    elif low < 0 or not low * (1 - ROUNDING) <= latency.mean_ns <= high * (
-        1 + ROUNDING
-    ):
+    elif low < 0 or not low * (1 - ROUNDING) <= mean_ns <= high * (1 + ROUNDING):
         text = "the mean latency lies outside the smallest and the largest"
         yield FigureFault.MEAN_OUTSIDE, text
     elif not 0 <= latency.stddev_ns <= (high - low) / 2 * (1 + BUCKET) + 1:
         text = f"no latencies from {low} to {high} ns deviate by {latency.stddev_ns:g}"
         yield FigureFault.DEVIATION, text
-
-
-def _percentile_faults(latency: Latency) -> Iterator[Fault]:
-    rows = sorted((one.percent, one.latency_ns) for one in latency.percentiles)
-    values = [value for _, value in rows]
+    values = [value for _, value in sorted(_percentiles(latency))]
     if values != sorted(values):
         yield FigureFault.PERCENTILES, "a higher percentile has a smaller latency"
-    low, high = latency.min_ns * (1 - BUCKET) - 1, latency.max_ns * (1 + BUCKET) + 1
-    if values and not low <= values[0] <= values[-1] <= high:
+    if values and not _least(low) <= values[0] <= values[-1] <= _most(high):
         text = "a percentile lies outside the smallest and the largest latency"
         yield FigureFault.PERCENTILES, text
 
 
 def _histogram_faults(
-    one: DirectionResult, latency: Latency, histogram: Histogram
+    ios: int, latency: Latency, histogram: Histogram
 ) -> Iterator[Fault]:
-    if histogram.total != one.ios:
-        text = f"the histogram counts {histogram.total} latencies, but {one.ios} I/Os "
+    if histogram.total != ios:
+        text = f"the histogram counts {histogram.total} latencies, but {ios} I/Os "
         yield FigureFault.HISTOGRAM_COUNT, text + "completed"
         return
     used = histogram.index[histogram.count > 0].tolist()
-    lowest, above = bucket_range(used[0], histogram.bits)
-    last, end = bucket_range(used[-1], histogram.bits)
-    if last >= SATURATED_NS:
+    first, last = (bucket_range(used[at], histogram.bits) for at in (0, -1))
+    if last[0] >= SATURATED_NS:
         return  # of fio's histogram that is all that is known
     exact_ns, binned_ns = latency.mean_ns, histogram.mean_ns()
     if abs(binned_ns - exact_ns) > exact_ns * BUCKET + 1:
-        text = (
-            f"the histogram's mean, {binned_ns:.0f} ns, is more than 1 % from the "
-            f"exact mean, {exact_ns:.0f} ns"
-        )
-        yield FigureFault.HISTOGRAM_MEAN, text
+        text = f"the histogram's mean, {binned_ns:.0f} ns, is more than 1 % from the "
+        yield FigureFault.HISTOGRAM_MEAN, f"{text}exact mean, {exact_ns:.0f} ns"
     low, high = latency.min_ns, latency.max_ns
-    if not (_is_near(low, lowest, above) and _is_near(high, last, end)):
+    ends = (low, first), (high, last)  # a bucket of fio's overlaps its neighbours
+    if not all(_least(begin) <= ns <= _most(end) for ns, (begin, end) in ends):
         text = "the histogram does not begin and end with the extreme latencies"
         yield FigureFault.HISTOGRAM_EXTREMES, text
-    spread_ns = _deviation_ns(histogram, binned_ns)
+    squares = (bucket_middles(histogram.bits)[histogram.index] - binned_ns) ** 2
+    spread_ns = sqrt(float(squares @ histogram.count) / ios)
+    stated_ns = latency.stddev_ns
     allowed_ns = 2 * BUCKET * sqrt(exact_ns**2 + spread_ns**2) + 1
-    if abs(spread_ns - latency.stddev_ns) > allowed_ns:
-        text = (
-            f"the histogram deviates by {spread_ns:.0f} ns, not {latency.stddev_ns:.0f}"
-        )
+    if abs(spread_ns - stated_ns) > allowed_ns:
+        text = f"the histogram deviates by {spread_ns:.0f} ns, not {stated_ns:.0f}"
         yield FigureFault.DEVIATION, text
-    for told in latency.percentiles:
-        found = clamp(histogram.percentile_ns(told.percent), low, high)
-        if not isclose(found, told.latency_ns, rel_tol=2 * BUCKET, abs_tol=1):
-            text = f"p{told.percent:g} is {found:.0f} ns by its histogram, not "
-            yield FigureFault.PERCENTILES, f"{text}{told.latency_ns:.0f}"
+    for percent, stated_ns in _percentiles(latency):
+        value_ns = clamp(histogram.percentile_ns(percent), low, high)
+        if not isclose(value_ns, stated_ns, rel_tol=2 * BUCKET, abs_tol=1):
+            text = f"p{percent:g} is {value_ns:.0f} ns by its histogram, not "
+            yield FigureFault.PERCENTILES, f"{text}{stated_ns:.0f}"
 
 
-def _is_near(value: int, lower: int, upper: int) -> bool:
-    """Whether a latency is of this bucket, or of a neighbour that fio's overlaps."""
-    return lower * (1 - BUCKET) - 1 <= value <= upper * (1 + BUCKET) + 1
+def _percentiles(latency: Latency) -> list[tuple[float, float]]:
+    return [(one.percent, one.latency_ns) for one in latency.percentiles]
 
 
-def _deviation_ns(histogram: Histogram, mean_ns: float) -> float:
-    middles = bucket_middles(histogram.bits)[histogram.index]
-    return sqrt(float((middles - mean_ns) ** 2 @ histogram.count) / histogram.total)
+def _least(ns: float) -> float:
+    return ns * (1 - BUCKET) - 1
 
 
-def is_part(part: Histogram | None, whole: Histogram | None) -> bool:
+def _most(ns: float) -> float:
+    return ns * (1 + BUCKET) + 1
+
+
+def is_part(part: Histogram | None, total: Histogram | None) -> bool:
     """Whether these latencies are among those; nothing is no part of anything."""
-    if part is None or whole is None or not part.total:
+    if part is None or total is None or not part.total:
         return False
-    known = dict(zip(whole.index.tolist(), whole.count.tolist(), strict=True))
+    known = dict(zip(total.index.tolist(), total.count.tolist(), strict=True))
     pairs = zip(part.index.tolist(), part.count.tolist(), strict=True)
     return all(count <= known.get(index, 0) for index, count in pairs)
 
@@ -175,21 +168,17 @@ def order_faults(series: Sequence[Interval]) -> Iterator[Fault]:
 
 def unequal(what: str, ours: Sequence[int], theirs: Sequence[int]) -> Iterator[Fault]:
     if tuple(ours) != tuple(theirs):
-        told = " and ".join(f"{a} for {b}" for a, b in zip(ours, theirs, strict=True))
-        text = f"{what}: the intervals do not add up to the result: {told}"
+        pairs = " and ".join(f"{a} for {b}" for a, b in zip(ours, theirs, strict=True))
+        text = f"{what}: the intervals do not add up to the result: {pairs}"
         yield FigureFault.SERIES_SUM, text
 
 
 def sum_faults(
-    key: Key,
-    result: DirectionResult | None,
-    sums: IntervalSums | None,
-    whole: Histogram | None,
+    key: Key, result: DirectionResult | None, sums: IntervalSums | None
 ) -> Iterator[Fault]:
     """One direction of one stream, over all intervals."""
     result, sums = result or NOTHING, sums or IntervalSums()
-    names = ("ios", "bytes", "errors")
-    ours, theirs = ([getattr(x, name) for name in names] for x in (sums, result))
+    ours, theirs = ([getattr(x, name) for name in AMOUNTS] for x in (sums, result))
     yield from unequal(" ".join(key), ours, theirs)
     latency = result.latency
     if ours != theirs or not sums.ios or latency is None:
@@ -201,17 +190,12 @@ def sum_faults(
         (sqrt(sums.sum_sq_ns2 / sums.ios), hypot(latency.mean_ns, latency.stddev_ns)),
     )
     same = all(isclose(a, b, rel_tol=BUCKET, abs_tol=1) for a, b in pairs)
-    if not same or sums.is_miscounted or not _is_spread(sums.histogram(), latency):
+    bins = sums.histogram()  # fio's buckets may move by one from interval to interval
+    same &= all(
+        isclose(bins.percentile_ns(percent), ns, rel_tol=4 * BUCKET, abs_tol=2)
+        for percent, ns in _percentiles(latency)
+        if bins.total
+    )
+    if not same or sums.is_miscounted:
         text = f"{' '.join(key)}: the latencies of the intervals are not the result's"
         yield FigureFault.SERIES_SUM, text
-
-
-def _is_spread(histogram: Histogram, latency: Latency) -> bool:
-    """Whether all intervals have the run's percentiles, where they have any; fio's
-    buckets may move by one from interval to interval."""
-    pairs = (
-        (histogram.percentile_ns(one.percent), one.latency_ns)
-        for one in latency.percentiles
-        if histogram.total
-    )
-    return all(isclose(a, b, rel_tol=4 * BUCKET, abs_tol=2) for a, b in pairs)

@@ -16,6 +16,7 @@ from ioplan.results.measure.tally import (
 from ioplan.workload import DIRECTIONS, SYNCS, Direction
 
 PERCENTS = (50.0, 99.0, 99.9)
+PERCENTILES = ("p50_ns", "p99_ns", "p99_9_ns")
 OF_ALL = {
     "errors": "errors",
     "mean": "mean_ns",
@@ -41,19 +42,19 @@ def interval(progress: Progress, streams: Sequence[StreamCountsBuilder]) -> Inte
         ios[direction] = ios.get(direction, 0) + part.ios
         size_bytes[direction] = size_bytes.get(direction, 0) + part.bytes
     both = CountsBuilder.merged(p for d, p in parts if d in READ_WRITE)
-    p50_ns, p99_ns, p99_9_ns = both.percentiles_ns(PERCENTS) or (None,) * len(PERCENTS)
-    return Interval(
-        t_s=progress.t_ns / SECOND_NS,
-        length_s=progress.interval_ns / SECOND_NS,
-        ios=ios,
-        bytes=size_bytes,
-        errors=sum(part.errors for _, part in parts),
-        # to 1/16 ns: a binary fraction takes half the room in the store
-        mean_ns=round(16 * both.sum_ns / both.ios) / 16 if both.ios else None,
-        p50_ns=p50_ns,
-        p99_ns=p99_ns,
-        p99_9_ns=p99_9_ns,
-        max_ns=both.max_ns,
+    percentiles_ns = both.percentiles_ns(PERCENTS) or (None,) * len(PERCENTS)
+    return Interval.complete(
+        {
+            "t_s": progress.t_ns / SECOND_NS,
+            "length_s": progress.interval_ns / SECOND_NS,
+            "ios": ios,
+            "bytes": size_bytes,
+            "errors": sum(part.errors for _, part in parts),
+            # to 1/16 ns: a binary fraction takes half the room in the store
+            "mean_ns": round(16 * both.sum_ns / both.ios) / 16 if both.ios else None,
+            **dict(zip(PERCENTILES, percentiles_ns, strict=True)),
+            "max_ns": both.max_ns,
+        }
     )
 
 

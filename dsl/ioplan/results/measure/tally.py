@@ -26,7 +26,7 @@ from ioplan.workload import COUNTED, Direction
 READ_WRITE: tuple[Direction, ...] = ("read", "write")
 """What a total is made of. A trim moves no data, so its latency would mislead."""
 SUMS = ("ios", "bytes", "errors", "min_ns", "max_ns", "sum_ns", "sum_sq_ns2")
-MOST_PARTS = 256
+MOST_PARTS = 64
 
 Bins: TypeAlias = Ints
 """A dense histogram: how many latencies fell into each bucket of the layout."""
