@@ -17,6 +17,7 @@ from packed import unpacked_in
 from sessions import put as put_session
 from sessions import session
 
+from ioplan.job import JobTarget
 from ioplan.records import (
     Drive,
     EventMade,
@@ -53,8 +54,10 @@ def secret(number: int, id: str) -> tuple[RunRecord, RunDetail]:
     )  # fmt: skip
     identity = {"serial": SERIAL, "model": "980", "wwid": f"eui.{SERIAL}"}
     facts = {"hosts": {HOST: DISK}, "path": HOME_FILE}
+    figures = made.model_dump(include={"streams", "directions", "total"})
+    made = RunRecord.model_validate(made.model_dump() | {"targets": {USER: figures}})
     update = {
-        "target": made.target | {"path": DISK, "identity": identity},
+        "target": made.target | {"path": DISK, "identity": identity, "link": DISK},
         "host": {
             "hostname": HOST, "user": USER, "disks": {f"{SERIAL}-part1": "ext4"},
             "warnings": [told], "target": {DISK: HOST}, "cpu": "EPYC 9554",
@@ -64,7 +67,8 @@ def secret(number: int, id: str) -> tuple[RunRecord, RunDetail]:
         "events": (happened,),
         "warnings": (f"{HOME_FILE} was edited by {USER}",),
     }  # fmt: skip
-    job = made.asked.job.model_copy(update={"target": DISK})
+    targets = (JobTarget(name=USER, path=DISK),)
+    job = made.asked.job.model_copy(update={"target": DISK, "targets": targets})
     return changed(made, plan_file=HOME_FILE, job=job, **update), detail
 
 
@@ -81,7 +85,7 @@ def put(path: Path, id: str = "20261121-054512-k3f9") -> str:
     made = session(
         id, plan="Review of a drive", plan_file=HOME_FILE, plan_text=SECRET_PLAN, target=DISK,
         request=asked, resolved=known, host={"hostname": HOST}, status="ok", ended_at="2026-11-21T06:00:00Z",
-        host_name=HOST, person=USER, note=f"for {USER} on {HOST}", tags=(SERIAL,),
+        host_name=HOST.upper(), person=USER, note=f"for {USER} on {HOST}", tags=(SERIAL,),
         drive=Drive(serial=SERIAL, model="980", lab_name=USER, wwid=f"eui.{SERIAL}"),
     )  # fmt: skip
     gone = f"{DISK} is gone from {HOST}"
@@ -105,7 +109,9 @@ def every_byte(path: Path) -> bytes:
 
 @pytest.mark.long
 @pytest.mark.promise("share.redacted", "share.redacted")
-def test_no_byte_has_a_name_but_a_pseudonym(store_path: Path, tmp_path: Path) -> None:
+def test_no_byte_has_a_name_but_a_pseudonym(
+    store_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = tmp_path / "other.db"
     first, second = put(store_path), put(other, "20261121-064512-aaaa")
     plain, hidden, again = (tmp_path / f"{name}.ioplan-bundle" for name in "pha")
@@ -127,6 +133,9 @@ def test_no_byte_has_a_name_but_a_pseudonym(store_path: Path, tmp_path: Path) ->
             set(re.findall(rb"\b%s_[0-9a-f]{8}" % kind, text)) for text in redacted
         )
         assert len(known) == 1 and known == same, "one name has one pseudonym"
+        monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / kind.decode()))
+        succeed("bundle", first, "-o", hidden, "--redact", "--force")
+        assert not known & {*re.findall(rb"\w+", every_byte(hidden))}, "another key"
 
 
 @pytest.mark.long
