@@ -175,7 +175,7 @@ def test_a_bomb_that_lies_about_its_size_is_refused(
     taken: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And not unpacked, either."""
-    monkeypatch.setattr("ioplan.results.share.bundle.MOST_FILE_BYTES", 1 << 20)
+    monkeypatch.setattr("ioplan.results.share.archive.MOST_FILE_BYTES", 1 << 20)
     honest = forged(DATA, {"report.html": bytes(64 << 20)})
     manifest = members_in(honest)[MANIFEST]
     lying = manifest.replace(b"67108864", b"100     ")

@@ -18,25 +18,9 @@ from pydantic import Field, ValidationError
 
 from ioplan.core.model import Model
 from ioplan.core.version import __version__
-from ioplan.results.share.archive import (
-    MAGIC,
-    MANIFEST,
-    MOST_FILE_BYTES,
-    SIGNATURE,
-    BundleError,
-    Member,
-    member_of,
-    members_in,
-    plain_json,
-    written,
-)
-from ioplan.results.share.contents import (
-    INVALID,
-    REPORT,
-    Bundled,
-    contents_of,
-    sessions_of,
-)
+from ioplan.results.share import archive, contents
+from ioplan.results.share.archive import BundleError, Member
+from ioplan.results.share.contents import Bundled
 from ioplan.results.share.signature import Signer, signer_of
 
 SUFFIX = ".ioplan-bundle"
@@ -72,7 +56,7 @@ def is_bundle(path: str | Path) -> bool:
         return True
     try:
         with Path(path).open("rb") as file:
-            return file.read(len(MAGIC)) == MAGIC
+            return file.read(len(archive.MAGIC)) == archive.MAGIC
     except (OSError, ValueError):
         return False
 
@@ -83,8 +67,8 @@ def bundle_bytes(
     sign: Callable[[bytes], bytes] | None = None,
 ) -> bytes:
     """The file; `sign` makes a signature of the manifest. Raises BundleError."""
-    contents = {REPORT: report, **contents_of(sessions)}
-    members = [member_of(name, content) for name, content in contents.items()]
+    named = {contents.REPORT: report, **contents.members_of(sessions)}
+    members = [archive.member_of(name, content) for name, content in named.items()]
     manifest = Manifest(
         format=FORMAT,
         made_at=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
@@ -93,8 +77,10 @@ def bundle_bytes(
         members={member.name: _digest(member) for member in members},
     )
     text = json.dumps(manifest.model_dump(), indent=1).encode()
-    signature = [member_of(SIGNATURE, sign(text))] if sign else []
-    return written([member_of(MANIFEST, text), *signature, *members])
+    signature = [archive.member_of(archive.SIGNATURE, sign(text))] if sign else []
+    return archive.written(
+        [archive.member_of(archive.MANIFEST, text), *signature, *members]
+    )
 
 
 def read_bundle(path: str | Path, signers: Path | None = None) -> Bundle:
@@ -104,14 +90,14 @@ def read_bundle(path: str | Path, signers: Path | None = None) -> Bundle:
     """
     try:
         with Path(path).open("rb") as file:
-            data = file.read(MOST_FILE_BYTES + 1)
+            data = file.read(archive.MOST_FILE_BYTES + 1)
     except OSError as error:
         raise BundleError(f"cannot read {str(path)!r}: {error.strerror}") from error
     try:
-        return _bundle(members_in(data), signers)
+        return _bundle(archive.members_in(data), signers)
     except BundleError as error:
         raise BundleError(f"{path}: {error}") from error
-    except INVALID as error:
+    except contents.INVALID as error:
         why = str(error)
         if isinstance(error, ValidationError):
             first = error.errors()[0]
@@ -122,24 +108,24 @@ def read_bundle(path: str | Path, signers: Path | None = None) -> Bundle:
 
 
 def _bundle(members: dict[str, Member], signers: Path | None) -> Bundle:
-    """Raises BundleError, and one of INVALID."""
-    if next(iter(members)) != MANIFEST:
-        raise BundleError(f"it does not begin with {MANIFEST}")
-    text = members.pop(MANIFEST).content()
-    raw = plain_json(text)
+    """Raises BundleError, and one of contents.INVALID."""
+    if next(iter(members)) != archive.MANIFEST:
+        raise BundleError(f"it does not begin with {archive.MANIFEST}")
+    text = members.pop(archive.MANIFEST).content()
+    raw = archive.plain_json(text)
     if raw["format"] != FORMAT:
         format = str(raw["format"])[:40]
         why = f"the format of its manifest is {format!r}, not {FORMAT!r}"
         raise BundleError(why)
     manifest = Manifest.model_validate(raw)
-    signature = members.pop(SIGNATURE, None)
+    signature = members.pop(archive.SIGNATURE, None)
     if [*members] != [*manifest.members]:
         raise BundleError("its members are not those of its manifest")
     for name, member in members.items():
         if manifest.members[name] != _digest(member):
             raise BundleError(f"its {name} was changed")
     signer = signer_of(text, signature.content() if signature else b"", signers)
-    sessions = sessions_of({name: m.content() for name, m in members.items()})
+    sessions = contents.sessions_of({name: m.content() for name, m in members.items()})
     if manifest.sessions != tuple(bundled.session.id for bundled in sessions):
         raise BundleError("its sessions are not those of its manifest")
     return Bundle(sessions, signer, manifest.made_at, manifest.made_by)

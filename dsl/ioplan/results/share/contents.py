@@ -25,14 +25,7 @@ from ioplan.results.measure.consistency import consistent
 from ioplan.results.measure.histogram import Histogram
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.share.archive import BundleError, plain_json
-from ioplan.results.store.codec import (
-    decode_histograms,
-    decode_series,
-    decode_telemetry,
-    encode_histograms,
-    encode_series,
-    encode_telemetry,
-)
+from ioplan.results.store import codec
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.rows import checked_schema
 from ioplan.results.store.store import Store
@@ -101,7 +94,7 @@ def restore(sessions: Iterable[Bundled], store: Store) -> None:
 # ---- as members
 
 
-def contents_of(sessions: Iterable[Bundled]) -> dict[str, bytes]:
+def members_of(sessions: Iterable[Bundled]) -> dict[str, bytes]:
     """The contents of the members, by name."""
     return {
         f"{number}/{name}": content
@@ -127,10 +120,10 @@ def _contents(bundled: Bundled) -> Iterator[tuple[str, bytes]]:
     yield "events.jsonl", _lines(bundled.events)
     for record, detail in bundled.runs:
         at = f"details/{record.seq}"
-        yield f"{at}.histograms", encode_histograms(detail.histograms)
-        yield f"{at}.series", encode_series(detail.series)
+        yield f"{at}.histograms", codec.encode_histograms(detail.histograms)
+        yield f"{at}.series", codec.encode_series(detail.series)
         if detail.telemetry:
-            yield f"{at}.telemetry", encode_telemetry(detail.telemetry)
+            yield f"{at}.telemetry", codec.encode_telemetry(detail.telemetry)
         if detail.intervals:
             yield f"{at}.intervals", detail.intervals
     if drive:
@@ -225,9 +218,9 @@ def _run(record: RunRecord, part: dict[str, bytes]) -> tuple[RunRecord, RunDetai
     at = f"details/{record.seq}"
     telemetry = part.pop(f"{at}.telemetry", b"")
     detail = RunDetail(
-        histograms=decode_histograms(part.pop(f"{at}.histograms")),
-        series=decode_series(part.pop(f"{at}.series")),
-        telemetry=decode_telemetry(telemetry) if telemetry else (),
+        histograms=codec.decode_histograms(part.pop(f"{at}.histograms")),
+        series=codec.decode_series(part.pop(f"{at}.series")),
+        telemetry=codec.decode_telemetry(telemetry) if telemetry else (),
         intervals=part.pop(f"{at}.intervals", b""),
     )
     for histogram in detail.histograms:
