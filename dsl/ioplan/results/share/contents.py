@@ -177,7 +177,7 @@ def _bundled(part: dict[str, bytes]) -> Bundled:
     records = [_record(line, session) for line in part.pop("runs.jsonl").splitlines()]
     events = map(plain_json, part.pop("events.jsonl").splitlines())
     models = _of_files(part, files, "model/{}.ioplan")
-    found = Bundled(
+    bundled = Bundled(
         session,
         tuple(map(SessionEvent.model_validate, events)),
         tuple(_run(record, part) for record in records),
@@ -185,12 +185,12 @@ def _bundled(part: dict[str, bytes]) -> Bundled:
         _of_files(part, files, "trace/{}.iotrace"),
         {name: text.decode() for name, text in models.items()},
     )
-    for name, trace in found.traces.items():
+    for name, trace in bundled.traces.items():
         if recorded_trace(files[name]).facts.digest != sha256(trace).hexdigest():
             raise ValueError(f"the trace {name} is not the one that was replayed")
     if part:
         raise ValueError(f"{min(part)!a} belongs to nothing")
-    return found
+    return bundled
 
 
 def _of_files(

@@ -124,7 +124,7 @@ def _record(record: RunRecord, pseudonym: Pseudonym) -> RunRecord:
         record,
         RECORD,
         asked=record.asked.model_copy(update=change),
-        backend=_only(backend, BACKEND, facts=_kept(backend.facts, FACTS)),
+        backend=_only(backend, BACKEND, facts=_picked(backend.facts, FACTS)),
         target=_target(record.target, pseudonym),
         host=_host(record.host, pseudonym),
         targets={names[name]: result for name, result in record.targets.items()},
@@ -146,18 +146,19 @@ def _target_names(record: RunRecord) -> dict[str, str]:
 
 def _host(facts: Mapping[str, Any], pseudonym: Pseudonym) -> dict[str, Any]:
     name = pseudonym("host", facts.get("hostname"))
-    return _kept(facts, HOST) | ({"hostname": name} if name else {})
+    return _picked(facts, HOST) | ({"hostname": name} if name else {})
 
 
 def _target(facts: Mapping[str, Any], pseudonym: Pseudonym) -> dict[str, Any]:
-    known = facts.get("identity")
-    identity = known if isinstance(known, Mapping) else {}
+    identity = facts.get("identity")
+    if not isinstance(identity, Mapping):
+        identity = {}
     serial = pseudonym("drive", identity.get("serial") or identity.get("wwid"))
-    kept = _kept(identity, IDENTITY) | ({"serial": serial} if serial else {})
-    return {**_kept(facts, TARGET), "path": REDACTED, "identity": kept}
+    identity = _picked(identity, IDENTITY) | ({"serial": serial} if serial else {})
+    return {**_picked(facts, TARGET), "path": REDACTED, "identity": identity}
 
 
-def _kept(facts: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+def _picked(facts: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
     return {name: facts[name] for name in names if name in facts}
 
 
