@@ -13,9 +13,8 @@ from figures import interval, record
 from ioplan.language import Metric
 from ioplan.records import EventMade, Interval, RunDetail
 from ioplan.results.measure import Figure, Sample, figure
-from ioplan.results.measure.burst import spent
 from ioplan.results.measure.levels import levels
-from ioplan.results.measure.over_time import OverTime, is_steered
+from ioplan.results.measure.over_time import OverTime, is_steered, spent
 from ioplan.workload import Replay
 
 MADE = record(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from figures import counts, progress, stream
+from figures import SECOND_NS, counts, progress, stream
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +14,6 @@ from ioplan.language.plan import CellValue, Demand
 from ioplan.language.syntax.source import Span
 from ioplan.planner.seek.decide import MARGIN
 from ioplan.results.measure import Measurement, Sample, figure
-from ioplan.results.measure.steady_state import Part
 from ioplan.runner.seek.claims import Judged, judged
 from ioplan.workload import Rate, SizeShare
 
@@ -76,8 +75,8 @@ def test_sums_of_points_are_the_figure(
         whole.add(second(read_ns))
         points.append(one.read(second(read_ns)))
     found = sum(p.amount for p in points) / sum(p.weight for p in points)
-    run = Part(len(seconds), whole.total, whole.directions, whole.streams)
-    real = figure(demand(asked).metric, [Sample(run, whole.detail)]).value
+    whole.run_ns = len(seconds) * SECOND_NS
+    real = figure(demand(asked).metric, [Sample(whole, whole.detail)]).value
     if one.claim.method == "ratio":
         assert found == pytest.approx(real)
     elif real is not None and abs(real / limit - 1) > MARGIN:

@@ -1,6 +1,5 @@
 from ioplan.results.measure.consistency import consistent as consistent
 from ioplan.results.measure.consistency import faults as faults
-from ioplan.results.measure.decided import decide as decide
 from ioplan.results.measure.histogram import Histogram as Histogram
 from ioplan.results.measure.histogram import bucket_index as bucket_index
 from ioplan.results.measure.histogram import bucket_range as bucket_range
@@ -15,6 +14,7 @@ from ioplan.results.measure.metrics import Figure as Figure
 from ioplan.results.measure.metrics import Sample as Sample
 from ioplan.results.measure.metrics import figure as figure
 from ioplan.results.measure.steady_state import assess as assess
+from ioplan.results.measure.steady_state import decide as decide
 from ioplan.results.measure.stretches import Stretch as Stretch
 from ioplan.results.measure.stretches import stretch as stretch
 from ioplan.results.measure.tally import READ_WRITE as READ_WRITE

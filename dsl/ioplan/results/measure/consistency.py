@@ -16,7 +16,7 @@ from math import isclose, isfinite
 from msgspec import Struct
 
 from ioplan.core.error_kinds import Cause, FigureFault
-from ioplan.job import SECOND_NS, Job
+from ioplan.job import SECOND_NS
 from ioplan.records.record import PhaseResult, RunDetail, RunRecord, TargetResult
 from ioplan.results.measure.direction_figures import (
     BUCKET,
@@ -75,91 +75,136 @@ class Inconsistency(Struct, frozen=True):
 
 def consistent(record: RunRecord, detail: RunDetail) -> RunRecord:
     """The record; `inconsistent`, and without verdicts, if its figures are not true."""
-    if record.status != "ok" or not (found := faults(record, detail)):
+    if record.status != "ok" or not (wrong := faults(record, detail)):
         return record
-    text = f"the results are inconsistent: {found[0]}"
-    more = f" (and {len(found) - 1} more contradictions)" if len(found) > 1 else ""
-    change = {"cause": Cause.INCONSISTENT, "message": text + more, "verdicts": ()}
-    return record.model_copy(update={"status": "failed", **change})
+    more = f" (and {len(wrong) - 1} more contradictions)" if len(wrong) > 1 else ""
+    change = {
+        "status": "failed",
+        "cause": Cause.INCONSISTENT,
+        "message": f"the results are inconsistent: {wrong[0]}{more}",
+        "verdicts": (),
+    }
+    return record.model_copy(update=change)
 
 
 def faults(record: RunRecord, detail: RunDetail) -> list[Inconsistency]:
     """Where the figures contradict each other, or what was asked."""
-    unmeasured = record.found or record.power_cut
-    if unmeasured and not record.streams:
+    if (record.found or record.power_cut) and not record.streams:
         return []  # there are no figures
-    return list(Checked(record, detail).faults())
+    return [*Checked(record, detail).faults()]
+
+
+def _located(where: str, faults: Iterable[Fault]) -> Iterator[Inconsistency]:
+    return (Inconsistency(kind, where, text) for kind, text in faults)
 
 
 class Checked:
     """One record while it is checked."""
 
     def __init__(self, record: RunRecord, detail: RunDetail) -> None:
-        self.record, self.detail = record, detail
-        self.job: Job = record.asked.job
+        self.record, self.detail, self.job = record, detail, record.asked.job
         self.is_imported = record.target.get("kind") == IMPORTED
-        self.bad: list[Inconsistency] = []
+        self.damage: list[Inconsistency] = []
         self.histograms = self._histograms()
         self.sums = self._interval_sums()
-        self.total_s = sum(one.length_s for one in detail.series)
+        self.total_s = sum(point.length_s for point in detail.series)
 
     def _histograms(self) -> Histograms:
-        found = {}
-        for one in self.detail.histograms:
+        histograms = {}
+        for stored in self.detail.histograms:
+            key = stored.phase, stored.stream, stored.direction
             try:
-                made = Histogram.of(one.bins, one.bits)
+                histograms[key] = Histogram.of(stored.bins, stored.bits)
             except (ValueError, OverflowError) as error:
-                where = f"{one.stream} {one.direction}"
-                self.bad.append(
-                    Inconsistency(FigureFault.HISTOGRAM_BINS, where, str(error))
-                )
-                made = Histogram.of(())
-            found[one.phase, one.stream, one.direction] = made
-        return found
+                histograms[key] = Histogram.of(())
+                fault = FigureFault.HISTOGRAM_BINS, str(error)
+                self.damage += _located(f"{stored.stream} {stored.direction}", [fault])
+        return histograms
 
     def _interval_sums(self) -> dict[Key, IntervalSums] | None:
         try:
             packed = IntervalCounts(self.detail.intervals)
             return packed.sums() if len(packed) else None
         except IntervalsDamaged as error:
-            self.bad.append(Inconsistency(FigureFault.SERIES_SUM, "", str(error)))
+            self.damage += _located("", [(FigureFault.SERIES_SUM, str(error))])
             return None
 
     def faults(self) -> Iterator[Inconsistency]:
-        yield from self.bad
-        yield from _whole_faults("", self.record, self.histograms)
+        yield from self.damage
+        yield from self._sum_faults("", self.record)
         for name, phase in self.record.phases.items():
-            yield from _whole_faults(name, phase, self.histograms)
-        yield from _part_faults(self.record)
-        general = chain(self._time_faults(), self._series_faults(), self._cpu_faults())
-        yield from (Inconsistency(kind, "", text) for kind, text in general)
+            yield from self._sum_faults(name, phase)
+        yield from self._part_faults()
+        general = self._time_faults(), self._series_faults(), self._cpu_faults()
+        yield from _located("", chain(*general))
         if not self.is_imported:
             yield from self._asked_faults()
+
+    # sums
+
+    def _sum_faults(
+        self, phase: str, run: RunRecord | PhaseResult
+    ) -> Iterator[Inconsistency]:
+        """The figures of a run or of a phase: each stream's, and their sums."""
+        where = f"phase {phase} " if phase else ""
+        by: dict[Direction, list[Part]] = {}
+        for stream in run.streams:
+            name, own_s = f"{where}{stream.name}", stream.run_s or run.run_s
+            parts = {
+                direction: (done, self.histograms.get((phase, stream.name, direction)))
+                for direction, done in stream.directions.items()
+            }
+            for direction, part in parts.items():
+                by.setdefault(direction, []).append(part)
+                yield from _located(f"{name} {direction}", result_faults(*part, own_s))
+            both = [parts[d] for d in READ_WRITE if d in parts]
+            yield from _located(name, merged_faults(stream.total, both, own_s))
+        sums = {d: by.get(d, []) for d in by.keys() | run.directions.keys()}
+        for direction, of in sums.items():
+            done = run.directions.get(direction, NOTHING)
+            wrong = merged_faults(done, of, run.run_s)
+            yield from _located(f"{where}{direction}", wrong)
+        every = [part for d in READ_WRITE for part in by.get(d, ())]
+        wrong = merged_faults(run.total, every, run.run_s)
+        yield from _located(f"{where}total", wrong)
+
+    def _part_faults(self) -> Iterator[Inconsistency]:
+        """Phases have no more than the run has; targets add up to it."""
+        parts: dict[str, Sequence[PhaseResult | TargetResult]] = {
+            f"phase {name}": (phase,) for name, phase in self.record.phases.items()
+        }
+        if self.record.targets:
+            parts["targets"] = tuple(self.record.targets.values())
+        for where, several in parts.items():
+            for direction, run in self.record.directions.items():
+                done = [d for p in several if (d := p.directions.get(direction))]
+                for name in ("ios", "bytes", "errors"):
+                    amount = sum(getattr(d, name) for d in done)
+                    most = getattr(run, name)
+                    if amount > most or (where == "targets" and amount != most):
+                        text = f"{amount} {name} of {direction}s of {most} in the run"
+                        yield Inconsistency(FigureFault.DERIVED, where, text)
 
     # what was asked
 
     def _asked_faults(self) -> Iterator[Inconsistency]:
-        streams = self.record.streams
-        names = [one.name for one in streams]
-        wanted = [one.name for one in self.job.streams]
+        record, streams = self.record, self.record.streams
+        names, wanted = ([one.name for one in of] for of in (streams, self.job.streams))
         if names != wanted:
             text = f"it has the streams {names}, and {wanted} were asked"
             yield Inconsistency(FigureFault.STREAMS, "", text)
             return
-        if others := self.record.targets.keys() - {
-            one.name for one in self.job.targets
-        }:
+        if others := record.targets.keys() - {one.name for one in self.job.targets}:
             text = f"it has figures of {sorted(others)}, which were not asked"
             yield Inconsistency(FigureFault.STREAMS, "", text)
         yield from self._phase_faults()
         amount = sum(d.ios + d.errors for s in streams for d in s.directions.values())
-        if not amount and self._must_do_io() and not self.record.power_cut:
+        if not amount and self._must_do_io() and not record.power_cut:
             yield Inconsistency(FigureFault.NOTHING_DONE, "", "not one I/O was done")
         timed = zip(self.job.streams, streams, strict=True)
-        for asked, result in timed if self.record.run_s > 0 else ():
-            stream = StreamChecked(self, asked, result)
-            found = stream.faults()
-            yield from (Inconsistency(kind, asked.name, text) for kind, text in found)
+        for asked, result in timed if record.run_s > 0 else ():
+            wrong = StreamChecked(self, asked, result).faults()
+            yield from _located(asked.name, wrong)
 
     def _must_do_io(self) -> bool:
         """Whether the time is enough for an I/O of any stream, but of a rare one."""
@@ -170,25 +215,26 @@ class Checked:
         )
 
     def _phase_faults(self) -> Iterator[Inconsistency]:
-        """The latencies of a phase are some of the run's."""
+        """The latencies of a phase are some of the run's, its rates those asked."""
         for name, phase in self.record.phases.items():
             for stream in phase.streams:
                 for direction, done in stream.directions.items():
-                    part = self.histograms.get((name, stream.name, direction))
-                    whole = self.histograms.get(("", stream.name, direction))
-                    if done.ios and not is_part(part, whole):
+                    key = stream.name, direction
+                    part, run = (self.histograms.get((of, *key)) for of in (name, ""))
+                    if done.ios and not is_part(part, run):
                         text = "the latencies are not some of the run's"
                         where = f"phase {name} {stream.name} {direction}"
                         yield Inconsistency(FigureFault.HISTOGRAM_COUNT, where, text)
         for asked in self.job.streams:
             for rated in asked.rate.phases if asked.rate else ():
-                if rated.name in self.record.phases:
-                    phase = self.record.phases[rated.name]
-                    own = [one for one in phase.streams if one.name == asked.name]
-                    for one in own:
+                if rated.name not in self.record.phases:
+                    continue
+                phase = self.record.phases[rated.name]
+                for one in phase.streams:
+                    if one.name == asked.name:
                         run_s = one.run_s or phase.run_s
-                        found = rate_faults(asked, one, rated.per_s, run_s)
-                        yield from _located(f"phase {rated.name}", found)
+                        wrong = rate_faults(asked, one, rated.per_s, run_s)
+                        yield from _located(f"phase {rated.name}", wrong)
 
     # times
 
@@ -203,16 +249,13 @@ class Checked:
                 yield FigureFault.RUN_TIME, text
         if lasted_s is None:
             return
-        told_s = max(run_s, self.total_s)
-        if told_s > lasted_s * (1 + SLACK) + LATE_S:
-            text = (
-                f"it is said to have taken {told_s:g} s, and ended after {lasted_s:g} s"
-            )
-            yield FigureFault.RUN_CLOCK, text
+        stated_s = max(run_s, self.total_s)
+        text = f"it is said to have taken {stated_s:g} s, and"
+        if stated_s > lasted_s * (1 + SLACK) + LATE_S:
+            yield FigureFault.RUN_CLOCK, f"{text} ended after {lasted_s:g} s"
         longest_s = self.longest_ns() / SECOND_NS
-        if told_s + 2 * longest_s < lasted_s * (1 - SLACK) - START_S:
-            text = f"it is said to have taken {told_s:g} s, and took {lasted_s:g} s"
-            yield FigureFault.RUN_CLOCK, text
+        if stated_s + 2 * longest_s < lasted_s * (1 - SLACK) - START_S:
+            yield FigureFault.RUN_CLOCK, f"{text} took {lasted_s:g} s"
 
     def longest_ns(self) -> int:
         """The largest latency of the run."""
@@ -244,23 +287,20 @@ class Checked:
     # intervals
 
     def _series_faults(self) -> Iterator[Fault]:
-        series, record = self.detail.series, self.record
+        series, total = self.detail.series, self.record.total
         if not series:
-            if record.total.ios and not self.is_imported:
+            if total.ios and not self.is_imported:
                 yield FigureFault.SERIES_SUM, "there is a result, and no interval"
             return
         yield from order_faults(series)
-        most_ns = max((p.max_ns for p in series), default=0)
         yield from self._crowded()
-        if record.total.latency and most_ns > record.total.latency.max_ns * (
-            1 + BUCKET
-        ):
+        most_ns = max(point.max_ns for point in series)
+        if total.latency and most_ns > total.latency.max_ns * (1 + BUCKET):
             text = f"an interval has a latency of {most_ns} ns, and the run has none"
             yield FigureFault.SERIES_SUM, text
-        if self.is_imported:
-            return  # logs of its threads, which may be averages
-        yield from self.sum_faults()
-        yield from self._length_faults()
+        if not self.is_imported:  # whose logs are of its threads, perhaps averages
+            yield from self._interval_faults()
+            yield from self._length_faults()
 
     def _crowded(self) -> Iterator[Fault]:
         """Little's law in each interval, whose I/Os began by the longest before."""
@@ -275,14 +315,14 @@ class Checked:
                 yield FigureFault.DEPTH_ABOVE, text
                 return
 
-    def sum_faults(self) -> Iterator[Fault]:
+    def _interval_faults(self) -> Iterator[Fault]:
         """Where the intervals do not add up to the result."""
         series, streams = self.detail.series, self.record.streams
         by = {d: self.record.directions.get(d, NOTHING) for d in DIRECTIONS}
-        for direction, whole in by.items():
+        for direction, run in by.items():
             ios = sum(point.ios.get(direction, 0) for point in series)
             size = sum(point.bytes.get(direction, 0) for point in series)
-            yield from unequal(direction, (ios, size), (whole.ios, whole.bytes))
+            yield from unequal(direction, (ios, size), (run.ios, run.bytes))
         errors = sum(point.errors for point in series)
         yield from unequal("errors", (errors,), (sum(r.errors for r in by.values()),))
         if self.sums is None:
@@ -311,60 +351,9 @@ class Checked:
 
     def _idle_s(self) -> float:
         """The intervals before the first I/O and after the last one."""
-        empty = [not any(one.ios.values()) for one in self.detail.series]
-        if all(empty):
-            return self.total_s
-        first, last = empty.index(False), len(empty) - empty[::-1].index(False)
         series = self.detail.series
-        edges = series[: first + bool(self.job.warmup_ns)], series[last:]
-        return sum(one.length_s for one in chain(*edges))
-
-
-def _whole_faults(
-    phase: str, whole: RunRecord | PhaseResult, histograms: Histograms
-) -> Iterator[Inconsistency]:
-    """The figures of a run or of a phase: each stream's, and their sums."""
-    where = f"phase {phase} " if phase else ""
-    by: dict[Direction, list[Part]] = {}
-    for stream in whole.streams:
-        name, own_s = f"{where}{stream.name}", stream.run_s or whole.run_s
-        parts = {
-            direction: (one, histograms.get((phase, stream.name, direction)))
-            for direction, one in stream.directions.items()
-        }
-        for direction, part in parts.items():
-            by.setdefault(direction, []).append(part)
-            found = result_faults(*part, own_s)
-            yield from _located(f"{name} {direction}", found)
-        both = [parts[d] for d in READ_WRITE if d in parts]
-        yield from _located(name, merged_faults(stream.total, both, own_s))
-    for direction in by.keys() | whole.directions.keys():
-        one = whole.directions.get(direction, NOTHING)
-        found = merged_faults(one, by.get(direction, []), whole.run_s)
-        yield from _located(f"{where}{direction}", found)
-    every = [part for d in READ_WRITE for part in by.get(d, ())]
-    found = merged_faults(whole.total, every, whole.run_s)
-    yield from _located(f"{where}total", found)
-
-
-def _located(where: str, found: Iterable[Fault]) -> Iterator[Inconsistency]:
-    return (Inconsistency(kind, where, text) for kind, text in found)
-
-
-def _part_faults(record: RunRecord) -> Iterator[Inconsistency]:
-    """Phases have no more than the run has; targets add up to it."""
-    parts: dict[str, Sequence[PhaseResult | TargetResult]] = {
-        f"phase {name}": (one,) for name, one in record.phases.items()
-    }
-    if record.targets:
-        parts["targets"] = tuple(record.targets.values())
-    for where, several in parts.items():
-        for direction, whole in record.directions.items():
-            done = [
-                p.directions[direction] for p in several if direction in p.directions
-            ]
-            for name in ("ios", "bytes", "errors"):
-                amount, most = sum(getattr(x, name) for x in done), getattr(whole, name)
-                if amount > most or (where == "targets" and amount != most):
-                    text = f"{amount} {name} of {direction}s of {most} in the run"
-                    yield Inconsistency(FigureFault.DERIVED, where, text)
+        busy = [at for at, point in enumerate(series) if any(point.ios.values())]
+        if not busy:
+            return self.total_s
+        edges = series[: busy[0] + bool(self.job.warmup_ns)], series[busy[-1] + 1 :]
+        return sum(point.length_s for point in chain(*edges))

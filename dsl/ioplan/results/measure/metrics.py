@@ -1,28 +1,39 @@
-"""The value of a metric over one run or over several runs of one cell."""
+"""Metrics of runs: `figure` is the only place that computes one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import sqrt
-from typing import NamedTuple, Protocol, Self
+from math import ceil, sqrt
+from operator import mul
+from statistics import fmean, median, pstdev
+from typing import NamedTuple, Protocol
 
 from ioplan.core.units import latency_text
 from ioplan.job import SECOND_NS
-from ioplan.language.metric import SURVIVAL, THROTTLED, Metric
+from ioplan.language.metric import (
+    LEAST_BEFORE,
+    SURVIVAL,
+    THROTTLED,
+    Metric,
+    Recovery,
+    percent_of,
+)
 from ioplan.records.record import (
     BEYOND,
+    PERCENTILES,
     DirectionResult,
     EventMade,
+    Interval,
     Percentile,
     RunDetail,
     StreamResult,
 )
 from ioplan.records.telemetry import Telemetry
-from ioplan.results.measure.burst import throttled
 from ioplan.results.measure.histogram import Histogram
+from ioplan.results.measure.interval import value_at
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice, counts_of
+from ioplan.results.measure.levels import LEAST, changes
 from ioplan.results.measure.over_intervals import share_beyond, worst_second
-from ioplan.results.measure.recovery import lost_ios, recovery
 from ioplan.results.measure.tally import READ_WRITE, Totals, clamp
 from ioplan.results.measure.wear import WEAR_METRICS, wear_value
 from ioplan.results.measure.zero_losses import nothing_shown, shows, verify_facts
@@ -30,7 +41,7 @@ from ioplan.workload import DIRECTIONS, FOREVER_NS, SYNCS, Direction, Phase, par
 
 
 class Measured(Protocol):
-    """What a metric needs of a run: a record has it, and a part of a run."""
+    """What every metric may read of a run; a part of a run has it as well."""
 
     @property
     def run_s(self) -> float: ...
@@ -46,23 +57,6 @@ class Measured(Protocol):
     def streams(self) -> tuple[StreamResult, ...]: ...
 
 
-TELEMETRY_METRICS: dict[str, Callable[[Telemetry], float | None]] = {
-    "system_cpu": lambda found: found.system_cpu_percent,
-    "stack_cpu": lambda found: found.stack_cpu_percent,
-    "watts": lambda found: found.watts,
-    "temperature": lambda found: found.temperature_max_celsius,
-}
-"""Metrics that are read from telemetry."""
-RATIO_METRICS = {
-    "iops_per_cpu": ("iops", "cpu"),
-    "iops_per_system_cpu": ("iops", "system_cpu"),
-    "iops_per_stack_cpu": ("iops", "stack_cpu"),
-    "iops_per_watt": ("iops", "watts"),
-    "bandwidth_per_watt": ("bandwidth", "watts"),
-}
-"""One metric over another."""
-
-
 class Sample(NamedTuple):
     """A run, or a part of one, with its histograms."""
 
@@ -70,73 +64,109 @@ class Sample(NamedTuple):
     detail: RunDetail
 
 
+class Figure(NamedTuple):
+    """A value, or why there is none that can be believed, and what it is at least."""
+
+    value: float | None
+    why: str = ""
+    at_least: float | None = None
+
+
 NO_DETAIL = RunDetail()
+"""That of a run which was not read yet."""
+UNREAD = Figure(None, "the histograms were not read")
+NOTHING = Figure(None, "nothing was measured")
+UNMEASURED = Figure(None, "nothing measured it")
 WHOLE = 0.99
 """So much of an interval has to be in a stream's part of the run: clocks differ."""
 LEAST_MISSING_NS = 50_000_000
 """So much earlier than planned a run may end for no reason."""
 
 
-class Figure(NamedTuple):
-    """A value, or why there is none that can be believed."""
-
-    value: float | None
-    why: str = ""
-    at_least: float | None = None
-    """What the figure is at least, where only that is known."""
-
-
-class Part:
-    """What a metric looks at of some samples: a stream, a direction, both or all.
-
-    `results` are those of each run in it, `run_s` is the time of all of them.
-    """
+class Scope(NamedTuple):
+    """What a metric looks at of some runs: a stream, a direction, a phase."""
 
     samples: Sequence[Sample]
+    parts: Sequence[Measured] | Sequence[StreamResult]
+    results: Sequence[DirectionResult]
+    run_s: float
 
-    def __init__(self, metric: Metric, samples: Sequence[Sample]) -> None:
-        if metric.step:
-            samples = [one for one in samples if _counts(metric, one.record)]
-        if metric.phase:
-            samples = list(_in_phase(metric.phase, samples))
-        self.samples = samples
-        self.results = all_scoped(metric, samples)
-        self.run_s = sum([_time_s(metric.stream, one.record) for one in samples])
 
-    @classmethod
-    def of_whole(cls, record: Measured) -> Self:
-        """All of one run, without its histograms."""
-        part = cls.__new__(cls)
-        part.samples, part.results = (Sample(record, NO_DETAIL),), [record.total]
-        part.run_s = record.run_s
-        return part
+def scope_of(metric: Metric, samples: Sequence[Sample]) -> Scope:
+    """`results` are those of each run or stream, `run_s` is the time of all runs."""
+    name, direction = metric.stream, metric.direction
+    if metric.step:
+        samples = [one for one in samples if _counts(metric, one.record)]
+    if metric.phase:
+        samples = [*_in_phase(metric.phase, samples)]
+    runs = [one.record for one in samples]
+    parts = _streams(samples, name) if name else runs
+    run_s = sum([_own_s(name, run) if name else run.run_s for run in runs])
+    if direction is None:
+        return Scope(samples, parts, [part.total for part in parts], run_s)
+    by = [part.directions for part in parts]
+    return Scope(samples, parts, [d[direction] for d in by if direction in d], run_s)
+
+
+def _streams(samples: Sequence[Sample], name: str | None) -> list[StreamResult]:
+    """All streams of the runs, or those of one name."""
+    streams = (stream for one in samples for stream in one.record.streams)
+    return [stream for stream in streams if name in (None, stream.name)]
+
+
+def _counts(metric: Metric, record: Measured) -> bool:
+    """Whether a run is of the metric's step; a part was chosen with its run."""
+    asked = getattr(record, "asked", None)
+    return asked is None or metric.counts(asked.name)
+
+
+def _in_phase(name: str, samples: Sequence[Sample]) -> Iterator[Sample]:
+    for record, detail in samples:
+        if phase := getattr(record, "phases", {}).get(name):
+            yield Sample(phase, detail)
+
+
+def _own_s(name: str, run: Measured) -> float:
+    """A stream's own time, where it is known."""
+    own = (stream.run_s for stream in run.streams if stream.name == name)
+    return next(own, None) or run.run_s
 
 
 def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
     """The metric over all samples together: sums are added, histograms merged."""
-    return figure_of(metric, Part(metric, samples))
+    return figure_in(scope_of(metric, samples), metric)
 
 
-def _in_phase(name: str, samples: Sequence[Sample]) -> Iterator[Sample]:
-    """A phase of each run that has it."""
-    for record, detail in samples:
-        found = getattr(record, "phases", {}).get(name)
-        if found:
-            yield Sample(found, detail)
-
-
-def figure_of(metric: Metric, part: Part) -> Figure:
-    """The figure of a part that several metrics look at."""
+def figure_in(scope: Scope, metric: Metric) -> Figure:
+    """The figure in a scope that several metrics share."""
     if metric.by_interval:
-        return over_intervals(metric, [_slices(metric, one) for one in part.samples])
-    if metric.phase and not part.samples:
+        return over_intervals(metric, [_slices(metric, one) for one in scope.samples])
+    if metric.phase and not scope.samples:
         return Figure(None, f"nothing was counted during {metric.phase}")
-    if metric.phase and any(map(_is_cut_short, part.samples)):
+    if metric.phase and any(map(_is_cut_short, scope.samples)):
         return Figure(None, f"the run ended before {metric.phase} did")
-    if metric.direction in SYNCS and not part.results:
-        return Figure(None, _no_syncs(metric, part))
-    measured = _found if metric.sought else MEASURED.get(metric.name, _percentile)
-    return measured(metric, part)
+    if metric.direction in SYNCS and not scope.results:
+        return Figure(None, _no_syncs(metric, scope))
+    compute = _sought if metric.sought else COMPUTED.get(metric.name, _percentile)
+    return compute(metric, scope)
+
+
+def _is_cut_short(sample: Sample) -> bool:
+    """Whether a run that was given less time has only a part of a phase."""
+    when: Phase | None = getattr(sample.record, "when", None)
+    if when is None or when.every_ns or when.start_ns + when.length_ns >= FOREVER_NS:
+        return False
+    missing_ns = when.length_ns - sample.record.run_s * SECOND_NS
+    return missing_ns > max(LEAST_MISSING_NS, (1 - WHOLE) * when.length_ns)
+
+
+def _no_syncs(metric: Metric, scope: Scope) -> str:
+    if any(stream.sync_ios for stream in _streams(scope.samples, None)):
+        return f"the backend does not measure the latency of a {metric.direction}"
+    return "nothing was flushed"
+
+
+# Intervals.
 
 
 def _slices(metric: Metric, sample: Sample) -> list[Slice]:
@@ -157,288 +187,203 @@ def within(part: Phase | None, slices: Sequence[Slice]) -> list[Slice]:
     ]
 
 
-def _is_cut_short(sample: Sample) -> bool:
-    """Whether a run that was given less time has only a part of a phase."""
-    when: Phase | None = getattr(sample.record, "when", None)
-    if when is None or when.every_ns or when.start_ns + when.length_ns >= FOREVER_NS:
-        return False
-    missing_ns = when.length_ns - sample.record.run_s * SECOND_NS
-    return missing_ns > max(LEAST_MISSING_NS, (1 - WHOLE) * when.length_ns)
-
-
 def over_intervals(metric: Metric, runs: Sequence[Sequence[Slice]]) -> Figure:
-    """What the intervals of runs tell. Raises IntervalsDamaged."""
+    """A worst second, or a share of intervals. Raises IntervalsDamaged."""
     if not any(runs):
         return Figure(None, "no run has counts of its intervals")
     if metric.beyond:
-        found = share_beyond(metric, metric.beyond, runs, _in_intervals)
+        value = share_beyond(metric, metric.beyond, runs, _in_intervals)
     else:
-        found = worst_second(metric, runs, _in_intervals)
-    return Figure(None, found) if isinstance(found, str) else Figure(found)
+        value = worst_second(metric, runs, _in_intervals)
+    return Figure(None, value) if isinstance(value, str) else Figure(value)
 
 
-def _in_intervals(metric: Metric, some: Sequence[Slice]) -> float | None:
-    lengths_ns = (one.end_ns - one.begin_ns for one in some)
-    return value_of(metric, sample_of(Totals(counts_of(some), sum(lengths_ns))))
+def _in_intervals(metric: Metric, slices: Sequence[Slice]) -> float | None:
+    run_ns = sum(one.end_ns - one.begin_ns for one in slices)
+    return value_of(metric, sample_of(Totals(counts_of(slices), run_ns)))
 
 
-def sample_of(found: Totals) -> Sample:
+def sample_of(totals: Totals) -> Sample:
     """Counts as metrics look at them."""
-    return Sample(found, RunDetail.model_construct(histograms=found.stored()))
+    return Sample(totals, RunDetail.model_construct(histograms=totals.stored()))
 
 
 def value_of(metric: Metric, sample: Sample) -> float | None:
     """The figure for a chart: a percentile also of few I/Os."""
-    if metric.percent is not None:
-        return percentile_ns(metric, sample)
-    return figure(metric, [sample]).value
+    if metric.percent is None:
+        return figure(metric, [sample]).value
+    histogram = merged(metric, [sample])
+    if not histogram.total:
+        return None
+    return _clamped_ns(metric, histogram, scope_of(metric, [sample]))
 
 
-def _no_syncs(metric: Metric, part: Part) -> str:
-    """Why there is no figure of flushes or commits."""
-    runs = [one.record for one in part.samples]
-    if any(stream.sync_ios for run in runs for stream in run.streams):
-        return f"the backend does not measure the latency of a {metric.direction}"
-    return "nothing was flushed"
+# What is counted.
 
 
-def _counts(metric: Metric, record: Measured) -> bool:
-    """Whether a run is of the metric's step; a part was chosen with its run."""
-    asked = getattr(record, "asked", None)
-    return asked is None or metric.counts(asked.name)
-
-
-def _found(metric: Metric, part: Part) -> Figure:
-    """What a seek has found."""
-    found = getattr(part.samples[-1].record, "found", None) if part.samples else None
+def _sought(metric: Metric, scope: Scope) -> Figure:
+    """What the seek of the last run found."""
+    found = getattr(scope.samples[-1].record, "found", None) if scope.samples else None
     if found is None or found.axis != metric.name:
         return Figure(None, f"no {metric.name} was sought")
     return Figure(found.value, found.nothing)
 
 
-def scoped(metric: Metric, record: Measured) -> list[DirectionResult]:
-    """The results that a metric looks at: a stream, a direction, both or all."""
-    parts, direction = _streams(metric, record), metric.direction
-    if direction is None:
-        return [part.total for part in parts]
-    return [p.directions[direction] for p in parts if direction in p.directions]
+def _rate(metric: Metric, scope: Scope) -> Figure:
+    """I/Os or bytes of all runs over the time of all runs."""
+    is_iops = metric.name == "iops"
+    amount = sum([one.ios if is_iops else one.bytes for one in scope.results])
+    if not scope.run_s:
+        return NOTHING
+    if not amount and not metric.direction and _has_trims(scope):
+        return Figure(None, f"nothing but discards, which are trim.{metric.name}")
+    return Figure(amount / scope.run_s)
 
 
-def _streams(metric: Metric, record: Measured) -> Sequence[Measured | StreamResult]:
-    """The run, or that stream of it which the metric names."""
-    if metric.stream is None:
-        return (record,)
-    return [stream for stream in record.streams if stream.name == metric.stream]
+def _has_trims(scope: Scope) -> bool:
+    trims = (part.directions.get("trim") for part in scope.parts)
+    return any(one.ios for one in trims if one)
 
 
-def all_scoped(metric: Metric, samples: Sequence[Sample]) -> list[DirectionResult]:
-    """The results in a metric's scope, of several runs."""
-    return [r for sample in samples for r in scoped(metric, sample.record)]
-
-
-def _errors(metric: Metric, part: Part) -> Figure:
+def _errors(metric: Metric, scope: Scope) -> Figure:
     """Unlike all other figures, of trims as well."""
     wanted = [metric.direction] if metric.direction else DIRECTIONS
-    runs = [one for s in part.samples for one in _streams(metric, s.record)]
-    found = [
-        run.directions[d].errors for run in runs for d in wanted if d in run.directions
-    ]
-    return Figure(float(sum(found)))
+    directions = [part.directions for part in scope.parts]
+    errors = (by[d].errors for by in directions for d in wanted if d in by)
+    return Figure(float(sum(errors)))
 
 
-def _verified(metric: Metric, part: Part) -> Figure:
-    """What was found right of all that streams with `verify` read."""
-    verified, read = 0, 0
-    for sample in part.samples:
-        more = verified_of_read_bytes(sample.record.streams, metric.stream)
-        verified, read = verified + more[0], read + more[1]
+def _verified(metric: Metric, scope: Scope) -> Figure:
+    verified, read = verified_of_read_bytes(_streams(scope.samples, metric.stream))
     if not read or metric.direction not in (None, "read"):
         return Figure(None, "nothing was verified")
     return Figure(100 * verified / read)
 
 
-def verified_of_read_bytes(
-    streams: Sequence[StreamResult], only: str | None = None
-) -> tuple[int, int]:
-    """What was found right, and what was read, of the streams that verify.
+def verified_of_read_bytes(streams: Sequence[StreamResult]) -> tuple[int, int]:
+    """What was right, and what was read, of the streams that verify.
 
     A run with a stream that verifies nothing of what it reads has failed.
     """
-    found = [
-        (one.verified_bytes, one.directions["read"].bytes)
-        for one in streams
-        if only in (None, one.name) and "read" in one.directions
-        if one.verified_bytes or one.verify_errors
+    used = [
+        (stream.verified_bytes, stream.directions["read"].bytes)
+        for stream in streams
+        if "read" in stream.directions
+        and (stream.verified_bytes or stream.verify_errors)
     ]
-    return sum(one for one, _ in found), sum(read for _, read in found)
+    return sum(verified for verified, _ in used), sum(read for _, read in used)
 
 
-def _iops(metric: Metric, part: Part) -> Figure:
-    return _rate(metric, sum([one.ios for one in part.results]), part)
+def _gap(metric: Metric, scope: Scope) -> Figure:
+    gaps = _if_all([stream.gap_ns for stream in _streams(scope.samples, metric.stream)])
+    if not gaps:
+        return Figure(None, "the backend does not measure gaps")
+    return Figure(float(max(gaps)))
 
 
-def _bandwidth(metric: Metric, part: Part) -> Figure:
-    return _rate(metric, sum([one.bytes for one in part.results]), part)
+def _lateness(metric: Metric, scope: Scope) -> Figure:
+    """The longest of all streams that replay a trace, or of one."""
+    backends = [getattr(one.record, "backend", None) for one in scope.samples]
+    facts = [one.facts.get("lateness") or {} for one in backends if one]
+    lateness_ns = [
+        stream["p99_ns"]
+        for streams in facts
+        for name, stream in streams.items()
+        if metric.stream in (None, name)
+    ]
+    if not lateness_ns:
+        return Figure(None, "no trace was issued at its times")
+    return Figure(float(max(lateness_ns)))
 
 
-def _rate(metric: Metric, amount: int, part: Part) -> Figure:
-    """I/Os or bytes of all runs over the time of all runs."""
-    if not part.run_s:
-        return Figure(None, "nothing was measured")
-    if not amount and not metric.direction and _trimmed(metric, part):
-        return Figure(None, f"nothing but discards, which are trim.{metric.name}")
-    return Figure(amount / part.run_s)
+def _if_all(values: Sequence[float | None]) -> list[float]:
+    """The values, if none is missing."""
+    known = [value for value in values if value is not None]
+    return known if len(known) == len(values) else []
 
 
-def _trimmed(metric: Metric, part: Part) -> bool:
-    runs = (one for s in part.samples for one in _streams(metric, s.record))
-    trims = (run.directions.get("trim") for run in runs)
-    return any(one.ios for one in trims if one)
-
-
-def _time_s(stream: str | None, record: Measured) -> float:
-    """A stream's own time, where it is known."""
-    if stream is None:
-        return record.run_s
-    own = (one.run_s for one in record.streams if one.name == stream)
-    return next(own, None) or record.run_s
-
-
-def _cpu(_: Metric, part: Part) -> Figure:
-    if not part.run_s:
-        return Figure(None, "nothing was measured")
-    used = [(s.record.cpu_percent, s.record.run_s) for s in part.samples]
-    known = [percent * time_s for percent, time_s in used if percent is not None]
-    if len(known) < len(used):
-        return Figure(None, "nothing measured it")
-    return Figure(sum(known) / part.run_s)
-
-
-def _telemetry(metric: Metric, part: Part) -> Figure:
-    """The mean over the time of all runs; of temperatures the highest."""
-    runs = [sample.record for sample in part.samples if sample.record.run_s]
-    read = TELEMETRY_METRICS[metric.name]
-    found = [read(one.telemetry) if one.telemetry else None for one in runs]
-    known = [value for value in found if value is not None]
-    if not known or len(known) < len(runs):
-        return Figure(None, "nothing measured it")
-    if metric.name == "temperature":
-        return Figure(max(known))
-    run_s = [one.run_s for one in runs]
-    return Figure(sum(v * s for v, s in zip(known, run_s, strict=True)) / sum(run_s))
-
-
-def _wear(metric: Metric, part: Part) -> Figure:
-    """Wear over all runs together; a part of a run has no log of its own."""
-    runs = [getattr(sample.record, "wear", None) for sample in part.samples]
-    found = wear_value(metric.name, runs)
-    return Figure(None, found) if isinstance(found, str) else Figure(found)
-
-
-def _survival(metric: Metric, part: Part) -> Figure:
+def _survival(metric: Metric, scope: Scope) -> Figure:
     """How many blocks, of all runs that read after a power cut."""
-    found = [verify_facts(one.record) for one in part.samples]
-    if why := nothing_shown(metric.name, found):
+    facts = [verify_facts(one.record) for one in scope.samples]
+    if why := nothing_shown(metric.name, facts):
         return Figure(None, why)
-    judged = [one for one in found if shows(metric.name, one)]
+    judged = (one for one in facts if shows(metric.name, one))
     return Figure(float(sum(int(one.get(metric.name, 0)) for one in judged)))
 
 
-def _gap(metric: Metric, part: Part) -> Figure:
-    """The longest of all streams, or of one."""
-    runs = [one.record.streams for one in part.samples]
-    found = [
-        one.gap_ns for run in runs for one in run if metric.stream in (None, one.name)
-    ]
-    known = [one for one in found if one is not None]
-    if not known or len(known) < len(found):
-        return Figure(None, "the backend does not measure gaps")
-    return Figure(float(max(known)))
+# The host and the drive.
+
+TELEMETRY_METRICS = {
+    "system_cpu": "system_cpu_percent",
+    "stack_cpu": "stack_cpu_percent",
+    "watts": "watts",
+    "temperature": "temperature_max_celsius",
+}
+RATIO_METRICS = {
+    "iops_per_cpu": ("iops", "cpu"),
+    "iops_per_system_cpu": ("iops", "system_cpu"),
+    "iops_per_stack_cpu": ("iops", "stack_cpu"),
+    "iops_per_watt": ("iops", "watts"),
+    "bandwidth_per_watt": ("bandwidth", "watts"),
+}
 
 
-def _lateness(metric: Metric, part: Part) -> Figure:
-    """The longest of all streams that replay a trace, or of one."""
-    backends = [getattr(one.record, "backend", None) for one in part.samples]
-    facts = [one.facts.get("lateness") or {} for one in backends if one]
-    found = [
-        stream["p99_ns"]
-        for one in facts
-        for name, stream in one.items()
-        if metric.stream in (None, name)
-    ]
-    if not found:
-        return Figure(None, "no trace was issued at its times")
-    return Figure(float(max(found)))
+def _cpu(_: Metric, scope: Scope) -> Figure:
+    percents = [one.record.cpu_percent for one in scope.samples]
+    times_s = [one.record.run_s for one in scope.samples]
+    return _mean_over_time(percents, times_s) if any(times_s) else NOTHING
 
 
-def _recovery(metric: Metric, part: Part) -> Figure:
-    """The longest of all runs."""
-    found = [
-        recovery(metric, one.detail.series, _events(one.record)) for one in part.samples
-    ]
-    if not found:
-        return Figure(None, "nothing was measured")
-    unknown = [one for one in found if one.took_s is None]
-    worst = max(unknown or found, key=lambda one: one.took_s or one.at_least_s or 0.0)
-    least_ns = None if worst.at_least_s is None else worst.at_least_s * SECOND_NS
-    took_ns = None if worst.took_s is None else worst.took_s * SECOND_NS
-    return Figure(took_ns, worst.why, least_ns)
+def _telemetry(metric: Metric, scope: Scope) -> Figure:
+    """The mean over the time of all runs; of temperatures the highest."""
+    name = TELEMETRY_METRICS[metric.name]
+    runs = [one.record for one in scope.samples if one.record.run_s]
+    values = [getattr(one.telemetry, name, None) for one in runs]
+    if metric.name == "temperature" and (known := _if_all(values)):
+        return Figure(max(known))
+    return _mean_over_time(values, [one.run_s for one in runs])
 
 
-def _lost_work(_: Metric, part: Part) -> Figure:
-    """The I/Os that all runs together did not do."""
-    found = [lost_ios(one.detail.series, _events(one.record)) for one in part.samples]
-    unknown = [one for one in found if isinstance(one, str)]
-    if unknown or not found:
-        return Figure(None, (unknown or ["nothing was measured"])[0])
-    return Figure(sum(one for one in found if isinstance(one, float)))
+def _mean_over_time(values: Sequence[float | None], times_s: Sequence[float]) -> Figure:
+    known = _if_all(values)
+    return Figure(sum(map(mul, known, times_s)) / sum(times_s)) if known else UNMEASURED
 
 
-def _throttled(metric: Metric, part: Part) -> Figure:
-    """How the last run was throttled: another run's burst begins elsewhere."""
-    if not part.samples:
-        return Figure(None, "nothing was measured")
-    of_bytes = metric.name in ("sustained_bandwidth", "burst_bytes")
-    name = "bandwidth" if of_bytes else "iops"
-    found = throttled(name, part.samples[-1].detail.series)
-    if found.why:
-        return Figure(None, found.why)
-    is_rate = metric.name.startswith("sustained")
-    return Figure(found.per_s if is_rate else float(round(found.burst)))
-
-
-def _events(record: Measured) -> tuple[EventMade, ...]:
-    """The events of a run; a part of one has none."""
-    return getattr(record, "events", ())
-
-
-def _ratio(metric: Metric, part: Part) -> Figure:
-    """One metric for each percent of one CPU, or for each watt."""
+def _ratio(metric: Metric, scope: Scope) -> Figure:
+    """I/Os or bytes for each percent of one CPU, or for each watt."""
     numerator, denominator = RATIO_METRICS[metric.name]
-    used = MEASURED[denominator](Metric(name=denominator), part)
+    used = COMPUTED[denominator](Metric(name=denominator), scope)
     if used.value is None:
         return used
     if not used.value:
         return Figure(None, "no CPU time was measured")
-    rate = MEASURED[numerator](Metric(name=numerator), part).value or 0.0
-    return Figure(rate / used.value)
+    return Figure((_rate(Metric(name=numerator), scope).value or 0.0) / used.value)
 
 
-def _latency(metric: Metric, part: Part) -> Figure:
-    name = metric.name
-    parts = [(r.ios, r.latency) for r in part.results if r.latency and r.ios]
+def _wear(metric: Metric, scope: Scope) -> Figure:
+    """Of all runs together; a part of a run has no log of its own."""
+    runs = [getattr(one.record, "wear", None) for one in scope.samples]
+    value = wear_value(metric.name, runs)
+    return Figure(None, value) if isinstance(value, str) else Figure(value)
+
+
+# Latencies.
+
+
+def _latency(metric: Metric, scope: Scope) -> Figure:
+    parts = [(r.ios, r.latency) for r in scope.results if r.latency and r.ios]
     if not parts:
-        some = any(result.ios for result in part.results)
+        some = any(result.ios for result in scope.results)
         return Figure(None, f"no {'latency was measured' if some else 'I/O completed'}")
-    if any(result.ios and not result.latency for result in part.results):
+    if any(result.ios and not result.latency for result in scope.results):
         return Figure(None, "the latency of some I/Os was not measured")
-    if name == "min":
+    if metric.name == "min":
         return Figure(float(min([latency.min_ns for _, latency in parts])))
-    if name == "max":
+    if metric.name == "max":
         return Figure(float(max([latency.max_ns for _, latency in parts])))
     total = sum([ios for ios, _ in parts])
     mean = sum([ios * latency.mean_ns for ios, latency in parts]) / total
-    if name == "mean":
+    if metric.name == "mean":
         return Figure(mean)
     squares = sum(
         ios * (latency.stddev_ns**2 + (latency.mean_ns - mean) ** 2)
@@ -447,78 +392,257 @@ def _latency(metric: Metric, part: Part) -> Figure:
     return Figure(sqrt(squares / total))
 
 
-def _percentile(metric: Metric, part: Part) -> Figure:
-    histogram = merged(metric, part.samples)
-    percent = metric.percent
-    assert percent is not None
+def _percentile(metric: Metric, scope: Scope) -> Figure:
+    percent = percent_of(metric.name) or 0.0
+    if scope.samples and scope.samples[0].detail is NO_DETAIL:
+        return _recorded(percent, scope)
+    histogram = merged(metric, scope.samples)
     if not histogram.total:
-        return _summarised(metric, part)
+        return _summarised(percent, scope)
     if histogram.beyond(percent) < BEYOND:
-        needed = round(BEYOND / (1 - percent / 100))
-        return Figure(None, f"needs {needed:_} I/Os, had {histogram.total:_}")
-    return Figure(_between_extremes(histogram, percent, part))
+        return _few_ios(percent, histogram.total)
+    return Figure(_clamped_ns(metric, histogram, scope))
 
 
-def percentile_ns(metric: Metric, sample: Sample) -> float | None:
-    """The percentile of a metric, however few I/Os lie beyond it; none without any."""
-    histogram = merged(metric, [sample])
-    if metric.percent is None or not histogram.total:
-        return None
-    return _between_extremes(histogram, metric.percent, Part(metric, [sample]))
+def _few_ios(percent: float, ios: int) -> Figure:
+    needed = round(BEYOND / (1 - percent / 100))
+    return Figure(None, f"needs {needed:_} I/Os, had {ios:_}")
 
 
-def _between_extremes(histogram: Histogram, percent: float, part: Part) -> float:
+def _clamped_ns(metric: Metric, histogram: Histogram, scope: Scope) -> float:
     """The middle of a bucket may lie beyond the extremes, which are exact."""
-    found = [r.latency for r in part.results if r.latency]
-    low_ns = min(latency.min_ns for latency in found)
-    high_ns = max(latency.max_ns for latency in found)
-    return clamp(histogram.percentile_ns(percent), low_ns, high_ns)
+    latencies = [result.latency for result in scope.results if result.latency]
+    low_ns = min(latency.min_ns for latency in latencies)
+    high_ns = max(latency.max_ns for latency in latencies)
+    return clamp(histogram.percentile_ns(metric.percent or 0.0), low_ns, high_ns)
 
 
-def _summarised(metric: Metric, part: Part) -> Figure:
+def _recorded(percent: float, scope: Scope) -> Figure:
+    """A percentile that the record of one run has, so that no histogram is read."""
+    single = len(scope.samples) == 1 and percent in PERCENTILES
+    kept = _kept(percent, scope.results) if single else None
+    if kept is None:
+        return UNREAD
+    if not kept.supported:
+        return _few_ios(percent, scope.results[0].ios)
+    return _perhaps_bound(kept)
+
+
+def _summarised(percent: float, scope: Scope) -> Figure:
     """A percentile as the record has it, of a run without a histogram."""
-    found = [result.latency for result in part.results if result.latency]
-    all_of = [p for s in part.samples for p in s.record.directions.values()]
-    has_any = any(one.latency and one.latency.percentiles for one in all_of)
-    if not found or not has_any:
+    runs = [d for one in scope.samples for d in one.record.directions.values()]
+    has_any = any(one.latency and one.latency.percentiles for one in runs)
+    if not has_any or not any(one.latency for one in scope.results):
         return Figure(None, "no latency was counted")
-    same = [p for one in found for p in one.percentiles if p.percent == metric.percent]
-    if len(found) > 1 or not same:
+    kept = _kept(percent, scope.results)
+    if kept is None:
         return Figure(None, "only a summary is known, and no histogram")
-    (percentile,) = same
-    if not percentile.supported:
+    if not kept.supported:
         return Figure(None, "too few I/Os lie beyond it")
-    if percentile.is_bound:
-        return bound_of(percentile)
-    return Figure(percentile.latency_ns)
+    return _perhaps_bound(kept)
 
 
-def bound_of(percentile: Percentile) -> Figure:
-    """The figure of a percentile of which only a lower bound is known."""
-    least_ns = percentile.latency_ns
-    return Figure(None, f"at least {latency_text(least_ns)}", least_ns)
+def _kept(percent: float, results: Sequence[DirectionResult]) -> Percentile | None:
+    """A percentile of the only result with latencies."""
+    latencies = [result.latency for result in results if result.latency]
+    for kept in latencies[0].percentiles if len(latencies) == 1 else ():
+        if kept.percent == percent:
+            return kept
+    return None
+
+
+def _perhaps_bound(kept: Percentile) -> Figure:
+    if not kept.is_bound:
+        return Figure(kept.latency_ns)
+    return Figure(None, f"at least {latency_text(kept.latency_ns)}", kept.latency_ns)
 
 
 def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
-    """The sum of the histograms in a metric's scope; of reads and writes if it names
-    no direction."""
+    """The histograms in a metric's scope, added; of reads and writes if it names no
+    direction."""
+    wanted = (metric.direction,) if metric.direction else READ_WRITE
     return Histogram.merged(
         Histogram.of(stored.bins, stored.bits)
         for sample in samples
         for stored in sample.detail.histograms
         if metric.stream in (None, stored.stream)
         and stored.phase == (metric.phase or "")
-        and _in_scope(stored.direction, metric.direction)
+        and stored.direction in wanted
     )
 
 
-def _in_scope(direction: str, wanted: str | None) -> bool:
-    return direction == wanted if wanted else direction in READ_WRITE
+# The series: what an event of the lab cost, and how a volume was throttled.
+
+LEAST_HELD = 5
+"""So many intervals the metric has to stay within its bound, or for the stated time."""
+MOST_OUTSIDE = 0.2
+"""A level of which more is outside of the bound before any event tells nothing."""
+IOPS = Metric(name="iops")
 
 
-MEASURED: dict[str, Callable[[Metric, Part], Figure]] = {
-    "iops": _iops,
-    "bandwidth": _bandwidth,
+def _recovery(metric: Metric, scope: Scope) -> Figure:
+    """The longest time from an event until the metric stays near its level.
+
+    It has to stay there until the event's command has ended, which may act late. The
+    level is the median of the intervals before the first event. As large a share
+    as was outside of the bound then may be so afterwards: that is its noise.
+    """
+    asked = metric.recovery or Recovery()
+    times = [time for one in scope.samples for time in _recoveries(asked, one)]
+    unknown = [time for time in times if time.value is None]
+    longest = unknown or times or [NOTHING]
+    return max(longest, key=lambda time: time.value or time.at_least or 0.0)
+
+
+def _recoveries(asked: Recovery, sample: Sample) -> Iterator[Figure]:
+    """From each event of a run, or why that tells nothing."""
+    series, events = sample.detail.series, _events(sample)
+    before, why = _before(series, events)
+    if why:
+        yield Figure(None, why)
+        return
+    of = Metric(name=asked.of)
+    known = [value for one in before if (value := value_at(of, one)) is not None]
+    bound = median(known or [0.0]) * asked.to_percent / 100
+
+    def is_near(interval: Interval) -> bool:
+        value = value_at(of, interval)
+        if value is None:
+            return False
+        return value <= bound if of.unit == "ns" else value >= bound
+
+    outside = fmean(not is_near(one) for one in before)
+    if outside > MOST_OUTSIDE:
+        share = f"{outside:.0%} of the intervals before the event"
+        yield Figure(None, f"{share} were not within {asked.to_percent:g} %")
+        return
+    for event in events:
+        after = [one for one in series if one.t_s > event.start_s]
+        yield _recovered(asked, event, after, [*map(is_near, after)], outside)
+
+
+def _recovered(
+    asked: Recovery,
+    event: EventMade,
+    after: Sequence[Interval],
+    near: Sequence[bool],
+    outside: float,
+) -> Figure:
+    """From one event until the intervals after it stay `near`, but for a share."""
+    if not after:
+        return Figure(None, "the run ended with the event")
+    length_s = median([one.length_s for one in after])
+    count = max(LEAST_HELD, ceil(asked.held_ns / SECOND_NS / length_s - 1e-6))
+    places = range(len(near) - count + 1)
+    leaves = [near[at : at + count].count(False) > outside * count for at in places]
+    acting = sum(one.t_s - one.length_s < event.end_s for one in after)
+    begin = max(
+        (at for at in places if leaves[at] and at + count <= acting), default=-1
+    )
+    for at in places[begin + 1 :]:
+        if near[at] and not leaves[at]:
+            took_s = after[at].t_s - after[at].length_s - event.start_s
+            return Figure(max(0.0, took_s) * SECOND_NS)
+    away_s = [one.t_s for one, is_near in zip(after, near, strict=True) if not is_near]
+    least_s = max(0.0, away_s[-1] - event.start_s) if away_s else 0.0
+    of = f"{asked.of} did not stay within {asked.to_percent:g} %"
+    return Figure(None, f"{of} until the run's end", least_s * SECOND_NS)
+
+
+def _events(sample: Sample) -> tuple[EventMade, ...]:
+    return getattr(sample.record, "events", ())
+
+
+def _before(
+    series: Sequence[Interval], events: Sequence[EventMade]
+) -> tuple[list[Interval], str]:
+    """The intervals before the first event, or why they tell no level."""
+    if not events:
+        return [], "the run had no event"
+    before = [one for one in series if one.t_s <= min(e.start_s for e in events)]
+    if len(before) < LEAST_BEFORE:
+        text = f"needs {LEAST_BEFORE} intervals before the event, had {len(before)}"
+        return [], text
+    return before, ""
+
+
+def _lost_work(_: Metric, scope: Scope) -> Figure:
+    """I/Os that all runs together did not do since their first events, at the rate
+    before them. What an open loop catches up later is done."""
+    lost = 0.0
+    for sample in scope.samples:
+        series = sample.detail.series
+        before, why = _before(series, _events(sample))
+        if why:
+            return Figure(None, why)
+        rate = fmean(value_at(IOPS, one) or 0.0 for one in before)
+        after = series[len(before) :]
+        due = rate * sum(one.length_s for one in after)
+        done = sum((value_at(IOPS, one) or 0.0) * one.length_s for one in after)
+        lost += max(0, round(due - done))
+    return Figure(lost) if scope.samples else NOTHING
+
+
+SURE = 3.0
+"""A burst of fewer standard errors than this is none."""
+OFF = 0.1
+"""A first interval further from the others' median still belongs to the burst."""
+
+
+def _throttled(metric: Metric, scope: Scope) -> Figure:
+    """What the last run sustained, or its burst beyond that.
+
+    A bucket of tokens is full at first. Until it is empty the volume does as much as it
+    can, and then as much as flows in: all that was done is a line over time, whose
+    slope is the limit, and which began at the size of the burst.
+    """
+    if not scope.samples:
+        return NOTHING
+    of_bytes = metric.name in ("sustained_bandwidth", "burst_bytes")
+    rates, lengths_s = rates_of(
+        Metric(name="bandwidth" if of_bytes else "iops"),
+        scope.samples[-1].detail.series,
+    )
+    begin = _level_begin(rates)
+    last = rates[begin:]
+    if len(last) < LEAST:
+        text = f"its last level has {len(last)} intervals, needs {LEAST}"
+        return Figure(None, text)
+    amounts = [*map(mul, rates, lengths_s)]
+    per_s = sum(amounts[begin:]) / sum(lengths_s[begin:])
+    idle = int(rates[0] < per_s)  # a full bucket waits
+    burst = sum(amounts[idle:]) - per_s * sum(lengths_s[idle:])
+    error = sum(lengths_s) * pstdev(last) / sqrt(len(last))
+    if burst < -SURE * error:
+        return Figure(None, "the rate rose during the run")
+    if metric.name.startswith("sustained"):
+        return Figure(per_s)
+    return Figure(float(round(burst)) if burst > SURE * error else 0.0)
+
+
+def rates_of(
+    metric: Metric, series: Sequence[Interval]
+) -> tuple[list[float], list[float]]:
+    """The rates and lengths of the intervals but the last, which may be cut short."""
+    intervals = [one for one in series if one.length_s][:-1]
+    rates = [value_at(metric, one) or 0.0 for one in intervals]
+    return rates, [one.length_s for one in intervals]
+
+
+def _level_begin(rates: Sequence[float]) -> int:
+    """Where the last level begins: after the interval in which the rate changed, and
+    after a burst that is too short to be a level."""
+    begin = (changes([*rates]) or [0])[-1] + 1
+    usual = median(rates[begin:] or [0.0])
+    scatter = median([abs(rate - usual) for rate in rates[begin:]] or [0.0])
+    far = max(OFF * usual, 2 * SURE * scatter)
+    while begin < len(rates) and abs(rates[begin] - usual) > far:
+        begin += 1
+    return begin
+
+
+COMPUTED: dict[str, Callable[[Metric, Scope], Figure]] = {
+    **dict.fromkeys(("iops", "bandwidth"), _rate),
     **dict.fromkeys(("mean", "min", "max", "stddev"), _latency),
     "errors": _errors,
     "verified": _verified,
@@ -533,4 +657,4 @@ MEASURED: dict[str, Callable[[Metric, Part], Figure]] = {
     **dict.fromkeys(SURVIVAL, _survival),
     **dict.fromkeys(RATIO_METRICS, _ratio),
 }
-"""How each metric is computed; what is not in it is a percentile."""
+"""How each metric is computed over runs; what is not in it is a percentile."""

@@ -1,4 +1,4 @@
-"""What one cell does over time: what it sustains, its spread, its worst interval.
+"""What a cell does over time: what it sustains, its spread, its worst interval.
 
 A run whose rate changes within it is told by what it does at last: a headline, a figure
 that is asked for by name, and an expectation all take `stated`.
@@ -7,25 +7,24 @@ that is asked for by name, and an expectation all take `stated`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from math import sqrt
 from statistics import fmean, median, pstdev
 
 from msgspec import Struct
 
-from ioplan.core.units import digits, time_text
+from ioplan.core.units import digits, iops_text, time_text
 from ioplan.language.metric import RATES, Metric
 from ioplan.planner.seek.batch_means import MIN_BATCHES, variance_of_sum
 from ioplan.records.record import Interval, RunRecord, Steady
 from ioplan.results.measure.interval import in_series, value_at
 from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.measure.levels import LEAST_BEFORE, levels
-from ioplan.results.measure.metrics import Figure, Sample, figure
+from ioplan.results.measure.levels import LEAST, LEAST_BEFORE, changes, levels
+from ioplan.results.measure.metrics import IOPS, Figure, Sample, figure, rates_of
 from ioplan.results.measure.stretches import Stretch
 from ioplan.workload import SYNCS
 
-LEAST = 5
-"""With fewer intervals none is the worst."""
+LEAST_FOR_WORST = 5
 LEAST_FOR_SPREAD = 20
 SHORT = 0.25
 """A last interval of less than this share of the usual one says little."""
@@ -68,7 +67,7 @@ class OverTime(Struct, frozen=True, dict=True):
     @property
     def worst(self) -> float | None:
         """The lowest rate; None of a handful of intervals."""
-        return min(self.values) if len(self.values) >= LEAST else None
+        return min(self.values) if len(self.values) >= LEAST_FOR_WORST else None
 
     @property
     def interval(self) -> str:
@@ -81,13 +80,12 @@ class OverTime(Struct, frozen=True, dict=True):
     @cached_property
     def levels(self) -> list[list[float]]:
         """The values, apart where their mean changes for good."""
-        return levels(self.values) if not self.is_steered else [self.values]
+        return [self.values] if self.is_steered else levels(self.values)
 
     @property
     def sustained(self) -> list[float]:
         """What it does at last, without the interval in which it became that."""
-        last = self.levels[-1]
-        return last[1:] if len(self.levels) > 1 else last
+        return self.levels[-1][len(self.levels) > 1 :]
 
     @property
     def burst(self) -> Burst | None:
@@ -111,25 +109,21 @@ class OverTime(Struct, frozen=True, dict=True):
         """What was written until a change, which falls into an interval beside it."""
         edge = self.values[cut - 1 : cut + 1] if before != after else []
         shares = ((value - after) / (before - after) for value in edge)
-        share = sum(min(1.0, max(0.0, one)) for one in shares)
+        share = sum(min(1.0, max(0.0, value)) for value in shares)
         written = self.written_bytes[: cut - 1]
         return sum(written) + share * (fmean(written) if written else 0.0)
 
     @property
     def last_fall(self) -> list[float]:
         """The end of it, where the rate fell too late to tell what it sustains."""
-        values, most = self.values, len(self.values)
+        values = self.values
         least = 1 if len(values) < MIN_BATCHES + LEAST_BEFORE else LEAST_BEFORE
         if self.is_steered or self.burst:
             return []
-        ends = (values[-count:] for count in range(least, most))
-        before = (values[:-count] for count in range(least, most))
-        fallen = (
-            end
-            for end, start in zip(ends, before, strict=True)
-            if max(end) < FALL * min(start)
-        )
-        return next(fallen, [])
+        for count in range(least, len(values)):
+            if max(values[-count:]) < FALL * min(values[:-count]):
+                return values[-count:]
+        return []
 
     @property
     def falls(self) -> bool:
@@ -141,8 +135,7 @@ class OverTime(Struct, frozen=True, dict=True):
     def spread_percent(self) -> float | None:
         """The standard deviation of the population, of its mean."""
         values = self.sustained
-        mean = fmean(values) if values else 0.0
-        if len(values) < LEAST_FOR_SPREAD or not mean:
+        if len(values) < LEAST_FOR_SPREAD or not (mean := fmean(values)):
             return None
         return 100 * pstdev(values) / mean
 
@@ -157,18 +150,18 @@ class OverTime(Struct, frozen=True, dict=True):
 
 def over_time(metric: Metric, samples: Sequence[Sample]) -> OverTime:
     """The intervals of the runs that count; not what the end of a run has cut short."""
-    values, lengths_s, written = [], [], []
-    for _, detail in samples:
-        series = detail.series
-        for interval in series[:-1] if is_cut_short(series) else series:
-            value = value_at(metric, interval) if in_series(metric) else None
-            if value is not None:
-                values.append(value)
-                lengths_s.append(interval.length_s)
-                written.append(interval.bytes.get("write", 0))
-    length_s = median(lengths_s) if lengths_s else 0.0
-    records = [one.record for one in samples if isinstance(one.record, RunRecord)]
-    return OverTime(values, length_s, is_steered(records), written)
+    intervals = [
+        (value, interval)
+        for _, detail in (samples if in_series(metric) else ())
+        for interval in detail.series[: -1 if is_cut_short(detail.series) else None]
+        if (value := value_at(metric, interval)) is not None
+    ]
+    return OverTime(
+        [value for value, _ in intervals],
+        median([one.length_s for _, one in intervals] or [0.0]),
+        is_steered([r for r, _ in samples if isinstance(r, RunRecord)]),
+        [one.bytes.get("write", 0) for _, one in intervals],
+    )
 
 
 def is_cut_short(series: Sequence[Interval]) -> bool:
@@ -182,22 +175,19 @@ def is_steered(records: Sequence[RunRecord]) -> bool:
 
     A trace has its own rate, and an event of the lab does what the plan asks for.
     """
-    last = records[-1] if records else None
-    return (
-        last is None
-        or len(records) > 1
-        or bool(last.events)
-        or any(
-            (one.rate and one.rate.changes)
-            or (one.replay and one.pace != "fast")
-            or one.starts_ns
-            or one.ends_ns
-            for one in last.asked.workload.streams
-        )
+    if len(records) != 1:
+        return True
+    (record,) = records
+    return bool(record.events) or any(
+        (stream.rate and stream.rate.changes)
+        or (stream.replay and stream.pace != "fast")
+        or stream.starts_ns
+        or stream.ends_ns
+        for stream in record.asked.workload.streams
     )
 
 
-# What is told of a cell.
+# What is stated of a cell.
 
 STEADY = "the mean of the {} values of the {} window"
 SUSTAINED = "the mean of the last {} intervals, after the rate has changed"
@@ -227,15 +217,14 @@ class Stated(Struct, frozen=True):
             return None
         count = len(over.last_fall or over.sustained)
         record, detail = samples[-1]
-        asked = getattr(record, "asked", None)
         slices = [*IntervalCounts(detail.intervals)]
         if is_cut_short(detail.series):
             del slices[len(detail.series) - 1 :]
         if len(slices) < count:
             return Figure(None, "no interval tells it")
-        return Stretch(slices[-count:], asked.job.streams if asked else ()).figure(
-            metric
-        )
+        asked = getattr(record, "asked", None)
+        end = Stretch(slices[-count:], asked.job.streams if asked else ())
+        return end.figure(metric)
 
 
 def stated(
@@ -247,32 +236,31 @@ def stated(
     """The metric over the runs of one cell: of a rate the steady window's or what it
     sustains. `known` is that over all of their time, where it is known; `rates` gives
     what a rate did in their intervals, where that has been read already."""
-    found = known or figure(metric, samples)
-    rates = rates or partial(over_time, samples=samples)
-    if found.value is None or not _is_of_all_time(metric, samples):
-        return Stated(found)
+    value = known or figure(metric, samples)
+    rates = rates or (lambda rate: over_time(rate, samples))
+    if value.value is None or not _is_of_all_time(metric, samples):
+        return Stated(value)
     if metric.name not in RATES or not in_series(metric):
         direction = None if metric.direction in SYNCS else metric.direction
-        return Stated(found, rates(Metric(name="iops", direction=direction)))
+        return Stated(value, rates(Metric(name="iops", direction=direction)))
     over = rates(metric)
     if steady := _steady_of(metric, samples):
-        value = Figure(steady.mean)
         word = "settled" if steady.limits else "steady"
         text = STEADY.format(steady.window, word)
         text += f": {steady.evidence}" * bool(steady.evidence)
-        return Stated(value, over, text, steady)
+        return Stated(Figure(steady.mean), over, text, steady)
     if over.burst:
-        value = Figure(fmean(over.sustained))
-        return Stated(value, over, SUSTAINED.format(len(over.sustained)))
-    return Stated(found, over)
+        text = SUSTAINED.format(len(over.sustained))
+        return Stated(Figure(fmean(over.sustained)), over, text)
+    return Stated(value, over)
 
 
 def _is_of_all_time(metric: Metric, samples: Sequence[Sample]) -> bool:
     """Whether it is a rate or a latency over the whole of each run."""
     is_part = metric.sought or metric.phase or metric.by_interval
-    is_flow = metric.name in RATES or metric.name in LATENCIES or metric.percent
-    found = getattr(samples[-1].record, "found", None) if samples else None
-    return bool(samples and is_flow and not is_part and not found)
+    is_flow = metric.name in (*RATES, *LATENCIES) or metric.percent
+    sought = samples and getattr(samples[-1].record, "found", None)
+    return bool(samples and is_flow and not is_part and not sought)
 
 
 def _steady_of(metric: Metric, samples: Sequence[Sample]) -> Steady | None:
@@ -280,3 +268,30 @@ def _steady_of(metric: Metric, samples: Sequence[Sample]) -> Steady | None:
     steady: Steady | None = getattr(samples[-1].record, "steady", None)
     tracked = steady and steady.reached and steady.metric == str(metric)
     return steady if tracked else None
+
+
+# Bursts that were spent unasked.
+
+SPENT = 0.8
+"""A last level above this share of the one before is no limit that was reached."""
+FLAT = 0.02
+"""A bucket's refill scatters less; what heat or a busy neighbour leaves, more."""
+
+
+def spent(series: Sequence[Interval]) -> str:
+    """That reads fell to a level that looks like a volume's limit; empty if not."""
+    rates, _ = rates_of(IOPS, series)
+    cut = (changes(rates) or [0])[-1]
+    before, last = rates[:cut], rates[cut + 1 :]
+    if not before or len(last) < LEAST or not (usual := median(last)):
+        return ""
+    off = median(abs(rate - usual) for rate in last)  # what comes late is caught up
+    if usual > SPENT * fmean(before) or off > FLAT * usual:
+        return ""
+    first = [one for one in series if one.length_s][cut]
+    return (
+        f"reads fell from {iops_text(fmean(before))} to {iops_text(usual)} IOPS at "
+        f"{time_text(first.t_s - first.length_s)}, and stayed there: if this is a "
+        "throttled volume, its burst credits are used up, and what ran before is not "
+        "what it sustains; the suite cloud/limits tells"
+    )

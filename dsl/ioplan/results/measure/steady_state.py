@@ -1,31 +1,29 @@
-"""Steady state, as SNIA's Performance Test Specification (PTS 2.0) defines it.
+"""Whether the values of a run or of rounds are steady, or known well enough.
 
-Over the last `window` values: (largest - smallest) / mean is within the range
-limit, and the least-squares line rises or falls over the whole window by no more
-than the slope limit: |slope| x (window - 1) / mean. The slope of one step is not
-what is limited.
+Steady state is as SNIA's Performance Test Specification (PTS 2.0) defines it: over the
+last `window` values (largest - smallest) / mean is within the range limit, and the
+least-squares line rises or falls over the whole window by no more than the slope limit:
+|slope| x (window - 1) / mean. The slope of one step is not what is limited.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from math import hypot, sqrt
 from statistics import fmean, pstdev
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from msgspec import Struct
-
+from ioplan.core.statistics.student_t import quantile
 from ioplan.core.units import digits
 from ioplan.drive_needs import Standing, but_lacking
-from ioplan.job import SECOND_NS, Job, Progress, Wear
-from ioplan.language.plan import SteadyRule
-from ioplan.planner.jobs import pass_bytes
-from ioplan.records.record import DirectionResult, DriveState, Steady, StreamResult
-from ioplan.records.telemetry import Telemetry
+from ioplan.job import Progress, Wear
+from ioplan.language.metric import Metric
+from ioplan.language.plan import SteadyRule, Within
+from ioplan.records.record import Decided, DriveState, Steady
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.metrics import Figure, Sample, figure
-from ioplan.results.measure.wear import StatedSpare, wear_since, wear_value
-from ioplan.workload import Direction
+from ioplan.results.measure.wear import StatedSpare, wear_since
 
 PLATEAU = 1.02
 """A drive with erased blocks left does not amplify: that is flat, and not steady."""
@@ -38,6 +36,7 @@ RISES = 1.03
 HALF_A_PASS = 0.5
 A_QUARTER_PASS = 0.25
 """A window's amplification varies by some percent: blocks are erased whole."""
+WAF = Metric(name="waf")
 
 
 def least_squares_slope(values: Sequence[float]) -> float:
@@ -48,19 +47,33 @@ def least_squares_slope(values: Sequence[float]) -> float:
     return above / sum((i - middle) ** 2 for i in range(n))
 
 
+def _line(values: Sequence[float]) -> tuple[float, float, float]:
+    """The mean, the slope, and by how many percent of the mean the line changes."""
+    mean = sum(values) / len(values) if values else 0.0
+    slope = least_squares_slope(values) if len(values) > 1 else 0.0
+    return mean, slope, abs(slope) * (len(values) - 1) / mean * 100 if mean else 0.0
+
+
 def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
     """Assess the last values; `why` says what is missing."""
     last = figures[-rule.window :]
-    window = tuple(one.value or 0.0 for one in last)
-    mean = sum(window) / len(window) if window else 0.0
-    slope = least_squares_slope(window) if len(window) > 1 else 0.0
-    range_percent, slope_percent = _figures(window, mean, slope)
+    values = tuple(one.value or 0.0 for one in last)
+    mean, slope, slope_percent = _line(values)
+    range_percent = (max(values) - min(values)) / mean * 100 if mean else 0.0
     why = next((one.why for one in last if one.value is None), "")
-    why = why or _why(rule, len(window), mean, range_percent, slope_percent)
+    missing = []
+    if range_percent > rule.range_percent + TOLERANCE:
+        missing.append(f"range {range_percent:.1f} % > {rule.range_percent:g} %")
+    if slope_percent > rule.slope_percent + TOLERANCE:
+        missing.append(f"slope {slope_percent:.1f} % > {rule.slope_percent:g} %")
+    if not why and len(values) < rule.window:
+        why = f"{len(values)} of {rule.window} values so far"
+    elif not why:
+        why = ", ".join(missing) if mean else f"{rule.metric} is 0"
     return Steady(
         metric=str(rule.metric),
         unit=rule.metric.unit,
-        values=window,
+        values=values,
         mean=mean,
         slope=slope,
         range_percent=range_percent,
@@ -73,90 +86,38 @@ def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
     )
 
 
-def borne(found: Steady, state: Standing | DriveState) -> Steady:
+def borne(steady: Steady, state: Standing | DriveState) -> Steady:
     """The assessment, steady only where the drive's state can bear it."""
-    changed = {"evidence": state.evidence, "settled": found.reached}
-    if found.reached and state.lacks:
-        why = settled_text(found) + but_lacking(state.lacks)
-        changed |= {"reached": False, "why": why}
-    elif found.reached:
-        changed["limits"] = state.limits
-    return found.model_copy(update=changed)
+    change = {"evidence": state.evidence, "settled": steady.reached}
+    if steady.reached and state.lacks:
+        within = f"{max(steady.range_percent, 0.1):.1f} %"
+        settled = f"settled within {within} over {len(steady.values)} values"
+        change |= {"reached": False, "why": settled + but_lacking(state.lacks)}
+    elif steady.reached:
+        change["limits"] = state.limits
+    return steady.model_copy(update=change)
 
 
-def settled_text(steady: Steady) -> str:
-    """`settled within 1.0 % over 5 values`."""
-    within = f"{max(steady.range_percent, 0.1):.1f} %"
-    return f"settled within {within} over {len(steady.values)} values"
-
-
-def _figures(window: Sequence[float], mean: float, slope: float) -> tuple[float, float]:
-    if len(window) < 2 or not mean:
-        return 0.0, 0.0
-    spread = (max(window) - min(window)) / mean * 100
-    excursion = abs(slope) * (len(window) - 1) / mean * 100
-    return spread, excursion
-
-
-def _why(
-    rule: SteadyRule, n: int, mean: float, range_percent: float, slope_percent: float
-) -> str:
-    if n < rule.window:
-        return f"{n} of {rule.window} values so far"
-    if not mean:
-        return f"{rule.metric} is 0"
-    missing = []
-    if range_percent > rule.range_percent + TOLERANCE:
-        missing.append(f"range {range_percent:.1f} % > {rule.range_percent:g} %")
-    if slope_percent > rule.slope_percent + TOLERANCE:
-        missing.append(f"slope {slope_percent:.1f} % > {rule.slope_percent:g} %")
-    return ", ".join(missing)
-
+# Runs that go on until they are steady.
 
 WearMeter = Callable[[Progress], Wear | None]
 """What was written in the run so far, if the drive or its log tells."""
-
-
 StandingOf = Callable[[float | None, bool], Standing]
 """What the account of the drive's state says now, with its write amplification, and
 whether that is the one of its spare."""
+Unit = Literal["ns", "bytes"]
+Every = tuple[int, Unit]
+"""How long a window is: so many ns, or until so many bytes were moved."""
 
 
-def steady_watch(
-    rule: SteadyRule | None,
-    every: Every | None,
-    job: Job,
-    on_assessment: Callable[[Steady, int], None],
-    meter: WearMeter | None = None,
-    stated: StatedSpare | None = None,
-    standing: StandingOf | None = None,
-) -> SteadyWatch | None:
-    """The watch of a run that goes on until it is steady; None for any other."""
-    if not rule or not every:
-        return None
-    windows = Windows(*every, meter=meter)
-    stated = stated if rule.metric.name == "waf" else None
-    of_job = pass_bytes(job), stated, standing
-    return SteadyWatch(rule, windows, on_assessment, *of_job)
+class Window(Measurement):
+    """A part of a run, with what the drive wrote in it."""
 
+    written: Wear | None = None
 
-class Part(Struct, frozen=True):
-    """A part of a run, with what a metric needs."""
-
-    run_s: float
-    total: DirectionResult
-    directions: dict[Direction, DirectionResult]
-    streams: tuple[StreamResult, ...]
-    cpu_percent: float | None = None
-    telemetry: Telemetry | None = None
-    wear: Wear | None = None
-
-
-class Every(NamedTuple):
-    """How long a window is: so many ns, or until so many bytes were moved."""
-
-    amount: int
-    of: Literal["ns", "bytes"] = "ns"
+    @property
+    def wear(self) -> Wear | None:
+        return self.written
 
 
 class Windows:
@@ -167,44 +128,30 @@ class Windows:
     """
 
     def __init__(
-        self,
-        every: int,
-        of: Literal["ns", "bytes"] = "ns",
-        meter: WearMeter | None = None,
+        self, every: int, of: Unit = "ns", meter: WearMeter | None = None
     ) -> None:
         self.every, self.of, self.meter = every, of, meter
         self.worn: Wear | None = None
-        self.wear: Wear | None = None
         self._start()
 
     def _start(self) -> None:
-        self.window, self.window_ns, self.amount = Measurement(), 0, 0
+        self.window, self.window_ns, self.amount = Window(), 0, 0
 
     def add(self, progress: Progress) -> Sample | None:
         """Take an interval; the window that has ended with it."""
         if progress.warmup:
             return None
-        self.window.add(progress)
+        window = self.window
+        window.add(progress)
         self.window_ns += progress.interval_ns
         more = progress.interval_ns if self.of == "ns" else _moved_bytes(progress)
         self.amount += more
         if self.amount + more // 2 < self.every:
             return None
-        found, part = self.window, self._part(progress)
-        self._start()
-        return Sample(part, found.detail)
-
-    def _part(self, progress: Progress) -> Part:
-        window, run_s = self.window, self.window_ns / SECOND_NS
         before, self.worn = self.worn, self.meter(progress) if self.meter else None
-        self.wear = wear_since(before, self.worn)
-        return Part(
-            run_s,
-            window.total,
-            window.directions,
-            window.streams,
-            wear=self.wear,
-        )
+        window.run_ns, window.written = self.window_ns, wear_since(before, self.worn)
+        self._start()
+        return Sample(window, window.detail)
 
 
 def _moved_bytes(progress: Progress) -> int:
@@ -227,69 +174,68 @@ class SteadyWatch:
         stated: StatedSpare | None = None,
         standing: StandingOf | None = None,
     ) -> None:
-        self.standing = standing
+        self.rule, self.windows, self.on_assessment = rule, windows, on_assessment
+        self.stated = stated if rule.metric.name == "waf" else None
+        self.standing, self.pass_bytes, self.moved_bytes = standing, pass_bytes, 0
         self.wafs: list[tuple[float, float]] = []
-        self.rule, self.on_assessment, self.stated = rule, on_assessment, stated
-        self.pass_bytes, self.moved_bytes = pass_bytes, 0
-        self.windows = windows
         self.values: list[Figure] = []
         self.last = assess(rule, ())
 
     def add(self, progress: Progress) -> bool:
         """Take an interval; True once the values are steady."""
-        window = self.windows.add(progress)
-        if window is None:
-            return False
-        self.last = self._borne(self._assessed(window))
-        self.on_assessment(self.last, len(self.values))
-        return self.last.reached
+        if window := self.windows.add(progress):
+            self.last = self._borne(self._assessed(window), window)
+            self.on_assessment(self.last, len(self.values))
+            return self.last.reached
+        return False
 
-    def _borne(self, found: Steady) -> Steady:
-        """The assessment against the drive's state, and how its amplification goes."""
-        waf = wear_value("waf", [self.windows.wear])
-        known = waf if isinstance(waf, float) else None
-        passes = self.moved_bytes / self.pass_bytes
-        if known is not None:
-            self.wafs.append((passes, known))
-        fits = self.stated is not None and found.reached
-        if found.reached and not fits and known and known > PLATEAU:
-            why = _rise(self.wafs)
-            fits = not why
-            found = found.model_copy(update={"reached": fits, "why": why or found.why})
-        if not self.standing:
-            return found
-        return borne(found, self.standing(known, fits))
+    @property
+    def passes(self) -> float:
+        return self.moved_bytes / self.pass_bytes
 
     def _assessed(self, window: Sample) -> Steady:
         """The assessment with the window that has ended."""
-        passes = self.moved_bytes / self.pass_bytes
+        begin = self.passes
         self.moved_bytes += sum(one.bytes for one in window.record.directions.values())
-        if passes >= self.rule.least_passes:
-            found = figure(self.rule.metric, [window])
-            if not (self.stated and passes >= ENOUGH_PASSES):
-                found = _collecting(self.rule.metric.name, found)
-            self.values.append(found)
-            if self.stated and found.value is None:
-                done = self.moved_bytes / self.pass_bytes - passes
-                self.stated.uncollected(100 * done)
-            return self._fitting(assess(self.rule, self.values))
-        why = f"{passes:.2g} of at least {self.rule.least_passes:g} passes so far"
-        return assess(self.rule, ()).model_copy(update={"why": why})
+        if begin < self.rule.least_passes:
+            why = f"{begin:.2g} of at least {self.rule.least_passes:g} passes so far"
+            return assess(self.rule, ()).model_copy(update={"why": why})
+        value = figure(self.rule.metric, [window])
+        if not (self.stated and begin >= ENOUGH_PASSES):
+            value = _collecting(self.rule.metric.name, value)
+        self.values.append(value)
+        if self.stated and value.value is None:
+            self.stated.uncollected(100 * (self.passes - begin))
+        return self._fitting(assess(self.rule, self.values))
 
-    def _fitting(self, found: Steady) -> Steady:
+    def _fitting(self, steady: Steady) -> Steady:
         """Not steady where it is flat at what the spare cannot have.
 
         Where the spare was more than the shaped write knew, a whole pass must follow. A
         drive that does not amplify even then is written in place: it has no garbage.
         """
-        if not self.stated or not found.reached or found.mean <= PLATEAU:
-            return found
-        passes, why = self.moved_bytes / self.pass_bytes, self.stated.misfit(found.mean)
-        if self.stated.is_least and passes >= ENOUGH_PASSES:
-            return found
-        if self.stated.has_grown and not why:
+        stated, passes = self.stated, self.passes
+        if not stated or not steady.reached or steady.mean <= PLATEAU:
+            return steady
+        why = stated.misfit(steady.mean)
+        if stated.is_least and passes >= ENOUGH_PASSES:
+            return steady
+        if stated.has_grown and not why:
             why = f"{passes:.2g} of {ENOUGH_PASSES:g} passes so far"
-        return found.model_copy(update={"reached": not why, "why": why})
+        return steady.model_copy(update={"reached": not why, "why": why})
+
+    def _borne(self, steady: Steady, window: Sample) -> Steady:
+        """The assessment against the drive's state, and how its amplification goes."""
+        waf = figure(WAF, [window]).value
+        if waf is not None:
+            self.wafs.append((self.passes, waf))
+        fits = self.stated is not None and steady.reached
+        if steady.reached and not fits and waf and waf > PLATEAU:
+            why = _rise(self.wafs)
+            fits = not why
+            change = {"reached": fits, "why": why or steady.why}
+            steady = steady.model_copy(update=change)
+        return borne(steady, self.standing(waf, fits)) if self.standing else steady
 
 
 def _rise(wafs: Sequence[tuple[float, float]]) -> str:
@@ -309,8 +255,62 @@ def _rise(wafs: Sequence[tuple[float, float]]) -> str:
     return f"waf still rises: {digits(before)}, then {digits(now)}" if rises else ""
 
 
-def _collecting(metric: str, found: Figure) -> Figure:
+def _collecting(metric: str, waf: Figure) -> Figure:
     """The write amplification of a drive that collects garbage, else none."""
-    if metric != "waf" or found.value is None or found.value > PLATEAU:
-        return found
-    return Figure(None, f"waf is {found.value:.2f}: no garbage is collected yet")
+    if metric != "waf" or waf.value is None or waf.value > PLATEAU:
+        return waf
+    return Figure(None, f"waf is {waf.value:.2f}: no garbage is collected yet")
+
+
+# Cells that are repeated until their means are known.
+
+LEAST = 3
+"""The rounds before which nothing is decided."""
+RISK = 0.05
+"""The share of cells that may be decided although their mean is farther off."""
+
+
+def decide(within: Within, figures: Sequence[Figure]) -> Decided:
+    """What is known of a cell's mean by its rounds; `why` says what is not.
+
+    It is looked at after each round from the third on. So that all looks together err
+    in at most 5 % of cells, the k-th has a chance of 5 % / (k (k + 1)) (Bonferroni;
+    Student's t). The first third of the rounds is left out, as a drive may still drift
+    there, and what the others drift counts like uncertainty.
+    """
+    last = figures[-max(LEAST, (2 * len(figures) + 2) // 3) :]
+    values = tuple(one.value or 0.0 for one in last)
+    mean, _, drift = _line(values)
+    why = next((one.why for one in last if one.value is None), "")
+    half = 0.0
+    if len(values) < LEAST or mean <= 0:
+        short = len(values) < LEAST
+        few, drift = f"{len(values)} of {LEAST} values so far", 0.0
+        why = why or (few if short else f"{within.metric} is 0")
+    else:
+        half = _half_width(values, mean, len(figures)) / mean * 100
+        if not why and half + drift > within.percent:
+            why = f"known within {half + drift:.1f} %, not {within.percent:g} %"
+    return Decided(
+        metric=str(within.metric),
+        unit=within.metric.unit,
+        values=values,
+        mean=mean,
+        half_width_percent=half,
+        drift_percent=drift,
+        within_percent=within.percent,
+        reached=not why,
+        why=why,
+    )
+
+
+def _half_width(values: Sequence[float], mean: float, rounds: int) -> float:
+    """Half the width of the mean's confidence interval at this look."""
+    count = len(values)
+    variance = sum((value - mean) ** 2 for value in values) / (count - 1)
+    return _t(rounds - LEAST + 1, count - 1) * sqrt(variance / count)
+
+
+@cache
+def _t(look: int, degrees: int) -> float:
+    return quantile(1 - RISK / (look * (look + 1)) / 2, degrees)

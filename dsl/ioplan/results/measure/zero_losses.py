@@ -20,7 +20,11 @@ BROKEN = (
 )
 """Facts of `verify` that no honest drive has."""
 FLUSHED, WITH_FUA, SEEN = "promised_by_flush", "promised_by_fua", "promised_by_read"
-PROMISES = (FLUSHED, WITH_FUA, SEEN)
+PROMISES = {
+    FLUSHED: "been flushed",
+    WITH_FUA: "been written with FUA",
+    SEEN: "been read after an earlier one",
+}
 """Facts of `verify`: blocks read after a cut of which something had been promised."""
 PROMISED_BY = {
     "lost_flushed": (FLUSHED,),
@@ -29,26 +33,16 @@ PROMISED_BY = {
     "reordered": (FLUSHED, WITH_FUA),
     "overtaken": (FLUSHED, WITH_FUA),
 }
-HAD_BEEN = {
-    FLUSHED: "been flushed",
-    WITH_FUA: "been written with FUA",
-    SEEN: "been read after an earlier one",
-}
 BOUNDED = (*BROKEN, "reordered", "overtaken", "torn_writes")
 CONFIDENCE = 0.95
 
 
-def bound(cuts: int) -> float:
+def bound_text(cuts: int) -> str:
     """The largest share of losses with which so many cuts without one are credible.
 
     1 - 0.05^(1/n): the exact (Clopper-Pearson) upper limit for 0 of n; about 3/n.
     """
-    return float(1 - (1 - CONFIDENCE) ** (1 / cuts))
-
-
-def bound_text(cuts: int) -> str:
-    """`at most 26 %`."""
-    return f"at most {digits(100 * bound(cuts), 2)} %"
+    return f"at most {digits(100 * (1 - (1 - CONFIDENCE) ** (1 / cuts)), 2)} %"
 
 
 def zero_text(metric: Metric, value: float | None, cuts: int) -> str:
@@ -58,21 +52,21 @@ def zero_text(metric: Metric, value: float | None, cuts: int) -> str:
     return f"0 in {counted(cuts, 'cut')}: {bound_text(cuts)} with 95 % confidence"
 
 
-def shows(name: str, found: Any) -> bool:
+def shows(name: str, facts: Any) -> bool:
     """Whether a run's fact `verify` says something of this promise."""
-    if not isinstance(found, dict) or not any(map(found.get, SURVIVAL)):
+    if not isinstance(facts, dict) or not any(map(facts.get, SURVIVAL)):
         return False
-    return name not in PROMISED_BY or any(map(found.get, (*PROMISED_BY[name], name)))
+    return name not in PROMISED_BY or any(map(facts.get, (*PROMISED_BY[name], name)))
 
 
-def nothing_shown(name: str, found: Iterable[Any]) -> str:
+def nothing_shown(name: str, runs: Iterable[Any]) -> str:
     """Why runs say nothing of a promise; empty if one does."""
-    found = list(found)
-    if any(shows(name, one) for one in found):
+    runs = list(runs)
+    if any(shows(name, facts) for facts in runs):
         return ""
-    if not any(shows("", one) for one in found):
+    if not any(shows("", facts) for facts in runs):
         return "no block was judged after a power cut"
-    had = " or ".join(HAD_BEEN[one] for one in PROMISED_BY[name])
+    had = " or ".join(PROMISES[promise] for promise in PROMISED_BY[name])
     return f"no block that was read after a power cut had {had}"
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from ioplan.core.units import bandwidth_text, bytes_text, digits, iops_text, time_text
-from ioplan.records.record import Interval, RunRecord
-from ioplan.results.measure.burst import Throttled, throttled
+from ioplan.language.metric import THROTTLED, Metric
+from ioplan.records.record import RunRecord
 from ioplan.results.report.documents import Judged
 from ioplan.results.report.reader import Reader
 
@@ -31,33 +31,30 @@ def credits(
 
 
 def _text(first: RunRecord, second: RunRecord | None, reader: Reader) -> str:
-    series = _series(first, reader)
-    ios, moved = throttled("iops", series), throttled("bandwidth", series)
-    if ios.why or moved.why:
-        return f"no limit was found: {ios.why or moved.why}"
-    limit = f"sustains {iops_text(ios.per_s)} IOPS"
-    limit += f" ({bandwidth_text(moved.per_s)} MB/s)"
-    if not ios.burst:
+    sustained, of_bytes, burst, burst_bytes = (
+        reader.figure(Metric(name=name), [first]) for name in THROTTLED
+    )
+    if sustained.value is None or of_bytes.value is None:
+        return f"no limit was found: {sustained.why or of_bytes.why}"
+    limit = f"sustains {iops_text(sustained.value)} IOPS"
+    limit += f" ({bandwidth_text(of_bytes.value)} MB/s)"
+    if not burst.value:
         return f"{limit}, with no burst before that"
-    size = f"{digits(ios.burst)} I/Os ({bytes_text(round(moved.burst))})"
-    again = _refill(first, second, ios, reader) if second else ""
+    size = f"{digits(burst.value)} I/Os ({bytes_text(round(burst_bytes.value or 0))})"
+    again = _refill(first, second, burst.value, reader) if second else ""
     return f"{limit} after a burst of {size}{again}"
 
 
-def _refill(first: RunRecord, second: RunRecord, ios: Throttled, reader: Reader) -> str:
-    found = throttled("iops", _series(second, reader))
-    if found.why:
-        return f"; the refill is unknown: {found.why}"
+def _refill(first: RunRecord, second: RunRecord, burst: float, reader: Reader) -> str:
+    back = reader.figure(Metric(name="burst"), [second])
+    if back.value is None:
+        return f"; the refill is unknown: {back.why}"
     rest_s = (_moment(second.started_at) - _moment(first.ended_at)).total_seconds()
     rested = f"; after {time_text(rest_s)} without I/O"
-    if found.burst >= FULL * ios.burst:
+    if back.value >= FULL * burst:
         return f"{rested} it was full again: let it rest for less to see its refill"
-    back = f"{digits(found.burst)} I/Os were back"
-    return f"{rested} {back}: {digits(found.burst / rest_s)} a second"
-
-
-def _series(record: RunRecord, reader: Reader) -> list[Interval]:
-    return [interval for interval, _ in reader.series(record)]
+    ios = f"{digits(back.value)} I/Os were back"
+    return f"{rested} {ios}: {digits(back.value / rest_s)} a second"
 
 
 def _moment(text: str) -> datetime:

@@ -8,24 +8,19 @@ from functools import partial
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import OF_SERIES, Metric
 from ioplan.planner.places import NOT_MEASURED
-from ioplan.records.record import (
-    BEYOND,
-    PERCENTILES,
-    Interval,
-    Percentile,
-    RunRecord,
-)
+from ioplan.records.record import Interval, RunRecord
 from ioplan.records.telemetry import TelemetryPoint
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.metrics import (
-    MEASURED,
+    COMPUTED,
     NO_DETAIL,
+    UNREAD,
     Figure,
-    Part,
     Sample,
-    bound_of,
+    Scope,
     figure,
-    figure_of,
+    figure_in,
+    scope_of,
 )
 from ioplan.results.measure.over_time import OverTime, Stated, over_time, stated
 from ioplan.results.store.store import Store
@@ -47,15 +42,15 @@ class Reader:
         decided once, which takes longer than the rest."""
         if not is_plain(metric):
             return lambda run: self.figure(metric, [run])
-        measured = MEASURED[metric.name]
 
-        def found(run: RunRecord) -> Figure:
-            part = Part.of_whole(run)
-            if part.results[0].ios:
-                return measured(metric, part)
-            return self.figure(metric, [run])
+        def of(run: RunRecord) -> Figure:
+            scope = Scope((Sample(run, NO_DETAIL),), (run,), (run.total,), run.run_s)
+            return (
+                compute(metric, scope) if run.total.ios else self.figure(metric, [run])
+            )
 
-        return found
+        compute = COMPUTED[metric.name]
+        return of
 
     def figures(
         self, metrics: Sequence[Metric], records: Sequence[RunRecord]
@@ -64,26 +59,26 @@ class Reader:
         if not records:
             return [Figure(None, NOT_MEASURED)] * len(metrics)
         measured = [one for one in records if _has_io(one)]
-        part = Part(metrics[0], [Sample(r, NO_DETAIL) for r in measured or records])
+        bare = [Sample(one, NO_DETAIL) for one in measured or records]
+        scope = scope_of(metrics[0], bare)
         return [
-            self._figure(metric, measured, part)
+            self._figure(metric, measured, scope)
             if measured or metric.name == "errors"
             else _unmeasured(records[-1], metric)
             for metric in metrics
         ]
 
     def _figure(
-        self, metric: Metric, measured: Sequence[RunRecord], part: Part
+        self, metric: Metric, measured: Sequence[RunRecord], scope: Scope
     ) -> Figure:
-        percent = metric.percent
-        if metric.by_interval:
-            return figure(metric, [*map(self._with_intervals, measured)])
-        if percent is None and metric.name not in OF_SERIES:
-            return figure_of(metric, part)
-        known = _recorded(percent, part) if percent and len(measured) == 1 else None
-        if known:
-            return known
-        return figure(metric, self.samples(measured))
+        """The figure of the records, or if these do not tell it, of the details."""
+        of_series = metric.by_interval or metric.name in OF_SERIES
+        if not of_series and (metric.percent is None or len(measured) == 1):
+            value = figure_in(scope, metric)
+            if value is not UNREAD:
+                return value
+        read = self.store.whole_detail if metric.by_interval else self.store.detail
+        return figure(metric, [Sample(r, read(r.session, r.seq)) for r in measured])
 
     def stated(self, metric: Metric, records: Sequence[RunRecord]) -> Stated:
         """The metric as it is told and judged: of a rate what the runs sustain."""
@@ -107,9 +102,6 @@ class Reader:
     def samples(self, records: Sequence[RunRecord]) -> list[Sample]:
         """Runs with their histograms."""
         return [Sample(r, self.store.detail(r.session, r.seq)) for r in records]
-
-    def _with_intervals(self, record: RunRecord) -> Sample:
-        return Sample(record, self.store.whole_detail(record.session, record.seq))
 
     def series(
         self, record: RunRecord
@@ -137,8 +129,8 @@ def _is_one_interval(record: RunRecord) -> bool:
 
 def is_plain(metric: Metric) -> bool:
     """Whether a run's results tell it, without histograms, streams or parts of it."""
-    is_whole = metric == Metric(name=metric.name)
-    return is_whole and metric.name in MEASURED and metric.name not in OF_SERIES
+    is_scoped = metric != Metric(name=metric.name)
+    return not (is_scoped or metric.name in OF_SERIES) and metric.name in COMPUTED
 
 
 def _has_io(record: RunRecord) -> bool:
@@ -150,21 +142,3 @@ def _unmeasured(record: RunRecord, metric: Metric) -> Figure:
     """Why a run has no figure."""
     nothing = record.found.nothing if record.found else ""
     return Figure(None, record.message or nothing or "no I/O completed")
-
-
-def _recorded(percent: float, part: Part) -> Figure | None:
-    """A percentile that the record itself keeps, so that no histogram is read."""
-    if percent not in PERCENTILES or len(part.results) != 1:
-        return None
-    (result,) = part.results
-    for kept in result.latency.percentiles if result.latency else ():
-        if kept.percent == percent:
-            return _believed(kept, result.ios)
-    return None
-
-
-def _believed(kept: Percentile, ios: int) -> Figure:
-    if kept.supported:
-        return bound_of(kept) if kept.is_bound else Figure(kept.latency_ns)
-    needed = round(BEYOND / (1 - kept.percent / 100))
-    return Figure(None, f"needs {needed:_} I/Os, had {ios:_}")

@@ -16,9 +16,13 @@ from ioplan.core.units import (
 from ioplan.language.quantity import size_text
 from ioplan.records.record import DirectionResult, EventMade, RunRecord, Steady
 from ioplan.records.seek import Found
-from ioplan.results.measure.metrics import verified_of_read_bytes
-from ioplan.results.measure.steady_state import TOLERANCE
-from ioplan.results.measure.wear import wear_value
+from ioplan.results.measure.metrics import (
+    NO_DETAIL,
+    Sample,
+    figure,
+    verified_of_read_bytes,
+)
+from ioplan.results.measure.steady_state import TOLERANCE, WAF
 from ioplan.workload import Stream
 
 # A probe of a seek, and what was found, each in a few words.
@@ -112,9 +116,9 @@ def prepare_line(run: RunRecord) -> str:
         f"in {time_text(run.run_s)}, "
         f"{bandwidth_text(run.total.bandwidth_bytes_per_s)} MB/s"
     )
-    amplification = wear_value("waf", [run.wear])
-    if isinstance(amplification, float):
-        text += f", WAF {digits(amplification)}"
+    waf = figure(WAF, [Sample(run, NO_DETAIL)]).value
+    if waf is not None:
+        text += f", WAF {digits(waf)}"
     if run.steady:
         text += f", {claim_with_evidence(run.steady)}"
     return text

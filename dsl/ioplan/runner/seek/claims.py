@@ -19,7 +19,6 @@ from ioplan.planner.seek.decide import MARGIN, Claim, Point
 from ioplan.results.measure.histogram import Histogram, bucket_index
 from ioplan.results.measure.measurement import Measurement
 from ioplan.results.measure.metrics import Sample, figure
-from ioplan.results.measure.steady_state import Part
 from ioplan.results.measure.tally import READ_WRITE
 from ioplan.workload import DIRECTIONS
 
@@ -150,10 +149,8 @@ class _Comparison:
         return Point(value, 1.0, holds=holds, lost=lost and not holds)
 
     def _value(self) -> float | None:
-        whole = self.whole
-        parts = (whole.total, whole.directions, whole.streams)
-        part = Part(whole.run_ns / SECOND_NS, *parts)
-        return figure(self.demand.metric, [Sample(part, whole.detail)]).value
+        sample = Sample(self.whole, self.whole.detail)
+        return figure(self.demand.metric, [sample]).value
 
 
 def _rate(stream: JobStream) -> Iterator[Judged]:

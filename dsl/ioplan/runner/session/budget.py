@@ -31,10 +31,9 @@ from ioplan.planner.budget import (
 from ioplan.planner.estimate import Estimator, least_rounds
 from ioplan.planner.steps import Idle, Run, SingleStep
 from ioplan.records.record import Decided
-from ioplan.results.measure.decided import LEAST as LEAST_VALUES
-from ioplan.results.measure.decided import decide
 from ioplan.results.measure.metrics import Figure, figure
-from ioplan.results.measure.steady_state import Windows
+from ioplan.results.measure.steady_state import LEAST as LEAST_VALUES
+from ioplan.results.measure.steady_state import Windows, decide
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.interrupt import Interrupt
 from ioplan.runner.execute.observer import RunWatch

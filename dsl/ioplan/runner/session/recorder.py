@@ -25,10 +25,11 @@ from ioplan.planner.run_id import digest, prepare_digest
 from ioplan.planner.steps import Prepare, Run
 from ioplan.records.host_clock import HostClock
 from ioplan.records.record import Asked, BackendFacts, EventMade, RunRecord
-from ioplan.results.measure.burst import spent
 from ioplan.results.measure.consistency import consistent
 from ioplan.results.measure.measurement import Measurement
-from ioplan.results.measure.wear import wear_value
+from ioplan.results.measure.metrics import NO_DETAIL, Sample, figure
+from ioplan.results.measure.over_time import spent
+from ioplan.results.measure.steady_state import WAF
 from ioplan.runner.execute.execute import RunOutcome
 from ioplan.runner.execute.io_errors import by_errno, retried
 from ioplan.runner.prepare.fit import described
@@ -186,8 +187,6 @@ class Recorder:
         """
         self.seq += 1
         measurement, clock = outcome.measurement, self.context.clock()
-        wear = measurement.wear or outcome.telemetry.wear
-        waf = wear_value("waf", [wear])
         made = RunRecord(
             session=self.context.session.id,
             seq=self.seq,
@@ -214,8 +213,7 @@ class Recorder:
             clock=clock,
             events=events,
             telemetry=outcome.telemetry.means,
-            wear=wear,
-            state=self.keeper.state(waf if isinstance(waf, float) else None),
+            wear=measurement.wear or outcome.telemetry.wear,
             warnings=(
                 *self._mistakes(step),
                 *_warnings(outcome, clock),
@@ -225,6 +223,8 @@ class Recorder:
             substitutions=self._substitutions(job),
             **more,
         )
+        waf = figure(WAF, [Sample(made, NO_DETAIL)]).value
+        made = made.model_copy(update={"state": self.keeper.state(waf)})
         return consistent(made, outcome.detail)
 
     def next_seq(self) -> int:

@@ -14,10 +14,9 @@ from ioplan.records.record import (
     RunRecord,
     Steady,
 )
-from ioplan.results.measure.decided import decide
 from ioplan.results.measure.levels import changed_within
 from ioplan.results.measure.metrics import Figure, Sample, figure
-from ioplan.results.measure.steady_state import assess, borne
+from ioplan.results.measure.steady_state import assess, borne, decide
 
 NO_CELLS: frozenset[CellKey] = frozenset()
 

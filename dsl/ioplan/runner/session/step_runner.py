@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -19,7 +19,7 @@ from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.seek import Probed
 from ioplan.records.session import EventKind, SessionEvent
 from ioplan.results.measure.metrics import Sample
-from ioplan.results.measure.steady_state import Every, steady_watch
+from ioplan.results.measure.steady_state import Every, SteadyWatch, Windows
 from ioplan.results.measure.wear import StatedSpare
 from ioplan.runner.events.lab_events import NO_EVENTS, LabEvents, Timed
 from ioplan.runner.events.power_cut import PowerCut
@@ -44,9 +44,6 @@ from ioplan.runner.state.account_keeper import AccountKeeper
 from ioplan.runner.state.stamps import StampFile
 from ioplan.runner.state.state_ledger import known_account
 from ioplan.runner.telemetry.instruments import Instruments
-
-if TYPE_CHECKING:
-    from ioplan.results.measure.steady_state import SteadyWatch
 
 Result = TypeVar("Result")
 
@@ -96,7 +93,7 @@ class StepRunner:
         """A run and its record, which is not stored yet."""
         read_only = not self.context.summary.writes
         job = run_job(run, self.drive.facts, read_only, self.interval_ns)
-        every = Every(run.every_ns) if run.every_ns else None
+        every: Every | None = (run.every_ns, "ns") if run.every_ns else None
         watch = self._steady_watch(run.template.rule, every, job)
         events = LabEvents.of(run, self.context.events, self.recorder.seq)
         if run.cut_ns:
@@ -109,7 +106,7 @@ class StepRunner:
         """A run for the state that it leaves alone. Raises PreparationFailed."""
         read_only = not self.context.summary.writes
         job = run_job(run, self.drive.facts, read_only, self.interval_ns)
-        every = Every(run.every_ns) if run.every_ns else None
+        every: Every | None = (run.every_ns, "ns") if run.every_ns else None
         steady = self._steady_watch(run.template.rule, every, job)
         _, outcome = self._execute(
             job, DecisionWatch(run, job) if run.probing else steady
@@ -248,11 +245,12 @@ class StepRunner:
         stated: StatedSpare | None = None,
     ) -> SteadyWatch | None:
         """None for a run that goes on for its time, as most do."""
-        if rule is None:
+        if not rule or not every:
             return None
         meter = self.instruments.wear_meter() if self.instruments else _told_wear
-        told = self.observer.steady, meter, stated, self.keeper.standing
-        return steady_watch(rule, every, job, *told)
+        account = pass_bytes(job), stated, self.keeper.standing
+        windows = Windows(*every, meter)
+        return SteadyWatch(rule, windows, self.observer.steady, *account)
 
     def _with_steady(
         self, record: RunRecord, watch: SteadyWatch | None, name: str
@@ -338,8 +336,8 @@ def _every(step: WriteStep, job: Job) -> Every | None:
     """How often it is judged whether a write is steady."""
     if step.every_percent:
         share_bytes = pass_bytes(job) * step.every_percent / 100
-        return Every(max(1, round(share_bytes)), "bytes")
-    return Every(step.every_ns) if step.every_ns else None
+        return max(1, round(share_bytes)), "bytes"
+    return (step.every_ns, "ns") if step.every_ns else None
 
 
 def _told_wear(progress: Progress) -> Wear | None:
