@@ -148,9 +148,8 @@ def is_part(part: Histogram | None, total: Histogram | None) -> bool:
     """Whether these latencies are among those; nothing is no part of anything."""
     if part is None or total is None or not part.total:
         return False
-    known = dict(zip(total.index.tolist(), total.count.tolist(), strict=True))
-    pairs = zip(part.index.tolist(), part.count.tolist(), strict=True)
-    return all(count <= known.get(index, 0) for index, count in pairs)
+    left = Histogram.merged((total, Histogram(part.index, -part.count, part.bits)))
+    return bool(left.count.min(initial=0) >= 0)
 
 
 # Intervals.

@@ -20,11 +20,11 @@ from __future__ import annotations
 import json
 import lzma
 import struct
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from math import inf, prod
-from typing import Any, TypeAlias
+from operator import attrgetter
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +55,9 @@ UNREADABLE = (
     *(IndexError, OverflowError, RecursionError),
 )
 NOTHING = CountsBuilder()
+SUMS_OF = attrgetter(*SUMS)
+ROW = np.dtype([(n, "<f8" if n == "sum_sq_ns2" else "<i8") for n in SUMS])
+"""The exact sums of an interval."""
 
 Table: TypeAlias = "npt.NDArray[np.integer]"
 Key = tuple[str, Direction]
@@ -124,11 +127,12 @@ def _chunk(slices: Sequence[Slice]) -> bytes:
     header, numbers = [], [_planes(np.array(times).T)]
     for key in dict.fromkeys(key for one in slices for key in one.cells):
         cells = [one.cells.get(key, NOTHING) for one in slices]
+        rows = np.array([_row(cell) for cell in cells], ROW)
         index, counts = _table([cell.histogram() for cell in cells])
         width = max(1, (int(counts.max(initial=0)).bit_length() + 7) // 8)
         header.append([*key, len(index), width])
         numbers += [
-            _planes(np.array([_sums(cell) for cell in cells]).T),
+            _planes(rows.view("<i8").reshape(len(cells), -1).T),
             _planes(np.diff(index, prepend=0)),
             _planes(counts, width),
         ]
@@ -156,10 +160,9 @@ def _table(histograms: Sequence[Histogram]) -> tuple[Ints, Ints]:
     return index, counts
 
 
-def _sums(counts: CountsBuilder) -> tuple[int, ...]:
-    """The sum of squares by the bits of its number."""
-    (bits,) = struct.unpack("<q", struct.pack("<d", counts.sum_sq_ns2))
-    return (*_clamped(*(getattr(counts, name) for name in SUMS[:-1])), bits)
+def _row(counts: CountsBuilder) -> tuple[float, ...]:
+    *exact, squares = SUMS_OF(counts)
+    return (*_clamped(*exact), squares)
 
 
 def _clamped(*numbers: int) -> tuple[int, ...]:
@@ -184,46 +187,36 @@ class _Chunk(Struct, frozen=True):
 
 
 class _Part(Struct, frozen=True):
-    """A stream and direction: sums and counts, a column for each interval."""
+    """A stream and direction: sums in rows, and counts in columns, of its intervals."""
 
     key: Key
-    sums: Table
+    rows: npt.NDArray[np.void]
     index: Ints
     counts: Table
 
-    def cell(self, interval: int) -> CountsBuilder | None:
-        """What it counted in an interval; none without I/Os and errors."""
-        *sums, bits = self.sums[:, interval].tolist()
-        if not (sums[0] or sums[2]):
-            return None
-        (squares,) = struct.unpack("<d", struct.pack("<q", bits))
-        column = self.counts[:, interval]
-        used = column.nonzero()[0]
-        histogram = Histogram(self.index[used], column[used].astype(np.int64))
-        return _counted(histogram, *sums, squares)
+    def cells(self) -> Iterator[CountsBuilder | None]:
+        """What it counted in each interval; none without I/Os and errors."""
+        for row, column in zip(self.rows.tolist(), self.counts.T, strict=True):
+            used = column.nonzero()[0]
+            histogram = Histogram(self.index[used], column[used].astype(np.int64))
+            sums = dict(zip(SUMS, row, strict=True))
+            done = sums["ios"] or sums["errors"]
+            yield CountsBuilder(histogram, **sums) if done else None
 
     def total(self) -> CountsBuilder:
         """What it counted in all intervals."""
-        used = self.sums[0] > 0
-        ios, size_bytes, errors, _, _, sum_ns, _ = map(sum, self.sums.tolist())
-        low_ns = self.sums[3].min(initial=LARGEST, where=used).item()
-        high_ns = self.sums[4].max(initial=0, where=used).item()
-        squares = float(np.ascontiguousarray(self.sums[6]).view("<f8").sum())
-        histogram = Histogram(self.index, self.counts.sum(axis=1, dtype=np.int64))
-        extremes_ns = (low_ns, high_ns)
-        return _counted(
-            histogram, ios, size_bytes, errors, *extremes_ns, sum_ns, squares
-        )
+        sums = {name: sum(self.rows[name].tolist()) for name in SUMS}
+        busy = self.rows[self.rows["ios"] > 0]
+        sums["min_ns"] = busy["min_ns"].min(initial=LARGEST).item()
+        sums["max_ns"] = busy["max_ns"].max(initial=0).item()
+        bins = self.counts.sum(axis=1, dtype=np.int64)
+        return CountsBuilder(Histogram(self.index, bins), **sums)
 
     @property
     def is_miscounted(self) -> bool:
         """Whether the latencies of an interval are not as many as its I/Os."""
         counted = self.counts.sum(axis=0, dtype=np.int64)
-        return bool(((counted != 0) & (counted != self.sums[0])).any())
-
-
-def _counted(histogram: Histogram, *sums: float) -> CountsBuilder:
-    return CountsBuilder(histogram, **dict(zip(SUMS, sums, strict=True)))
+        return bool(((counted != 0) & (counted != self.rows["ios"])).any())
 
 
 class IntervalCounts:
@@ -243,13 +236,11 @@ class IntervalCounts:
 
     def between(self, begin_ns: float, end_ns: float) -> Iterator[Slice]:
         """The intervals that begin in [begin, end), in order."""
-        ends = [chunk.end_ns for chunk in self._chunks]
-        for chunk in self._chunks[bisect_left(ends, begin_ns) :]:
-            if chunk.begin_ns >= end_ns:
-                return
-            for interval in _slices(chunk):
-                if begin_ns <= interval.begin_ns < end_ns:
-                    yield interval
+        for chunk in self._chunks:
+            if chunk.begin_ns < end_ns and chunk.end_ns >= begin_ns:
+                for interval in _slices(chunk):
+                    if begin_ns <= interval.begin_ns < end_ns:
+                        yield interval
 
     def sums(self) -> dict[Key, IntervalSums]:
         """What each direction of each stream counted in all intervals."""
@@ -268,8 +259,9 @@ class IntervalCounts:
 
 def _slices(chunk: _Chunk) -> Iterator[Slice]:
     times, parts = _body(bytes(chunk.body), chunk.intervals)
-    for at, (end_ns, length_ns) in enumerate(times.T.tolist()):
-        cells = {part.key: cell for part in parts if (cell := part.cell(at))}
+    columns = (part.cells() for part in parts)
+    for (end_ns, length_ns), *row in zip(times.T.tolist(), *columns, strict=True):
+        cells = {p.key: cell for p, cell in zip(parts, row, strict=True) if cell}
         yield Slice(end_ns - length_ns, end_ns, cells)
 
 
@@ -295,14 +287,20 @@ def _body(body: bytes, intervals: int) -> tuple[Table, list[_Part]]:
 
     Raises IntervalsDamaged, whatever is wrong with bytes from anywhere.
     """
-    raw = _raw(body)
+    raw, parts = _raw(body), []
     try:
         (length,) = struct.unpack_from("<I", raw)
-        header, numbers = json.loads(raw[4 : 4 + length]), _Numbers(raw, 4 + length)
-        times = numbers.take(8, 2, intervals)
-        return times, [_part(numbers, intervals, *entry) for entry in header]
+        times, left = _taken(memoryview(raw)[4 + length :], 8, 2, intervals)
+        for stream, direction, buckets, width in json.loads(raw[4 : 4 + length]):
+            sums, left = _taken(left, 8, len(SUMS), intervals)
+            steps, left = _taken(left, 8, buckets)
+            counts, left = _taken(left, width, buckets, intervals)
+            rows = np.ascontiguousarray(sums.T).view(ROW).ravel()
+            parts.append(_Part((stream, direction), rows, steps.cumsum(), counts))
+            _check(parts[-1], steps)
     except UNREADABLE as error:
         raise IntervalsDamaged(f"the intervals are damaged: {error}") from error
+    return times, parts
 
 
 def _raw(body: bytes) -> bytes:
@@ -316,42 +314,25 @@ def _raw(body: bytes) -> bytes:
     return raw
 
 
-class _Numbers:
-    """Tables of numbers that follow one another, as `_planes` made them."""
-
-    def __init__(self, raw: bytes, at: int) -> None:
-        self._raw, self._at = raw, at
-
-    def take(self, width: int, *shape: int) -> Table:
-        """The next table; as it is where a number has one byte. Raises ValueError."""
-        if not 1 <= width <= 8 or min(shape) < 0:
-            raise ValueError("a table of no such size")
-        size = prod(shape)
-        planes = np.frombuffer(self._raw, np.uint8, width * size, self._at)
-        self._at += width * size
-        if width == 1:
-            return planes.reshape(shape)
-        octets = np.zeros((size, 8), np.uint8)
-        octets[:, :width] = planes.reshape(width, size).T
-        return octets.view("<i8").reshape(shape)
+def _taken(raw: memoryview, width: int, *shape: int) -> tuple[Table, memoryview]:
+    """The first table as `_planes` made it, and what follows it; where a number has
+    one byte, as it is."""
+    if not 1 <= width <= 8 or min(shape) < 0:
+        raise ValueError("a table of no such size")
+    size = prod(shape)
+    planes, left = np.frombuffer(raw, np.uint8, width * size), raw[width * size :]
+    if width == 1:
+        return planes.reshape(shape), left
+    octets = np.zeros((size, 8), np.uint8)
+    octets[:, :width] = planes.reshape(width, size).T
+    return octets.view("<i8").reshape(shape), left
 
 
-def _part(
-    numbers: _Numbers,
-    intervals: int,
-    stream: Any,
-    direction: Any,
-    rows: int,
-    width: int,
-) -> _Part:
+def _check(part: _Part, steps: Table) -> None:
+    (stream, direction), index = part.key, part.index
     if direction not in COUNTED or not isinstance(stream, str):
         raise ValueError("a part of no stream and direction")
-    sums = numbers.take(8, len(SUMS), intervals)
-    steps = numbers.take(8, rows)
-    counts = numbers.take(width, rows, intervals)
-    index = steps.cumsum(dtype=np.int64)
-    if rows and not (index[0] >= 0 and index[-1] < bucket_count()):
+    if len(index) and not (index[0] >= 0 and index[-1] < bucket_count()):
         raise ValueError("a bin lies outside the layout")
-    if (steps[1:] <= 0).any() or counts.min(initial=0) < 0:
+    if (steps[1:] <= 0).any() or part.counts.min(initial=0) < 0:
         raise ValueError("the bins are not in order")
-    return _Part((stream, direction), sums, index, counts)

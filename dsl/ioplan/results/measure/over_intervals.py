@@ -46,16 +46,12 @@ def _too_few(plain: Metric, seconds: Sequence[Run], value: Value) -> str:
     percent = percent_of(plain.name)
     if percent is None:
         return ""
-    rate, needed = plain_rate(plain), round(BEYOND / (1 - percent / 100))
+    rate = Metric(name="iops", stream=plain.stream, direction=plain.direction)
+    needed = round(BEYOND / (1 - percent / 100))
     most = max((value(rate, second) or 0.0) * _length_s(second) for second in seconds)
     if round(most) >= needed:
         return ""
     return f"needs {needed:_} I/Os in a second, had {round(most):_} at most"
-
-
-def plain_rate(metric: Metric) -> Metric:
-    """IOPS within the metric's scope."""
-    return Metric(name="iops", stream=metric.stream, direction=metric.direction)
 
 
 def share_beyond(

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 from math import sqrt
-from typing import Protocol
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ioplan.core.error_kinds import FigureFault
-from ioplan.job import SECOND_NS, Job
+from ioplan.job import SECOND_NS
 from ioplan.job_stream import JobStream
 from ioplan.records.record import (
     DirectionResult,
     Interval,
-    RunDetail,
-    RunRecord,
     StreamResult,
 )
 from ioplan.results.measure.direction_figures import (
@@ -25,10 +25,12 @@ from ioplan.results.measure.direction_figures import (
     SLACK,
     SLACK_S,
     Fault,
-    Histograms,
 )
-from ioplan.results.measure.histogram import bucket_range
+from ioplan.results.measure.histogram import Histogram, bucket_ranges
 from ioplan.workload import DIRECTIONS, SYNCS, Direction
+
+if TYPE_CHECKING:
+    from ioplan.results.measure.consistency import Checked
 
 SIGMAS = 6.0
 DEPTH_SLACK = 0.03
@@ -42,25 +44,10 @@ and RAM a fifth of the time is left for the I/O itself, and a tenth of that on a
 that others keep busy."""
 
 
-class RunChecked(Protocol):
-    """The run of a stream."""
-
-    job: Job
-    record: RunRecord
-    detail: RunDetail
-    histograms: Histograms
-
-    def longest_ns(self) -> int:
-        """The longest I/O."""
-
-    def limit_s(self) -> float:
-        """What no I/O can have taken longer than."""
-
-
 class StreamChecked:
     """One stream against what was asked of it."""
 
-    def __init__(self, run: RunChecked, asked: JobStream, result: StreamResult) -> None:
+    def __init__(self, run: Checked, asked: JobStream, result: StreamResult) -> None:
         self.run, self.job, self.asked, self.result = run, run.job, asked, result
         self.run_s = result.run_s or run.record.run_s
         self.slots = slots_of(asked)
@@ -248,17 +235,12 @@ class StreamChecked:
 
     def _last_ios_s(self) -> float:
         """The sum of the longest I/Os, one a slot: it may end beyond the run."""
-        left, sum_ns = self.slots, 0.0
-        buckets: list[tuple[int, int, int]] = []
-        for direction in DIRECTIONS:
-            bins = self.run.histograms.get(("", self.asked.name, direction))
-            if bins is not None:
-                pairs = zip(bins.index.tolist(), bins.count.tolist(), strict=True)
-                buckets += [(bucket_range(i, bins.bits)[1], n, i) for i, n in pairs]
-        for edge_ns, count, _ in sorted(buckets, reverse=True):
-            used = min(left, count)
-            left, sum_ns = left - used, sum_ns + used * edge_ns
-        return sum_ns / SECOND_NS
+        keys = [("", self.asked.name, direction) for direction in DIRECTIONS]
+        known = self.run.histograms
+        bins = Histogram.merged(known[key] for key in keys if key in known)
+        count, edges_ns = bins.count[::-1], np.add(*bucket_ranges())[bins.index[::-1]]
+        used = np.clip(self.slots - count.cumsum() + count, 0, count)
+        return float(used @ edges_ns) / SECOND_NS
 
     def _least_busy(self) -> float:
         """The least share of the time that slots of a closed loop are in use."""
