@@ -18,19 +18,23 @@ from msgspec import Struct
 from ioplan.core.error_kinds import Cause, FigureFault
 from ioplan.job import SECOND_NS
 from ioplan.records.record import PhaseResult, RunDetail, RunRecord, TargetResult
-from ioplan.results.measure.direction_figures import (
+from ioplan.results.measure.figure_faults import (
     BUCKET,
     NOTHING,
     ROUNDING,
+    SIGMAS,
     SLACK,
     SLACK_S,
     Fault,
     Histograms,
     Part,
+    StreamChecked,
     is_part,
     merged_faults,
     order_faults,
+    rate_faults,
     result_faults,
+    slots_of,
     sum_faults,
     unequal,
 )
@@ -40,12 +44,6 @@ from ioplan.results.measure.interval_counts import (
     IntervalsDamaged,
     IntervalSums,
     Key,
-)
-from ioplan.results.measure.stream_figures import (
-    SIGMAS,
-    StreamChecked,
-    rate_faults,
-    slots_of,
 )
 from ioplan.results.measure.tally import READ_WRITE, moved
 from ioplan.workload import DIRECTIONS, Direction

@@ -1,0 +1,511 @@
+"""Whether the figures of a direction or a stream contradict each other, or what was
+asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from math import hypot, isclose, sqrt
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ioplan.core.error_kinds import FigureFault
+from ioplan.job import SECOND_NS
+from ioplan.job_stream import JobStream
+from ioplan.records.record import DirectionResult, Interval, Latency, StreamResult
+from ioplan.results.measure.histogram import (
+    Histogram,
+    bucket_middles,
+    bucket_range,
+    bucket_ranges,
+)
+from ioplan.results.measure.interval_counts import IntervalSums, Key
+from ioplan.results.measure.tally import clamp
+from ioplan.workload import DIRECTIONS, SYNCS, Direction
+
+if TYPE_CHECKING:
+    from ioplan.results.measure.consistency import Checked
+
+ROUNDING = 1e-6
+"""What floating-point sums may lose."""
+BUCKET = 0.01
+"""A bucket's middle is within 0.4 % of its values, and within 0.8 % of fio's."""
+SATURATED_NS = 17_000_000_000
+"""fio's last bucket begins here, and has all that is longer."""
+LEAST_MEAN_NS = 100
+"""A system call takes longer, and so does a command to a drive."""
+SLACK_S, SLACK = 0.25, 0.02
+"""How much later than it happened ioplan may learn on a busy machine what a program
+tells, and how far two clocks of one host may differ in a run."""
+Histograms: TypeAlias = Mapping[tuple[str, str, Direction], Histogram]
+"""By phase, stream and direction."""
+EDGE_S = 1e-3
+"""How far apart two intervals may lie that follow each other."""
+AMOUNTS = ("ios", "bytes", "errors")
+SIGMAS = 6.0
+DEPTH_SLACK = 0.03
+"""Of buckets' middles and two clocks. The simulated drive draws latencies from a curve,
+and takes what was drawn too much from the next interval."""
+PASS_SLACK = 0.25
+"""A program may look only now and then whether a pass is over."""
+LEAST_BUSY = 0.02
+"""Between two I/Os a closed loop does no more than to prepare the next: on page cache
+and RAM a fifth of the time is left for the I/O itself, and a tenth of that on a machine
+that others keep busy."""
+NOTHING = DirectionResult(
+    ios=0, bytes=0, errors=0, iops=0, bandwidth_bytes_per_s=0, latency=None
+)
+Part: TypeAlias = tuple[DirectionResult, Histogram | None]
+Fault = tuple[FigureFault, str]
+"""What is wrong, and the text for it."""
+
+
+def merged_faults(
+    total: DirectionResult, parts: Sequence[Part], run_s: float
+) -> Iterator[Fault]:
+    """A sum of several directions or streams."""
+    for name in AMOUNTS:
+        amount, stated = sum(getattr(p, name) for p, _ in parts), getattr(total, name)
+        if amount != stated:
+            yield FigureFault.DERIVED, f"the sum of {amount} {name} is {stated}"
+            return
+    used = [(part, bins) for part, bins in parts if part.ios]
+    known = [bins for _, bins in used if bins is not None]
+    merged = Histogram.merged(known) if len(known) == len(used) > 0 else None
+    yield from result_faults(total, merged, run_s)
+    latencies = [(part.ios, part.latency) for part, _ in used if part.latency]
+    if total.latency and latencies:
+        mean_ns = sum(ios * latency.mean_ns for ios, latency in latencies) / total.ios
+        low_ns = min(latency.min_ns for _, latency in latencies)
+        high_ns = max(latency.max_ns for _, latency in latencies)
+        same = (low_ns, high_ns) == (total.latency.min_ns, total.latency.max_ns)
+        if not (same and isclose(mean_ns, total.latency.mean_ns, rel_tol=ROUNDING)):
+            yield FigureFault.DERIVED, "its latencies are not those of its parts"
+
+
+def result_faults(
+    done: DirectionResult, histogram: Histogram | None, run_s: float
+) -> Iterator[Fault]:
+    if min(done.ios, done.bytes, done.errors) < 0:
+        yield FigureFault.NEGATIVE_COUNT, "a count is negative"
+    if not done.ios and (done.bytes or done.latency):
+        text = "bytes or latencies were counted, but no I/O"
+        yield FigureFault.COUNTS_WITHOUT_IO, text
+    rates = (done.ios, done.iops), (done.bytes, done.bandwidth_bytes_per_s)
+    for amount, rate in rates if run_s > 0 else ():
+        if not isclose(rate, amount / run_s, rel_tol=ROUNDING, abs_tol=ROUNDING):
+            text = f"{amount} in {run_s:g} s are not {rate:g} a second"
+            yield FigureFault.DERIVED, text
+    if done.ios and done.latency:
+        yield from _latency_faults(done.latency)
+        if histogram is not None and histogram.total:
+            yield from _histogram_faults(done.ios, done.latency, histogram)
+
+
+def _latency_faults(latency: Latency) -> Iterator[Fault]:
+    low, high, mean_ns = latency.min_ns, latency.max_ns, latency.mean_ns
+    if low > high:
+        text = f"the smallest latency, {low} ns, exceeds the largest, {high} ns"
+        yield FigureFault.EXTREMES_SWAPPED, text
+    elif low < 0 or not low * (1 - ROUNDING) <= mean_ns <= high * (1 + ROUNDING):
+        text = "the mean latency lies outside the smallest and the largest"
+        yield FigureFault.MEAN_OUTSIDE, text
+    elif not 0 <= latency.stddev_ns <= (high - low) / 2 * (1 + BUCKET) + 1:
+        text = f"no latencies from {low} to {high} ns deviate by {latency.stddev_ns:g}"
+        yield FigureFault.DEVIATION, text
+    values = [value for _, value in sorted(_percentiles(latency))]
+    if values != sorted(values):
+        yield FigureFault.PERCENTILES, "a higher percentile has a smaller latency"
+    if values and not _least(low) <= values[0] <= values[-1] <= _most(high):
+        text = "a percentile lies outside the smallest and the largest latency"
+        yield FigureFault.PERCENTILES, text
+
+
+def _histogram_faults(
+    ios: int, latency: Latency, histogram: Histogram
+) -> Iterator[Fault]:
+    if histogram.total != ios:
+        text = f"the histogram counts {histogram.total} latencies, but {ios} I/Os "
+        yield FigureFault.HISTOGRAM_COUNT, text + "completed"
+        return
+    used = histogram.index[histogram.count > 0].tolist()
+    first, last = (bucket_range(used[at], histogram.bits) for at in (0, -1))
+    if last[0] >= SATURATED_NS:
+        return  # of fio's histogram that is all that is known
+    exact_ns, binned_ns = latency.mean_ns, histogram.mean_ns()
+    if abs(binned_ns - exact_ns) > exact_ns * BUCKET + 1:
+        text = f"the histogram's mean, {binned_ns:.0f} ns, is more than 1 % from the "
+        yield FigureFault.HISTOGRAM_MEAN, f"{text}exact mean, {exact_ns:.0f} ns"
+    low, high = latency.min_ns, latency.max_ns
+    ends = (low, first), (high, last)  # a bucket of fio's overlaps its neighbours
+    if not all(_least(begin) <= ns <= _most(end) for ns, (begin, end) in ends):
+        text = "the histogram does not begin and end with the extreme latencies"
+        yield FigureFault.HISTOGRAM_EXTREMES, text
+    squares = (bucket_middles(histogram.bits)[histogram.index] - binned_ns) ** 2
+    spread_ns = sqrt(float(squares @ histogram.count) / ios)
+    stated_ns = latency.stddev_ns
+    allowed_ns = 2 * BUCKET * sqrt(exact_ns**2 + spread_ns**2) + 1
+    if abs(spread_ns - stated_ns) > allowed_ns:
+        text = f"the histogram deviates by {spread_ns:.0f} ns, not {stated_ns:.0f}"
+        yield FigureFault.DEVIATION, text
+    for percent, stated_ns in _percentiles(latency):
+        value_ns = clamp(histogram.percentile_ns(percent), low, high)
+        if not isclose(value_ns, stated_ns, rel_tol=2 * BUCKET, abs_tol=1):
+            text = f"p{percent:g} is {value_ns:.0f} ns by its histogram, not "
+            yield FigureFault.PERCENTILES, f"{text}{stated_ns:.0f}"
+
+
+def _percentiles(latency: Latency) -> list[tuple[float, float]]:
+    return [(one.percent, one.latency_ns) for one in latency.percentiles]
+
+
+def _least(ns: float) -> float:
+    return ns * (1 - BUCKET) - 1
+
+
+def _most(ns: float) -> float:
+    return ns * (1 + BUCKET) + 1
+
+
+def is_part(part: Histogram | None, total: Histogram | None) -> bool:
+    """Whether these latencies are among those; nothing is no part of anything."""
+    if part is None or total is None or not part.total:
+        return False
+    left = Histogram.merged((total, Histogram(part.index, -part.count, part.bits)))
+    return bool(left.count.min(initial=0) >= 0)
+
+
+# Intervals.
+
+
+def order_faults(series: Sequence[Interval]) -> Iterator[Fault]:
+    before_s = 0.0
+    for point in series:
+        if point.length_s <= 0 or abs(point.t_s - point.length_s - before_s) > EDGE_S:
+            text = f"the interval that ends at {point.t_s:g} s does not follow the last"
+            yield FigureFault.INTERVAL_ORDER, text
+            return
+        before_s = point.t_s
+
+
+def unequal(what: str, ours: Sequence[int], theirs: Sequence[int]) -> Iterator[Fault]:
+    if tuple(ours) != tuple(theirs):
+        pairs = " and ".join(f"{a} for {b}" for a, b in zip(ours, theirs, strict=True))
+        text = f"{what}: the intervals do not add up to the result: {pairs}"
+        yield FigureFault.SERIES_SUM, text
+
+
+def sum_faults(
+    key: Key, result: DirectionResult | None, sums: IntervalSums | None
+) -> Iterator[Fault]:
+    """One direction of one stream, over all intervals."""
+    result, sums = result or NOTHING, sums or IntervalSums()
+    ours, theirs = ([getattr(x, name) for name in AMOUNTS] for x in (sums, result))
+    yield from unequal(" ".join(key), ours, theirs)
+    latency = result.latency
+    if ours != theirs or not sums.ios or latency is None:
+        return
+    pairs = (
+        (sums.min_ns, latency.min_ns),
+        (sums.max_ns, latency.max_ns),
+        (sums.sum_ns / sums.ios, latency.mean_ns),
+        (sqrt(sums.sum_sq_ns2 / sums.ios), hypot(latency.mean_ns, latency.stddev_ns)),
+    )
+    same = all(isclose(a, b, rel_tol=BUCKET, abs_tol=1) for a, b in pairs)
+    bins = sums.histogram()  # fio's buckets may move by one from interval to interval
+    same &= all(
+        isclose(bins.percentile_ns(percent), ns, rel_tol=4 * BUCKET, abs_tol=2)
+        for percent, ns in _percentiles(latency)
+        if bins.total
+    )
+    if not same or sums.is_miscounted:
+        text = f"{' '.join(key)}: the latencies of the intervals are not the result's"
+        yield FigureFault.SERIES_SUM, text
+
+
+# Streams.
+
+
+class StreamChecked:
+    """One stream against what was asked of it."""
+
+    def __init__(self, run: Checked, stream: JobStream, result: StreamResult) -> None:
+        self.run, self.job, self.stream, self.result = run, run.job, stream, result
+        self.run_s = result.run_s or run.record.run_s
+        self.slots = slots_of(stream)
+        self.errors = sum(done.errors for done in result.directions.values())
+        self.data = _data(result)
+        self.ios = sum(done.ios for done in self.data)
+        self.ends_early = bool(self.job.passes or self.job.limit_bytes)
+        # by a trace, another stream or errors, and not by what is asked alone
+        self.is_led = bool(stream.replay or stream.follows or self.errors)
+
+    def faults(self) -> Iterator[Fault]:
+        yield from self._direction_faults()
+        for direction, done in self.result.directions.items():
+            if direction in DIRECTIONS and done.ios:
+                yield from self._size_faults(direction, done)
+            if done.ios:
+                yield from self._latency_faults(direction, done)
+        yield from chain(
+            self._count_faults(),
+            self._flush_faults(),
+            self._amount_faults(),
+            self._own_time_faults(),
+            self._mix_faults(),
+            self._depth_faults(),
+            self._gap_faults(),
+        )
+        # no more can come than arrives, with the arrivals of the warm-up
+        per_s = max(self.stream.rate.all_per_s) if self.stream.rate else 0.0
+        time_s = self.run_s + self.job.warmup_ns / SECOND_NS
+        yield from rate_faults(self.stream, self.result, per_s, time_s)
+
+    def _direction_faults(self) -> Iterator[Fault]:
+        allowed = _allowed(self.stream)
+        for direction, done in self.result.directions.items():
+            if direction not in allowed and (done.ios or done.bytes or done.errors):
+                text = f"{done.ios} I/Os are {direction}s, which were not asked"
+                yield FigureFault.DIRECTION, text
+            elif self.job.read_only and direction in ("write", "trim"):
+                text = f"{done.ios} {direction}s in a test that only reads"
+                yield FigureFault.DIRECTION, text
+
+    def _size_faults(
+        self, direction: Direction, done: DirectionResult
+    ) -> Iterator[Fault]:
+        stream, ios, moved = self.stream, done.ios, done.bytes
+        shares = stream.read_sizes if direction == "read" else stream.write_sizes
+        if stream.replay or not shares:
+            if not moved:
+                yield FigureFault.SIZES, f"{ios} {direction}s moved no byte"
+            return
+        if moved % self.job.block_bytes:
+            text = f"{direction}s moved {moved} B, which are not whole blocks"
+            yield FigureFault.SIZES, text
+        percents = sum(share.percent for share in shares)
+        sizes = [(share.size_bytes, share.percent / percents) for share in shares]
+        low, high = min(sizes)[0], max(sizes)[0]
+        pieces = (self.job.passes or 0) + 1  # I/Os cut at the end of a pass
+        cut = pieces * self.slots * high if self.ends_early else 0
+        if not low * ios - cut <= moved <= high * ios:
+            text = f"{ios} {direction}s of {low} to {high} B moved {moved} B"
+            yield FigureFault.SIZES, text
+            return
+        mean = sum(size * share for size, share in sizes)
+        square = sum(size**2 * share for size, share in sizes)
+        allowed = SIGMAS * sqrt(max(0.0, square - mean**2) * ios)
+        allowed += cut + SLACK * mean * ios + 2 * self.slots * high
+        if not self.errors and abs(moved - mean * ios) > allowed:
+            text = f"{direction}s have {moved / ios:.0f} B in the mean, and "
+            yield FigureFault.SIZES, f"{text}{mean:.0f} B were asked"
+
+    def _latency_faults(
+        self, direction: Direction, done: DirectionResult
+    ) -> Iterator[Fault]:
+        latency = done.latency
+        if latency is None:
+            return
+        if self.run.record.lasted_s is not None and latency.mean_ns < LEAST_MEAN_NS:
+            text = f"{direction}s took {latency.mean_ns:g} ns, as no I/O can"
+            yield FigureFault.DEPTH_BELOW, text
+        if latency.max_ns > self.run.limit_s() * SECOND_NS:
+            longest_s = latency.max_ns / SECOND_NS
+            text = f"a {direction} of {longest_s:g} s is none of the run"
+            yield FigureFault.RUN_TIME, text
+        key = ("", self.stream.name, direction)
+        if not latency.percentiles or key not in self.run.histograms:
+            text = f"{direction}s have no latency histogram"
+            yield FigureFault.HISTOGRAM_MISSING, text
+
+    def _count_faults(self) -> Iterator[Fault]:
+        result, stream, syncs = self.result, self.stream, self.result.sync_ios
+        flushes = result.directions.get("flush")
+        if flushes and syncs not in (0, flushes.ios + flushes.errors):
+            text = f"{syncs} flushes, of which {flushes.ios} have a latency"
+            yield FigureFault.SERIES_SUM, text
+        verified, backlog = result.verified_bytes, result.backlog_ios
+        if min(syncs, backlog, verified, result.verify_errors) < 0:
+            yield FigureFault.NEGATIVE_COUNT, "a count is negative"
+        if syncs and not (stream.sync_every or stream.replay):
+            yield FigureFault.DIRECTION, f"{syncs} flushes, which were not asked"
+        read = result.directions.get("read", NOTHING).bytes
+        if verified > (read if stream.verify else 0):
+            yield FigureFault.DIRECTION, f"{verified} B verified, of {read} B read"
+        if backlog and not (stream.rate or stream.replay):
+            yield FigureFault.RATE, f"a backlog of {backlog} I/Os without a rate"
+
+    def _flush_faults(self) -> Iterator[Fault]:
+        """One flush after so many writes of each thread; a commit ends with one."""
+        reads, writes, flushes, commits = (
+            self.result.directions.get(direction, NOTHING)
+            for direction in ("read", "write", *SYNCS)
+        )
+        own, least = commits.latency, flushes.latency
+        if commits.ios > flushes.ios:
+            text = f"{commits.ios} commits by {flushes.ios} flushes"
+            yield FigureFault.SERIES_SUM, text
+        elif own and least and own.min_ns < least.min_ns * (1 - BUCKET) - 1:
+            yield FigureFault.MEAN_OUTSIDE, "a commit took less than any flush"
+        every = self.stream.sync_every
+        if every and not (self.errors or self.stream.replay):
+            count = max(self.result.sync_ios, flushes.ios + flushes.errors)
+            due = writes.ios / every
+            slack = SLACK * due + 3 * self.slots
+            # fio counts reads as well
+            if not due - slack <= count <= due + reads.ios / every + slack:
+                text = f"{count} flushes, and about {due:.0f} were asked"
+                yield FigureFault.DIRECTION, text
+
+    def _amount_faults(self) -> Iterator[Fault]:
+        """No more than the passes, the pauses or the trace leave room for."""
+        stream, passes, last = self.stream, self.job.passes or 0, 2 * self.slots
+        moved = sum(done.bytes for done in self.data)
+        most = stream.pass_bytes * passes * (1 + PASS_SLACK)
+        if passes and moved > most + last * max(stream.sizes_bytes, default=0):
+            yield FigureFault.SIZES, f"{moved} B are more than {passes:g} passes"
+        if stream.pause_ns:
+            pauses = self.run_s * SECOND_NS / stream.pause_ns * (1 + SLACK) + 2
+            if self.ios > self.slots / stream.qd * stream.pause_every * pauses + last:
+                text = f"{self.ios} I/Os leave no time for the pauses"
+                yield FigureFault.RATE, text
+
+    def _own_time_faults(self) -> Iterator[Fault]:
+        """A stream that nothing ends before the run is measured until its end."""
+        stream, record, own_s = self.stream, self.run.record, self.result.run_s
+        if own_s is None or self.ends_early or self.is_led or record.power_cut:
+            return
+        due_s = stream.own_ns(round(record.run_s * SECOND_NS)) / SECOND_NS
+        edges_s = 2 * (self.run.longest_ns() + stream.pause_ns) / SECOND_NS + SLACK_S
+        if own_s < due_s * (1 - SLACK) - edges_s:
+            text = f"it took {own_s:g} s of the {due_s:g} s that it has of the run"
+            yield FigureFault.RUN_TIME, text
+
+    def _mix_faults(self) -> Iterator[Fault]:
+        """Whether reads, writes and trims have the shares that were asked."""
+        stream = self.stream
+        if self.is_led:
+            return
+        done = self.result.directions
+        reads, trims = (done.get(d, NOTHING).ios for d in ("read", "trim"))
+        for what, ios, total, percent in (
+            ("reads", reads, self.ios - trims, stream.read_percent),
+            ("trims", trims, self.ios, stream.trim_percent),
+        ):
+            share = percent / 100
+            allowed = SIGMAS * sqrt(total * share * (1 - share)) + 2 * self.slots
+            allowed += SLACK * total
+            if share not in (0, 1) and abs(ios - share * total) > allowed:
+                text = f"{ios} of {total} I/Os are {what}, and {percent:g} % were asked"
+                yield FigureFault.MIX, text
+
+    def _depth_faults(self) -> Iterator[Fault]:
+        """Little's law: IOPS × mean latency is what is outstanding in the mean."""
+        stream, slots = self.stream, self.slots
+        if stream.rate or (stream.replay and stream.pace == "recorded"):
+            return  # latencies begin when an I/O is due, not when it is issued
+        timed = [(done.ios, done.latency) for done in self.data if done.latency]
+        busy_s = sum(ios * latency.mean_ns for ios, latency in timed) / SECOND_NS
+        # the end of the run left out at most one I/O a slot
+        longest_ns = max((latency.max_ns for _, latency in timed), default=0)
+        left_out_s = slots * longest_ns / SECOND_NS + SLACK_S / 10
+        slots_s = slots * self.run_s
+        if busy_s > slots_s * (1 + DEPTH_SLACK) + self._last_ios_s():
+            text = f"IOPS x mean latency is {busy_s / self.run_s:.4g} outstanding I/Os"
+            yield FigureFault.DEPTH_ABOVE, f"{text}, and {slots} were asked"
+        elif busy_s + left_out_s < self._least_busy() * slots_s:
+            depth = f"{busy_s / self.run_s:.2g} outstanding I/Os of {slots}"
+            text = f"IOPS x mean latency is {depth}, without a pause or a rate"
+            yield FigureFault.DEPTH_BELOW, text
+
+    def _last_ios_s(self) -> float:
+        """The sum of the longest I/Os, one a slot: it may end beyond the run."""
+        keys = [("", self.stream.name, direction) for direction in DIRECTIONS]
+        known = self.run.histograms
+        bins = Histogram.merged(known[key] for key in keys if key in known)
+        count, edges_ns = bins.count[::-1], np.add(*bucket_ranges())[bins.index[::-1]]
+        used = np.clip(self.slots - count.cumsum() + count, 0, count)
+        return float(used @ edges_ns) / SECOND_NS
+
+    def _least_busy(self) -> float:
+        """The least share of the time that slots of a closed loop are in use."""
+        stream, record = self.stream, self.run.record
+        if stream.pause_ns or stream.sync_every or self.is_led:
+            return 0.0
+        if record.events or record.power_cut:
+            return 0.0
+        if self.ends_early and (len(self.job.streams) > 1 or stream.threads > 1):
+            return 0.0  # who is done early waits for the others
+        if record.cpu is None or not self.run_s or stream.verify:
+            return LEAST_BUSY
+        used = (record.cpu.user_ns + record.cpu.system_ns) / SECOND_NS / self.run_s
+        return max(LEAST_BUSY, 0.4 - used)
+
+    def _gap_faults(self) -> Iterator[Fault]:
+        if self.result.gap_ns is None:
+            return
+        gap_s, run_s = self.result.gap_ns / SECOND_NS, self.run_s
+        series = self.run.detail.series
+        if gap_s < 0 or gap_s > self.run.limit_s():  # its end may be seen late
+            yield FigureFault.RUN_TIME, f"a gap of {gap_s:g} s in {run_s:g} s"
+        if (self.ios + 1) * gap_s < run_s / 2:
+            text = f"{self.ios} I/Os in {run_s:g} s have a gap above {gap_s:g} s"
+            yield FigureFault.RUN_TIME, text
+        if len(self.job.streams) > 1 or not series:
+            return
+        idle_s, edges_s = _longest_idle_s(series)
+        edges_s += 2 * (SLACK * run_s + EDGE_S) + SLACK_S
+        if abs(gap_s - idle_s) > edges_s:
+            text = f"a gap of {gap_s:g} s, and {idle_s:g} s of intervals without I/Os"
+            yield FigureFault.RUN_TIME, text
+
+
+def rate_faults(
+    stream: JobStream, result: StreamResult, per_s: float, time_s: float
+) -> Iterator[Fault]:
+    """What came, and what is late, is no more than is due at a rate."""
+    rate = stream.rate
+    if rate is None:
+        return
+    ios = sum(done.ios for done in _data(result))
+    by_bytes = rate.iops is None
+    amount: float = sum(done.bytes for done in _data(result)) if by_bytes else ios
+    due = per_s * time_s * stream.times * max(1, len(stream.hosts))
+    unit = amount / ios if ios else 1.0
+    amount += result.backlog_ios * unit
+    spread = SIGMAS * rate.gap_variation * sqrt(due * unit)
+    if amount > due * (1 + 2 * SLACK) + spread + 2 * slots_of(stream) * unit:
+        text = f"{amount:.0f} {'B' if by_bytes else 'I/Os'} came or are late, and no "
+        yield FigureFault.RATE, f"{text}more than {due:.0f} were due"
+
+
+def slots_of(stream: JobStream) -> int:
+    """The queue depth of a stream's threads on all of its targets and hosts."""
+    return stream.qd * stream.threads * stream.times * max(1, len(stream.hosts))
+
+
+def _data(result: StreamResult) -> list[DirectionResult]:
+    """Results of the directions that move data."""
+    return [done for d, done in result.directions.items() if d in DIRECTIONS]
+
+
+def _allowed(stream: JobStream) -> set[Direction]:
+    """The directions in which a stream may have I/Os."""
+    if stream.replay:
+        reads = stream.writes_as_reads or stream.only != "writes"
+        writes = trims = syncs = not stream.writes_as_reads and stream.only != "reads"
+    else:
+        moves = stream.trim_percent < 100
+        reads = moves and stream.read_percent > 0
+        writes = moves and stream.read_percent < 100
+        trims, syncs = stream.trim_percent > 0, bool(stream.sync_every)
+    used = (reads, writes, trims, syncs, syncs)
+    return {d for d, may in zip((*DIRECTIONS, *SYNCS), used, strict=True) if may}
+
+
+def _longest_idle_s(series: Sequence[Interval]) -> tuple[float, float]:
+    """The longest time of intervals without an I/O, and that of two intervals."""
+    runs = groupby(series, lambda point: any(point.ios.values()))
+    idle_s = [sum(point.length_s for point in run) for busy, run in runs if not busy]
+    return max(idle_s, default=0.0), 2 * max(point.length_s for point in series)
