@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import ceil, sqrt
+from math import sqrt
 from operator import mul
-from statistics import fmean, median, pstdev
 from typing import NamedTuple, Protocol
 
 from ioplan.core.units import latency_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import (
-    LEAST_BEFORE,
     SURVIVAL,
     THROTTLED,
     Metric,
@@ -23,17 +21,15 @@ from ioplan.records.record import (
     PERCENTILES,
     DirectionResult,
     EventMade,
-    Interval,
     Percentile,
     RunDetail,
     StreamResult,
 )
 from ioplan.records.telemetry import Telemetry
 from ioplan.results.measure.histogram import Histogram
-from ioplan.results.measure.interval import value_at
 from ioplan.results.measure.interval_counts import IntervalCounts, Slice, counts_of
-from ioplan.results.measure.levels import LEAST, changes
 from ioplan.results.measure.over_intervals import share_beyond, worst_second
+from ioplan.results.measure.series_metrics import lost_ios, recoveries, throttled
 from ioplan.results.measure.tally import READ_WRITE, Totals, clamp
 from ioplan.results.measure.wear import WEAR_METRICS, wear_value
 from ioplan.results.measure.zero_losses import nothing_shown, shows, verify_facts
@@ -96,10 +92,10 @@ def scope_of(metric: Metric, samples: Sequence[Sample]) -> Scope:
     """`results` are those of each run or stream, `run_s` is the time of all runs."""
     name, direction = metric.stream, metric.direction
     if metric.step:
-        samples = [one for one in samples if _counts(metric, one.record)]
+        samples = [sample for sample in samples if _counts(metric, sample.record)]
     if metric.phase:
         samples = [*_in_phase(metric.phase, samples)]
-    runs = [one.record for one in samples]
+    runs = [run for run, _ in samples]
     parts = _streams(samples, name) if name else runs
     run_s = sum([_own_s(name, run) if name else run.run_s for run in runs])
     if direction is None:
@@ -110,7 +106,7 @@ def scope_of(metric: Metric, samples: Sequence[Sample]) -> Scope:
 
 def _streams(samples: Sequence[Sample], name: str | None) -> list[StreamResult]:
     """All streams of the runs, or those of one name."""
-    streams = (stream for one in samples for stream in one.record.streams)
+    streams = (stream for run, _ in samples for stream in run.streams)
     return [stream for stream in streams if name in (None, stream.name)]
 
 
@@ -232,7 +228,7 @@ def _sought(metric: Metric, scope: Scope) -> Figure:
 def _rate(metric: Metric, scope: Scope) -> Figure:
     """I/Os or bytes of all runs over the time of all runs."""
     is_iops = metric.name == "iops"
-    amount = sum([one.ios if is_iops else one.bytes for one in scope.results])
+    amount = sum([done.ios if is_iops else done.bytes for done in scope.results])
     if not scope.run_s:
         return NOTHING
     if not amount and not metric.direction and _has_trims(scope):
@@ -242,7 +238,7 @@ def _rate(metric: Metric, scope: Scope) -> Figure:
 
 def _has_trims(scope: Scope) -> bool:
     trims = (part.directions.get("trim") for part in scope.parts)
-    return any(one.ios for one in trims if one)
+    return any(trim.ios for trim in trims if trim)
 
 
 def _errors(metric: Metric, scope: Scope) -> Figure:
@@ -254,7 +250,8 @@ def _errors(metric: Metric, scope: Scope) -> Figure:
 
 
 def _verified(metric: Metric, scope: Scope) -> Figure:
-    verified, read = verified_of_read_bytes(_streams(scope.samples, metric.stream))
+    streams = _streams(scope.samples, metric.stream)
+    verified, read = verified_of_read_bytes(streams)
     if not read or metric.direction not in (None, "read"):
         return Figure(None, "nothing was verified")
     return Figure(100 * verified / read)
@@ -265,35 +262,37 @@ def verified_of_read_bytes(streams: Sequence[StreamResult]) -> tuple[int, int]:
 
     A run with a stream that verifies nothing of what it reads has failed.
     """
-    used = [
-        (stream.verified_bytes, stream.directions["read"].bytes)
+    verifying = [
+        stream
         for stream in streams
         if "read" in stream.directions
         and (stream.verified_bytes or stream.verify_errors)
     ]
-    return sum(verified for verified, _ in used), sum(read for _, read in used)
+    verified = sum(stream.verified_bytes for stream in verifying)
+    return verified, sum(stream.directions["read"].bytes for stream in verifying)
 
 
 def _gap(metric: Metric, scope: Scope) -> Figure:
-    gaps = _if_all([stream.gap_ns for stream in _streams(scope.samples, metric.stream)])
-    if not gaps:
-        return Figure(None, "the backend does not measure gaps")
-    return Figure(float(max(gaps)))
+    gaps_ns = [stream.gap_ns for stream in _streams(scope.samples, metric.stream)]
+    return _highest(gaps_ns, "the backend does not measure gaps")
 
 
 def _lateness(metric: Metric, scope: Scope) -> Figure:
-    """The longest of all streams that replay a trace, or of one."""
-    backends = [getattr(one.record, "backend", None) for one in scope.samples]
-    facts = [one.facts.get("lateness") or {} for one in backends if one]
+    """The longest of all streams that replay a trace, or of the metric's."""
+    backends = [getattr(run, "backend", None) for run, _ in scope.samples]
+    facts = [backend.facts.get("lateness") or {} for backend in backends if backend]
     lateness_ns = [
         stream["p99_ns"]
         for streams in facts
         for name, stream in streams.items()
         if metric.stream in (None, name)
     ]
-    if not lateness_ns:
-        return Figure(None, "no trace was issued at its times")
-    return Figure(float(max(lateness_ns)))
+    return _highest(lateness_ns, "no trace was issued at its times")
+
+
+def _highest(values: Sequence[float | None], why: str) -> Figure:
+    known = _if_all(values)
+    return Figure(float(max(known))) if known else Figure(None, why)
 
 
 def _if_all(values: Sequence[float | None]) -> list[float]:
@@ -304,11 +303,11 @@ def _if_all(values: Sequence[float | None]) -> list[float]:
 
 def _survival(metric: Metric, scope: Scope) -> Figure:
     """How many blocks, of all runs that read after a power cut."""
-    facts = [verify_facts(one.record) for one in scope.samples]
+    facts = [verify_facts(run) for run, _ in scope.samples]
     if why := nothing_shown(metric.name, facts):
         return Figure(None, why)
-    judged = (one for one in facts if shows(metric.name, one))
-    return Figure(float(sum(int(one.get(metric.name, 0)) for one in judged)))
+    judged = [run for run in facts if shows(metric.name, run)]
+    return Figure(float(sum(int(run.get(metric.name, 0)) for run in judged)))
 
 
 # The host and the drive.
@@ -329,19 +328,19 @@ RATIO_METRICS = {
 
 
 def _cpu(_: Metric, scope: Scope) -> Figure:
-    percents = [one.record.cpu_percent for one in scope.samples]
-    times_s = [one.record.run_s for one in scope.samples]
+    percents = [run.cpu_percent for run, _ in scope.samples]
+    times_s = [run.run_s for run, _ in scope.samples]
     return _mean_over_time(percents, times_s) if any(times_s) else NOTHING
 
 
 def _telemetry(metric: Metric, scope: Scope) -> Figure:
     """The mean over the time of all runs; of temperatures the highest."""
     name = TELEMETRY_METRICS[metric.name]
-    runs = [one.record for one in scope.samples if one.record.run_s]
-    values = [getattr(one.telemetry, name, None) for one in runs]
-    if metric.name == "temperature" and (known := _if_all(values)):
-        return Figure(max(known))
-    return _mean_over_time(values, [one.run_s for one in runs])
+    runs = [run for run, _ in scope.samples if run.run_s]
+    values = [getattr(run.telemetry, name, None) for run in runs]
+    if metric.name == "temperature":
+        return _highest(values, UNMEASURED.why)
+    return _mean_over_time(values, [run.run_s for run in runs])
 
 
 def _mean_over_time(values: Sequence[float | None], times_s: Sequence[float]) -> Figure:
@@ -362,8 +361,9 @@ def _ratio(metric: Metric, scope: Scope) -> Figure:
 
 def _wear(metric: Metric, scope: Scope) -> Figure:
     """Of all runs together; a part of a run has no log of its own."""
-    runs = [getattr(one.record, "wear", None) for one in scope.samples]
-    value = wear_value(metric.name, runs)
+    value = wear_value(
+        metric.name, [getattr(run, "wear", None) for run, _ in scope.samples]
+    )
     return Figure(None, value) if isinstance(value, str) else Figure(value)
 
 
@@ -471,174 +471,43 @@ def merged(metric: Metric, samples: Sequence[Sample]) -> Histogram:
     )
 
 
-# The series: what an event of the lab cost, and how a volume was throttled.
-
-LEAST_HELD = 5
-"""So many intervals the metric has to stay within its bound, or for the stated time."""
-MOST_OUTSIDE = 0.2
-"""A level of which more is outside of the bound before any event tells nothing."""
-IOPS = Metric(name="iops")
+# The series.
 
 
 def _recovery(metric: Metric, scope: Scope) -> Figure:
-    """The longest time from an event until the metric stays near its level.
-
-    It has to stay there until the event's command has ended, which may act late. The
-    level is the median of the intervals before the first event. As large a share
-    as was outside of the bound then may be so afterwards: that is its noise.
-    """
+    """The longest of all events of all runs."""
     asked = metric.recovery or Recovery()
-    times = [time for one in scope.samples for time in _recoveries(asked, one)]
-    unknown = [time for time in times if time.value is None]
-    longest = unknown or times or [NOTHING]
+    runs = [(detail.series, _events(run)) for run, detail in scope.samples]
+    times = [Figure(*time) for run in runs for time in recoveries(asked, *run)]
+    longest = [time for time in times if time.value is None] or times or [NOTHING]
     return max(longest, key=lambda time: time.value or time.at_least or 0.0)
 
 
-def _recoveries(asked: Recovery, sample: Sample) -> Iterator[Figure]:
-    """From each event of a run, or why that tells nothing."""
-    series, events = sample.detail.series, _events(sample)
-    before, why = _before(series, events)
-    if why:
-        yield Figure(None, why)
-        return
-    of = Metric(name=asked.of)
-    known = [value for one in before if (value := value_at(of, one)) is not None]
-    bound = median(known or [0.0]) * asked.to_percent / 100
-
-    def is_near(interval: Interval) -> bool:
-        value = value_at(of, interval)
-        if value is None:
-            return False
-        return value <= bound if of.unit == "ns" else value >= bound
-
-    outside = fmean(not is_near(one) for one in before)
-    if outside > MOST_OUTSIDE:
-        share = f"{outside:.0%} of the intervals before the event"
-        yield Figure(None, f"{share} were not within {asked.to_percent:g} %")
-        return
-    for event in events:
-        after = [one for one in series if one.t_s > event.start_s]
-        yield _recovered(asked, event, after, [*map(is_near, after)], outside)
-
-
-def _recovered(
-    asked: Recovery,
-    event: EventMade,
-    after: Sequence[Interval],
-    near: Sequence[bool],
-    outside: float,
-) -> Figure:
-    """From one event until the intervals after it stay `near`, but for a share."""
-    if not after:
-        return Figure(None, "the run ended with the event")
-    length_s = median([one.length_s for one in after])
-    count = max(LEAST_HELD, ceil(asked.held_ns / SECOND_NS / length_s - 1e-6))
-    places = range(len(near) - count + 1)
-    leaves = [near[at : at + count].count(False) > outside * count for at in places]
-    acting = sum(one.t_s - one.length_s < event.end_s for one in after)
-    begin = max(
-        (at for at in places if leaves[at] and at + count <= acting), default=-1
-    )
-    for at in places[begin + 1 :]:
-        if near[at] and not leaves[at]:
-            took_s = after[at].t_s - after[at].length_s - event.start_s
-            return Figure(max(0.0, took_s) * SECOND_NS)
-    away_s = [one.t_s for one, is_near in zip(after, near, strict=True) if not is_near]
-    least_s = max(0.0, away_s[-1] - event.start_s) if away_s else 0.0
-    of = f"{asked.of} did not stay within {asked.to_percent:g} %"
-    return Figure(None, f"{of} until the run's end", least_s * SECOND_NS)
-
-
-def _events(sample: Sample) -> tuple[EventMade, ...]:
-    return getattr(sample.record, "events", ())
-
-
-def _before(
-    series: Sequence[Interval], events: Sequence[EventMade]
-) -> tuple[list[Interval], str]:
-    """The intervals before the first event, or why they tell no level."""
-    if not events:
-        return [], "the run had no event"
-    before = [one for one in series if one.t_s <= min(e.start_s for e in events)]
-    if len(before) < LEAST_BEFORE:
-        text = f"needs {LEAST_BEFORE} intervals before the event, had {len(before)}"
-        return [], text
-    return before, ""
-
-
 def _lost_work(_: Metric, scope: Scope) -> Figure:
-    """I/Os that all runs together did not do since their first events, at the rate
-    before them. What an open loop catches up later is done."""
+    """The I/Os that all runs together did not do."""
     lost = 0.0
-    for sample in scope.samples:
-        series = sample.detail.series
-        before, why = _before(series, _events(sample))
-        if why:
-            return Figure(None, why)
-        rate = fmean(value_at(IOPS, one) or 0.0 for one in before)
-        after = series[len(before) :]
-        due = rate * sum(one.length_s for one in after)
-        done = sum((value_at(IOPS, one) or 0.0) * one.length_s for one in after)
-        lost += max(0, round(due - done))
+    for run, detail in scope.samples:
+        ios = lost_ios(detail.series, _events(run))
+        if isinstance(ios, str):
+            return Figure(None, ios)
+        lost += ios
     return Figure(lost) if scope.samples else NOTHING
 
 
-SURE = 3.0
-"""A burst of fewer standard errors than this is none."""
-OFF = 0.1
-"""A first interval further from the others' median still belongs to the burst."""
+def _events(run: Measured) -> tuple[EventMade, ...]:
+    return getattr(run, "events", ())
 
 
 def _throttled(metric: Metric, scope: Scope) -> Figure:
-    """What the last run sustained, or its burst beyond that.
-
-    A bucket of tokens is full at first. Until it is empty the volume does as much as it
-    can, and then as much as flows in: all that was done is a line over time, whose
-    slope is the limit, and which began at the size of the burst.
-    """
+    """How the last run was throttled: another run's burst begins elsewhere."""
     if not scope.samples:
         return NOTHING
     of_bytes = metric.name in ("sustained_bandwidth", "burst_bytes")
-    rates, lengths_s = rates_of(
-        Metric(name="bandwidth" if of_bytes else "iops"),
-        scope.samples[-1].detail.series,
-    )
-    begin = _level_begin(rates)
-    last = rates[begin:]
-    if len(last) < LEAST:
-        text = f"its last level has {len(last)} intervals, needs {LEAST}"
-        return Figure(None, text)
-    amounts = [*map(mul, rates, lengths_s)]
-    per_s = sum(amounts[begin:]) / sum(lengths_s[begin:])
-    idle = int(rates[0] < per_s)  # a full bucket waits
-    burst = sum(amounts[idle:]) - per_s * sum(lengths_s[idle:])
-    error = sum(lengths_s) * pstdev(last) / sqrt(len(last))
-    if burst < -SURE * error:
-        return Figure(None, "the rate rose during the run")
-    if metric.name.startswith("sustained"):
-        return Figure(per_s)
-    return Figure(float(round(burst)) if burst > SURE * error else 0.0)
-
-
-def rates_of(
-    metric: Metric, series: Sequence[Interval]
-) -> tuple[list[float], list[float]]:
-    """The rates and lengths of the intervals but the last, which may be cut short."""
-    intervals = [one for one in series if one.length_s][:-1]
-    rates = [value_at(metric, one) or 0.0 for one in intervals]
-    return rates, [one.length_s for one in intervals]
-
-
-def _level_begin(rates: Sequence[float]) -> int:
-    """Where the last level begins: after the interval in which the rate changed, and
-    after a burst that is too short to be a level."""
-    begin = (changes([*rates]) or [0])[-1] + 1
-    usual = median(rates[begin:] or [0.0])
-    scatter = median([abs(rate - usual) for rate in rates[begin:]] or [0.0])
-    far = max(OFF * usual, 2 * SURE * scatter)
-    while begin < len(rates) and abs(rates[begin] - usual) > far:
-        begin += 1
-    return begin
+    name = "bandwidth" if of_bytes else "iops"
+    limits = throttled(name, scope.samples[-1].detail.series)
+    if isinstance(limits, str):
+        return Figure(None, limits)
+    return Figure(limits[metric.name.startswith("burst")])
 
 
 COMPUTED: dict[str, Callable[[Metric, Scope], Figure]] = {

@@ -13,14 +13,14 @@ from statistics import fmean, median, pstdev
 
 from msgspec import Struct
 
-from ioplan.core.units import digits, iops_text, time_text
+from ioplan.core.units import digits, time_text
 from ioplan.language.metric import RATES, Metric
 from ioplan.planner.seek.batch_means import MIN_BATCHES, variance_of_sum
 from ioplan.records.record import Interval, RunRecord, Steady
 from ioplan.results.measure.interval import in_series, value_at
 from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.measure.levels import LEAST, LEAST_BEFORE, changes, levels
-from ioplan.results.measure.metrics import IOPS, Figure, Sample, figure, rates_of
+from ioplan.results.measure.levels import LEAST_BEFORE, levels
+from ioplan.results.measure.metrics import Figure, Sample, figure
 from ioplan.results.measure.stretches import Stretch
 from ioplan.workload import SYNCS
 
@@ -268,30 +268,3 @@ def _steady_of(metric: Metric, samples: Sequence[Sample]) -> Steady | None:
     steady: Steady | None = getattr(samples[-1].record, "steady", None)
     tracked = steady and steady.reached and steady.metric == str(metric)
     return steady if tracked else None
-
-
-# Bursts that were spent unasked.
-
-SPENT = 0.8
-"""A last level above this share of the one before is no limit that was reached."""
-FLAT = 0.02
-"""A bucket's refill scatters less; what heat or a busy neighbour leaves, more."""
-
-
-def spent(series: Sequence[Interval]) -> str:
-    """That reads fell to a level that looks like a volume's limit; empty if not."""
-    rates, _ = rates_of(IOPS, series)
-    cut = (changes(rates) or [0])[-1]
-    before, last = rates[:cut], rates[cut + 1 :]
-    if not before or len(last) < LEAST or not (usual := median(last)):
-        return ""
-    off = median(abs(rate - usual) for rate in last)  # what comes late is caught up
-    if usual > SPENT * fmean(before) or off > FLAT * usual:
-        return ""
-    first = [one for one in series if one.length_s][cut]
-    return (
-        f"reads fell from {iops_text(fmean(before))} to {iops_text(usual)} IOPS at "
-        f"{time_text(first.t_s - first.length_s)}, and stayed there: if this is a "
-        "throttled volume, its burst credits are used up, and what ran before is not "
-        "what it sustains; the suite cloud/limits tells"
-    )
