@@ -13,8 +13,8 @@ from figures import interval, record
 from ioplan.language import Metric
 from ioplan.records import EventMade, Interval, RunDetail
 from ioplan.results.measure import Figure, Sample, figure
-from ioplan.results.measure.levels import levels
 from ioplan.results.measure.over_time import OverTime, is_steered
+from ioplan.results.measure.series import levels
 from ioplan.results.measure.series_metrics import spent
 from ioplan.workload import Replay
 

@@ -6,14 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from math import hypot, isclose, sqrt
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from ioplan.core.error_kinds import FigureFault
-from ioplan.job import SECOND_NS
+from ioplan.job import SECOND_NS, Job
 from ioplan.job_stream import JobStream
-from ioplan.records.record import DirectionResult, Interval, Latency, StreamResult
+from ioplan.records.record import (
+    DirectionResult,
+    Interval,
+    Latency,
+    RunDetail,
+    RunRecord,
+    StreamResult,
+)
 from ioplan.results.measure.histogram import (
     Histogram,
     bucket_middles,
@@ -23,9 +30,6 @@ from ioplan.results.measure.histogram import (
 from ioplan.results.measure.interval_counts import IntervalSums, Key
 from ioplan.results.measure.tally import clamp
 from ioplan.workload import DIRECTIONS, SYNCS, Direction
-
-if TYPE_CHECKING:
-    from ioplan.results.measure.consistency import Checked
 
 ROUNDING = 1e-6
 """What floating-point sums may lose."""
@@ -227,10 +231,27 @@ def sum_faults(
 # Streams.
 
 
+class RunChecked(Protocol):
+    """The run of a stream."""
+
+    job: Job
+    record: RunRecord
+    detail: RunDetail
+    histograms: Histograms
+
+    def longest_ns(self) -> int:
+        """The longest I/O."""
+
+    def limit_s(self) -> float:
+        """What no I/O can have taken longer than."""
+
+
 class StreamChecked:
     """One stream against what was asked of it."""
 
-    def __init__(self, run: Checked, stream: JobStream, result: StreamResult) -> None:
+    def __init__(
+        self, run: RunChecked, stream: JobStream, result: StreamResult
+    ) -> None:
         self.run, self.job, self.stream, self.result = run, run.job, stream, result
         self.run_s = result.run_s or run.record.run_s
         self.slots = slots_of(stream)

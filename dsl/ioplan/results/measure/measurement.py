@@ -18,8 +18,8 @@ from ioplan.job import (
     Wear,
 )
 from ioplan.records.record import Interval, PhaseResult, RunDetail, TargetResult
-from ioplan.results.measure.interval import interval
 from ioplan.results.measure.interval_counts import IntervalPacker
+from ioplan.results.measure.series import interval
 from ioplan.results.measure.tally import StreamCountsBuilder, Totals
 
 Streams = dict[str, StreamCountsBuilder]

@@ -17,10 +17,9 @@ from ioplan.core.units import digits, time_text
 from ioplan.language.metric import RATES, Metric
 from ioplan.planner.seek.batch_means import MIN_BATCHES, variance_of_sum
 from ioplan.records.record import Interval, RunRecord, Steady
-from ioplan.results.measure.interval import in_series, value_at
 from ioplan.results.measure.interval_counts import IntervalCounts
-from ioplan.results.measure.levels import LEAST_BEFORE, levels
 from ioplan.results.measure.metrics import Figure, Sample, figure
+from ioplan.results.measure.series import LEAST_BEFORE, in_series, levels, value_at
 from ioplan.results.measure.stretches import Stretch
 from ioplan.workload import SYNCS
 

@@ -11,8 +11,7 @@ from ioplan.core.units import iops_text, time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import LEAST_BEFORE, Metric, Recovery
 from ioplan.records.record import EventMade, Interval
-from ioplan.results.measure.interval import value_at
-from ioplan.results.measure.levels import LEAST, changes
+from ioplan.results.measure.series import LEAST, changes, value_at
 
 LEAST_HELD = 5
 """So many intervals the metric has to stay within its bound, or for the stated time."""

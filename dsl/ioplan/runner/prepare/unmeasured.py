@@ -12,7 +12,7 @@ from ioplan.language.metric import Metric
 from ioplan.language.plan import Chart, Test
 from ioplan.language.spoken import unspoken
 from ioplan.planner.steps import Prepare, Run
-from ioplan.results.measure.interval import in_series
+from ioplan.results.measure.series import in_series
 
 NO_GAP = "it does not measure the longest time without a completed I/O"
 NO_COMMIT = "it does not measure the latency of a commit, but of a flush"

@@ -14,8 +14,8 @@ from ioplan.records.record import (
     RunRecord,
     Steady,
 )
-from ioplan.results.measure.levels import changed_within
 from ioplan.results.measure.metrics import Figure, Sample, figure
+from ioplan.results.measure.series import changed_within
 from ioplan.results.measure.steady_state import assess, borne, decide
 
 NO_CELLS: frozenset[CellKey] = frozenset()

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from ioplan.core.units import bytes_text, digits, metric_text, time_text
 from ioplan.language.metric import Metric
-from ioplan.results.measure.levels import changes
 from ioplan.results.measure.over_time import LEAST_FOR_SPREAD, is_steered
+from ioplan.results.measure.series import changes
 from ioplan.results.report.charts.encoding import (
     MOST_DASHES,
     Datum,
