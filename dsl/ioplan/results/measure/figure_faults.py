@@ -79,7 +79,7 @@ def merged_faults(
     merged = Histogram.merged(known) if len(known) == len(used) > 0 else None
     yield from result_faults(total, merged, run_s)
     latencies = [(part.ios, part.latency) for part, _ in used if part.latency]
-    if total.latency and latencies:
+    if total.ios and total.latency and latencies:
         mean_ns = sum(ios * latency.mean_ns for ios, latency in latencies) / total.ios
         low_ns = min(latency.min_ns for _, latency in latencies)
         high_ns = max(latency.max_ns for _, latency in latencies)

@@ -59,17 +59,21 @@ class CountsBuilder:
     a run that gives its own result nobody does. `bins` is dense, and may be written to.
     """
 
-    ios: int = 0
-    bytes: int = 0
-    errors: int = 0
-    min_ns: int = 0
-    max_ns: int = 0
-    sum_ns: int = 0
-    sum_sq_ns2: float = 0.0
-
-    def __init__(self, bins: Bins | Histogram | None = None, **sums: float) -> None:
-        """`sums` are the figures by name."""
-        vars(self).update(sums)
+    def __init__(
+        self,
+        bins: Bins | Histogram | None = None,
+        *,
+        ios: int = 0,
+        bytes: int = 0,
+        errors: int = 0,
+        min_ns: int = 0,
+        max_ns: int = 0,
+        sum_ns: int = 0,
+        sum_sq_ns2: float = 0.0,
+    ) -> None:
+        self.ios, self.bytes, self.errors = ios, bytes, errors
+        self.min_ns, self.max_ns = min_ns, max_ns
+        self.sum_ns, self.sum_sq_ns2 = sum_ns, sum_sq_ns2
         self._parts: list[Histogram] = []
         self._dense: Bins | None = None
         if isinstance(bins, Histogram):
