@@ -172,6 +172,8 @@ def test_a_run_that_is_cut_short_tells_nothing_of_the_time_it_lacks(
         (record,) = store.records(store.session("last").id)
     (verdict,) = record.verdicts
     assert (verdict.outcome, verdict.why) == (outcome, why)
+    shown = ioplan("show", "--metric", "p99 during 1s..9s")
+    assert shown.code == 0 and why in shown.out
 
 
 # the clock of the host is set while a session runs: its durations stay true

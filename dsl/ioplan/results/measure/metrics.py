@@ -100,14 +100,20 @@ def scope_of(metric: Metric, samples: Sequence[Sample]) -> Scope:
     run_s = sum([_own_s(name, run) if name else run.run_s for run in runs])
     if direction is None:
         return Scope(samples, parts, [part.total for part in parts], run_s)
-    by = [part.directions for part in parts]
-    return Scope(samples, parts, [d[direction] for d in by if direction in d], run_s)
+    results = [
+        part.directions[direction] for part in parts if direction in part.directions
+    ]
+    return Scope(samples, parts, results, run_s)
 
 
 def _streams(samples: Sequence[Sample], name: str | None) -> list[StreamResult]:
     """All streams of the runs, or those of one name."""
-    streams = (stream for run, _ in samples for stream in run.streams)
-    return [stream for stream in streams if name in (None, stream.name)]
+    return [
+        stream
+        for run, _ in samples
+        for stream in run.streams
+        if name is None or stream.name == name
+    ]
 
 
 def _counts(metric: Metric, record: Measured) -> bool:
@@ -136,7 +142,7 @@ def figure(metric: Metric, samples: Sequence[Sample]) -> Figure:
 def figure_in(scope: Scope, metric: Metric) -> Figure:
     """The figure in a scope that several metrics share."""
     if metric.by_interval:
-        return over_intervals(metric, [_slices(metric, one) for one in scope.samples])
+        return over_intervals(metric, [_slices(metric, run) for run in scope.samples])
     if metric.phase and not scope.samples:
         return Figure(None, f"nothing was counted during {metric.phase}")
     if metric.phase and any(map(_is_cut_short, scope.samples)):
@@ -175,11 +181,11 @@ def _slices(metric: Metric, sample: Sample) -> list[Slice]:
 
 def within(part: Phase | None, slices: Sequence[Slice]) -> list[Slice]:
     """The intervals that lie in a stream's part of the run, all of them without one."""
+    times = ((one, one.begin_ns, one.end_ns) for one in slices)
     return [
         one
-        for one in slices
-        if part is None
-        or part.time_ns(one.begin_ns, one.end_ns) >= WHOLE * (one.end_ns - one.begin_ns)
+        for one, begin, end in times
+        if part is None or part.time_ns(begin, end) >= WHOLE * (end - begin)
     ]
 
 
@@ -418,37 +424,30 @@ def _clamped_ns(metric: Metric, histogram: Histogram, scope: Scope) -> float:
 
 
 def _recorded(percent: float, scope: Scope) -> Figure:
-    """A percentile that the record of one run has, so that no histogram is read."""
-    single = len(scope.samples) == 1 and percent in PERCENTILES
-    kept = _kept(percent, scope.results) if single else None
-    if kept is None:
+    """A percentile that the record of a run has, so that no histogram is read."""
+    if percent not in PERCENTILES or len(scope.results) != 1:
         return UNREAD
-    if not kept.supported:
-        return _few_ios(percent, scope.results[0].ios)
-    return _perhaps_bound(kept)
+    (result,) = scope.results
+    for kept in result.latency.percentiles if result.latency else ():
+        if kept.percent == percent:
+            if not kept.supported:
+                return _few_ios(percent, result.ios)
+            return _perhaps_bound(kept)
+    return UNREAD
 
 
 def _summarised(percent: float, scope: Scope) -> Figure:
     """A percentile as the record has it, of a run without a histogram."""
-    runs = [d for one in scope.samples for d in one.record.directions.values()]
-    has_any = any(one.latency and one.latency.percentiles for one in runs)
-    if not has_any or not any(one.latency for one in scope.results):
+    latencies = [result.latency for result in scope.results if result.latency]
+    runs = [d for run, _ in scope.samples for d in run.directions.values()]
+    if not latencies or not any(d.latency and d.latency.percentiles for d in runs):
         return Figure(None, "no latency was counted")
-    kept = _kept(percent, scope.results)
-    if kept is None:
+    kept = [p for one in latencies for p in one.percentiles if p.percent == percent]
+    if len(latencies) > 1 or not kept:
         return Figure(None, "only a summary is known, and no histogram")
-    if not kept.supported:
+    if not kept[0].supported:
         return Figure(None, "too few I/Os lie beyond it")
-    return _perhaps_bound(kept)
-
-
-def _kept(percent: float, results: Sequence[DirectionResult]) -> Percentile | None:
-    """A percentile of the only result with latencies."""
-    latencies = [result.latency for result in results if result.latency]
-    for kept in latencies[0].percentiles if len(latencies) == 1 else ():
-        if kept.percent == percent:
-            return kept
-    return None
+    return _perhaps_bound(kept[0])
 
 
 def _perhaps_bound(kept: Percentile) -> Figure:

@@ -37,7 +37,8 @@ def recoveries(asked: Recovery, series: Series, events: Events) -> Iterator[Time
         yield None, why, None
         return
     of = Metric(name=asked.of)
-    known = [value for one in before if (value := value_at(of, one)) is not None]
+    values = [value_at(of, interval) for interval in before]
+    known = [value for value in values if value is not None]
     bound = median(known or [0.0]) * asked.to_percent / 100
 
     def is_near(interval: Interval) -> bool:
@@ -46,13 +47,13 @@ def recoveries(asked: Recovery, series: Series, events: Events) -> Iterator[Time
             return False
         return value <= bound if of.unit == "ns" else value >= bound
 
-    outside = fmean(not is_near(one) for one in before)
+    outside = fmean(not is_near(interval) for interval in before)
     if outside > MOST_OUTSIDE:
         share = f"{outside:.0%} of the intervals before the event"
         yield None, f"{share} were not within {asked.to_percent:g} %", None
         return
     for event in events:
-        after = [one for one in series if one.t_s > event.start_s]
+        after = [interval for interval in series if interval.t_s > event.start_s]
         yield _recovery(asked, event, after, [*map(is_near, after)], outside)
 
 
@@ -63,20 +64,21 @@ def _recovery(
     near: Sequence[bool],
     outside: float,
 ) -> Time:
-    """From one event until the intervals after it stay `near`, but for a share."""
+    """From an event until the intervals after it stay `near`, but for a share."""
     if not after:
         return None, "the run ended with the event", None
-    length_s = median([one.length_s for one in after])
+    length_s = median([interval.length_s for interval in after])
     count = max(LEAST_HELD, ceil(asked.held_ns / SECOND_NS / length_s - 1e-6))
     places = range(len(near) - count + 1)
     leaves = [near[at : at + count].count(False) > outside * count for at in places]
-    acting = sum(one.t_s - one.length_s < event.end_s for one in after)
+    acting = sum(interval.t_s - interval.length_s < event.end_s for interval in after)
     while_acting = (at for at in places if leaves[at] and at + count <= acting)
     for at in places[max(while_acting, default=-1) + 1 :]:
         if near[at] and not leaves[at]:
             took_s = after[at].t_s - after[at].length_s - event.start_s
             return max(0.0, took_s) * SECOND_NS, "", None
-    away_s = [one.t_s for one, is_near in zip(after, near, strict=True) if not is_near]
+    ends_s = zip((interval.t_s for interval in after), near, strict=True)
+    away_s = [t_s for t_s, is_near in ends_s if not is_near]
     least_s = max(0.0, away_s[-1] - event.start_s) if away_s else 0.0
     of = f"{asked.of} did not stay within {asked.to_percent:g} %"
     return None, f"{of} until the run's end", least_s * SECOND_NS
@@ -90,10 +92,12 @@ def lost_ios(series: Series, events: Events) -> float | str:
     before, why = _before(series, events)
     if why:
         return why
-    rate = fmean(value_at(IOPS, one) or 0.0 for one in before)
-    after = [one for one in series if one.t_s > _first_s(events)]
-    due = rate * sum(one.length_s for one in after)
-    done = sum((value_at(IOPS, one) or 0.0) * one.length_s for one in after)
+    rate = fmean(value_at(IOPS, interval) or 0.0 for interval in before)
+    after = [interval for interval in series if interval.t_s > _first_s(events)]
+    due = rate * sum(interval.length_s for interval in after)
+    done = sum(
+        (value_at(IOPS, interval) or 0.0) * interval.length_s for interval in after
+    )
     return float(max(0, round(due - done)))
 
 
@@ -105,7 +109,7 @@ def _before(series: Series, events: Events) -> tuple[list[Interval], str]:
     """The intervals before the first event, or why they tell no level."""
     if not events:
         return [], "the run had no event"
-    before = [one for one in series if one.t_s <= _first_s(events)]
+    before = [interval for interval in series if interval.t_s <= _first_s(events)]
     if len(before) < LEAST_BEFORE:
         text = f"needs {LEAST_BEFORE} intervals before the event, had {len(before)}"
         return [], text
@@ -143,9 +147,9 @@ def throttled(name: str, series: Series) -> tuple[float, float] | str:
 
 def _rates(name: str, series: Series) -> tuple[list[float], list[float]]:
     """The rates and lengths of the intervals but the last, which may be cut short."""
-    intervals = [one for one in series if one.length_s][:-1]
-    rates = [value_at(Metric(name=name), one) or 0.0 for one in intervals]
-    return rates, [one.length_s for one in intervals]
+    intervals = [interval for interval in series if interval.length_s][:-1]
+    rates = [value_at(Metric(name=name), interval) or 0.0 for interval in intervals]
+    return rates, [interval.length_s for interval in intervals]
 
 
 def _level_begin(rates: list[float]) -> int:
@@ -161,7 +165,7 @@ def _level_begin(rates: list[float]) -> int:
 
 
 SPENT = 0.8
-"""A last level above this share of the one before is no limit that was reached."""
+"""A last level above this share of the interval before is no limit that was reached."""
 FLAT = 0.02
 """A bucket's refill scatters less; what heat or a busy neighbour leaves, more."""
 
@@ -176,7 +180,7 @@ def spent(series: Series) -> str:
     off = median(abs(rate - usual) for rate in last)  # what comes late is caught up
     if usual > SPENT * fmean(before) or off > FLAT * usual:
         return ""
-    first = [one for one in series if one.length_s][cut]
+    first = [interval for interval in series if interval.length_s][cut]
     return (
         f"reads fell from {iops_text(fmean(before))} to {iops_text(usual)} IOPS at "
         f"{time_text(first.t_s - first.length_s)}, and stayed there: if this is a "
