@@ -19,6 +19,7 @@ from figures import (
     progress,
     record,
     result,
+    run,
     stream,
 )
 from hypothesis import given, settings
@@ -27,7 +28,7 @@ from hypothesis import strategies as st
 from ioplan.job import Counts, Cpu, Failure, Result, Started
 from ioplan.language import Metric, parse_metric
 from ioplan.records import DirectionResult
-from ioplan.results.measure import Figure, Sample, figure
+from ioplan.results.measure import Figure, Sample, consistent, figure
 
 latency_lists = st.lists(st.integers(1, 10**10), min_size=1, max_size=60)
 
@@ -332,3 +333,13 @@ def test_cpu_that_nobody_measured_is_not_0() -> None:
     found = figure(parse_metric("cpu"), [measured, unmeasured])
     assert found == Figure(None, "nothing measured it")
     assert figure(parse_metric("iops_per_cpu"), [unmeasured]).value is None
+
+
+@pytest.mark.parametrize("change", [{"bits": 8}, {"bits": 0}, {"bins": (-1, 5)}])
+def test_a_histogram_of_another_layout_contradicts(change: dict[str, Any]) -> None:
+    made, detail = run(1)
+    first, *others = detail.histograms
+    histograms = (first.model_copy(update=change), *others)
+    false = detail.model_copy(update={"histograms": histograms})
+    assert consistent(made, detail).status == "ok"
+    assert consistent(made, false).cause == "inconsistent"

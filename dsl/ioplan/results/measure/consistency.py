@@ -9,6 +9,7 @@ figures alone.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from math import isclose, isfinite
@@ -17,7 +18,13 @@ from msgspec import Struct
 
 from ioplan.core.error_kinds import Cause, FigureFault
 from ioplan.job import SECOND_NS
-from ioplan.records.record import PhaseResult, RunDetail, RunRecord, TargetResult
+from ioplan.records.record import (
+    DirectionResult,
+    PhaseResult,
+    RunDetail,
+    RunRecord,
+    TargetResult,
+)
 from ioplan.results.measure.figure_faults import (
     BUCKET,
     NOTHING,
@@ -33,12 +40,11 @@ from ioplan.results.measure.figure_faults import (
     merged_faults,
     order_faults,
     rate_faults,
-    result_faults,
     slots_of,
     sum_faults,
     unequal,
 )
-from ioplan.results.measure.histogram import Histogram
+from ioplan.results.measure.histogram import BITS, Histogram
 from ioplan.results.measure.interval_counts import (
     IntervalCounts,
     IntervalsDamaged,
@@ -112,7 +118,9 @@ class Checked:
         for stored in self.detail.histograms:
             key = stored.phase, stored.stream, stored.direction
             try:
-                histograms[key] = Histogram.of(stored.bins, stored.bits)
+                if stored.bits != BITS:
+                    raise ValueError(f"no layout has {stored.bits} bits")
+                histograms[key] = Histogram.of(stored.bins)
             except (ValueError, OverflowError) as error:
                 histograms[key] = Histogram.of(())
                 fault = FigureFault.HISTOGRAM_BINS, str(error)
@@ -143,28 +151,28 @@ class Checked:
     def _sum_faults(
         self, phase: str, run: RunRecord | PhaseResult
     ) -> Iterator[Inconsistency]:
-        """The figures of a run or of a phase: each stream's, and their sums."""
-        where = f"phase {phase} " if phase else ""
-        by: dict[Direction, list[Part]] = {}
+        """The figures of a run or of a phase, each as the sum of its parts."""
+        by = defaultdict[Direction, list[Part]](list)
+        sums: list[tuple[str, DirectionResult, list[Part], float]] = []
         for stream in run.streams:
-            name, own_s = f"{where}{stream.name}", stream.run_s or run.run_s
+            name, own_s = stream.name, stream.run_s or run.run_s
             parts = {
-                direction: (done, self.histograms.get((phase, stream.name, direction)))
+                direction: (done, self.histograms.get((phase, name, direction)))
                 for direction, done in stream.directions.items()
             }
             for direction, part in parts.items():
-                by.setdefault(direction, []).append(part)
-                yield from _located(f"{name} {direction}", result_faults(*part, own_s))
+                by[direction].append(part)
+                sums.append((f"{name} {direction}", part[0], [part], own_s))
             both = [parts[d] for d in READ_WRITE if d in parts]
-            yield from _located(name, merged_faults(stream.total, both, own_s))
-        sums = {d: by.get(d, []) for d in by.keys() | run.directions.keys()}
-        for direction, of in sums.items():
+            sums.append((name, stream.total, both, own_s))
+        for direction in by.keys() | run.directions.keys():
             done = run.directions.get(direction, NOTHING)
-            wrong = merged_faults(done, of, run.run_s)
-            yield from _located(f"{where}{direction}", wrong)
-        every = [part for d in READ_WRITE for part in by.get(d, ())]
-        wrong = merged_faults(run.total, every, run.run_s)
-        yield from _located(f"{where}total", wrong)
+            sums.append((direction, done, by[direction], run.run_s))
+        every = [part for d in READ_WRITE for part in by[d]]
+        sums.append(("total", run.total, every, run.run_s))
+        for name, total, summed, run_s in sums:
+            where = f"phase {phase} {name}" if phase else name
+            yield from _located(where, merged_faults(total, summed, run_s))
 
     def _part_faults(self) -> Iterator[Inconsistency]:
         """Phases have no more than the run has; targets add up to it."""

@@ -8,7 +8,7 @@ run is what a drive would take if the run went on all day.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import exp, log
 
 from msgspec import Struct
@@ -22,22 +22,27 @@ NO_LOG = "not measured: the drive has no log of what is written"
 NO_MEDIA = "not measured: the drive's log does not count what goes to its flash"
 NO_CAPACITY = "not measured: the drive does not report its capacity"
 
-Reason = str
+WEAR_METRICS = ("waf", "media_written", "dwpd")
 
 
-def wear_value(name: str, runs: Sequence[Wear | None]) -> float | Reason:
+def wear_value(name: str, runs: Sequence[Wear | None]) -> float | str:
     """A metric of WEAR_METRICS over all runs, or why there is none."""
     logs = [log for log in runs if log]
-    return WEAR_METRICS[name](logs) if runs and len(logs) == len(runs) else NO_LOG
-
-
-def _media_bytes(logs: Sequence[Wear]) -> float | Reason:
+    if not logs or len(logs) < len(runs):
+        return NO_LOG
+    if name == "dwpd":
+        return _drive_writes_per_day(logs)
     counts = [log.media_written_bytes for log in logs]
-    known = [count for count in counts if count is not None]
-    return float(sum(known)) if len(known) == len(counts) else NO_MEDIA
+    if None in counts:
+        return NO_MEDIA
+    media = float(sum(count or 0 for count in counts))
+    if name == "media_written":
+        return media
+    host = _host_bytes(logs)
+    return host if isinstance(host, str) else media / host
 
 
-def _host_bytes(logs: Sequence[Wear]) -> float | Reason:
+def _host_bytes(logs: Sequence[Wear]) -> float | str:
     written = sum(log.host_written_bytes for log in logs)
     least = STEPS * max(log.step_bytes for log in logs)
     if written and STEPS < least > written:
@@ -45,26 +50,12 @@ def _host_bytes(logs: Sequence[Wear]) -> float | Reason:
     return float(written) if written else "nothing was written"
 
 
-def _amplification(logs: Sequence[Wear]) -> float | Reason:
-    media, host = _media_bytes(logs), _host_bytes(logs)
-    if isinstance(media, Reason):
-        return media
-    return host if isinstance(host, Reason) else media / host
-
-
-def _drive_writes_per_day(logs: Sequence[Wear]) -> float | Reason:
-    host, span_s = _host_bytes(logs), sum(log.span_s for log in logs)
-    capacity_bytes = logs[-1].capacity_bytes
+def _drive_writes_per_day(logs: Sequence[Wear]) -> float | str:
+    capacity_bytes, span_s = logs[-1].capacity_bytes, sum(log.span_s for log in logs)
     if not capacity_bytes or span_s <= 0:
         return NO_CAPACITY
-    return host if isinstance(host, Reason) else host / capacity_bytes / span_s * DAY_S
-
-
-WEAR_METRICS: dict[str, Callable[[Sequence[Wear]], float | Reason]] = {
-    "waf": _amplification,
-    "media_written": _media_bytes,
-    "dwpd": _drive_writes_per_day,
-}
+    host = _host_bytes(logs)
+    return host if isinstance(host, str) else host / capacity_bytes / span_s * DAY_S
 
 
 def wear_since(before: Wear | None, now: Wear | None) -> Wear | None:
