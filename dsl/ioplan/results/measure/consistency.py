@@ -165,7 +165,7 @@ class Checked:
                 sums.append((f"{name} {direction}", part[0], [part], own_s))
             both = [parts[d] for d in READ_WRITE if d in parts]
             sums.append((name, stream.total, both, own_s))
-        for direction in by.keys() | run.directions.keys():
+        for direction in dict.fromkeys((*by, *run.directions)):
             done = run.directions.get(direction, NOTHING)
             sums.append((direction, done, by[direction], run.run_s))
         every = [part for d in READ_WRITE for part in by[d]]
@@ -335,7 +335,7 @@ class Checked:
             yield FigureFault.SERIES_SUM, "it has no counts of its intervals"
             return
         results = {(s.name, d): r for s in streams for d, r in s.directions.items()}
-        for key in results.keys() | self.sums.keys():
+        for key in dict.fromkeys((*results, *self.sums)):
             yield from sum_faults(key, results.get(key), self.sums.get(key))
 
     def _length_faults(self) -> Iterator[Fault]:
