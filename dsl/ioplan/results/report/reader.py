@@ -43,13 +43,15 @@ class Reader:
         if not is_plain(metric):
             return lambda run: self.figure(metric, [run])
 
-        def of(run: RunRecord) -> Figure:
-            scope = Scope((Sample(run, NO_DETAIL),), (run,), (run.total,), run.run_s)
-            return (
-                compute(metric, scope) if run.total.ios else self.figure(metric, [run])
-            )
-
         compute = COMPUTED[metric.name]
+
+        def of(run: RunRecord) -> Figure:
+            total = run.total
+            if not total.ios:
+                return self.figure(metric, [run])
+            bare = Sample(run, NO_DETAIL)
+            return compute(metric, Scope((bare,), (run,), (total,), run.run_s))
+
         return of
 
     def figures(
