@@ -12,6 +12,7 @@ CREATE TEMPORARY TABLE old ON COMMIT DROP AS
 DELETE FROM run_intervals WHERE session IN (SELECT id FROM old);
 DELETE FROM run_telemetry WHERE session IN (SELECT id FROM old);
 DELETE FROM run_blob WHERE session IN (SELECT id FROM old);
+DELETE FROM figure WHERE session IN (SELECT id FROM old);
 DELETE FROM verdict WHERE session IN (SELECT id FROM old);
 DELETE FROM run WHERE session IN (SELECT id FROM old);
 DELETE FROM event WHERE session IN (SELECT id FROM old);

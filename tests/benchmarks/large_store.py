@@ -53,7 +53,7 @@ def add_copies(store: Store, base: str, sessions: Sequence[Session]) -> None:
             insert_missing(connection, "env", *(env_row(each.host) for each in page))
             insert_missing(connection, "drive", *drive_rows(page))
             insert(connection, "session", *map(session_row, page))
-            for table in ("run", "verdict"):
+            for table in ("run", "figure", "verdict"):
                 copy(connection, table, base, page)
 
 
@@ -68,7 +68,7 @@ def copy(
     other = {
         "session": "session.id",
         "env": "session.env",
-        "record": "replace(one.record, :base, session.id)",
+        "plan_digest": "session.plan_digest",
     }
     names = COLUMNS[table]
     values = ", ".join(other.get(name, f"one.{name}") for name in names)

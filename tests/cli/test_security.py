@@ -187,14 +187,17 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert steers(done.out) == []
     with sqlite3.connect(store) as base:
         base.execute("UPDATE session SET target = ?, backend = ?", (EVIL, EVIL))
-        for seq, text in base.execute("SELECT seq, record FROM run").fetchall():
-            made = json.loads(text)
-            made["warnings"] = [EVIL]
-            made["message"] = made["asked"]["plan"] = EVIL
-            made["asked"]["cell"] = {"qd": f"{EVIL}{seq}"}
-            base.execute(
-                "UPDATE run SET record = ? WHERE seq = ?", (json.dumps(made), seq)
-            )
+        texts = "SELECT seq, asked, extras FROM run"
+        for seq, asked, extras in base.execute(texts).fetchall():
+            values = {
+                "message": EVIL,
+                "cell": json.dumps({"qd": f"{EVIL}{seq}"}),
+                "asked": json.dumps(json.loads(asked) | {"plan": EVIL}),
+                "extras": json.dumps(json.loads(extras) | {"warnings": [EVIL]}),
+            }
+            names = ", ".join(f"{name} = ?" for name in values)
+            change = f"UPDATE run SET {names} WHERE seq = ?"
+            base.execute(change, (*values.values(), seq))
     base.close()
     return store
 
@@ -467,15 +470,31 @@ def changed(hostile: Path, folder: Path, *statements: str) -> Path:
             for asked in ('{"scale_time": -1}', '{"profile": 3}', '{"x": 1}', "[]")
         ),
         "UPDATE env SET facts = 'x'",
-        "UPDATE run SET record = '{}'",
-        "UPDATE run SET record = '[]'",
-        f"UPDATE run SET record = '{'[' * 120_000}'",
+        *(
+            f"UPDATE run SET {column} = '{text}'"
+            for column in ("extras", "asked", "target", "backend", "cell", "steady")
+            for text in ("[]", '{"x": 1}', "[" * 120_000)
+            if (column, text) != ("target", '{"x": 1}')
+        ),
+        "UPDATE run SET kind = 'owned'",
+        "UPDATE run SET step = 'x'",
+        "UPDATE run SET seq = 9223372036854775807 WHERE seq = 1",
+        "UPDATE run SET run_s = 9e999",
+        "UPDATE run SET message = x'00'",
+        "DELETE FROM figure",
+        "DELETE FROM figure WHERE direction = 'total'",
+        "UPDATE figure SET direction = 'owned' WHERE direction <> 'total'",
+        "UPDATE figure SET iops = 'x'",
+        "UPDATE figure SET iops = 9e999",
+        "UPDATE figure SET ios = 1.5",
+        "UPDATE figure SET stddev_ns = NULL",
+        "UPDATE figure SET p99_ns = 'x'",
         f"UPDATE env SET facts = '{'[' * 120_000}'",
         f"UPDATE session SET resolved = '{'[' * 120_000}'",
-        "INSERT INTO verdict SELECT session, seq, 0, '{' FROM run",
-        "INSERT INTO verdict SELECT session, seq, 0, '7' FROM run",
-        f"INSERT INTO verdict SELECT session, seq, 0, '{'[' * 120_000}' FROM run",
-        'UPDATE run SET record = replace(record, \'"seq":\', \'"seq": "x", "y":\')',
+        *(
+            f"INSERT INTO verdict SELECT id, 1, plan_digest, 0, '{text}' FROM session"
+            for text in ("{", "7", "[" * 120_000)
+        ),
     ],
 )
 @pytest.mark.promise("security.store")

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from command import ioplan, plan_file
 from figures import assessed, measurement, record, without_io
+from msgspec.structs import replace
 from paths import ROOT
 from sessions import nightly_id, put, put_nights
 
@@ -121,38 +122,49 @@ def changed_copy(path: Path, copy: Path, *statements: str) -> Path:
     return copy
 
 
-NO_COLUMNS = "UPDATE run SET place = NULL, figures = NULL"
-
-
 @pytest.mark.parametrize("of", ["sweep", "rounds"])
-def test_columns_and_records_tell_the_same(of: str, made: Path, tmp_path: Path) -> None:
-    """Of the columns no record is read; of a store without them, all are."""
+def test_it_is_the_same_of_columns_and_of_records(
+    of: str, made: Path, tmp_path: Path
+) -> None:
+    """Records are read where a metric is of a stream."""
     path, ids = made, RUNS
     if of == "rounds":
         path = tmp_path / "rounds.db"
         ids = rounds(path)
-    other = changed_copy(path, tmp_path / "without.db", NO_COLUMNS)
     names = ("iops", "p99", "read.mean", "stddev", "cpu")
-    question = Question(metrics=tuple(map(parse_metric, names)))
-    with Store.open(path) as store, Store.open(other) as without:
-        told = history(store, "demo", ids, question)
-        assert told == history(without, "demo", ids, question)
-    assert bool(told.changes) == (of == "sweep") and told.series
+    metrics, stream = (
+        tuple(map(parse_metric, names)),
+        replace(parse_metric("iops"), stream="main"),
+    )
+    with Store.open(path) as store:
+        quick = history(store, "demo", ids, Question(metrics=metrics))
+        read = history(store, "demo", ids, Question(metrics=(*metrics, stream)))
+    points = [one.points for one in quick.series]
+    assert points == [one.points for one in read.series][: len(points)] and points
+    assert bool(quick.changes) == (of == "sweep")
 
 
 @pytest.mark.parametrize(
-    ("column", "text"),
+    "damage",
     [
-        *(("figures", text) for text in ("", "[]", "[1,2,3,4]", '["a",null,{},null]')),
-        *(("record", text) for text in ("{}", "no JSON", '{"schema_version": 99}')),
+        *(
+            f"UPDATE figure SET {column} = {value}"
+            for column in ("iops", "ios", "min_ns")
+            for value in ("'x'", "NULL" if column == "min_ns" else "9e999")
+        ),
+        "DELETE FROM figure WHERE direction = 'total'",
+        *(
+            f"UPDATE run SET {column} = '{text}'"
+            for column in ("backend", "target", "cell", "steady")
+            for text in ("[]", "no JSON")
+        ),
     ],
 )
-def test_damage_is_an_error(column: str, text: str, made: Path, tmp_path: Path) -> None:
-    damage = f"UPDATE run SET {column} = '{text}' WHERE seq = 1"
-    first = [NO_COLUMNS] * (column == "record")
-    path = changed_copy(made, tmp_path / "damaged.db", *first, damage)
-    done = ioplan("history", "--store", path)
-    assert done.code in (2, 3) and done.err.startswith("error: ")
+def test_damage_is_an_error(damage: str, made: Path, tmp_path: Path) -> None:
+    path = changed_copy(made, tmp_path / "damaged.db", damage)
+    for words in (["history"], ["compare", nightly_id(0), nightly_id(1)]):
+        done = ioplan(*words, "--store", path)
+        assert done.code == 2 and done.err.startswith("error: the store's ")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from sessions import session
 from small_lab import SmallLab, small_lab
 
 from ioplan.records import Drive
-from ioplan.results.store import Store, push
+from ioplan.results.store import COLUMNS, Store, push
 
 pytestmark = NEEDS_POSTGRES
 IDS = {"h1": "20261128-100000-aaaa", "h2": "20261128-100000-bbbb"}
@@ -108,8 +108,10 @@ OWN_STATE = '"session": "{}-001", "round": 0, "status": "{}", "attempts": 1, "do
 SESSION = """INSERT INTO session (id, plan, plan_file, plan_text, started_at, status,
     backend, target, env, ioplan{}) SELECT '{}', '', '', '', '{}', 'ok', 'sim', '',
     env, ''{} FROM session LIMIT 1"""
-RUN = """INSERT INTO run SELECT '{0}', {1}, run_id, test, status, env, iops,
-    bandwidth_bytes_per_s, mean_ns, place, figures, {2} FROM run LIMIT 1"""
+RUN = f"""INSERT INTO run SELECT '{{0}}', {{1}}, {", ".join(COLUMNS["run"][2:-1])}, {{2}}
+    FROM run LIMIT 1"""
+FIGURE = f"""INSERT INTO figure SELECT '{{0}}', 1, 't', {", ".join(COLUMNS["figure"][3:9])},
+    {{1}}, {", ".join(COLUMNS["figure"][10:])} FROM figure LIMIT 1"""
 OFFER: dict[str, Any] = {
     **{"session": "20261128-130000-lost-001", "job": "20261128-130000-lost"},
     **{"round": 0, "person": "bob", "title": "T", "drives": ["d1"], "expected": 1},
@@ -260,11 +262,16 @@ HARMLESS: dict[str, tuple[str, str]] = {
         f"UPDATE session SET note = 'x' WHERE id = '{IDS['h2']}'",
     ),
     "results: change a verdict": ("host_h1", "UPDATE verdict SET verdict = '{}'"),
-    "results: change a run": ("host_h1", "UPDATE run SET iops = 1"),
+    "results: change a run": ("host_h1", "UPDATE figure SET iops = 1"),
     "results: delete": ("host_h1", "DELETE FROM session"),
     "results: a run of another's session": (
         "host_h1",
-        RUN.format(IDS["h2"], 2, f"replace(record, '{IDS['h1']}', '{IDS['h2']}')"),
+        RUN.format(IDS["h2"], 2, "extras"),
+    ),
+    "results: figures of another's run": ("host_h1", FIGURE.format(IDS["h2"], 1)),
+    "results: figures that are no numbers": (
+        "host_h1",
+        FIGURE.format(IDS["h1"], "'NaN'"),
     ),
     "results: the id of another's drive job": (
         "host_h1",
@@ -285,10 +292,6 @@ HARMLESS: dict[str, tuple[str, str]] = {
     ),
     "results: no record": ("host_h1", RUN.format(IDS["h1"], 2, "'[]'")),
     "results: no JSON": ("host_h1", RUN.format(IDS["h1"], 2, "'x'")),
-    "results: another's record": (
-        "host_h1",
-        RUN.format(IDS["h1"], 2, f"replace(record, '{IDS['h1']}', '{IDS['h2']}')"),
-    ),
     "results: without triggers": (
         "host_h1",
         "SET session_replication_role = replica; " + SESSION.format("", "x", "y", ""),
@@ -380,6 +383,10 @@ HARMLESS: dict[str, tuple[str, str]] = {
 UNREADABLE: dict[str, tuple[str, str]] = {
     "all facts": ("host_h1", f"SELECT * FROM env WHERE facts LIKE '%{SECRET}%'"),
     "another's session": ("host_h1", f"SELECT * FROM session WHERE id = '{IDS['h2']}'"),
+    "another's figures": (
+        "host_h1",
+        f"SELECT * FROM figure WHERE session = '{IDS['h2']}'",
+    ),
     "another's runs": ("host_h1", f"SELECT * FROM run WHERE session = '{IDS['h2']}'"),
     "by a view": ("host_h1", f"SELECT * FROM v_session WHERE session = '{IDS['h2']}'"),
     "another's queue": (

@@ -69,7 +69,15 @@ def test_killed_again_and_again_it_is_given_up_and_resumed(lab: SmallLab) -> Non
     assert "has ended already" in lab.ada.ok("lab", "cancel", job)
 
 
-LOST = ("verdict", "run_blob", "run_telemetry", "run_intervals", "event", "run")
+LOST = (
+    "verdict",
+    "figure",
+    "run_blob",
+    "run_telemetry",
+    "run_intervals",
+    "event",
+    "run",
+)
 RESTORED = f"""
 {"".join(f"DELETE FROM {name} WHERE session LIKE 'JOB%';" for name in LOST)}
 DELETE FROM session WHERE job = 'JOB';
@@ -108,9 +116,9 @@ def test_a_job_that_a_host_has_begun_itself_is_shown(lab: SmallLab) -> None:
     assert lab.ada.ok("lab", "drives", "--on", "host h1").count(f"{job}-00") == 2
     lab.wait(lambda: lab.all_stored(job))
     each_once(lab, job, 8)
-    record = f"""SELECT (record::jsonb->'clock'->>'offset_ns')::bigint FROM run
+    clocks = f"""SELECT (extras::jsonb->'clock'->>'offset_ns')::bigint FROM run
         JOIN session s ON s.id = session WHERE s.job = '{job}'"""
-    assert all(abs(offset) < 10**9 for (offset,) in lab.rows(record))
+    assert all(abs(offset) < 10**9 for (offset,) in lab.rows(clocks))
 
 
 @pytest.mark.long

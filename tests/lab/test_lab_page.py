@@ -37,9 +37,12 @@ INSERT INTO session (id, plan, plan_file, plan_text, started_at, ended_at, statu
   SELECT 'x-' || n, 'Nightly', '', '', '2026-11-2' || n % 8 || 'T10:00:00Z',
     '2026-11-28T10:00:00Z', 'ok', 'sim', 'd' || n, 'e', '0.1.0', 'h1'
   FROM generate_series(1, {SESSIONS}) n;
-INSERT INTO run (session, seq, run_id, test, status, env, iops, bandwidth_bytes_per_s,
-    record) SELECT 'x-' || n % {SESSIONS} + 1, n / {SESSIONS} + 1, 'r', 'T', 'ok', 'e', 1,
-    1, '{{}}' FROM generate_series(1, {4 * SESSIONS}) n;
+INSERT INTO run (session, seq, run_id, test, kind, step, name, round, iteration, cell,
+    after_name, after_digest, removed, status, cause, message, started_at, ended_at,
+    run_s, ioplan, env, asked, backend, target, extras)
+  SELECT 'x-' || n % {SESSIONS} + 1, n / {SESSIONS} + 1, 'r', 'T', 'run', 0, '', 0, 0,
+    '{{}}', '', '', 0, 'ok', '', '', '', '', 1, '', 'e', '{{}}', '{{}}', '{{}}', '{{}}'
+  FROM generate_series(1, {4 * SESSIONS}) n;
 ANALYZE;
 """
 PAGES = ("/", "/drives", "/hosts", "/queue", "/sessions")
@@ -150,7 +153,7 @@ def test_nothing_is_changed(page: PageServer, method: str) -> None:
 
 def test_a_malformed_row_hides_no_other(page: PageServer) -> None:
     page.lab.execute(
-        "INSERT INTO session SELECT 'y', plan, plan_file, plan_text, 'long ago', "
+        "INSERT INTO session SELECT 'y', plan, plan_file, plan_text, '', 'long ago', "
         "'never', status, backend, target, env, ioplan FROM session LIMIT 1"
     )
     try:

@@ -225,7 +225,7 @@ def test_a_list_of_sessions_has_their_best_figures(tmp_path: Path) -> None:
     told = " ".join(ioplan("ls", "--store", path).out.split())
     assert f"{rate.figure} IOPS, {mean.figure}" in told
     with sqlite3.connect(path) as damaged:
-        damaged.execute("UPDATE run SET record = '{}'")
+        damaged.execute("UPDATE run SET extras = '{}'")
     done = ioplan("ls", "--store", path)
     assert done.code == 0 and SESSION_ID in done.out and "IOPS" not in done.out
 

@@ -14,7 +14,7 @@ from seek_targets import Credit, seek
 
 from ioplan.language import Expectation, Metric
 from ioplan.planner import Bounds, Search, grid, most_probes
-from ioplan.records import Found
+from ioplan.records import Found, RunDetail
 from ioplan.results.measure import Sample
 from ioplan.runner import judge
 
@@ -258,7 +258,7 @@ def test_what_a_burst_credit_bears_is_not_what_is_found() -> None:
 
 def verdict(found: Found, operator: str, limit: float) -> str:
     """What becomes of an expectation of what a seek found."""
-    record = SimpleNamespace(found=found, total=None, run_s=1.0)
+    run = cast("Any", SimpleNamespace(found=found, total=None, run_s=1.0))
     expectation = Expectation(
         metric=Metric(name="qd", sought="number"),
         operator=operator,
@@ -267,7 +267,7 @@ def verdict(found: Found, operator: str, limit: float) -> str:
         when=None,
         text=f"qd {operator} {limit:g}",
     )
-    return judge(expectation, [cast("Sample", SimpleNamespace(record=record))]).outcome
+    return judge(expectation, [Sample(run, RunDetail())]).outcome
 
 
 @pytest.mark.parametrize(

@@ -183,7 +183,15 @@ def test_nobody_else_says_where_results_are_sent(outbox: Outbox) -> None:
         outbox.add(IDS[0], "postgresql://thief/db")
 
 
-LOST = ("verdict", "run_blob", "run_telemetry", "run_intervals", "event", "run")
+LOST = (
+    "verdict",
+    "figure",
+    "run_blob",
+    "run_telemetry",
+    "run_intervals",
+    "event",
+    "run",
+)
 LOSSES_THERE = (LOST, (*LOST, "session"))
 
 

@@ -17,18 +17,17 @@ import paths
 import pytest
 from figures import assessed, measurement, record, run
 from pydantic import ValidationError
-from sessions import put, session
+from sessions import put
 
 from ioplan.records import PERCENTILES, Drive, RunRecord, Steady, Verdict, record_schema
 from ioplan.results import export
 from ioplan.results.store import COLUMNS, VIEWS, Store, StoreError
 from ioplan.results.store.database import Database
-from ioplan.results.store.layout.tables import BY_RUN_ID, LAYOUT, UPGRADES
-from ioplan.results.store.pages import pages_of_runs
+from ioplan.results.store.layout.tables import LAYOUT, OLDEST
 from ioplan.results.store.sqlite import SqliteFile
 
 
-@pytest.mark.parametrize("other", [min(UPGRADES) - 1, LAYOUT + 1])
+@pytest.mark.parametrize("other", [OLDEST - 1, LAYOUT + 1])
 @pytest.mark.promise("store.layout")
 def test_another_layout_is_refused_and_left_alone(tmp_path: Path, other: int) -> None:
     path = tmp_path / "other.db"
@@ -52,60 +51,52 @@ def test_the_columns_are_those_of_the_tables(tmp_path: Path) -> None:
         )
 
 
-def older(path: Path) -> list[RunRecord]:
-    """A store with two runs as the oldest layout that is upgraded has it."""
-    id = put(path, run(1), run(2))
-    with Store.open(path) as store:
-        runs = list(store.records(id))
-    with closing(sqlite3.connect(path)) as connection:
-        views = connection.execute(MADE_VIEWS).fetchall()
-        for name, _ in views:
-            connection.execute(f"DROP VIEW {name}")
-        for place in ("run.place", "run.figures", "session.unmet"):
-            table, column = place.split(".")
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        for _, text in views:
-            connection.execute(text.replace("session.unmet", "0"))
-        connection.execute("UPDATE meta SET value = ?", (str(min(UPGRADES)),))
-        connection.commit()
-    return runs
+@pytest.fixture
+def oldest(tmp_path: Path) -> Path:
+    """A store of the oldest layout that is upgraded."""
+    path = tmp_path / "old.db"
+    path.write_bytes(gzip.decompress(paths.LAB_STORE.read_bytes()))
+    assert rows(path, "SELECT value FROM meta") == [{"value": str(OLDEST)}]
+    return path
 
 
-MADE_VIEWS = "SELECT name, sql FROM sqlite_master WHERE type = 'view'"
+OLD_RUNS = """
+    SELECT run.session, run.record, env.facts,
+      (SELECT json_group_array(json(v.verdict)) FROM verdict AS v
+       WHERE v.session = run.session AND v.seq = run.seq ORDER BY v.position) AS judged
+    FROM run JOIN env ON run.env = env.digest ORDER BY run.session, run.seq"""
 
 
 @pytest.mark.promise("store.layout")
-def test_the_oldest_layout_is_upgraded_with_all_that_it_has(tmp_path: Path) -> None:
-    path, id = tmp_path / "old.db", session().id
-    runs = older(path)
-    with Store.open(path) as store:
-        assert list(store.records(id)) == runs
-        store.add(*run(3))
-        ids = [one.run_id for one in runs] + [record(3).run_id]
-        assert store.verdict(id) == store.overview()[0].verdict
-        (found,) = pages_of_runs(store, [id], ids, whole=False)
-    with closing(sqlite3.connect(path)) as connection:
-        named = "SELECT sql FROM sqlite_master WHERE name = 'run_by_run_id'"
-        assert connection.execute(named).fetchone() == (BY_RUN_ID,)
-        views = dict(connection.execute(MADE_VIEWS).fetchall())
-    assert {name: sql.strip() for name, sql in views.items()} == {
-        name: sql.strip() for name, sql in VIEWS.items()
-    }
-    assert [row["place"] is None for row in found] == [True, True, False]
-    assert [row["record"] is None for row in found] == [False, False, True]
-    Store.to_read(path).close()
+def test_the_oldest_layout_is_upgraded_with_all_that_it_has(oldest: Path) -> None:
+    """Each run had its record as one JSON, as its own model still reads it."""
+    before = [
+        RunRecord.model_validate(
+            json.loads(row["record"])
+            | {"host": json.loads(row["facts"]), "verdicts": json.loads(row["judged"])}
+        )
+        for row in rows(oldest, OLD_RUNS)
+    ]
+    fresh = oldest.with_name("new.db")
+    Store.open(fresh).close()
+    with Store.open(oldest) as store:
+        ids = sorted(store.ids())
+        assert [one for id in ids for one in store.records(id)] == before
+        store.add(*run(9, session=ids[0]))
+        assert {one.verdict for one in store.overview()} >= {"held", "failed"}
+    made = (
+        "SELECT type, name, trim(sql) AS sql FROM sqlite_master WHERE type <> 'table'"
+    )
+    assert sorted(map(str, rows(oldest, made))) == sorted(map(str, rows(fresh, made)))
+    Store.to_read(oldest).close()
 
 
-def test_who_may_not_write_does_not_upgrade_it(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    older(path)
-    before = path.read_bytes()
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA journal_mode = DELETE")
-    source = SqliteFile(path, immutable=True)
+def test_who_may_not_write_does_not_upgrade_it(oldest: Path) -> None:
+    before = oldest.read_bytes()
+    source = SqliteFile(oldest, immutable=True)
     with pytest.raises(StoreError, match=r"layout 5, .*open it once where it may be"):
         Database(source)
-    assert path.read_bytes()[100:] == before[100:]
+    assert oldest.read_bytes() == before
 
 
 UNDECIDED = Verdict(
@@ -213,6 +204,25 @@ def test_a_drive_is_one_row_with_what_is_known_of_it_last(path: Path) -> None:
     assert (acme["firmware"], acme["lab_name"], acme["sessions"]) == ("1.1", "fast2", 2)
     assert (acme["last_session"], acme["last_plan"]) == ("20261202-050000-aaaa", "demo")
     assert (lab["sessions"], lab["lab_name"], lab["last_status"]) == (2, "fast1", "ok")
+
+
+def test_figures(path: Path, store: Store) -> None:
+    """Each direction of all streams; the document says what stands for all."""
+    records = [one for id in sorted(store.ids()) for one in store.records(id)]
+    query = """SELECT direction, ios, bytes, p99_9_ns, supported_percent FROM v_figure
+        WHERE session = '{0.session}' AND seq = {0.seq} AND stream = ''"""
+    for one in records:
+        wanted = {**one.directions, "total": one.total}
+        figures = {row["direction"]: row for row in rows(path, query.format(one))}
+        assert figures.keys() == wanted.keys()
+        for direction, row in figures.items():
+            known = wanted[direction]
+            percentiles = known.latency.percentiles if known.latency else ()
+            assert (row["ios"], row["bytes"]) == (known.ios, known.bytes)
+            by = {each.percent: each.latency_ns for each in percentiles}
+            assert row["p99_9_ns"] == by.get(99.9)
+            supported = [each.percent for each in percentiles if each.supported]
+            assert row["supported_percent"] == max(supported, default=None)
 
 
 def test_tags_and_jobs(path: Path) -> None:

@@ -27,9 +27,11 @@ from figures import (
 
 from ioplan.records import RunDetail, RunRecord, RunRequest, Session, Verdict
 from ioplan.results.store import Store
+from ioplan.results.store.figures import figure_rows
 from ioplan.results.store.layout.tables import insert, insert_missing
 from ioplan.results.store.overview import SessionOverview
-from ioplan.results.store.rows import env_row, run_row, session_row
+from ioplan.results.store.rows import env_row, session_row
+from ioplan.results.store.runs import run_row
 
 ENDED = "2026-11-21T05:46:12Z"
 Made = RunRecord | tuple[RunRecord, RunDetail]
@@ -196,6 +198,9 @@ def put_nights(
             insert_missing(connection, "env", env)
             insert(connection, "session", session_row(one))
             insert(connection, "run", *(run_row(run, env["digest"]) for run in runs))
+            insert(
+                connection, "figure", *(row for run in runs for row in figure_rows(run))
+            )
 
 
 def _of_night(

@@ -22,7 +22,7 @@ from ioplan.cli.commands.sessions import plan_of
 from ioplan.cli.errors import UsageError
 from ioplan.planner.places import places_of
 from ioplan.records import session as model
-from ioplan.records.outline import current_records
+from ioplan.records.current import current_records
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.results.exports.export import Records
 from ioplan.results.exports.tabular import arrow_table

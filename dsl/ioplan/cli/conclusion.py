@@ -12,7 +12,7 @@ from ioplan.cli.exit_codes import EXPECTATION_FAILED, HELD, INTERRUPTED, RUN_FAI
 from ioplan.cli.run_options import RunCall
 from ioplan.core.text import counted, line
 from ioplan.planner.places import places_of
-from ioplan.records.outline import current_records
+from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.judgements import (

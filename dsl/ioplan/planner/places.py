@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ioplan.language.plan import CheckedPlan, Expectation
 from ioplan.planner.steps import RoundsOf, Run, SeekOf, Step
 from ioplan.planner.unfolding import unfold
-from ioplan.records.outline import Outlined
+from ioplan.records.record import RunRecord
 
 Place = tuple[str, int, tuple[tuple[str, str], ...]]
 """Test, step and cell; rounds and repeats share theirs."""
@@ -20,7 +20,7 @@ def place(test: str, step: int, cell: Mapping[str, str]) -> Place:
     return test, step, tuple(sorted(cell.items()))
 
 
-def place_of(record: Outlined) -> Place:
+def place_of(record: RunRecord) -> Place:
     """Where in its plan a run is."""
     return place(record.asked.test, record.asked.step, record.asked.cell)
 
@@ -59,7 +59,9 @@ def expected_count(plan: CheckedPlan) -> int:
     return sum(len(expected_of(run)) for run in places_of(plan).values())
 
 
-def not_measured(places: Mapping[Place, Run], records: Iterable[Outlined]) -> list[Run]:
+def not_measured(
+    places: Mapping[Place, Run], records: Iterable[RunRecord]
+) -> list[Run]:
     """The runs of places that no record is of."""
     begun = {place_of(one) for one in records if one.asked.kind == "run"}
     return [run for where, run in places.items() if where not in begun]

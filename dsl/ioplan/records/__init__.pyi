@@ -1,6 +1,6 @@
+from ioplan.records.current import current_records as current_records
 from ioplan.records.drive import Drive as Drive
 from ioplan.records.host_clock import HostClock as HostClock
-from ioplan.records.outline import current_records as current_records
 from ioplan.records.record import BEYOND as BEYOND
 from ioplan.records.record import PERCENTILES as PERCENTILES
 from ioplan.records.record import Asked as Asked

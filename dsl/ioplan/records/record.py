@@ -47,6 +47,10 @@ class Latency(Model):
     stddev_ns: float = Field(description="of the population")
     percentiles: tuple[Percentile, ...]
 
+    def percentile(self, percent: float) -> Percentile | None:
+        """The percentile, if it is kept."""
+        return next((p for p in self.percentiles if p.percent == percent), None)
+
 
 class DirectionResult(Model):
     """What one direction of a stream, or of all streams, did."""

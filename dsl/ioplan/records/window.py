@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from ioplan.records.outline import Outlined
 from ioplan.records.record import RunRecord
 
 DEFAULT_ROUNDS = 5
@@ -24,7 +23,7 @@ class Window(Struct, frozen=True):
     steady: bool
     own: dict[str, tuple[int, int]] = {}
 
-    def holds(self, run: Outlined) -> bool:
+    def holds(self, run: RunRecord) -> bool:
         """Whether figures are of this run."""
         first, last = self.own.get(_place(run), (self.first, self.last))
         return first <= run.asked.round <= last
@@ -57,7 +56,7 @@ class Window(Struct, frozen=True):
         return to.join(map(str, ends))
 
 
-def window_of(runs: Sequence[Outlined]) -> Window | None:
+def window_of(runs: Sequence[RunRecord]) -> Window | None:
     """The window of the runs of one test in one session; None without rounds.
 
     It ends with the last round. Its length is that of the rule that judged the rounds.
@@ -72,23 +71,23 @@ def window_of(runs: Sequence[Outlined]) -> Window | None:
     return Window(max(1, last - length + 1), last, reached, _own(runs))
 
 
-def _place(run: Outlined) -> str:
+def _place(run: RunRecord) -> str:
     cell = (f"{name}={value}" for name, value in run.asked.cell.items())
     return " ".join((str(run.asked.step), *cell))
 
 
-def first_counted(last: Outlined, window: int) -> int:
+def first_counted(last: RunRecord, window: int) -> int:
     """By the last run of a cell, the first round that its figures are of."""
     rounds = len(last.decided.values) if last.decided and _is_own(last) else window
     return last.asked.round - rounds + 1
 
 
-def _is_own(run: Outlined) -> bool:
+def _is_own(run: RunRecord) -> bool:
     """Whether the cell was decided; that which is tracked has the steady window."""
     return bool(run.decided and run.decided.reached and not run.steady)
 
 
-def _own(runs: Sequence[Outlined]) -> dict[str, tuple[int, int]]:
+def _own(runs: Sequence[RunRecord]) -> dict[str, tuple[int, int]]:
     """The rounds that the mean of each cell and step is of."""
     ends = {_place(run): run for run in runs if _is_own(run)}
     return {

@@ -16,7 +16,7 @@ from ioplan.cli.sessions.stores import STDOUT, opened
 from ioplan.core.units import bytes_text
 from ioplan.core.version import __version__
 from ioplan.language.plan import CheckedPlan
-from ioplan.records.outline import current_records
+from ioplan.records.current import current_records
 from ioplan.records.session import Session
 from ioplan.results.compare.judge import compared
 from ioplan.results.report.badge import badge as badge_of

@@ -22,7 +22,7 @@ from ioplan.cli.sessions.selection import only_tests, print_tests
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import expected_count, places_of
 from ioplan.planner.steps import Run
-from ioplan.records.outline import current_records
+from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session, SessionEvent
 from ioplan.results.report.judgements import judgements

@@ -13,11 +13,12 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.records.setup import Setup, identity_of, setup_of
 from ioplan.results.compare.noise import Group, Key, MetricNoise, learned
-from ioplan.results.compare.side import CellRuns, Side, outlined, side_of
+from ioplan.results.compare.side import CellRuns, Side, side_of
 from ioplan.results.measure.histogram import BITS
 from ioplan.results.measure.metrics import Figure
 from ioplan.results.report.reader import Reader
-from ioplan.results.store.store import Store
+from ioplan.results.store.runs import Fields
+from ioplan.results.store.store import Store, listed
 
 MOST_SEEN = 1000
 """The setup is looked up of so many sessions, the newest."""
@@ -85,12 +86,11 @@ def setups_of(store: Store, run_ids: Collection[str]) -> list[tuple[Session, Set
     """The finished sessions that did any of these runs, the newest first, each with
     the setup of its first run. Raises StoreError."""
     did = [one for one in store.that_did(run_ids) if one.status == "ok"]
-    first = store.first_runs([one.id for one in did[:MOST_SEEN]])
-    return [
-        (session, setup_of(outlined(first[session.id], parts=False)))
-        for session in did
-        if session.id in first
-    ]
+    seen = did[:MOST_SEEN]
+    condition, values = listed("session", [one.id for one in seen])
+    firsts = store.runs(Fields.SETUP, f"run.seq = 1 AND {condition}", **values)
+    setups = {one.session: setup_of(one) for one in firsts}
+    return [(one, setups[one.id]) for one in seen if one.id in setups]
 
 
 def _newest(store: Store, sessions: Sequence[Session]) -> Iterator[Session]:

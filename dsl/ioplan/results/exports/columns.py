@@ -16,8 +16,8 @@ from ioplan.language.metric import Metric
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import NOT_MEASURED, not_measured, places_of
 from ioplan.planner.steps import Run
+from ioplan.records.current import current_records
 from ioplan.records.drive import Drive
-from ioplan.records.outline import Outline, Outlined, current_records
 from ioplan.records.record import (
     PERCENTILES,
     DirectionResult,
@@ -35,6 +35,7 @@ from ioplan.results.measure.interval_counts import IntervalCounts, Slice
 from ioplan.results.measure.metrics import Sample, figure
 from ioplan.results.measure.stretches import Stretch
 from ioplan.results.measure.wear import wear_value
+from ioplan.results.store.runs import Fields
 from ioplan.results.store.store import Store
 from ioplan.workload import COUNTED, DIRECTIONS
 
@@ -312,10 +313,10 @@ class Counted(Struct, frozen=True):
         return row
 
 
-def counted_of(outlines: Sequence[Outlined]) -> Counted:
+def counted_of(records: Sequence[RunRecord]) -> Counted:
     """Which of the runs of one session count."""
-    current = current_records(outlines)
-    by_test: dict[str, list[Outlined]] = {}
+    current = current_records(records)
+    by_test: dict[str, list[RunRecord]] = {}
     for record in current:
         if record.asked.round:
             by_test.setdefault(record.asked.test, []).append(record)
@@ -365,14 +366,14 @@ class Source(Struct, frozen=True, dict=True):
         return self.store.records(self.session.id)
 
     @cached_property
-    def outlines(self) -> list[Outline]:
+    def places(self) -> list[RunRecord]:
         """Where in the plan each run is: what is kept in memory of all of them."""
-        return list(self.store.outlines(self.session.id))
+        return list(self.store.records(self.session.id, fields=Fields.PLACE))
 
     def columns(self) -> Columns:
         """The columns of the rows."""
         found = chain(
-            (outline.asked.cell for outline in self.outlines),
+            (record.asked.cell for record in self.places),
             (run.cell_text for run in self.missing),
         )
         axes = dict.fromkeys(axis for cell in found for axis in cell)
@@ -395,14 +396,14 @@ class Source(Struct, frozen=True, dict=True):
     @cached_property
     def counted(self) -> Counted:
         """Which runs the figures of reports are of."""
-        return counted_of(self.outlines)
+        return counted_of(self.places)
 
     @cached_property
     def missing(self) -> list[Run]:
         """The cells that were not measured, where all of the plan has not run."""
         if self.plan is None or self.session.status == "ok":
             return []
-        return not_measured(places_of(self.plan), self.outlines)
+        return not_measured(places_of(self.plan), self.places)
 
     def rows(self) -> Iterator[Row]:
         """The rows; a column that a row has no value for is not in it."""

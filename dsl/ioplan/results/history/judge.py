@@ -23,7 +23,6 @@ from ioplan.results.history.visits import (
     read_visits,
     values_of,
 )
-from ioplan.results.store.pages import sessions_that_did
 from ioplan.results.store.store import Store
 
 NEWEST = 100
@@ -55,7 +54,7 @@ def history(
 ) -> History:
     """The history of the cells with these ids, in their order. Raises StoreError."""
     ids = list(dict.fromkeys(run_ids))
-    sessions = sessions_that_did(store, ids)
+    sessions = store.ids_that_did(ids)
     newest = sessions[-NEWEST:]
     found = read_visits(store, newest, ids, question.metrics, question.kind)
     chosen = [c for c in found.cells if not question.wanted or question.wanted(c)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, cast
+from typing import Any
 
 from msgspec import Struct
 
@@ -14,13 +14,20 @@ from ioplan.records.record import RunRecord
 from ioplan.records.setup import drive_of, model_of
 from ioplan.results.compare.earlier import key_of, logs_of
 from ioplan.results.compare.noise import Key
-from ioplan.results.compare.side import CellRuns, cells_of, needs_parts, outlined
+from ioplan.results.compare.side import CellRuns, cells_of, needs_parts
 from ioplan.results.measure.metrics import Figure
-from ioplan.results.report.reader import Reader, is_plain
-from ioplan.results.store.briefs import brief_of, results_of, setting_of
-from ioplan.results.store.connection import Row
-from ioplan.results.store.pages import pages_of_runs, whole_runs
-from ioplan.results.store.store import Store
+from ioplan.results.report.reader import Reader
+from ioplan.results.store.figures import TOTAL
+from ioplan.results.store.rows import validated
+from ioplan.results.store.runs import (
+    SHAPE,
+    Fields,
+    RunRows,
+    measured_of,
+    read_rows,
+    record_of,
+)
+from ioplan.results.store.store import Store, listed
 
 # Under what a session ran: what its history is parted by, and what else changed.
 
@@ -128,15 +135,17 @@ class Visits(Struct, frozen=True):
     cells: tuple[Cell, ...]
 
 
-class _Slot(Struct, frozen=True):
+class Slot(Struct, frozen=True):
     """A cell of a session, and which of its rows are the runs that count."""
 
     cell: Cell
     rows: tuple[int, ...]
 
 
-Slots = tuple[_Slot, ...]
 FigureOf = Callable[[RunRecord], Figure]
+PAGE_RUNS = 2000
+"""So many runs, by the number of ids, are read at once."""
+SHAPED = itemgetter(*SHAPE)
 
 
 def read_visits(
@@ -146,76 +155,105 @@ def read_visits(
     metrics: Sequence[Metric],
     kind: str = "run",
 ) -> Visits:
-    """Read these runs of these sessions, two queries a page. Raises StoreError."""
-    parts = any(needs_parts(one) or bool(one.sought) for one in metrics)
-    light = not parts and all(map(is_plain, metrics))
-    shapes = _Shapes(kind)
+    """Read these runs of these sessions, a few queries a page. Raises StoreError."""
+    needed = Needed.of(metrics)
     figures = {str(one): Reader(store).of_single(one) for one in metrics}
-    found: list[Visit] = []
+    shapes = Shapes(kind)
+    visits: list[Visit] = []
     cells: dict[Key, Cell] = {}
     same_conditions: dict[tuple[str, ...], dict[str, str]] = {}
-    for rows in pages_of_runs(store, sessions, run_ids, parts):
-        groups = [list(group) for _, group in groupby(rows, key=itemgetter("session"))]
-        page = [(group, shapes.of(group)) for group in groups]
-        page = [(group, slots) for group, slots in page if slots]
-        firsts = [group[slots[0].rows[0]] for group, slots in page]
-        settings = whole_runs(store, [(row["session"], row["seq"]) for row in firsts])
-        for (group, slots), setting in zip(page, settings, strict=True):
-            first = setting_of(setting)
-            own = conditions_of(first)
-            same = same_conditions.setdefault(tuple(own.values()), own)
-            read = [
-                (
-                    slot.cell.key,
-                    [_measured(group[at], parts, light) for at in slot.rows],
-                )
-                for slot in slots
-            ]
-            found.append(_visit(first, same, figures, read))
-        for slots in dict.fromkeys(slots for _, slots in page):
+    size = max(1, PAGE_RUNS // max(1, len(run_ids)))
+    for first in range(0, len(sessions), size):
+        page = needed.read(store, sessions[first : first + size], run_ids)
+        shaped = [(rows, slots) for rows in page if (slots := shapes.of(rows))]
+        for setting, (rows, slots) in zip(
+            _settings(store, shaped), shaped, strict=True
+        ):
+            conditions = conditions_of(setting)
+            same = same_conditions.setdefault(tuple(conditions.values()), conditions)
+            with validated(f"figures of session {setting.session!r}"):
+                runs = [
+                    (slot.cell.key, [needed.run(rows[at]) for at in slot.rows])
+                    for slot in slots
+                ]
+            visits.append(_visit(setting, same, figures, runs))
             cells |= {slot.cell.key: slot.cell for slot in slots}
-    found.sort(key=lambda visit: visit.session)
+    visits.sort(key=lambda visit: visit.session)
     places = {run_id: place for place, run_id in enumerate(run_ids)}
     ordered = sorted(cells.values(), key=lambda cell: places[cell.run_id])
-    return Visits(tuple(found), tuple(ordered))
+    return Visits(tuple(visits), tuple(ordered))
 
 
-class _Shapes:
+class Needed(Struct, frozen=True):
+    """How much of runs some metrics need: all, or figures in some directions."""
+
+    fields: Fields
+    condition: str
+
+    @classmethod
+    def of(cls, metrics: Sequence[Metric]) -> Needed:
+        if any(needs_parts(one) or one.sought for one in metrics):
+            return cls(Fields.ALL, "")
+        directions = {TOTAL, *(one.direction for one in metrics if one.direction)}
+        texts = ", ".join(f"'{one}'" for one in directions)
+        return cls(Fields.FIGURES, f"AND f.direction IN ({texts})")
+
+    def read(
+        self, store: Store, sessions: Sequence[str], run_ids: Sequence[str]
+    ) -> list[list[RunRows]]:
+        """The rows of each session that did any of these runs."""
+        of_sessions, names = listed("session", sessions)
+        of_ids, ids = listed("run_id", run_ids)
+        condition = f"{of_sessions} AND {of_ids}"
+        with store.reading() as connection:
+            rows = read_rows(
+                connection, self.fields, condition, self.condition, **names, **ids
+            )
+        by_session = groupby(rows, key=lambda one: one.run["session"])
+        return [list(group) for _, group in by_session]
+
+    def run(self, rows: RunRows) -> RunRecord:
+        """What its metrics look at."""
+        return record_of(*rows) if self.fields == Fields.ALL else measured_of(rows)
+
+
+class Shapes:
     """The cells of sessions, found once for those whose runs are of the same places."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
-        self._known: dict[tuple[object, ...], Slots] = {}
+        self._known: dict[tuple[object, ...], tuple[Slot, ...]] = {}
 
-    def of(self, rows: Sequence[Row]) -> Slots:
-        shape = tuple([(row["run_id"], row["status"], row["place"]) for row in rows])
-        if all(place is not None for *_, place in shape):
-            if shape not in self._known:
-                self._known[shape] = self._slots(rows)
-            return self._known[shape]
-        return self._slots(rows)
+    def of(self, rows: Sequence[RunRows]) -> tuple[Slot, ...]:
+        """What is judged steady, or decided, differs from session to session."""
+        if any(one.run["steady"] or one.run["decided"] for one in rows):
+            return self._slots(rows)
+        shape = tuple([SHAPED(one.run) for one in rows])
+        if shape not in self._known:
+            self._known[shape] = self._slots(rows)
+        return self._known[shape]
 
-    def _slots(self, rows: Sequence[Row]) -> Slots:
-        at = {row["seq"]: place for place, row in enumerate(rows)}
-        cells = cells_of([_read(row, parts=False) for row in rows], self._kind)
+    def _slots(self, rows: Sequence[RunRows]) -> tuple[Slot, ...]:
+        at = {one.run["seq"]: place for place, one in enumerate(rows)}
         return tuple(
-            _Slot(_cell(cell), tuple(at[run.seq] for run in cell.runs))
-            for cell in cells
+            Slot(_cell(cell), tuple(at[run.seq] for run in cell.runs))
+            for cell in cells_of([record_of(*one) for one in rows], self._kind)
             if cell.runs
         )
 
 
-def _read(row: Row, parts: bool) -> RunRecord:
-    """Of what its columns have, if that is enough."""
-    brief = row["place"] is not None and not parts
-    return brief_of(row) if brief else outlined(row, parts)
-
-
-def _measured(row: Row, parts: bool, light: bool) -> RunRecord:
-    """What metrics look at; of a row with a place, what plain ones do."""
-    if light and row["place"] is not None:
-        return cast(RunRecord, results_of(row))
-    return _read(row, parts)
+def _settings(
+    store: Store, page: Sequence[tuple[Sequence[RunRows], tuple[Slot, ...]]]
+) -> list[RunRecord]:
+    """Of each session the first run that counts, with what it was done on."""
+    rows = [rows[slots[0].rows[0]].run for rows, slots in page]
+    firsts = {row["session"]: row["seq"] for row in rows}
+    if not firsts:
+        return []
+    condition, values = listed("session", [*firsts])
+    numbers = ", ".join(map(str, {*firsts.values()}))
+    runs = store.runs(Fields.SETUP, f"{condition} AND run.seq IN ({numbers})", **values)
+    return [one for one in runs if firsts[one.session] == one.seq]
 
 
 def _visit(
@@ -238,7 +276,7 @@ def _logs(
     of: FigureOf, cells: Sequence[tuple[Key, Sequence[RunRecord]]]
 ) -> dict[Key, tuple[float, ...]]:
     """Of the cells that have a figure."""
-    return {key: found for key, runs in cells if (found := logs_of([*map(of, runs)]))}
+    return {key: logs for key, runs in cells if (logs := logs_of([*map(of, runs)]))}
 
 
 def _cell(cell: CellRuns) -> Cell:

@@ -149,7 +149,7 @@ def figure_in(scope: Scope, metric: Metric) -> Figure:
         return Figure(None, f"the run ended before {metric.phase} did")
     if metric.direction in SYNCS and not scope.results:
         return Figure(None, _no_syncs(metric, scope))
-    compute = _sought if metric.sought else COMPUTED.get(metric.name, _percentile)
+    compute = _sought if metric.sought else COMPUTED.get(metric.name, percentile)
     return compute(metric, scope)
 
 
@@ -398,7 +398,7 @@ def _latency(metric: Metric, scope: Scope) -> Figure:
     return Figure(sqrt(squares / total))
 
 
-def _percentile(metric: Metric, scope: Scope) -> Figure:
+def percentile(metric: Metric, scope: Scope) -> Figure:
     percent = percent_of(metric.name) or 0.0
     if scope.samples and scope.samples[0].detail is NO_DETAIL:
         return _recorded(percent, scope)
@@ -428,12 +428,10 @@ def _recorded(percent: float, scope: Scope) -> Figure:
     if percent not in PERCENTILES or len(scope.results) != 1:
         return UNREAD
     (result,) = scope.results
-    for kept in result.latency.percentiles if result.latency else ():
-        if kept.percent == percent:
-            if not kept.supported:
-                return _few_ios(percent, result.ios)
-            return _perhaps_bound(kept)
-    return UNREAD
+    kept = result.latency.percentile(percent) if result.latency else None
+    if kept is None:
+        return UNREAD
+    return _perhaps_bound(kept) if kept.supported else _few_ios(percent, result.ios)
 
 
 def _summarised(percent: float, scope: Scope) -> Figure:

@@ -15,7 +15,7 @@ from ioplan.language.plan import CheckedPlan, Test
 from ioplan.language.replayed import questions
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.planner.steps import Run
-from ioplan.records.outline import current_records
+from ioplan.records.current import current_records
 from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.burst_credits import credits

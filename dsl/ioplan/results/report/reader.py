@@ -20,6 +20,7 @@ from ioplan.results.measure.metrics import (
     Scope,
     figure,
     figure_in,
+    percentile,
     scope_of,
 )
 from ioplan.results.measure.over_time import OverTime, Stated, over_time, stated
@@ -43,14 +44,15 @@ class Reader:
         if not is_plain(metric):
             return lambda run: self.figure(metric, [run])
 
-        compute = COMPUTED[metric.name]
+        compute = COMPUTED.get(metric.name, percentile)
 
         def of(run: RunRecord) -> Figure:
             total = run.total
             if not total.ios:
                 return self.figure(metric, [run])
             bare = Sample(run, NO_DETAIL)
-            return compute(metric, Scope((bare,), (run,), (total,), run.run_s))
+            value = compute(metric, Scope((bare,), (run,), (total,), run.run_s))
+            return self.figure(metric, [run]) if value is UNREAD else value
 
         return of
 
@@ -132,7 +134,8 @@ def _is_one_interval(record: RunRecord) -> bool:
 def is_plain(metric: Metric) -> bool:
     """Whether a run's results tell it, without histograms, streams or parts of it."""
     is_scoped = metric != Metric(name=metric.name)
-    return not (is_scoped or metric.name in OF_SERIES) and metric.name in COMPUTED
+    is_known = metric.name in COMPUTED or metric.percent is not None
+    return is_known and not (is_scoped or metric.name in OF_SERIES)
 
 
 def _has_io(record: RunRecord) -> bool:

@@ -27,7 +27,7 @@ from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.share.archive import BundleError, plain_json
 from ioplan.results.store import codec
 from ioplan.results.store.errors import StoreError
-from ioplan.results.store.rows import checked_schema
+from ioplan.results.store.runs import checked_schema
 from ioplan.results.store.store import Store
 from ioplan.trace.known import recorded_trace
 

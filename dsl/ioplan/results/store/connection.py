@@ -29,9 +29,6 @@ class Connection(Protocol):
     def define(self, statement: str, /) -> None:
         """Make or change a table, an index or a view, in SQLite's words."""
 
-    def redefine(self, view: str, statement: str, /) -> None:
-        """Define a view anew; its columns stay."""
-
     def table_names(self) -> set[str]:
         """All tables of the database."""
 

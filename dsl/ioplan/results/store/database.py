@@ -25,8 +25,8 @@ from ioplan.results.store.layout.tables import (
     create_all,
     layout_of,
     other_layout,
-    upgrade,
 )
+from ioplan.results.store.layout.upgrade import upgrade
 from ioplan.results.store.sqlite import SqliteFile, has_log, is_immutable
 
 # Disk space held in reserve, so that a run which has ended can be stored.
@@ -249,7 +249,7 @@ class Database(Prepared):
         layout = layout_of(connection, self.where)
         if layout is None:
             create_all(connection)
-        else:
+        elif layout != LAYOUT:
             upgrade(connection, layout)
 
 

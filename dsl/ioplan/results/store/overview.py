@@ -24,13 +24,11 @@ from ioplan.results.store.rows import validated
 # Every statement is about the sessions named, and is answered from the tables' keys.
 
 COUNTED = (
-    *("run", "run_blob", "run_telemetry", "run_intervals"),
+    *("run", "figure", "run_blob", "run_telemetry", "run_intervals"),
     *("verdict", "event"),
 )
 CONSTANT_COLUMNS = ("started_at", "backend", "target", "env")
 """What a session never changes."""
-RUN_IDENTITY = ("run_id", "status", "env", "iops")
-"""Which run it is, and that its record is the same: every digit of the figure."""
 
 
 class SessionExtent(NamedTuple):
@@ -86,11 +84,14 @@ def _counts(listed: str) -> str:
 
 
 def run_identities(connection: Connection, id: str) -> dict[int, tuple[Any, ...]]:
-    """The runs of a session by seq, in order."""
-    names = ", ".join(RUN_IDENTITY)
-    query = f"SELECT seq, {names} FROM run WHERE session = :session ORDER BY seq"
-    found = connection.rows(query, session=id)
-    return {row["seq"]: tuple(row[name] for name in RUN_IDENTITY) for row in found}
+    """The runs of a session by number: what each is, and its IOPS with every digit."""
+    query = """
+        SELECT run.seq, run.run_id, run.status, run.env, f.iops
+        FROM run LEFT JOIN figure AS f ON f.session = run.session AND f.seq = run.seq
+          AND f.target = '' AND f.phase = '' AND f.stream = '' AND f.direction = 'total'
+        WHERE run.session = :session ORDER BY run.seq"""
+    rows = connection.rows(query, session=id)
+    return {row["seq"]: tuple(row.values()) for row in rows}
 
 
 SessionVerdict = Literal[

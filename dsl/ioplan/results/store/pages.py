@@ -1,16 +1,14 @@
-"""The runs of some ids in many sessions, a page of sessions for each query."""
+"""The statements of the store that are longer than a line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ioplan.records.drive import Drive
 from ioplan.records.record import Verdict
-from ioplan.results.store.connection import Connection, Row, scalar
-from ioplan.results.store.database import Database
+from ioplan.results.store.connection import Connection, scalar
 from ioplan.results.store.layout.tables import COLUMNS, insert
-
-# The statements of the store that are longer than a line.
+from ioplan.results.store.runs import WHERE
 
 PAGE = 200
 OF_RUN = "session = :session AND seq = :seq"
@@ -28,30 +26,6 @@ def all_sessions(condition: str = "TRUE") -> str:
         ORDER BY session.id DESC"""
 
 
-def page_of_runs(*conditions: str) -> str:
-    """The first runs of `:session` with their hosts' facts, in order."""
-    return f"""
-        SELECT run.session, run.seq, run.record, env.facts
-        FROM run JOIN env ON run.env = env.digest
-        WHERE {" AND ".join(("run.session = :session", *conditions))}
-        ORDER BY run.seq LIMIT {PAGE}"""
-
-
-def sessions_of_runs(count: int) -> str:
-    """The ids of sessions that did any of so many runs, `:run0` and so on."""
-    names = ", ".join(f":run{at}" for at in range(count))
-    return f"SELECT DISTINCT session FROM run WHERE run_id IN ({names})"
-
-
-def first_of_sessions(count: int) -> str:
-    """The first runs of so many sessions, `:session0` and so on."""
-    names = ", ".join(f":session{at}" for at in range(count))
-    return f"""
-        SELECT run.session, run.seq, run.record, env.facts
-        FROM run JOIN env ON run.env = env.digest
-        WHERE run.seq = 1 AND run.session IN ({names})"""
-
-
 DETAIL = """
     SELECT blob.histograms, blob.series, telemetry.points
     FROM run_blob AS blob LEFT JOIN run_telemetry AS telemetry
@@ -63,29 +37,16 @@ STATE = f"""
     WHERE target = :target"""
 SET_WORDS = "UPDATE session SET tags = :tags, note = :note WHERE id = :id"
 UPDATE_PLAN = """
-    UPDATE session SET plan = :plan, plan_text = :plan_text, resolved = :resolved,
-    expected = :expected, unmet = 0, status = :status, ended_at = :ended_at
+    UPDATE session SET plan = :plan, plan_text = :plan_text,
+    plan_digest = :plan_digest, resolved = :resolved, expected = :expected,
+    unmet = 0, status = :status, ended_at = :ended_at
     WHERE id = :id"""
+OUTDATED = "DELETE FROM verdict WHERE session = :id AND plan_digest = :plan_digest"
 UPDATE_PLACE = f"""
-    UPDATE run SET test = :test, place = :place, record = :record WHERE {OF_RUN}"""
-VERDICTS = """
-    SELECT seq, verdict FROM verdict
-    WHERE session = :session AND seq BETWEEN :first AND :last
-    ORDER BY seq, position"""
-
-
-def verdicts_of(connection: Connection, runs: Sequence[Row]) -> dict[int, list[str]]:
-    """The verdicts of runs of one session as JSON, by seq, in order."""
-    if not runs:
-        return {}
-    first, last = runs[0], runs[-1]
-    rows = connection.rows(
-        VERDICTS, session=first["session"], first=first["seq"], last=last["seq"]
-    )
-    found: dict[int, list[str]] = {}
-    for row in rows:
-        found.setdefault(row["seq"], []).append(row["verdict"])
-    return found
+    UPDATE run SET {", ".join(f"{name} = :{name}" for name in WHERE)} WHERE {OF_RUN}"""
+UPDATE_VERDICT = f"""
+    UPDATE verdict SET verdict = :verdict
+    WHERE {OF_RUN} AND plan_digest = :plan_digest AND position = :position"""
 
 
 def lock_run(connection: Connection, session_id: str, seq: int) -> bool:
@@ -95,102 +56,37 @@ def lock_run(connection: Connection, session_id: str, seq: int) -> bool:
 
 
 def put_verdicts(
-    connection: Connection, session_id: str, seq: int, verdicts: tuple[Verdict, ...]
+    connection: Connection, session_id: str, seq: int, verdicts: Sequence[Verdict]
 ) -> None:
     """Add verdicts behind those of a run; of one expectation the new one stays."""
     if not verdicts:
         return
-    key = {"session": session_id, "seq": seq}
-    query = f"SELECT position, verdict FROM verdict WHERE {OF_RUN}"
+    rows = connection.rows(KNOWN_VERDICTS, session=session_id, seq=seq)
+    key = {name: rows[0][name] for name in ("session", "seq", "plan_digest")}
     known = {
         Verdict.model_validate_json(row["verdict"]).expectation: row
-        for row in connection.rows(query, **key)
+        for row in rows
+        if row["verdict"]
     }
     texts = {one.expectation: one.model_dump_json() for one in verdicts}
     new = [text for expectation, text in texts.items() if expectation not in known]
-    rows = [
-        {**key, "position": position, "verdict": text}
-        for position, text in enumerate(new, start=len(known))
-    ]
-    insert(connection, "verdict", *rows)
-    replace_verdicts(
+    places = enumerate(new, start=len(known))
+    insert(
         connection,
-        *(
-            {**key, "position": row["position"], "verdict": texts[expectation]}
-            for expectation, row in known.items()
-            if texts.get(expectation, row["verdict"]) != row["verdict"]
-        ),
+        "verdict",
+        *({**key, "position": place, "verdict": text} for place, text in places),
     )
+    changed = (
+        {**key, "position": row["position"], "verdict": texts[expectation]}
+        for expectation, row in known.items()
+        if texts.get(expectation, row["verdict"]) != row["verdict"]
+    )
+    connection.change(UPDATE_VERDICT, *changed)
 
 
-def replace_verdicts(connection: Connection, *rows: Row) -> None:
-    """Put these in place of those that have their key."""
-    where = f"{OF_RUN} AND position = :position"
-    connection.change(f"UPDATE verdict SET verdict = :verdict WHERE {where}", *rows)
-
-
-PAGE_RUNS = 2000
-"""So many runs, by the number of ids, are read at once."""
-
-
-def sessions_that_did(store: Database, run_ids: Sequence[str]) -> list[str]:
-    """The ids of the sessions, which sort by time. Raises StoreError."""
-    query = sessions_of_runs(len(run_ids))
-    with store.reading() as connection:
-        rows = connection.rows(query, **_named("run", run_ids))
-    return sorted(row["session"] for row in rows)
-
-
-def pages_of_runs(
-    store: Database, sessions: Sequence[str], run_ids: Sequence[str], whole: bool
-) -> Iterator[list[Row]]:
-    """These runs, in order: session, seq, run id, status, place and figures, and the
-    record and the host's facts, of all or of those without a place. Raises StoreError.
-    """
-    size = max(1, PAGE_RUNS // max(1, len(run_ids)))
-    for first in range(0, len(sessions), size):
-        page = sessions[first : first + size]
-        with store.reading() as connection:
-            yield connection.rows(
-                _page(len(page), len(run_ids), whole),
-                **_named("session", page),
-                **_named("run", run_ids),
-            )
-
-
-def whole_runs(store: Database, keys: Sequence[tuple[str, int]]) -> Iterator[Row]:
-    """Session, seq, record and host of these runs, by session and seq, in their order.
-    Raises StoreError."""
-    if not keys:
-        return
-    sessions = list(dict.fromkeys(session for session, _ in keys))
-    places = ", ".join(sorted({str(int(seq)) for _, seq in keys}))
-    query = f"""
-        SELECT run.session, run.seq, run.record, env.facts
-        FROM run JOIN env ON run.env = env.digest
-        WHERE run.session IN ({_marks("session", len(sessions))})
-        AND run.seq IN ({places})"""
-    with store.reading() as connection:
-        rows = connection.rows(query, **_named("session", sessions))
-    found = {(row["session"], row["seq"]): row for row in rows}
-    yield from (found[key] for key in keys)
-
-
-def _page(sessions: int, runs: int, whole: bool) -> str:
-    own = "TRUE" if whole else "run.place IS NULL"
-    return f"""
-        SELECT run.session, run.seq, run.run_id, run.status, run.place, run.figures,
-          CASE WHEN {own} THEN run.record END AS record,
-          CASE WHEN {own} THEN env.facts END AS facts
-        FROM run JOIN env ON run.env = env.digest
-        WHERE run.session IN ({_marks("session", sessions)})
-        AND run.run_id IN ({_marks("run", runs)})
-        ORDER BY run.session, run.seq"""
-
-
-def _marks(name: str, count: int) -> str:
-    return ", ".join(f":{name}{at}" for at in range(count))
-
-
-def _named(name: str, values: Sequence[str]) -> dict[str, str]:
-    return {f"{name}{at}": value for at, value in enumerate(values)}
+KNOWN_VERDICTS = """
+    SELECT run.session, run.seq, session.plan_digest, v.verdict, v.position
+    FROM run JOIN session ON run.session = session.id
+    LEFT JOIN verdict AS v ON v.session = run.session AND v.seq = run.seq
+      AND v.plan_digest = session.plan_digest
+    WHERE run.session = :session AND run.seq = :seq"""

@@ -37,8 +37,10 @@ TABLE_NAMES = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema
 WORDS = {
     r" BLOB\b": " BYTEA",
     r" DOUBLE\b": " DOUBLE PRECISION",
+    r" WITHOUT ROWID": "",
     r" VIRTUAL\b": " STORED",
     r"\binstr\(": "strpos(",
+    r"\bjson_extract\(([\w.]+), '\$\.(\w+)'\)": r"(\1::jsonb ->> '\2')",
     r"\bjson_each\((.+?)\) AS (\w+)": (
         r"jsonb_array_elements_text(\1::jsonb) AS \2(value)"
     ),
@@ -47,7 +49,6 @@ WORDS = {
 """PostgreSQL's for SQLite's."""
 PARAMETER = re.compile(r"(?<![:\w]):(\w+)(?!:)")
 MOST_IDLE = 5
-JSON_PATH = re.compile(r"\bjson_extract\(([\w.]+), '\$\.([^']+)'\)")
 
 
 class PostgresDatabase:
@@ -118,10 +119,6 @@ class PostgresConnection:
     def define(self, statement: str, /) -> None:
         self._connection.execute(translated(statement).encode())
 
-    def redefine(self, view: str, statement: str, /) -> None:
-        """In place, as others are made of it, and roles may read it."""
-        self.define(statement.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1))
-
     def table_names(self) -> set[str]:
         return {row["tablename"] for row in self.rows(TABLE_NAMES)}
 
@@ -141,13 +138,7 @@ def translated(statement: str) -> str:
     """A definition in SQLite's words in PostgreSQL's."""
     for lite, own in WORDS.items():
         statement = re.sub(lite, own, statement)
-    return JSON_PATH.sub(_path, statement)
-
-
-def _path(found: re.Match[str]) -> str:
-    """`$.a.b[3]` is `{a,b,3}`."""
-    steps = re.sub(r"[.\[]+", ",", found[2].replace("]", ""))
-    return f"({found[1]}::jsonb #>> '{{{steps}}}')"
+    return statement
 
 
 def _check(address: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ioplan.core.error_kinds import StoreFault
@@ -23,7 +24,7 @@ from ioplan.results.store.pages import (
     OF_RUN,
     SET_WORDS,
     UPDATE_PLACE,
-    replace_verdicts,
+    UPDATE_VERDICT,
 )
 from ioplan.results.store.rows import tags_text
 from ioplan.results.store.store import Store
@@ -31,7 +32,7 @@ from ioplan.results.store.store import Store
 PAGE = 50
 SESSIONS = 200
 """How many sessions are compared at once."""
-RUN_TABLES = ("run", "run_blob", "run_telemetry", "run_intervals", "verdict")
+RUN_TABLES = ("run", "figure", "run_blob", "run_telemetry", "run_intervals", "verdict")
 SHARED_COLUMNS = ("tags", "note")
 """What people may have added there, too."""
 CHANGES = [
@@ -41,6 +42,7 @@ CHANGES = [
 ]
 BEGUN = {"status": "running", "ended_at": None}
 """A session there until all of its runs are, so that none looks complete before."""
+VERDICT_KEY = itemgetter("seq", "plan_digest", "position")
 UPDATE = f"""
     UPDATE session SET {", ".join(f"{name} = :{name}" for name in CHANGES)}
     WHERE id = :id"""
@@ -123,11 +125,11 @@ def _replace_verdicts(there: Connection, id: str, rows: Sequence[Row]) -> None:
     """What was judged again after a resume is known there as it was before; and what
     an edited plan no longer expects."""
     known = _of_session(there, "verdict", id)
-    changed = [row for row in rows if row not in known]
-    replace_verdicts(there, *changed)
-    current = {(row["seq"], row["position"]) for row in rows}
-    gone = (r for r in known if (r["seq"], r["position"]) not in current)
-    there.change(f"DELETE FROM verdict WHERE {OF_RUN} AND position = :position", *gone)
+    there.change(UPDATE_VERDICT, *(row for row in rows if row not in known))
+    current = set(map(VERDICT_KEY, rows))
+    gone = (row for row in known if VERDICT_KEY(row) not in current)
+    place = "plan_digest = :plan_digest AND position = :position"
+    there.change(f"DELETE FROM verdict WHERE {OF_RUN} AND {place}", *gone)
 
 
 def _replace_places(there: Connection, id: str, rows: Sequence[Row]) -> None:

@@ -23,6 +23,7 @@ from ioplan.results.store.overview import (
     overviews_of,
 )
 from ioplan.results.store.pages import (
+    OUTDATED,
     SET_WORDS,
     UPDATE_PLACE,
     UPDATE_PLAN,
@@ -32,11 +33,11 @@ from ioplan.results.store.rows import (
     drive_row,
     env_row,
     event_of,
-    run_place,
     session_of,
     session_row,
     tags_text,
 )
+from ioplan.results.store.runs import place_row
 
 
 class SessionStore(Database):
@@ -73,16 +74,14 @@ class SessionStore(Database):
     def update_plan(self, session: Session, records: Iterable[RunRecord]) -> None:
         """A session goes on with an edited plan, or with edited files of it.
 
-        Its `records` take their places in that plan; all of them are to be judged anew.
+        Its `records` take their places in that plan; verdicts of the plan before stay,
+        and count no longer. Nor do those of this plan, if it was like this once.
         """
         row = session_row(session)
-        places = [
-            {"session": session.id, "seq": one.seq, **run_place(one)} for one in records
-        ]
         with self.writing() as connection:
             connection.change(UPDATE_PLAN, row)
-            connection.change("DELETE FROM verdict WHERE session = :id", row)
-            connection.change(UPDATE_PLACE, *places)
+            connection.change(OUTDATED, row)
+            connection.change(UPDATE_PLACE, *map(place_row, records))
 
     def verdict(self, session_id: str) -> SessionVerdict:
         """The gravest verdict on a session; `ioplan ls` shows the same."""

@@ -180,10 +180,6 @@ class SqliteConnection:
     def define(self, statement: str, /) -> None:
         self._connection.execute(statement)
 
-    def redefine(self, view: str, statement: str, /) -> None:
-        self._connection.execute(f"DROP VIEW IF EXISTS {view}")
-        self._connection.execute(statement)
-
     def table_names(self) -> set[str]:
         names = {row["name"] for row in self.rows(TABLE_NAMES)}
         return {name for name in names if not name.startswith("sqlite_")}

@@ -19,36 +19,35 @@ from typing import Any
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.core.state_folder import at_home
-from ioplan.records.outline import Outline
 from ioplan.records.record import RunDetail, RunRecord, Verdict
 from ioplan.records.session import KnownState, Session, SessionStatus
 from ioplan.results.store import codec
 from ioplan.results.store.connection import Row, scalar
 from ioplan.results.store.database import with_reserve
 from ioplan.results.store.errors import KeyViolation, StoreError
+from ioplan.results.store.figures import figure_rows
 from ioplan.results.store.layout.tables import insert
 from ioplan.results.store.pages import (
     DETAIL,
     INTERVALS,
     PAGE,
     STATE,
-    first_of_sessions,
     lock_run,
-    page_of_runs,
     put_verdicts,
-    sessions_of_runs,
-    verdicts_of,
 )
-from ioplan.results.store.rows import (
-    outline_of,
-    record_of,
-    run_row,
-    same_run,
-    state_of,
-    state_row,
-)
+from ioplan.results.store.rows import state_of, state_row
+from ioplan.results.store.runs import Fields, read_runs, run_row, same_run
 from ioplan.results.store.session_folder import is_held, session_folder
 from ioplan.results.store.sessions import SessionStore
+
+OF_RUN = "run.session = :session AND run.seq = :seq"
+PAGE_OF_SESSION = "run.session = :session AND run.seq > :after AND run.seq <= :to"
+
+
+def listed(column: str, values: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """A condition that a column of `run` has one of these values; its parameters."""
+    named = {f"{column}{number}": value for number, value in enumerate(values)}
+    return f"run.{column} IN ({', '.join(f':{name}' for name in named)})", named
 
 
 def default_path() -> Path:
@@ -69,7 +68,8 @@ class Store(SessionStore):
         Adding the same run again changes nothing, and returns False. Another run
         of the same session and seq is an error.
         """
-        env = self._add_env(record.host)
+        run = run_row(record, self._add_env(record.host))
+        figures = list(figure_rows(record))
         key: Row = {"session": record.session, "seq": record.seq}
         blob = {
             "histograms": codec.encode_histograms(detail.histograms),
@@ -77,7 +77,8 @@ class Store(SessionStore):
         }
         try:
             with self.writing() as connection:
-                insert(connection, "run", run_row(record, env))
+                insert(connection, "run", run)
+                insert(connection, "figure", *figures)
                 insert(connection, "run_blob", key | blob)
                 if detail.telemetry:
                     points = {"points": codec.encode_telemetry(detail.telemetry)}
@@ -92,8 +93,7 @@ class Store(SessionStore):
         return True
 
     def _expect_same(self, record: RunRecord) -> None:
-        same = page_of_runs("run.seq = :seq")
-        known = self._page(same, session=record.session, seq=record.seq)
+        known = self.runs(Fields.ALL, OF_RUN, session=record.session, seq=record.seq)
         if not known:
             raise self._no_session(record.session)
         if not same_run(known[0], record):
@@ -114,42 +114,38 @@ class Store(SessionStore):
                 raise self._no_run(session_id, seq)
             put_verdicts(connection, session_id, seq, tuple(verdicts))
 
-    def records(self, session_id: str, test: str | None = None) -> Iterator[RunRecord]:
-        """The runs of a session, or of one of its tests, in order, with verdicts.
+    def records(
+        self, session_id: str, test: str | None = None, fields: Fields = Fields.ALL
+    ) -> Iterator[RunRecord]:
+        """The runs of a session, or of one of its tests, in order; with verdicts if
+        all of them is read.
 
         They are read in pages, so that no transaction stays open meanwhile.
         """
-        wanted = ["run.test = :test"] if test is not None else []
+        of_test = " AND run.test = :test" if test is not None else ""
         key = {"session": session_id, "test": test}
-        page = self._page(page_of_runs(*wanted), **key)
-        if not page and session_id not in self.ids():
+        after, to = 0, self._end_of_page(of_test, **key, after=0)
+        if to is None and session_id not in self.ids():
             raise self._no_session(session_id)
-        after = page_of_runs(*wanted, "run.seq > :seq")
-        while page:
-            yield from page
-            page = self._page(after, **key, seq=page[-1].seq)
+        while to is not None:
+            page = PAGE_OF_SESSION + of_test
+            yield from self.runs(fields, page, **key, after=after, to=to)
+            after, to = to, self._end_of_page(of_test, **key, after=to)
 
-    def outlines(self, session_id: str) -> Iterator[Outline]:
-        """Where in the plan each run of a session is, in order: quick to read."""
-        return map(outline_of, self.run_rows(session_id))
-
-    def run_rows(self, session_id: str) -> Iterator[Row]:
-        """The `record` and the host's `facts` of each run of a session, in order."""
-        page = self._rows(page_of_runs(), session=session_id)
-        after = page_of_runs("run.seq > :seq")
-        while page:
-            yield from page
-            page = self._rows(after, session=session_id, seq=page[-1]["seq"])
-
-    def _rows(self, query: str, **values: Any) -> list[Row]:
+    def _end_of_page(self, of_test: str, **values: Any) -> int | None:
+        """The number of the last run of the next page; None behind the last one."""
+        query = f"""
+            SELECT max(page.seq) FROM (SELECT run.seq FROM run
+              WHERE run.session = :session AND run.seq > :after {of_test}
+              ORDER BY run.seq LIMIT {PAGE}) AS page"""
         with self.reading() as connection:
-            return connection.rows(query, **values)
+            end: int | None = scalar(connection.rows(query, **values))
+        return end
 
-    def _page(self, query: str, **values: Any) -> list[RunRecord]:
+    def runs(self, fields: Fields, condition: str, **values: Any) -> list[RunRecord]:
+        """The runs of a condition on `run`, by session and number."""
         with self.reading() as connection:
-            rows = connection.rows(query, **values)
-            verdicts = verdicts_of(connection, rows)
-        return [record_of(row, verdicts.get(row["seq"], [])) for row in rows]
+            return read_runs(connection, fields, condition, **values)
 
     def intervals(self, session_id: str, seq: int) -> bytes:
         """What each stream counted in each interval of a run, packed; maybe empty.
@@ -197,24 +193,17 @@ class Store(SessionStore):
 
     def that_did(self, run_ids: Iterable[str]) -> list[Session]:
         """The sessions that have runs of any of these ids, the newest first."""
-        asked, found = list(dict.fromkeys(run_ids)), set[str]()
-        for first in range(0, len(asked), PAGE):
-            part = asked[first : first + PAGE]
-            values = {f"run{at}": id for at, id in enumerate(part)}
-            with self.reading() as connection:
-                rows = connection.rows(sessions_of_runs(len(part)), **values)
-            found |= {row["session"] for row in rows}
-        return [session for session in self.sessions() if session.id in found]
+        wanted, ids = list(dict.fromkeys(run_ids)), set[str]()
+        for first in range(0, len(wanted), PAGE):
+            ids |= set(self.ids_that_did(wanted[first : first + PAGE]))
+        return [session for session in self.sessions() if session.id in ids]
 
-    def first_runs(self, ids: Sequence[str]) -> dict[str, Row]:
-        """The `record` and the host's `facts` of the first run of each session."""
-        found: dict[str, Row] = {}
-        for first in range(0, len(ids), PAGE):
-            part = ids[first : first + PAGE]
-            values = {f"session{at}": id for at, id in enumerate(part)}
-            rows = self._rows(first_of_sessions(len(part)), **values)
-            found |= {row["session"]: row for row in rows}
-        return found
+    def ids_that_did(self, run_ids: Sequence[str]) -> list[str]:
+        """The ids of the sessions that have runs of any of these, oldest first."""
+        condition, values = listed("run_id", run_ids)
+        query = f"SELECT DISTINCT session FROM run WHERE {condition} ORDER BY session"
+        with self.reading() as connection:
+            return [row["session"] for row in connection.rows(query, **values)]
 
     def last_seq(self, session_id: str) -> int:
         """The number of a session's last run; 0 without any."""

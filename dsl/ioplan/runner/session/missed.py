@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ioplan.language.lints.lints import FRESH
 from ioplan.language.plan import CheckedPlan
 from ioplan.records.assessed import unsteady, without_value
-from ioplan.records.outline import current_records
+from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 
 

@@ -105,21 +105,22 @@ END $$;
 
 CREATE OR REPLACE FUNCTION lab.row_of_host() RETURNS trigger
   SECURITY DEFINER SET search_path = pg_catalog, pg_temp LANGUAGE plpgsql AS $$
-DECLARE row jsonb;
 BEGIN
   IF lab.my_host() IS NULL THEN RETURN NEW; END IF;
   IF TG_TABLE_NAME = 'run' THEN
-    PERFORM lab.check_json(NEW.record, 'object', 1 << 24);
-    PERFORM lab.check_json(NEW.figures, jsonb_typeof(NEW.figures::jsonb), 1 << 24);
-    PERFORM lab.check_json(NEW.place, jsonb_typeof(NEW.place::jsonb), 1 << 20);
-    row := NEW.record::jsonb;
-    IF NEW.seq < 1 OR NEW.iops < 0 OR NEW.iops = 'NaN' OR NEW.iops = 'Infinity'
-        OR jsonb_typeof(row->'schema_version') IS DISTINCT FROM 'number'
-        OR jsonb_typeof(row->'asked') IS DISTINCT FROM 'object'
-        OR jsonb_typeof(row->'total') IS DISTINCT FROM 'object'
-        OR row->>'session' IS DISTINCT FROM NEW.session
-        OR row->>'run_id' IS DISTINCT FROM NEW.run_id THEN
+    PERFORM lab.check_json(part, 'object', 1 << 24)
+      FROM unnest(ARRAY[NEW.cell, NEW.asked, NEW.backend, NEW.target, NEW.extras]) AS part;
+    PERFORM lab.check_json(part, 'object', 1 << 24)
+      FROM unnest(ARRAY[NEW.steady, NEW.decided, NEW.found]) AS part
+      WHERE part IS NOT NULL;
+    IF NEW.seq < 1 OR NOT NEW.run_s BETWEEN 0 AND 1e18 OR length(NEW.message) > 100000
+        OR NEW.extras::jsonb->'schema_version' IS NULL THEN
       RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'no record of a run';
+    END IF;
+  ELSIF TG_TABLE_NAME = 'figure' THEN
+    IF least(NEW.ios, NEW.bytes, NEW.errors) < 0 OR NOT NEW.iops BETWEEN 0 AND 1e18
+        OR NOT NEW.bandwidth_bytes_per_s BETWEEN 0 AND 1e21 THEN
+      RAISE EXCEPTION USING ERRCODE = 'check_violation', MESSAGE = 'no figure of a run';
     END IF;
   ELSIF TG_TABLE_NAME = 'verdict' THEN
     PERFORM lab.check_json(NEW.verdict, 'object', 1 << 20);
@@ -139,6 +140,8 @@ CREATE OR REPLACE TRIGGER of_host BEFORE INSERT ON public.drive
 CREATE OR REPLACE TRIGGER of_host BEFORE INSERT OR UPDATE ON public.session
   FOR EACH ROW EXECUTE FUNCTION lab.session_of_host();
 CREATE OR REPLACE TRIGGER of_host BEFORE INSERT ON public.run
+  FOR EACH ROW EXECUTE FUNCTION lab.row_of_host();
+CREATE OR REPLACE TRIGGER of_host BEFORE INSERT ON public.figure
   FOR EACH ROW EXECUTE FUNCTION lab.row_of_host();
 CREATE OR REPLACE TRIGGER of_host BEFORE INSERT OR UPDATE ON public.verdict
   FOR EACH ROW EXECUTE FUNCTION lab.row_of_host();

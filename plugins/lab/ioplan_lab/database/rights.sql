@@ -26,10 +26,11 @@ GRANT SELECT ON ALL TABLES IN SCHEMA lab TO lab_read, lab_people;
 
 -- Results: a host adds, and sees its own.
 GRANT SELECT ON public.meta, public.env, public.drive, public.session, public.run,
+  public.figure, public.run_blob, public.run_telemetry, public.run_intervals,
+  public.verdict, public.event TO lab_hosts;
+GRANT INSERT ON public.env, public.drive, public.session, public.run, public.figure,
   public.run_blob, public.run_telemetry, public.run_intervals, public.verdict,
   public.event TO lab_hosts;
-GRANT INSERT ON public.env, public.drive, public.session, public.run, public.run_blob,
-  public.run_telemetry, public.run_intervals, public.verdict, public.event TO lab_hosts;
 GRANT UPDATE (verdict) ON public.verdict TO lab_hosts;
 DO $$ BEGIN
   EXECUTE (SELECT format('GRANT UPDATE (%s) ON public.session TO lab_hosts',
@@ -52,7 +53,7 @@ END $$;
 SELECT lab.set_policy('public.session', 'added_by = session_user');
 SELECT lab.set_policy(format('public.%I', name)::regclass,
     'session IN (SELECT id FROM public.session)')
-  FROM unnest(ARRAY['run', 'run_blob', 'run_telemetry', 'run_intervals', 'verdict',
+  FROM unnest(ARRAY['run', 'figure', 'run_blob', 'run_telemetry', 'run_intervals', 'verdict',
     'event']) AS name;
 
 -- Facts of hosts and drives: their key is computed, so adding one that is there is no

@@ -18,7 +18,7 @@ from itertools import chain, islice
 from typing import Any
 
 from ioplan.language.plan import FULL, CheckedPlan, Test
-from ioplan.records.outline import current_records
+from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.results.report.headlines.doubts import NOTHING_KNOWN, Doubts, doubts
 from ioplan.results.report.headlines.figures import WORST, Figures

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ioplan.records.outline import current_records
+from ioplan.records.current import current_records
 from ioplan.records.session import Session
 from ioplan.results.report.headlines.headline import Headline
 from ioplan.results.report.headlines.headlines import by_test

@@ -11,7 +11,7 @@ from ioplan.core.text import counted, line
 from ioplan.core.units import metric_text, time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.metric import Metric, parse_metric
-from ioplan.records.outline import current_records
+from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.results.measure.interval_counts import IntervalCounts
 from ioplan.results.measure.metrics import Figure, Sample

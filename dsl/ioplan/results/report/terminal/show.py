@@ -15,7 +15,7 @@ from rich.text import Text
 from ioplan.core.text import counted, line, printable
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import NOT_MEASURED
-from ioplan.records.outline import current_records
+from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.report.build import session_sections

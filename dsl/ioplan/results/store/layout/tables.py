@@ -9,26 +9,22 @@ from __future__ import annotations
 import re
 
 from ioplan.core.error_kinds import StoreFault
+from ioplan.records.record import PERCENTILES
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import OTHER_STORE_HINT, StoreError
 from ioplan.results.store.layout.views import VIEWS
 
-LAYOUT = 7
+LAYOUT = 8
 """Raised when the tables or views change; records carry their own `schema_version`."""
 BY_RUN_ID = "CREATE INDEX run_by_run_id ON run (run_id, session)"
 """With the session, so that those of many runs are found without reading the runs."""
-UPGRADES = {
-    5: (
-        "ALTER TABLE run ADD COLUMN place TEXT",
-        "ALTER TABLE run ADD COLUMN figures TEXT",
-        "DROP INDEX run_by_run_id",
-        BY_RUN_ID,
-    ),
-    6: ("ALTER TABLE session ADD COLUMN unmet INTEGER NOT NULL DEFAULT 0",),
-}
-"""What makes the next layout of one, but for the views, which are defined anew; who may
-not write is refused."""
-
+OLDEST = 5
+"""The oldest layout that is upgraded, by `upgrade.py`."""
+PERCENTILE_COLUMNS = tuple(
+    f"p{percent:g}_ns".replace(".", "_") for percent in PERCENTILES
+)
+"""Such as `p99_9_ns`."""
+PERCENTILE_LINES = "\n".join(f"  {name} DOUBLE," for name in PERCENTILE_COLUMNS)
 META = "meta"
 TABLES = {
     META: """
@@ -62,6 +58,7 @@ CREATE TABLE session (
   plan VARCHAR NOT NULL,
   plan_file VARCHAR NOT NULL,
   plan_text TEXT NOT NULL,
+  plan_digest VARCHAR NOT NULL DEFAULT '',
   started_at VARCHAR NOT NULL,
   ended_at VARCHAR,
   status VARCHAR NOT NULL,
@@ -82,26 +79,70 @@ CREATE TABLE session (
   PRIMARY KEY (id),
   FOREIGN KEY (env) REFERENCES env (digest)
 )""",
-    # `record` is last: SQLite then finds the plain columns without reading it; what
-    # `place` and `figures` repeat of it is in `store/briefs.py`
+    # JSON is what no query asks for: `asked` without its place in the plan, `extras`
+    # without figures; `extras` is last, so that other columns are read without it
     "run": """
 CREATE TABLE run (
   session VARCHAR NOT NULL,
   seq INTEGER NOT NULL,
   run_id VARCHAR NOT NULL,
   test VARCHAR NOT NULL,
+  kind VARCHAR NOT NULL,
+  step INTEGER NOT NULL,
+  name VARCHAR NOT NULL,
+  round INTEGER NOT NULL,
+  iteration INTEGER NOT NULL,
+  cell TEXT NOT NULL,
+  after_name VARCHAR NOT NULL,
+  after_digest VARCHAR NOT NULL,
+  removed INTEGER NOT NULL,
   status VARCHAR NOT NULL,
+  cause VARCHAR NOT NULL,
+  message TEXT NOT NULL,
+  started_at VARCHAR NOT NULL,
+  ended_at VARCHAR NOT NULL,
+  run_s DOUBLE NOT NULL,
+  cpu_percent DOUBLE,
+  steady TEXT,
+  decided TEXT,
+  found TEXT,
+  ioplan VARCHAR NOT NULL,
   env VARCHAR NOT NULL,
-  iops DOUBLE NOT NULL,
-  bandwidth_bytes_per_s DOUBLE NOT NULL,
-  mean_ns DOUBLE,
-  place TEXT,
-  figures TEXT,
-  record TEXT NOT NULL,
+  asked TEXT NOT NULL,
+  backend TEXT NOT NULL,
+  target TEXT NOT NULL,
+  extras TEXT NOT NULL,
   PRIMARY KEY (session, seq),
   FOREIGN KEY (session) REFERENCES session (id),
   FOREIGN KEY (env) REFERENCES env (digest)
 )""",
+    # `percentiles` are those of another program, which are others than ours;
+    # empty texts are all targets, the whole run and all streams; direction `total` is
+    # reads and writes together. A single stream has the rows of the whole run only
+    "figure": f"""
+CREATE TABLE figure (
+  session VARCHAR NOT NULL,
+  seq INTEGER NOT NULL,
+  target VARCHAR NOT NULL,
+  phase VARCHAR NOT NULL,
+  stream VARCHAR NOT NULL,
+  direction VARCHAR NOT NULL,
+  ios BIGINT NOT NULL,
+  bytes BIGINT NOT NULL,
+  errors BIGINT NOT NULL,
+  iops DOUBLE NOT NULL,
+  bandwidth_bytes_per_s DOUBLE NOT NULL,
+  mean_ns DOUBLE,
+  min_ns BIGINT,
+  max_ns BIGINT,
+  stddev_ns DOUBLE,
+{PERCENTILE_LINES}
+  supported_percent DOUBLE,
+  bound_percent DOUBLE,
+  percentiles TEXT,
+  PRIMARY KEY (session, seq, target, phase, stream, direction),
+  FOREIGN KEY (session, seq) REFERENCES run (session, seq)
+) WITHOUT ROWID""",
     "run_blob": """
 CREATE TABLE run_blob (
   session VARCHAR NOT NULL,
@@ -129,11 +170,13 @@ CREATE TABLE run_intervals (
   PRIMARY KEY (session, seq),
   FOREIGN KEY (session, seq) REFERENCES run (session, seq)
 )""",
+    # those of other digests than the session's are of the plan before it was edited;
     # the database computes `outcome`, so that it cannot differ from the verdict
     "verdict": """
 CREATE TABLE verdict (
   session VARCHAR NOT NULL,
   seq INTEGER NOT NULL,
+  plan_digest VARCHAR NOT NULL,
   position INTEGER NOT NULL,
   verdict TEXT NOT NULL,
   outcome VARCHAR GENERATED ALWAYS AS (CASE
@@ -141,7 +184,7 @@ CREATE TABLE verdict (
     WHEN instr(verdict, '"outcome":"failed"') > 0 THEN 'failed'
     WHEN instr(verdict, '"outcome":"undecided"') > 0 THEN 'undecided'
     ELSE 'no baseline' END) VIRTUAL,
-  PRIMARY KEY (session, seq, position),
+  PRIMARY KEY (session, seq, plan_digest, position),
   FOREIGN KEY (session, seq) REFERENCES run (session, seq)
 )""",
     # what happened to a session beside its runs
@@ -172,20 +215,20 @@ INDEXES = {
     "run_by_run_id": BY_RUN_ID,
     "session_by_start": "CREATE INDEX session_by_start ON session (started_at, id)",
     "verdict_by_outcome": """
-CREATE INDEX verdict_by_outcome ON verdict (session, outcome)""",
+CREATE INDEX verdict_by_outcome ON verdict (outcome, session, plan_digest)""",
 }
 COLUMNS = {
-    table: tuple(re.findall(r"^  ([a-z_]+) (?!.* GENERATED )", text, re.MULTILINE))
+    table: tuple(re.findall(r"^  ([a-z_0-9]+) (?!.* GENERATED )", text, re.MULTILINE))
     for table, text in TABLES.items()
 }
-"""The columns that are written."""
 TEXTS = {
     name
     for text in TABLES.values()
     for name in re.findall(r"^  ([a-z_]+) (?:VARCHAR|TEXT)", text, re.MULTILINE)
 }
 """Columns that have texts, in whichever table they are."""
-ALL = TABLES.keys()
+ALL, NEW = TABLES.keys(), {"figure"}
+"""All tables, and those that older layouts lack."""
 
 
 def insert(connection: Connection, table: str, *rows: Row) -> None:
@@ -213,9 +256,10 @@ def layout_of(connection: Connection, where: str) -> int | None:
     if not present:
         return None
     layout = _layout(connection) if META in present else None
-    if layout not in (None, LAYOUT, *UPGRADES):
+    if layout not in (None, *range(OLDEST, LAYOUT + 1)):
         raise other_layout(where, layout)
-    if layout is None or ALL - present:
+    needed = ALL if layout == LAYOUT else ALL - NEW
+    if layout is None or needed - present:
         foreign = min(present - ALL, default=META)
         raise StoreError(
             f"{where} is a database of something else (it has a table {foreign!r}, "
@@ -229,20 +273,9 @@ def other_layout(where: str, layout: int | None) -> StoreError:
     """Of a store that cannot be used as it is."""
     text = f"the store {where} has layout {layout}, and this ioplan reads and writes"
     hint = f"use the ioplan that wrote it, or {OTHER_STORE_HINT}"
-    if layout in UPGRADES:
+    if layout in range(OLDEST, LAYOUT):
         hint = "open it once where it may be written, which upgrades it, or " + hint
     return StoreError(f"{text} layout {LAYOUT} only: {hint}", StoreFault.STORE_VERSION)
-
-
-def upgrade(connection: Connection, layout: int) -> None:
-    """Make it today's layout, step by step."""
-    for step in range(layout, LAYOUT):
-        for statement in UPGRADES[step]:
-            connection.define(statement)
-    for name, statement in VIEWS.items():
-        connection.redefine(name, statement)
-    row = {"name": "layout", "value": str(LAYOUT)}
-    connection.change("UPDATE meta SET value = :value WHERE name = :name", row)
 
 
 def _layout(connection: Connection) -> int | None:

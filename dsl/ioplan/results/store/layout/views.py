@@ -6,19 +6,18 @@ translated for PostgreSQL; what is listed by ioplan itself comes out of the same
 
 from __future__ import annotations
 
-from ioplan.records.record import PERCENTILES
-
-HELD = """(SELECT count(*) FROM verdict AS v
-    WHERE v.session = session.id AND v.outcome = 'held')"""
+OF_PLAN = "v.session = session.id AND v.plan_digest = session.plan_digest"
+HELD = f"""(SELECT count(*) FROM verdict AS v
+    WHERE {OF_PLAN} AND v.outcome = 'held')"""
 VERDICT = f"""CASE
     WHEN EXISTS (SELECT 1 FROM verdict AS v
-      WHERE v.session = session.id AND v.outcome = 'failed') THEN 'failed'
+      WHERE {OF_PLAN} AND v.outcome = 'failed') THEN 'failed'
     WHEN EXISTS (SELECT 1 FROM verdict AS v
-      WHERE v.session = session.id AND v.outcome = 'undecided') THEN 'undecided'
+      WHERE {OF_PLAN} AND v.outcome = 'undecided') THEN 'undecided'
     WHEN session.unmet > 0 THEN 'undecided'
     WHEN session.status <> 'ok' AND {HELD} < session.expected THEN 'not measured'
     WHEN EXISTS (SELECT 1 FROM verdict AS v
-      WHERE v.session = session.id AND v.outcome = 'no baseline') THEN 'no baseline'
+      WHERE {OF_PLAN} AND v.outcome = 'no baseline') THEN 'no baseline'
     WHEN {HELD} > 0 AND session.status <> 'ok' THEN 'undecided'
     WHEN {HELD} > 0 THEN 'held'
     ELSE 'none' END"""
@@ -47,15 +46,6 @@ SESSIONS = f"""
 """A row a session, without what is large."""
 
 
-def _number(path: str, kind: str = "DOUBLE") -> str:
-    return f"CAST(json_extract(run.record, '$.{path}') AS {kind})"
-
-
-def _percentile_ns(percent: float) -> str:
-    place = PERCENTILES.index(percent)
-    return _number(f"total.latency.percentiles[{place}].latency_ns")
-
-
 VIEWS = {
     "v_session": f"""
 CREATE VIEW v_session AS
@@ -63,32 +53,24 @@ CREATE VIEW v_session AS
     THEN CAST((julianday(s.ended_at) - julianday(s.started_at)) * 86400 AS DOUBLE)
     END AS duration_s
   FROM ({SESSIONS}) AS s""",
-    "v_run": f"""
+    "v_run": """
 CREATE VIEW v_run AS
-  SELECT run.session, run.seq, run.run_id, run.test,
-    json_extract(run.record, '$.asked.kind') AS kind,
-    json_extract(run.record, '$.asked.name') AS step,
-    json_extract(run.record, '$.asked.cell') AS cell,
-    run.status, json_extract(run.record, '$.cause') AS cause,
-    json_extract(run.record, '$.started_at') AS started_at,
-    json_extract(run.record, '$.ended_at') AS ended_at,
-    {_number("run_s")} AS run_s,
-    run.iops, run.bandwidth_bytes_per_s, run.mean_ns,
-    {_percentile_ns(50)} AS p50_ns,
-    {_percentile_ns(99)} AS p99_ns,
-    {_percentile_ns(99.9)} AS p99_9_ns,
-    {_number("total.latency.max_ns")} AS max_ns,
-    {_number("total.ios", "BIGINT")} AS ios,
-    {_number("total.errors", "BIGINT")} AS errors
-  FROM run""",
+  SELECT run.session, run.seq, run.run_id, run.test, run.kind, run.name AS step,
+    run.cell, run.status, run.cause, run.started_at, run.ended_at, run.run_s,
+    f.iops, f.bandwidth_bytes_per_s, f.mean_ns, f.p50_ns, f.p99_ns, f.p99_9_ns,
+    f.max_ns, f.ios, f.errors
+  FROM run JOIN figure AS f ON f.session = run.session AND f.seq = run.seq
+    AND f.target = '' AND f.phase = '' AND f.stream = '' AND f.direction = 'total'""",
+    "v_figure": "CREATE VIEW v_figure AS SELECT * FROM figure",
     "v_verdict": """
 CREATE VIEW v_verdict AS
-  SELECT verdict.session, verdict.seq, verdict.outcome,
-    json_extract(verdict.verdict, '$.expectation') AS expectation,
-    CAST(json_extract(verdict.verdict, '$.actual') AS DOUBLE) AS actual,
-    CAST(json_extract(verdict.verdict, '$.limit') AS DOUBLE) AS limit_value,
-    json_extract(verdict.verdict, '$.unit') AS unit
-  FROM verdict""",
+  SELECT v.session, v.seq, v.outcome,
+    json_extract(v.verdict, '$.expectation') AS expectation,
+    CAST(json_extract(v.verdict, '$.actual') AS DOUBLE) AS actual,
+    CAST(json_extract(v.verdict, '$.limit') AS DOUBLE) AS limit_value,
+    json_extract(v.verdict, '$.unit') AS unit
+  FROM verdict AS v JOIN session ON session.id = v.session
+    AND session.plan_digest = v.plan_digest""",
     "v_drive": """
 CREATE VIEW v_drive AS
   SELECT known.drive, last.serial, last.model, last.firmware, last.lab_name,

@@ -1,0 +1,37 @@
+"""The records that count, where `resume` repeated something."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ioplan.records.record import RunRecord
+
+RunSlot = tuple[object, ...]
+"""The step, round, repeat and cell of a session that a run is of."""
+
+
+def current_records(records: Sequence[RunRecord]) -> list[RunRecord]:
+    """One for each place in the plan, in their order, and all preparations.
+
+    Of the run that was last asked for there it is the last finished record, or else
+    the last. What an edited plan no longer has does not count.
+    """
+    by_slot: dict[RunSlot, list[RunRecord]] = {}
+    for record in (one for one in records if not one.asked.removed):
+        by_slot.setdefault(_slot(record), []).append(record)
+    kept = {id(_last(found)) for found in by_slot.values()}
+    return [record for record in records if id(record) in kept]
+
+
+def _slot(record: RunRecord) -> RunSlot:
+    asked = record.asked
+    if asked.kind != "run":
+        return record.session, record.seq
+    turn = asked.step, asked.round, asked.iteration
+    return record.session, asked.test, *turn, *sorted(asked.cell.items())
+
+
+def _last(records: list[RunRecord]) -> RunRecord:
+    asked_last = [r for r in records if r.run_id == records[-1].run_id]
+    finished = [record for record in asked_last if record.status == "ok"]
+    return (finished or asked_last)[-1]

@@ -1,0 +1,104 @@
+"""Makes today's layout of an older one, in one transaction."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from ioplan.records.record import RunRecord
+from ioplan.results.store.connection import Connection, Row
+from ioplan.results.store.figures import figure_rows
+from ioplan.results.store.layout.tables import (
+    BY_RUN_ID,
+    COLUMNS,
+    INDEXES,
+    LAYOUT,
+    TABLES,
+    insert,
+)
+from ioplan.results.store.layout.views import VIEWS
+from ioplan.results.store.rows import digest_of_plan, validated
+from ioplan.results.store.runs import run_row
+
+STEPS = {
+    5: (
+        "ALTER TABLE run ADD COLUMN place TEXT",
+        "ALTER TABLE run ADD COLUMN figures TEXT",
+        "DROP INDEX run_by_run_id",
+        BY_RUN_ID,
+    ),
+    6: ("ALTER TABLE session ADD COLUMN unmet INTEGER NOT NULL DEFAULT 0",),
+    7: (
+        "ALTER TABLE session ADD COLUMN plan_digest VARCHAR NOT NULL DEFAULT ''",
+        "DROP INDEX verdict_by_outcome",
+        "ALTER TABLE verdict RENAME TO verdict_7",
+        TABLES["verdict"],
+        INDEXES["verdict_by_outcome"],
+        TABLES["figure"],
+    ),
+}
+"""Statements by the layout that they are for."""
+OLD_COLUMNS = (
+    *("place", "figures", "record", "iops", "bandwidth_bytes_per_s", "mean_ns"),
+)
+"""Of a run of layout 7; its figures were in the JSON of its record."""
+KEPT = ("session", "seq", "run_id", "test", "status", "env")
+MOVE_VERDICTS = """
+    INSERT INTO verdict (session, seq, plan_digest, position, verdict)
+    SELECT v.session, v.seq, session.plan_digest, v.position, v.verdict
+    FROM verdict_7 AS v JOIN session ON session.id = v.session"""
+RUNS = """
+    SELECT session, seq, env, record FROM run
+    WHERE session = :session AND seq > :after ORDER BY seq LIMIT 200"""
+
+
+def upgrade(connection: Connection, layout: int) -> None:
+    """Make today's layout. Raises StoreError for a run that cannot be read."""
+    for name in reversed(VIEWS):
+        connection.define(f"DROP VIEW IF EXISTS {name}")
+    for step in range(layout, LAYOUT):
+        for statement in STEPS[step]:
+            connection.define(statement)
+    _make_columns(connection)
+    for statement in VIEWS.values():
+        connection.define(statement)
+    row = {"name": "layout", "value": str(LAYOUT)}
+    connection.change("UPDATE meta SET value = :value WHERE name = :name", row)
+
+
+def _make_columns(connection: Connection) -> None:
+    """The figures of runs, and what judged them, out of the JSON of layout 7."""
+    names = [name for name in COLUMNS["run"] if name not in KEPT]
+    types = dict(re.findall(r"^  (\w+) (\w+)", TABLES["run"], re.MULTILINE))
+    for name in names:
+        connection.define(f"ALTER TABLE run ADD COLUMN {name} {types[name]}")
+    digests = {row["id"]: digest_of_plan(row) for row in _rows(connection, "session")}
+    for id, digest in digests.items():
+        change = "UPDATE session SET plan_digest = :digest WHERE id = :id"
+        connection.change(change, {"id": id, "digest": digest})
+    settings = ", ".join(f"{name} = :{name}" for name in names)
+    change = f"UPDATE run SET {settings} WHERE session = :session AND seq = :seq"
+    for row in _runs(connection):
+        with validated(f"run {row['seq']} of session {row['session']!r}"):
+            record = RunRecord.model_validate({**json.loads(row["record"]), "host": {}})
+        connection.change(change, run_row(record, row["env"]))
+        insert(connection, "figure", *figure_rows(record))
+    connection.define(MOVE_VERDICTS)
+    connection.define("DROP TABLE verdict_7")
+    for name in OLD_COLUMNS:
+        connection.define(f"ALTER TABLE run DROP COLUMN {name}")
+
+
+def _rows(connection: Connection, table: str) -> list[Row]:
+    return connection.rows(f"SELECT * FROM {table}")
+
+
+def _runs(connection: Connection) -> Iterator[Row]:
+    """All runs, a page at a time."""
+    for session in _rows(connection, "session"):
+        page = connection.rows(RUNS, session=session["id"], after=0)
+        while page:
+            yield from page
+            after = page[-1]["seq"]
+            page = connection.rows(RUNS, session=session["id"], after=after)
