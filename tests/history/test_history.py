@@ -153,6 +153,7 @@ def test_it_is_the_same_of_columns_and_of_records(
             for value in ("'x'", "NULL" if column == "min_ns" else "9e999")
         ),
         "DELETE FROM figure WHERE direction = 'total'",
+        "UPDATE figure SET percentiles = 'no JSON'",
         *(
             f"UPDATE run SET {column} = '{text}'"
             for column in ("backend", "target", "cell", "steady")
@@ -165,6 +166,17 @@ def test_damage_is_an_error(damage: str, made: Path, tmp_path: Path) -> None:
     for words in (["history"], ["compare", nightly_id(0), nightly_id(1)]):
         done = ioplan(*words, "--store", path)
         assert done.code == 2 and done.err.startswith("error: the store's ")
+
+
+@pytest.mark.parametrize("value", ["'x'", "9e999"])
+def test_damage_in_one_of_many_alike_is_an_error(
+    value: str, made: Path, tmp_path: Path
+) -> None:
+    newest = "WHERE session = (SELECT max(id) FROM session)"
+    damage = f"UPDATE run SET run_s = {value} {newest}"
+    path = changed_copy(made, tmp_path / "damaged.db", damage)
+    done = ioplan("history", nightly_id(0), "--store", path)
+    assert done.code == 2 and done.err.startswith("error: the store's ")
 
 
 @pytest.mark.parametrize(

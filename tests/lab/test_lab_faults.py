@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from lab_faults import FAULTS, Act, pids, postgres_killed, tried, workers_killed
 from postgres import NEEDS_POSTGRES
+from sessions import TABLES_OF_SESSIONS
 from small_lab import IOPLAN, SmallLab, each_once, small_lab
 
 pytestmark = [*NEEDS_POSTGRES, pytest.mark.timeout(600)]
@@ -69,17 +70,8 @@ def test_killed_again_and_again_it_is_given_up_and_resumed(lab: SmallLab) -> Non
     assert "has ended already" in lab.ada.ok("lab", "cancel", job)
 
 
-LOST = (
-    "verdict",
-    "figure",
-    "run_blob",
-    "run_telemetry",
-    "run_intervals",
-    "event",
-    "run",
-)
 RESTORED = f"""
-{"".join(f"DELETE FROM {name} WHERE session LIKE 'JOB%';" for name in LOST)}
+{"".join(f"DELETE FROM {name} WHERE session LIKE 'JOB%';" for name in TABLES_OF_SESSIONS)}
 DELETE FROM session WHERE job = 'JOB';
 DELETE FROM queue.procrastinate_jobs WHERE args->>'session' LIKE 'JOB%';
 DELETE FROM lab.drive_job WHERE job = 'JOB';

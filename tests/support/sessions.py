@@ -26,13 +26,17 @@ from figures import (
 )
 
 from ioplan.records import RunDetail, RunRecord, RunRequest, Session, Verdict
-from ioplan.results.store import Store
+from ioplan.results.store import COLUMNS, Store
 from ioplan.results.store.figures import figure_rows
 from ioplan.results.store.layout.tables import insert, insert_missing
 from ioplan.results.store.overview import SessionOverview
 from ioplan.results.store.rows import env_row, session_row
 from ioplan.results.store.runs import run_row
 
+TABLES_OF_SESSIONS = tuple(
+    table for table in reversed(COLUMNS) if COLUMNS[table][0] == "session"
+)
+"""In the order in which their rows can be deleted."""
 ENDED = "2026-11-21T05:46:12Z"
 Made = RunRecord | tuple[RunRecord, RunDetail]
 

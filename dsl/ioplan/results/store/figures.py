@@ -199,6 +199,8 @@ def stored(row: Row) -> Stored:
         raise ValueError("a figure is infinite")
     if figures.latency and None in columns[5:9]:
         raise ValueError("a latency has no deviation, or no extremes")
+    if figures.others:
+        PERCENTILE_LIST.validate_json(figures.others)
     return figures
 
 

@@ -16,6 +16,7 @@ from msgspec import Struct
 from ioplan.records.drive import Drive
 from ioplan.records.session import SessionStatus
 from ioplan.results.store.connection import Connection, Row
+from ioplan.results.store.layout.tables import SESSION_TABLES
 from ioplan.results.store.layout.views import SESSIONS
 from ioplan.results.store.rows import validated
 
@@ -23,10 +24,6 @@ from ioplan.results.store.rows import validated
 #
 # Every statement is about the sessions named, and is answered from the tables' keys.
 
-COUNTED = (
-    *("run", "figure", "run_blob", "run_telemetry", "run_intervals"),
-    *("verdict", "event"),
-)
 CONSTANT_COLUMNS = ("started_at", "backend", "target", "env")
 """What a session never changes."""
 
@@ -79,7 +76,7 @@ def _counts(listed: str) -> str:
     return " UNION ALL ".join(
         f"SELECT session, '{table}' AS what, count(*) AS number FROM {table} "
         f"WHERE session IN ({listed}) GROUP BY session"
-        for table in COUNTED
+        for table in SESSION_TABLES
     )
 
 

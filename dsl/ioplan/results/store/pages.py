@@ -12,6 +12,7 @@ from ioplan.results.store.runs import WHERE
 
 PAGE = 200
 OF_RUN = "session = :session AND seq = :seq"
+OF_VERDICT = f"{OF_RUN} AND plan_digest = :plan_digest AND position = :position"
 
 
 def all_sessions(condition: str = "TRUE") -> str:
@@ -46,7 +47,7 @@ UPDATE_PLACE = f"""
     UPDATE run SET {", ".join(f"{name} = :{name}" for name in WHERE)} WHERE {OF_RUN}"""
 UPDATE_VERDICT = f"""
     UPDATE verdict SET verdict = :verdict
-    WHERE {OF_RUN} AND plan_digest = :plan_digest AND position = :position"""
+    WHERE {OF_VERDICT}"""
 
 
 def lock_run(connection: Connection, session_id: str, seq: int) -> bool:

@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.connection import Connection, Row
 from ioplan.results.store.errors import KeyViolation, StoreError
-from ioplan.results.store.layout.tables import COLUMNS, insert_missing
+from ioplan.results.store.layout.tables import COLUMNS, RUN_TABLES, insert_missing
 from ioplan.results.store.overview import CONSTANT_COLUMNS, extents, run_identities
 from ioplan.results.store.pages import (
-    OF_RUN,
+    OF_VERDICT,
     SET_WORDS,
     UPDATE_PLACE,
     UPDATE_VERDICT,
@@ -32,7 +32,6 @@ from ioplan.results.store.store import Store
 PAGE = 50
 SESSIONS = 200
 """How many sessions are compared at once."""
-RUN_TABLES = ("run", "figure", "run_blob", "run_telemetry", "run_intervals", "verdict")
 SHARED_COLUMNS = ("tags", "note")
 """What people may have added there, too."""
 CHANGES = [
@@ -128,8 +127,7 @@ def _replace_verdicts(there: Connection, id: str, rows: Sequence[Row]) -> None:
     there.change(UPDATE_VERDICT, *(row for row in rows if row not in known))
     current = set(map(VERDICT_KEY, rows))
     gone = (row for row in known if VERDICT_KEY(row) not in current)
-    place = "plan_digest = :plan_digest AND position = :position"
-    there.change(f"DELETE FROM verdict WHERE {OF_RUN} AND {place}", *gone)
+    there.change(f"DELETE FROM verdict WHERE {OF_VERDICT}", *gone)
 
 
 def _replace_places(there: Connection, id: str, rows: Sequence[Row]) -> None:

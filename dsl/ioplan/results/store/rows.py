@@ -51,18 +51,13 @@ def session_row(session: Session) -> Row:
     row["resolved"] = json.dumps(row["resolved"])
     row["tags"] = tags_text(session.tags)
     row["env"] = env_row(session.host)["digest"]
-    row["plan_digest"] = plan_digest(session)
+    row["plan_digest"] = plan_digest(row)
     row["drive"] = drive_row(session.drive)["digest"] if session.drive else None
     return row
 
 
-def plan_digest(session: Session) -> str:
-    """What its verdicts are of: the plan, and the files that it uses."""
-    return _digest(session.plan_text + _canonical(session.resolved.files))
-
-
-def digest_of_plan(row: Row) -> str:
-    """The same of the columns of a session."""
+def plan_digest(row: Row) -> str:
+    """What the verdicts of a session are of: the plan, and the files that it uses."""
     files = json.loads(row["resolved"]).get("files", {})
     return _digest(row["plan_text"] + _canonical(files))
 

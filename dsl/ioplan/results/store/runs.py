@@ -88,12 +88,9 @@ JSON_MODELS: dict[str, type[Model]] = {
     "decided": Decided,
     "found": Found,
 }
-SETUP = {
-    **dict.fromkeys(("cause", "message", "started_at", "ended_at", "ioplan"), str),
-    **dict.fromkeys(("backend", "target"), str),
-}
+ENDED = ("cause", "message", "started_at", "ended_at", "ioplan")
+SETUP = dict.fromkeys((*ENDED, "backend", "target"), str)
 """Columns of what it ran on, and how."""
-ENDED = tuple(SETUP)[:5]
 SHAPE = ("run_id", "status", *IN_PLAN, "cell", "after_name", "after_digest", "removed")
 """What decides which runs of a session count, where none is judged steady."""
 WHERE = (*IN_PLAN, "cell", "after_name", "after_digest", "removed", "asked")
@@ -261,9 +258,7 @@ def record_of(
 ) -> RunRecord:
     """A record of as much as the row has. Raises StoreError for a damaged one."""
     with validated(f"run {row['seq']} of session {row['session']!r}"):
-        msgspec.convert(_place(row), _Place)
-        if not isfinite(row["run_s"] + (row["cpu_percent"] or 0)):
-            raise ValueError("a time is infinite")
+        _check(row)
         values = NOTHING | dict(zip(PLACE, _of_run(row), strict=True))
         for name, model in JSON_MODELS.items():
             if row[name] is not None:
@@ -288,10 +283,18 @@ def record_of(
     return RunRecord.complete(values)
 
 
+def _check(row: Row) -> None:
+    """Raises ValueError, TypeError, MsgspecError."""
+    msgspec.convert(_place(row), _Place)
+    if not isfinite(row["run_s"] + (row["cpu_percent"] or 0)):
+        raise ValueError("a time is infinite")
+
+
 def measured_of(rows: RunRows) -> RunRecord:
-    """Of a run only what a metric of all its reads and writes looks at, in a third of
-    the time. Raises ValueError, MsgspecError, LookupError."""
+    """Of a run only what a metric of all its reads and writes looks at. Raises
+    ValueError, TypeError, MsgspecError."""
     row, figures, _ = rows
+    _check(row)
     results = results_of(figures or (), stored)
     fields = {
         "session": row["session"],

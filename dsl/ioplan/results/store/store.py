@@ -30,6 +30,7 @@ from ioplan.results.store.layout.tables import insert
 from ioplan.results.store.pages import (
     DETAIL,
     INTERVALS,
+    OF_RUN,
     PAGE,
     STATE,
     lock_run,
@@ -40,7 +41,6 @@ from ioplan.results.store.runs import Fields, read_runs, run_row, same_run
 from ioplan.results.store.session_folder import is_held, session_folder
 from ioplan.results.store.sessions import SessionStore
 
-OF_RUN = "run.session = :session AND run.seq = :seq"
 PAGE_OF_SESSION = "run.session = :session AND run.seq > :after AND run.seq <= :to"
 
 

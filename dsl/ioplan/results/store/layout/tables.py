@@ -221,6 +221,11 @@ COLUMNS = {
     table: tuple(re.findall(r"^  ([a-z_0-9]+) (?!.* GENERATED )", text, re.MULTILINE))
     for table, text in TABLES.items()
 }
+SESSION_TABLES = tuple(
+    table for table, names in COLUMNS.items() if names[0] == "session"
+)
+"""What a session has beside its row, each after those that it refers to."""
+RUN_TABLES = tuple(table for table in SESSION_TABLES if "seq" in COLUMNS[table])
 TEXTS = {
     name
     for text in TABLES.values()

@@ -18,7 +18,7 @@ from ioplan.results.store.layout.tables import (
     insert,
 )
 from ioplan.results.store.layout.views import VIEWS
-from ioplan.results.store.rows import digest_of_plan, validated
+from ioplan.results.store.rows import plan_digest, validated
 from ioplan.results.store.runs import run_row
 
 STEPS = {
@@ -73,10 +73,11 @@ def _make_columns(connection: Connection) -> None:
     types = dict(re.findall(r"^  (\w+) (\w+)", TABLES["run"], re.MULTILINE))
     for name in names:
         connection.define(f"ALTER TABLE run ADD COLUMN {name} {types[name]}")
-    digests = {row["id"]: digest_of_plan(row) for row in _rows(connection, "session")}
-    for id, digest in digests.items():
-        change = "UPDATE session SET plan_digest = :digest WHERE id = :id"
-        connection.change(change, {"id": id, "digest": digest})
+    change = "UPDATE session SET plan_digest = :digest WHERE id = :id"
+    for row in _rows(connection, "session"):
+        with validated(f"session {row['id']!r}"):
+            digest = plan_digest(row)
+        connection.change(change, {"id": row["id"], "digest": digest})
     settings = ", ".join(f"{name} = :{name}" for name in names)
     change = f"UPDATE run SET {settings} WHERE session = :session AND seq = :seq"
     for row in _runs(connection):
