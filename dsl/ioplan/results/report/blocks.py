@@ -1,0 +1,62 @@
+"""Blocks of a screen: page, terminal, Markdown and JUnit each write the same ones."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+Tone = Literal["plain", "soft", "strong", "good", "bad", "warning"]
+"""How a text is set off: by colour and by a sign, never by colour alone."""
+
+
+class Text(Struct, frozen=True):
+    """A line of text; `link` is the identifier of the section that it is about."""
+
+    text: str
+    tone: Tone = "plain"
+    link: str = ""
+
+
+class Table(Struct, frozen=True):
+    """Rows of cells below one line of headings.
+
+    `numeric` are the columns that are aligned to the right.
+    """
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Text, ...], ...]
+    numeric: frozenset[int] = frozenset()
+
+
+class Bar(Struct, frozen=True):
+    """A figure as a bar: `value` in the unit of its block, `text` as it is shown.
+
+    `low` and `high` bound the mean with 95 % confidence, where this is visible.
+    What must not be relied on is not `is_firm`, and `note` says why.
+    """
+
+    label: str
+    value: float | None
+    text: str
+    is_best: bool = False
+    is_firm: bool = True
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+    definition: str = ""
+
+
+class Bars(Struct, frozen=True):
+    """One figure of each drive, the best first; `limit` is that of its expectation."""
+
+    title: str
+    caption: str
+    bars: tuple[Bar, ...]
+    limit: float | None = None
+    limit_text: str = ""
+    note: str = ""
+    link: str = ""
+    folded: tuple[Bar, ...] = ()
+    """Bars of further drives, which are shown when asked for."""
