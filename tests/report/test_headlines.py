@@ -96,7 +96,10 @@ def test_a_cell_before_the_cache_was_full_is_doubted(
     found = headlines_of(tmp_path / "s.db", made)
     doubts = [o.against for o in found if o.cell["qd"] == "1"]
     assert doubts
-    assert all(("before a slowdown" in some) is doubted for some in doubts)
+    assert all(
+        ("burst value: the drive slowed down later" in some) is doubted
+        for some in doubts
+    )
 
 
 AXES: list[tuple[dict[str, str], str]] = [
@@ -205,7 +208,7 @@ FOUND = Found(
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"found": FOUND}, "no figure: no qd that was tried held"),
+        ({"found": FOUND}, "no figure: no queue depth met the limit"),
         ({"status": "failed"}, "no figure: 1 cell failed"),
     ],
 )

@@ -102,7 +102,7 @@ def test_what_speaks_against_a_drive_is_told() -> None:
         t={"A": headline(1.0), "B": headline(4.0)},
         u={"A": gone, "B": headline(4.0, access="random writes")},
     )
-    assert told.endswith("; A: 1 of 2 figures.")
+    assert told.endswith("; A: 1 of 2 results missing: failed.")
 
 
 @pytest.mark.parametrize(

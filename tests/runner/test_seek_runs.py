@@ -88,7 +88,9 @@ def test_nothing_found_is_an_exit_code_unless_the_plan_goes_on(
     done = ioplan("run", plan_file(tmp_path, text), "--backend", "sim")
     assert done.code == code, done.err
     assert done.out.count("nothing found: S") == (2 if "1ns" in text else 0)
-    told = "nothing found: S: size=4KiB: no qd that was tried held: no at 1"
+    told = (
+        "nothing found: S: size=4KiB: no queue depth met the limit (QD 1 already fails)"
+    )
     assert (told in done.out) == ("1ns" in text)
 
 

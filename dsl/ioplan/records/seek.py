@@ -11,6 +11,9 @@ from typing import Literal
 from pydantic import Field
 
 from ioplan.core.model import Model
+from ioplan.language.clause_table import BY_WORD
+
+SHORT = {"qd": "QD"}
 
 
 class DemandResult(Model):
@@ -102,4 +105,11 @@ class Found(Model):
     @property
     def nothing(self) -> str:
         """Why there is no value; empty where there is one."""
-        return f"no {self.axis} that was tried held" if self.value is None else ""
+        if self.value is not None:
+            return ""
+        field = self.axis.rpartition(".")[2]
+        title = BY_WORD[field].title if field in BY_WORD else ""
+        short, when = SHORT.get(field, field), "already" * (self.goal == "highest")
+        end = f"{short} {self.no_text} {when or 'still'} fails"
+        why = f" ({end})" if self.no_text else ""
+        return f"no {title or field} met the limit{why}"

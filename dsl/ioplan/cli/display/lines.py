@@ -33,7 +33,8 @@ class Lines(SessionObserver):
     def session_started(self, session: Session, total_s: float) -> None:
         self.left_s = total_s
         self.say(session.plan, "bold")
-        self.say(f"on {session.target} by {session.backend}; session {session.id}")
+        drive = f"drive {session.target}, backend {session.backend}"
+        self.say(f"{drive}; session {session.id}")
 
     def note(self, text: str) -> None:
         """At a terminal wrapped by words, as it may be long."""

@@ -14,7 +14,7 @@ RUN_COMMANDS = (
     Command(
         "run",
         "Run a plan. Exit code: 0 expectations met, 1 not met, 2 usage error, 3 a "
-        "run failed, 4 met but not delivered, 130 interrupted.",
+        "run failed, 4 passed; upload to the lab pending, 130 interrupted.",
         "ioplan.cli.commands.run:run_command",
         (
             use.PLAN,

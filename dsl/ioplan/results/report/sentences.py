@@ -49,8 +49,7 @@ def found_at(record: RunRecord) -> str:
 def found_line(found: Found) -> str:
     """`qd = 24: yes at 24, no at 25, confirmed; 9 probes`."""
     if found.value is None:
-        least = f": no at {found.no_text}" if found.no_at is not None else ""
-        return f"{found.nothing}{least}; {counted(found.probes, 'probe')}"
+        return f"{found.nothing}; {counted(found.probes, 'probe')}"
     sign = found.beyond or "="
     return f"{found.axis} {sign} {found.text}: {'; '.join(_surety(found))}"
 

@@ -21,9 +21,8 @@ UNPREPARED = "unprepared"
 NOT_PRECONDITIONED = "not preconditioned"
 OF_TITLES = ("", SIMULATED, NOT_PRECONDITIONED)
 """What titles say of all figures, so that no sign stands beside each."""
-FEW = "few samples"
 CHANGED = "changed during the run"
-BEFORE = "before a slowdown"
+BURST = "burst value: the drive slowed down later"
 UNCONFIRMED = "not confirmed by a long run"
 HIDDEN = "noise hides the knee"
 

@@ -15,9 +15,8 @@ from ioplan.results.measure.zero_losses import BOUNDED, cuts_read, zero_text
 from ioplan.results.report.charts.request import MEANINGS as HOST_MEANINGS
 from ioplan.results.report.charts.request import metric_name, unit_of
 from ioplan.results.report.headlines.doubts import (
-    BEFORE,
+    BURST,
     CHANGED,
-    FEW,
     Doubts,
     is_virtual,
 )
@@ -130,10 +129,9 @@ class Figures(Struct, frozen=True, dict=True):
             return Value(None, point.status)
         told = self.reader.stated(metric, point.counted)
         found, over = told.figure, told.over
-        against = (*self.doubts.of(point), *([BEFORE] * self._is_before_fall(point)))
+        against = (*self.doubts.of(point), *([BURST] * self._is_before_fall(point)))
         if found.value is None:
-            few = (FEW,) if found.why.startswith("needs ") else ()
-            return Value(None, found.why, against=(*against, *few))
+            return Value(None, found.why, against=against)
         if told.changed or (over and over.last_fall):
             against = (*against, CHANGED)
         value = Value(found.value, definition=told.definition, against=against)

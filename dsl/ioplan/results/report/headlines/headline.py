@@ -13,6 +13,8 @@ MOST = 4
 """Headlines of one test whose plan names none."""
 CHOSEN = ("highest", "lowest")
 """How names begin of what was chosen from several cells."""
+ALIGNED = " aligned"
+"""How a place ends that tells the alignment: `4 KiB aligned`."""
 
 Place = tuple[tuple[str, str], ...]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -11,6 +12,7 @@ from msgspec import Struct
 
 from ioplan.results.report.headlines.headline import Headline
 
+FEW_IOS = re.compile(r"needs \S+ I/Os")
 ByLabel = Mapping[str, Sequence[Headline]]
 """The headlines of a test by the labels of sessions."""
 
@@ -81,6 +83,15 @@ class Standing(Struct, frozen=True):
     measured: int
     against: tuple[str, ...] = ()
     """What speaks against its figures, the most frequent first."""
+    missing: str = ""
+    """Why some have no value: `too few I/Os for p99.9`."""
+
+    def missing_text(self, all: int) -> str:
+        """`1 of 6 results missing: too few I/Os for p99.9`; empty where none is."""
+        if self.measured == all:
+            return ""
+        why = f": {self.missing}" if self.missing else ""
+        return f"{all - self.measured} of {all} results missing{why}"
 
 
 class League(Struct, frozen=True):
@@ -161,7 +172,16 @@ def _standing(
     rank = None if mean is None else 1 + len(better)
     own = [one.of[label] for one in found if label in one.of]
     against = Counter(text for one in own for text in one.against)
-    measured = sum(one.value is not None for one in own)
+    lacking = [one for one in own if one.value is None]
     return Standing(
-        label, mean, rank, measured, tuple(t for t, _ in against.most_common())
+        label=label,
+        geometric_mean=mean,
+        rank=rank,
+        measured=len(own) - len(lacking),
+        against=tuple(text for text, _ in against.most_common()),
+        missing=", ".join(dict.fromkeys(map(_why_missing, lacking))),
     )
+
+
+def _why_missing(one: Headline) -> str:
+    return f"too few I/Os for {one.metric}" if FEW_IOS.match(one.why) else one.why

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
+from ioplan.core.units import iops_text, metric_text
 from ioplan.records.record import RunRecord
 from ioplan.results.report.charts.axis import axis_title
-from ioplan.results.report.headlines.headline import Place
+from ioplan.results.report.headlines.headline import ALIGNED, Place
 from ioplan.results.report.point import Point, does
-from ioplan.workload import Stream
+from ioplan.workload import Rate, Stream
 
 LARGE_BYTES = 64 * 1024
 """From this mean size on, bytes per second say more than I/Os per second."""
@@ -16,6 +18,7 @@ MOST_BACKLOG = 0.001
 """With a larger share of its arrivals left at the end, a rate was not reached."""
 PURE = ("reads", "writes", "trims")
 SAID = ("read",)
+UNIT = re.compile(r"(?<=\d)(?=[KMGT]?i?B$)")
 SHORT = {"queue depth": "QD", "read share": "reads", "block size": "size"}
 
 
@@ -118,11 +121,19 @@ def where(point: Point, points: Sequence[Point]) -> str:
 def cell_text(point: Point, points: Sequence[Point]) -> str:
     """In what it differs from the others; `random reads` needs no share of reads."""
     told = SAID if is_pure(access(point)) else ()
-    return ", ".join(
-        f"{axis_name(name)} {text}"
+    apart = {
+        name: text
         for name, text in place(point)
         if name not in told
         and len({other.dimensions.get(name) for other in points}) > 1
+    }
+    if apart.get("align") == "size":  # of the I/O
+        apart["align"] = apart.pop("size", "naturally")
+    return ", ".join(
+        f"{UNIT.sub(' ', text)}{ALIGNED}"
+        if name == "align"
+        else f"{axis_name(name)} {text}"
+        for name, text in apart.items()
     )
 
 
@@ -132,10 +143,20 @@ def axis_name(name: str) -> str:
     return SHORT.get(title, title)
 
 
+def _rate_text(rate: Rate) -> str:
+    """`10.0k IOPS`, `5.00k to 20.0k IOPS`: a queue depth only caps what waits."""
+    ends = dict.fromkeys((min(rate.all_per_s), max(rate.all_per_s)))
+    if rate.iops is None:
+        return " to ".join(metric_text(end, "B/s") for end in ends)
+    return " to ".join(map(iops_text, ends)) + " IOPS"
+
+
 def _depth(streams: Sequence[Stream]) -> str:
     if len(streams) > 1:
         return ""
     (stream,) = streams
+    if stream.rate:
+        return _rate_text(stream.rate)
     threads = f"{stream.threads} threads, " if stream.threads > 1 else ""
     return f"{threads}QD {stream.qd}"
 

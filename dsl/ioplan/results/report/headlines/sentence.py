@@ -195,7 +195,7 @@ def _doubts(found: League) -> Iterator[Part]:
     many = len(found.contests)
     for text_of in (
         lambda one: ", ".join(text for text in one.against if text != SIMULATED),
-        lambda one: f"{one.measured} of {many} figures" * (one.measured < many),
+        lambda one: one.missing_text(many),
     ):
         labels: dict[str, list[str]] = {}
         for one in found.standings:

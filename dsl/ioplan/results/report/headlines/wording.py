@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from ioplan.core.text import counted
-from ioplan.results.report.headlines.headline import Headline
+from ioplan.results.report.headlines.headline import ALIGNED, Headline
 from ioplan.results.report.point import Point
 
 OPEN = "{} at the end of the range, not averaged"
@@ -26,7 +26,8 @@ def _alike(one: Headline) -> tuple[str, str, bool]:
 def place_text(one: Headline) -> str:
     """` of random reads at QD 128`; nothing for the only cell there is."""
     of = f" of {one.kind}" if one.kind else ""
-    return f"{of} at {one.where}" if one.where else of
+    at = "," if one.where.endswith(ALIGNED) else " at"
+    return f"{of}{at} {one.where}" if one.where else of
 
 
 def short_name(one: Headline) -> str:

@@ -218,7 +218,7 @@ def _mean(one: Standing, found: League, ranked: bool = True) -> Cell:
     What is against it stands in the sentence above.
     """
     if one.geometric_mean is None or one.rank is None:
-        measured = f"{one.measured} of {len(found.contests)} figures"
+        measured = one.missing_text(len(found.contests))
         return Cell("–", measured)
     mean, base = one.geometric_mean, found.base
     rank = [f"rank {one.rank}"] if ranked else []
@@ -278,8 +278,8 @@ def _note(found: League) -> str:
     """What the ratios are of."""
     left = sum(one.is_open for one in found.contests)
     return (
-        f"Ratios are to {found.base}; in their geometric mean those of latencies count "
-        "inverted, so that above 1 is better. `ioplan compare` tells noise from change"
+        f"Ratios are to {found.base}; in the geometric mean latency ratios are "
+        "inverted, so above 1 is better. `ioplan compare` tells noise from change"
         + (f"; {OPEN.format(counted(left, 'seek'))}" if left else "")
         + (f"; {UNRANKED}" if found.unranked else "")
     )

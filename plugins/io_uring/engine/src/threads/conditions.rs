@@ -251,7 +251,7 @@ impl Conditions {
             .filter(|(_, waited, _)| *waited > LOST_PERCENT)
             .map(|(stream, waited, _)| {
                 format!(
-                    "stream {}: the load generator waited for a CPU {waited:.0} % of the time; \
+                    "stream {}: the load generator waited for a CPU {waited:.0} % of the run; \
                      latencies include it",
                     stream.name
                 )
