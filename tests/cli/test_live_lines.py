@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import scripted
 from command import Done, ioplan, plan_file, succeed
+from figures import changed, measurement, record
 from plans import checked
 
 from ioplan.cli import LiveLines, Terminal
@@ -22,62 +23,65 @@ PLAN = 'test "T" { run random 4KiB 70/30 for 10min vary qd in 1, 2 }'
 STEPS = list(unfold(checked(PLAN)))
 
 
-def _interval(second: int, ios: int, p99_ns: float | None) -> Interval:
+WRITES = 'precondition p { write random 4KiB, qd 8, 2 passes } test "T" { after p run random 4KiB 0/100 for 1s }'
+FILL = 'precondition p { write sequential 1MiB, qd 8, 1 pass } test "T" { after p run random 4KiB 0/100 for 1s }'
+BYTES = 'test "T" { run random 4KiB 70/30 for 8GB }'
+
+
+def _interval(ios: int, size: int = 4096) -> Interval:
     return Interval(
-        t_s=second, length_s=1.0, ios={"read": ios}, bytes={"read": ios * 4096}, errors=0,
-        mean_ns=p99_ns, p50_ns=p99_ns, p99_ns=p99_ns, p99_9_ns=p99_ns, max_ns=int(p99_ns or 0),
+        t_s=1.0, length_s=1.0, ios={"write": ios}, bytes={"write": ios * size}, errors=0,
+        mean_ns=1e6, p50_ns=1e6, p99_ns=1e6, p99_9_ns=1e6, max_ns=1_000_000,
     )  # fmt: skip
 
 
-def _shown(lines: LiveLines) -> list[str]:
-    """The live part, as the terminal has it."""
-    with lines.live.console.capture() as capture:
-        lines.live.console.print(lines.live.renderable)
-    return capture.get().splitlines()
-
-
-def _lines(width: int) -> LiveLines:
+def _progress_line(
+    plan: str, width: int, interval: Interval, done: float, left_s: float = 240.0
+) -> str:
+    """What stands below the lines in the first step, as the terminal has it."""
     lines = LiveLines(Terminal(file=io.StringIO(), width=width, highlight=False))
-    lines.step(STEPS[0], 1)
-    return lines
+    lines.step(next(unfold(checked(plan))), 7)
+    lines.eta(left_s)
+    lines.progress(Progress(t_ns=1, interval_ns=10**9, streams=()), interval, done)
+    console = lines.live.console
+    with console.capture() as capture:
+        console.print(lines.live.renderable)
+    (line,) = capture.get().splitlines()
+    assert len(line) <= width
+    return line
 
 
-def _run(lines: LiveLines, seconds: int, slow: int) -> None:
-    """1,000 IOPS of 1 ms, but for one second of 125 IOPS of 8 ms."""
-    for second in range(seconds):
-        ios, p99_ns = (125, 8e6) if second == slow else (1000, 1e6)
-        event = Progress(t_ns=second, interval_ns=10**9, streams=())
-        lines.progress(event, _interval(second, ios, p99_ns), second / seconds)
+@pytest.mark.parametrize(
+    ("plan", "interval", "done", "line"),
+    [
+        (WRITES, (62_600,), 0.6, "7  p: 1.2 of 2 passes written, 62.6k IOPS, 4 min left"),
+        (FILL, (2000, 1 << 20), 0.5, "7  p: 0.5 of 1 pass written, 2097 MB/s, 4 min left"),
+        (PLAN, (1000,), 0.3, "7  qd=1: 3 min of 10 min, 1.00k IOPS, 4 min left"),
+        (BYTES, (1000,), 0.5, "4.00 GB of 8.00 GB, 1.00k IOPS, 4 min left"),
+    ],
+)  # fmt: skip
+def test_progress_is_one_line(
+    plan: str, interval: tuple[int, ...], done: float, line: str
+) -> None:
+    assert _progress_line(plan, 80, _interval(*interval), done).endswith(line)
+    assert "4 min left" in _progress_line(plan, 60, _interval(*interval), done)
 
 
-@pytest.mark.parametrize("width", [60, 80, 200])
-def test_a_slow_second_is_where_it_was_in_both(width: int) -> None:
-    lines = _lines(width)
-    _run(lines, 400, slow=395)
-    step, sparks, _ = _shown(lines)
-    half = (width - len("IOPS   p99 ")) // 2
-    assert len(step) <= width and len(sparks) <= width
-    iops, _, p99 = sparks.removeprefix("IOPS ").partition("  p99 ")
-    assert iops == "█" * (half - 5) + "▁" + "█" * 4
-    assert p99 == "▁" * (half - 5) + "█" + "▁" * 4
+WARNING = "the load generator waited for a CPU {} % of the run"
 
 
-def test_the_next_run_begins_anew() -> None:
-    lines = _lines(80)
-    _run(lines, 2, slow=1)
-    assert not any(row.startswith("IOPS") for row in _shown(lines))
-    _run(lines, 1, slow=1)
-    assert _shown(lines)[1] == "IOPS █▁█  p99 ▁█▁"
-    lines.step(STEPS[1], 2)
-    assert not any(row.startswith("IOPS") for row in _shown(lines))
-
-
-def test_an_interval_without_io_is_blank() -> None:
-    lines = _lines(80)
-    for second, ios in enumerate((100, 0, 1, 50)):
-        event = Progress(t_ns=second, interval_ns=10**9, streams=())
-        lines.progress(event, _interval(second, ios, 1e6 if ios else None), None)
-    assert _shown(lines)[1] == "IOPS █ ▁▄  p99 █ ██"
+def test_a_warning_is_printed_once_and_a_step_has_one_line() -> None:
+    """Also where its figures differ."""
+    made, out = measurement(), io.StringIO()
+    lines = LiveLines(Terminal(file=out, width=80, highlight=False))
+    for number, step in enumerate(STEPS, 1):
+        lines.step(step, number)
+        texts = (WARNING.format(20 + number),)
+        lines.record(changed(record(number, made), warnings=texts))
+    heading, *rows = out.getvalue().splitlines()
+    assert heading == "T" and max(map(len, rows)) <= 80
+    assert [row.strip()[:2] for row in rows] == ["1 ", "wa", "2 "]
+    assert rows[1].strip() == f"warning: {WARNING.format(21)}"
 
 
 # a seek whose short runs are no proof

@@ -1,40 +1,71 @@
-"""Plain lines, for output that is no terminal."""
+"""A line for each step that has ended, for output that is no terminal."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from textwrap import wrap
+from time import monotonic
 
+from ioplan.backends.backend import find
 from ioplan.cli.display.plain import LineOutput
 from ioplan.core.units import bandwidth_text, iops_text, time_text
-from ioplan.planner.steps import Idle, Prepare, Run, Step
-from ioplan.records import scopes
-from ioplan.records.record import DirectionResult, RunRecord, Steady, Verdict
+from ioplan.language.plan import WriteStep
+from ioplan.planner.steps import Prepare, Run, Step
+from ioplan.records.record import RunRecord, Steady, Verdict
 from ioplan.records.session import Session
 from ioplan.results.report import judgements, sentences
 from ioplan.runner.execute.observer import SessionObserver
 
+WIDTH = 80
+NAME = 34
+"""Columns of a cell's name, so that a run has a line."""
+MINUTE_S = 60
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
 
 class Lines(SessionObserver):
-    """A line for each step that has ended."""
+    """Prints a line for each test and step, and the same warning once."""
 
     def __init__(self, out: LineOutput) -> None:
         self.out = out
-        self.test = ""
+        self.current: Step | None = None
         self.number = 0
-        self.left_s = 0.0
-        self.told_mode = False
-        self.kept_runs = 0
-        self.warnings: set[str] = set()
+        self.is_virtual = False
+        self.began_at = self.estimated_at = monotonic()
+        self.total_s = self.estimated_s = 0.0
+        self.mode_shown = False
+        self.reused_runs = 0
+        self.warnings = Counter[str]()
 
     def say(self, text: str, style: str = "") -> None:
         """One line, wrapped nowhere."""
         self.out.say(text, style)
 
     def session_started(self, session: Session, total_s: float) -> None:
-        self.left_s = total_s
+        self.is_virtual = find(session.backend).virtual_time
+        self.began_at = self.estimated_at = monotonic()
+        self.total_s = self.estimated_s = total_s
         self.say(session.plan, "bold")
         drive = f"drive {session.target}, backend {session.backend}"
         self.say(f"{drive}; session {session.id}")
+
+    def eta(self, left_s: float) -> None:
+        self.estimated_s, self.estimated_at = left_s, monotonic()
+
+    @property
+    def left_text(self) -> str:
+        """`4 min left`; empty while nothing shows how fast time is simulated."""
+        left_s = self.estimated_s - (monotonic() - self.estimated_at)
+        if self.is_virtual:
+            done_s = self.total_s - self.estimated_s
+            if done_s <= 0:
+                return ""
+            pace = (self.estimated_at - self.began_at) / done_s
+            left_s += (pace - 1) * self.estimated_s
+        if left_s < 2 * MINUTE_S:
+            return f"{left_s:.0f} s left" if left_s >= 1 else ""
+        return f"{time_text(round(left_s / MINUTE_S) * MINUTE_S)} left"
 
     def note(self, text: str) -> None:
         """At a terminal wrapped by words, as it may be long."""
@@ -44,92 +75,94 @@ class Lines(SessionObserver):
         """At a terminal wrapped by words; the runs do not say it again."""
         for part in (f"warning: {text}", f"  {help}"):
             self.out.say(part, "yellow", whole=not self.out.is_terminal)
-        self.warnings.add(text)
+        self.warnings[warning_kind(text)] += 1
 
     def step(self, step: Step, number: int) -> None:
-        self.number = number
-        self._tell_kept()
-        if step.test.title != self.test:
-            self.test = step.test.title
-            self.say(f"{self.test}, about {time_text(self.left_s)} left", "bold")
-        if isinstance(step, Idle | Prepare):
-            self.say(f"  {self.number:>3}  {step}", "dim")
-        assert isinstance(step, Idle | Prepare | Run)
+        self._show_reused()
+        if self.current is None or step.test.title != self.current.test.title:
+            left = self.left_text
+            self.say(f"{step.test.title}{left and f', about {left}'}", "bold")
+        self.current, self.number = step, number
+        if not _has_record(step):
+            self._numbered(str(step), "dim")
+
+    def _numbered(self, text: str, style: str = "") -> None:
+        self.say(f"  {self.number:>3}  {text}", style)
+
+    def _below(self, text: str, style: str = "dim") -> None:
+        """A line that belongs to the step above it."""
+        self.say(f"       {text}", style)
 
     def record(self, record: RunRecord) -> None:
-        self._tell_mode(record)
+        self._show_mode(record)
         if record.asked.kind == "prepare":
-            self.say(f"       {sentences.prepare_line(record)}", "dim")
-            return
-        cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
-        cell = f"{cell} {record.asked.name}".strip()
-        if record.found:
-            self.say(f"       {sentences.found_at(record)}")
-            return
-        shown, what = sentences.main_result(record)
-        how = f"  {sentences.probe_words(record)}" if record.asked.seek else ""
-        self.say(f"  {self.number:>3}  {_figures(what + cell or 'run', shown)}{how}")
-        self._tell_streams(record)
-        if verified := sentences.verified_line(record):
-            self.say(f"       {verified}", "dim")
+            self._numbered(sentences.prepare_line(record), "dim")
+        elif record.found:
+            self._below(sentences.found_at(record), "")
+        else:
+            self._numbered(run_line(record))
         for event in record.events:
-            self.say(f"       {sentences.event_line(event)}", "dim")
+            self._below(sentences.event_line(event))
         for warning in record.warnings:
-            if warning not in self.warnings:
-                self.say(f"       warning: {warning}", "yellow")
+            if not self.warnings[warning_kind(warning)]:
+                self._below(f"warning: {warning}", "yellow")
+            self.warnings[warning_kind(warning)] += 1
 
-    def _tell_streams(self, record: RunRecord) -> None:
-        """A line on each of several streams, by direction, and on each target."""
-        results = scopes.results_of(record)
-        if len(record.streams) > 1:
-            for label, result in zip(
-                scopes.labels_of(results), results.values(), strict=True
-            ):
-                self.say(f"       {_figures(label, result)}", "dim")
-        for name, target in record.targets.items():
-            self.say(f"       {_figures(f'on {name}', target.total)}", "dim")
-
-    def _tell_mode(self, record: RunRecord) -> None:
-        """Once, where the backend did not work as it would by itself."""
+    def _show_mode(self, record: RunRecord) -> None:
+        """Once, where a backend did not work as it would by itself."""
         backend = record.backend
-        if backend.reason and not self.told_mode:
-            self.say(f"       {backend.mode} mode: {backend.reason}", "yellow")
-            self.told_mode = True
+        if backend.reason and not self.mode_shown and not self.is_virtual:
+            self._below(f"{backend.mode} mode: {backend.reason}", "yellow")
+            self.mode_shown = True
 
     def reused(self, record: RunRecord) -> None:
-        """Count a kept run: a test's are shown together, before what follows."""
-        self.kept_runs += 1
+        """Count a run that is not repeated: a test's are shown together."""
+        self.reused_runs += 1
 
-    def _tell_kept(self) -> None:
-        if self.kept_runs:
-            self.say(f"       {self.kept_runs} runs are kept from before", "dim")
-            self.kept_runs = 0
+    def _show_reused(self) -> None:
+        if self.reused_runs:
+            self._below(f"{self.reused_runs} runs are kept from before")
+            self.reused_runs = 0
 
     def steady(self, steady: Steady, round: int) -> None:
+        """A line a round; the windows of one step have that step's line."""
+        if not (isinstance(self.current, Run) and self.current.round):
+            return
         text = f"round {round}: {sentences.steady_line(steady)}"
-        for row in wrap(text, 80, initial_indent=" " * 7, subsequent_indent=" " * 9):
+        for row in wrap(text, WIDTH, initial_indent=" " * 7, subsequent_indent=" " * 9):
             self.say(row, "dim")
 
     def verdict(self, record: RunRecord, verdict: Verdict) -> None:
-        """What held is said once, at the end."""
+        """Expectations that passed are counted at the end."""
         if verdict.outcome != "held":
             style = "red" if verdict.outcome == "failed" else "yellow"
-            self.say(
-                f"       {judgements.verdict_line(record.asked.cell, verdict)}", style
-            )
-
-    def eta(self, left_s: float) -> None:
-        self.left_s = left_s
+            self._below(judgements.verdict_line(record.asked.cell, verdict), style)
 
     def session_finished(self, status: str, verdict: str) -> None:
-        self._tell_kept()
+        self._show_reused()
 
 
-def _figures(what: str, result: DirectionResult) -> str:
-    """One line, in columns."""
-    mean, p99, *_ = sentences.latencies(result)
-    return (
-        f"{what:<22} {iops_text(result.iops):>6} IOPS"
-        f" {bandwidth_text(result.bandwidth_bytes_per_s):>6} MB/s"
-        f"  mean {mean:>7}  p99 {p99:>7}"
+def _has_record(step: Step) -> bool:
+    """Whether a record ends the step, and has its line."""
+    if isinstance(step, Prepare):
+        return isinstance(step.step, WriteStep)
+    return isinstance(step, Run)
+
+
+def warning_kind(text: str) -> str:
+    """The warning without its numbers: the same in each cell."""
+    return NUMBER.sub("0", text)
+
+
+def run_line(record: RunRecord) -> str:
+    """`qd=4  52.6k IOPS  215 MB/s  p99 121 µs`, in columns."""
+    result, what = sentences.main_result(record)
+    cell = " ".join(f"{n}={v}" for n, v in record.asked.cell.items())
+    name = f"{what}{cell} {record.asked.name}".strip() or "run"
+    _, p99, *_ = sentences.latencies(result)
+    text = (
+        f"{name:<{NAME}} {iops_text(result.iops):>6} IOPS"
+        f" {bandwidth_text(result.bandwidth_bytes_per_s):>6} MB/s  p99 {p99:>7}"
     )
+    probe = sentences.probe_words(record)
+    return f"{text}  {probe}" if probe else text

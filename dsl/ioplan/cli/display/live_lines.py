@@ -1,126 +1,131 @@
-"""Lines for a terminal, with what goes on now below them."""
+"""Lines for a terminal, with one more below them that shows what goes on now."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
-from time import monotonic
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.live import Live
 from rich.progress import Progress as Bar
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
-from ioplan.cli.display.lines import Lines
+from ioplan.cli.display.lines import MINUTE_S, Lines
 from ioplan.cli.display.plain import LineOutput
 from ioplan.cli.display.terminal import Terminal
-from ioplan.core.units import bandwidth_text, bars, iops_text, latency_text, time_text
-from ioplan.job import Progress
-from ioplan.planner.steps import Step
-from ioplan.records.record import Interval
+from ioplan.core.text import printable
+from ioplan.core.units import bytes_text, iops_text, metric_text, time_text
+from ioplan.job import SECOND_NS, Progress
+from ioplan.language.plan import WriteStep
+from ioplan.planner.steps import Prepare, Run, Step
+from ioplan.records.record import Interval, Steady
 from ioplan.records.session import Session
 from ioplan.results.measure.tally import moved
 
-LEAST_DRAWN = 3
-MOST_DRAWN = 500
-"""Intervals, the last ones; more than half the columns of any terminal."""
-LABELS = "IOPS ", "  p99 "
+LARGE_BYTES = 1 << 16
+"""The rate of I/Os of this size on is shown in bytes."""
 
 
 class LiveLines(Lines):
-    """Lines that scroll, and three more below them that are redrawn."""
+    """Lines that scroll, and the line of progress, which counts down by itself."""
 
     def __init__(self, console: Terminal) -> None:
         super().__init__(console)
-        self.live = Live(console=console, refresh_per_second=8, transient=True)
-        self.now: RenderableType = Text("")
-        self.total_s = 0.0
-        self.left_at = monotonic()
-        self.text = ""
-        self.rates = deque[float](maxlen=MOST_DRAWN)
-        self.p99s_ns = deque[float](maxlen=MOST_DRAWN)
+        self.live = Live(
+            console=console,
+            get_renderable=self._progress_line,
+            refresh_per_second=4,
+            transient=True,
+        )
+        self.amount = self.rate = self.why = ""
 
     def session_started(self, session: Session, total_s: float) -> None:
         super().session_started(session, total_s)
-        self.total_s, self.left_at = total_s, monotonic()
         self.live.start()
 
     def step(self, step: Step, number: int) -> None:
         super().step(step, number)
-        self.text = f"{number}  {step}"
-        self.rates.clear()
-        self.p99s_ns.clear()
-        self._draw(None, None, warmup=False)
+        self.amount = self.rate = self.why = ""
 
     def progress(
         self, progress: Progress, interval: Interval | None, done: float | None
     ) -> None:
+        self.amount = "warming up" if progress.warmup else _amount(self.current, done)
         if interval:
-            self.rates.append(_rate(interval))
-            self.p99s_ns.append(interval.p99_ns or 0.0)
-        self._draw(interval, done, progress.warmup)
+            self.rate = _rate(interval)
 
     def purged(self, done: float) -> None:
-        self.live.update(Group(Text(f"{self.text}  {done:.1%}"), self._bar(done)))
+        self.amount = f"{done:.1%}"
 
-    def eta(self, left_s: float) -> None:
-        super().eta(left_s)
-        self.left_at = monotonic()
+    def steady(self, steady: Steady, round: int) -> None:
+        super().steady(steady, round)
+        self.why = steady.why
 
-    def _draw(
-        self, interval: Interval | None, done: float | None, warmup: bool
-    ) -> None:
-        rows: list[RenderableType] = [self._line(interval, warmup), self._bar(done)]
-        if len(self.rates) >= LEAST_DRAWN:
-            rows.insert(1, self._sparklines())
-        self.live.update(Group(*rows))
-
-    def _sparklines(self) -> Text:
-        """The last intervals of the run, a character each, the newest at the right.
-
-        Each of the two is drawn from 0 to its largest, in half of the columns.
-        """
-        width = (self.live.console.width - len("".join(LABELS))) // 2
-        row = Text(no_wrap=True)
-        for label, values in zip(LABELS, (self.rates, self.p99s_ns), strict=True):
-            last = list(islice(values, max(0, len(values) - max(1, width)), None))
-            row.append(label, "dim").append(bars(last))
-        return row
-
-    def _line(self, interval: Interval | None, warmup: bool) -> Text:
-        if interval is None:
-            return Text(f"{self.text}{'  warming up' if warmup else ''}")
-        bandwidth = moved(interval.bytes) / (interval.length_s or 1.0)
-        figures = (
-            f"  {iops_text(_rate(interval))} IOPS  {bandwidth_text(bandwidth)} MB/s"
-            f"  p99 {latency_text(interval.p99_ns)}"
-        )
-        step = Text(self.text, "bold")
-        step.truncate(
-            max(1, self.live.console.width - len(figures)), overflow="ellipsis"
-        )
-        return step + figures
-
-    def _bar(self, done: float | None) -> Table:
-        left_s = max(0.0, self.left_s - (monotonic() - self.left_at))
-        grid = Table.grid(padding=(0, 1))
-        grid.add_row(
-            ProgressBar(total=1.0, completed=done or 0.0, width=40),
-            Text(f"plan: {time_text(left_s)} left"),
-        )
-        return grid
+    def _progress_line(self) -> Text:
+        """`7  fill: 1.2 of 2 passes written, 62.6k IOPS, 4 min left`."""
+        if self.current is None:
+            return Text("")
+        state = [self.amount, self.rate, self.why, self.left_text]
+        text = ", ".join(filter(None, state))
+        name = Text(f"{self.number}  {printable(_name(self.current))}", "bold")
+        room = self.live.console.width - len(text) - len(": ")
+        name.truncate(max(1, room), overflow="ellipsis")
+        name.no_wrap = True
+        return name + f": {text}" if text else name
 
     def session_finished(self, status: str, verdict: str) -> None:
         super().session_finished(status, verdict)
         self.live.stop()
 
 
-def _rate(interval: Interval) -> float:
-    return moved(interval.ios) / (interval.length_s or 1.0)
+def _name(step: Step) -> str:
+    """`steady4k` of a write; else what the step prints."""
+    if isinstance(step, Prepare) and isinstance(step.step, WriteStep):
+        return step.state.name
+    return str(step)
+
+
+def _amount(step: Step | None, done: float | None) -> str:
+    """`1.2 of 2 passes written`, `12 s of 1 min`; of several limits the share."""
+    if done is None:
+        return ""
+    limits: list[str] = []
+    if isinstance(step, Prepare) and isinstance(step.step, WriteStep):
+        limits = _limits(done, step.step.passes, step.step.run_ns, "passes written")
+    elif isinstance(step, Run):
+        length = step.length
+        limits = _limits(done, length.passes, length.run_ns, "passes")
+        if size := length.limit_bytes:
+            limits.append(f"{bytes_text(done * size)} of {bytes_text(size)}")
+    return limits[0] if len(limits) == 1 else f"{done:.0%}"
+
+
+def _limits(
+    done: float, passes: float | None, run_ns: int | None, noun: str
+) -> list[str]:
+    limits = []
+    if passes:
+        noun = noun if passes != 1 else noun.replace("passes", "pass")
+        limits.append(f"{done * passes:.1f} of {passes:g} {noun}")
+    if run_ns:
+        limits.append(_time_of(done, run_ns / SECOND_NS))
+    return limits
+
+
+def _time_of(done: float, whole_s: float) -> str:
+    """`12 of 60 s`, `1 h 05 min of 2 h`."""
+    if whole_s < 2 * MINUTE_S:
+        return f"{done * whole_s:.0f} of {whole_s:g} s"
+    minutes = round(done * whole_s / MINUTE_S) * MINUTE_S
+    return f"{time_text(minutes)} of {time_text(whole_s)}"
+
+
+def _rate(interval: Interval) -> str:
+    ios, size = moved(interval.ios), moved(interval.bytes)
+    length_s = interval.length_s or 1.0
+    if ios and size / ios >= LARGE_BYTES:
+        return metric_text(size / length_s, "B/s")
+    return f"{iops_text(ios / length_s)} IOPS"
 
 
 def live_lines(out: LineOutput) -> LiveLines | None:
@@ -132,7 +137,7 @@ def live_lines(out: LineOutput) -> LiveLines | None:
 def progress_bar(
     text: str, total: float, console: Console | None = None
 ) -> Iterator[Callable[[float], None]]:
-    """A bar that is gone at the end; what is yielded takes how much is done."""
+    """A bar with the time left, gone at the end; what is yielded takes what is done."""
     console = console or Terminal(stderr=True)
     with Bar(console=console, transient=True) as progress:
         task = progress.add_task(text, total=total)
