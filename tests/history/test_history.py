@@ -168,15 +168,29 @@ def test_damage_is_an_error(damage: str, made: Path, tmp_path: Path) -> None:
         assert done.code == 2 and done.err.startswith("error: the store's ")
 
 
-@pytest.mark.parametrize("value", ["'x'", "9e999"])
+@pytest.mark.parametrize(
+    ("damage", "metric"),
+    [
+        ("UPDATE run SET run_s = 'x'", "iops"),
+        ("UPDATE run SET run_s = 9e999", "iops"),
+        ("UPDATE run SET cpu_percent = 'x'", "cpu"),
+        ("UPDATE run SET backend = '[]'", "iops"),
+        ("UPDATE run SET started_at = x''", "iops"),
+        ("UPDATE run SET cell = 'no JSON'", "iops"),
+        ("UPDATE figure SET ios = 'x'", "iops"),
+        ("UPDATE figure SET p99_ns = 9e999", "p99"),
+        ("UPDATE figure SET min_ns = NULL", "min"),
+        ("UPDATE figure SET percentiles = 'no JSON'", "p99"),
+        ("DELETE FROM figure", "iops"),
+    ],
+)
 def test_damage_in_one_of_many_alike_is_an_error(
-    value: str, made: Path, tmp_path: Path
+    damage: str, metric: str, made: Path, tmp_path: Path
 ) -> None:
     newest = "WHERE session = (SELECT max(id) FROM session)"
-    damage = f"UPDATE run SET run_s = {value} {newest}"
-    path = changed_copy(made, tmp_path / "damaged.db", damage)
-    done = ioplan("history", nightly_id(0), "--store", path)
-    assert done.code == 2 and done.err.startswith("error: the store's ")
+    path = changed_copy(made, tmp_path / "damaged.db", f"{damage} {newest}")
+    done = ioplan("history", nightly_id(0), "--metric", metric, "--store", path)
+    assert done.code == 2 and done.err.startswith("error: the store"), done.err
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from msgspec import Struct
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from ioplan.results.history.limits import SPARE, log_limit
@@ -185,18 +184,36 @@ def cleaned(values: Numbers) -> Numbers:
     The deviation is that of neighbours' differences, which few steps and no drift
     change.
     """
-    count = len(values)
-    if count < 2 * FEWEST:
+    if len(values) < 2 * FEWEST:
         return values
-    spread = NORMAL_MAD * float(np.median(np.abs(np.diff(values)))) / sqrt(2)
-    padded = np.pad(values, NEIGHBOURS, constant_values=np.nan)
-    around = np.sort(sliding_window_view(padded, 2 * NEIGHBOURS + 1), -1)
-    known = 2 * NEIGHBOURS + 1 - np.isnan(around).sum(-1)  # NaN is sorted last
-    rows = np.arange(count)
-    middle = (around[rows, (known - 1) // 2] + around[rows, known // 2]) / 2
-    far = np.maximum(CLIP * spread, THRESHOLD)
-    moved: Numbers = np.clip(values, middle - far, middle + far)
+    spread = NORMAL_MAD * _median(np.abs(values[1:] - values[:-1])) / sqrt(2)
+    middle = _running_median(values)
+    far = max(CLIP * spread, THRESHOLD)
+    moved: Numbers = np.minimum(np.maximum(values, middle - far), middle + far)
     return moved
+
+
+def _median(values: Numbers) -> float:
+    """That of numpy, in a fifth of the time for so few values."""
+    ordered, half = np.sort(values), len(values) // 2
+    middle = (
+        ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    )
+    return float(middle)
+
+
+def _running_median(values: Numbers) -> Numbers:
+    """Of each value and its neighbours, of which the first and the last have fewer."""
+    count = len(values)
+    around = np.full((count, 2 * NEIGHBOURS + 1), np.nan)  # NaN is sorted last
+    for off in range(-NEIGHBOURS, NEIGHBOURS + 1):
+        first, end = max(0, -off), count - max(0, off)
+        around[first:end, off] = values[first + off : end + off]
+    around.sort(-1)
+    at = np.arange(count)
+    present = 1 + np.minimum(at, NEIGHBOURS) + np.minimum(at[::-1], NEIGHBOURS)
+    middle: Numbers = (around[at, (present - 1) // 2] + around[at, present // 2]) / 2
+    return middle
 
 
 def signals(
@@ -327,7 +344,7 @@ class _Watch(Struct):
     def _at_a_glance(self, part: Numbers) -> float:
         """Of the best step, as if neighbours were independent."""
         count = len(part)
-        off = part - part.mean()
+        off = part - part.sum() / count
         places = np.arange(max(FEWEST, count - PLACES), count)
         after = off[::-1].cumsum()[::-1][places]
         squares = float(off @ off)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from operator import itemgetter
-from typing import Any
+from math import isfinite
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -14,19 +15,14 @@ from ioplan.records.record import RunRecord
 from ioplan.records.setup import drive_of, model_of
 from ioplan.results.compare.earlier import key_of, logs_of
 from ioplan.results.compare.noise import Key
-from ioplan.results.compare.side import CellRuns, cells_of, needs_parts
-from ioplan.results.measure.metrics import Figure
+from ioplan.results.compare.side import CellRuns, cells_of
+from ioplan.results.measure.metrics import UNREAD, Figure, OfResult, of_result
 from ioplan.results.report.reader import Reader
-from ioplan.results.store.figures import TOTAL
+from ioplan.results.store.connection import Row
+from ioplan.results.store.figures import TOTAL, Stored, columns_of
+from ioplan.results.store.pages import OF_RUN
 from ioplan.results.store.rows import validated
-from ioplan.results.store.runs import (
-    SHAPE,
-    Fields,
-    RunRows,
-    measured_of,
-    read_rows,
-    record_of,
-)
+from ioplan.results.store.runs import Fields, Outline, Outlines, read_outlines
 from ioplan.results.store.store import Store, listed
 
 # Under what a session ran: what its history is parted by, and what else changed.
@@ -128,24 +124,24 @@ class Visit(Struct, frozen=True):
     figures: dict[str, dict[Key, tuple[float, ...]]]
 
 
-class Visits(Struct, frozen=True):
-    """The sessions by the time that they began, and their cells in the plan's order."""
+class Visits(NamedTuple):
+    """Sessions by the time that they began, and their cells in the plan's order."""
 
     sessions: tuple[Visit, ...]
     cells: tuple[Cell, ...]
 
 
-class Slot(Struct, frozen=True):
-    """A cell of a session, and which of its rows are the runs that count."""
+class SessionFigures(NamedTuple):
+    """A session's cells, the number of the first run that counts, and the figures."""
 
-    cell: Cell
-    rows: tuple[int, ...]
+    session: str
+    first_seq: int
+    cells: Sequence[Cell]
+    figures: dict[str, dict[Key, tuple[float, ...]]]
 
 
-FigureOf = Callable[[RunRecord], Figure]
 PAGE_RUNS = 2000
 """So many runs, by the number of ids, are read at once."""
-SHAPED = itemgetter(*SHAPE)
 
 
 def read_visits(
@@ -155,128 +151,206 @@ def read_visits(
     metrics: Sequence[Metric],
     kind: str = "run",
 ) -> Visits:
-    """Read these runs of these sessions, a few queries a page. Raises StoreError."""
-    needed = Needed.of(metrics)
-    figures = {str(one): Reader(store).of_single(one) for one in metrics}
-    shapes = Shapes(kind)
+    """Read these runs of these sessions, two queries a page. Raises StoreError."""
+    by_columns = all(columns_of(metric) for metric in metrics)
+    reader = (ColumnReader if by_columns else RecordReader)(store, metrics, kind)
+    settings = Settings(store)
     visits: list[Visit] = []
     cells: dict[Key, Cell] = {}
-    same_conditions: dict[tuple[str, ...], dict[str, str]] = {}
     size = max(1, PAGE_RUNS // max(1, len(run_ids)))
     for first in range(0, len(sessions), size):
-        page = needed.read(store, sessions[first : first + size], run_ids)
-        shaped = [(rows, slots) for rows in page if (slots := shapes.of(rows))]
-        for setting, (rows, slots) in zip(
-            _settings(store, shaped), shaped, strict=True
-        ):
-            conditions = conditions_of(setting)
-            same = same_conditions.setdefault(tuple(conditions.values()), conditions)
-            with validated(f"figures of session {setting.session!r}"):
-                runs = [
-                    (slot.cell.key, [needed.run(rows[at]) for at in slot.rows])
-                    for slot in slots
-                ]
-            visits.append(_visit(setting, same, figures, runs))
-            cells |= {slot.cell.key: slot.cell for slot in slots}
+        page = [*reader.read(sessions[first : first + size], run_ids)]
+        visits += settings.visits(page)
+        for session in page:
+            cells |= {cell.key: cell for cell in session.cells}
     visits.sort(key=lambda visit: visit.session)
     places = {run_id: place for place, run_id in enumerate(run_ids)}
     ordered = sorted(cells.values(), key=lambda cell: places[cell.run_id])
     return Visits(tuple(visits), tuple(ordered))
 
 
-class Needed(Struct, frozen=True):
-    """How much of runs some metrics need: all, or figures in some directions."""
+class RecordReader:
+    """Reads records, of which any metric can be computed."""
 
-    fields: Fields
-    condition: str
-
-    @classmethod
-    def of(cls, metrics: Sequence[Metric]) -> Needed:
-        if any(needs_parts(one) or one.sought for one in metrics):
-            return cls(Fields.ALL, "")
-        directions = {TOTAL, *(one.direction for one in metrics if one.direction)}
-        texts = ", ".join(f"'{one}'" for one in directions)
-        return cls(Fields.FIGURES, f"AND f.direction IN ({texts})")
+    def __init__(self, store: Store, metrics: Sequence[Metric], kind: str) -> None:
+        reader = Reader(store)
+        self._store, self._kind = store, kind
+        self._figures = {str(metric): reader.of_single(metric) for metric in metrics}
 
     def read(
-        self, store: Store, sessions: Sequence[str], run_ids: Sequence[str]
-    ) -> list[list[RunRows]]:
-        """The rows of each session that did any of these runs."""
-        of_sessions, names = listed("session", sessions)
-        of_ids, ids = listed("run_id", run_ids)
-        condition = f"{of_sessions} AND {of_ids}"
-        with store.reading() as connection:
-            rows = read_rows(
-                connection, self.fields, condition, self.condition, **names, **ids
-            )
-        by_session = groupby(rows, key=lambda one: one.run["session"])
-        return [list(group) for _, group in by_session]
+        self, sessions: Sequence[str], run_ids: Sequence[str]
+    ) -> Iterator[SessionFigures]:
+        """The sessions that have any of these runs."""
+        condition, values = _condition(sessions, run_ids)
+        records = self._store.runs(Fields.ALL, condition, **values)
+        for session, some in groupby(records, key=attrgetter("session")):
+            found = cells_of(some, self._kind)
+            cells = {_cell(cell): cell.runs for cell in found if cell.runs}
+            if cells:
+                yield SessionFigures(
+                    session,
+                    next(iter(cells.values()))[0].seq,
+                    tuple(cells),
+                    {
+                        name: _logs(
+                            (cell.key, logs_of(map(figure, runs)))
+                            for cell, runs in cells.items()
+                        )
+                        for name, figure in self._figures.items()
+                    },
+                )
 
-    def run(self, rows: RunRows) -> RunRecord:
-        """What its metrics look at."""
-        return record_of(*rows) if self.fields == Fields.ALL else measured_of(rows)
 
+class ColumnReader:
+    """Reads the columns that the metrics are computed from: no record is made.
 
-class Shapes:
-    """The cells of sessions, found once for those whose runs are of the same places."""
+    Sessions whose runs have the same places in the plan have the same cells, which are
+    looked up once.
+    """
 
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-        self._known: dict[tuple[object, ...], tuple[Slot, ...]] = {}
+    def __init__(self, store: Store, metrics: Sequence[Metric], kind: str) -> None:
+        self._store, self._metrics, self._kind = store, metrics, kind
+        self._single = {metric: of_result(metric) for metric in metrics}
+        self._columns: dict[str, set[str]] = {}
+        for metric in metrics:
+            names = self._columns.setdefault(metric.direction or TOTAL, set())
+            names.update(columns_of(metric) or ())
+        self._cells: dict[object, Mapping[Cell, Sequence[int]]] = {}
 
-    def of(self, rows: Sequence[RunRows]) -> tuple[Slot, ...]:
-        """What is judged steady, or decided, differs from session to session."""
-        if any(one.run["steady"] or one.run["decided"] for one in rows):
-            return self._slots(rows)
-        shape = tuple([SHAPED(one.run) for one in rows])
-        if shape not in self._known:
-            self._known[shape] = self._slots(rows)
-        return self._known[shape]
+    def read(
+        self, sessions: Sequence[str], run_ids: Sequence[str]
+    ) -> Iterator[SessionFigures]:
+        """The sessions that have any of these runs."""
+        condition, values = _condition(sessions, run_ids)
+        with validated("run"), self._store.reading() as connection:
+            page = read_outlines(connection, self._columns, condition, **values)
+        end = 0
+        for session, runs in groupby(page.runs, key=attrgetter("session")):
+            start, end = end, end + len([*runs])
+            cells = self._cells_of(session, page.slots[start:end], run_ids)
+            if cells:
+                yield SessionFigures(
+                    session,
+                    page.runs[start + next(iter(cells.values()))[0]].seq,
+                    tuple(cells),
+                    {
+                        str(metric): self._logs(metric, page, start, cells)
+                        for metric in self._metrics
+                    },
+                )
 
-    def _slots(self, rows: Sequence[RunRows]) -> tuple[Slot, ...]:
-        at = {one.run["seq"]: place for place, one in enumerate(rows)}
-        return tuple(
-            Slot(_cell(cell), tuple(at[run.seq] for run in cell.runs))
-            for cell in cells_of([record_of(*one) for one in rows], self._kind)
+    def _cells_of(
+        self, session: str, slots: list[tuple[object, ...]], run_ids: Sequence[str]
+    ) -> Mapping[Cell, Sequence[int]]:
+        """The cells, and which of the session's runs are theirs."""
+        key = tuple(slots)
+        if key in self._cells:
+            return self._cells[key]
+        condition, values = _condition([session], run_ids)
+        records = self._store.runs(Fields.PLACE, condition, **values)
+        places = {run.seq: place for place, run in enumerate(records)}
+        cells = {
+            _cell(cell): [places[run.seq] for run in cell.runs]
+            for cell in cells_of(records, self._kind)
             if cell.runs
+        }
+        if not any(run.steady or run.decided for run in records):  # else hardly alike
+            self._cells[key] = cells
+        return cells
+
+    def _logs(
+        self,
+        metric: Metric,
+        page: Outlines,
+        start: int,
+        cells: Mapping[Cell, Sequence[int]],
+    ) -> dict[Key, tuple[float, ...]]:
+        single, runs = self._single[metric], page.runs
+        results = page.results[metric.direction or TOTAL]
+        with validated(f"figures of session {runs[start].session!r}"):
+            return _logs(
+                (
+                    cell.key,
+                    logs_of(
+                        [
+                            self._figure(metric, single, runs[start + at], result)
+                            for at in places
+                            if (result := results[start + at]) and result.ios
+                        ]
+                    ),
+                )
+                for cell, places in cells.items()
+            )
+
+    def _figure(
+        self, metric: Metric, single: OfResult, run: Outline, result: Stored
+    ) -> Figure:
+        figure = single(run, result)
+        if figure is not UNREAD:
+            return figure
+        records = self._store.runs(
+            Fields.FIGURES, OF_RUN, session=run.session, seq=run.seq
         )
+        return Reader(self._store).figure(metric, records)
 
 
-def _settings(
-    store: Store, page: Sequence[tuple[Sequence[RunRows], tuple[Slot, ...]]]
-) -> list[RunRecord]:
-    """Of each session the first run that counts, with what it was done on."""
-    rows = [rows[slots[0].rows[0]].run for rows, slots in page]
-    firsts = {row["session"]: row["seq"] for row in rows}
-    if not firsts:
-        return []
-    condition, values = listed("session", [*firsts])
-    numbers = ", ".join(map(str, {*firsts.values()}))
-    runs = store.runs(Fields.SETUP, f"{condition} AND run.seq IN ({numbers})", **values)
-    return [one for one in runs if firsts[one.session] == one.seq]
-
-
-def _visit(
-    first: RunRecord,
-    conditions: dict[str, str],
-    figures: Mapping[str, FigureOf],
-    cells: Sequence[tuple[Key, Sequence[RunRecord]]],
-) -> Visit:
-    """`first` says on what it was done, and by what."""
-    return Visit(
-        session=first.session,
-        at=first.started_at,
-        model=model_of(first),
-        conditions=conditions,
-        figures={name: _logs(of, cells) for name, of in figures.items()},
-    )
+def _condition(
+    sessions: Sequence[str], run_ids: Sequence[str]
+) -> tuple[str, dict[str, str]]:
+    of_sessions, names = listed("session", sessions)
+    of_ids, ids = listed("run_id", run_ids)
+    return f"{of_sessions} AND {of_ids}", names | ids
 
 
 def _logs(
-    of: FigureOf, cells: Sequence[tuple[Key, Sequence[RunRecord]]]
+    logs: Iterable[tuple[Key, tuple[float, ...]]],
 ) -> dict[Key, tuple[float, ...]]:
-    """Of the cells that have a figure."""
-    return {key: logs for key, runs in cells if (logs := logs_of([*map(of, runs)]))}
+    """Of the cells that have a figure. Raises ValueError."""
+    known = {key: values for key, values in logs if values}
+    if not isfinite(sum(map(sum, known.values()))):
+        raise ValueError("a figure is infinite")
+    return known
+
+
+SETTING = ("ioplan", "backend", "target", "env")
+_setting = itemgetter(*SETTING)
+
+
+class Settings:
+    """What sessions ran on, and by what: read once of those that have it in common."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._known: dict[tuple[str, ...], tuple[str, dict[str, str]]] = {}
+
+    def visits(self, page: Sequence[SessionFigures]) -> Iterator[Visit]:
+        """Each session, with what the first of its runs says."""
+        rows = self._rows({one.session: one.first_seq for one in page})
+        for session, _, _, figures in page:
+            row = rows[session]
+            key = _setting(row)
+            if key not in self._known:
+                self._known[key] = self._read(session, row["seq"])
+            model, conditions = self._known[key]
+            yield Visit(session, row["started_at"], model, conditions, figures)
+
+    def _rows(self, firsts: Mapping[str, int]) -> dict[str, Row]:
+        if not firsts:
+            return {}
+        condition, values = listed("session", [*firsts])
+        numbers = ", ".join(map(str, {*firsts.values()}))
+        query = f"""
+            SELECT session, seq, started_at, {", ".join(SETTING)} FROM run
+            WHERE {condition} AND run.seq IN ({numbers})"""
+        with self._store.reading() as connection:
+            rows = connection.rows(query, **values)
+        return {
+            row["session"]: row for row in rows if firsts[row["session"]] == row["seq"]
+        }
+
+    def _read(self, session: str, seq: int) -> tuple[str, dict[str, str]]:
+        (run,) = self._store.runs(Fields.SETUP, OF_RUN, session=session, seq=seq)
+        return model_of(run), conditions_of(run)
 
 
 def _cell(cell: CellRuns) -> Cell:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from math import sqrt
 from operator import mul
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from ioplan.core.units import latency_text
 from ioplan.job import SECOND_NS
@@ -524,3 +525,23 @@ COMPUTED: dict[str, Callable[[Metric, Scope], Figure]] = {
     **dict.fromkeys(RATIO_METRICS, _ratio),
 }
 """How each metric is computed over runs; what is not in it is a percentile."""
+
+
+OfResult = Callable[[Any, Any], Figure]
+"""Of a run, and of its result in one direction."""
+
+
+def of_result(metric: Metric) -> OfResult:
+    """The figure of one run, as `figure` computes it, from its result in the metric's
+    direction; `UNREAD` if that is not enough."""
+    return partial(_of_result, metric, COMPUTED.get(metric.name, percentile))
+
+
+def _of_result(
+    metric: Metric,
+    compute: Callable[[Metric, Scope], Figure],
+    run: Measured,
+    result: DirectionResult,
+) -> Figure:
+    bare = Sample(run, NO_DETAIL)
+    return compute(metric, Scope((bare,), (run,), (result,), run.run_s))

@@ -20,7 +20,7 @@ from ioplan.results.measure.metrics import (
     Scope,
     figure,
     figure_in,
-    percentile,
+    of_result,
     scope_of,
 )
 from ioplan.results.measure.over_time import OverTime, Stated, over_time, stated
@@ -44,14 +44,10 @@ class Reader:
         if not is_plain(metric):
             return lambda run: self.figure(metric, [run])
 
-        compute = COMPUTED.get(metric.name, percentile)
+        single = of_result(metric)
 
         def of(run: RunRecord) -> Figure:
-            total = run.total
-            if not total.ios:
-                return self.figure(metric, [run])
-            bare = Sample(run, NO_DETAIL)
-            value = compute(metric, Scope((bare,), (run,), (total,), run.run_s))
+            value = single(run, run.total) if run.total.ios else UNREAD
             return self.figure(metric, [run]) if value is UNREAD else value
 
         return of

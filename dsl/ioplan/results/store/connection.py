@@ -23,6 +23,9 @@ class Connection(Protocol):
     def rows(self, query: str, /, **values: Any) -> list[Row]:
         """The rows of a query."""
 
+    def tuples(self, query: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query, their values as the database has them, unchecked."""
+
     def change(self, statement: str, /, *rows: Row) -> int:
         """Do it for each row of values; returns how many rows it changed."""
 

@@ -6,7 +6,7 @@ an empty text stands for all. `total` is reads and writes together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from math import isfinite
 from operator import itemgetter
 from typing import Any
@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 from pydantic import ConfigDict, TypeAdapter
 
+from ioplan.language.metric import Metric
 from ioplan.records.record import (
     PERCENTILES,
     DirectionResult,
@@ -202,6 +203,50 @@ def stored(row: Row) -> Stored:
     if figures.others:
         PERCENTILE_LIST.validate_json(figures.others)
     return figures
+
+
+LATENCY_COLUMNS = {
+    "mean": ("mean_ns",),
+    "min": ("mean_ns", "min_ns"),
+    "max": ("mean_ns", "max_ns"),
+    "stddev": ("mean_ns", "stddev_ns"),
+}
+PERCENTILE_NEEDS = ("mean_ns", "supported_percent", "bound_percent", "percentiles")
+
+
+def columns_of(metric: Metric) -> tuple[str, ...] | None:
+    """The columns of its direction that the metric of a single run is computed from.
+
+    None of a metric that needs more of the run than one direction's figures.
+    """
+    if metric != Metric(name=metric.name, direction=metric.direction):
+        return None
+    if metric.percent in NAMES:
+        return ("ios", *PERCENTILE_NEEDS, NAMES[metric.percent])
+    if metric.name == "bandwidth":
+        return ("ios", "bytes")
+    if metric.name in ("iops", "cpu"):
+        return ("ios",)
+    columns = LATENCY_COLUMNS.get(metric.name)
+    return columns and ("ios", *columns)
+
+
+def selection(table: str, columns: Collection[str]) -> str:
+    """What is selected for a `Stored` of these columns; others are 0 or NULL."""
+    return ", ".join(
+        f"{table}.{name}" if name in columns else "0" if name in VALUES[:5] else "NULL"
+        for name in VALUES
+    )
+
+
+def some_results(rows: Iterable[Sequence[Any]]) -> list[Stored | None]:
+    """What was selected; None where a run has not the direction.
+
+    Raises MsgspecError.
+    """
+    return msgspec.convert(
+        [None if row[0] is None else row for row in rows], list[Stored | None]
+    )
 
 
 def results_of(rows: Iterable[Row], read: Callable[[Row], Any]) -> Results:

@@ -10,7 +10,7 @@ from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from psycopg.rows import dict_row
+from psycopg.rows import dict_row, tuple_row
 
 from ioplan.core.error_kinds import StoreFault
 from ioplan.results.store.connection import Row
@@ -110,6 +110,10 @@ class PostgresConnection:
 
     def rows(self, query: str, /, **values: Any) -> list[Row]:
         return self._connection.execute(_statement(query), values).fetchall()
+
+    def tuples(self, query: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        cursor = self._connection.cursor(row_factory=tuple_row)
+        return cursor.execute(_statement(query), values).fetchall()
 
     def change(self, statement: str, /, *rows: Row) -> int:
         with self._connection.cursor() as cursor:

@@ -174,6 +174,9 @@ class SqliteConnection:
         _check_texts(rows)
         return rows
 
+    def tuples(self, query: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query, values).fetchall()
+
     def change(self, statement: str, /, *rows: Row) -> int:
         return self._connection.executemany(statement, rows).rowcount
 
