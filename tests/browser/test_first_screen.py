@@ -11,17 +11,59 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from sessions import SLOW, SWEPT
 
-from ioplan.results.report import league_of
+from ioplan.results.report import session_cards
 from ioplan.results.store import Store
 
 pytestmark = pytest.mark.slow
 HEIGHT = 900
-SHOWN = """
-return [...document.querySelectorAll("#main > nav .glance tbody tr")].map((row) => ({
-  head: (row.querySelector("th a") ?? {}).textContent,
-  figures: [...row.querySelectorAll("b")].map((b) => b.textContent).filter(Boolean),
-  bottom: row.getBoundingClientRect().bottom + scrollY,
+PAGES = ("single", "simulated", "drives", "failed", "unmet")
+MOST_WORDS = 120
+CARDS = """
+return [...document.querySelectorAll(".headline")].map((card) => ({
+  title: card.querySelector("h3").textContent.trim(),
+  caption: card.querySelector("p").textContent,
+  bars: [...card.querySelectorAll("li")].map((li) => ({
+    label: li.querySelector(".name").textContent,
+    text: li.querySelector("b").firstChild.textContent.trim(),
+    best: li.innerText.includes("best") || li.textContent.includes(" best"),
+    doubted: Boolean(li.querySelector("[aria-label='not to be relied on']")),
+    share: parseFloat(li.querySelector("rect")?.getAttribute("width") ?? "nan"),
+  })),
 }));
+"""
+ABOVE = """
+const chart = document.querySelector("figure.chart");
+const words = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const { parentElement, textContent } = walker.currentNode;
+  if (chart.compareDocumentPosition(parentElement) & Node.DOCUMENT_POSITION_FOLLOWING
+    || chart.contains(parentElement)) break;
+  const seen = parentElement.checkVisibility() && !parentElement.closest(
+    ".headline, .skip, .side, script, style");
+  if (seen) words.push(...(textContent.match(/[A-Za-z]{2,}/g) ?? []));
+}
+const { top, width } = chart.getBoundingClientRect();
+return [top + scrollY, width, words.length];
+"""
+CUT_OFF = """
+const edge = document.documentElement.clientWidth + 1;
+const parts = ".drives button, .chips li, .sentence, .headline h3, .headline p, .headline li";
+return [...document.querySelectorAll(parts)].filter((part) => part.checkVisibility())
+  .filter((part) => {
+    const { left, right } = part.getBoundingClientRect();
+    return left < 0 || right > edge || part.scrollWidth > part.clientWidth + 1;
+  }).map((part) => part.outerHTML.slice(0, 200));
+"""
+OVERLAPS = """
+const boxes = [...document.querySelectorAll(
+  ".headline .name, .headline li > b, .headline h3, .headline p, .chips li, .sentence")]
+  .filter((part) => part.checkVisibility())
+  .map((part) => [part.getBoundingClientRect(), part.outerHTML.slice(0, 120)]);
+return boxes.flatMap(([a, one], i) => boxes.slice(i + 1)
+  .filter(([b]) => a.left < b.right - 1 && b.left < a.right - 1
+    && a.top < b.bottom - 2 && b.top < a.bottom - 2)
+  .map(([, other]) => [one, other]));
 """
 FAILS = """
 test "All of it" {
@@ -41,29 +83,111 @@ def unmet(tmp_path_factory: pytest.TempPathFactory) -> Report:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("which", ["simulated", "failed", "unmet"])
-def test_each_test_has_a_figure_on_the_first_screen(
+@pytest.mark.parametrize("which", PAGES)
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_first_screen_is_seen_at_once(
+    chromium: Browser, which: str, width: int, request: pytest.FixtureRequest
+) -> None:
+    """Nothing is cut off or lies over another text; a chart is near, and beside the
+    cards few words are above it."""
+    chromium.open(request.getfixturevalue(which).page, width, HEIGHT)
+    assert chromium.run(CUT_OFF) == []
+    assert chromium.run(OVERLAPS) == []
+    assert chromium.run("return document.documentElement.scrollWidth") <= width
+    assert len(chromium.texts(".chips li")) <= 5
+    assert all(len(text) <= 160 for text in chromium.texts(".sentence"))
+    top, wide, words = chromium.run(ABOVE)
+    assert words <= MOST_WORDS
+    if width == 1440:
+        assert top <= 1300 and wide >= 560
+
+
+@pytest.mark.parametrize("which", ["simulated", "drives"])
+def test_the_bars_are_the_figures_of_the_store(
     chromium: Browser, which: str, request: pytest.FixtureRequest
 ) -> None:
-    """What failed is told in a few lines: of 56 expectations that did not hold the
-    first chart is on the second screen. A league has a base, and ranks."""
-    chromium.open(request.getfixturevalue(which).page, 1280, HEIGHT)
-    titles = chromium.run(TITLES)
-    shown = [row for row in chromium.run(SHOWN) if row["bottom"] <= HEIGHT]
-    assert [row["head"] for row in shown if row["head"]] == titles
-    assert all(row["figures"] for row in shown)
-    if which == "unmet":
-        assert len(chromium.texts("section.test > .judged li")) <= 6
-        assert chromium.run(CHART_TOP) < 2 * HEIGHT
-    if which == "simulated":
-        text = chromium.run("return document.querySelector('#main > nav').innerText")
-        assert all(part in text for part in ("Geometric mean", "base, rank", "×"))
-        assert text.count("rank ") == 2
+    """Made anew of the runs in the store: the best first, lengths as the figures."""
+    report = request.getfixturevalue(which)
+    with Store.open(report.store) as store:
+        made = session_cards(store, [store.session(one) for one in report.sessions])
+        rates = {}
+        for id in report.sessions:
+            for run in store.records(id):
+                rates.setdefault(run.total.ios / run.run_s, run.asked.test)
+    chromium.open(report.page, 1440, HEIGHT)
+    shown = {(one["title"], one["caption"]): one["bars"] for one in chromium.run(CARDS)}
+    assert len(shown) == len(made) > 0
+    compared = 0
+    for card in made:
+        bars = shown[card.title, card.caption]
+        assert [bar["label"] for bar in bars] == [bar.label for bar in card.bars]
+        values = [bar.value for bar in card.bars if bar.value is not None]
+        assert values == sorted(values, reverse="higher" in card.caption)
+        longest = max(bar.high or bar.value or 0.0 for bar in card.bars)
+        for bar, drawn in zip(card.bars, bars, strict=True):
+            assert (bar.text, bar.is_best) == (drawn["text"], drawn["best"])
+            assert drawn["doubted"] == (not bar.is_firm and bar.value is not None)
+            if bar.value is not None and card.limit is None:
+                share = 100 * bar.value / longest
+                assert drawn["share"] == pytest.approx(share, abs=0.01)
+            if "IOPS" in card.caption and bar.value is not None:
+                compared += any(bar.value == pytest.approx(one) for one in rates)
+    assert compared
+
+
+QUESTIONS = """
+const text = (selector) => [...document.querySelectorAll(selector)].map((e) => e.textContent);
+const named = [...document.querySelectorAll(".headline[aria-labelledby]")].map((card) => [
+  document.getElementById(card.getAttribute("aria-labelledby")).textContent.trim(),
+  [...card.querySelectorAll("li")].filter((li) => li.textContent.includes(" best"))
+    .map((li) => li.querySelector(".name").textContent)]);
+return {
+  fastest: Object.fromEntries(named),
+  failed: text("[aria-label='What to know'] .bad"),
+  simulated: text("h1 .badge"),
+  doubted: text("[aria-label='What to know'] .warning"),
+  next: [...document.querySelectorAll("[aria-label='What to know'] a")].map((a) => a.hash),
+};
+"""
+
+
+def test_five_questions_are_answered_by_names(
+    chromium: Browser, simulated: Report, unmet: Report
+) -> None:
+    """Which drive is fastest, what failed, is it simulated, can I rely on it, what next."""
+    chromium.open(simulated.page, 1440, HEIGHT)
+    found = chromium.run(QUESTIONS)
+    assert any(found["fastest"].values()) and "SIMULATED" in found["simulated"]
+    assert found["failed"] and "failed" in found["failed"][0]
+    assert found["doubted"] and found["next"]
+    for hash in found["next"]:
+        assert chromium.run(
+            "return document.querySelector(arguments[0]) !== null", hash
+        )
+    chromium.open(unmet.page, 1440, HEIGHT)
+    found = chromium.run(QUESTIONS)
+    assert found["failed"] == ["56 of 56 expectations failed"]
+
+
+def test_a_chosen_drive_stands_out_everywhere(
+    chromium: Browser, drives: Report
+) -> None:
+    """Also where its bar was folded; the address keeps it."""
+    chromium.open(drives.page, 1440, HEIGHT)
+    label = "Drive 13"
+    chip = f".drives [data-label='{label}']"
+    chromium.run("document.querySelector(arguments[0]).click()", chip)
+    lit = """return [...document.querySelectorAll(".headline li")]
+      .filter((li) => li.checkVisibility() && getComputedStyle(li).opacity === "1")
+      .map((li) => li.dataset.label)"""
+    assert set(chromium.run(lit)) == {label}
+    assert "drive=" in chromium.run("return location.hash")
+    chromium.run("document.querySelector(arguments[0]).click()", chip)
+    assert label not in chromium.run(lit) or len(set(chromium.run(lit))) > 1
 
 
 TITLES = """return [...document.querySelectorAll('section.test h2')]
   .map((h) => h.innerText.trim())"""
-CHART_TOP = "return document.querySelector('figure.chart').getBoundingClientRect().top"
 
 
 def test_the_tests_of_a_long_page_are_listed(chromium: Browser, tmp_path: Path) -> None:
@@ -87,84 +211,6 @@ def test_the_tests_of_a_long_page_are_listed(chromium: Browser, tmp_path: Path) 
         time.sleep(0.05)
     chromium.size(390)
     assert chromium.run("return document.querySelector('.side').offsetWidth") == 0
-
-
-RATIOS = """
-return [...document.querySelectorAll("#main > nav .glance tr")].map((row) =>
-  [...row.querySelectorAll("td small:not(.note)")].map((one) => one.textContent));
-"""
-
-
-def test_a_select_changes_the_ratios(chromium: Browser, simulated: Report) -> None:
-    """That below the ranking."""
-    chromium.open(simulated.page, 1280, HEIGHT)
-    one, other = chromium.sessions_of()
-    before = chromium.run(RATIOS)
-    chromium.choose("no ratios", other)
-    after = chromium.run(RATIOS)
-    figures = [(a, b) for a, b in zip(before, after, strict=True) if len(a) == 2]
-    assert len(figures) > 4
-    for first, second in figures:
-        if first[1].endswith("×"):
-            assert first[0].startswith("base") and second[1].startswith("base")
-            product = float(first[1][:-1]) * float(second[0][:-1])
-            assert product == pytest.approx(1, abs=0.02)
-    (note, *_) = chromium.texts(".glance-note")
-    assert f"Ratios are to {other};" in note
-    chromium.choose("no ratios", one)
-    assert chromium.run(RATIOS) == before
-
-
-def test_on_a_phone_no_figure_is_cut_off(chromium: Browser, simulated: Report) -> None:
-    """Of a session."""
-    chromium.open(simulated.page, 390, 844)
-    cells = """
-      const edge = document.querySelector("#main > nav").getBoundingClientRect().right;
-      return [...document.querySelectorAll("#main > nav .glance td")].map((td) => [
-        td.dataset.label, td.scrollWidth > td.clientWidth
-        || td.getBoundingClientRect().right > edge]);
-    """
-    found = chromium.run(cells)
-    assert len(found) > 8 and all(label and not cut for label, cut in found)
-
-
-RANKED = """
-const by = document.getElementById("ranked-by");
-by.closest("details").open = true;
-return [...by.options].map((option) => {
-  by.value = option.value;
-  by.dispatchEvent(new Event("change"));
-  const shown = [...document.querySelectorAll(".ranked > div")].filter((div) => !div.hidden);
-  return [option.textContent, shown.length, shown[0].textContent.includes("More is better"),
-    [...shown[0].querySelectorAll("li")].map((li) => [
-      li.dataset.label, li.querySelector("b").textContent, li.querySelector("rect").getBBox().width,
-    ])];
-});
-"""
-
-
-def test_sessions_rank_by_any_headline(chromium: Browser, simulated: Report) -> None:
-    """The lengths of the bars are as the figures of the store, the best first; a hidden
-    session has none."""
-    with Store.open(simulated.store) as store:
-        league = league_of(store, [store.session(one) for one in simulated.sessions])
-    assert league
-    known = {
-        f"{one.test}: {one.name}": {label: h.value for label, h in one.of.items()}
-        for one in league.contests
-    }
-    chromium.open(simulated.page, 1280, HEIGHT)
-    found = chromium.run(RANKED)
-    assert len(found) > 3
-    for name, shown, more, bars in found:
-        assert shown == 1
-        values = [known[name][label] for label, _, _ in bars]
-        assert values == sorted(values, reverse=more)
-        (first, second), (wide, narrow) = values[:2], [bar[2] for bar in bars[:2]]
-        assert wide / narrow == pytest.approx(first / second, rel=0.01)
-    every = len(chromium.texts(".bars li"))
-    chromium.run("document.querySelector('#sessions input').click()")
-    assert len(chromium.texts(".bars li:not([hidden])")) == every / 2
 
 
 TITLE = "IOPS by queue depth"
@@ -227,6 +273,7 @@ def test_the_address_keeps_what_was_chosen(chromium: Browser, drives: Report) ->
     """Sessions, scale, way of drawing, highlight, zoom, and the table's order."""
     id = chromium.drawn_one(drives.page, TITLE)
     assert chromium.run("return location.hash") == ""
+    chromium.run("document.querySelector('.choose').open = true")
     typed(chromium, "Filter sessions", "f1 k01")
     assert chromium.run("return about.sources.length - hidden.size") == 5
     chromium.click(id, "y: linear")
@@ -242,7 +289,7 @@ def test_the_address_keeps_what_was_chosen(chromium: Browser, drives: Report) ->
 
 
 WRONG = (
-    "#test-1&hide=999,-1,x&base=77&&=&hide&constructor=y.log&nothing=<script>"
+    "#test-1&hide=999,-1,x&drive=77&&=&hide&constructor=y.log&nothing=<script>"
     "&test-1-chart-1=y.no,mode.no,lit.1e9,zoom.9:1,zoom.a:b,pick.no:1,.,x"
     "&t-test-1-runs=sort.99,words.%"
 )
@@ -251,7 +298,7 @@ WRONG = (
 def test_a_wrong_address_does_nothing(chromium: Browser, drives: Report) -> None:
     at_address(chromium, drives.page, WRONG)
     assert len(chromium.table_of_runs()) == 30 * len(SWEPT)
-    assert chromium.run("return [hidden.size, compared.base]") == [0, ""]
+    assert chromium.run("return [hidden.size, focused]") == [0, ""]
     assert shown_x(chromium, chromium.figure(TITLE)) == {int(qd) for qd in SWEPT}
     assert chromium.said() == []
 

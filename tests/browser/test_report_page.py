@@ -163,7 +163,7 @@ def test_everything_has_a_name(chromium: Browser, simulated: Report) -> None:
     levels = chromium.run(LEVELS)
     assert levels.count(1) == 1 and all(b - a <= 1 for a, b in pairwise(levels))
     landmarks = chromium.run(LANDMARKS)
-    assert len(landmarks) > 3 and len(set(landmarks)) == len(landmarks)
+    assert len(landmarks) >= 2 and len(set(landmarks)) == len(landmarks)
 
 
 @pytest.mark.long_but_first

@@ -457,7 +457,7 @@ def sought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         with Store.open(store) as opened:
             last = opened.session("last")
             records = list(opened.records(last.id))
-            (found,) = session_sections(opened, last, records, plan_of(last))
+            (found,), _ = session_sections(opened, last, records, plan_of(last))
         (probes,) = (one for one in found.pictures if one.kind == "probes")
         return found, probes, done.out
 

@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import product
-from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,13 @@ from figures import (
     measurement,
     record,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from report_charts import composed, headline
+from report_charts import headline
 from sessions import put
 
 from ioplan.cli import plan_of
 from ioplan.language import parse_metric
 from ioplan.records import BackendFacts, DirectionResult, Found, RunDetail, RunRecord
-from ioplan.results.report import Headline, by_test, overall
+from ioplan.results.report import Bars, Headline, by_test, cards
 from ioplan.results.store import Store
 from ioplan.workload import Rate, SizeShare
 
@@ -208,15 +205,16 @@ FOUND = Found(
 @pytest.mark.parametrize(
     ("more", "why"),
     [
-        ({"found": FOUND}, "no figure: no queue depth met the limit"),
-        ({"status": "failed"}, "no figure: 1 cell failed"),
+        ({"found": FOUND}, "1 search found no value"),
+        ({"status": "failed"}, "1 run failed"),
     ],
 )
 def test_no_headline_has_a_reason(
     tmp_path: Path, more: dict[str, Any], why: str
 ) -> None:
     path = tmp_path / "s.db"
-    assert headlines_of(path, [made_run(1, {"qd": "1"}, **more)]) == ()
+    found = headlines_of(path, [made_run(1, {"qd": "1"}, **more)])
+    assert all(one.value is None for one in found)
     assert why in " ".join(ioplan("show", "--store", path).out.split())
 
 
@@ -233,70 +231,59 @@ def test_a_list_of_sessions_has_their_best_figures(tmp_path: Path) -> None:
     assert done.code == 0 and SESSION_ID in done.out and "IOPS" not in done.out
 
 
-def latency(value: float) -> Headline:
-    return headline(value, name="mean latency", metric="mean", unit="ns")
+def card_of(**headlines: Headline) -> Bars:
+    """The card of one headline of several drives."""
+    (card,) = cards({"t": {k: [h] for k, h in headlines.items()}}, [*headlines])
+    return card
 
 
-def test_a_league_has_ratios_ranks_and_a_geometric_mean() -> None:
+def test_bars_are_sorted_and_the_best_is_marked() -> None:
+    """A doubted figure is not the best, and a drive without a figure comes last."""
+    rates = card_of(A=headline(1.0), B=headline(None, why="failed"), C=headline(2.0))
+    assert [bar.label for bar in rates.bars] == ["C", "A", "B"]
+    assert [bar.is_best for bar in rates.bars] == [True, False, False]
+    assert rates.notes == ("B: failed",) and "higher is better" in rates.caption
+    fast = {"unit": "ns", "metric": "mean", "more_is_better": False}
+    latencies = card_of(A=headline(10.0, **fast), B=headline(20.0, **fast))
+    assert [bar.label for bar in latencies.bars] == ["A", "B"]
+    assert "lower is better" in latencies.caption
+    doubted = card_of(A=headline(9.0, against=("not steady",)), B=headline(2.0))
+    assert [bar.is_best for bar in doubted.bars] == [False, False]
+    assert doubted.notes == ("A: not steady",) and not doubted.bars[0].is_firm
+    equal = card_of(A=headline(2.0), B=headline(2.0))
+    assert [bar.is_best for bar in equal.bars] == [True, True]
+    assert [bar.is_best for bar in card_of(A=headline(2.0)).bars] == [False]
+
+
+def test_a_simulated_drive_stands_below_the_drives() -> None:
+    model = headline(900.0, is_simulated=True, against=("simulated",))
+    card = card_of(S=model, A=headline(100.0), B=headline(200.0))
+    assert [bar.label for bar in card.bars] == ["B", "A", "S"]
+    assert [bar.is_best for bar in card.bars] == [True, False, False]
+    (first, second) = card_of(S=model, T=model).bars
+    assert first.is_best and second.is_best and first.is_firm
+
+
+def test_of_many_drives_the_best_and_the_median_are_in_sight() -> None:
+    card = card_of(**{f"d{n:02}": headline(float(n)) for n in range(1, 21)})
+    shown = [bar.label for bar in card.bars if not bar.is_folded]
+    assert shown == ["d20", "d19", "d18", "d17", "d16", "d10"]
+    assert len(card.bars) == 20
+
+
+def test_an_error_is_drawn_where_it_can_be_seen() -> None:
+    card = card_of(
+        A=headline(100.0, error_percent=5.0), B=headline(50.0, error_percent=1.0)
+    )
+    assert [(bar.low, bar.high) for bar in card.bars] == [(95.0, 105.0), (None, None)]
+
+
+def test_each_first_headline_comes_before_any_second() -> None:
     tests = {
-        "rates": {"A": [headline(100.0)], "B": [headline(200.0, where="QD 1")]},
-        "latencies": {"A": [latency(10.0)], "B": [latency(20.0)]},
+        name: {"A": [headline(1.0), headline(2.0, where="QD 8")]} for name in ("t", "u")
     }
-    found = overall(tests, ["A", "B"])
-    assert found and found.base == "A"
-    rates, latencies = found.contests
-    assert rates.ratio("B", "A") == 2.0 and rates.rank("B", "A") == 1
-    assert latencies.ratio("B", "A") == 2.0 and latencies.rank("B", "A") == 2
-    assert [one.geometric_mean for one in found.standings] == pytest.approx([1.0, 1.0])
-    assert [one.rank for one in found.standings] == [1, 1]
-    assert overall({"t": {"A": [headline(1.0)]}}, ["A"]) is None
-
-
-def test_a_session_without_figures_is_neither_base_nor_ranked() -> None:
-    """Nor are other cells compared: the highest of a shorter sweep is no match for that
-    of a longer one."""
-    tests = {n: {"B": [headline(100.0)], "C": [headline(50.0)]} for n in "12"}
-    found = overall(tests, ["A", "B", "C"])
-    assert found and found.base == "B"
-    ranks = [(one.label, one.rank) for one in found.standings]
-    assert ranks == [("B", 1), ("C", 2), ("A", None)]
-    assert found.standings[-1].measured == 0
-    short = headline(50.0, among=frozenset({(("qd", "1"),)}))
-    found = overall({"t": {"A": [headline(100.0)], "B": [short]}}, ["A", "B"])
-    assert found and found.standings[-1].rank is None
-    (one,) = found.contests
-    assert one.ratio("B", "A") is None and one.rank("B", "A") is None
-
-
-@given(st.lists(st.tuples(*[st.floats(1e-3, 1e9)] * 3), min_size=1, max_size=6))
-def test_ranks_follow_the_geometric_means(figures: list[tuple[float, ...]]) -> None:
-    """Whichever session is the base."""
-    tests = {
-        f"t{n}": {label: [headline(v)] for label, v in zip("ABC", row, strict=True)}
-        for n, row in enumerate(figures)
-    }
-    found = overall(tests, list("ABC"))
-    assert found
-    for one in found.standings:
-        ratios = [row["ABC".index(one.label)] / row[0] for row in figures]
-        expected = prod(ratios) ** (1 / len(figures))
-        assert one.geometric_mean == pytest.approx(expected, rel=1e-6)
-    means = [one.geometric_mean or 0.0 for one in found.standings]
-    assert means == sorted(means, reverse=True)
-
-
-def test_a_simulated_session_has_no_rank_among_drives() -> None:
-    model = headline(900.0, is_simulated=True)
-    drives = {"A": [headline(100.0)], "B": [headline(200.0)]}
-    found = overall({"t": {"S": [model], **drives}}, ["S", "A", "B"])
-    assert found and found.base == "A" and found.unranked == ("S",)
-    ranks = [(one.label, one.rank, one.geometric_mean) for one in found.standings]
-    assert ranks == [("B", 1, 2.0), ("A", 2, 1.0), ("S", None, None)]
-    (one,) = found.contests
-    assert [one.rank(label, "A") for label in ("S", "A", "B")] == [None, 2, 1]
-    both = overall({"t": {"S": [model], "T": [model]}}, ["S", "T"])
-    assert both and [one.rank for one in both.standings] == [1, 1]
-    assert not both.unranked
+    titles = [card.title for card in cards(tests, ["A"], {"u": "test-2"})]
+    assert titles == ["t, QD 1", "u, QD 1", "t, QD 8", "u, QD 8"]
 
 
 JOB = "20261121-054512-jobs"
@@ -306,8 +293,10 @@ JOB = "20261121-054512-jobs"
     ("count", "backends"),
     [(2, ("io_uring",)), (12, ("io_uring",)), (3, ("sim", "io_uring"))],
 )
-def test_leagues_fit(tmp_path: Path, count: int, backends: tuple[str, ...]) -> None:
-    """A few sessions side by side, more below one another, the best first."""
+def test_bars_of_several_drives_fit(
+    tmp_path: Path, count: int, backends: tuple[str, ...]
+) -> None:
+    """The best first; of many drives some."""
     path, ids = tmp_path / "s.db", []
     one, detail = made_run(1, {"qd": "1"})
     with Store.open(path) as store:
@@ -318,14 +307,14 @@ def test_leagues_fit(tmp_path: Path, count: int, backends: tuple[str, ...]) -> N
             made = (at_rate(one, 1000.0 * (number + 1), **how), detail)
             id = f"{JOB}-{number:03}"
             ids.append(put(store, made, id=id, job=JOB, backend=name))
-        league = composed(store, *ids).league
-    assert league and len(league.unranked) == ("sim" in backends)
     shown = ioplan("show", JOB, "--store", path).out
     assert all(len(text) <= 80 for text in shown.splitlines())
-    assert ("no rank" in " ".join(shown.split())) == ("sim" in backends)
-    table = shown[shown.index(ids[-1]) :].partition("\n")[2]
+    bars = shown[shown.index("IOPS · higher is better") :]
     ranked = [f"drive {n:02}" for n in reversed(range("sim" in backends, count))]
-    places = [table.index(label) for label in ranked]
+    bars, _, _ = bars.partition("and " if count > 8 else "expectations")
+    ranked = [label for label in ranked if label in bars]
+    assert len(ranked) >= min(count - 1, 6)
+    places = [bars.index(label) for label in ranked]
     assert places == sorted(places)
 
 

@@ -101,11 +101,10 @@ def test_the_headlines_are_those_of_the_export_everywhere(shown: Shown) -> None:
     printed, compared = " ".join(shown.printed[HEADLINES].split()), 0
     for section in shown.sections:
         for one in chain.from_iterable(section.headlines.values()):
-            assert one.figure in printed
-            bold = "" if one.is_firm else ' class="weak"'
-            assert f"<b{bold}>{escape(one.figure)}</b>" in shown.html
+            assert one.value_text in printed
+            assert f"<b>{escape(one.value_text)}" in shown.html
             if one.value is None:
-                assert escape(one.why) in shown.html
+                assert escape(one.note) in shown.html
                 continue
             anew = made_anew(one, exported_cell(shown, section, one))
             assert anew is None or one.value == pytest.approx(anew)

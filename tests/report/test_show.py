@@ -65,7 +65,7 @@ def test_each_row_has_its_series(store: Store, ios: list[int], line: str) -> Non
     one = record(1, measurement(), cell={"qd": "1"})
     series = tuple(interval(n, some) for n, some in enumerate(ios, 1))
     store.add(one, RunDetail(series=series))
-    text = printed(store, [one])
+    text, _, _ = printed(store, [one]).partition("Headlines ")
     assert line in text
     assert bool(line) == ("in time" in text) == ("█" in text)
     narrow = printed(store, [changed(one, cell={"qd": "1", "region": "0%..50%"})], 60)
@@ -113,7 +113,7 @@ def test_warnings_of_a_kind_are_one_line(store: Store, three: list[RunRecord]) -
     shares = zip(three, (46, 50.5, 9), strict=True)
     busy = [changed(one, warnings=(BUSY.format(share),)) for one, share in shares]
     found = " ".join(printed(store, busy).split())
-    assert found.count("warning") == 1
+    assert found.count("warning in") == 1
     assert f"warning in 3 of 3 runs, worst at qd=2: {BUSY.format(50.5)}" in found
     hot = changed(three[1], warnings=("hot",), round=2)
     assert "warning at qd=2 round 2: hot" in printed(store, [three[0], hot])
@@ -126,7 +126,7 @@ def test_kinds_and_failures_stay_apart(store: Store, three: list[RunRecord]) -> 
         for n, (one, text) in texts
     ]
     lines = [line.strip() for line in printed(store, failed).splitlines()]
-    assert [line for line in lines if line.startswith(("failed at", "warning"))] == [
+    assert [line for line in lines if line.startswith(("failed at", "warning "))] == [
         *("failed at qd=1: EIO at 0", "warning in 2 of 3 runs: hot"),
         *("failed at qd=2: EIO at 1", "warning at qd=2: lost 3 I/Os"),
         "failed at qd=4: EIO at 2",

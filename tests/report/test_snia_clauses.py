@@ -313,7 +313,7 @@ def test_a_sheet_names_plan_and_sponsor_safely(store: Store, tmp_path: Path) -> 
     assert re.sub(r"\\([0-9a-f]+) ", lambda m: chr(int(m[1], 16)), right) == (
         'Test sponsor: A"; } </style><script>, Vendor: V'
     )
-    assert "<dt>Vendor</dt><dd>V</dd>" in text
+    assert " · Vendor: V</p>" in text
 
 
 def test_without_a_browser_it_says_what_to_install(

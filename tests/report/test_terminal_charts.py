@@ -281,7 +281,7 @@ def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
 }"""
     plan = plan_file(tmp_path, TWO.replace("\n}", lines))
     assert ioplan("run", plan, "--backend", "sim", "--quiet").code == 0
-    found = ioplan("show").out
+    found, _, _ = ioplan("show").out.partition("Headlines ")
     assert max(map(len, found.splitlines()[1:])) <= 80 and "\x1b" not in found
     cells = {
         (row["asked"]["cell"]["qd"], row["asked"]["cell"]["size"]): row["total"]["iops"]

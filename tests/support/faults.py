@@ -258,8 +258,8 @@ def one_status(session: Session) -> None:
     assert shown == ((ends[-1]["status"], ends[-1]["verdict"]) if ends else shown)
     assert listed["status"] != "running"
     held, expected = listed["held"], listed["expected"]
-    all_held = f"All {expected} expectations held"
-    said = all_held if held == expected else f"held in {held} of {expected}"
+    unmet = f"of {expected} expectations "
+    said = f"all {expected} expectations passed" if held == expected else unmet
     assert said in verdict(session)[1], listed
 
 
@@ -267,8 +267,8 @@ def verdict(session: Session) -> tuple[str, str]:
     """On the session's page."""
     with Store.open(session.store) as store:
         kept = store.session(session.id)
-        found = document(store, [kept], {kept.id: plan_of(kept)}, "").verdict
-    return found.outcome, found.sentence
+        found = document(store, [kept], {kept.id: plan_of(kept)}, "").screen
+    return found.outcome, "; ".join(chip.text for chip in found.chips)
 
 
 def content_is_as_claimed(session: Session) -> None:

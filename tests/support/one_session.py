@@ -49,7 +49,7 @@ def shown_of(suite: str, store: Path) -> Shown:
     with Store.open(store) as opened:
         session = opened.session("last")
         records = list(opened.records(session.id))
-        sections = list(session_sections(opened, session, records, plan_of(session)))
+        sections, _ = session_sections(opened, session, records, plan_of(session))
     return Shown(
         printed=printed_by_test(ioplan("show", *place).out, sections),
         page=page_data(page),

@@ -70,8 +70,8 @@ def printed(picture: ChartSpec, width: int = 80, colors: Any = None) -> str:
 def headline(value: float | None, **more: Any) -> Headline:
     """Of the IOPS of random reads at queue depth 1, without any cells."""
     fields: dict[str, Any] = {"name": "IOPS", "metric": "iops", "unit": "1/s"}
-    fields |= {"kind": "", "where": "QD 1", "definition": "", "cell": {}, "load": 1}
-    fields |= {"among": frozenset(), "access": "random reads"}
+    fields |= {"kind": "", "where": "QD 1", "definition": "", "cell": {}}
+    fields |= {"among": frozenset(), "quantity": "IOPS"}
     return Headline(value=value, **fields | more)
 
 

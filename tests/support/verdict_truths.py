@@ -46,10 +46,10 @@ def truths_of(done: Done, store: Path) -> Truths:
     assert ioplan("report", "last", "--badge", "-o", badge, "--force").code == 0
     shown = re.findall(r">([^<]+)</text>", badge.read_text())[-1]
     assert set(line.split(", ")) - {""} <= set(shown.split(", ")), (line, shown)
-    page = document.verdict.outcome
+    page = document.screen.outcome
     assert page == {"no baseline": "undecided", "not measured": "undecided"}.get(
         row["verdict"], row["verdict"]
-    ), document.verdict
+    ), document.screen
     assert row["held"] == outcomes["held"]
     known = Session(store, row["id"])
     assert known.held == (row["verdict"] in ("held", "none"))

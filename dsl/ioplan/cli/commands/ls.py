@@ -17,7 +17,7 @@ from ioplan.core.formats import writer_of
 from ioplan.results.exports.sessions import export_sessions
 from ioplan.results.exports.tabular import WRITERS
 from ioplan.results.report.headlines.headlines import summary_text
-from ioplan.results.report.terminal.league import session_lines
+from ioplan.results.report.terminal.sessions import session_lines
 from ioplan.results.store.errors import StoreError
 from ioplan.results.store.overview import SessionFilter, SessionOverview
 from ioplan.results.store.store import Store, status_now

@@ -25,16 +25,14 @@ from ioplan.records.record import RunRecord
 from ioplan.records.session import Session
 from ioplan.results.exports.export import export
 from ioplan.results.exports.tabular import WRITERS
-from ioplan.results.report.headlines.session_league import league_of
+from ioplan.results.report.build import session_cards
 from ioplan.results.report.terminal.asked_figures import (
     During,
     show_during,
     show_figures,
 )
-from ioplan.results.report.terminal.league import (
-    print_league,
-    session_lines,
-)
+from ioplan.results.report.terminal.cards import print_cards
+from ioplan.results.report.terminal.sessions import session_lines
 from ioplan.results.report.terminal.show import show_records
 from ioplan.results.report.verdicts import how_measured
 from ioplan.results.share.bundle import is_bundle
@@ -46,15 +44,15 @@ from ioplan.results.store.store import Store, session_now
 
 
 def print_lanes(console: Console, store: Store, ids: Sequence[str]) -> None:
-    """A line for each, then the league of those that have figures."""
+    """A line for each, then their headlines beside one another."""
     sessions = [store.session(id) for id in ids]
     job = sessions[0].job or ""  # the sessions of a bundle may be of none
     every = store.overview(SessionFilter(job=job))
     lanes = sorted((one for one in every if one.id in ids), key=lambda one: one.id)
     for text in session_lines(lanes, {}, console.width):
         print_line(text)
-    if found := league_of(store, [one for one in sessions if store.count(one.id)]):
-        print_league(console, found)
+    with_runs = [one for one in sessions if store.count(one.id)]
+    print_cards(console, session_cards(store, with_runs))
     every_one = job or " ".join(ids)
     print_line(f"one of them: ioplan show {ids[0]}\nall: ioplan report {every_one}")
 

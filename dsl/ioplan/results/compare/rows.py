@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ioplan.core.statistics.shared_variance import Variance
 from ioplan.core.units import digits
-from ioplan.language.metric import THROTTLED, Metric
+from ioplan.language.metric import Metric
 from ioplan.records.record import RunRecord
 from ioplan.results.compare.call import (
     FOR_ALL,
@@ -39,7 +39,7 @@ from ioplan.results.compare.estimate import (
 )
 from ioplan.results.compare.noise import percent
 from ioplan.results.compare.side import CellRuns
-from ioplan.results.measure.metrics import RATIO_METRICS
+from ioplan.results.measure.metrics import MORE_IS_BETTER
 
 # Which cell of one side is which of the other: by what they do, not by names.
 
@@ -139,9 +139,6 @@ def _length(cell: CellRuns) -> tuple[object, ...]:
 
 def _ran(cell: CellRuns) -> str:
     return f"{digits(cell.any.run_s)} s"
-
-
-MORE_IS_BETTER = ("iops", "bandwidth", *THROTTLED, *RATIO_METRICS)
 
 
 class Subject(Struct, frozen=True):

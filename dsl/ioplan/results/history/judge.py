@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from ioplan.language.metric import Metric
 from ioplan.results.compare.earlier import BUCKET
-from ioplan.results.compare.rows import MORE_IS_BETTER
 from ioplan.results.history.analysis import analysed
 from ioplan.results.history.model import History, Series
 from ioplan.results.history.monitor import EXACT
@@ -23,6 +22,7 @@ from ioplan.results.history.visits import (
     read_visits,
     values_of,
 )
+from ioplan.results.measure.metrics import MORE_IS_BETTER
 from ioplan.results.store.store import Store
 
 NEWEST = 100

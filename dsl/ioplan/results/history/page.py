@@ -17,17 +17,19 @@ from ioplan.results.history.wording import (
     signal_text,
     summary_text,
 )
+from ioplan.results.report.blocks import Text
 from ioplan.results.report.charts.request import NAMES
 from ioplan.results.report.documents import (
     ChartSpec,
     Column,
     Document,
     Facts,
+    FirstScreen,
     Frame,
     Judged,
     Section,
-    Verdict,
 )
+from ioplan.results.report.first_screen import MOST_CHIPS, cards
 from ioplan.results.report.headlines.headline import MOST, Headline
 
 LABEL = "Sessions"
@@ -52,14 +54,23 @@ def document(found: History, made: str) -> Document:
         _section(number, list(group)) for number, (_, group) in enumerate(tests, 1)
     ]
     return Document(
-        title=f"History of {found.plan}",
+        screen=FirstScreen(
+            title=f"History of {found.plan}",
+            line=made,
+            outcome=_outcome(told),
+            sentence=f"{summary_text(found)}.",
+            chips=tuple(_chip(one) for one in told[:MOST_CHIPS]),
+            cards=cards({one.title: one.headlines for one in sections}, [LABEL]),
+        ),
         made=made,
-        verdict=Verdict(_outcome(told), f"{summary_text(found)}.", tuple(told)),
         sessions=(Facts(LABEL, tuple(_facts(found))),),
         sections=tuple(sections),
-        league=None,
         absent=(),
     )
+
+
+def _chip(change: Judged) -> Text:
+    return Text(change.text, "bad" if change.outcome == "failed" else "good")
 
 
 def _outcome(told: Sequence[Judged]) -> Literal["failed", "held", "none"]:

@@ -332,6 +332,13 @@ RATIO_METRICS = {
     "iops_per_watt": ("iops", "watts"),
     "bandwidth_per_watt": ("bandwidth", "watts"),
 }
+MORE_IS_BETTER = ("iops", "bandwidth", *THROTTLED, *RATIO_METRICS)
+
+
+def more_is_better(metric: Metric) -> bool:
+    """Whether a higher value is better; for latencies, errors, losses it is worse."""
+    is_more = metric.name in MORE_IS_BETTER
+    return is_more == metric.beyond.is_above if metric.beyond else is_more
 
 
 def _cpu(_: Metric, scope: Scope) -> Figure:

@@ -1,4 +1,7 @@
+from ioplan.results.report.blocks import Bar as Bar
+from ioplan.results.report.blocks import Bars as Bars
 from ioplan.results.report.build import document as document
+from ioplan.results.report.build import session_cards as session_cards
 from ioplan.results.report.build import session_sections as session_sections
 from ioplan.results.report.charts.charts import pictures as pictures
 from ioplan.results.report.charts.convergence import convergence as convergence
@@ -12,11 +15,13 @@ from ioplan.results.report.documents import Column as Column
 from ioplan.results.report.documents import Document as Document
 from ioplan.results.report.documents import Frame as Frame
 from ioplan.results.report.documents import Section as Section
+from ioplan.results.report.first_screen import cards as cards
+from ioplan.results.report.headlines.contests import contests as contests
 from ioplan.results.report.headlines.headline import Headline as Headline
 from ioplan.results.report.headlines.headlines import by_test as by_test
-from ioplan.results.report.headlines.league import overall as overall
-from ioplan.results.report.headlines.sentence import sentence as sentence
-from ioplan.results.report.headlines.session_league import league_of as league_of
+from ioplan.results.report.headlines.sentence import (
+    comparison_sentence as comparison_sentence,
+)
 from ioplan.results.report.html.page import page as page
 from ioplan.results.report.html.page import worst as worst
 from ioplan.results.report.html.payload import modes as modes
@@ -26,9 +31,9 @@ from ioplan.results.report.judgements import Judgement as Judgement
 from ioplan.results.report.judgements import verdict_lines as verdict_lines
 from ioplan.results.report.point import points as points
 from ioplan.results.report.reader import Reader as Reader
-from ioplan.results.report.terminal.league import print_league as print_league
-from ioplan.results.report.terminal.league import session_lines as session_lines
+from ioplan.results.report.terminal.cards import print_cards as print_cards
 from ioplan.results.report.terminal.parts import MOST_PARTS as MOST_PARTS
 from ioplan.results.report.terminal.parts import parts as parts
+from ioplan.results.report.terminal.sessions import session_lines as session_lines
 from ioplan.results.report.terminal.show import drawn as drawn
 from ioplan.results.report.terminal.show import show_records as show_records

@@ -41,7 +41,7 @@ def _outcome(found: Document) -> str:
     """The expectations, bad ones first; a good outcome may have a doubt."""
     judged = [one for section in found.sections for one in section.judgements]
     counts = dict(sorted(outcomes_of(judged).items(), key=lambda one: one[0] == "held"))
-    doubted = found.verdict.outcome == "undecided" and {*counts} <= {"held"}
+    doubted = found.screen.outcome == "undecided" and {*counts} <= {"held"}
     return (outcomes_text(counts) or "measured") + ", in doubt" * doubted
 
 
@@ -56,7 +56,7 @@ def _profiles(found: Document) -> list[str]:
 
 
 def _color(found: Document) -> str:
-    return COLORS.get(found.verdict.outcome, OTHER)
+    return COLORS.get(found.screen.outcome, OTHER)
 
 
 def _width(text: str) -> int:

@@ -46,6 +46,8 @@ class Bar(Struct, frozen=True):
     high: float | None = None
     note: str = ""
     definition: str = ""
+    is_folded: bool = False
+    """Whether it is shown only when asked for, as there are many."""
 
 
 class Bars(Struct, frozen=True):
@@ -56,7 +58,6 @@ class Bars(Struct, frozen=True):
     bars: tuple[Bar, ...]
     limit: float | None = None
     limit_text: str = ""
-    note: str = ""
+    notes: tuple[str, ...] = ()
+    """What must be known of its bars, each once with the drives that it is about."""
     link: str = ""
-    folded: tuple[Bar, ...] = ()
-    """Bars of further drives, which are shown when asked for."""

@@ -18,6 +18,7 @@ from ioplan.planner.steps import Run
 from ioplan.records.current import current_records
 from ioplan.records.record import BEYOND, RunRecord
 from ioplan.records.session import Session
+from ioplan.results.report.blocks import Bars
 from ioplan.results.report.burst_credits import credits
 from ioplan.results.report.charts.charts import pictures
 from ioplan.results.report.charts.convergence import convergence
@@ -38,31 +39,30 @@ from ioplan.results.report.documents import (
     ChartSpec,
     Document,
     Facts,
+    FirstScreen,
     Frame,
     Judged,
     Section,
     Value,
 )
+from ioplan.results.report.first_screen import cards, first_screen
 from ioplan.results.report.header import pts_header, session_facts
 from ioplan.results.report.headlines.doubts import (
     OF_TITLES,
     SIMULATED,
     Doubts,
-    caveat_text,
 )
 from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.headlines import headlines
-from ioplan.results.report.headlines.league import overall
-from ioplan.results.report.headlines.sentence import sentence
-from ioplan.results.report.judgements import judgements
+from ioplan.results.report.headlines.headlines import by_test, headlines
 from ioplan.results.report.many_sessions import MOST_CARDS, first_lines
 from ioplan.results.report.point import Point, figures_of, points
 from ioplan.results.report.power_cuts import survived
 from ioplan.results.report.reader import Reader
 from ioplan.results.report.reported import Reported, reported
 from ioplan.results.report.sentences import prepare_line
-from ioplan.results.report.source import source, workload
-from ioplan.results.report.verdicts import NUMBER, judged_lines, remarks, verdict
+from ioplan.results.report.source import labels, source, workload
+from ioplan.results.report.verdicts import NUMBER, judged_lines, remarks, steadiness
+from ioplan.results.share.recorded_plan import recorded_plans
 from ioplan.results.store.store import Store
 
 ByLabel = Mapping[str, Doubts]
@@ -82,43 +82,16 @@ def document(
     records = [*map(current_records, each)]
     parts = reported(sessions, records, plans)
     everything = [record for part in parts for record in part.records]
-    judged = [one for p in parts for one in judgements(p.records, p.places)]
-    missing = sum(len(part.missing) for part in parts)
-    known = all(part.is_known for part in parts)
-    reader = Reader(store)
-    sections = tuple(_sections(parts, reader, with_curves=True))
-    sources = tuple(source(p.label, p.session, p.records) for p in parts)
-    found = overall(
-        {one.title: one.headlines for one in sections}, [p.label for p in parts]
-    )
+    sections = tuple(_sections(parts, Reader(store), with_curves=True))
     return Document(
-        title=" and ".join(dict.fromkeys(part.session.plan for part in parts)),
+        screen=first_screen(parts, sections),
         made=made,
-        caveat=caveat_text(
-            [one.simulated for one in sources], [one.profile for one in sources]
-        ),
-        verdict=verdict(
-            [p.label for p in parts],
-            sessions,
-            everything,
-            judged,
-            missing if known else None,
-        ),
         sessions=tuple(session_facts(p.label, p.session, p.records) for p in parts),
         sections=sections,
-        league=found,
         absent=absent(everything),
-        sources=sources,
-        sentence=sentence(found, _each(sections)),
+        sources=tuple(source(p.label, p.session, p.records) for p in parts),
         conformance=tuple(_conformance(store, parts)),
     )
-
-
-def _each(sections: Sequence[Section]) -> Iterator[tuple[str, Headline]]:
-    """All headlines with their tests."""
-    for section in sections:
-        for one in chain.from_iterable(section.headlines.values()):
-            yield section.title, one
 
 
 def _conformance(store: Store, parts: Sequence[Reported]) -> Iterator[Conformance]:
@@ -132,14 +105,28 @@ def session_sections(
     records: Sequence[RunRecord],
     plan: CheckedPlan | None,
     most_cells: int | None = None,
-) -> Iterator[Section]:
-    """The sections of some records of one session, as its own report has them.
+) -> tuple[list[Section], FirstScreen]:
+    """The sections of some records of one session, and its first screen.
 
-    Their tables of runs have at most so many cells.
+    Their tables of runs have at most so many cells. Raises StoreError.
     """
     found = current_records(records)
     (part,) = reported([session], [found], {session.id: plan})
-    yield from _sections([part], Reader(store), most_cells)
+    sections = [*_sections([part], Reader(store), most_cells)]
+    return sections, first_screen([part], sections)
+
+
+def session_cards(store: Store, sessions: Sequence[Session]) -> tuple[Bars, ...]:
+    """The headlines of several sessions as cards. Raises StoreError."""
+    records = [current_records(list(store.records(one.id))) for one in sessions]
+    targets = [found[0].target if found else {} for found in records]
+    names = labels(sessions, targets)
+    plans = recorded_plans(sessions)
+    tests: dict[str, dict[str, tuple[Headline, ...]]] = {}
+    for session, name, found in zip(sessions, names, records, strict=True):
+        for test, few in by_test(store, found, plans[session.id]).items():
+            tests.setdefault(test, {})[name] = few
+    return cards(tests, names)
 
 
 def _sections(
@@ -198,6 +185,7 @@ def _section(
             *_not_measured(missing),
             *survived(both),
             *credits(both, reader),
+            *steadiness(both),
             *remarks(both),
         ),
         preparations=_preparations(prepared),

@@ -12,11 +12,10 @@ from typing import Literal
 from msgspec import Struct
 
 from ioplan.results.measure.histogram import DIGITS
+from ioplan.results.report.blocks import Bars, Text
 from ioplan.results.report.conformance.conformance import Conformance
 from ioplan.results.report.curve import Curve
 from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.league import League
-from ioplan.results.report.headlines.sentence import Part
 from ioplan.results.report.judgements import Judgement
 from ioplan.results.report.point import Point
 from ioplan.results.report.source import Source
@@ -219,32 +218,47 @@ class Section(Struct, frozen=True):
     """Which question its replays answer."""
 
 
-class Verdict(Struct, frozen=True):
-    """The first screen in one sentence, and what makes it up."""
+Outcome = Literal["held", "failed", "undecided", "none"]
 
-    outcome: Literal["held", "failed", "undecided", "none"]
-    sentence: str
-    points: tuple[Judged, ...]
+
+class Drive(Struct, frozen=True):
+    """A drive under the label that it has on the whole screen."""
+
+    label: str
+    facts: str
+    is_simulated: bool = False
+
+
+class FirstScreen(Struct, frozen=True):
+    """What is seen before anything is read.
+
+    `badge` is SIMULATED or a profile, `line` says when, how much and by what version.
+    `cards` has all headlines, the most important first.
+    """
+
+    title: str
+    line: str
+    outcome: Outcome = "none"
+    badge: str = ""
+    drives: tuple[Drive, ...] = ()
+    sentence: str = ""
+    chips: tuple[Text, ...] = ()
+    cards: tuple[Bars, ...] = ()
 
 
 class Document(Struct, frozen=True):
     """A whole report. `sessions` has a row for each session, under its label.
 
-    `sources` has what its pictures name of each. Several sessions have a `league` of
-    the first headline of each test. `conformance` is what each has done of the tests
-    of SNIA's specification that it claims. `compared` has the judgement of two sides.
+    `sources` has what its pictures name of each. `conformance` is what each has done
+    of the tests of SNIA's specification that it claims, `compared` the judgement of
+    two sides.
     """
 
-    title: str
+    screen: FirstScreen
     made: str
-    verdict: Verdict
     sessions: tuple[Facts, ...]
     sections: tuple[Section, ...]
-    league: League | None
     absent: tuple[str, ...]
     sources: tuple[Source, ...] = ()
     conformance: tuple[Conformance, ...] = ()
     compared: tuple[Judged, ...] = ()
-    caveat: str = ""
-    """What stands before its title: SIMULATED, or the profile of the plan."""
-    sentence: tuple[Part, ...] = ()

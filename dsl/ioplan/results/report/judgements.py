@@ -25,6 +25,11 @@ class Judgement(Struct, frozen=True):
     cell: Mapping[str, str]
     verdict: Verdict | None = None
 
+    @property
+    def distance(self) -> float:
+        """How far the figure is from its limit, as a share of the limit."""
+        return _distance(self.verdict) if self.verdict else 0.0
+
 
 def judgements(
     records: Iterable[RunRecord], places: Mapping[Place, Run]

@@ -44,6 +44,11 @@ class Reported(Struct, frozen=True, dict=True):
         """Whether it can be said what was not measured."""
         return self.session.status == "ok" or self.plan is not None
 
+    @cached_property
+    def all_judged(self) -> list[Judgement]:
+        """What became of the expectations of all tests."""
+        return judgements(self.records, self.places)
+
     def judged(self, test: str) -> list[Judgement]:
         """What became of the expectations of a test."""
         places = {at: run for at, run in self.places.items() if at[0] == test}

@@ -8,22 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
-from ioplan.core.text import counted
-from ioplan.core.units import time_text
 from ioplan.planner.places import NOT_MEASURED
-from ioplan.records.assessed import assessment, last_assessed, unsteady, without_value
+from ioplan.records.assessed import assessment, last_assessed, unsteady
 from ioplan.records.record import RunRecord
-from ioplan.records.session import Session
-from ioplan.results.report.documents import Judged, Verdict
-from ioplan.results.report.headlines.doubts import is_virtual, shortened
+from ioplan.results.report.documents import Judged
+from ioplan.results.report.headlines.doubts import is_virtual
 from ioplan.results.report.judgements import (
     MOST_APART,
     Judgement,
-    held_text,
-    outcomes_of,
     verdict_lines,
 )
-from ioplan.results.report.many_sessions import MOST_CARDS, first_lines
+from ioplan.results.report.many_sessions import MOST_CARDS
 from ioplan.results.report.point import step_label
 
 # What there is to say of runs: failures, warnings, substitutions, each once.
@@ -119,9 +114,6 @@ WARNINGS = {"warning": "warning", "done instead": "warning", NOT_MEASURED: NOT_M
 SHARED = ("held", NOT_MEASURED)
 """Verdicts that are one line for many sessions."""
 MOST_LINES = 40
-MOST_MISSED = 5
-SHORTENED = "profile {} leaves out the preconditioning"
-UNKNOWN = "no expectation was judged"
 
 ByLabel = Mapping[str, Sequence[RunRecord]]
 
@@ -158,6 +150,22 @@ def remarks(runs: ByLabel) -> list[Judged]:
     ]
 
 
+def steadiness(runs: ByLabel) -> Iterator[Judged]:
+    """Why a test or its preparation is not steady, each reason with how often."""
+    for label, records in runs.items():
+        missed = unsteady(records)
+        settled = [r for r in last_assessed(records) if r.steady and r.steady.limits]
+        lines = Counter(f"not steady: {unsteady_text(one)}" for one in missed)
+        lines += Counter(
+            f"{_judged_name(one)}: {one.steady.claim}"
+            for one in settled
+            if one.steady and one not in missed
+        )
+        for text, count in lines.items():
+            times = f" ({count} times)" if count > 1 else ""
+            yield Judged("warning", _of(label, f"{text}{times}", runs))
+
+
 def _of(label: str, text: str, by_label: Mapping[str, object]) -> str:
     return f"{label}: {text}" if len(by_label) > 1 else text
 
@@ -176,122 +184,12 @@ def _badness(outcome: str) -> int:
     return BAD_FIRST.index(outcome) if outcome in BAD_FIRST else len(BAD_FIRST)
 
 
-def verdict(
-    subjects: Sequence[str],
-    sessions: Sequence[Session],
-    records: Sequence[RunRecord],
-    judged: Sequence[Judgement],
-    missing: int | None,
-) -> Verdict:
-    """The first screen: what held, what was steady, what went wrong.
-
-    `missing` is how many cells were not measured, None where no plan tells.
-    """
-    outcomes = outcomes_of(judged)
-    broken = sum(r.status == "failed" for r in records)
-    points = (
-        Judged("none", f"On {', '.join(first_lines(subjects))}"),
-        _measured(sessions, records, broken, missing or 0),
-        *_steadiness(records),
-        *_warned(records),
-    )
-    if broken or outcomes["failed"]:
-        fell = f"{counted(broken, 'run')} failed" if broken else ""
-        return Verdict("failed", _sentence(_unmet(outcomes), fell), points)
-    if open_ := _open(outcomes):
-        return Verdict("undecided", _sentence(open_), points)
-    text = _good(outcomes.total(), known=missing is not None)
-    if doubts := _doubts(sessions, records):
-        return Verdict("undecided", f"{text}, but {' and '.join(doubts)}", points)
-    return Verdict("held" if outcomes else "none", text, points)
-
-
-def _unmet(outcomes: Counter[str]) -> str:
-    if outcomes[NOT_MEASURED]:
-        return f"expectations {held_text(outcomes)}"
-    total, unmet = outcomes.total(), outcomes["failed"]
-    return f"{unmet} of {total} expectations did not hold" if unmet else ""
-
-
-def _open(outcomes: Counter[str]) -> str:
-    if outcomes[NOT_MEASURED]:
-        return f"expectations {held_text(outcomes)}"
-    total, count = outcomes.total(), outcomes["undecided"] + outcomes["no baseline"]
-    if not count:
-        return ""
-    return f"{count} of {total} expectations could not be judged; the rest held"
-
-
-def _good(total: int, known: bool) -> str:
-    """Where nothing speaks against it; `known` is whether all expectations are."""
-    if total:
-        return f"All {total} expectations held" if total > 1 else "The expectation held"
-    return f"Measured; {'the plan has no expectations' if known else UNKNOWN}"
-
-
-def _doubts(sessions: Sequence[Session], records: Sequence[RunRecord]) -> list[str]:
-    """What a reader must know before a good verdict."""
-    doubts = []
-    if any(session.status != "ok" for session in sessions):
-        doubts.append("not all of the plan has run")
-    doubts += map(SHORTENED.format, shortened(records))
-    if unsteady(records):
-        doubts.append("steady state was not reached")
-    if nothing := without_value(records):
-        doubts.append(f"{counted(len(nothing), 'seek')} found nothing")
-    return doubts
-
-
-def _sentence(*parts: str) -> str:
-    text = ", and ".join(part for part in parts if part)
-    return text[:1].upper() + text[1:]
-
-
-def _measured(
-    sessions: Sequence[Session],
-    records: Sequence[RunRecord],
-    broken: int,
-    missing: int,
-) -> Judged:
-    spent = time_text(sum(record.run_s for record in records))
-    ended = Counter(s.status for s in sessions if s.status != "ok")
-    states = "".join(
-        f"; {counted(n, 'session')} {status}" for status, n in ended.items()
-    )
-    lost = f"; {counted(missing, 'cell')} {NOT_MEASURED}" if missing else ""
-    how = how_measured(records)
-    text = f"{counted(len(records), 'run')}, {spent} {how}{states}{lost}"
-    return Judged("failed" if broken or ended else "held", text)
-
-
 def how_measured(records: Sequence[RunRecord]) -> str:
     """Whether the time was a drive's."""
     simulated = {is_virtual(record.backend.name) for record in records}
     if len(simulated) > 1:
         return "measured and simulated"
     return "simulated" if True in simulated else "measured"
-
-
-def _steadiness(records: Sequence[RunRecord]) -> Iterator[Judged]:
-    last, missed = last_assessed(records), unsteady(records)
-    if not last:
-        return
-    settled = [one for one in last if one.steady and one.steady.limits]
-    settled = [one for one in settled if one not in missed]
-    reached = len(last) - len(missed) - len(settled)
-    short = shortened(records)
-    good = "none" if short else "held"
-    state: str = "failed" if missed else "warning" if settled else good
-    why = "".join(f", but {SHORTENED.format(one)}" for one in short)
-    text = f"Steady state reached in {reached} of {len(last)} cases{why}"
-    yield Judged(state, text)
-    for one in settled[:MOST_MISSED]:
-        assert one.steady
-        yield Judged("warning", f"{_judged_name(one)}: {one.steady.claim}")
-    lines = Counter(map(unsteady_text, missed))
-    for text, count in list(lines.items())[:MOST_MISSED]:
-        times = f" ({count} times)" if count > 1 else ""
-        yield Judged("failed", f"Not steady: {text}{times}")
 
 
 def unsteady_text(record: RunRecord) -> str:
@@ -305,17 +203,3 @@ def _judged_name(record: RunRecord) -> str:
     if record.asked.kind == "run" or after is None:
         return record.asked.test
     return f"preparation {after.name}"
-
-
-def _warned(records: Sequence[RunRecord]) -> Iterator[Judged]:
-    warned = sum(bool(r.warnings) for r in records)
-    swapped = sum(bool(r.substitutions) for r in records)
-    hosts = dict.fromkeys(w for r in records for w in r.host.get("warnings", ()))
-    if not warned and not swapped and not hosts:
-        yield Judged("held", "No warnings")
-    yield from (Judged("warning", f"The host distorts: {text}") for text in hosts)
-    if warned:
-        yield Judged("warning", f"Warnings in {counted(warned, 'run')}")
-    if swapped:
-        text = f"In {counted(swapped, 'run')} the backend did nearly what was asked"
-        yield Judged("warning", text)

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ioplan.cli import INTERRUPTED, print_message
-from ioplan.results.report import league_of, print_league
+from ioplan.results.report import print_cards, session_cards
 from ioplan.results.store import (
     LANE_LIFE_S,
     Outbox,
@@ -83,7 +83,7 @@ class LocalJob:
             was_open = self.stop(login_name())
             console.print(table(rows := self.rows()))
             code = INTERRUPTED if was_open else exit_code(rows)
-        self._print_league(console)
+        self._print_headlines(console)
         if any(row["status"] in AGAIN for row in self.rows()):
             print_message(f"to continue: ioplan resume {self.id}")
         return code
@@ -120,15 +120,14 @@ class LocalJob:
                     JobFolder.of(call.model_copy(update=change), folder.root)
         return sum(row["status"] in ("waiting", "running") for row in self.rows())
 
-    def _print_league(self, console: Console) -> None:
+    def _print_headlines(self, console: Console) -> None:
         """The drives beside one another, where each has figures."""
         if not self.store.exists():
             return
         with Store.to_read(self.store) as store:
             ids = {call.session for call in self.calls}
             sessions = [each for each in store.sessions() if each.id in ids][::-1]
-            if league := league_of(store, sessions):
-                print_league(console, league)
+            print_cards(console, session_cards(store, sessions))
 
 
 def state_of(folder: JobFolder, advance: bool = False) -> JobState:

@@ -133,7 +133,7 @@ def power_charts(test: Test | None, points: Sequence[Point]) -> Iterable[Chart]:
     records = [run for point in points for run in point.runs]
     named = {m.name for c in (test.charts if test else ()) for m in c.metrics}
     for name in UNASKED:
-        if name not in named and _measured(name, records):
+        if name not in named and is_measured(name, records):
             like = suggested(points)[0]
             over_time = like.by[:1] == ("time",)
             kind = "lines" if over_time else "bars"
@@ -151,10 +151,11 @@ def without_power(picture: ChartSpec) -> bool:
 
 def absent(records: Sequence[RunRecord]) -> tuple[str, ...]:
     """What no record has is said once."""
-    return tuple(t for name, t in ABSENT.items() if not _measured(name, records))
+    return tuple(t for name, t in ABSENT.items() if not is_measured(name, records))
 
 
-def _measured(name: str, records: Iterable[RunRecord]) -> bool:
+def is_measured(name: str, records: Iterable[RunRecord]) -> bool:
+    """Whether any run has this telemetry."""
     records = [record for record in records if record.telemetry]
     metric = Metric(name=name)
     samples = (Sample(record, RunDetail()) for record in records)

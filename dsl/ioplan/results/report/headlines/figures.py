@@ -9,7 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ioplan.language.metric import RATES, Metric, parse_metric
-from ioplan.records.record import RunRecord
+from ioplan.records.record import RunRecord, Verdict
+from ioplan.results.measure.metrics import more_is_better
 from ioplan.results.measure.over_time import Burst, OverTime
 from ioplan.results.measure.zero_losses import BOUNDED, cuts_read, zero_text
 from ioplan.results.report.charts.request import MEANINGS as HOST_MEANINGS
@@ -26,8 +27,8 @@ from ioplan.results.report.headlines.places import (
     axis_name,
     cell_text,
     is_reached,
-    load,
     place,
+    size_of,
     where,
     writes,
 )
@@ -214,6 +215,8 @@ class Figures(Struct, frozen=True, dict=True):
         known = [(value, one) for value, one in values if value is not None]
         if known:
             yield self.found_at(choose(known, key=lambda one: one[0])[1])
+        else:
+            yield replace(self.found_at(cells[0]), why=found.nothing)
 
     def found_at(self, point: Point) -> Headline:
         """What a seek has found in a cell; the name has the condition."""
@@ -225,7 +228,13 @@ class Figures(Struct, frozen=True, dict=True):
         name += f" where {condition}" if condition else ""
         told = replace(self.value(metric, point), definition=found.seek)
         made = self._headline(name, metric, told, point, self.points)
-        return replace(made, where=cell_text(point, self.points), bound=found.beyond)
+        return replace(
+            made,
+            where=cell_text(point, self.points),
+            bound=found.beyond,
+            goal=found.goal,
+            more_is_better=found.goal == "highest",
+        )
 
     def _headline(
         self,
@@ -242,6 +251,7 @@ class Figures(Struct, frozen=True, dict=True):
             meaning = f"{metric.percent:g} % of {ios} took no longer"
         elif metric.direction in SYNCS and metric.name == "mean":
             meaning = f"the mean time of {ios}"
+        judged = self._judged(name, metric, point)
         return Headline(
             name=f"{told.word} {name}".strip(),
             metric=str(metric),
@@ -255,23 +265,27 @@ class Figures(Struct, frozen=True, dict=True):
             spread_percent=told.spread_percent,
             spread=told.spread,
             error_percent=told.error_percent,
-            load=load(point) if point.runs else 0,
-            access=access(point) if point.runs else "",
             burst=told.burst,
             is_simulated=any(is_virtual(run.backend.name) for run in point.runs),
             is_shortened=any(run.asked.shortened for run in point.runs),
             why=told.why,
             zero=self._zero(metric, told, point),
-            unmet=self._unmet(metric, point) * (not name.startswith(WORST)),
+            unmet=f"{metric} {UNMET}" * any(one.outcome == "failed" for one in judged),
             against=told.against,
+            quantity=self._quantity(metric),
+            word=f"{told.word} {name.removesuffix(self._name(metric))}".strip(),
+            size=size_of(point) if point.runs else "",
+            more_is_better=more_is_better(metric),
+            limit=next((one.limit for one in judged), None),
         )
 
-    def _unmet(self, metric: Metric, point: Point) -> str:
-        """`p99 failed its limit`, where an expectation on this very metric has."""
+    def _judged(self, name: str, metric: Metric, point: Point) -> list[Verdict]:
+        """The verdicts on this very metric; one on a run says nothing of its worst
+        second."""
+        if name.startswith(WORST):
+            return []
         verdicts = (one for run in point.counted for one in run.verdicts)
-        failed = (one.expectation for one in verdicts if one.outcome == "failed")
-        about = any(self.limits.get(text) == metric for text in failed)
-        return f"{metric} {UNMET}" * about
+        return [one for one in verdicts if self.limits.get(one.expectation) == metric]
 
     def _zero(self, metric: Metric, told: Value, point: Point) -> str:
         """The bound by the power cuts in its cell that its runs have judged."""
@@ -281,10 +295,13 @@ class Figures(Struct, frozen=True, dict=True):
         cell = [run for run in runs if run.asked.cell == point.runs[-1].asked.cell]
         return zero_text(metric, told.value, cuts_read(cell, point.counted, metric))
 
-    def _name(self, metric: Metric) -> str:
+    def _quantity(self, metric: Metric) -> str:
         if metric.direction == "trim":
             metric = replace(metric, direction=None)
-        name = metric_name(metric)
+        return metric_name(metric)
+
+    def _name(self, metric: Metric) -> str:
+        name = self._quantity(metric)
         return name.removesuffix(" latency") if metric.percent is not None else name
 
     def _kind(self, point: Point) -> str:

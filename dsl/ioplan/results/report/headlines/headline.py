@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from msgspec import Struct
 
 from ioplan.core.units import PER, bytes_text, metric_text, percent_text, time_text
 from ioplan.results.measure.over_time import Burst
+from ioplan.results.report.headlines.doubts import SIMULATED
 
 MOST = 4
 """Headlines of one test whose plan names none."""
@@ -15,6 +17,8 @@ CHOSEN = ("highest", "lowest")
 """How names begin of what was chosen from several cells."""
 ALIGNED = " aligned"
 """How a place ends that tells the alignment: `4 KiB aligned`."""
+
+FEW_IOS = re.compile(r"needs \S+ I/Os")
 
 Place = tuple[tuple[str, str], ...]
 
@@ -59,21 +63,32 @@ class Headline(Struct, frozen=True):
     unmet: str = ""
     """That it failed its limit, which is no doubt about it."""
     against: tuple[str, ...] = ()
+    quantity: str = ""
+    """`IOPS`, `p99 latency`."""
+    word: str = ""
+    """What the name adds to the quantity: `steady`, `lowest`, `worst 1 s`."""
+    size: str = ""
+    """The size of all I/Os, `4 KiB`; empty of several sizes."""
+    goal: str = ""
+    """`highest` or `lowest` of what a search looked for."""
+    more_is_better: bool = True
+    limit: float | None = None
+    """The limit of an expectation on this very figure."""
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Why not to rely on it; that it is simulated stands in the title."""
+        return tuple(text for text in self.against if text not in ("", SIMULATED))
 
     @property
     def is_firm(self) -> bool:
         """Whether it may be relied on."""
-        return self.value is not None and not self.against
+        return self.value is not None and not self.doubts
 
     @property
     def known(self) -> float | None:
         """The value, unless it is only known to lie beyond what was searched."""
         return None if self.bound else self.value
-
-    @property
-    def more_is_better(self) -> bool:
-        """Whether more is better: of rates, not of latencies."""
-        return self.unit != "ns"
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -85,19 +100,37 @@ class Headline(Struct, frozen=True):
         return self.name, self.kind, "" if chosen else self.where
 
     @property
-    def figure(self) -> str:
-        """`451k ± 2.1 %`, `98.2 µs`: three digits, with a unit unless it is IOPS."""
+    def value_text(self) -> str:
+        """`451k`, `98.2 µs`: three digits, with a unit unless it is IOPS."""
         if self.value is None:
             return "–"
         value = metric_text(self.value, self.unit)
         if self.unit.startswith(PER):  # as of IOPS, its name says the unit
             value = value.partition(" ")[0]
-        text = f"{self.bound} {value}".strip()
-        if self.spread_percent is None:
-            return text
+        return f"{self.bound} {value}".strip()
+
+    @property
+    def figure(self) -> str:
+        """`451k ± 2.1 %`: the value with its spread over time."""
+        if self.value is None or self.spread_percent is None:
+            return self.value_text
         sign = "± " if self.spread == "±" else f"({self.spread} "
         end = "" if self.spread == "±" else ")"
-        return f"{text} {sign}{percent_text(self.spread_percent)}{end}"
+        return f"{self.value_text} {sign}{percent_text(self.spread_percent)}{end}"
+
+    @property
+    def caption(self) -> str:
+        """`IOPS, steady`, `highest queue depth where p99 <= 1ms`."""
+        if self.goal or not self.quantity:
+            return self.name
+        return ", ".join(filter(None, (self.quantity, self.word)))
+
+    @property
+    def note(self) -> str:
+        """The gravest of what must be known of it, in one line."""
+        few = f"too few I/Os for {self.metric}" if FEW_IOS.match(self.why) else self.why
+        notes = (few, self.before, *self.doubts, self.zero)
+        return next(filter(None, notes), "")
 
     @property
     def before(self) -> str:

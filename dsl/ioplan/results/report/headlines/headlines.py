@@ -102,6 +102,8 @@ def _sought(figures: Figures) -> Lines:
     """What was found, and what was measured there."""
     for told in figures.found():
         yield told
+        if told.value is None:
+            return
         at = [
             one for one in figures.points if one.dimensions.items() >= told.cell.items()
         ]

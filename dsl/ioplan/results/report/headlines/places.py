@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ioplan.core.units import iops_text, metric_text
+from ioplan.language.quantity import size_text
 from ioplan.records.record import RunRecord
 from ioplan.results.report.charts.axis import axis_title
 from ioplan.results.report.headlines.headline import ALIGNED, Place
@@ -89,6 +90,21 @@ def mean_bytes(point: Point) -> float:
     """The mean size of a point's I/Os, as the plan has them."""
     sizes = [_stream_bytes(one) for one in _streams(point)]
     return sum(sizes) / len(sizes)
+
+
+def size_of(point: Point) -> str:
+    """The size of all I/Os, `4 KiB`; empty where there are several sizes."""
+    sizes = {
+        one.size_bytes
+        for stream in _streams(point)
+        for one in (
+            *(stream.read_sizes if stream.read_percent else ()),
+            *(stream.write_sizes if stream.read_percent < 100 else ()),
+        )
+    }
+    if len(sizes) != 1:
+        return ""
+    return UNIT.sub(" ", size_text(sizes.pop()))
 
 
 def _stream_bytes(stream: Stream) -> float:

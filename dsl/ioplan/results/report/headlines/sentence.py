@@ -1,205 +1,147 @@
-"""What the headlines come to, in a sentence: by rules, each part with its figures.
-
-Figures at the lowest load are told, and those at the highest: together where all point
-the same way, else the first kinds of I/O that the plan names, and the rest by its ends.
-Two are equal if they differ by less than their own errors, or by LEAST_TOLD. What is
-open, has no figure, or is of other cells is not told.
-"""
+"""The one sentence above a report: at most two facts, by a template for each case."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from math import exp, hypot, log
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import Struct
-
-from ioplan.core.units import digits, percent_text
-from ioplan.results.report.headlines.doubts import SIMULATED
+from ioplan.core.text import counted
+from ioplan.core.units import digits, metric_text, percent_text, told_apart
+from ioplan.results.report.charts.request import NAMES
+from ioplan.results.report.headlines.contests import Contest, leaders
 from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.league import Contest, League
-from ioplan.results.report.headlines.wording import place_text, short_name
+from ioplan.results.report.headlines.places import axis_name
+from ioplan.results.report.judgements import Judgement
 
-LEAST_TOLD = 1.05
-"""A smaller ratio is called equal, however sure it is."""
+MOST_CHARACTERS = 160
 TIMES = 1.95
-ALIKE = 1.3
-"""Gains no further apart are told by their mean."""
-MOST_KINDS = 2
-MOST_ALONE = 3
+"""From this ratio on, "2.0 times" is easier to grasp than a percentage."""
+CLOSE = 1.1
+"""Up to this ratio, two figures are told as being close."""
+LIMIT = re.compile(r"\s*(<=|>=|==|<|>)")
 
 
-class Part(Struct, frozen=True):
-    """A part of the sentence, and the tests whose figures it is of."""
+def comparison_sentence(found: Sequence[Contest], labels: Sequence[str]) -> str:
+    """The largest and the smallest difference between the best two drives.
 
-    text: str
-    tests: tuple[str, ...] = ()
-
-
-def sentence(
-    found: League | None, alone: Iterable[tuple[str, Headline]] = ()
-) -> tuple[Part, ...]:
-    """A sentence on a league's first two, or on a session's headlines with their tests.
-
-    Empty where nothing can be said.
+    Only figures that may be relied on count, and no searches. Empty where there are
+    no such figures, or where no template fits in MOST_CHARACTERS.
     """
-    if found is None:
-        return tuple(_alone(list(alone)))
-    if compared := tuple(_compared(found)):
-        return (*compared, *_doubts(found))
-    apart = tuple(_doubts(found))  # as they begin behind something
-    return tuple(
-        Part(one.text.removeprefix("; ") if not number else one.text)
-        for number, one in enumerate(apart)
+    pair = leaders(found, labels)
+    if len(pair) < 2:
+        return ""
+    gains = [(_gain(one, *pair), one) for one in found if one.any.goal == ""]
+    known = sorted((gain, n) for n, (gain, _) in enumerate(gains) if gain)
+    if not known:
+        return ""
+    largest, smallest = gains[known[-1][1]][1], gains[known[0][1]][1]
+    if largest.is_equal(*pair):
+        first, second = pair
+        return _fitting([f"{first} and {second} are equal in every headline"])
+    facts = [_difference(largest, *pair)]
+    if smallest is not largest:
+        facts += _closeness(smallest, largest, *pair)
+    return _fitting(facts)
+
+
+def _gain(contest: Contest, first: str, second: str) -> float | None:
+    """How far apart two figures are, whichever is better: at least 1."""
+    gain = contest.gain(first, second)
+    return max(gain, 1 / gain) if gain else None
+
+
+def _difference(contest: Contest, first: str, second: str) -> str:
+    """`client reaches 9.0 times the IOPS of disk in Random read, QD 1`."""
+    gain = contest.gain(first, second) or 1.0
+    better, other = (first, second) if gain >= 1 else (second, first)
+    name, place = contest.any.quantity, _place(contest)
+    gain = max(gain, 1 / gain)
+    if not contest.any.more_is_better:
+        lower = percent_text(100 * (1 - 1 / gain))
+        much = f"{digits(gain, 2)} times" if gain >= TIMES else lower
+        return f"{better}'s {name} is {much} lower than {other}'s in {place}"
+    if gain >= TIMES:
+        times = f"{digits(gain, 2)} times"
+        return f"{better} reaches {times} the {name} of {other} in {place}"
+    percent = percent_text(100 * (gain - 1))
+    return f"{better} reaches {percent} more {name} than {other} in {place}"
+
+
+def _closeness(
+    contest: Contest, largest: Contest, first: str, second: str
+) -> Iterator[str]:
+    """The smallest difference, where the two are close, or the other one leads."""
+    gain = contest.gain(first, second) or 1.0
+    leads = first if gain >= 1 else second
+    apart = max(gain, 1 / gain)
+    name, place = contest.any.quantity, _place(contest)
+    if contest.is_equal(first, second):
+        yield f"equal {name} in {place}"
+    elif apart <= CLOSE:
+        yield f"{name} within {percent_text(100 * (apart - 1))} in {place}"
+    elif (leads == first) != ((largest.gain(first, second) or 1.0) >= 1):
+        yield f"{leads} leads in {place}"
+
+
+def _place(contest: Contest) -> str:
+    """`Random read, QD 1`."""
+    return ", ".join(filter(None, (contest.test, contest.any.kind, contest.where)))
+
+
+def headline_sentence(tests: Mapping[str, Sequence[Headline]]) -> str:
+    """The first headline of the first two tests that have a figure to rely on."""
+    firm = (
+        (test, headline)
+        for test, headlines in tests.items()
+        for headline in [one for one in headlines if one.is_firm][:1]
     )
+    facts = [f"{test}: {_stated(headline)}" for test, headline in firm]
+    return _fitting(facts[:2])
 
 
-def text(parts: Sequence[Part]) -> str:
-    """The sentence without its links."""
-    return f"{''.join(one.text for one in parts)}." if parts else ""
+def _stated(headline: Headline) -> str:
+    where = f" at {headline.where}" if headline.where else ""
+    if headline.goal:
+        return f"{headline.name} is {headline.figure}{where}"
+    if headline.unit in ("1/s", "B/s"):
+        unit = " IOPS" if headline.unit == "1/s" else ""
+        return f"{headline.figure}{unit}{where}"
+    return f"{headline.quantity} {headline.figure}{where}"
 
 
-def _alone(found: list[tuple[str, Headline]]) -> Iterator[Part]:
-    """The first headline of each test, as many as have room."""
-    first: dict[str, Headline] = {}
-    for test, one in found:
-        if one.known is not None:
-            first.setdefault(test, one)
-    for number, (test, one) in enumerate([*first.items()][:MOST_ALONE]):
-        notes = [note for note in one.notes if note != SIMULATED]
-        told = f" ({', '.join(notes)})" if notes else ""
-        goal, where, condition = short_name(one).partition(" where ")
-        name = f"{one.figure} {goal}".strip()
-        name = f"{goal} {one.figure}{where}{condition}" if where else name
-        comma = "; " if number else ""
-        yield Part(f"{comma}{test}: {name}{place_text(one)}{told}", (test,))
+def expectation_sentence(judged: Mapping[str, Sequence[Judgement]]) -> str:
+    """`3 of 12 expectations failed: p99 at qd 32 is 4.1 ms, limit 2 ms`.
 
-
-def _compared(found: League) -> Iterator[Part]:
-    """`B is 9 times faster at queue depth 1, equal at queue depth 64`."""
-    sides = _sides(found)
-    loads = _by_load(found.contests, *sides) if sides else []
-    if not sides or not loads:
-        return
-    other, base = sides
-    yield Part(f"{other} is ")
-    for number, (where, some) in enumerate(loads):
-        yield Part("; " if number else "")
-        yield from _at_load(some, other, base)
-        yield Part(where)
-    others = len(found.standings) > len(sides)
-    yield Part(f", compared with {base}{', the next of them' if others else ''}")
-
-
-def _at_load(some: Sequence[Contest], other: str, base: str) -> Iterator[Part]:
-    """All figures in one word, or the first kinds of I/O, and the ends of the rest."""
-    if _same_side(some, other, base):
-        yield _part(some, other, base)
-        return
-    kinds: dict[str, list[Contest]] = {}
-    for one in some:
-        kinds.setdefault(_kind(one, other), []).append(one)
-    clear = [kind for kind, few in kinds.items() if _same_side(few, other, base)]
-    rest = [
-        one for k, few in kinds.items() if k not in clear[:MOST_KINDS] for one in few
-    ]
-    for number, kind in enumerate(clear[:MOST_KINDS]):
-        told = _part(kinds[kind], other, base)
-        yield Part(f"{', ' if number else ''}{told.text} in {kind}", told.tests)
-    if rest:
-        told = _part(rest, other, base)
-        elsewhere = " in the rest" if clear else ""
-        yield Part(f"{', and ' if clear else ''}{told.text}{elsewhere}", told.tests)
-
-
-def _kind(one: Contest, label: str) -> str:
-    """What I/O it is; the throughput of large blocks stands by itself."""
-    told = one.of[label]
-    return f"throughput of {told.access}" if told.unit == "B/s" else told.access
-
-
-def _part(some: Sequence[Contest], other: str, base: str) -> Part:
-    tests = tuple(dict.fromkeys(contest.test for contest in some))
-    return Part(_word(some, other, base), tests)
-
-
-def _sides(found: League) -> tuple[str, str] | None:
-    """The best and the next; the base is one of two that have no rank.
-
-    A simulated drive beside real ones is none of them.
+    It names the expectation that missed its limit by most. Empty where none failed.
     """
-    drives = [one for one in found.standings if one.label not in found.unranked]
-    labels = [one.label for one in drives if one.rank]
-    labels += [one.label for one in drives if one.measured and not one.rank]
-    return (labels[0], labels[1]) if len(labels) > 1 else None
+    every = [(label, one) for label, some in judged.items() for one in some]
+    failed = [pair for pair in every if pair[1].outcome == "failed"]
+    if not failed:
+        return ""
+    label, worst = max(failed, key=lambda pair: pair[1].distance)
+    count = f"{len(failed)} of {counted(len(every), 'expectation')} failed"
+    by = f"on {label}, " if len(judged) > 1 else ""
+    return _fitting([f"{count}: {by}{_missed(worst)}"]) or _fitting([count])
 
 
-def _by_load(
-    contests: Sequence[Contest], other: str, base: str
-) -> list[tuple[str, list[Contest]]]:
-    """Contests of both: those of the lowest load, and those of the highest."""
-    both = [one for one in contests if one.gain(other, base) is not None]
-    loads = sorted({one.of[other].load for one in both})
-    return [
-        (
-            f" at queue depth {load}" if len(loads) > 1 else "",
-            [one for one in both if one.of[other].load == load],
-        )
-        for load in dict.fromkeys((*loads[:1], *loads[-1:]))
-    ]
+def _missed(judgement: Judgement) -> str:
+    verdict = judgement.verdict
+    if not verdict or verdict.actual is None or verdict.limit is None:
+        return judgement.expectation
+    line = judgement.expectation.removeprefix("expect ")
+    metric = LIMIT.split(line, maxsplit=1)[0]
+    cell = ", ".join(f"{axis_name(axis)} {v}" for axis, v in judgement.cell.items())
+    actual = told_apart(verdict.actual, verdict.limit, verdict.unit)
+    at = f" at {cell}" if cell else ""
+    limit = metric_text(verdict.limit, verdict.unit)
+    return f"{NAMES.get(metric, metric)}{at} is {actual}, limit {limit}"
 
 
-def _sure(some: Sequence[Contest], other: str, base: str) -> list[float]:
-    """The gains, 1 for what may as well be equal."""
-    gains = [(one, one.gain(other, base) or 1.0) for one in some]
-    return [1.0 if is_equal(one, other, base) else gain for one, gain in gains]
-
-
-def _same_side(some: Sequence[Contest], other: str, base: str) -> bool:
-    gains = _sure(some, other, base)
-    return min(gains) >= 1 or max(gains) <= 1
-
-
-def _word(some: Sequence[Contest], other: str, base: str) -> str:
-    """How much faster, over some figures: in one word where they are alike."""
-    gains = _sure(some, other, base)
-    if max(gains) / min(gains) <= ALIKE:
-        return faster(exp(sum(map(log, gains)) / len(gains)))
-    ends = [faster(gain) for gain in (min(gains), max(gains))]
-    ends = ends if max(gains) > 1 else ends[::-1]
-    low, high = ends
-    word = low.rpartition(" ")[2]
-    if word == high.rpartition(" ")[2]:
-        low = low.removesuffix(f" {word}")
-    return f"{low} to {high}"
-
-
-def is_equal(one: Contest, other: str, base: str) -> bool:
-    """Whether two figures are no further apart than they may be off."""
-    gain = one.gain(other, base) or 1.0
-    errors = (one.of[label].error_percent or 0.0 for label in (other, base))
-    return abs(log(gain)) < max(log(LEAST_TOLD), hypot(*errors) / 100)
-
-
-def faster(gain: float) -> str:
-    """`9.0 times faster`, `28 % slower`, `equal`."""
-    word, ratio = ("faster", gain) if gain >= 1 else ("slower", 1 / gain)
-    if ratio < LEAST_TOLD:
-        return "equal"
-    if ratio >= TIMES:
-        return f"{digits(ratio, 2)} times {word}"
-    return f"{percent_text(100 * abs(gain - 1))} {word}"
-
-
-def _doubts(found: League) -> Iterator[Part]:
-    """`; A: not steady`; of what is against all of them, `; all: warned`."""
-    many = len(found.contests)
-    for text_of in (
-        lambda one: ", ".join(text for text in one.against if text != SIMULATED),
-        lambda one: one.missing_text(many),
-    ):
-        labels: dict[str, list[str]] = {}
-        for one in found.standings:
-            labels.setdefault(text_of(one), []).append(one.label)
-        for text in filter(None, labels):
-            everyone = len(labels[text]) == len(found.standings)
-            yield Part(f"; {'all' if everyone else ', '.join(labels[text])}: {text}")
+def _fitting(facts: Sequence[str]) -> str:
+    """As many of the facts as fit in a sentence, the first one first."""
+    for count in range(len(facts), 0, -1):
+        text = "; ".join(facts[:count])
+        text = f"{text}."
+        if len(text) <= MOST_CHARACTERS:
+            return text
+    return ""

@@ -56,4 +56,4 @@ def chart_page(found: Document, place: Place) -> str:
     alone = tuple(
         replace(one, pictures=(spec,)) for one in found.sections if one.id == section
     )
-    return page(replace(found, sections=alone, sentence=()))
+    return page(replace(found, sections=alone))

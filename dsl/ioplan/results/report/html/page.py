@@ -23,14 +23,19 @@ from ioplan.planner.places import NOT_MEASURED
 from ioplan.results.measure.interval_counts import Slice
 from ioplan.results.report.curve import Curve, CurveRun
 from ioplan.results.report.documents import ChartSpec, Document, Facts, Section
-from ioplan.results.report.html.glance import MOST_BESIDE, glance, section_glance
+from ioplan.results.report.first_screen import (
+    MOST_BARS,
+    MOST_CARDS,
+    MOST_TALL_CARDS,
+    TALL,
+)
+from ioplan.results.report.html.cards import color_class, drawn_card
 from ioplan.results.report.html.payload import (
     about_json,
     has_many_series,
     picture_json,
     runs_json,
 )
-from ioplan.results.report.html.ranked import rankings
 from ioplan.results.report.html.window import Window, windows
 from ioplan.results.report.judgements import outcomes_of, outcomes_text
 from ioplan.results.report.many_sessions import many_sessions
@@ -49,7 +54,7 @@ def sheet_style(document: Document, on: Facts) -> str:
     """The margins of a sheet, in CSS."""
     told = ", ".join(f"{name}: {text}" for name, text in on.pairs)
     boxes = {
-        "top-left": _text(document.title),
+        "top-left": _text(document.screen.title),
         "top-right": _text(told),
         "bottom-left": _text(document.made),
         "bottom-right": 'counter(page) " / " counter(pages)',
@@ -73,7 +78,7 @@ SCRIPTS = (
     *(
         "publish",
         "save",
-        "ratios",
+        "drives",
         "state",
         "zoom",
         "stretch",
@@ -84,7 +89,7 @@ SCRIPTS = (
     ),
 )
 WORST = ("failed", "undecided", "no baseline", NOT_MEASURED, "held")
-PARTS = ("judged", "facts", "data", "figure", "glanced")
+PARTS = ("judged", "facts", "data", "figure", "card")
 """The macros of `parts.html.j2` that the page uses."""
 OPEN = ("no baseline", NOT_MEASURED)
 """Verdicts that have the mark of what is undecided."""
@@ -124,6 +129,7 @@ class Chart(Struct, frozen=True):
 
 def page(document: Document, on: Facts = NO_COVER) -> str:
     """The whole page; `on` is the cover of its printed sheets."""
+    labels = [one.label for one in document.screen.drives]
     style = _style() + sheet_style(document, on)
     library, script = _library(), _script()
     environment = _environment()
@@ -142,12 +148,11 @@ def page(document: Document, on: Facts = NO_COVER) -> str:
         first_lines=first_lines_of,
         many=many_sessions(document.sessions),
         about=Markup(about_json(document)),
-        ranked=rankings(document),
-        glance=glance,
-        section_glance=section_glance,
-        ids={one.title: one.id for one in document.sections},
-        labels=[one.heading for one in document.sessions],
-        across=len(document.sessions) > MOST_BESIDE,
+        screen=document.screen,
+        cards=[drawn_card(one, labels) for one in document.screen.cards],
+        most_cards=MOST_CARDS if len(labels) <= TALL else MOST_TALL_CARDS,
+        color=lambda label: color_class(label, labels),
+        many_drives=len(labels) > MOST_BARS,
         table=lambda frame: Markup(runs_json(frame)),
         counts_text=counts_text,
         **{n: getattr(parts, n) for n in PARTS},

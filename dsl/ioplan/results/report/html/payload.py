@@ -102,7 +102,7 @@ def runs_json(frame: Frame) -> str:
 def about_json(document: Document) -> str:
     """What all pictures of the page have in common, and where they come from."""
     sources = [asdict(source) for source in document.sources]
-    named = {"plan": document.title, "caveat": document.caveat}
+    named = {"plan": document.screen.title, "caveat": document.screen.badge}
     return safe({**named, "sources": sources})
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
-from rich import box
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from ioplan.core.text import counted, line, printable
@@ -22,13 +19,6 @@ from ioplan.results.report.build import session_sections
 from ioplan.results.report.charts.rows_over_time import is_over_time
 from ioplan.results.report.charts.tables import axes_of, table_rows
 from ioplan.results.report.documents import ChartSpec, Section
-from ioplan.results.report.headlines.headline import Headline
-from ioplan.results.report.headlines.wording import (
-    nothing_text,
-    place_text,
-    short_name,
-    together,
-)
 from ioplan.results.report.judgements import verdict_lines
 from ioplan.results.report.point import Point
 from ioplan.results.report.sentences import (
@@ -38,6 +28,7 @@ from ioplan.results.report.sentences import (
     steady_verdict,
 )
 from ioplan.results.report.terminal.bars import bars
+from ioplan.results.report.terminal.cards import print_cards, print_chips
 from ioplan.results.report.terminal.density import density, sparkline
 from ioplan.results.report.terminal.heatmap import (
     Colors,
@@ -177,7 +168,7 @@ def show_records(
     Raises StoreError.
     """
     current = current_records(records)
-    sections = list(session_sections(store, session, current, plan, MOST_CELLS))
+    sections, screen = session_sections(store, session, current, plan, MOST_CELLS)
     for number, section in enumerate(sections):
         part = [r for r in current if r.asked.test == section.title]
         if number:
@@ -189,7 +180,8 @@ def show_records(
     if sections:
         console.print()
         console.rule(line("Headlines", style="bold"), align="left", characters="─")
-        console.print(headline_table(sections))
+        print_cards(console, screen.cards)
+        print_chips(console, screen.chips)
 
 
 def _test(test: _Test) -> Iterator[RenderableType]:
@@ -248,33 +240,3 @@ def _steady(runs: list[RunRecord]) -> Iterator[RenderableType]:
             yield line(steady_verdict(steady, rounds))
         else:
             yield line(steady_line(steady))
-
-
-MOST_TITLE = 26
-"""Columns of a test's title, so that a headline has a line of 80."""
-
-
-def headline_table(sections: Iterable[Section]) -> Table:
-    """A row a test; a line for what was measured at one place."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
-    table.add_column("test", overflow="fold", max_width=MOST_TITLE)
-    table.add_column("headlines", overflow="fold")
-    for section in sections:
-        found = chain.from_iterable(section.headlines.values())
-        lines = [_line(some) for some in together(found)]
-        nothing = line(nothing_text(section.points), "dim")
-        table.add_row(line(section.title), Text("\n").join(lines or [nothing]))
-    return table
-
-
-def _line(found: list[Headline]) -> Text:
-    """`449k highest IOPS at QD 128`, the figure in bold."""
-    parts = [
-        line(one.figure, "bold" if one.is_firm else "")
-        + line(f" {short_name(one)}".rstrip())
-        for one in found
-    ]
-    notes = dict.fromkeys(note for one in found for note in (one.why, *one.notes))
-    told = "".join(f"; {note}" for note in notes if note)
-    place = line(place_text(found[0]), "dim")
-    return Text(", ").join(parts) + place + line(told, "yellow")

@@ -1,11 +1,10 @@
-// Which sessions are shown: by words, one by one, and what ratios are to.
+// Which sessions are shown: by words, or one by one.
 
 const sessionBoxes = () => [...document.querySelectorAll("#sessions input")];
 
 const sessionsChanged = () => {
   for (const box of sessionBoxes()) box.checked = !hidden.has(box.value);
-  showLeague();
-  for (const bar of document.querySelectorAll(".bars li")) bar.hidden = hidden.has(bar.dataset.label);
+  markDrive();
   again();
   document.querySelectorAll(".runs details[open]").forEach(fillTable);
   remember();
@@ -27,14 +26,6 @@ const showOnly = (words) => {
   sessionsChanged();
 };
 
-const rankedBy = document.getElementById("ranked-by");
-const showRanked = () => {
-  for (const { value } of rankedBy.options) {
-    document.getElementById(value).hidden = value !== rankedBy.value;
-  }
-};
-if (rankedBy) rankedBy.onchange = showRanked;
-
 const searchField = (label, value, action) => {
   const field = document.createElement("input");
   field.type = "search";
@@ -51,19 +42,14 @@ const sessionTools = () => {
   const tools = document.createElement("div");
   tools.className = "tools";
   const labels = chosenSessions();
-  const bases = [["", "no ratios"], ...labels.map((label) => [label, `ratios to ${label}`])];
   tools.append(
     ...(labels.length > 4 ? [searchField("Filter sessions", "", showOnly)] : []),
-    choice("What ratios are to", bases, compared.base, (label) => {
-      compared.base = label;
-      sessionsChanged();
-    }),
     button("Show all", "Show all sessions", () => {
       tools.querySelectorAll("input").forEach((field) => { field.value = ""; });
       showOnly("");
     }),
   );
-  (fieldset.closest("details") ?? fieldset).before(tools);
+  fieldset.before(tools);
   fieldset.addEventListener("change", ({ target }) => {
     if (target.checked) hidden.delete(target.value);
     else hidden.add(target.value);

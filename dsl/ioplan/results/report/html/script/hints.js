@@ -1,13 +1,7 @@
 // The figures of a point, beside the pointer, and to those who use the keyboard.
 
-const hint = (chart, row) => {
-  const ratio = ratios(chart.columns, chart.rows, chart.axes);
-  return chart.columns.filter(isListed).map((column) => {
-    const beside = ratio(row, column);
-    const text = exact(row[column.key], column);
-    return [column.title, beside ? `${text} (${beside} of ${compared.base})` : text];
-  });
-};
+const hint = (chart, row) => chart.columns.filter(isListed)
+  .map((column) => [column.title, exact(row[column.key], column)]);
 
 const MOST_LIT = 6000; // with more marks, drawing them at each move would lag behind
 const box = document.createElement("div");

@@ -20,6 +20,7 @@ const chartOf = (figure) => {
   for (const [name, found] of Object.entries(rest.modes.together.spec?.usermeta.choices ?? {})) {
     [chart.state[name]] = Object.keys(found);
   }
+  chart.lit = focusedSeries(chart);
   restoreChart(chart);
   known.set(id, chart);
   settleMode(chart);
@@ -67,7 +68,7 @@ figures.forEach((figure) => watcher.observe(figure));
 
 document.body.append(box);
 readAddress();
-if (compared.base !== usualBase()) showLeague();
+markDrive();
 sessionTools();
 document.querySelectorAll("details.data").forEach((details) => {
   if (details.open) fillTable(details);

@@ -5,8 +5,8 @@ const chosenSessions = () => about.sources.map(({ label }) => label);
 
 const sessionState = () => {
   const out = chosenSessions().flatMap((label, i) => (hidden.has(label) ? [i] : []));
-  const none = compared.base === usualBase() ? "" : String(chosenSessions().indexOf(compared.base));
-  return { hide: out.join(), base: none };
+  const at = chosenSessions().indexOf(focused);
+  return { hide: out.join(), drive: at < 0 ? "" : String(at) };
 };
 
 const chartState = (chart) => {
@@ -107,8 +107,7 @@ const readAddress = () => {
     const label = text === "" ? undefined : labels[numberOf(text)];
     if (label !== undefined) hidden.add(label);
   }
-  const base = waitingState.get("base");
-  compared.base = base === undefined ? usualBase() : labels[numberOf(base)] ?? "";
+  focused = labels[numberOf(waitingState.get("drive") ?? "none")] ?? "";
   waitingState.delete("hide");
-  waitingState.delete("base");
+  waitingState.delete("drive");
 };

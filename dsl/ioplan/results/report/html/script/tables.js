@@ -21,18 +21,10 @@ const viewOfTable = (id) => {
 const wordsOf = (column, row) => column.key === "status" && failed(row)
   ? `${FAILED} ${row.status}` : lined(column, row[column.key]);
 
-const rowOf = (columns, row, ratio) => {
+const rowOf = (columns, row) => {
   const line = document.createElement("tr");
-  line.append(...columns.map((column) => {
-    const made = cell("td", wordsOf(column, row), column.unit === "text");
-    const beside = ratio(row, column);
-    if (beside !== null) {
-      const small = document.createElement("small");
-      small.textContent = ` ${beside}`;
-      made.append(small);
-    }
-    return made;
-  }));
+  line.append(...columns.map((column) =>
+    cell("td", wordsOf(column, row), column.unit === "text")));
   return line;
 };
 
@@ -55,10 +47,9 @@ const sortOf = (view, at) => {
 };
 
 // A table whose heads sort it, and with many rows a field that filters it.
-const dataTable = (id, columns, rows, axes) => {
+const dataTable = (id, columns, rows) => {
   const view = viewOfTable(id);
   const shown = columns.filter(isListed);
-  const ratio = ratios(columns, rows, axes);
   const table = document.createElement("table");
   const head = table.createTHead().insertRow();
   const body = table.createTBody();
@@ -73,7 +64,7 @@ const dataTable = (id, columns, rows, axes) => {
   };
   const fill = (most = FIRST_ROWS) => {
     const all = found();
-    body.replaceChildren(...all.slice(0, most).map((row) => rowOf(shown, row, ratio)));
+    body.replaceChildren(...all.slice(0, most).map((row) => rowOf(shown, row)));
     more.textContent = `Show all ${all.length} rows`;
     more.hidden = all.length <= most;
     [...head.children].forEach((made, at) => {
@@ -105,25 +96,23 @@ const dataTable = (id, columns, rows, axes) => {
 // A table of one axis by the other, one for each panel; or of figures side by side.
 const pivots = (chart) => {
   const column = (key) => chart.columns.find((one) => one.key === key);
-  if (!column("row")) return dataTable(`${chart.figure.id}-data`, chart.columns, shownRows(chart), chart.axes);
+  if (!column("row")) return dataTable(`${chart.figure.id}-data`, chart.columns, shownRows(chart));
   const panel = chart.channels.panel;
   const rows = shownRows(chart);
   const parts = panel ? texts(chart, panel) : [""];
-  const beside = ratios(chart.columns, chart.rows, chart.axes);
-  const ratio = (row) => beside(row, column("y"));
   return parts.map((part) => {
     const found = rows.filter((row) => !panel || row[panel] === part);
-    return pivot(part, column("x"), column("row"), column("y"), found, ratio);
+    return pivot(part, column("x"), column("row"), column("y"), found);
   });
 };
 
-const pivot = (caption, across, down, value, rows, ratio) => {
+const pivot = (caption, across, down, value, rows) => {
   const table = document.createElement("table");
   const measured = TABLE_UNITS[value.unit] && value.unit !== "1/s" ? heading(value) : "";
   const above = [caption, down.order.some(Boolean) && measured].filter(Boolean).join(", ");
   if (above) table.createCaption().textContent = above;
   const text = (row) => (failed(row) ? FAILED
-    : [round(value, row.y), ratio(row), row.judged ? FAILED : ""].filter(Boolean).join(" "));
+    : [round(value, row.y), row.judged ? FAILED : ""].filter(Boolean).join(" "));
   const at = new Map(rows.map((row) => [`${row.row}\n${row.x}`, text(row)]));
   const head = table.createTHead().insertRow();
   head.append(cell("th", `${down.title} \\ ${across.title}`, true));
@@ -144,7 +133,7 @@ const fillTable = (details) => {
   const id = details.dataset.rows;
   const chart = known.get(id);
   if (chart) {
-    place.replaceChildren(...dataTable(id, chart.columns, shownRows(chart), chart.axes));
+    place.replaceChildren(...dataTable(id, chart.columns, shownRows(chart)));
     return;
   }
   const { rows } = read(id);

@@ -1,0 +1,65 @@
+"""The lengths of the bars on the first screen, in percent of their card's width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ioplan.results.report.blocks import Bar, Bars
+
+FULL_PERCENT = 100.0
+MOST_STRETCH = 3.0
+"""A limit further away than so many times the longest bar has no tick."""
+COLORS = 8
+"""Drives with a colour of their own; the others are grey."""
+
+
+class DrawnBar(Struct, frozen=True):
+    """A bar with its length, the ends of its interval, and the class of its colour."""
+
+    bar: Bar
+    color: str
+    length: float
+    low: float | None = None
+    high: float | None = None
+
+
+class Card(Struct, frozen=True):
+    """A block of bars as the page draws it; `limit` is the place of its tick."""
+
+    block: Bars
+    bars: tuple[DrawnBar, ...]
+    limit: float | None
+    folded: int
+
+
+def drawn_card(block: Bars, labels: Sequence[str]) -> Card:
+    """All bars of a card on one scale, which begins at zero."""
+    values = [bar.high or bar.value or 0.0 for bar in block.bars]
+    longest = max(values, default=0.0)
+    limit = block.limit
+    is_near = limit is not None and 0 < limit <= MOST_STRETCH * longest
+    scale = FULL_PERCENT / (max(longest, limit or 0.0) if is_near else longest or 1.0)
+    return Card(
+        block,
+        tuple(_drawn(bar, labels, scale) for bar in block.bars),
+        round((limit or 0.0) * scale, 3) if is_near else None,
+        sum(bar.is_folded for bar in block.bars),
+    )
+
+
+def color_class(label: str, labels: Sequence[str]) -> str:
+    """The class of a drive's colour, the same on the whole page."""
+    place = labels.index(label) if label in labels else COLORS
+    return f"drive-{place}" if place < COLORS else "drive-other"
+
+
+def _drawn(bar: Bar, labels: Sequence[str], scale: float) -> DrawnBar:
+    return DrawnBar(
+        bar,
+        color_class(bar.label, labels),
+        round((bar.value or 0.0) * scale, 3),
+        None if bar.low is None else round(bar.low * scale, 3),
+        None if bar.high is None else round(bar.high * scale, 3),
+    )
