@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from ioplan.core.units import digits
+from ioplan.core.units import digits, without_zeros
 from ioplan.drive_account import DriveAccount, Extent, Moved
 from ioplan.job_stream import JobStream
 
@@ -132,7 +132,7 @@ class _Rule(Struct, frozen=True):
         if self.waf is not None and is_random:
             taken = self.account.drive.turns if self.own is None else self.own
             if self.waf <= COLLECTS and taken < ENOUGH * (1 if self.own else 2):
-                return f"a write amplification of {self.waf:.2f}"
+                return f"a write amplification of {digits(self.waf)}"
         elif self.own is not None and self.own < MOST_CACHE:
             return f"{_times(self.own)} written since the last pause"
         return ""
@@ -191,8 +191,7 @@ def _union(streams: Sequence[JobStream]) -> list[tuple[int, int]]:
 
 
 def _times(passes: float) -> str:
-    number = f"{passes:.0f}" if passes >= 10 else f"{passes:.2g}"
-    return f"{number} × capacity"
+    return f"{without_zeros(digits(passes, 2))} × capacity"
 
 
 def _percent(share: float) -> str:

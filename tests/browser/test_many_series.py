@@ -133,7 +133,7 @@ def test_a_screen_reader_gets_a_summary(chromium: Browser, drives: Report) -> No
     chromium.run(SHOW_ONLY, SLOW + 1)
     script = "return document.getElementById(`${arguments[0]}-told`).innerText"
     first, *_, last = chromium.run(script, id).rstrip(".").split("; ")
-    assert first == "8 series. Drive 00: 4 points, 100,000 1/s to 800,000 1/s"
+    assert first == "8 series. Drive 00: 4 points, 100k to 800k"
     assert last.startswith(f"Drive {SLOW:02}: 4 points, ")
     assert last.endswith(", 3 failed")
     tree = chromium.tell("Accessibility.getFullAXTree")["nodes"]

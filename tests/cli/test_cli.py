@@ -81,7 +81,7 @@ def test_an_undecided_expectation_is_not_held(tmp_path: Path) -> None:
     text = READS.replace("p99 <", "p99.999 <")
     done = ioplan("run", plan_file(tmp_path, text), *SIM, "--scale-time", "0.01")
     assert done.code == 1
-    assert "needs 1_000_000 I/Os" in done.out.replace("\n", " ")
+    assert "needs 1,000,000 I/Os" in done.out.replace("\n", " ")
 
 
 def test_baseline(tmp_path: Path) -> None:

@@ -510,7 +510,7 @@ def test_identical_figures_are_equal_and_a_failure_is_worse(store_path: Path) ->
     assert {row["verdict"] for row in found} == {"equal"}
     assert {(row["ratio"], row["low"]) for row in found} == {(1.0, None)}
     (few,) = rows(compared(*ids, "--metric", "p99.999"))
-    assert few["verdict"] == "undecided" and "needs 1_000_000 I/Os" in few["why"]
+    assert few["verdict"] == "undecided" and "needs 1,000,000 I/Os" in few["why"]
     lost = run(1, MADE, status="failed", message="EIO at 0")
     sides = ids[0], put(store_path, lost, id="20260103-000000-cccc")
     done = ioplan("compare", *sides)

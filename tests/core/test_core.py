@@ -10,7 +10,7 @@ from statistics import fmean, variance
 
 import pytest
 
-from ioplan import CommandFault, ExplainedError, metric_text
+from ioplan import CommandFault, ExplainedError
 from ioplan.cli import Command
 from ioplan.cli.app import call_command
 from ioplan.core.statistics.shared_variance import (
@@ -90,21 +90,3 @@ def test_the_command_that_installs_it(
     what, extra = text
     pip = f"{sys.executable} -m pip install 'ioplan[{extra}]'"  # where ioplan is
     assert (str(error.value), error.value.kind) == (f"{what}: {pip}", kind)
-
-
-# a metric's value as text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (4096, "4096 B"),
-        (131_072, "131072 B"),
-        (1 << 20, "1 MiB"),
-        (3 << 20, "3 MiB"),
-        (51_200_000, "51.2 MB"),
-        (2_000_000_000_000, "2.00 TB"),
-    ],
-)
-def test_bytes_are_a_block_size_or_an_amount(value: float, text: str) -> None:
-    assert metric_text(value, "B") == text

@@ -162,7 +162,7 @@ def test_time_scale() -> None:
         (step,) = unfold(check(Source("t", f'test "T" {{ {RUN} }}'), time_scale=scale))
         assert isinstance(step, Run) and step.length.run_ns == run_ns
     assert check(Source("t", text), time_scale=0.5).time_scale == 0.5
-    with pytest.raises(PlanError, match="needs 100_000_000 I/Os"):
+    with pytest.raises(PlanError, match="needs 100,000,000 I/Os"):
         check(Source("t", text))
 
 

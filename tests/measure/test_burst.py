@@ -127,7 +127,7 @@ def test_a_burst_that_was_spent_is_told_of(name: str) -> None:
     text = spent(found)
     assert bool(text) is is_spent
     if name == "spent":
-        assert text.startswith("reads fell from 2.49k") and "to 500 IOPS at 10" in text
+        assert text.startswith("reads fell from 2,490") and "to 500 IOPS at 10" in text
 
 
 def noisy(mean: float, count: int, draw: random.Random, share: float) -> list[float]:

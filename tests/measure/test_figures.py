@@ -276,8 +276,8 @@ def test_no_value_has_a_reason() -> None:
     reasons = {
         "reader.write.mean": "no I/O completed",
         "reader.write.p50": "no latency was counted",
-        "p99": "needs 1_000 I/Os, had 40",
-        "read.p99.999": "needs 1_000_000 I/Os, had 30",
+        "p99": "needs 1,000 I/Os, had 40",
+        "read.p99.999": "needs 1,000,000 I/Os, had 30",
         **dict.fromkeys(unmeasured, "nothing measured it"),
         "verified": "nothing was verified",
     }

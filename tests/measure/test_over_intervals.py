@@ -124,7 +124,7 @@ def test_a_share_of_intervals_is_counted() -> None:
 def test_what_intervals_do_not_tell_has_a_reason() -> None:
     long = intervals(2 * SECOND_NS, [latencies_ns(n, 2000) for n in range(3)])
     few = intervals(SECOND_NS, [latencies_ns(n, 900) for n in range(3)])
-    why = "needs 1_000 I/Os in a second, had 900 at most"
+    why = "needs 1,000 I/Os in a second, had 900 at most"
     assert judged("a.worst_second.p99", few) == Figure(None, why)
     why = "the intervals are longer than a second"
     assert judged("worst_second.p99", long) == Figure(None, why)

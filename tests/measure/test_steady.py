@@ -50,8 +50,8 @@ def test_a_decay_becomes_steady_only_once_it_is_flat() -> None:
     values = [100 + 400 * 0.5**number for number in range(20)]
     found = [judged(values[:rounds]) for rounds in range(5, 21)]
     assert [one.reached for one in found] == [False] * 6 + [True] * 10
-    assert found[4].why.startswith("range 21.4 % > 20 %")
-    assert found[5].why == "slope 10.7 % > 10 %"
+    assert found[4].why.startswith("range 21.4 % (limit 20 %)")
+    assert found[5].why == "slope 10.7 % (limit 10 %)"
 
 
 @given(near)
@@ -92,9 +92,12 @@ def test_a_limit_that_is_met_exactly_is_met() -> None:
             assert found.range_percent == pytest.approx(range_percent)
             assert found.slope_percent == pytest.approx(slope_percent)
     assert judged([90, 110.001, 100, 90, 110]).why.startswith("range")
-    assert judged([94.99, 97.5, 100, 102.5, 105.01]).why == "slope 10.0 % > 10 %"
+    assert judged([94.99, 97.5, 100, 102.5, 105.01]).why == "slope 10.02 % (limit 10 %)"
     trap = judged([100, 92, 84, 76, 68])  # as the specification has it
-    assert trap.why == "range 38.1 % > 20 %, slope 38.1 % > 10 %" and not trap.reached
+    assert (
+        trap.why == "range 38.1 % (limit 20 %), slope 38.1 % (limit 10 %)"
+        and not trap.reached
+    )
 
 
 def test_a_window_that_is_not_full_or_lacks_a_value() -> None:
@@ -102,8 +105,8 @@ def test_a_window_that_is_not_full_or_lacks_a_value() -> None:
         found = judged([100.0] * n)
         assert not found.reached and found.why == f"{n} of 5 values so far"
     values = [Figure(100.0)] * 4
-    found = assess(SNIA, [*values, Figure(None, "needs 1_000 I/Os, had 5")])
-    assert found.why == "needs 1_000 I/Os, had 5"
+    found = assess(SNIA, [*values, Figure(None, "needs 1,000 I/Os, had 5")])
+    assert found.why == "needs 1,000 I/Os, had 5"
     assert assess(SNIA, [Figure(None, "no"), *values, Figure(100.0)]).reached
     nothing = judged([0.0] * 5)
     assert not nothing.reached and nothing.why == "iops is 0"
@@ -113,15 +116,15 @@ def test_a_window_that_is_not_full_or_lacks_a_value() -> None:
 def test_the_plan_may_say_otherwise() -> None:
     """Two rounds are steady if they differ by no more than the slope."""
     found = judged([100, 101, 102], NARROW)
-    assert found.why == "slope 2.0 % > 1 %"
+    assert found.why == "slope 1.98 % (limit 1 %)"
     assert (found.metric, found.window) == ("read.p99", 3)
     assert (found.range_limit_percent, found.slope_limit_percent) == (5, 1)
     two = replace(SNIA, window=2)
     for rule, values, why in (
         (NARROW, [100, 101, 100], ""),
-        (NARROW, [100, 106, 100], "range 5.9 % > 5 %"),
+        (NARROW, [100, 106, 100], "range 5.88 % (limit 5 %)"),
         (two, [50, 95.1, 104.9], ""),
-        (two, [94.9, 105.1], "slope 10.2 % > 10 %"),
+        (two, [94.9, 105.1], "slope 10.2 % (limit 10 %)"),
         (two, [100], "1 of 2 values so far"),
     ):
         assert judged(values, rule).why == why

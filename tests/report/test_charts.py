@@ -158,7 +158,7 @@ def test_convergence_shows_window_limits_and_fit() -> None:
     assert found.overlay
     (window,) = found.overlay.rows
     assert window == pytest.approx((1, 5, 84, 75.6, 92.4, 68, 100, 100, 68))
-    assert found.notes[0].startswith("A: not steady: range 38.1 % > 20 %")
+    assert found.notes[0].startswith("A: not steady: range 38.1 % (limit 20 %)")
     assert "; window of 5" in found.notes[0]
 
 
@@ -167,8 +167,8 @@ def test_the_header_gives_the_window_in_units(store: Store) -> None:
     store.add(record(1, round=2, steady=steady), RunDetail())
     (header,) = composed(store).sections[0].headers
     facts = dict(header.pairs)
-    assert facts["Window values"] == "3234 MB/s, 3254 MB/s"
-    assert facts["Window mean"] == "3244 MB/s"
+    assert facts["Window values"] == "3.23 GB/s, 3.25 GB/s"
+    assert facts["Window mean"] == "3.24 GB/s"
 
 
 def test_power_and_temperature_appear_where_they_were_measured(store: Store) -> None:
@@ -226,7 +226,7 @@ def test_the_largest_latency_is_averaged_over_the_sweep(
 @pytest.mark.parametrize(
     ("rates", "said"),
     [
-        ((2400, 670, 660, 690), "falls from 3.60k at QD 2 to 1.00k at QD 4"),
+        ((2400, 670, 660, 690), "falls from 3,600 at QD 2 to 1,010 at QD 4"),
         ((300, 400, 390, 395), "95 % of the largest at QD 4"),
         ((300, 400, 200, 395), "95 % of the largest at QD 4"),
     ],
@@ -251,7 +251,7 @@ def test_a_table_has_a_column_a_figure_and_tells_what_is_missing(store: Store) -
     assert column(found, "d0") == ["1%", "2%"]
     totals = [one.total for one in store.records(ID)]
     assert column(found, "m0") == [pytest.approx(total.iops) for total in totals]
-    assert found.notes == ("2 points skipped: p99.999: needs 1_000_000 I/Os",)
+    assert found.notes == ("2 points skipped: p99.999: needs 1,000,000 I/Os",)
 
 
 def test_the_table_of_runs_leaves_out_what_is_always_so(store: Store) -> None:

@@ -151,7 +151,7 @@ def check_exported(found: Sequence[Headline], path: Path) -> None:
     )
     for one in found:
         if one.value is None:
-            assert "needs 1_000 I/Os" in one.why
+            assert "needs 1,000 I/Os" in one.why
             continue
         choose = max
         if one.name.startswith("worst"):

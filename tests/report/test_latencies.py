@@ -265,7 +265,7 @@ def test_few_latencies_have_no_percentile_but_a_point_in_a_chart(store: Store) -
     """Runs without counts have none."""
     made = measured(progress(1, stream(read=counts([5, 7, 9]))))
     found, p99 = between(made, 0, 1), Metric(name="p99")
-    assert found.figure(p99).value is None and "needs 1_000" in found.figure(p99).why
+    assert found.figure(p99).value is None and "needs 1,000" in found.figure(p99).why
     assert found.value(p99) == 9
     assert found.value(Metric(name="p99", direction="write")) is None
     store.add(record(1), RunDetail(series=(interval(1, 5), interval(2, 5))))

@@ -221,7 +221,7 @@ def test_each_level_of_a_run_is_marked(
     assert [row[:2] for row in found.overlay.rows] == [(1.0, 11.0), (12.0, 60.0)]
     assert found.overlay.rows[0][2] == first
     assert "before and after the rate changed" in found.notes[0]
-    assert " 1.00 s to 11 s: " in found.notes[1]
+    assert " 1 s to 11 s: " in found.notes[1]
 
 
 def test_long_times_have_round_ticks(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_long_times_have_round_ticks(tmp_path: Path) -> None:
             spec = modes(over_time(store, "iops"))["together"]["spec"]
         axis = spec["encoding"]["x"]["axis"]
         assert axis["values"] == [*range(0, last_s + 1, step_s)]
-        assert axis["labelExpr"] == "tick(datum.value, 'duration')"
+        assert axis["labelExpr"].endswith("tick(datum.value, 's')")
 
 
 MANY = 6000

@@ -215,7 +215,7 @@ TICKS: list[tuple[str, float, float, str]] = [
     ("ns", 0, 199_000, "0, 50 µs, 100 µs, 150 µs, 200 µs"),
     ("ns", 0, 1_150_000, "0, 500 µs, 1 ms, 1.5 ms"),
     ("s", 0, 12, "0, 5 s, 10 s, 15 s"),
-    ("%", 0, 93.2, "0%, 20%, 40%, 60%, 80%, 100%"),
+    ("%", 0, 93.2, "0 %, 20 %, 40 %, 60 %, 80 %, 100 %"),
     ("", -3, 7, "-5, 0, 5, 10"),
 ]
 
@@ -229,7 +229,7 @@ def test_ticks_are_round_figures_around_the_values() -> None:
         assert ", ".join(ticks[::-1]) == texts
     size, values = Column("x", "block size", "size"), (512.0, 1024.0, 4096.0, 65536.0)
     one = picture([({}, (v, v)) for v in values], x=size, x_scale="log")
-    assert lines_of(one)[-1].split() == ["512B", "1KiB", "4KiB", "64KiB"]
+    assert " ".join(lines_of(one)[-1].split()) == "512 B 1 KiB 4 KiB 64 KiB"
 
 
 def curves_of(count: int) -> ChartSpec:
@@ -288,9 +288,9 @@ def test_two_axes_are_a_heatmap(tmp_path: Path, store_path: Path) -> None:
         for row in ioplan("export", "--format", "jsonl").lines
     }
     assert "Read p99 latency by queue depth and block size" in found
-    _, after = found.split("Throughput by queue depth and block size, MB/s")
+    _, after = found.split("Throughput by queue depth and block size")
     grid, rest = after.split("IOPS by block size and queue depth")
-    assert "MB/s" not in grid
+    assert "MB/s" in grid
     _, _, across, heads, _, *rows = rest.splitlines()[:8]
     assert across.strip() == "block size →"
     sizes = ["4KiB", "8KiB", "64KiB"]

@@ -97,7 +97,7 @@ def test_a_round_has_one_value_however_many_runs(bench: Bench) -> None:
 def test_what_is_tracked_may_not_be_measurable(bench: Bench) -> None:
     text = 'test "T" { run random 4KiB 100/0 for 1s\n'
     bench.go(text + "rounds until steady p99.9, at most 5 }")
-    assert notes(bench) == ["not steady after 5 rounds: needs 10_000 I/Os, had 100"]
+    assert notes(bench) == ["not steady after 5 rounds: needs 10,000 I/Os, had 100"]
 
 
 # until each cell is decided

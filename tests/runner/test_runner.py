@@ -246,8 +246,8 @@ def test_what_the_warm_up_left_outstanding_is_told(
         found.append([w for w in bench.records[-1].warnings if "left" in w])
     closed, rated = found
     assert closed == told * [
-        "I/Os that the warm-up left outstanding took the first 0.400 s of the measured "
-        "part: the figures are of the other 0.600 s"
+        "I/Os that the warm-up left outstanding took the first 0.4 s of the measured "
+        "part: the figures are of the other 0.6 s"
     ]
     assert rated == []
 

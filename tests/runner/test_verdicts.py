@@ -76,7 +76,7 @@ def test_limits_are_in_the_unit_of_the_metric(
 def test_a_percentile_of_too_few_is_undecided() -> None:
     verdict = judge(expectation("p99.9 < 1s"), [sample(100)])
     assert (verdict.outcome, verdict.actual) == ("undecided", None)
-    assert verdict.why == "needs 10_000 I/Os, had 100"
+    assert verdict.why == "needs 10,000 I/Os, had 100"
 
 
 def test_what_did_not_happen_is_undecided() -> None:

@@ -159,11 +159,11 @@ class Report(Struct, frozen=True):
         """A rate that the headlines have of a test, in IOPS or bytes per second."""
         headlines = self.text[self.text.rindex("Headlines ") :]
         found = re.search(
-            rf"{test}, QD {qd}\b[^\d]*?[^.]*?([\d.]+)(k| MB/s| GB/s)", headlines
+            rf"{test}, QD {qd}\b[^\d]*?[^.]*?([\d.,]+)(k| MB/s| GB/s|)", headlines
         )
         assert found, (test, qd, headlines)
-        units = {"k": 1e3, " MB/s": 1e6, " GB/s": 1e9}
-        return float(found[1]) * units[found[2]]
+        units = {"k": 1e3, " MB/s": 1e6, " GB/s": 1e9, "": 1.0}
+        return float(found[1].replace(",", "")) * units[found[2]]
 
     def saturated_at(self, test: str) -> int:
         """The depth that the chart of a test marks."""

@@ -81,7 +81,7 @@ class Part(Struct, frozen=True):
             f"`{self.suite.name}`",
             self.test.title.removeprefix(self.row).strip(),
             f"{self.cells}",
-            f"{self.runs:_}",
+            f"{self.runs:,}",
             time_text(self.cost.run_s),
             writes_text(self.cost, self.capacity_bytes),
         )

@@ -213,7 +213,7 @@ def test_a_redacted_bundle_has_a_model_only(tmp_path: Path, store_path: Path) ->
     (model,) = (tmp_path / "out").glob("*/web.model.ioplan")
     assert f"{model}: a model of web.iotrace" in done.out
     assert ioplan("check", model).code == 0
-    assert "A model of 1_000 I/Os" in model.read_text()
+    assert "A model of 1,000 I/Os" in model.read_text()
     assert not list((tmp_path / "out").glob("*/*.iotrace"))
 
 

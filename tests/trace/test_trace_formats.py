@@ -215,7 +215,7 @@ def test_one_of_several_devices(tmp_path: Path) -> None:
 
 def test_info_says_what_is_in_it(tmp_path: Path) -> None:
     shown = info_of(file_of(TRACES["MSR Cambridge"], tmp_path))
-    assert "MSR Cambridge: 3 I/Os in 3.00 s" in shown
+    assert "MSR Cambridge: 3 I/Os in 3 s" in shown
     assert max(map(len, shown.splitlines())) <= 80
     assert "2 reads, 1 write; 66.7 % reads" in shown
     assert all(f"{size} 33.3 %" in shown for size in ("512B", "4KiB", "64KiB"))

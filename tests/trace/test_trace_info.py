@@ -51,7 +51,7 @@ def test_outstanding_is_what_counting_gives(tmp_path: Path) -> None:
     begun_by = np.searchsorted(begun, begun, "right")
     there = begun_by - np.searchsorted(np.sort(ends), begun, "right")
     assert figure(shown, r"at most (\d+)") == there.max()
-    assert f"of {len(made) - len(known):_} I/Os not known" in shown
+    assert f"of {len(made) - len(known):,} I/Os not known" in shown
     span_ns = int(made["time_ns"][-1])
     mean = (np.minimum(ends, span_ns) - begun).sum() / span_ns
     assert figure(shown, r"outstanding +(\S+) on average") == pytest.approx(
@@ -67,7 +67,7 @@ def test_a_share_is_in_the_hottest_tenth(tmp_path: Path) -> None:
     made["offset"][:500] = 1 << 20
     write(tmp_path / "x", [made])
     shown = info_of(tmp_path / "x")
-    assert "locality    55.0 % begin in" in shown and "rate        1.00k IOPS" in shown
+    assert "locality    55.0 % begin in" in shown and "rate        1,000 IOPS" in shown
 
 
 def test_info_draws_them(tmp_path: Path) -> None:

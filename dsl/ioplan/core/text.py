@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from ioplan.core.units import count_text
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
@@ -48,8 +50,8 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 run`, `2 runs`, `10_000 runs`."""
-    return f"{count:_} {noun}{'' if count == 1 else 's'}"
+    """`1 run`, `2 runs`, `10,000 runs`."""
+    return f"{count_text(count)} {noun}{'' if count == 1 else 's'}"
 
 
 UNBOUNDED = 10_000
@@ -62,7 +64,7 @@ def line(text: str, style: str = "") -> Text:
     return Text(printable(text), style=style)
 
 
-FIGURE = re.compile(r"(-?\d+)(\.\d+)?(.*)")
+FIGURE = re.compile(r"(-?\d[\d,]*)(\.\d+)?(.*)")
 
 
 def aligned(texts: Sequence[str]) -> list[str]:

@@ -1,10 +1,14 @@
-"""Figures as people read them: three digits and a unit."""
+"""Figures as people read them: three digits and a unit.
+
+`metric_text` writes every figure of a report; units.js writes the same texts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
-from math import floor, log10
+from math import floor
 
 # Figures as bars of one character.
 
@@ -27,27 +31,38 @@ HALVES_UP = Context(prec=400, rounding=ROUND_HALF_UP)
 
 
 THREE = 3
-MIB = 1 << 20
+OF_TICKS = 4
+"""Digits of a tick: those of a part of an axis differ in the last ones."""
 MOST_DIGITS = 15
 """What a float tells apart."""
 
 
 def digits(value: float, count: int = THREE) -> str:
-    """Significant digits without an exponent; halves go up, as in the page."""
+    """Significant digits without an exponent, `3,460`; halves go up."""
     if value == 0:
         return "0"
-    places = max(0, count - 1 - floor(log10(abs(value))))
-    if places >= 6 and count == THREE:
-        return f"{value:.2g}"
-    shown = Decimal(value).quantize(Decimal(1).scaleb(-places), context=HALVES_UP)
-    if places and abs(shown) >= 10 ** (count - places):  # 99.97 is 100, not 100.0
-        shown = shown.quantize(Decimal(1).scaleb(1 - places), context=HALVES_UP)
-    return f"{shown:f}"
+    exact = Decimal(value)
+    step = Decimal(1).scaleb(exact.adjusted() + 1 - count)
+    shown = exact.quantize(step, context=HALVES_UP)
+    if step < 1 and shown.adjusted() > exact.adjusted():  # 99.97 is 100, not 100.0
+        shown = shown.quantize(step.scaleb(1), context=HALVES_UP)
+    return f"{shown:,f}"
 
 
-def scaled(
-    value: float, steps: tuple[tuple[float, str], ...], count: int = THREE
-) -> str:
+def without_zeros(text: str) -> str:
+    """A round figure: `50 µs`, not `50.0 µs`."""
+    return re.sub(r"\.(?=\D|$)", "", re.sub(r"(\.\d*?)0+(?=\D|$)", r"\1", text))
+
+
+def count_text(count: int) -> str:
+    """`1,112`."""
+    return f"{count:,}"
+
+
+Steps = tuple[tuple[float, str], ...]
+
+
+def scaled(value: float, steps: Steps, count: int = THREE) -> str:
     """The value in the largest of the units that it reaches."""
     for factor, unit in steps:
         if abs(value) >= factor * 0.9995:
@@ -55,25 +70,34 @@ def scaled(
     return f"{digits(value / steps[-1][0], count)}{steps[-1][1]}"
 
 
+THOUSANDS = 1e4
+"""I/Os per second from here on have a k."""
+IOPS: Steps = ((1e6, "M"), (1e3, "k"))
+RATES: Steps = ((1e9, " GB/s"), (1e6, " MB/s"))
+LATENCIES: Steps = ((1e9, " s"), (1e6, " ms"), (1e3, " µs"), (1.0, " ns"))
+BYTES: Steps = ((1e12, " TB"), (1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B"))
+KIB, MIB = 1 << 10, 1 << 20
+SIZES: Steps = ((1 << 40, " TiB"), (1 << 30, " GiB"), (MIB, " MiB"), (KIB, " KiB"))
+SIZES += ((1.0, " B"),)
+MOST_SIZE = 1e9
+"""More bytes are an amount, and not the size of a block."""
+
+
 def iops_text(iops: float, count: int = THREE) -> str:
-    """I/Os per second: 950, 12.3k, 1.20M."""
-    return scaled(iops, ((1e6, "M"), (1e3, "k"), (1.0, "")), count)
+    """I/Os per second: 950, 3,460, 12.3k, 1.20M."""
+    if abs(iops) < THOUSANDS * 0.9995:
+        return digits(iops, count)
+    return scaled(iops, IOPS, count)
 
 
 def bandwidth_text(bytes_per_s: float, count: int = THREE) -> str:
-    """MB/s, decimal, as data sheets have it."""
-    return digits(bytes_per_s / 1e6, count)
-
-
-LATENCIES = ((1e9, " s"), (1e6, " ms"), (1e3, " µs"), (1.0, " ns"))
+    """673 MB/s, 2.41 GB/s: decimal, as data sheets have it."""
+    return scaled(bytes_per_s, RATES, count)
 
 
 def latency_text(latency_ns: float | None, count: int = THREE) -> str:
     """ns, µs, ms or s."""
     return "–" if latency_ns is None else scaled(latency_ns, LATENCIES, count)
-
-
-BYTES = ((1e12, " TB"), (1e9, " GB"), (1e6, " MB"), (1e3, " kB"), (1.0, " B"))
 
 
 def bytes_text(count: float) -> str:
@@ -83,11 +107,9 @@ def bytes_text(count: float) -> str:
 
 def time_text(seconds: float) -> str:
     """A duration: 0.25 s, 45 s, 3 min 20 s, 7 h 05 min, 3 d 4 h."""
-    if seconds < 10:
-        return f"{digits(round(seconds, 3))} s"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
+    if seconds < 59.95:
+        return f"{without_zeros(digits(seconds))} s"
+    whole = floor(seconds + 0.5)
     if whole < 3600:
         return _pair(whole, 60, "min", "s")
     if whole < 86400:
@@ -115,31 +137,69 @@ def percent_text(percent: float) -> str:
     return f"{digits(percent, 2)} %"
 
 
-PER = "1/s per "
-"""How the units of IOPS for something begin."""
+def share_text(percent: float, limit: float) -> str:
+    """`3.12 % (limit 20 %)`, with the digits that tell the two apart."""
+    return f"{told_apart(percent, limit, '%')} (limit {limit:g} %)"
+
+
+MOST_EXACT_PERCENT = 2.0
+
+
+def spread_text(percent: float | None) -> str:
+    """` ± 2.1 %`; nothing where it is too small to change a decision."""
+    is_seen = percent is not None and percent > MOST_EXACT_PERCENT
+    return f" ± {percent_text(percent)}" if is_seen and percent else ""
+
+
+IOPS_UNIT = "1/s"
+"""How the units of IOPS begin, and of IOPS for something: names tell them."""
 
 
 def metric_text(value: float | None, unit: str, count: int = THREE) -> str:
     """A metric's value in its unit, with so many digits."""
     if value is None:
         return "–"
-    if unit == "ns":
-        return latency_text(value, count)
-    if unit == "B/s":
-        return f"{bandwidth_text(value, count)} MB/s"
-    if unit == "B/s per W":
-        return f"{bandwidth_text(value, count)} MB/s per W"
-    if unit == "B" and value >= 1e6:
-        if value % MIB == 0:  # a block size, which is exact
-            return f"{value / MIB:g} MiB"
-        return scaled(value, BYTES, count)
-    if unit == "1/s":
+    if unit in TEXTS:
+        return TEXTS[unit](value, count)
+    if unit.startswith(IOPS_UNIT):
         return iops_text(value, count)
-    if unit.startswith(PER):
-        return f"{digits(value, count)} IOPS per {unit.removeprefix(PER)}"
-    if not unit and value.is_integer():  # a queue depth, a count
-        return f"{value:.0f}"
+    if not unit and float(value).is_integer():  # a queue depth, a count
+        return f"{value:,.0f}"
     return f"{digits(value, count)} {unit}".strip()
+
+
+def _size_or_amount(value: float, count: int) -> str:
+    step = MIB if value >= 1e6 else KIB
+    if 0 < value < MOST_SIZE and value % step == 0:
+        return without_zeros(scaled(value, SIZES))
+    return scaled(value, BYTES, count)
+
+
+def _nines(value: float) -> str:
+    """The percentile that has so many nines, as an axis counts them."""
+    return f"{100 - 10 ** (2 - value):.{max(0, floor(value + 0.5) - 2)}f} %"
+
+
+TEXTS: dict[str, Callable[[float, int], str]] = {
+    "ns": latency_text,
+    "B/s": bandwidth_text,
+    "B/s per W": lambda value, count: f"{bandwidth_text(value, count)} per W",
+    "B": _size_or_amount,
+    "size": lambda value, count: without_zeros(scaled(value, SIZES, count)),
+    "s": lambda value, count: time_text(value),
+    "percentile": lambda value, count: f"{without_zeros(digits(value, 6))} %",
+    "nines": lambda value, count: _nines(value),
+}
+
+BARE = ("ns", "s", "B/s", "1/s", "B")
+"""Units whose zero says nothing: `0`, not `0 ns`."""
+
+
+def tick_text(value: float, unit: str) -> str:
+    """A value as it is written beside an axis."""
+    if not value and unit in BARE:
+        return "0"
+    return without_zeros(metric_text(value, unit, OF_TICKS))
 
 
 def told_apart(value: float | None, other: float | None, unit: str) -> str:
@@ -147,6 +207,7 @@ def told_apart(value: float | None, other: float | None, unit: str) -> str:
     if value is None or other is None or value == other:
         return metric_text(value, unit)
     for count in range(THREE, MOST_DIGITS):
-        if f"{value:.{count - 1}e}" != f"{other:.{count - 1}e}":
-            return metric_text(value, unit, count)
+        text = metric_text(value, unit, count)
+        if text != metric_text(other, unit, count):
+            return text
     return metric_text(value, unit, MOST_DIGITS)

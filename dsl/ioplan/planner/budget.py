@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ioplan.core.error_kinds import CommandFault, ExplainedError
 from ioplan.core.statistics.student_t import quantile
 from ioplan.core.text import counted
-from ioplan.core.units import time_text
+from ioplan.core.units import percent_text, time_text
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import CheckedPlan, Test
 from ioplan.planner.estimate import (
@@ -156,7 +156,7 @@ class Share(Struct, frozen=True):
             shown = time_text(self.factor * self.run_s)
             parts.append(f"{shown} of {time_text(self.run_s)} a run")
         if self.run_s:
-            parts.append(f"IOPS known within {self._known_percent():.2g} %")
+            parts.append(f"IOPS known within {percent_text(self._known_percent())}")
         return ", ".join(parts)
 
     def _known_percent(self) -> float:

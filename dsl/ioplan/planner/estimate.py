@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ioplan.core.memo import ByIdentity
 from ioplan.core.model import Model
+from ioplan.core.units import bandwidth_text, iops_text, latency_text
 from ioplan.job import SECOND_NS
 from ioplan.language.plan import PrepareStep, PurgeStep, RestStep, Rounds, SteadyRule
 from ioplan.planner.seek.search import Probe, most_probes
@@ -142,8 +143,8 @@ class Assumptions(Model):
 
     def __str__(self) -> str:
         return (
-            f"{self.bandwidth_bytes_per_s / 1e9:g} GB/s, {self.iops:_g} IOPS, "
-            f"{self.latency_s * 1e6:g} us"
+            f"{bandwidth_text(self.bandwidth_bytes_per_s)}, "
+            f"{iops_text(self.iops)} IOPS, {latency_text(self.latency_s * 1e9)}"
         )
 
 

@@ -81,7 +81,7 @@ MOST_QD, MOST_THREADS, MOST_TARGETS = 16_384, 4096, 256
 def _gaps_of_size(job: Job) -> list[Gap]:
     """What the engine has no room for."""
     found = [
-        Gap(stream=one.name, field="qd", reason=f"at most {MOST_QD:_} per thread")
+        Gap(stream=one.name, field="qd", reason=f"at most {MOST_QD:,} per thread")
         for one in job.streams
         if one.qd > MOST_QD
     ]
@@ -91,7 +91,7 @@ def _gaps_of_size(job: Job) -> list[Gap]:
         if len(one.target_numbers) > MOST_TARGETS
     ]
     if job.threads > MOST_THREADS:
-        reason = f"{job.threads:_} threads in all are more than {MOST_THREADS:_}"
+        reason = f"{job.threads:,} threads in all are more than {MOST_THREADS:,}"
         first = job.streams[0].name
         found.append(Gap(stream=first, field="threads", reason=reason))
     return found

@@ -162,7 +162,7 @@ def run_line(record: RunRecord) -> str:
     _, p99, *_ = sentences.latencies(result)
     text = (
         f"{name:<{NAME}} {iops_text(result.iops):>6} IOPS"
-        f" {bandwidth_text(result.bandwidth_bytes_per_s):>6} MB/s  p99 {p99:>7}"
+        f" {bandwidth_text(result.bandwidth_bytes_per_s):>9}  p99 {p99:>7}"
     )
     probe = sentences.probe_words(record)
     return f"{text}  {probe}" if probe else text

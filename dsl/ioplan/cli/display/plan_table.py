@@ -145,7 +145,7 @@ def _is_timed(step: SingleStep) -> bool:
 
 def _below(console: Console, test: Test, hidden: int, writes: bool) -> None:
     if hidden:
-        console.print(f"… and {hidden:_} more (--all shows them)\n", style="dim")
+        console.print(f"… and {hidden:,} more (--all shows them)\n", style="dim")
     if test.rounds:
         console.print(f"{test.rounds.text}\n", style="dim")
     if test.seek:

@@ -287,7 +287,7 @@ def _tests(
         planned += planned_runs(made) if made else 0
         if planned > MOST_PLANNED:
             scope.findings.error(
-                f"with this test the plan is too large: more than {MOST_RUNS:_} runs, "
+                f"with this test the plan is too large: more than {MOST_RUNS:,} runs, "
                 "or what takes as long to plan",
                 node.title.span,
                 "vary less, or make several plans of it",

@@ -231,9 +231,9 @@ def check_size(steps: list[StepTemplate], sweep: Sweep, title: Span) -> None:
     cells = sweep.matrix.size
     runs = cells * sum(_most_runs(step, sweep.scope) for step in steps)
     if runs > MOST_RUNS or cells > MOST_CELLS:
-        shown = f"{runs:_}" if runs < 10**15 else "far too many"
+        shown = f"{runs:,}" if runs < 10**15 else "far too many"
         sweep.findings.error(
-            f"the test has {shown} runs, more than {MOST_RUNS:_}",
+            f"the test has {shown} runs, more than {MOST_RUNS:,}",
             title,
             "vary less, or repeat less",
         )

@@ -70,8 +70,8 @@ def check_support(
         if possible < needed:
             place = f" where {cell_text(cell)}" if cell else ""
             sweep.findings.error(
-                f"{metric.name} needs {needed:_} I/Os{time}, and the run can have "
-                f"{int(possible):_} at most{place}",
+                f"{metric.name} needs {needed:,} I/Os{time}, and the run can have "
+                f"{int(possible):,} at most{place}",
                 where,
                 f"{way}, or expect a lower percentile",
             )

@@ -222,7 +222,7 @@ def text(found: Comparison, everything: bool) -> Iterator[RenderableType]:
             yield Rule(line(title, style="bold"), align="left", characters="─")
             yield _table(kept, drives)
             if left := len(shown) - len(kept):
-                yield line(f"{left:_} more rows: add --all, or --format json", "dim")
+                yield line(f"{left:,} more rows: add --all, or --format json", "dim")
     yield line(summary_text(found), style="bold")
     for note in notes(found):
         yield line(note)

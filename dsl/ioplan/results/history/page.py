@@ -155,7 +155,7 @@ def picture(series: Series) -> ChartSpec:
     ]
     notes = [BAND, f"band {band_text(series)}", *filter(None, [series.why])]
     if first:
-        notes.append(f"the newest {MOST_POINTS:_} of {len(series.points):_} sessions")
+        notes.append(f"the newest {MOST_POINTS:,} of {len(series.points):,} sessions")
     return ChartSpec(
         kind="history",
         title=f"{series.name}: {title}",

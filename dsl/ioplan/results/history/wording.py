@@ -75,7 +75,7 @@ def budget_text(found: History) -> str:
     """How often a change is confirmed where there is none."""
     years = 1 / (found.watched * budget(found.watched))
     period = "a year" if years <= 1 else f"in {years:.0f} years"
-    text = f"at most one false alarm {period} over {found.watched:_} series"
+    text = f"at most one false alarm {period} over {found.watched:,} series"
     judged = [one for one in found.series if not one.why]
     others = [one for one in judged if not one.is_accounted_for]
     if not others:

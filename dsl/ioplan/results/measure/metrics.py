@@ -420,7 +420,7 @@ def percentile(metric: Metric, scope: Scope) -> Figure:
 
 def _few_ios(percent: float, ios: int) -> Figure:
     needed = round(BEYOND / (1 - percent / 100))
-    return Figure(None, f"needs {needed:_} I/Os, had {ios:_}")
+    return Figure(None, f"needs {needed:,} I/Os, had {ios:,}")
 
 
 def _clamped_ns(metric: Metric, histogram: Histogram, scope: Scope) -> float:

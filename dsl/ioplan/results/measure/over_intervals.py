@@ -51,7 +51,7 @@ def _too_few(plain: Metric, seconds: Sequence[Run], value: Value) -> str:
     most = max((value(rate, second) or 0.0) * _length_s(second) for second in seconds)
     if round(most) >= needed:
         return ""
-    return f"needs {needed:_} I/Os in a second, had {round(most):_} at most"
+    return f"needs {needed:,} I/Os in a second, had {round(most):,} at most"
 
 
 def share_beyond(

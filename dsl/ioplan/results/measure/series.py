@@ -170,4 +170,4 @@ def changed_within(series: Sequence[Interval]) -> str:
     first, last = fmean(parts[0]), fmean(parts[-1])
     if abs(fmean(rates) - last) <= MOST_OFF * last:
         return ""
-    return f"{bandwidth_text(first)} MB/s, then {bandwidth_text(last)} MB/s"
+    return f"{bandwidth_text(first)}, then {bandwidth_text(last)}"

@@ -15,7 +15,7 @@ from statistics import fmean, pstdev
 from typing import Literal
 
 from ioplan.core.statistics.student_t import quantile
-from ioplan.core.units import digits
+from ioplan.core.units import digits, percent_text, share_text
 from ioplan.drive_needs import Standing, but_lacking
 from ioplan.job import Progress, Wear
 from ioplan.language.metric import Metric
@@ -63,9 +63,9 @@ def assess(rule: SteadyRule, figures: Sequence[Figure]) -> Steady:
     why = next((one.why for one in last if one.value is None), "")
     missing = []
     if range_percent > rule.range_percent + TOLERANCE:
-        missing.append(f"range {range_percent:.1f} % > {rule.range_percent:g} %")
+        missing.append(f"range {share_text(range_percent, rule.range_percent)}")
     if slope_percent > rule.slope_percent + TOLERANCE:
-        missing.append(f"slope {slope_percent:.1f} % > {rule.slope_percent:g} %")
+        missing.append(f"slope {share_text(slope_percent, rule.slope_percent)}")
     if not why and len(values) < rule.window:
         why = f"{len(values)} of {rule.window} values so far"
     elif not why:
@@ -90,7 +90,7 @@ def borne(steady: Steady, state: Standing | DriveState) -> Steady:
     """The assessment, steady only where the drive's state can bear it."""
     change = {"evidence": state.evidence, "settled": steady.reached}
     if steady.reached and state.lacks:
-        within = f"{max(steady.range_percent, 0.1):.1f} %"
+        within = percent_text(max(steady.range_percent, 0.1))
         settled = f"settled within {within} over {len(steady.values)} values"
         change |= {"reached": False, "why": settled + but_lacking(state.lacks)}
     elif steady.reached:
@@ -290,7 +290,7 @@ def decide(within: Within, figures: Sequence[Figure]) -> Decided:
     else:
         half = _half_width(values, mean, len(figures)) / mean * 100
         if not why and half + drift > within.percent:
-            why = f"known within {half + drift:.1f} %, not {within.percent:g} %"
+            why = f"known within {share_text(half + drift, within.percent)}"
     return Decided(
         metric=str(within.metric),
         unit=within.metric.unit,

@@ -37,7 +37,7 @@ def _text(first: RunRecord, second: RunRecord | None, reader: Reader) -> str:
     if sustained.value is None or of_bytes.value is None:
         return f"no limit was found: {sustained.why or of_bytes.why}"
     limit = f"sustains {iops_text(sustained.value)} IOPS"
-    limit += f" ({bandwidth_text(of_bytes.value)} MB/s)"
+    limit += f" ({bandwidth_text(of_bytes.value)})"
     if not burst.value:
         return f"{limit}, with no burst before that"
     size = f"{digits(burst.value)} I/Os ({bytes_text(round(burst_bytes.value or 0))})"

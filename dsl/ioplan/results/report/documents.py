@@ -5,13 +5,11 @@ Values stand in the base units of the records: ns, B/s, 1/s, percent.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 
-from ioplan.results.measure.histogram import DIGITS
 from ioplan.results.report.blocks import Bars, Text
 from ioplan.results.report.conformance.conformance import Conformance
 from ioplan.results.report.curve import Curve
@@ -78,10 +76,6 @@ Value = str | float | int | None
 Scale = Literal["linear", "log", "names", "nines"]
 
 
-OF_BUCKETS = re.compile(r"\bp\d|^(latency|up to)$")
-"""Titles of latencies that come from a histogram: percentiles, and edges of buckets."""
-
-
 class Column(Struct, frozen=True):
     """One column of a frame.
 
@@ -94,11 +88,6 @@ class Column(Struct, frozen=True):
     title: str
     unit: str = "text"
     order: tuple[str, ...] = ()
-
-    @property
-    def digits(self) -> int:
-        """As many as its figures have; 0 of those that are exact."""
-        return DIGITS if self.unit == "ns" and OF_BUCKETS.search(self.title) else 0
 
 
 STATUS = Column("status", "status")

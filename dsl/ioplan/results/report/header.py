@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ioplan.core.units import bytes_text, metric_text, time_text
+from ioplan.core.units import bytes_text, metric_text, share_text, time_text
 from ioplan.language.checker.clause_values import region_text
 from ioplan.language.metric import parse_metric
 from ioplan.language.quantity import size_text
@@ -129,8 +129,11 @@ def _pts(
     unit = parse_metric(steady.metric).unit
     yield "Window values", ", ".join(metric_text(v, unit) for v in steady.values)
     yield "Window mean", metric_text(steady.mean, unit)
-    yield "Range", _limit(steady.range_percent, steady.range_limit_percent)
-    yield "Slope over window", _limit(steady.slope_percent, steady.slope_limit_percent)
+    yield "Range", share_text(steady.range_percent, steady.range_limit_percent)
+    yield (
+        "Slope over window",
+        share_text(steady.slope_percent, steady.slope_limit_percent),
+    )
     reached = "reached" if steady.is_borne else f"not reached: {steady.claim}"
     yield "Steady state", reached
     if steady.evidence:
@@ -163,7 +166,3 @@ def _prepared(record: RunRecord) -> str:
 
 def _cell(record: RunRecord) -> str:
     return " ".join(f"{n}={v}" for n, v in record.asked.cell.items()) or "all runs"
-
-
-def _limit(percent: float, limit: float) -> str:
-    return f"{percent:.2f} % of at most {limit:g} %"

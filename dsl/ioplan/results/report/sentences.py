@@ -11,6 +11,7 @@ from ioplan.core.units import (
     digits,
     latency_text,
     metric_text,
+    share_text,
     time_text,
 )
 from ioplan.language.quantity import size_text
@@ -22,7 +23,7 @@ from ioplan.results.measure.metrics import (
     figure,
     verified_of_read_bytes,
 )
-from ioplan.results.measure.steady_state import TOLERANCE, WAF
+from ioplan.results.measure.steady_state import WAF
 from ioplan.workload import Stream
 
 # A probe of a seek, and what was found, each in a few words.
@@ -113,7 +114,7 @@ def prepare_line(run: RunRecord) -> str:
         f"{state}: {access_text(stream)} {size_text(size)} writes, "
         f"{bytes_text(run.total.bytes)} "
         f"in {time_text(run.run_s)}, "
-        f"{bandwidth_text(run.total.bandwidth_bytes_per_s)} MB/s"
+        f"{bandwidth_text(run.total.bandwidth_bytes_per_s)}"
     )
     waf = figure(WAF, [Sample(run, NO_DETAIL)]).value
     if waf is not None:
@@ -146,8 +147,8 @@ def steady_line(steady: Steady) -> str:
     last = f"{steady.metric} {metric_text(value, steady.unit)}"
     if len(steady.values) < steady.window or not has_all_values(steady):
         return f"{last}; {steady.why}"
-    spread = _beside(steady.range_percent, steady.range_limit_percent)
-    slope = _beside(steady.slope_percent, steady.slope_limit_percent)
+    spread = share_text(steady.range_percent, steady.range_limit_percent)
+    slope = share_text(steady.slope_percent, steady.slope_limit_percent)
     how = "settled" if steady.settled and not steady.reached else steady.claim
     how = how if steady.meets_rule else "not steady"
     return f"{last}, range {spread}, slope {slope}: {how}"
@@ -164,11 +165,6 @@ def has_all_values(steady: Steady) -> bool:
     return all(steady.values)
 
 
-def _beside(percent: float, limit_percent: float) -> str:
-    sign = "<=" if percent <= limit_percent + TOLERANCE else ">"
-    return f"{percent:.1f} {sign} {limit_percent:g} %"
-
-
 def steady_window_line(steady: Steady, unit: str) -> str:
     """The mean of the window, and its range and slope beside their limits."""
     state = claim_with_evidence(steady)
@@ -177,10 +173,8 @@ def steady_window_line(steady: Steady, unit: str) -> str:
     return (
         f"{state}; window of {steady.window}: mean "
         f"{metric_text(steady.mean, unit)}, "
-        f"range {steady.range_percent:.1f} % of at most "
-        f"{steady.range_limit_percent:g} %, "
-        f"slope {steady.slope_percent:.1f} % of at most "
-        f"{steady.slope_limit_percent:g} %"
+        f"range {share_text(steady.range_percent, steady.range_limit_percent)}, "
+        f"slope {share_text(steady.slope_percent, steady.slope_limit_percent)}"
     )
 
 

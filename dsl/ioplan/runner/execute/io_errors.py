@@ -8,6 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from ioplan.core.error_kinds import Cause
+from ioplan.core.units import latency_text, told_apart
 from ioplan.job import Failure, Job, Progress
 from ioplan.job_stream import JobStream
 
@@ -131,7 +132,8 @@ def _refusal(
     share = stream.errors_allowed_percent
     if share is None or counted * 100 <= share * ios:
         return None
-    return f"; {stream.name} may have {share:g} % and has {counted * 100 / ios:.3g} %"
+    failed = told_apart(counted * 100 / ios, share, "%")
+    return f"; {stream.name} may have {share:g} % and has {failed}"
 
 
 def by_errno(measurement: Measurement) -> str:
@@ -140,7 +142,7 @@ def by_errno(measurement: Measurement) -> str:
     if not isinstance(found, dict):
         return ""
     return ", ".join(
-        f"{stream}: {figures['ios']} {name}, at most {figures['max_ns'] / 1e6:.3g} ms"
+        f"{stream}: {figures['ios']} {name}, at most {latency_text(figures['max_ns'])}"
         for stream, errors in found.items()
         for name, figures in errors.items()
     )

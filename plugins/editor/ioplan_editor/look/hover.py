@@ -187,7 +187,7 @@ def _in_base_units(value: Quantity) -> str:
     unit = BASE_UNITS.get(value.kind, "")
     if value.kind == "mix":
         return f": {value.value:g} % reads, {100 - value.value:g} % writes"
-    return f" = {value.value:_} {unit}" if unit else ""
+    return f" = {value.value:,} {unit}" if unit else ""
 
 
 def _clause(nodes: list[tree.Node], document: Document, offset: int) -> Hover | None:

@@ -14,6 +14,7 @@ from ioplan.cli.errors import UsageError
 from ioplan.cli.exit_codes import HELD
 from ioplan.core.text import counted
 from ioplan.core.units import (
+    bandwidth_text,
     bars,
     bytes_text,
     digits,
@@ -127,7 +128,7 @@ def _lines(name: str, found: TraceSummary) -> Iterator[str]:
         # the last I/O ends the time, and is not within it
         within = (found.ios - 1) / found.ios
         mean = f"{iops_text(within * found.ios / span_s)} IOPS"
-        rate = f"{digits(within * found.moved_bytes / span_s / 1e6)} MB/s"
+        rate = bandwidth_text(within * found.moved_bytes / span_s)
         peak = f"; highest second {iops_text(found.peak_iops)} IOPS" * (span_s >= 1)
         yield f"rate        {mean}, {rate}{peak}"
         yield f"            |{bars(found.rates)}|"

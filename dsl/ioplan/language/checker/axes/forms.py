@@ -71,7 +71,7 @@ def _check_ends(ends: list[Quantity]) -> None:
 def _numbers(first: float, last: float, step: float) -> list[int | float]:
     """First to last, by addition of `step` or, where it is 0, by doubling."""
     if step and (last - first) / step > MOST_VALUES:
-        raise QuantityError(f"the range has more than {MOST_VALUES:_} values")
+        raise QuantityError(f"the range has more than {MOST_VALUES:,} values")
     numbers: list[int | float] = []
     number: int | float = first
     while number <= last * (1 + 1e-12):

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from ioplan.core.units import PER, bytes_text, metric_text, percent_text, time_text
+from ioplan.core.units import (
+    bytes_text,
+    metric_text,
+    percent_text,
+    spread_text,
+    time_text,
+)
 from ioplan.results.measure.over_time import Burst
 from ioplan.results.report.headlines.doubts import SIMULATED
 
@@ -104,19 +110,17 @@ class Headline(Struct, frozen=True):
         """`451k`, `98.2 µs`: three digits, with a unit unless it is IOPS."""
         if self.value is None:
             return "–"
-        value = metric_text(self.value, self.unit)
-        if self.unit.startswith(PER):  # as of IOPS, its name says the unit
-            value = value.partition(" ")[0]
-        return f"{self.bound} {value}".strip()
+        return f"{self.bound} {metric_text(self.value, self.unit)}".strip()
 
     @property
     def figure(self) -> str:
-        """`451k ± 2.1 %`: the value with its spread over time."""
+        """`451k ± 2.1 %`: the value with its spread over time, where that is large."""
         if self.value is None or self.spread_percent is None:
             return self.value_text
-        sign = "± " if self.spread == "±" else f"({self.spread} "
-        end = "" if self.spread == "±" else ")"
-        return f"{self.value_text} {sign}{percent_text(self.spread_percent)}{end}"
+        if self.spread == "±":
+            return self.value_text + spread_text(self.spread_percent)
+        spread = percent_text(self.spread_percent)
+        return f"{self.value_text} ({self.spread} {spread})"
 
     @property
     def caption(self) -> str:
@@ -134,7 +138,7 @@ class Headline(Struct, frozen=True):
 
     @property
     def before(self) -> str:
-        """`2407 MB/s for the first 40.0 GB`, of reads `for the first 11 s`, after a
+        """`2.41 GB/s for the first 40.0 GB`, of reads `for the first 11 s`, after a
         pause `…, regained in 30 s without I/O: 636 MB/s`; empty of an even rate."""
         if self.burst is None:
             return ""

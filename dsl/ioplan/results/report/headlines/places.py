@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ioplan.core.units import iops_text, metric_text
+from ioplan.core.units import bandwidth_text, iops_text
 from ioplan.language.quantity import size_text
 from ioplan.records.record import RunRecord
 from ioplan.results.report.charts.axis import axis_title
@@ -163,7 +163,7 @@ def _rate_text(rate: Rate) -> str:
     """`10.0k IOPS`, `5.00k to 20.0k IOPS`: a queue depth only caps what waits."""
     ends = dict.fromkeys((min(rate.all_per_s), max(rate.all_per_s)))
     if rate.iops is None:
-        return " to ".join(metric_text(end, "B/s") for end in ends)
+        return " to ".join(bandwidth_text(end) for end in ends)
     return " to ".join(map(iops_text, ends)) + " IOPS"
 
 

@@ -131,7 +131,6 @@ def _column(column: Column) -> dict[str, Any]:
         "title": column.title,
         "unit": column.unit,
         "order": list(column.order),
-        **({"digits": column.digits} if column.digits else {}),
     }
 
 

@@ -67,8 +67,7 @@ def _largest(picture: ChartSpec) -> float:
 
 
 def _times(end_s: float) -> Spec:
-    label = "tick(datum.value, 'duration')"
-    return {"values": time_ticks(end_s), "labelExpr": label}
+    return {"values": time_ticks(end_s)}
 
 
 def y_choices(picture: ChartSpec) -> dict[str, Spec]:

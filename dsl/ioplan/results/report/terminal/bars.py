@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from math import ceil, floor, log10
 from typing import NamedTuple
 
@@ -11,8 +10,7 @@ from msgspec import Struct
 from rich.text import Text
 
 from ioplan.core.text import printable
-from ioplan.core.units import bytes_text, digits, metric_text, time_text
-from ioplan.language.quantity import size_text
+from ioplan.core.units import metric_text, tick_text
 from ioplan.results.report.charts.axis import LONG_S, time_ticks
 from ioplan.results.report.documents import FAILED, ChartSpec, Column, Scale
 from ioplan.results.report.terminal.parts import Curve, Part, curves
@@ -26,13 +24,7 @@ ABOUT = 5
 MOST_STEPS = 6
 MEASURED = ("", "text", "size", "%")
 """Units of axes that were set, not measured."""
-MINUTE_S = 60
 NINES = (0.0, 0.30103, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0)
-
-ZERO = ("ns", "s", "B/s", "1/s", "B")
-"""Units whose zero says nothing: `0`, not `0 ns`."""
-ZEROS = re.compile(r"(?<=\.\d)0+(?=\D|$)|\.0+(?=\D|$)")
-"""A tick is a round figure: `50 µs`, not `50.0 µs`."""
 
 Tick = tuple[float, str]
 
@@ -57,9 +49,7 @@ class Axis(Struct, frozen=True):
         """A value as it is written beside the axis."""
         if self.column.order:
             return printable(self.column.order[round(value)])
-        if not value and self.column.unit in ZERO:
-            return "0"
-        return re.sub(ZEROS, "", value_text(value, self.column.unit))
+        return tick_text(value, self.column.unit)
 
 
 def axis(column: Column, scale: Scale, values: Sequence[float], zero: bool) -> Axis:
@@ -82,26 +72,6 @@ def _widened(one: Axis) -> Axis:
     low, high = floor(one.low / step + 1e-9), ceil(one.high / step - 1e-9)
     wide = Axis(low * step, high * step, one.log, one.column)
     return wide if _step(wide) == step else _widened(wide)
-
-
-def value_text(value: float, unit: str) -> str:
-    """A value in its unit, short."""
-    if unit == "nines":
-        return f"{100 - 10 ** (2 - value):.{max(0, round(value) - 2)}f}%"
-    if unit in TEXTS:
-        return TEXTS[unit](value)
-    return metric_text(value, unit)
-
-
-TEXTS: dict[str, Callable[[float], str]] = {
-    "size": lambda value: size_text(round(value)),
-    "B": bytes_text,
-    "s": lambda value: time_text(value) if value >= MINUTE_S else f"{value:.6g} s",
-    "percentile": lambda value: f"{value:.6g}%",
-    "%": lambda value: f"{digits(value)}%",
-    "": lambda value: f"{value:.6g}",
-    "duration": time_text,
-}
 
 
 def y_ticks(one: Axis) -> list[Tick]:
@@ -186,7 +156,7 @@ def bars(picture: ChartSpec, part: Part, width: int) -> Text:
     found = list(_bars(picture, curves(picture, part)))
     unit = picture.frame.column(picture.y).unit
     values = [bar.value for bar in found if bar.value is not None]
-    texts = [FAILED if b.value is None else value_text(b.value, unit) for b in found]
+    texts = [FAILED if b.value is None else metric_text(b.value, unit) for b in found]
     first = max(len(bar.place) for bar in found)
     second = max(len(bar.name) for bar in found)
     room = width - first - second - max(map(len, texts)) - 5

@@ -128,7 +128,7 @@ def _cell(row: Row | None, column: Column, colors: Colors | None) -> Text:
     if not isinstance(value, (int, float)):
         return Text(f" {FAILED if row.get(STATUS.key, 'ok') != 'ok' else '–'} ")
     style = colors.of(value) if colors else ""
-    return Text(f" {figure_text(value, column)} ", style=style)
+    return Text(f" {metric_text(value, column.unit)} ", style=style)
 
 
 def _listed(picture: ChartSpec, part: Part) -> Grid:
@@ -143,19 +143,8 @@ def _listed(picture: ChartSpec, part: Part) -> Grid:
             [*found, Text(f" {status_text(row[STATUS.key])} ")]
             for found, row in zip(cells, part.rows, strict=True)
         ]
-    across = [heading(column) for column in columns]
+    across = [column.title for column in columns]
     return Grid(tuple(column.title for column in names), across, down, cells)
-
-
-def heading(column: Column) -> str:
-    """The title of a column, with what its figures are in where they do not say it."""
-    return f"{column.title}, MB/s" if column.unit == "B/s" else column.title
-
-
-def figure_text(value: Value, column: Column) -> str:
-    """A figure of a table; MB/s stands in its heading."""
-    assert not isinstance(value, str)
-    return metric_text(value, column.unit).removesuffix(" MB/s")
 
 
 def status_text(status: Value) -> str:

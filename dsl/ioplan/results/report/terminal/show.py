@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from ioplan.core.text import counted, line, printable
+from ioplan.core.units import metric_text
 from ioplan.language.plan import CheckedPlan
 from ioplan.planner.places import NOT_MEASURED
 from ioplan.records.current import current_records
@@ -33,10 +34,8 @@ from ioplan.results.report.terminal.density import density, sparkline
 from ioplan.results.report.terminal.heatmap import (
     Colors,
     colors_of,
-    figure_text,
     grid_tables,
     grids_of,
-    heading,
 )
 from ioplan.results.report.terminal.parts import MOST_PARTS, Part, parts, phase_strips
 from ioplan.results.report.terminal.plot import plots
@@ -69,7 +68,7 @@ def strips(picture: ChartSpec, part: Part, width: int, colored: bool) -> Text:
         line = Text(set_cell_size(printable(name), label) + " ")
         for time in times:
             line.append_text(_sign(values.get(time), wide, colors, colored))
-        most = figure_text(max(values.values()), y) if values else "–"
+        most = metric_text(max(values.values()), y.unit) if values else "–"
         lines.append(line.append(most.rjust(FIGURE)))
     across = wide * len(times)
     last = times[-1] if len(times) > 1 else ""
@@ -89,7 +88,7 @@ def _sign(value: float | None, wide: int, colors: Colors, colored: bool) -> Text
 def drawn(picture: ChartSpec, console: Console) -> Iterator[RenderableType]:
     """A picture: its title, its parts, its notes."""
     yield Text()
-    yield line(_title(picture), style="bold")
+    yield line(picture.title, style="bold")
     found = parts(picture)
     if not found:
         yield line("nothing to draw", style="dim")
@@ -105,14 +104,6 @@ def drawn(picture: ChartSpec, console: Console) -> Iterator[RenderableType]:
         yield line(f"phases: {', '.join(names)}", style="dim")
     for note in picture.notes:
         yield line(note, style="dim")
-
-
-def _title(picture: ChartSpec) -> str:
-    """The title, with the unit that the figures of a grid leave out."""
-    if not picture.marks.is_grid or not picture.y:
-        return picture.title
-    column = picture.frame.column("y")
-    return picture.title + heading(column).removeprefix(column.title)
 
 
 def _drawn(

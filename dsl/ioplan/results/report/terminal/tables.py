@@ -24,7 +24,6 @@ from ioplan.results.report.documents import (
 )
 from ioplan.results.report.headlines.doubts import OF_TITLES
 from ioplan.results.report.sentences import has_all_values
-from ioplan.results.report.terminal.heatmap import figure_text
 
 MOST_CELLS = 64
 MOST_ROUNDS = 25
@@ -32,7 +31,7 @@ TIGHT = (0, 1, 0, 0)
 """Above, right, below, left: one blank between columns instead of three."""
 FIGURES = {
     "iops": "IOPS",
-    "bandwidth": "MB/s",
+    "bandwidth": "throughput",
     "mean": "mean",
     "p99": "p99",
     "p99.9": "p99.9",
@@ -108,13 +107,18 @@ def _run_table(
     return table
 
 
+def _figure_text(value: Value, unit: str) -> str:
+    assert not isinstance(value, str)
+    return metric_text(value, unit)
+
+
 def _figures(row: dict[str, Value], columns: Sequence[Column]) -> list[str]:
     """Figures, the first of them with the mark of what failed."""
     texts = [
         ""
         if column.key in SOUGHT and row[column.key] is None
         # a stream's row, or a cell without an end
-        else figure_text(row[column.key], column)
+        else _figure_text(row[column.key], column.unit)
         for column in columns
     ]
     status = row.get(STATUS.key, "ok")

@@ -1,7 +1,7 @@
 // The figures of a point, beside the pointer, and to those who use the keyboard.
 
 const hint = (chart, row) => chart.columns.filter(isListed)
-  .map((column) => [column.title, exact(row[column.key], column)]);
+  .map((column) => [column.title, short(row[column.key], column.unit)]);
 
 const MOST_LIT = 6000; // with more marks, drawing them at each move would lag behind
 const box = document.createElement("div");

@@ -87,11 +87,11 @@ const extremes = (chart, rows) => {
     .filter((value) => typeof value === "number");
   if (!values.length) return "no figures";
   const column = chart.columns.find(({ key }) => key === (chart.kind === "heatmap" ? "y" : chart.axes.y));
-  const ends = [Math.min, Math.max].map((pick) => exact(values.reduce((a, b) => pick(a, b)), column));
+  const ends = [Math.min, Math.max].map((pick) => short(values.reduce((a, b) => pick(a, b)), column.unit));
   return ends[0] === ends[1] ? ends[0] : `${ends[0]} to ${ends[1]}`;
 };
 
-// `3 series. Drive 1: 8 points, 8,673 to 360,770 1/s; …`
+// `3 series. Drive 1: 8 points, 8,670 to 361k; …`
 const summary = (chart) => {
   const all = tracks(chart);
   const parts = all.slice(0, MOST_SUMMED).map(([name, rows]) => {

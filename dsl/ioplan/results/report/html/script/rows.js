@@ -8,9 +8,6 @@ const hidden = new Set(); // the labels of sessions that are not shown
 const unfold = ({ columns, data }) => {
   const cells = data.map((column) =>
     Array.isArray(column) ? column : column.at.map((place) => column.texts[place]));
-  columns.forEach((column, at) => {
-    if (column.unit !== "text") column.decimals = decimalsOf(column, cells[at]);
-  });
   const count = cells[0]?.length ?? 0;
   return Array.from({ length: count }, (_, i) => {
     const row = { i };

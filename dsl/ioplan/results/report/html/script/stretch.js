@@ -5,10 +5,10 @@ const BITS = 7;
 const BEYOND = 10; // so many I/Os must lie beyond a percentile
 const STRETCH_COLUMNS = [
   ["label", "", "text"], ["row", "I/Os", "text"], ["iops", "IOPS", "1/s"],
-  ["bandwidth", "throughput", "B/s"], ["mean", "mean", "ns"], ["p50", "p50", "ns", 3],
-  ["p99", "p99", "ns", 3], ["p99.9", "p99.9", "ns", 3], ["max", "max", "ns"],
+  ["bandwidth", "throughput", "B/s"], ["mean", "mean", "ns"], ["p50", "p50", "ns"],
+  ["p99", "p99", "ns"], ["p99.9", "p99.9", "ns"], ["max", "max", "ns"],
   ["errors", "errors", ""],
-].map(([key, title, unit, digits = 0]) => ({ key, title, unit, digits, order: [] }));
+].map(([key, title, unit]) => ({ key, title, unit, order: [] }));
 
 const counted = new Map(); // curves by the id of their test
 
@@ -94,15 +94,12 @@ const stretchTable = ({ rows, begin, end, intervals }) => {
   const several = new Set(rows.map(({ label }) => label)).size > 1;
   const columns = STRETCH_COLUMNS.filter(({ key }) =>
     (key !== "label" || several) && (key !== "errors" || rows.some(({ errors }) => errors)));
-  columns.forEach((column) => {
-    if (column.unit !== "text") column.decimals = decimalsOf(column, rows.map((row) => row[column.key]));
-  });
   const table = document.createElement("table");
-  const text = `${worded(begin, "s")} to ${worded(end, "s")}: `;
+  const text = `${short(begin, "s")} to ${short(end, "s")}: `;
   table.createCaption().textContent =
     `${text}${intervals} whole interval${intervals === 1 ? "" : "s"}`;
   table.createTHead().insertRow().append(
-    ...columns.map((column) => cell("th", column.title ? heading(column) : "", column.unit === "text")));
+    ...columns.map((column) => cell("th", column.title, column.unit === "text")));
   table.createTBody().append(...rows.map((row) => rowOf(columns, row, () => null)));
   return table;
 };

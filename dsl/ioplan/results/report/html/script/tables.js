@@ -18,8 +18,10 @@ const viewOfTable = (id) => {
   return tableViews.get(id);
 };
 
+const headOf = ({ title }) => title || "cell";
+
 const wordsOf = (column, row) => column.key === "status" && failed(row)
-  ? `${FAILED} ${row.status}` : lined(column, row[column.key]);
+  ? `${FAILED} ${row.status}` : short(row[column.key], column.unit);
 
 const rowOf = (columns, row) => {
   const line = document.createElement("tr");
@@ -75,7 +77,7 @@ const dataTable = (id, columns, rows) => {
   more.onclick = () => fill(Infinity);
   head.append(...shown.map((column, at) => {
     const made = cell("th", "", column.unit === "text");
-    const sort = button(heading(column), `Sort by ${heading(column)}`, () => {
+    const sort = button(headOf(column), `Sort by ${headOf(column)}`, () => {
       view.sort = sortOf(view, at);
       fill();
       remember();
@@ -108,11 +110,9 @@ const pivots = (chart) => {
 
 const pivot = (caption, across, down, value, rows) => {
   const table = document.createElement("table");
-  const measured = TABLE_UNITS[value.unit] && value.unit !== "1/s" ? heading(value) : "";
-  const above = [caption, down.order.some(Boolean) && measured].filter(Boolean).join(", ");
-  if (above) table.createCaption().textContent = above;
+  if (caption) table.createCaption().textContent = caption;
   const text = (row) => (failed(row) ? FAILED
-    : [round(value, row.y), row.judged ? FAILED : ""].filter(Boolean).join(" "));
+    : [short(row.y, value.unit), row.judged ? FAILED : ""].filter(Boolean).join(" "));
   const at = new Map(rows.map((row) => [`${row.row}\n${row.x}`, text(row)]));
   const head = table.createTHead().insertRow();
   head.append(cell("th", `${down.title} \\ ${across.title}`, true));
@@ -120,7 +120,7 @@ const pivot = (caption, across, down, value, rows) => {
   const body = table.createTBody();
   for (const name of [...down.order].reverse()) {
     const line = body.insertRow();
-    const first = cell("th", name || heading(value), true);
+    const first = cell("th", name || headOf(value), true);
     first.scope = "row";
     line.append(first);
     line.append(...across.order.map((x) => cell("td", at.get(`${name}\n${x}`) ?? "–")));
