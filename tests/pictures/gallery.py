@@ -76,6 +76,8 @@ class Picture(Struct, frozen=True):
     drives: tuple[str, ...]
     test: str = ""
     charts: tuple[str, ...] = ()
+    height: int = 0
+    """Of a report's head, in pixels."""
 
 
 TLC, A_DRIVES = ("datacentre",), ("datacentre", "client")
@@ -83,7 +85,8 @@ B, B_DRIVES = "reviews/p4800x", ("crosspoint", "datacentre")
 C, C_DRIVES = "reviews/m9100", ("client", "datacentre")
 A, PTS, BY_DEPTH = "reviews/p3700", "pts/pts_", "by queue depth"
 PICTURES = (
-    Picture("first_screen", "quick/datasheet", TLC),
+    Picture("first_screen", B, (*B_DRIVES, "client"), height=1100),
+    Picture("one_drive", "quick/datasheet", TLC, height=900),
     Picture(
         "a3_random_read", A, A_DRIVES, "A3 random read",
         (f"IOPS {BY_DEPTH}", f"Mean latency {BY_DEPTH}"),
@@ -183,11 +186,11 @@ def taken(chromium: Browser, picture: Picture, page: Path) -> bytes:
     """A picture of the charts, as PNG."""
     chromium.open(page, WIDTH)
     chromium.run(FORGET)
-    place = "header.top, main > .card"
+    top, bottom = 12, picture.height - 12
     if picture.test:
         place, lost = chromium.run(SHOWN, picture.test, picture.charts)
         assert not lost, (picture.name, lost)
-    top, bottom = chromium.run(BOX, place)
+        top, bottom = chromium.run(BOX, place)
     clip = {"x": 0, "y": top - 12, "width": WIDTH, "height": bottom - top + 24}
     shot = chromium.tell(
         "Page.captureScreenshot", clip={**clip, "scale": 1}, captureBeyondViewport=True
