@@ -59,7 +59,7 @@ def test_the_table_of_runs_is_the_same(shown: Shown) -> None:
             sought = [(row[k], columns[k]["unit"]) for k in SOUGHT if row.get(k)]
             places += [metric_text(*one) for one in sought]
             units = [(row[key], columns[key]["unit"]) for key in FIGURES]
-            texts = [metric_text(*one).removesuffix(" MB/s") for one in units]
+            texts = [metric_text(*one) for one in units]
             doubts = {*row.get("against", "").split(", ")} - KNOWN_DOUBTS
             texts[0] += " !" * bool(doubts)
             expected = " ".join((*places, *texts))

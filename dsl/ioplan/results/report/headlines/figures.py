@@ -51,8 +51,8 @@ SYNC_MEANINGS = {
 }
 
 
-class Value(Struct, frozen=True):
-    """The figure of a cell, or why there is none, and what it does over time."""
+class CellFigure(Struct, frozen=True):
+    """The figure of a cell, or why there is none, and how steady it is over time."""
 
     value: float | None
     why: str = ""
@@ -66,27 +66,27 @@ class Value(Struct, frozen=True):
     against: tuple[str, ...] = ()
 
 
-class Figures(Struct, frozen=True, dict=True):
+class TestFigures(Struct, frozen=True, dict=True):
     """The figures of the points of one test in one session.
 
-    Those that failed are told by why: a cell is told by what it differs in from them.
+    Points without a figure are among `points`, as a cell is named by the axes in which
+    it differs from all others.
     """
 
     points: Sequence[Point]
     reader: Reader
     doubts: Doubts
-    known: dict[tuple[Metric, int], Value] = {}
-    """By metric and point: several headlines look at the same."""
+    cells: dict[tuple[Metric, int], CellFigure] = {}
+    """By metric and point, as several headlines ask for the same figure."""
     limits: Mapping[str, Metric] = {}
-    """What the expectations of the plan are about, by their texts."""
+    """The metrics of the plan's expectations by the texts of these."""
 
     def metric(self, name: str, points: Sequence[Point]) -> Metric:
         """A metric of reads and writes; of trims where some points did nothing else."""
         return self.scoped(parse_metric(name), points)
 
     def scoped(self, metric: Metric, points: Sequence[Point]) -> Metric:
-        """A metric as it is named, of the step that the points are of; of trims where
-        some did nothing else."""
+        """The metric within the points, which are of one step already."""
         if metric.direction or metric.stream:
             return metric
         trims = only_trims(run for point in points for run in point.runs)
@@ -94,70 +94,75 @@ class Figures(Struct, frozen=True, dict=True):
 
     def durable(self, name: str, points: Sequence[Point]) -> Metric:
         """A latency of commits; of flushes where the backend measures only these."""
-        runs = [run for point in points for run in point.counted]
-        only_flush = any("flush" in one.directions for one in runs) and not any(
-            "commit" in one.directions for one in runs
-        )
-        return Metric(name=name, direction="flush" if only_flush else "commit")
+        directions = {
+            d for point in points for run in point.counted for d in run.directions
+        }
+        is_flush = "flush" in directions and "commit" not in directions
+        return Metric(name=name, direction="flush" if is_flush else "commit")
 
     def worst(self, metric: Metric, points: Sequence[Point]) -> Iterator[Headline]:
         """The figure of a cell; of several cells the worst, if all have one."""
-        values = [(self.value(metric, one), one) for one in points]
-        if not values:
+        if not points:
             return
-        lacking = [(told, one) for told, one in values if told.value is None]
-        choose, word = (
-            (max, "highest ") if unit_of(metric) == "ns" else (min, "lowest ")
-        )
-        told, point = (
-            lacking[0] if lacking else choose(values, key=lambda one: one[0].value or 0)
+        cells = [(self.cell(metric, point), point) for point in points]
+        missing = [pair for pair in cells if pair[0].value is None]
+        is_latency = unit_of(metric) == "ns"
+        choose, word = (max, "highest ") if is_latency else (min, "lowest ")
+        figure, point = (
+            missing[0]
+            if missing
+            else choose(cells, key=lambda pair: pair[0].value or 0.0)
         )
         word = word if len(points) > 1 else ""
         count = f", the {word}of {len(points)} cells" if word else ""
-        yield self._headline(
-            f"{word}{self._name(metric)}", metric, told, point, points, count
-        )
+        name = f"{word}{self._short_name(metric)}"
+        yield self._headline(name, metric, figure, point, points, count)
 
-    def value(self, metric: Metric, point: Point) -> Value:
-        """The figure of a point: the steady window's, or what it sustains."""
+    def cell(self, metric: Metric, point: Point) -> CellFigure:
+        """The figure of a point: the steady window's, or what the drive sustains."""
         key = metric, id(point)
-        if key not in self.known:
-            self.known[key] = self._value(metric, point)
-        return self.known[key]
+        if key not in self.cells:
+            self.cells[key] = self._cell(metric, point)
+        return self.cells[key]
 
-    def _value(self, metric: Metric, point: Point) -> Value:
+    def _cell(self, metric: Metric, point: Point) -> CellFigure:
         if point.failed:
-            return Value(None, point.status)
-        told = self.reader.stated(metric, point.counted)
-        found, over = told.figure, told.over
+            return CellFigure(None, point.status)
+        stated = self.reader.stated(metric, point.counted)
+        over = stated.over
         against = (*self.doubts.of(point), *([BURST] * self._is_before_fall(point)))
-        if found.value is None:
-            return Value(None, found.why, against=against)
-        if told.changed or (over and over.last_fall):
+        if stated.figure.value is None:
+            return CellFigure(None, stated.figure.why, against=against)
+        if stated.changed or (over and over.last_fall):
             against = (*against, CHANGED)
-        value = Value(found.value, definition=told.definition, against=against)
+        figure = CellFigure(
+            stated.figure.value, definition=stated.definition, against=against
+        )
         if over is None or metric.stream or metric.name not in RATES:
-            return value
-        burst = over.burst
-        if burst and len(point.counted) == 1:
-            run = point.counted[0]
-            burst = with_pause(
-                burst, run, self._writes, partial(self._over_run, metric)
+            return figure
+        burst = self._burst(metric, point, over)
+        figure = replace(figure, error_percent=over.error_percent, burst=burst)
+        if stated.steady:
+            word = "settled" if stated.steady.limits else "steady"
+            spread_percent = stated.steady.range_percent
+            return replace(
+                figure, spread="range", spread_percent=spread_percent, word=word
             )
-        value = replace(value, error_percent=over.error_percent, burst=burst)
-        if told.steady:
-            range_percent = told.steady.range_percent
-            word = "settled" if told.steady.limits else "steady"
-            spread = {"spread": "range", "spread_percent": range_percent}
-            return replace(value, **spread, word=word)
         if over.spread_percent is None or is_reached(point):
-            return value
-        return replace(value, spread="±", spread_percent=over.spread_percent)
+            return figure
+        return replace(figure, spread="±", spread_percent=over.spread_percent)
+
+    def _burst(self, metric: Metric, point: Point, over: OverTime) -> Burst | None:
+        """The burst of a point, with the pause before it if it is of a single run."""
+        if over.burst is None or len(point.counted) > 1:
+            return over.burst
+        over_run = partial(self._over_run, metric)
+        return with_pause(over.burst, point.counted[0], self._writing_runs, over_run)
 
     def _is_before_fall(self, point: Point) -> bool:
         """Whether a later cell used up what made this one fast, as a cache of writes.
 
-        None where anything was prepared between them.
+        A preparation between the two tells nothing of this cell.
         """
         if point.failed or not writes(point) or self._falls(point):
             return False
@@ -168,16 +173,18 @@ class Figures(Struct, frozen=True, dict=True):
         )
 
     @cached_property
-    def _fallen(self) -> list[int]:
-        """The numbers of the writing runs whose rate fell within them."""
-        written = [one for one in self.points if not one.failed and writes(one)]
-        return sorted(one.counted[0].seq for one in written if self._falls(one))
+    def _writing_points(self) -> list[Point]:
+        return [point for point in self.points if not point.failed and writes(point)]
 
     @cached_property
-    def _writes(self) -> Writes:
-        """The runs of all points that write."""
-        points = [one for one in self.points if not one.failed and writes(one)]
-        return {run.seq: run for point in points for run in point.counted}
+    def _fallen(self) -> list[int]:
+        """The numbers of the writing runs whose rate fell within them."""
+        falling = (point for point in self._writing_points if self._falls(point))
+        return sorted(point.counted[0].seq for point in falling)
+
+    @cached_property
+    def _writing_runs(self) -> Writes:
+        return {run.seq: run for point in self._writing_points for run in point.counted}
 
     def _over_run(self, metric: Metric, run: RunRecord) -> OverTime:
         return self.reader.over_time(metric, [run])
@@ -186,121 +193,108 @@ class Figures(Struct, frozen=True, dict=True):
         return self.reader.over_time(Metric(name="iops"), point.counted).falls
 
     def worst_interval(self, name: str, points: Sequence[Point]) -> Iterator[Headline]:
-        """The lowest rate in any interval of some cells."""
+        """The lowest rate in any interval of some cells, if all have intervals."""
         metric = self.metric(name, points)
-        found = [
-            (self.reader.over_time(metric, one.counted), one)
-            for one in points
-            if not one.failed
-        ]
-        known = [
-            (one.worst, one, point) for one, point in found if one.worst is not None
-        ]
-        if len(known) < len(points) or not known:
+        valid = [point for point in points if not point.failed]
+        rates = [(self.reader.over_time(metric, p.counted), p) for p in valid]
+        lowest = [(o.worst, o, p) for o, p in rates if o.worst is not None]
+        if len(lowest) < len(points) or not lowest:
             return
-        value, over, point = min(known, key=lambda one: one[0])
-        text = f"the lowest {self._name(metric)} of {len(over.values)} intervals"
+        value, over, point = min(lowest, key=lambda row: row[0])
+        text = f"the lowest {self._short_name(metric)} of {len(over.values)} intervals"
         against = tuple(self.doubts.of(point))
-        told = Value(value, definition=text, against=against)
-        yield self._headline(f"{WORST} {over.interval}", metric, told, point, points)
+        figure = CellFigure(value, definition=text, against=against)
+        yield self._headline(f"{WORST} {over.interval}", metric, figure, point, points)
 
-    def found(self) -> Iterator[Headline]:
-        """What a seek has found, the least favourable of its cells."""
-        cells = [one for one in self.points if one.runs and one.runs[-1].found]
-        found = cells[0].runs[-1].found
-        assert found
-        choose = max if found.goal == "lowest" else min
-        metric = Metric(name=found.axis, sought=found.kind)
-        values = [(self.value(metric, one).value, one) for one in cells]
-        known = [(value, one) for value, one in values if value is not None]
-        if known:
-            yield self.found_at(choose(known, key=lambda one: one[0])[1])
-        else:
-            yield replace(self.found_at(cells[0]), why=found.nothing)
+    def search(self) -> Headline:
+        """The result of a search, of several cells the least favourable."""
+        points = [point for point in self.points if point.runs and point.runs[-1].found]
+        result = points[0].runs[-1].found
+        assert result
+        choose = max if result.goal == "lowest" else min
+        metric = Metric(name=result.axis, sought=result.kind)
+        values = [(self.cell(metric, point).value, point) for point in points]
+        valued = [(value, point) for value, point in values if value is not None]
+        if not valued:
+            return replace(self.search_in(points[0]), why=result.nothing)
+        return self.search_in(choose(valued, key=lambda pair: pair[0])[1])
 
-    def found_at(self, point: Point) -> Headline:
-        """What a seek has found in a cell; the name has the condition."""
-        found = point.runs[-1].found
-        assert found
-        metric = Metric(name=found.axis, sought=found.kind)
-        _, _, condition = found.seek.partition(" where ")
-        name = f"{found.goal} {axis_name(found.axis)}"
+    def search_in(self, point: Point) -> Headline:
+        """The result of the search in one cell; the name has the condition."""
+        result = point.runs[-1].found
+        assert result
+        metric = Metric(name=result.axis, sought=result.kind)
+        _, _, condition = result.seek.partition(" where ")
+        name = f"{result.goal} {axis_name(result.axis)}"
         name += f" where {condition}" if condition else ""
-        told = replace(self.value(metric, point), definition=found.seek)
-        made = self._headline(name, metric, told, point, self.points)
+        figure = replace(self.cell(metric, point), definition=result.seek)
+        headline = self._headline(name, metric, figure, point, self.points)
         return replace(
-            made,
+            headline,
             where=cell_text(point, self.points),
-            bound=found.beyond,
-            goal=found.goal,
-            more_is_better=found.goal == "highest",
+            bound=result.beyond,
+            goal=result.goal,
+            more_is_better=result.goal == "highest",
         )
 
     def _headline(
         self,
         name: str,
         metric: Metric,
-        told: Value,
+        figure: CellFigure,
         point: Point,
         among: Sequence[Point],
         count: str = "",
     ) -> Headline:
-        meaning = MEANINGS.get(metric.name, metric_name(metric))
-        ios = SYNC_MEANINGS.get(metric.direction or "", "all I/Os")
-        if metric.percent is not None:
-            meaning = f"{metric.percent:g} % of {ios} took no longer"
-        elif metric.direction in SYNCS and metric.name == "mean":
-            meaning = f"the mean time of {ios}"
-        judged = self._judged(name, metric, point)
+        verdicts = self._verdicts(name, metric, point)
+        unmet = any(verdict.outcome == "failed" for verdict in verdicts)
         return Headline(
-            name=f"{told.word} {name}".strip(),
+            name=f"{figure.word} {name}".strip(),
             metric=str(metric),
-            value=told.value,
+            value=figure.value,
             unit=unit_of(metric),
             kind=self._kind(point),
             where=where(point, self.points) if point.runs else _cell(point),
             cell=dict(place(point)),
-            among=frozenset(place(one) for one in among),
-            definition=(told.definition or meaning) + count,
-            spread_percent=told.spread_percent,
-            spread=told.spread,
-            error_percent=told.error_percent,
-            burst=told.burst,
+            among=frozenset(map(place, among)),
+            definition=(figure.definition or _meaning(metric)) + count,
+            spread_percent=figure.spread_percent,
+            spread=figure.spread,
+            error_percent=figure.error_percent,
+            burst=figure.burst,
             is_simulated=any(is_virtual(run.backend.name) for run in point.runs),
             is_shortened=any(run.asked.shortened for run in point.runs),
-            why=told.why,
-            zero=self._zero(metric, told, point),
-            unmet=f"{metric} {UNMET}" * any(one.outcome == "failed" for one in judged),
-            against=told.against,
+            why=figure.why,
+            zero=self._zero(metric, figure, point),
+            unmet=f"{metric} {UNMET}" * unmet,
+            against=figure.against,
             quantity=self._quantity(metric),
-            word=f"{told.word} {name.removesuffix(self._name(metric))}".strip(),
+            word=f"{figure.word} {name.removesuffix(self._short_name(metric))}".strip(),
             size=size_of(point) if point.runs else "",
             more_is_better=more_is_better(metric),
-            limit=next((one.limit for one in judged), None),
+            limit=next((verdict.limit for verdict in verdicts), None),
         )
 
-    def _judged(self, name: str, metric: Metric, point: Point) -> list[Verdict]:
-        """The verdicts on this very metric; one on a run says nothing of its worst
-        second."""
+    def _verdicts(self, name: str, metric: Metric, point: Point) -> list[Verdict]:
+        """The verdicts on this very metric; the worst second has none."""
         if name.startswith(WORST):
             return []
-        verdicts = (one for run in point.counted for one in run.verdicts)
-        return [one for one in verdicts if self.limits.get(one.expectation) == metric]
+        verdicts = (verdict for run in point.counted for verdict in run.verdicts)
+        return [v for v in verdicts if self.limits.get(v.expectation) == metric]
 
-    def _zero(self, metric: Metric, told: Value, point: Point) -> str:
+    def _zero(self, metric: Metric, figure: CellFigure, point: Point) -> str:
         """The bound by the power cuts in its cell that its runs have judged."""
-        if told.value != 0 or metric.name not in BOUNDED:
+        if figure.value != 0 or metric.name not in BOUNDED:
             return ""
-        runs = (run for one in self.points for run in one.runs)
-        cell = [run for run in runs if run.asked.cell == point.runs[-1].asked.cell]
-        return zero_text(metric, told.value, cuts_read(cell, point.counted, metric))
+        cell = point.runs[-1].asked.cell
+        runs = [r for p in self.points for r in p.runs if r.asked.cell == cell]
+        return zero_text(metric, 0.0, cuts_read(runs, point.counted, metric))
 
     def _quantity(self, metric: Metric) -> str:
-        if metric.direction == "trim":
-            metric = replace(metric, direction=None)
-        return metric_name(metric)
+        is_trim = metric.direction == "trim"
+        return metric_name(replace(metric, direction=None) if is_trim else metric)
 
-    def _name(self, metric: Metric) -> str:
+    def _short_name(self, metric: Metric) -> str:
         name = self._quantity(metric)
         return name.removesuffix(" latency") if metric.percent is not None else name
 
@@ -310,7 +304,16 @@ class Figures(Struct, frozen=True, dict=True):
 
     @cached_property
     def _has_kinds(self) -> bool:
-        return len({access(one) for one in self.points if one.runs}) > 1
+        return len({access(point) for point in self.points if point.runs}) > 1
+
+
+def _meaning(metric: Metric) -> str:
+    ios = SYNC_MEANINGS.get(metric.direction or "", "all I/Os")
+    if metric.percent is not None:
+        return f"{metric.percent:g} % of {ios} took no longer"
+    if metric.direction in SYNCS and metric.name == "mean":
+        return f"the mean time of {ios}"
+    return MEANINGS.get(metric.name, metric_name(metric))
 
 
 def _cell(point: Point) -> str:

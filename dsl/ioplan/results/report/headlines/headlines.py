@@ -21,7 +21,7 @@ from ioplan.language.plan import FULL, CheckedPlan, Test
 from ioplan.records.current import current_records
 from ioplan.records.record import RunRecord
 from ioplan.results.report.headlines.doubts import NOTHING_KNOWN, Doubts, doubts
-from ioplan.results.report.headlines.figures import WORST, Figures
+from ioplan.results.report.headlines.figures import WORST, TestFigures
 from ioplan.results.report.headlines.headline import MOST, Headline
 from ioplan.results.report.headlines.places import (
     access,
@@ -41,117 +41,118 @@ from ioplan.results.store.store import Store
 
 TAIL = "p99"
 KINDS = 2
-Lines = Iterator[Headline]
+Headlines = Iterator[Headline]
 Choice = Callable[[Iterable[Any]], Any]
+"""`min` or `max`."""
 
 
 def headlines(
     points: Sequence[Point],
     reader: Reader,
     test: Test | None = None,
-    known: Doubts = NOTHING_KNOWN,
+    doubts: Doubts = NOTHING_KNOWN,
 ) -> tuple[Headline, ...]:
     """The headlines of one test in one session, the most important first.
 
-    None where no cell has a figure. What is `known` of the session speaks against
-    figures. Raises StoreError.
+    None where no cell has run. `doubts` are those of the session. Raises StoreError.
     """
-    run = last_alike([one for one in points if one.runs])
-    if all(one.failed for one in run):
+    measured = last_alike([point for point in points if point.runs])
+    if all(point.failed for point in measured):
         return ()
-    every = [*run, *(one for one in points if not one.runs)]
-    expected = test.expectations if test else ()
-    limits = {one.text: one.metric for one in expected}
-    figures = Figures(every, reader, known, limits=limits)
+    expectations = test.expectations if test else ()
+    limits = {one.text: one.metric for one in expectations}
+    last_steps = [*measured, *(point for point in points if not point.runs)]
+    figures = TestFigures(last_steps, reader, doubts, limits=limits)
     if test and test.headlines:
-        whole = Figures([*points], reader, known, limits=limits)
-        return tuple(_named(figures, whole, test))
-    return tuple(islice(_by_rule(figures, run), MOST))
+        of_steps = TestFigures([*points], reader, doubts, limits=limits)
+        return tuple(_named(figures, of_steps, test))
+    return tuple(islice(_by_rule(figures, measured), MOST))
 
 
-def _named(usual: Figures, every: Figures, test: Test) -> Lines:
+def _named(figures: TestFigures, of_steps: TestFigures, test: Test) -> Headlines:
     """The headlines that the plan names; a named step may be any of a cell's."""
     for line in test.headlines:
-        figures = every if line.metric.step else usual
-        points = meeting(figures.points, line.when, test)
-        points = [one for one in points if is_of(line.metric.step, one)]
+        chosen = of_steps if line.metric.step else figures
+        points = meeting(chosen.points, line.when, test)
+        points = [point for point in points if is_of(line.metric.step, point)]
         if line.metric.sought:
-            yield from islice(figures.found(), 1)
-        elif points:
-            yield from figures.worst(figures.scoped(line.metric, points), points)
+            yield chosen.search()
+        else:
+            yield from chosen.worst(chosen.scoped(line.metric, points), points)
 
 
-def _by_rule(figures: Figures, points: Sequence[Point]) -> Lines:
+def _by_rule(figures: TestFigures, points: Sequence[Point]) -> Headlines:
     if any(point.runs[-1].found for point in points):
-        yield from _sought(figures)
+        yield from _of_search(figures)
         return
     kinds: dict[str, list[Point]] = {}
     for point in points:
         kinds.setdefault(access(point), []).append(point)
     first = [kinds[kind] for kind in sorted(kinds, key=purity)][:KINDS]
     for group in first:
-        yield from _quiet(figures, group, "mean")
-        yield from chain(*_busy(figures, group))
+        yield from _at_lowest_load(figures, group, "mean")
+        yield from _at_highest_load(figures, group)
     if len(first) == 1:
         busiest = _loaded(first[0], max)
         yield from figures.worst_interval(rates_of(busiest)[0], busiest)
-        yield from _quiet(figures, first[0], TAIL)
+        yield from _at_lowest_load(figures, first[0], TAIL)
 
 
-def _sought(figures: Figures) -> Lines:
-    """What was found, and what was measured there."""
-    for told in figures.found():
-        yield told
-        if told.value is None:
-            return
-        at = [
-            one for one in figures.points if one.dimensions.items() >= told.cell.items()
-        ]
-        rate_name = rates_of(at)[0]
-        yield from figures.worst(figures.metric(rate_name, at), at)
-        yield from _latency(figures, at, TAIL)
+def _of_search(figures: TestFigures) -> Headlines:
+    """The result of the search, and what was measured there."""
+    result = figures.search()
+    yield result
+    if result.value is None:
+        return
+    cell = result.cell.items()
+    points = [point for point in figures.points if point.dimensions.items() >= cell]
+    yield from figures.worst(figures.metric(rates_of(points)[0], points), points)
+    yield from _latency(figures, points, TAIL)
 
 
-def _quiet(figures: Figures, points: Sequence[Point], name: str) -> Lines:
+def _at_lowest_load(
+    figures: TestFigures, points: Sequence[Point], latency: str
+) -> Headlines:
     """A latency at the lowest load, of the smallest blocks."""
-    yield from _latency(figures, _of_size(_loaded(points, min), min), name)
+    yield from _latency(figures, _of_size(_loaded(points, min), min), latency)
 
 
-def _latency(figures: Figures, points: Sequence[Point], name: str) -> Lines:
+def _latency(figures: TestFigures, points: Sequence[Point], name: str) -> Headlines:
     """The commit's latency where streams flush, and that of what does not wait for it.
 
-    Points are told apart, as only some may flush.
+    Only some points may flush, so each is asked.
     """
-    flushing = [one for one in points if flushes(one)]
-    if flushing:
-        yield from figures.worst(figures.durable(name, flushing), flushing)
-    others = [one for one in points if not flushes(one) or does_more(one)]
-    if others:
-        yield from figures.worst(figures.metric(name, others), others)
+    flushing = [point for point in points if flushes(point)]
+    yield from figures.worst(figures.durable(name, flushing), flushing)
+    others = [point for point in points if not flushes(point) or does_more(point)]
+    yield from figures.worst(figures.metric(name, others), others)
 
 
-def _busy(figures: Figures, points: Sequence[Point]) -> Iterator[Lines]:
-    """Throughput at the highest load: of small blocks in I/Os, of large in bytes."""
+def _at_highest_load(figures: TestFigures, points: Sequence[Point]) -> Headlines:
+    """Throughput at the highest load: of small blocks in I/Os, of large in bytes.
+
+    Where the plan sets the rate, the latency at the highest rate.
+    """
     busy = _loaded(points, max)
     if all(map(is_rated, busy)) and busy != _loaded(points, min):
-        yield _latency(figures, busy, "mean")
+        yield from _latency(figures, busy, "mean")
         return
     for name in rates_of(busy):
         sized = _of_size(busy, min if name == "iops" else max)
-        yield figures.worst(figures.metric(name, sized), sized)
+        yield from figures.worst(figures.metric(name, sized), sized)
 
 
 def _loaded(points: Sequence[Point], choose: Choice) -> list[Point]:
     """The points of the lowest or the highest load."""
-    loads = [(rate(one), load(one)) for one in points]
+    loads = [(rate(point), load(point)) for point in points]
     end = choose(loads)
-    return [one for one, found in zip(points, loads, strict=True) if found == end]
+    return [p for p, its_load in zip(points, loads, strict=True) if its_load == end]
 
 
 def _of_size(points: Sequence[Point], choose: Choice) -> list[Point]:
     """The points of the smallest or the largest blocks."""
-    end = choose(mean_bytes(one) for one in points)
-    return [one for one in points if mean_bytes(one) == end]
+    end = choose(map(mean_bytes, points))
+    return [point for point in points if mean_bytes(point) == end]
 
 
 # A whole session in a few words.
@@ -161,31 +162,30 @@ BEST: dict[tuple[str, ...], Callable[..., Headline]] = {
     ("bandwidth",): max,
     ("mean", "commit.mean", "flush.mean"): min,
 }
-"""What is looked for in all tests, the first that any has, and which is the best."""
+"""Metrics of a summary, of each group the first that any test has, and its best."""
 
 
-def summary(found: Iterable[Headline]) -> list[Headline]:
+def summary(headlines: Iterable[Headline]) -> list[Headline]:
     """The highest IOPS, the highest throughput, the lowest mean latency."""
-    told = (one for one in found if one.value is not None)
-    best = [one for one in told if not one.name.startswith(WORST)]
-    return list(_best(best))
+    valued = (one for one in headlines if one.value is not None)
+    usual = [one for one in valued if not one.name.startswith(WORST)]
+    return list(_best(usual))
 
 
-def _best(found: list[Headline]) -> Iterator[Headline]:
+def _best(headlines: list[Headline]) -> Iterator[Headline]:
     for metrics, choose in BEST.items():
-        each = ([one for one in found if one.metric == name] for name in metrics)
-        if some := next(filter(None, each), []):
-            yield choose(some, key=lambda one: one.value or 0.0)
+        by_metric = ([h for h in headlines if h.metric == name] for name in metrics)
+        if few := next(filter(None, by_metric), []):
+            yield choose(few, key=lambda headline: headline.value or 0.0)
 
 
 def summary_text(store: Store, session: str) -> str:
     """`451k IOPS, 11.3 us, profile smoke`; empty without figures. Raises StoreError."""
     records = current_records(list(store.records(session)))
-    each = by_test(store, records).values()
-    found = summary(one for some in each for one in some)
-    texts = [f"{one.figure}{' IOPS' * (one.unit == '1/s')}" for one in found]
-    profiles = dict.fromkeys(r.asked.profile for r in records)
-    named = (f"profile {one}" for one in profiles if texts and one != FULL)
+    best = summary(chain.from_iterable(by_test(store, records).values()))
+    texts = [f"{one.figure}{' IOPS' * (one.unit == '1/s')}" for one in best]
+    profiles = dict.fromkeys(record.asked.profile for record in records)
+    named = (f"profile {name}" for name in profiles if texts and name != FULL)
     return ", ".join((*texts, *named))
 
 
